@@ -1,0 +1,40 @@
+import type { Frame } from '../protocol/frame.js'
+import type { IdKey } from '../protocol/json-rpc.js'
+import type { Subject } from './check.js'
+import type { Exchange, Side, Timer } from './event.js'
+import type { Verdict } from './policy.js'
+import type { Finding } from './rule.js'
+
+/** What can be asked for. */
+export type Effect =
+  | { readonly type: 'send'; readonly to: Side; readonly exchange: Exchange; readonly frame: Frame }
+  /** The client went away from this request: the server's transport may stop waiting for its answer. */
+  | { readonly type: 'abandon'; readonly exchange: Exchange; readonly key: IdKey }
+  | { readonly type: 'check'; readonly check: number; readonly subjects: readonly Subject[] }
+  | { readonly type: 'audit'; readonly entry: Entry }
+  | { readonly type: 'start-timer'; readonly timer: Timer; readonly ms: number }
+  | { readonly type: 'stop-timer'; readonly timer: Timer }
+
+/** One decision, for the audit log; `audit/` adds time, sequence, digests and chain (contract section 8). */
+export interface Entry {
+  /** The MCP method, or `session/start`, `session/end`, `wire`. */
+  readonly event: string
+  readonly server: string
+  readonly session: string
+  readonly client: { readonly name: string; readonly version: string } | undefined
+  readonly revision: string | undefined
+  readonly tool?: string
+  readonly id?: string | number
+  readonly verdict: Verdict
+  readonly findings: readonly Finding[]
+  /** From the request's arrival to the answer's departure. */
+  readonly ms?: number
+  readonly bytes?: { readonly request?: number; readonly response?: number }
+  /** The JSON text of `params.arguments` and of `result`, as they crossed the wire: for digests and payloads. */
+  readonly arguments?: Buffer
+  readonly result?: Buffer
+  /** The code of the JSON-RPC error that answered. */
+  readonly error?: number
+  /** Why a session ended. */
+  readonly reason?: string
+}

@@ -1,0 +1,25 @@
+import type { Frame } from '../protocol/frame.js'
+import type { IdKey } from '../protocol/json-rpc.js'
+import type { Checked } from './check.js'
+
+export type Side = 'client' | 'server'
+
+/** A token that a transport mints (one HTTP POST with its response stream; the whole pipe on stdio) and that the core echoes. */
+export type Exchange = string
+
+export type Timer = string
+
+/** What can happen. `at` is a monotonic clock in milliseconds: the core has none of its own. */
+export type Event = { readonly at: number } & (
+  | { readonly type: 'frame-received'; readonly from: Side; readonly exchange: Exchange; readonly frame: Frame }
+  /** The check that was asked for is done; one entry per subject. */
+  | { readonly type: 'checked'; readonly check: number; readonly results: readonly Checked[] }
+  | { readonly type: 'timer-fired'; readonly timer: Timer }
+  /** The transport knows that this request, sent to the server, will never be answered. */
+  | { readonly type: 'request-lost'; readonly exchange: Exchange; readonly key: IdKey; readonly reason: string }
+  /** A client's exchange ended from its side: nobody reads the answers. */
+  | { readonly type: 'exchange-ended'; readonly exchange: Exchange }
+  | { readonly type: 'server-gone'; readonly reason: string }
+  /** The client is gone, or the relay is stopping: the session is over. */
+  | { readonly type: 'session-ended'; readonly reason: string }
+)

@@ -1,0 +1,27 @@
+import type { RuleName } from './rule-name.js'
+import type { Finding } from './rule.js'
+
+export const actions = ['off', 'log', 'demote', 'block'] as const
+
+export type Action = (typeof actions)[number]
+
+export type Verdict = 'pass' | 'log' | 'demote' | 'block'
+
+export type Policy = ReadonlyMap<RuleName, Action>
+
+/** A rule that nobody configured blocks. */
+export const actionOf = (policy: Policy, rule: RuleName): Action => policy.get(rule) ?? 'block'
+
+const severity = { pass: 0, log: 1, demote: 2, block: 3 } as const
+
+export const severer = (a: Verdict, b: Verdict): Verdict => (severity[a] >= severity[b] ? a : b)
+
+/** The findings that count, and the severest of what they ask for. */
+export const decide = (findings: readonly Finding[], policy: Policy): { verdict: Verdict; findings: readonly Finding[] } => {
+  const counted = findings.filter(finding => actionOf(policy, finding.rule) !== 'off')
+  const verdict = counted.reduce<Verdict>((worst, { rule }) => {
+    const action = actionOf(policy, rule)
+    return action === 'off' ? worst : severer(worst, action)
+  }, 'pass')
+  return { verdict, findings: counted }
+}

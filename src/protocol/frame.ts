@@ -1,0 +1,36 @@
+import type { Batch, ErrorResponse, Notification, Request, Result, Unusable } from './json-rpc.js'
+
+/** What is wrong with a frame as such; `rules/wire.ts` makes findings of it. */
+export interface Fault {
+  readonly kind: 'json' | 'json-rpc' | 'ambiguous' | 'size' | 'http'
+  /** JSON Pointer into the frame; empty for the whole. */
+  readonly path: string
+  /** Ours; text from the wire appears in it only through `quote`. */
+  readonly message: string
+}
+
+export type Message = Request | Notification | Result | ErrorResponse | Batch<Frame> | Unusable
+
+/** One message as it crossed the wire: its bytes, and the one reading of them on which everything is decided. */
+export interface Frame {
+  /** Exactly as received, without the line end or the SSE dressing. */
+  readonly bytes: Buffer
+  readonly message: Message
+  readonly faults: readonly Fault[]
+  /** What a transport wrapped round it (HTTP status, SSE id): handed on unread, for the transport on the other side. */
+  readonly envelope?: Envelope
+}
+
+export interface Envelope {
+  readonly status?: number
+  readonly headers?: ReadonlyMap<string, string>
+  /** The lines of the SSE event other than its `data`, as received. */
+  readonly event?: string
+}
+
+export interface FrameLimits {
+  /** Longest frame, in bytes. */
+  readonly messageBytes: number
+  /** Deepest nesting of arrays and objects. */
+  readonly depth: number
+}

@@ -1,0 +1,67 @@
+import type { Json, JsonObject } from './json.js'
+
+export type Id = string | number
+
+/**
+ * The spelling by which ids are matched: two ids are the same request's when their keys are equal.
+ * A number keeps its spelling on the wire, so that `1.0` is not `1` and big integers stay apart; a string is
+ * compared by value, as `JSON.stringify` writes it, so that `"1"` is not `1`.
+ */
+export type IdKey = string
+
+export interface Request {
+  readonly kind: 'request'
+  readonly id: Id
+  readonly key: IdKey
+  readonly method: string
+  readonly params: JsonObject | undefined
+}
+
+export interface Notification {
+  readonly kind: 'notification'
+  readonly method: string
+  readonly params: JsonObject | undefined
+}
+
+export interface Result {
+  readonly kind: 'result'
+  readonly id: Id
+  readonly key: IdKey
+  readonly result: JsonObject
+}
+
+export interface ErrorResponse {
+  readonly kind: 'error'
+  readonly id: Id
+  readonly key: IdKey
+  readonly error: { readonly code: number; readonly message: string; readonly data?: Json | undefined }
+}
+
+/** A JSON-RPC batch (2025-03-26 only); each member is a frame of its own, cut from the batch's bytes. */
+export interface Batch<Member> {
+  readonly kind: 'batch'
+  readonly members: readonly Member[]
+}
+
+/** No message that MCP allows. `keys`: the ids that could be read from it all the same, likeliest first. */
+export interface Unusable {
+  readonly kind: 'unusable'
+  readonly keys: readonly IdKey[]
+}
+
+export type Response = Result | ErrorResponse
+
+/** Codes of ours lie outside the range that JSON-RPC reserves (-32768 to -32000). */
+export const errorCode = {
+  parse: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  headerMismatch: -32020,
+  /** The message was blocked, or could not be used. */
+  blocked: -31000,
+  /** The server is gone, or its stream was cut. */
+  gone: -31001,
+  /** The server did not answer in time. */
+  late: -31002,
+} as const
