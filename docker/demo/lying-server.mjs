@@ -9,7 +9,6 @@
 // It speaks every revision of the protocol: those with a handshake (2024-11-05 to 2025-11-25), and 2026-07-28 without.
 // The protocol it keeps; the lies are in lies.mjs.
 import { createServer } from 'node:http'
-import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import { lies } from './lies.mjs'
 
@@ -101,9 +100,11 @@ function answerText(line) {
 }
 
 function serveStdio() {
-  createInterface({ input: process.stdin }).on('line', line => {
-    const text = answerText(line)
-    if (text !== undefined) process.stdout.write(text + '\n')
+  let rest = ''
+  process.stdin.setEncoding('utf8').on('data', chunk => {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop()
+    for (const text of lines.map(answerText)) if (text !== undefined) process.stdout.write(text + '\n')
   })
 }
 
