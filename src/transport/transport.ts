@@ -13,6 +13,40 @@ export type TransportEvent =
   | { readonly type: 'exchange-ended'; readonly exchange: Exchange }
   /** The whole connection is over; for a process, with its exit. */
   | { readonly type: 'ended'; readonly reason: string; readonly exit?: Exit }
+  | HttpEvent
+
+/** What only HTTP has; told between the two HTTP transports, past the core: no message is in it. */
+export type HttpEvent =
+  /** A client's HTTP request (client-facing): told before the frame that it carries. For the server's `open`. */
+  | { readonly type: 'opened'; readonly exchange: Exchange; readonly request: HttpRequest }
+  /**
+   * The server's HTTP response to the exchange has begun (server-facing): its status and end-to-end headers, without those that
+   * describe the length or the encoding of its body. Told before its frames, and not at all when there is no response that may
+   * pass; the client's transport then chooses the status.
+   */
+  | { readonly type: 'head'; readonly exchange: Exchange; readonly status: number; readonly headers: HttpHeaders }
+  /** Lines of an SSE event without a message, each with its line end: comments, `id:` and `retry:` of an empty event. */
+  | { readonly type: 'dressing'; readonly exchange: Exchange; readonly lines: string }
+  /**
+   * The server's HTTP response is over (server-facing); whatever of it is still being judged follows.
+   * @property resumable the client can fetch the rest with `Last-Event-ID`: requests without an answer are not lost
+   */
+  | { readonly type: 'stream-ended'; readonly exchange: Exchange; readonly resumable: boolean }
+
+/** By lower-case name; a header that was sent more than once has more than one value. */
+export type HttpHeaders = ReadonlyMap<string, readonly string[]>
+
+/** A client's HTTP request, as far as it is handed on. */
+export interface HttpRequest {
+  readonly method: 'POST' | 'GET' | 'DELETE'
+  /** The client's own, without credentials that were meant for us. */
+  readonly headers: HttpHeaders
+  /**
+   * The very `bytes` of the frame that follows, for a POST: by them the client's frame is told from what the relay sends on the
+   * same exchange of its own accord, which the headers do not describe and whose response the client does not see.
+   */
+  readonly body?: Buffer
+}
 
 export interface Exit {
   readonly code: number | null
@@ -23,6 +57,10 @@ export interface Exit {
 export interface Transport {
   /** Begins; nothing is heard before. */
   start(hear: (event: TransportEvent) => void): void
+  /** A client's HTTP request is to be handed on: told before its frame; a GET or DELETE goes out at once (server-facing HTTP). */
+  open?(exchange: Exchange, request: HttpRequest): void
+  /** The client's HTTP request is over, answered or not: nothing of it is wanted any more (server-facing HTTP). */
+  shut?(exchange: Exchange): void
   /** @returns false when the peer is not reading: hold back until `drained` */
   send(exchange: Exchange, frame: Frame): boolean
   /** Nobody waits any more for the answer to this request. */
