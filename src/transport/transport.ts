@@ -11,6 +11,16 @@ export type TransportEvent =
   | { readonly type: 'lost'; readonly exchange: Exchange; readonly key: IdKey; readonly reason: string }
   /** The peer went away from one exchange (client-facing transports). */
   | { readonly type: 'exchange-ended'; readonly exchange: Exchange }
+  /**
+   * An HTTP request without a message, for a server that speaks HTTP as well: GET asks for a stream, DELETE ends the
+   * session (client-facing HTTP).
+   */
+  | {
+      readonly type: 'bare-request'
+      readonly exchange: Exchange
+      readonly method: 'GET' | 'DELETE'
+      readonly headers: ReadonlyMap<string, string>
+    }
   /** The whole connection is over; for a process, with its exit. */
   | { readonly type: 'ended'; readonly reason: string; readonly exit?: Exit }
   | HttpEvent
