@@ -11,6 +11,16 @@ export type TransportEvent =
   | { readonly type: 'lost'; readonly exchange: Exchange; readonly key: IdKey; readonly reason: string }
   /** An exchange is over: answered, or left by the peer; nobody reads what is sent to it (client-facing transports). */
   | { readonly type: 'exchange-ended'; readonly exchange: Exchange }
+  /**
+   * An HTTP request without a message, for a server that speaks HTTP as well: GET asks for a stream, DELETE ends the
+   * session (client-facing HTTP).
+   */
+  | {
+      readonly type: 'bare-request'
+      readonly exchange: Exchange
+      readonly method: 'GET' | 'DELETE'
+      readonly headers: ReadonlyMap<string, string>
+    }
   /** The whole connection is over; for a process, with its exit. */
   | { readonly type: 'ended'; readonly reason: string; readonly exit?: Exit }
   | HttpEvent
@@ -64,8 +74,6 @@ export interface Transport {
   shut?(exchange: Exchange): void
   /** What the server's HTTP response said, for the client's (client-facing HTTP). */
   hand?(event: HttpEvent): void
-  /** What became of the server's HTTP response: `head`, `dressing` and `stream-ended` (client-facing HTTP). */
-  pass?(event: HttpEvent): void
   /**
    * Nothing will be sent to this exchange that was not sent before: its message needs no answer, or was blocked
    * and had no id to answer to (client-facing HTTP).
