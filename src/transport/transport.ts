@@ -25,10 +25,11 @@ export type TransportEvent =
   | { readonly type: 'ended'; readonly reason: string; readonly exit?: Exit }
   | HttpEvent
 
-/** What only HTTP has; told between the two HTTP transports, past the core: no message is in it. */
+/**
+ * What only a server that speaks HTTP says; handed to the client's transport (`hand`) past the core: no message is in it.
+ * A client's HTTP request goes the other way by `open`: of a `bare-request`, and of each frame before the core sees it.
+ */
 export type HttpEvent =
-  /** A client's HTTP request (client-facing): told before the frame that it carries. For the server's `open`. */
-  | { readonly type: 'opened'; readonly exchange: Exchange; readonly request: HttpRequest }
   /**
    * The server's HTTP response to the exchange has begun (server-facing): its status and end-to-end headers, without those that
    * describe the length or the encoding of its body. Told before its frames, and not at all when there is no response that may
@@ -49,7 +50,7 @@ export type HttpHeaders = ReadonlyMap<string, readonly string[]>
 /** A client's HTTP request, as far as it is handed on. */
 export interface HttpRequest {
   readonly method: 'POST' | 'GET' | 'DELETE'
-  /** The client's own by lower-case name, without credentials that were meant for us. */
+  /** The client's own (`envelope.headers` of its frame), by lower-case name, without credentials that were meant for us. */
   readonly headers: ReadonlyMap<string, string>
   /**
    * The very `bytes` of the frame that follows, for a POST: by them the client's frame is told from what the relay sends on the
@@ -71,6 +72,8 @@ export interface Transport {
   open?(exchange: Exchange, request: HttpRequest): void
   /** The client's HTTP request is over, answered or not: nothing of it is wanted any more (server-facing HTTP). */
   shut?(exchange: Exchange): void
+  /** What the server's HTTP response said, for the client's (client-facing HTTP). */
+  hand?(event: HttpEvent): void
   /**
    * Nothing will be sent to this exchange that was not sent before: its message needs no answer, or was blocked
    * and had no id to answer to (client-facing HTTP).
