@@ -1,0 +1,106 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Reaction } from './cases.js'
+import { start } from './harness.js'
+
+/** The built command. */
+export const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
+
+const scriptedServer = fileURLToPath(new URL('../../test/fixtures/lying/scripted-server.mjs', import.meta.url))
+
+/** A client at one end of the relay and a scripted server at the other, over whatever transports. */
+export interface Open {
+  send(line: string): void
+  /** The next line that the client gets. */
+  next(): Promise<string>
+  /** Ends the session, and tells what became of it. */
+  finish(): Promise<Traces>
+}
+
+export interface Traces {
+  /** What the server got. */
+  readonly received: readonly string[]
+  readonly audit: readonly AuditRecord[]
+  readonly stderr: string
+}
+
+export interface AuditRecord {
+  readonly event: string
+  readonly verdict: string
+  readonly id?: string | number
+  readonly tool?: string
+  readonly findings: readonly { rule: string; path: string; message: string }[]
+}
+
+export interface Setup {
+  readonly options: readonly string[]
+  readonly config: object | undefined
+  readonly reactions: readonly Reaction[]
+}
+
+export interface Test {
+  teardown(handler: () => void): unknown
+}
+
+export interface Bridge {
+  readonly name: string
+  open(t: Test, setup: Setup): Promise<Open>
+}
+
+/** Lines of a file; none when it is not there (yet). */
+const linesOf = (file: string): string[] => {
+  try {
+    return readFileSync(file, 'utf8').split('\n').filter(line => line !== '')
+  } catch {
+    return []
+  }
+}
+
+/** A directory of the test's own, gone when it ends. */
+export const scratch = (t: Test): string => {
+  const directory = mkdtempSync(join(tmpdir(), 'mcp-customs-'))
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+  return directory
+}
+
+/** Writes a script and gives the command that plays it; `received` is where the server notes what it got. */
+export const scripted = (directory: string, reactions: readonly Reaction[]): { command: string[]; received: () => string[] } => {
+  const received = join(directory, 'received')
+  const script = join(directory, 'script.json')
+  writeFileSync(script, JSON.stringify({ received, reactions }))
+  return { command: [process.execPath, scriptedServer, script], received: () => linesOf(received) }
+}
+
+export const auditOf = (file: string): AuditRecord[] => linesOf(file).map(line => JSON.parse(line) as AuditRecord)
+
+/** A configuration that names the command `SERVER` is the one that starts the server, and no other is given. */
+const placed = (config: object, command: readonly string[]): string =>
+  JSON.stringify(config, (key, value: unknown) => (key === 'command' ? command : value))
+
+/** `wrap` between a client and a server that both speak stdio. */
+export const stdioToStdio: Bridge = {
+  name: 'stdio to stdio',
+  async open(t, { options, config, reactions }) {
+    const directory = scratch(t)
+    const { command, received } = scripted(directory, reactions)
+    const audit = join(directory, 'audit.ndjson')
+    const args = [cli, 'wrap', '--audit', audit, ...options]
+    if (config !== undefined) {
+      writeFileSync(join(directory, 'customs.json'), placed(config, command))
+      args.push('--config', join(directory, 'customs.json'))
+    }
+    if (config === undefined || !('servers' in config)) args.push('--', ...command)
+    const relay = start(t, process.execPath, args)
+    return {
+      send: line => relay.send(line),
+      next: () => relay.next(),
+      async finish() {
+        relay.closeInput()
+        await relay.exit
+        return { received: received(), audit: auditOf(audit), stderr: relay.stderr() }
+      },
+    }
+  },
+}
