@@ -7,6 +7,9 @@ export type Side = 'client' | 'server'
 /** A token that a transport mints (one HTTP POST with its response stream; the whole pipe on stdio) and that the core echoes. */
 export type Exchange = string
 
+/** The exchange of a pipe: an answer that arrives by it belongs to whoever asked. */
+export const wholePipe: Exchange = 'stdio'
+
 export type Timer = string
 
 /** What can happen. `at` is a monotonic clock in milliseconds: the core has none of its own. */

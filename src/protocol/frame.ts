@@ -1,4 +1,4 @@
-import type { Batch, ErrorResponse, Notification, Request, Result, Unusable } from './json-rpc.js'
+import type { Batch, ErrorResponse, IdKey, Notification, Request, Result, Unusable } from './json-rpc.js'
 
 /** What is wrong with a frame as such; `rules/wire.ts` makes findings of it. */
 export interface Fault {
@@ -17,6 +17,8 @@ export interface Frame {
   readonly bytes: Buffer
   readonly message: Message
   readonly faults: readonly Fault[]
+  /** Further ids of a frame that names more than one: a duplicated `id`. */
+  readonly otherKeys?: readonly IdKey[]
   /** What a transport wrapped round it (HTTP status, SSE id): handed on unread, for the transport on the other side. */
   readonly envelope?: Envelope
 }

@@ -19,3 +19,14 @@ export const member = (object: JsonObject | undefined, key: string): Json | unde
 /** A JSON Pointer (RFC 6901) of the given parts. */
 export const pointer = (...parts: readonly (string | number)[]): string =>
   parts.map(part => '/' + String(part).replace(/~/g, '~0').replace(/\//g, '~1')).join('')
+
+/** Equal as JSON values: member order does not matter, the order of elements does. */
+export const equal = (a: Json | undefined, b: Json | undefined): boolean => {
+  if (a === b) return true
+  if (isArray(a)) return isArray(b) && a.length === b.length && a.every((element, index) => equal(element, b[index]))
+  if (!isObject(a) || !isObject(b)) return false
+  const keys = Object.keys(a)
+  return (
+    keys.length === Object.keys(b).length && keys.every(key => Object.hasOwn(b, key) && equal(a[key], b[key]))
+  )
+}

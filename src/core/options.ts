@@ -1,0 +1,49 @@
+import type { JsonObject } from '../protocol/json.js'
+import type { Policy } from './policy.js'
+import type { Finding, Rule } from './rule.js'
+
+/** What the operator says of one tool. */
+export interface ToolSetting {
+  readonly denied: boolean
+  /** Replaces the server's, in the client's list too. */
+  readonly outputSchema: JsonObject | boolean | undefined
+  /** Stand over the server's, or in their place. */
+  readonly annotations: JsonObject | undefined
+}
+
+export interface RelayOptions {
+  /** The server's name in the configuration; never `serverInfo.name`, which the server chooses itself. */
+  readonly server: string
+  readonly session: string
+  /** Unguessable: the relay's own ids begin with it, so that they cannot collide with a client's. */
+  readonly nonce: string
+  /** Each exchange has ids of its own (HTTP without a session). */
+  readonly stateless: boolean
+  readonly policy: Policy
+  /** In the order in which findings are reported. */
+  readonly rules: readonly Rule[]
+  readonly trusted: boolean
+  readonly tools: ReadonlyMap<string, ToolSetting>
+  /** Longest wait for a list of the relay's own, in milliseconds. */
+  readonly listMs: number
+  /** Longest wait for an answer, in milliseconds; 0: as long as the server likes. */
+  readonly requestMs: number
+}
+
+/**
+ * Asks every rule. One that throws is a finding of its own: a check that cannot be done never passes in silence.
+ * @param ask calls the power of the rule that is wanted; undefined when it has none
+ * @param path where a crash is reported
+ */
+export const findAll = (
+  rules: readonly Rule[],
+  path: string,
+  ask: (rule: Rule) => readonly Finding[] | undefined,
+): Finding[] =>
+  rules.flatMap(rule => {
+    try {
+      return ask(rule) ?? []
+    } catch {
+      return [{ rule: rule.name, path, message: 'the rule failed on this message' }]
+    }
+  })

@@ -1,0 +1,176 @@
+import type { Frame } from '../protocol/frame.js'
+import { isObject, member, pointer, type JsonObject } from '../protocol/json.js'
+import { traitsOf } from '../protocol/revision.js'
+import type { Checked } from './check.js'
+import type { Asked, Called, Context } from './context.js'
+import { findAll } from './options.js'
+import { actionOf, type Verdict } from './policy.js'
+import { blocked, demoted, refusedResult } from './refusal.js'
+import type { Finding } from './rule.js'
+import { serverRequestFindings } from './server-requests.js'
+import { Tasks } from './tasks.js'
+import type { ToolLists } from './tool-lists.js'
+
+/** What became of a result: what the client gets, and why. */
+export interface Judged {
+  readonly verdict: Verdict
+  readonly findings: readonly Finding[]
+  readonly sent: Frame
+}
+
+type Then = (judged: Judged) => void
+
+/** Judges what the server answers, by the method that was asked. */
+export class Results {
+  readonly #context: Context
+  readonly #lists: ToolLists
+  readonly tasks = new Tasks()
+
+  constructor(context: Context, lists: ToolLists) {
+    this.#context = context
+    this.#lists = lists
+  }
+
+  judge(asked: Asked, frame: Frame, result: JsonObject, then: Then): void {
+    const { method } = asked.message
+    if (isInterim(asked, result)) return this.#interim(asked, frame, result, then)
+    switch (method) {
+      case 'tools/call':
+        if (this.tasks.creates(asked, result)) return this.#plain(asked, frame, asked.findings, then)
+        return this.#outcome(asked, asked.call, frame, ['result'], result, then)
+      case 'tasks/result':
+        return this.#outcome(asked, this.tasks.calledBy(asked.message.params), frame, ['result'], result, then)
+      case 'tasks/get': {
+        const final = member(result, 'result')
+        if (isObject(member(result, 'inputRequests'))) return this.#interim(asked, frame, result, then)
+        if (!isObject(final)) return this.#plain(asked, frame, asked.findings, then)
+        return this.#outcome(asked, this.tasks.calledBy(asked.message.params), frame, ['result', 'result'], final, then)
+      }
+      case 'tools/list':
+        return this.#lists.judge(asked, frame, result, (page, findings) => {
+          this.#listed(asked, frame, page, [...asked.findings, ...findings], then)
+        })
+      case 'initialize':
+        this.#context.session.agreed(result)
+        return this.#reading(asked, frame, result, then)
+      default:
+        return this.#reading(asked, frame, result, then)
+    }
+  }
+
+  /** The final result of a task that a notification brings (`io.modelcontextprotocol/tasks`). */
+  judgePushed(params: JsonObject, result: JsonObject, then: (verdict: Verdict, findings: readonly Finding[]) => void): void {
+    const terms = this.#context.session.terms
+    this.#find(this.tasks.calledBy(params), terms.revision, ['params', 'result'], result, findings => {
+      const judged = this.#context.judge(findings)
+      then(judged.verdict, judged.findings)
+    })
+  }
+
+  #outcome(asked: Asked, called: Called | undefined, frame: Frame, at: readonly string[], result: JsonObject, then: Then): void {
+    const { revision } = asked.terms
+    this.#find(called, revision, at, result, found => {
+      const { verdict, findings } = this.#context.judge([...asked.findings, ...found])
+      const told = this.#told(findings, verdict)
+      const name = called?.name ?? ''
+      then({ verdict, findings, sent: this.#instead(asked, frame, at, result, name, verdict, told) })
+    })
+  }
+
+  #instead(
+    asked: Asked,
+    frame: Frame,
+    at: readonly string[],
+    result: JsonObject,
+    name: string,
+    verdict: Verdict,
+    told: readonly Finding[],
+  ): Frame {
+    if (verdict === 'demote') return demoted(frame, at, result, name, told)
+    if (verdict !== 'block') return frame
+    const refusal =
+      at.length === 1 ? refusedResult(asked, name, told, traitsOf(asked.terms.revision).modern) : blocked(asked, told)
+    return inItsPlace(frame, refusal)
+  }
+
+  /** Every finding about one tool result. */
+  #find(
+    called: Called | undefined,
+    revision: Asked['terms']['revision'],
+    at: readonly string[],
+    result: JsonObject,
+    then: (findings: readonly Finding[]) => void,
+  ): void {
+    const { options } = this.#context
+    const { name, tool, listed } = called ?? { name: '', tool: undefined, listed: false }
+    const path = pointer(...at)
+    const go = (checked: Checked | undefined) => {
+      const findings = findAll(options.rules, '/result', rule =>
+        rule.onResult?.({ name, tool, result, revision, checked }),
+      )
+      then(findings.map(finding => under(path, finding)))
+    }
+    const declared = options.tools.get(name)?.outputSchema ?? tool?.outputSchema
+    const structured = member(result, 'structuredContent')
+    if (declared === undefined && !listed) {
+      return go([{ kind: 'unchecked', path: '/result', message: 'the declaration of its tool could not be had' }])
+    }
+    if (declared === undefined || structured === undefined) return go(undefined)
+    if (schemaRules.every(rule => actionOf(options.policy, rule) === 'off')) return go(undefined)
+    const subject = { kind: 'value', schema: declared, value: structured, path: '/result/structuredContent' } as const
+    this.#context.check([subject], ([checked]) => go(checked))
+  }
+
+  /** `input_required`: no final result, but requests of the server's. */
+  #interim(asked: Asked, frame: Frame, result: JsonObject, then: Then): void {
+    const requests = member(result, 'inputRequests')
+    const found = isObject(requests)
+      ? Object.entries(requests).flatMap(([key, request]) =>
+          serverRequestFindings(this.#context, isObject(request) ? request : {}, asked.terms, [
+            'result',
+            'inputRequests',
+            key,
+          ]),
+        )
+      : []
+    this.#plain(asked, frame, [...asked.findings, ...found], then)
+  }
+
+  #reading(asked: Asked, frame: Frame, result: JsonObject, then: Then): void {
+    const { revision } = asked.terms
+    const { method } = asked.message
+    const found = findAll(this.#context.options.rules, '/result', rule => rule.onReading?.({ method, result, revision }))
+    this.#plain(asked, frame, [...asked.findings, ...found], then)
+  }
+
+  /** A result that passes as it came, or is answered by an error. */
+  #plain(asked: Asked, frame: Frame, found: readonly Finding[], then: Then): void {
+    const { verdict, findings } = this.#context.judge(found)
+    const stopped = verdict === 'block' || verdict === 'demote'
+    then({ verdict, findings, sent: stopped ? inItsPlace(frame, blocked(asked, this.#told(findings, verdict))) : frame })
+  }
+
+  /** A list's findings concern its tools, and are mended in the page; only a page that is none is answered by an error. */
+  #listed(asked: Asked, frame: Frame, page: Frame | undefined, found: readonly Finding[], then: Then): void {
+    if (page === undefined) return this.#plain(asked, frame, found, then)
+    const { verdict, findings } = this.#context.judge(found)
+    then({ verdict, findings, sent: page })
+  }
+
+  #told(findings: readonly Finding[], verdict: Verdict): readonly Finding[] {
+    return findings.filter(({ rule }) => actionOf(this.#context.options.policy, rule) === verdict)
+  }
+}
+
+const schemaRules = ['result/schema', 'result/format', 'result/unchecked', 'result/error-structured'] as const
+
+// A legacy client reads any result as the final one, whatever it says of itself.
+const isInterim = ({ terms }: Asked, result: JsonObject): boolean =>
+  traitsOf(terms.revision).modern && member(result, 'resultType') === 'input_required'
+
+/** Rules speak of `/result`; the result of a task stands deeper in its frame. */
+const under = (path: string, finding: Finding): Finding =>
+  path === '/result' ? finding : { ...finding, path: finding.path.replace(/^\/result/, path) }
+
+/** An answer of ours travels in the wrapping of the one that it replaces: the SSE id that lets a stream be resumed. */
+export const inItsPlace = ({ envelope }: Frame, refusal: Frame): Frame => (envelope ? { ...refusal, envelope } : refusal)

@@ -1,0 +1,91 @@
+import type { Frame } from '../protocol/frame.js'
+import { isObject, isString, member, pointer, type JsonObject } from '../protocol/json.js'
+import { errorCode, type ErrorResponse, type Request, type Result } from '../protocol/json-rpc.js'
+import type { Context } from './context.js'
+import type { Exchange } from './event.js'
+import { Exchanges, type Pending } from './exchanges.js'
+import { findAll } from './options.js'
+import { clip } from './quote.js'
+import { blocked, errorAnswer } from './refusal.js'
+import type { Finding } from './rule.js'
+import type { Terms } from './session.js'
+
+/** What the server asks of the client: sampling, elicitation, roots, ping. */
+export class ServerRequests {
+  readonly #context: Context
+  readonly #pending: Exchanges<Pending>
+
+  constructor(context: Context) {
+    this.#context = context
+    this.#pending = new Exchanges(context.options.stateless)
+  }
+
+  received(exchange: Exchange, frame: Frame, message: Request, found: readonly Finding[]): void {
+    const { id, key, method, params } = message
+    const asked = { exchange, id, key }
+    const fresh = this.#pending.open(asked)
+    const request: JsonObject = params === undefined ? { method } : { method, params }
+    const { verdict, findings } = this.#context.judge([
+      ...found,
+      ...(fresh ? [] : [{ rule: 'wire/id', path: '/id', message: 'a request of this id is in flight' } as const]),
+      ...serverRequestFindings(this.#context, request, this.#context.session.terms, []),
+    ])
+    this.#context.record({ event: method, id, verdict, findings, bytes: { request: frame.bytes.length } })
+    if (verdict !== 'block' && verdict !== 'demote') return this.#context.toClient(exchange, frame)
+    if (fresh) this.#pending.close(asked)
+    this.#context.toServer(exchange, errorAnswer(asked, errorCode.methodNotFound, `Method not found: ${clip(method)}`))
+  }
+
+  /** The client's answer. */
+  answered(exchange: Exchange, frame: Frame, { key }: Result | ErrorResponse, found: readonly Finding[]): void {
+    const asked = this.#pending.find(exchange, key)
+    const { verdict, findings } = this.#context.judge(
+      asked
+        ? found
+        : [...found, { rule: 'wire/id', path: '/id', message: 'answers no request that the server has in flight' }],
+    )
+    if (findings.length > 0) this.#context.record({ event: 'wire', verdict, findings })
+    if (asked !== undefined) this.#pending.close(asked)
+    if (verdict !== 'block' && verdict !== 'demote') return this.#context.toServer(exchange, frame)
+    if (asked !== undefined) this.#context.toServer(exchange, blocked(asked, findings))
+  }
+
+  /** Takes back a request; `notifications/cancelled` of the server's. */
+  cancelled(exchange: Exchange, params: JsonObject | undefined): void {
+    const key = JSON.stringify(member(params, 'requestId') ?? null)
+    const asked = this.#pending.find(exchange, key)
+    if (asked !== undefined) this.#pending.close(asked)
+  }
+
+  /** A frame of the client's that cannot be used, though its id can be read: the server need not wait for more. */
+  unusable(exchange: Exchange, key: string, findings: readonly Finding[]): boolean {
+    const asked = this.#pending.find(exchange, key)
+    if (asked === undefined) return false
+    this.#pending.close(asked)
+    this.#context.toServer(exchange, blocked(asked, findings))
+    return true
+  }
+}
+
+/**
+ * What the rules say of a request of the server's, sent as one or embedded in an `input_required` result.
+ * @param at where it stands in the frame; empty for the frame itself
+ */
+export const serverRequestFindings = (
+  context: Context,
+  request: JsonObject,
+  terms: Terms,
+  at: readonly string[],
+): readonly Finding[] => {
+  const method = member(request, 'method')
+  const params = member(request, 'params')
+  const path = pointer(...at.map(clip))
+  return findAll(context.options.rules, path, rule =>
+    rule.onServerRequest?.({
+      method: isString(method) ? method : '',
+      params: isObject(params) ? params : undefined,
+      clientCapabilities: terms.capabilities,
+      path,
+    }),
+  )
+}

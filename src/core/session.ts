@@ -1,0 +1,72 @@
+import { isObject, isString, member, type JsonObject } from '../protocol/json.js'
+import type { Request } from '../protocol/json-rpc.js'
+import { nearest, traitsOf, type Revision } from '../protocol/revision.js'
+import { clip } from './quote.js'
+
+const metaPrefix = 'io.modelcontextprotocol/'
+
+const inMeta = (params: JsonObject | undefined, key: string) => {
+  const meta = member(params, '_meta')
+  return isObject(meta) ? member(meta, metaPrefix + key) : undefined
+}
+
+/** Who asks, and by which revision and capabilities one request is to be judged. */
+export interface Terms {
+  readonly revision: Revision
+  readonly capabilities: JsonObject
+  readonly client: Implementation | undefined
+}
+
+export interface Implementation {
+  readonly name: string
+  readonly version: string
+}
+
+/** Before any handshake a session is read by the newest legacy revision: a modern request says itself what it is. */
+const unknownRevision: Revision = '2025-11-25'
+
+/** What the handshake of a legacy session agreed on; a modern request carries its own terms. */
+export class Session {
+  #terms: Terms = { revision: unknownRevision, capabilities: {}, client: undefined }
+
+  get terms(): Terms {
+    return this.#terms
+  }
+
+  termsOf(request: Request): Terms {
+    const version = inMeta(request.params, 'protocolVersion')
+    if (!isString(version)) return this.#terms
+    const capabilities = inMeta(request.params, 'clientCapabilities')
+    return {
+      revision: nearest(version),
+      capabilities: isObject(capabilities) ? capabilities : {},
+      client: implementation(inMeta(request.params, 'clientInfo')),
+    }
+  }
+
+  /** The client's `initialize`: who it is and what it can do. */
+  offered(params: JsonObject | undefined): void {
+    const capabilities = member(params, 'capabilities')
+    this.#terms = {
+      revision: this.#terms.revision,
+      capabilities: isObject(capabilities) ? capabilities : {},
+      client: implementation(member(params, 'clientInfo')),
+    }
+  }
+
+  /** The server's answer to it: the revision that both speak from now on. */
+  agreed(result: JsonObject): void {
+    const version = member(result, 'protocolVersion')
+    if (!isString(version)) return
+    const revision = nearest(version)
+    // A handshake never agrees on a revision that has none.
+    this.#terms = { ...this.#terms, revision: traitsOf(revision).modern ? unknownRevision : revision }
+  }
+}
+
+const implementation = (value: unknown): Implementation | undefined => {
+  if (!isObject(value)) return undefined
+  const name = member(value, 'name')
+  const version = member(value, 'version')
+  return { name: isString(name) ? clip(name) : '', version: isString(version) ? clip(version) : '' }
+}
