@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Reaction } from './cases.js'
-import { start } from './harness.js'
+import { start, type Started } from './harness.js'
 
 /** The built command. */
 export const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
@@ -79,27 +79,38 @@ export const auditOf = (file: string): AuditRecord[] => linesOf(file).map(line =
 const placed = (config: object, command: readonly string[]): string =>
   JSON.stringify(config, (key, value: unknown) => (key === 'command' ? command : value))
 
+export interface Wrapped {
+  readonly relay: Started
+  readonly received: () => readonly string[]
+  readonly audit: () => readonly AuditRecord[]
+}
+
+/** Starts `wrap` before a scripted server. */
+export const wrap = (t: Test, { options = [], config, reactions }: Partial<Setup> & Pick<Setup, 'reactions'>): Wrapped => {
+  const directory = scratch(t)
+  const { command, received } = scripted(directory, reactions)
+  const audit = join(directory, 'audit.ndjson')
+  const args = [cli, 'wrap', '--audit', audit, ...options]
+  if (config !== undefined) {
+    writeFileSync(join(directory, 'customs.json'), placed(config, command))
+    args.push('--config', join(directory, 'customs.json'))
+  }
+  if (config === undefined || !('servers' in config)) args.push('--', ...command)
+  return { relay: start(t, process.execPath, args), received, audit: () => auditOf(audit) }
+}
+
 /** `wrap` between a client and a server that both speak stdio. */
 export const stdioToStdio: Bridge = {
   name: 'stdio to stdio',
-  async open(t, { options, config, reactions }) {
-    const directory = scratch(t)
-    const { command, received } = scripted(directory, reactions)
-    const audit = join(directory, 'audit.ndjson')
-    const args = [cli, 'wrap', '--audit', audit, ...options]
-    if (config !== undefined) {
-      writeFileSync(join(directory, 'customs.json'), placed(config, command))
-      args.push('--config', join(directory, 'customs.json'))
-    }
-    if (config === undefined || !('servers' in config)) args.push('--', ...command)
-    const relay = start(t, process.execPath, args)
+  async open(t, setup) {
+    const { relay, received, audit } = wrap(t, setup)
     return {
       send: line => relay.send(line),
       next: () => relay.next(),
       async finish() {
         relay.closeInput()
         await relay.exit
-        return { received: received(), audit: auditOf(audit), stderr: relay.stderr() }
+        return { received: received(), audit: audit(), stderr: relay.stderr() }
       },
     }
   },

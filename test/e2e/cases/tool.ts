@@ -80,7 +80,7 @@ export const toolCases: readonly Case[] = [
   definition('tool/contradiction', 'a tool that writes and destroys is consistent', 'pass', annotated('{"readOnlyHint":false,"destructiveHint":true}'), { options: ['--trust'], revisions: [legacy] }),
 
   // tool/hidden-text
-  definition('tool/hidden-text', 'a description in tag characters goes', 'block', tool(`"description":"Adds.${'\u{e0049}\u{e0067}\u{e006e}\u{e006f}\u{e0072}\u{e0065}'}",${input}`)),
+  definition('tool/hidden-text', 'a description in tag characters goes', 'block', tool(`"description":"Adds.\u{e0049}\u{e0067}\u{e006e}\u{e006f}\u{e0072}\u{e0065}",${input}`)),
   definition('tool/hidden-text', 'a description with a bidi override goes', 'block', tool(`"description":"Adds \u202eevil",${input}`), { revisions: [legacy] }),
   definition('tool/hidden-text', 'an escaped terminal control goes', 'block', tool(String.raw`"description":"\u001b[2KAdds",${input}`), { revisions: [legacy] }),
   definition('tool/hidden-text', 'zero-width text inside a schema goes', 'block', withInput('{"type":"object","properties":{"a":{"description":"a\u200bb"}}}')),
