@@ -1,17 +1,21 @@
+import { stripHidden } from './hidden-text.js'
+
 /** Longest text from the wire in a message of ours, in characters (contract section 4). */
 const longest = 80
 
-/**
- * Text from the wire, fit to stand in a message that a person or a model reads: hidden characters gone, cut, JSON-quoted.
- */
+/** As much of a text as is looked at: a flood of hidden characters is not worth reading to its end. */
+const read = 4096
+
+/** Text from the wire, fit for a message that a person or a model reads: hidden characters gone, cut, JSON-quoted. */
 export const quote = (text: string): string => JSON.stringify(clip(text))
 
 /** As `quote`, without the quotation marks: for the parts of a path. */
 export const clip = (text: string): string => {
-  const visible = stripHidden(text)
+  const visible = strip(text.slice(0, read))
   // The cut may not leave half a surrogate pair behind.
   return visible.length <= longest ? visible : `${visible.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
-// Controls, format characters (zero width, bidi), surrogates, private use and line separators: none belongs in a message.
-const stripHidden = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Co}\u2028\u2029]/gu, '')
+// Controls, format characters (zero width, bidi), surrogates, private use and line separators: none belongs in a
+// message, not even where it is fine in a text of the server's own.
+const strip = (text: string): string => stripHidden(text).replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Co}\u2028\u2029]/gu, '')

@@ -1,0 +1,130 @@
+import { isArray, isObject, isString, member, type Json } from '../protocol/json.js'
+import type { Rule } from '../core/rule.js'
+import { agreeing, jsonTextsOf, textsOf } from './json-text.js'
+import { most, nothing, one } from './finding.js'
+
+const inText = (index: number): string => `/result/content/${index}/text`
+
+const jsonInText: Rule = {
+  name: 'advice/json-in-text',
+  onResult: ({ result }) =>
+    member(result, 'structuredContent') !== undefined || member(result, 'isError') === true
+      ? nothing
+      : jsonTextsOf(result)
+          .slice(0, most)
+          .flatMap(({ index }) =>
+            one('advice/json-in-text', inText(index), 'is JSON: declare an outputSchema and return structuredContent'),
+          ),
+}
+
+const noOutputSchema: Rule = {
+  name: 'advice/no-output-schema',
+  onTool: ({ definition, path, revision }) =>
+    // Before, there was none to declare.
+    revision >= '2025-06-18' && member(definition, 'outputSchema') === undefined
+      ? one('advice/no-output-schema', path, 'declares no outputSchema: no result of it can be checked')
+      : nothing,
+}
+
+/** An error that says that there was one, and nothing of what or why. */
+const vague = new RegExp(
+  '^(?:an? |the )?(?:(?:unknown|unexpected|internal|server|tool|execution|general|runtime) )*' +
+    '(?:error|failure|failed|exception|problem|something went wrong)(?: (?:has )?occurred| happened)?$',
+)
+
+const vagueError: Rule = {
+  name: 'advice/vague-error',
+  onResult({ result }) {
+    if (member(result, 'isError') !== true) return nothing
+    const texts = textsOf(result).map(({ text }) => text.slice(0, 200).toLowerCase())
+    const said = texts.map(text => text.replace(/[^\p{L}\p{N}]+/gu, ' ').trim())
+    return said.every(text => text === '' || vague.test(text.replace(/^(?:error )+(?=.)/, '')))
+      ? one('advice/vague-error', '/result/content', 'does not say what went wrong and what to do about it')
+      : nothing
+  },
+}
+
+/** In characters of the text that repeats what structuredContent has. */
+const heavy = 10_240
+
+const duplicatedPayload: Rule = {
+  name: 'advice/duplicated-payload',
+  onResult({ result }) {
+    const structured = member(result, 'structuredContent')
+    if (structured === undefined) return nothing
+    const texts = jsonTextsOf(result).filter(({ text }) => text.length > heavy)
+    const agree = agreeing(texts, structured)
+    return texts
+      .filter(({ index }) => agree.has(index))
+      .slice(0, most)
+      .flatMap(({ index }) =>
+        one('advice/duplicated-payload', inText(index), 'repeats a large structuredContent: a summary would do'),
+      )
+  },
+}
+
+/** A run of characters that is no prose in any language: 1,024 of the base64 alphabet, with all that base64 mixes. */
+const isBinary = (text: string): boolean => {
+  if (/data:[\w.+-]{1,64}\/[\w.+-]{1,64};base64,/.test(text)) return true
+  // Word by word, so that each character is looked at once.
+  for (const [word] of text.matchAll(/[A-Za-z0-9+/]+/g)) {
+    if (word.length >= 1024 && /[a-z]/.test(word) && /[A-Z]/.test(word) && /[0-9]/.test(word)) return true
+  }
+  return false
+}
+
+const binaryInText: Rule = {
+  name: 'advice/binary-in-text',
+  onResult: ({ result }) =>
+    textsOf(result)
+      .filter(({ text }) => isBinary(text))
+      .slice(0, most)
+      .flatMap(({ index }) =>
+        one('advice/binary-in-text', inText(index), 'carries binary data: use an image, audio or resource block'),
+      ),
+}
+
+const noDescription: Rule = {
+  name: 'advice/no-description',
+  onTool({ definition, path }) {
+    const description = member(definition, 'description')
+    return isString(description) && description.trim() !== ''
+      ? nothing
+      : one('advice/no-description', path, 'has no description: a model has only the name to choose by')
+  },
+}
+
+/** Paths of one list: as many as make it long, of which most lie in folders that others lie in too. */
+const longList = 20
+
+const isFlatList = (value: Json | undefined): boolean => {
+  if (!isArray(value) || value.length < longList) return false
+  const folders = new Set<string>()
+  for (const element of value) {
+    const folder = isString(element) ? /^(.{0,1000}[\\/])[^\\/\s]{1,255}$/.exec(element)?.[1] : undefined
+    if (folder === undefined) return false
+    folders.add(folder)
+  }
+  return folders.size > 1 && folders.size * 2 <= value.length
+}
+
+const flatList: Rule = {
+  name: 'advice/flat-list',
+  onResult({ result }) {
+    const structured = member(result, 'structuredContent')
+    const inStructured = structured === undefined ? [] : [{ value: structured, path: '/result/structuredContent' }]
+    const inTexts = jsonTextsOf(result).map(({ value, index }) => ({ value, path: inText(index) }))
+    return [...inStructured, ...inTexts]
+      .flatMap(({ value, path }) => {
+        const lists = isObject(value) ? Object.values(value) : [value]
+        return lists.some(isFlatList)
+          ? one('advice/flat-list', path, 'is a flat list of paths: a tree would be shorter and clearer')
+          : []
+      })
+      .slice(0, most)
+  },
+}
+
+export const advice: readonly Rule[] = [
+  jsonInText, noOutputSchema, vagueError, duplicatedPayload, binaryInText, noDescription, flatList,
+]

@@ -1,0 +1,62 @@
+import { isArray, isObject, isString, member, type JsonObject } from '../protocol/json.js'
+import { partsOf } from '../protocol/mcp.js'
+import { traitsOf } from '../protocol/revision.js'
+import { quote } from '../core/quote.js'
+import type { Finding } from '../core/rule.js'
+import { contentRule, most, nothing, one } from './finding.js'
+
+export const type = contentRule('content/type', ({ method, result, revision }) => {
+  const { contentTypes } = traitsOf(revision)
+  return partsOf(method, result)
+    .flatMap(({ kind, value, path }) => {
+      const type = member(value, 'type')
+      return kind !== 'block' || !isString(type) || contentTypes.has(type)
+        ? []
+        : one('content/type', `${path}/type`, `${quote(type)} is no content type of revision ${revision}`)
+    })
+    .slice(0, most)
+})
+
+export const annotations = contentRule('content/annotations', ({ method, result }) =>
+  partsOf(method, result)
+    .flatMap(({ value, path }) => {
+      const annotations = member(value, 'annotations')
+      return isObject(annotations) ? judge(annotations, `${path}/annotations`) : []
+    })
+    .slice(0, most),
+)
+
+// A member of another type than it should have is the shape's affair.
+const judge = (annotations: JsonObject, path: string): readonly Finding[] => {
+  const rule = 'content/annotations'
+  const priority = member(annotations, 'priority')
+  const audience = member(annotations, 'audience')
+  const lastModified = member(annotations, 'lastModified')
+  const isRole = (role: unknown) => role === 'user' || role === 'assistant'
+  return [
+    ...(typeof priority === 'number' && !(priority >= 0 && priority <= 1)
+      ? one(rule, `${path}/priority`, 'must be from 0 to 1')
+      : nothing),
+    ...(isArray(audience) && !audience.every(isRole)
+      ? one(rule, `${path}/audience`, 'may name "user" and "assistant" only')
+      : nothing),
+    ...(isString(lastModified) && !isIsoTime(lastModified)
+      ? one(rule, `${path}/lastModified`, 'must be a time by ISO 8601, such as 2025-01-12T15:00:58Z')
+      : nothing),
+  ]
+}
+
+/** A calendar date by ISO 8601, extended or basic, with or without a time of day; the day must exist. */
+const isIsoTime = (text: string): boolean => {
+  const found = text.length > 64 ? null : isoTime.exec(text)
+  if (!found) return false
+  const [, year, month = '01', day = '01'] = found
+  const date = new Date(`${year}-${month}-${day}T00:00:00Z`)
+  return !Number.isNaN(date.getTime()) && date.getUTCDate() === Number(day)
+}
+
+const isoTime = new RegExp(
+  '^(\\d{4})(?:-?(\\d\\d)(?:-?(\\d\\d))?)?' +
+    '(?:[T ](?:[01]\\d|2[0-4])(?::?[0-5]\\d(?::?(?:[0-5]\\d|60)(?:[.,]\\d+)?)?)?' +
+    '(?:Z|[+-][01]\\d(?::?[0-5]\\d)?)?)?$',
+)

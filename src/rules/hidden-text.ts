@@ -1,0 +1,55 @@
+import { findHidden, nameOf } from '../core/hidden-text.js'
+import { quote } from '../core/quote.js'
+import type { Finding, Rule } from '../core/rule.js'
+import type { RuleName } from '../core/rule-name.js'
+import { isArray, isObject, isString, type Json } from '../protocol/json.js'
+import { isBase64 } from './base64.js'
+import { below, contentRule, most } from './finding.js'
+
+export const toolHiddenText: Rule = {
+  name: 'tool/hidden-text',
+  onTool: ({ definition, path }) => search('tool/hidden-text', definition, path),
+}
+
+export const contentHiddenText = contentRule('content/hidden-text', ({ result }) =>
+  search('content/hidden-text', result, '/result'),
+)
+
+/** A text of this length may be worth a look whether it is base64, which hides nothing and is told faster. */
+const long = 4096
+
+/** Looks at every string below a value, the names of members included. */
+const search = (rule: RuleName, root: Json, path: string): readonly Finding[] => {
+  const findings: Finding[] = []
+  // The way to the value at hand; it becomes a path only where something is found.
+  const way: (string | number)[] = []
+
+  const look = (text: string, what: string) => {
+    if (text.length >= long && isBase64(text)) return
+    const hidden = findHidden(text)
+    if (hidden === undefined) return
+    const message = `${what} has a hidden character at position ${hidden.index} (${nameOf(hidden)})`
+    findings.push({ rule, path: below(path, ...way), message })
+  }
+
+  const walk = (value: Json) => {
+    if (findings.length >= most) return
+    if (isString(value)) look(value, 'the text')
+    else if (isArray(value)) value.forEach((element, index) => step(index, element))
+    else if (isObject(value)) {
+      for (const key of Object.keys(value)) {
+        look(key, `the name of the member ${quote(key)}`)
+        step(key, value[key] ?? null)
+      }
+    }
+  }
+
+  const step = (part: string | number, value: Json) => {
+    way.push(part)
+    walk(value)
+    way.pop()
+  }
+
+  walk(root)
+  return findings
+}

@@ -1,0 +1,92 @@
+import { isObject, isString, member, type JsonObject } from '../protocol/json.js'
+import { quote } from '../core/quote.js'
+import type { Rule, ServerRequest } from '../core/rule.js'
+import type { RuleName } from '../core/rule-name.js'
+import { nothing, one } from './finding.js'
+
+const sampling = 'sampling/createMessage'
+const elicitation = 'elicitation/create'
+const roots = 'roots/list'
+
+/** Other requests (`ping`, those of extensions) are nobody's business here. */
+const undeclared: Rule = {
+  name: 'server/request',
+  onServerRequest(request) {
+    switch (request.method) {
+      case sampling:
+        return lacking(request, samplingNeeds(request))
+      case elicitation:
+        return lacking(request, elicitationNeeds(request))
+      case roots:
+        return lacking(request, [need('/method', 'roots')])
+      default:
+        return nothing
+    }
+  },
+}
+
+/** A capability that a request asks for: where it asks, and the way to the capability. */
+interface Need {
+  readonly at: string
+  readonly capability: readonly string[]
+}
+
+const need = (at: string, ...capability: readonly string[]): Need => ({ at, capability })
+
+const has = ({ params }: ServerRequest, key: string): boolean => member(params, key) !== undefined
+
+const samplingNeeds = (request: ServerRequest): readonly Need[] => [
+  need('/method', 'sampling'),
+  ...(has(request, 'tools') ? [need('/params/tools', 'sampling', 'tools')] : []),
+  ...(has(request, 'toolChoice') ? [need('/params/toolChoice', 'sampling', 'tools')] : []),
+  ...(has(request, 'task') ? [need('/params/task', 'tasks', 'requests', 'sampling', 'createMessage')] : []),
+]
+
+const elicitationNeeds = (request: ServerRequest): readonly Need[] => {
+  const mode = member(request.params, 'mode') ?? 'form'
+  const at = has(request, 'mode') ? '/params/mode' : '/method'
+  return [
+    need('/method', 'elicitation'),
+    ...(mode === 'form' && isFormImplied(request.clientCapabilities)
+      ? []
+      : [need(at, 'elicitation', isString(mode) ? mode : '')]),
+    ...(has(request, 'task') ? [need('/params/task', 'tasks', 'requests', 'elicitation', 'create')] : []),
+  ]
+}
+
+/** A client that declares `elicitation` and none of its modes takes forms (2025-11-25, Elicitation, Capabilities). */
+const isFormImplied = (capabilities: JsonObject): boolean => {
+  const declared = member(capabilities, 'elicitation')
+  return isObject(declared) && member(declared, 'form') === undefined && member(declared, 'url') === undefined
+}
+
+const lacking = ({ path, clientCapabilities }: ServerRequest, needs: readonly Need[]) => {
+  const lacked = needs.find(({ capability }) => !isDeclared(clientCapabilities, capability))
+  return lacked === undefined
+    ? nothing
+    : one('server/request', path + lacked.at, `the client did not declare ${quote(lacked.capability.join('.'))}`)
+}
+
+const isDeclared = (capabilities: JsonObject, way: readonly string[]): boolean => {
+  let at: JsonObject | undefined = capabilities
+  for (const key of way) {
+    const next: unknown = member(at, key)
+    if (!isObject(next)) return false
+    at = next
+  }
+  return true
+}
+
+/** For operators who let a server ask for nothing of the kind, whatever the client could do. */
+const asks = (name: RuleName, method: string): Rule => ({
+  name,
+  onServerRequest: request =>
+    request.method === method ? one(name, `${request.path}/method`, `the server sends ${method}`) : nothing,
+})
+
+export const server: readonly Rule[] = [
+  undeclared,
+  asks('server/sampling', sampling),
+  asks('server/elicitation', elicitation),
+  asks('server/roots', roots),
+]

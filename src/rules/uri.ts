@@ -1,0 +1,72 @@
+import { isArray, isObject, isString, member, type Json } from '../protocol/json.js'
+import { partsOf, type Part } from '../protocol/mcp.js'
+import { quote } from '../core/quote.js'
+import { contentRule, most, one } from './finding.js'
+
+export const uri = contentRule('content/uri', ({ method, result }) =>
+  partsOf(method, result)
+    .flatMap(urisOf)
+    .flatMap(({ uri, path }) => {
+      const fault = isString(uri) ? faultOf(uri) : undefined
+      return fault === undefined ? [] : one('content/uri', path, fault)
+    })
+    .slice(0, most),
+)
+
+interface Link {
+  readonly uri: Json | undefined
+  readonly path: string
+}
+
+/** The URIs of a part: a link or a resource has one, and a link may have icons. */
+const urisOf = ({ kind, value, path }: Part): readonly Link[] => {
+  if (kind === 'block' && member(value, 'type') !== 'resource_link') return []
+  const icons = member(value, 'icons')
+  const sources = !isArray(icons)
+    ? []
+    : icons.map((icon, index): Link => ({
+        uri: isObject(icon) ? member(icon, 'src') : undefined,
+        path: `${path}/icons/${index}/src`,
+      }))
+  return [{ uri: member(value, 'uri'), path: `${path}/uri` }, ...sources]
+}
+
+/** What speaks against a URI. A message never repeats one that bears credentials. */
+const faultOf = (uri: string): string | undefined => {
+  // Browsers drop these (URL Standard, basic URL parser), so `java\nscript:` is a scheme to them.
+  const plain = uri.slice(0, longest).replace(/^[\x00-\x20]+|[\t\n\r]/g, '')
+  const [, scheme = '', rest = plain] = /^([a-z][a-z0-9+.-]*):([^]*)$/i.exec(plain) ?? []
+  const name = scheme.toLowerCase()
+  if (scripts.has(name)) return `runs a script (${quote(name)})`
+  if (name === 'data') return scripted.test(rest) ? 'carries a document that can run scripts' : undefined
+  if (bearsCredentials(name, rest)) return 'bears credentials'
+  if (traverses(rest)) return `climbs out of its place with ".." (${quote(uri)})`
+  return undefined
+}
+
+/** In characters; no longer one is worth reading for its scheme and path. */
+const longest = 8192
+
+const scripts: ReadonlySet<string> = new Set(['javascript', 'vbscript', 'livescript', 'mocha', 'jscript'])
+
+const scripted =
+  /^(?:text\/(?:html|xml|\w+script)|application\/(?:[a-z.-]*\+)?(?:xml|xhtml|\w+script)|image\/svg)/i
+
+/** On the web a user's name alone may be a token; elsewhere (`ssh://git@host`) it is none. */
+const bearsCredentials = (scheme: string, rest: string): boolean => {
+  const user = /^[\\/]{2}([^\\/?#]*)@/.exec(rest)?.[1]
+  if (user === undefined) return false
+  return /:./.test(user) || (user !== '' && /^(?:https?|wss?)$/.test(scheme))
+}
+
+const traverses = (rest: string): boolean => {
+  let path = rest.replace(/[?#][^]*$/, '')
+  // Whoever decodes once too often climbs as well.
+  for (let round = 0; round < 3; round++) {
+    if (/(?:^|[\\/])\.\.(?:[\\/]|$)/.test(path)) return true
+    const decoded = path.replace(/%(2e|2f|5c|25)/gi, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)))
+    if (decoded === path) return false
+    path = decoded
+  }
+  return false
+}
