@@ -68,6 +68,7 @@ class StdioClient implements Transport {
   #end(reason: string): void {
     if (this.#ended) return
     this.#ended = true
+    this.#reader.close()
     this.#hear({ type: 'ended', reason })
   }
 }

@@ -113,11 +113,13 @@ t.test('a client that does not read holds us up until it does', async t => {
   t.equal(transport.send('stdio', raw('x')), true)
 })
 
-t.test('a client that goes away while it holds us up lets go', async t => {
-  const { output, transport, events, first } = start()
+t.test('a client that goes away while it holds us up lets go, and is not heard any more', async t => {
+  const { input, output, transport, events, first } = start()
   while (transport.send('stdio', raw(Buffer.alloc(10_000, 'x'))));
   output.destroy(new Error('write EPIPE'))
   await first('drained')
+  input.write('{}\n')
+  await new Promise(setImmediate)
   t.strictSame(events.map(({ type }) => type), ['ended', 'drained'])
 })
 
