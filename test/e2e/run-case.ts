@@ -84,7 +84,7 @@ const meets = (t: TapTest, line: string, expected: Expected, { revision }: Case,
     t.match(words, rule, 'and the rule')
     t.ok(meta?.['mcp-customs/findings']?.some(finding => finding.rule === rule), 'and lists the findings')
   }
-  if ('path' in expected && expected.path !== undefined) t.match(words, expected.path, 'and the path')
+  if ('refused' in expected && expected.path !== undefined) t.match(words, expected.path, 'and the path')
 }
 
 interface RefusedResult {
