@@ -1,0 +1,264 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Frame, FrameLimits } from '../protocol/frame.js'
+import { parseFrame } from '../protocol/parse.js'
+import { errorCode } from '../protocol/json-rpc.js'
+import { readBody } from './client-http-body.js'
+import { authorizationDigest } from './client-http-gate.js'
+import { checkAccept, checkContentType } from './client-http-media.js'
+import { dueIn, isInitialize, isModern, namesUnknownRevision, statusOf } from './client-http-message.js'
+import { refusal, refusalBody, type Refusal } from './client-http-refusal.js'
+import { Reply, type ReplyOptions } from './client-http-reply.js'
+import { HttpSession, type SessionKind } from './client-http-session.js'
+import { Sessions } from './client-http-sessions.js'
+import type { Timers } from './client-http-timers.js'
+import type { Transport } from './transport.js'
+
+/** A path at which one server is offered. */
+export interface Endpoint {
+  /**
+   * What stands behind it: a process, for which the front mints sessions and chooses statuses; or an HTTP server, whose
+   * sessions and statuses are handed on.
+   */
+  readonly server: 'stdio' | 'http'
+  /** Called for each new session, before its first event: start its transport, now or later. */
+  open(opening: Opening): void
+}
+
+/** A new session, to be joined to a server. */
+export interface Opening {
+  readonly path: string
+  readonly kind: SessionKind
+  /** The client's side. Its exchanges are HTTP requests; it is `ended` at the end of the session, and wants to be closed then. */
+  readonly transport: Transport
+  /** Names the session in records; it is not the `Mcp-Session-Id`, which is a secret. */
+  readonly session: string
+  /** Equal for clients that showed the same credentials; tells nothing about them. */
+  readonly authorization: string
+  /** Of the first request; without credentials that were meant for us. */
+  readonly headers: ReadonlyMap<string, string>
+}
+
+export interface EndpointSettings {
+  readonly limits: FrameLimits
+  /** The Authorization header was meant for us: it is not handed on. */
+  readonly ownAuthorization: boolean
+  readonly maxSessions: number
+  readonly idleMs: number
+  readonly keepAliveMs: number
+  readonly stallMs: number
+  readonly timers: Timers
+  /** Answers without the body having been read to its end. */
+  readonly refuse: (request: IncomingMessage, response: ServerResponse, reason: Refusal) => void
+}
+
+/** Where a request belongs. */
+interface Place {
+  readonly session: HttpSession
+  /** It names a session that only the server can know. */
+  readonly claims: boolean
+}
+
+const methods = 'GET, POST, DELETE'
+
+/** What comes in at one path, once the gate has let it in: reads it, finds its session, and begins the answer. */
+export class EndpointServer {
+  readonly #path: string
+  readonly #endpoint: Endpoint
+  readonly #settings: EndpointSettings
+  readonly #sessions: Sessions<HttpSession>
+
+  constructor(path: string, endpoint: Endpoint, settings: EndpointSettings) {
+    this.#path = path
+    this.#endpoint = endpoint
+    this.#settings = settings
+    this.#sessions = new Sessions({ max: settings.maxSessions, idleMs: settings.idleMs, timers: settings.timers })
+  }
+
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method === 'POST') return this.#post(request, response)
+    if (request.method === 'GET') return this.#get(request, response)
+    if (request.method === 'DELETE') return this.#delete(request, response)
+    this.#settings.refuse(request, response, refusal(405, 'This method is not allowed', { allow: methods }))
+  }
+
+  sessions(): readonly HttpSession[] {
+    return this.#sessions.all()
+  }
+
+  async #post(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const refused = checkContentType(request.headers) ?? checkAccept('POST', request.headers)
+    if (refused) return this.#settings.refuse(request, response, refused)
+    await this.#known(request)?.readable()
+    const body = await readBody(request, this.#settings.limits.messageBytes)
+    if (body === undefined) return
+    if (!Buffer.isBuffer(body)) return this.#settings.refuse(request, response, body)
+    const headers = this.#handedOn(request)
+    const frame: Frame = { ...parseFrame(body, this.#settings.limits), envelope: { headers } }
+    const due = dueIn(frame)
+    const modern = isModern(request.headers, frame)
+    const place = this.#place(request, modern, frame)
+    if ('status' in place) {
+      response.writeHead(place.status, { ...place.headers, 'content-type': 'application/json' })
+      response.end(refusalBody(place, due.length === 1 ? due[0] : undefined))
+      return
+    }
+    const { session, claims } = place
+    const reply = this.#reply(session, response, {
+      due,
+      statusOf: answers => statusOf(answers, frame, modern),
+      settledStatus: frame.message.kind === 'unusable' ? 400 : 202,
+    })
+    session.post(reply, frame, { claims, carries: due.length > 0 && !isInitialize(frame) })
+    // A process says nothing to what needs no answer.
+    if (this.#own && due.length === 0) reply.finish()
+  }
+
+  #get(request: IncomingMessage, response: ServerResponse): void {
+    const modern = isModern(request.headers)
+    if (this.#own && modern) {
+      return this.#settings.refuse(request, response, refusal(405, 'This revision has no stream of its own', { allow: 'POST' }))
+    }
+    const place = checkAccept('GET', request.headers) ?? this.#place(request, modern)
+    if ('status' in place) return this.#settings.refuse(request, response, place)
+    const { session, claims } = place
+    const reply = this.#reply(session, response, { due: [], statusOf: () => 200, settledStatus: 202 })
+    if (this.#own) session.listen(reply)
+    else session.bare(reply, 'GET', this.#handedOn(request), claims)
+  }
+
+  #delete(request: IncomingMessage, response: ServerResponse): void {
+    const modern = isModern(request.headers)
+    if (this.#own && modern) {
+      return this.#settings.refuse(request, response, refusal(405, 'This revision has no session to end', { allow: 'POST' }))
+    }
+    const place = this.#place(request, modern)
+    if ('status' in place) return this.#settings.refuse(request, response, place)
+    const { session, claims } = place
+    if (this.#own) {
+      session.end('the client ended the session')
+      response.writeHead(200, { 'content-length': 0 }).end()
+      return
+    }
+    const reply = this.#reply(session, response, { due: [], statusOf: () => 200, settledStatus: 202 })
+    session.bare(reply, 'DELETE', this.#handedOn(request), claims)
+  }
+
+  get #own(): boolean {
+    return this.#endpoint.server === 'stdio'
+  }
+
+  /** The session that the head of a request names, when there is one. */
+  #known({ headers }: IncomingMessage): HttpSession | undefined {
+    const id = headers['mcp-session-id']
+    return typeof id === 'string' ? this.#sessions.find(idName(id, authorizationDigest(headers))) : undefined
+  }
+
+  /** @param frame undefined for a request without a message */
+  #place(request: IncomingMessage, modern: boolean, frame?: Frame): Place | Refusal {
+    const authorization = authorizationDigest(request.headers)
+    if (modern) return this.#own && frame ? this.#share(authorization, request, frame) : this.#group(`modern ${authorization}`, request)
+    const id = request.headers['mcp-session-id']
+    const begins = frame !== undefined && isInitialize(frame)
+    if (this.#own) return this.#placeOwn(request, begins)
+    if (typeof id === 'string') {
+      const known = this.#known(request)
+      // One that is not known here may still be known to the server: the relay was restarted, or the credentials renewed.
+      const session = known ?? this.#open('upstream', request, [idName(id, authorization)])
+      return session ? { session, claims: true } : full
+    }
+    if (!begins) return this.#group(`legacy ${authorization}`, request)
+    const session = this.#open('upstream', request, [])
+    return session ? { session, claims: false } : full
+  }
+
+  #placeOwn(request: IncomingMessage, begins: boolean): Place | Refusal {
+    if (namesUnknownRevision(request.headers)) return bad('The MCP-Protocol-Version is not known')
+    if (request.headers['mcp-session-id'] !== undefined) {
+      const session = this.#known(request)
+      if (!session) return refusal(404, 'There is no such session: begin a new one with initialize')
+      return begins ? bad('The session is initialized already') : { session, claims: false }
+    }
+    if (!begins) return bad('The Mcp-Session-Id header is missing: a session begins with initialize')
+    const session = this.#open('own', request, [])
+    return session ? { session, claims: false } : full
+  }
+
+  /** Requests that belong to no session share one for each authorization context. */
+  #group(name: string, request: IncomingMessage): Place | Refusal {
+    const session = this.#sessions.find(name) ?? this.#open('stateless', request, [name])
+    return session ? { session, claims: false } : full
+  }
+
+  /**
+   * A process that many clients talk to at once: the first in which none of the ids is in flight. Clients count from the same
+   * number; where two of them meet, the second gets another process.
+   */
+  #share(authorization: string, request: IncomingMessage, frame: Frame): Place | Refusal {
+    for (let number = 0; ; number++) {
+      const name = `shared ${number} ${authorization}`
+      const known = this.#sessions.find(name)
+      if (known?.collides(frame) === true) continue
+      const session = known ?? this.#open('shared', request, [name])
+      return session ? { session, claims: false } : full
+    }
+  }
+
+  #open(kind: SessionKind, request: IncomingMessage, names: readonly string[]): HttpSession | undefined {
+    if (!this.#sessions.makeRoom()) return undefined
+    const authorization = authorizationDigest(request.headers)
+    const id = kind === 'own' ? randomUUID() : undefined
+    const session: HttpSession = new HttpSession(kind, id, {
+      idle: idle => {
+        // A handshake in which the server named no session has nothing to come back to.
+        if (idle && kind === 'upstream' && !this.#sessions.isNamed(session)) session.end('the server named no session')
+        else this.#sessions.setIdle(session, idle)
+      },
+      named: name => this.#sessions.name(session, idName(name, authorization)),
+      ended: () => this.#sessions.remove(session),
+    })
+    this.#sessions.add(session)
+    for (const name of id === undefined ? names : [idName(id, authorization)]) this.#sessions.name(session, name)
+    try {
+      this.#endpoint.open({
+        path: this.#path,
+        kind,
+        transport: session,
+        session: randomUUID(),
+        authorization,
+        headers: this.#handedOn(request),
+      })
+    } catch (error) {
+      this.#sessions.remove(session)
+      throw error
+    }
+    return session
+  }
+
+  #reply(
+    session: HttpSession,
+    response: ServerResponse,
+    options: Pick<ReplyOptions, 'due' | 'statusOf' | 'settledStatus'>,
+  ): Reply {
+    const { keepAliveMs, stallMs, timers } = this.#settings
+    if (session.id !== undefined) response.setHeader('mcp-session-id', session.id)
+    return new Reply(response, { ...options, follows: !this.#own, keepAliveMs, stallMs, timers })
+  }
+
+  #handedOn({ headers }: IncomingMessage): ReadonlyMap<string, string> {
+    const handedOn = new Map<string, string>()
+    for (const [name, value] of Object.entries(headers)) {
+      if (value !== undefined && !(name === 'authorization' && this.#settings.ownAuthorization)) {
+        handedOn.set(name, typeof value === 'string' ? value : value.join(', '))
+      }
+    }
+    return handedOn
+  }
+}
+
+// A session belongs to the credentials that began it: its id alone opens nothing.
+const idName = (id: string, authorization: string): string => `id ${authorization} ${id}`
+
+const bad = (message: string): Refusal => ({ status: 400, code: errorCode.invalidRequest, message })
+
+const full = refusal(503, 'There are too many sessions', { 'retry-after': '5' })

@@ -1,0 +1,46 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { errorCode, type IdKey } from '../protocol/json-rpc.js'
+
+/** An HTTP answer of our own, in place of one that the server could have given. */
+export interface Refusal {
+  readonly status: number
+  /** Of the JSON-RPC error in the body. */
+  readonly code: number
+  /** Ours: nothing that the client sent stands in it. */
+  readonly message: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export const refusal = (status: number, message: string, headers: Readonly<Record<string, string>> = {}): Refusal => ({
+  status,
+  code: errorCode.blocked,
+  message,
+  headers,
+})
+
+/** @param key the id of the request that is refused; `null` where none could be read (JSON-RPC 2.0, section 5) */
+export const refusalBody = ({ code, message }: Pick<Refusal, 'code' | 'message'>, key: IdKey = 'null'): Buffer =>
+  Buffer.from(`{"jsonrpc":"2.0","id":${key},"error":${JSON.stringify({ code, message })}}`)
+
+/**
+ * Answers a request whose body was not read, or not to its end.
+ * @param drainBytes how much of the rest is read and thrown away, so that the client gets to read the answer; a client that
+ *   sends more is cut off
+ */
+export const refuse = (request: IncomingMessage, response: ServerResponse, reason: Refusal, drainBytes: number): void => {
+  const body = refusalBody(reason)
+  response.writeHead(reason.status, { ...reason.headers, 'content-type': 'application/json', 'content-length': body.length })
+  if (request.complete) {
+    response.end(body)
+    return
+  }
+  // The whole answer is on its way before the response ends: ending it first would reset a connection with unread bytes.
+  response.write(body)
+  let drained = 0
+  request.on('data', (chunk: Buffer) => {
+    drained += chunk.length
+    if (drained > drainBytes) request.destroy()
+  })
+  request.once('end', () => response.end())
+  request.resume()
+}

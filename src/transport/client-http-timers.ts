@@ -1,0 +1,17 @@
+/** The clocks of the HTTP front, so that tests need not wait for them. */
+export interface Timers {
+  /** @returns what stops it */
+  after(ms: number, act: () => void): () => void
+  every(ms: number, act: () => void): () => void
+}
+
+export const realTimers: Timers = {
+  after(ms, act) {
+    const timer = setTimeout(act, ms)
+    return () => clearTimeout(timer)
+  },
+  every(ms, act) {
+    const timer = setInterval(act, ms)
+    return () => clearInterval(timer)
+  },
+}
