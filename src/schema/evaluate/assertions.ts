@@ -1,0 +1,194 @@
+import { quote } from '../../core/quote.js'
+import { isArray, isObject, isString, member, type Json } from '../../protocol/json.js'
+import { Distinct, isScalar } from '../equal.js'
+import { formatOf } from '../formats.js'
+import { isMultiple } from '../multiple.js'
+import { compilePattern } from '../pattern.js'
+import type { Keyword } from './compile.js'
+import { weigh } from '../weigh.js'
+import { Spent, type Run } from './run.js'
+
+const article = (type: string): string => (type === 'null' ? 'null' : /^[aio]/.test(type) ? `an ${type}` : `a ${type}`)
+
+const isType = (type: string, value: Json): boolean => {
+  switch (type) {
+    case 'null':
+      return value === null
+    case 'array':
+      return isArray(value)
+    case 'object':
+      return isObject(value)
+    case 'integer':
+      return Number.isInteger(value)
+    default:
+      return typeof value === type
+  }
+}
+
+const type: Keyword = {
+  name: 'type',
+  check(value) {
+    const types = (isArray(value) ? value : [value]).filter(isString)
+    const [only] = types
+    const message = `must be ${types.map(article).join(' or ')} (type)`
+    if (types.length === 1 && only !== undefined) return (value, run) => isType(only, value) || run.fail(message)
+    return (value, run) => types.some(type => isType(type, value)) || run.fail(message)
+  },
+}
+
+/** Comparing takes as long as the value is large; a scalar is looked up. */
+const spendOn = (value: Json, run: Run): void => {
+  if (!isScalar(value)) weigh(value, Infinity, () => run.spend(1))
+}
+
+const among = (name: string, message: string, values: (value: Json) => readonly Json[]): Keyword => ({
+  name,
+  check(value) {
+    const allowed = new Distinct()
+    for (const item of values(value)) allowed.add(item)
+    return (value, run) => {
+      if (allowed.composite) spendOn(value, run)
+      return allowed.has(value) || run.fail(message)
+    }
+  },
+})
+
+const number = (name: string, message: (limit: number) => string, holds: (value: number, limit: number) => boolean): Keyword => ({
+  name,
+  check: limit =>
+    typeof limit === 'number'
+      ? (value, run) => typeof value !== 'number' || holds(value, limit) || run.fail(`${message(limit)} (${name})`)
+      : undefined,
+})
+
+/** Draft-04: a flag beside the bound excludes the bound itself. */
+const bound = (name: string, flag: string, word: string, strictly: string, holds: (value: number, limit: number) => boolean): Keyword => ({
+  name,
+  check(limit, { schema }) {
+    if (typeof limit !== 'number') return undefined
+    const exclusive = isObject(schema) && member(schema, flag) === true
+    const message = `must be ${exclusive ? strictly : word} ${limit} (${exclusive ? flag : name})`
+    return (value, run) => typeof value !== 'number' || (holds(value, limit) && !(exclusive && value === limit)) || run.fail(message)
+  },
+})
+
+/** The size of a value, compared with a limit; undefined when the keyword does not concern the value. */
+const size = (
+  name: string, noun: string, most: boolean, count: (value: Json, run: Run, limit: number) => number | undefined,
+): Keyword => ({
+  name,
+  check(limit) {
+    if (typeof limit !== 'number') return undefined
+    const message = `must have at ${most ? 'most' : 'least'} ${limit} ${noun}${limit === 1 ? '' : 's'} (${name})`
+    return (value, run) => {
+      const counted = count(value, run, limit)
+      return counted === undefined || (most ? counted <= limit : counted >= limit) || run.fail(message)
+    }
+  },
+})
+
+/** In code points, each of one or two code units: counted only where the units leave it open. */
+const codePoints = (value: Json, run: Run, limit: number): number | undefined => {
+  if (typeof value !== 'string') return undefined
+  if (value.length < limit || value.length / 2 > limit) return value.length
+  run.spend(value.length / 20)
+  let count = 0
+  for (let index = 0; index < value.length; index++, count++) if ((value.codePointAt(index) ?? 0) > 0xffff) index++
+  return count
+}
+
+const items = (value: Json): number | undefined => (isArray(value) ? value.length : undefined)
+
+const members = (value: Json, run: Run): number | undefined => {
+  if (!isObject(value)) return undefined
+  const { length } = Object.keys(value)
+  run.spend(length / 4)
+  return length
+}
+
+const pattern: Keyword = {
+  name: 'pattern',
+  check(source) {
+    const pattern = isString(source) ? compilePattern(source) : undefined
+    if (pattern === undefined) return undefined
+    return (value, run) => {
+      if (typeof value !== 'string') return true
+      if (!pattern.linear && !run.allowance.anyPattern) throw new Spent()
+      run.spend(value.length * pattern.cost)
+      return pattern.test(value) || run.fail('must match the pattern (pattern)')
+    }
+  },
+}
+
+const format: Keyword = {
+  name: 'format',
+  check(name) {
+    const format = isString(name) ? formatOf(name) : undefined
+    if (format === undefined || !isString(name)) return undefined
+    const message = `must be ${quote(name)} (format)`
+    return (value, run) => {
+      if (typeof value !== 'string' || !run.allowance.formats) return true
+      run.spend(1 + value.length / 20)
+      return format(value) || run.fail(message)
+    }
+  },
+}
+
+const uniqueItems: Keyword = {
+  name: 'uniqueItems',
+  check: wanted =>
+    wanted === true
+      ? (value, run) => {
+          if (!isArray(value)) return true
+          const seen = new Distinct()
+          return value.every(item => {
+            run.spend(1)
+            spendOn(item, run)
+            return seen.add(item)
+          }) || run.fail('must not have the same item twice (uniqueItems)')
+        }
+      : undefined,
+}
+
+const required: Keyword = {
+  name: 'required',
+  check(names) {
+    const wanted = isArray(names) ? names.filter(isString) : []
+    return (value, run) => isObject(value) ? hasAll(value, wanted, run, 'required') : true
+  },
+}
+
+export const hasAll = (value: Json, wanted: readonly string[], run: Run, keyword: string): boolean => {
+  run.spend(wanted.length / 4)
+  let valid = true
+  for (const name of wanted) {
+    if (isObject(value) && Object.hasOwn(value, name)) continue
+    valid = run.fail(`must have the property ${quote(name)} (${keyword})`)
+    if (!run.collecting) break
+  }
+  return valid
+}
+
+const later = ['2020-12', '2019-09', 'draft-07', 'draft-06'] as const
+
+export const assertions: readonly Keyword[] = [
+  type,
+  among('enum', 'must be one of the values that are listed (enum)', values => (isArray(values) ? values : [])),
+  { ...among('const', 'must be the value that is given (const)', value => [value]), dialects: later },
+  bound('minimum', 'exclusiveMinimum', 'at least', 'more than', (value, limit) => value >= limit),
+  bound('maximum', 'exclusiveMaximum', 'at most', 'less than', (value, limit) => value <= limit),
+  { ...number('exclusiveMinimum', limit => `must be more than ${limit}`, (value, limit) => value > limit), dialects: later },
+  { ...number('exclusiveMaximum', limit => `must be less than ${limit}`, (value, limit) => value < limit), dialects: later },
+  number('multipleOf', limit => `must be a multiple of ${limit}`, isMultiple),
+  size('minLength', 'character', false, codePoints),
+  size('maxLength', 'character', true, codePoints),
+  pattern,
+  format,
+  size('minItems', 'item', false, items),
+  size('maxItems', 'item', true, items),
+  uniqueItems,
+  size('minProperties', 'member', false, members),
+  size('maxProperties', 'member', true, members),
+  required,
+]
+

@@ -1,0 +1,48 @@
+import { isObject, isString, member, type Json } from '../../protocol/json.js'
+import { isLegacy, type Dialect } from '../dialect.js'
+import type { Place } from '../document.js'
+import { arrays } from './arrays.js'
+import { assertions } from './assertions.js'
+import { combinations } from './combinations.js'
+import type { Scope } from './evaluate.js'
+import type { Evaluated } from './evaluated.js'
+import { objects } from './objects.js'
+import { references } from './references.js'
+import type { Run } from './run.js'
+import { unevaluated } from './unevaluated.js'
+
+/** One keyword of one schema, applied to a value. `seen` is given where somebody goes by what was evaluated. */
+export type Check = (value: Json, run: Run, scope: Scope, seen: Evaluated | undefined) => boolean
+
+/** Makes the check of a keyword from its value and its place; undefined when there is nothing to check. */
+export interface Keyword {
+  readonly name: string
+  /** The dialects that have it; all when absent. */
+  readonly dialects?: readonly Dialect[]
+  check(value: Json, place: Place): Check | undefined
+}
+
+export interface Compiled {
+  readonly checks: readonly Check[]
+  /** Whether the schema itself goes by what was evaluated. */
+  readonly tracks: boolean
+}
+
+/** In the order of evaluation: what is cheap and says most first, what depends on the others last. */
+const keywords: readonly Keyword[] = [...assertions, ...references, ...objects, ...arrays, ...combinations, ...unevaluated]
+
+export const compile = (place: Place): Compiled => {
+  const { schema, resource } = place
+  const alone = isLegacy(resource.dialect) && isObject(schema) && isString(member(schema, '$ref'))
+  const checks: Check[] = []
+  let tracks = false
+  for (const keyword of alone ? references : keywords) {
+    if (keyword.dialects?.includes(resource.dialect) === false) continue
+    const value = isObject(schema) ? member(schema, keyword.name) : undefined
+    const check = value === undefined ? undefined : keyword.check(value, place)
+    if (check === undefined) continue
+    checks.push(check)
+    tracks ||= unevaluated.includes(keyword)
+  }
+  return { checks, tracks }
+}

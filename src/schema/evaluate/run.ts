@@ -1,0 +1,88 @@
+import { clip } from '../../core/quote.js'
+import { pointer } from '../../protocol/json.js'
+
+/** What one evaluation found: where in the value, and which keyword. */
+export interface Mismatch {
+  /** JSON Pointer into the value, its parts fit for a message. */
+  readonly path: string
+  readonly message: string
+}
+
+/** The evaluation was given up: its steps are spent, or it needs a pattern whose time is not bounded. */
+export class Spent extends Error {}
+
+export interface Allowance {
+  /** Steps before the evaluation is given up; a step takes about as long as looking at one keyword. */
+  readonly steps: number
+  /** On the clock of `performance.now()`. */
+  readonly deadline?: number
+  /** Whether patterns without a bound on their time may be matched: only where somebody else can put an end to it. */
+  readonly anyPattern: boolean
+  /** Whether `format` is an assertion. */
+  readonly formats: boolean
+  /** How many mismatches to collect; 0 when only the verdict matters. */
+  readonly mismatches: number
+}
+
+/** Each level takes a few frames of the native stack, which is what is short. */
+const deepest = 1000
+const stepsBetweenLooks = 2000
+
+/** One evaluation: what it may still cost, where in the value it stands, what it found. */
+export class Run {
+  readonly mismatches: Mismatch[] = []
+  readonly path: (string | number)[] = []
+  readonly allowance: Allowance
+  #steps: number
+  #look: number
+  #depth = 0
+  #quiet = 0
+
+  constructor(allowance: Allowance) {
+    this.allowance = allowance
+    this.#steps = allowance.steps
+    this.#look = allowance.steps - stepsBetweenLooks
+  }
+
+  get spent(): number {
+    return this.allowance.steps - this.#steps
+  }
+
+  /** Whether to go on after a failure, to find more. */
+  get collecting(): boolean {
+    return this.#quiet === 0 && this.mismatches.length < this.allowance.mismatches
+  }
+
+  spend(steps: number): void {
+    this.#steps -= steps
+    if (this.#steps < 0) throw new Spent()
+    if (this.#steps > this.#look || this.allowance.deadline === undefined) return
+    this.#look = this.#steps - stepsBetweenLooks
+    if (performance.now() > this.allowance.deadline) throw new Spent()
+  }
+
+  enter(): void {
+    if (++this.#depth > deepest) throw new Spent()
+    this.spend(1)
+  }
+
+  leave(): void {
+    this.#depth--
+  }
+
+  /** Evaluates what may fail without the whole failing: a branch of `anyOf`, a `not`. */
+  aside(evaluate: () => boolean): boolean {
+    this.#quiet++
+    const valid = evaluate()
+    this.#quiet--
+    return valid
+  }
+
+  fail(message: string, ...below: readonly (string | number)[]): false {
+    if (this.collecting) {
+      const path = pointer(...[...this.path, ...below].map(part => (typeof part === 'number' ? part : clip(part))))
+      this.mismatches.push({ path, message })
+    }
+    return false
+  }
+}
