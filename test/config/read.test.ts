@@ -1,0 +1,226 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { readConfiguration } from '../../dist/config/read.js'
+import { defaultLimits, defaultSessionLimits } from '../../dist/config/limits.js'
+import { readTrustList } from '../../dist/config/trust-list.js'
+
+const environment = { FILES_TOKEN: 's3cret-files', TICKETS_TOKEN: 's3cret-tickets', CLIENT_TOKEN: 's3cret-client', EMPTY: '' }
+
+const everything = `
+version: 1
+listen: "[::1]:0"
+policy: ./policy.yaml
+rules: { result/schema: block, call/arguments: log }
+limits: { messageBytes: 4096, requestMs: 60000 }
+trust:
+  - command: [node, /opt/mcp/weather.mjs]
+    sha256: ${'0aF'.repeat(21)}0
+  - package: "@modelcontextprotocol/server-filesystem@2026.8.31"
+  - url: https://mcp.example.com/
+servers:
+  files:
+    command: [npx, -y, "@modelcontextprotocol/server-filesystem@2026.8.31", /data]
+    env: { TOKEN: "\${env:FILES_TOKEN}" }
+    cwd: data
+  tickets:
+    url: https://mcp.example.com/mcp
+    headers: { Authorization: "Bearer \${env:TICKETS_TOKEN}" }
+    policy: strict
+    rules: { result/text: block }
+    tls: { ca: ca.pem, cert: client.pem, key: client.key }
+    tools:
+      search: { outputSchema: ./schemas/search.json }
+      find: { outputSchema: { type: object, pattern: "\${env:}" } }
+      archive: { annotations: { destructiveHint: true, title: Archive } }
+      delete_everything: deny
+      drop: { deny: true }
+auth: { tokens: [ "\${env:CLIENT_TOKEN}" ] }
+audit: { file: ./audit.ndjson, payloads: redacted }
+tls: { cert: server.pem, key: server.key }
+allowHosts: [MCP.example.com, "mcp.example.com:8443"]
+allowOrigins: ["https://app.example.com:443", "tauri://localhost"]
+admin: 127.0.0.1:9090
+sessions: { maxSessions: 10 }
+`
+
+t.test('a configuration with everything in it', async t => {
+  const directory = t.testdir({
+    'customs.yaml': everything,
+    'policy.yaml': 'extends: observe\nrules: { wire/id: block }\n',
+    schemas: { 'search.json': '{ "type": "object" }' },
+  })
+  const file = join(directory, 'customs.yaml')
+  const read = await readConfiguration(file, environment)
+  t.strictSame(read.listen, { host: '::1', port: 0 })
+  t.equal(read.policy?.preset, 'observe')
+  t.strictSame([...(read.policy?.rules ?? [])], [['wire/id', 'block']])
+  t.strictSame([...read.rules], [['result/schema', 'block'], ['call/arguments', 'log']])
+  t.strictSame(read.limits, { ...defaultLimits, messageBytes: 4096, requestMs: 60000 })
+  t.strictSame(read.trust, [
+    { command: ['node', '/opt/mcp/weather.mjs'], sha256: '0aF'.repeat(21) + '0' },
+    { package: '@modelcontextprotocol/server-filesystem@2026.8.31' },
+    { url: 'https://mcp.example.com/' },
+  ])
+  t.strictSame([...read.servers.keys()], ['files', 'tickets'])
+  t.match(read.servers.get('files'), {
+    name: 'files',
+    command: ['npx', '-y', '@modelcontextprotocol/server-filesystem@2026.8.31', '/data'],
+    env: new Map([['TOKEN', 's3cret-files']]),
+    cwd: join(directory, 'data'),
+    tools: new Map(),
+  })
+  const tickets = read.servers.get('tickets')
+  t.match(tickets, {
+    url: 'https://mcp.example.com/mcp',
+    headers: new Map([['authorization', 'Bearer s3cret-tickets']]),
+    policy: { preset: 'strict' },
+    rules: new Map([['result/text', 'block']]),
+    tls: {
+      ca: join(directory, 'ca.pem'),
+      client: { cert: join(directory, 'client.pem'), key: join(directory, 'client.key') },
+    },
+  })
+  const tool = { denied: false, outputSchema: undefined, annotations: undefined }
+  t.strictSame([...(tickets?.tools ?? [])], [
+    ['search', { ...tool, outputSchema: { type: 'object' } }],
+    ['find', { ...tool, outputSchema: { type: 'object', pattern: '${env:}' } }],
+    ['archive', { ...tool, annotations: { title: 'Archive', destructiveHint: true } }],
+    ['delete_everything', { ...tool, denied: true }],
+    ['drop', { ...tool, denied: true }],
+  ])
+  t.strictSame(read.tokens, ['s3cret-client'])
+  t.strictSame(read.audit, { file: join(directory, 'audit.ndjson'), payloads: 'redacted' })
+  t.strictSame(read.tls, { cert: join(directory, 'server.pem'), key: join(directory, 'server.key') })
+  t.strictSame(read.allowHosts, ['mcp.example.com', 'mcp.example.com:8443'])
+  t.strictSame(read.allowOrigins, ['https://app.example.com', 'tauri://localhost'])
+  t.strictSame(read.admin, { host: '127.0.0.1', port: 9090 })
+  t.strictSame(read.sessions, { ...defaultSessionLimits, maxSessions: 10 })
+  t.ok(Object.isFrozen(read) && Object.isFrozen(read.limits) && Object.isFrozen(tickets))
+})
+
+t.test('an empty configuration has the defaults of the contract', async t => {
+  const directory = t.testdir({ 'customs.json': '{}' })
+  const read = await readConfiguration(join(directory, 'customs.json'), {})
+  t.strictSame(read.limits, {
+    messageBytes: 16777216, depth: 128, schemaBytes: 262144, schemaDepth: 64, subschemas: 5000,
+    validationMs: 100, listMs: 10000, requestMs: 0,
+  })
+  t.strictSame(read.audit, { file: undefined, payloads: 'digest' })
+  t.equal(read.tokens, undefined)
+  t.equal(read.policy, undefined)
+  t.equal(read.servers.size, 0)
+})
+
+t.test('the audit log may go to a stream, or nowhere', async t => {
+  const directory = t.testdir({ 'a.json': '{ "audit": { "file": "-" } }', 'b.json': '{ "audit": { "file": "none" } }' })
+  t.equal((await readConfiguration(join(directory, 'a.json'), {})).audit.file, '-')
+  t.equal((await readConfiguration(join(directory, 'b.json'), {})).audit.file, 'none')
+})
+
+const server = (text: string) => `servers: { a: { ${text} } }`
+
+const wrong = [
+  // [name, YAML, the message after the file's name]
+  ['a list', '[]', ': must be a map of keys, not a list'],
+  ['nothing', '', ': must be a map of keys, not nothing'],
+  ['an unknown key', 'polcy: strict', ': polcy: unknown key; did you mean "policy"?'],
+  ['an unknown key, nothing like it', 'audit: { where: x }', ': audit.where: unknown key; known here: file, payloads'],
+  ['an unknown key further in', 'limits: { messageByte: 1 }', ': limits.messageByte: unknown key; did you mean "messageBytes"?'],
+  ['an inherited key', 'constructor: 1', /: constructor: unknown key; known here: /],
+  ['__proto__', '__proto__: { policy: strict }', /: __proto__: unknown key; known here: /],
+  ['a key that a terminal would act upon', '"\\e[31m": 1', /: "\\u001b\[31m": unknown key/],
+  ['a version to come', 'version: 2', ': version: must be a whole number from 1 to 1'],
+  ['a number for text', 'listen: 7400', ': listen: must be text, not a number'],
+  ['no port', 'listen: localhost', ': listen: must be HOST:PORT, such as 127.0.0.1:7400 or [::1]:0'],
+  ['a port too high', 'listen: localhost:65536', /: listen: must be HOST:PORT/],
+  ['a misspelt preset', 'policy: stric', /: policy: no such preset; did you mean "strict"\?/],
+  ['no policy file', 'policy: ./none.yaml', /none\.yaml: cannot be read \(ENOENT\)/],
+  ['a misspelt rule', 'rules: { result/shema: log }', ': rules.result/shema: unknown rule; did you mean "result/schema"?'],
+  ['a misspelt action', 'rules: { wire/id: blokc }', ': rules.wire/id: "blokc" is no action; did you mean "block"?'],
+  ['YAML 1.2 off', 'rules: { wire/id: false }', ': rules.wire/id: must be text, not true or false'],
+  ['demote of a call', 'rules: { call/denied: demote }', ': rules.call/denied: demote is for rules under result/ only'],
+  ['a limit too low', 'limits: { depth: 0 }', ': limits.depth: must be a whole number from 8 to 1000'],
+  ['half a millisecond', 'limits: { listMs: 0.5 }', ': limits.listMs: must be a whole number from 1 to 2147483647'],
+  ['a limit in words', 'limits: { listMs: 10s }', ': limits.listMs: must be a number, not text'],
+  ['trust in nothing', 'trust: [{}]', ': trust.0: must have exactly one of command, package, url'],
+  ['trust in two things', 'trust: [{ url: "https://a/", package: a@1.0.0 }]', ': trust.0: must have exactly one of command, package, url'],
+  ['trust in no words', 'trust: [{ command: [] }]', ': trust.0.command: must name a program'],
+  ['a command line in one word', 'trust: [{ command: node x }]', ': trust.0.command: must be a list, not text'],
+  ['half a digest', 'trust: [{ command: [a], sha256: 9f86d0 }]', ': trust.0.sha256: must be 64 hex digits'],
+  ['a digest of a URL', 'trust: [{ url: "https://a/", sha256: x }]', ': trust.0.sha256: belongs to a command'],
+  ['a range of versions', 'trust: [{ package: a@^1.0.0 }]', /: trust\.0\.package: must be NAME@VERSION with an exact version/],
+  ['a tag', 'trust: [{ package: a@latest }]', /: trust\.0\.package: must be NAME@VERSION/],
+  ['no version', 'trust: [{ package: "@a/b" }]', /: trust\.0\.package: must be NAME@VERSION/],
+  ['plain HTTP elsewhere', 'trust: [{ url: "http://a.example/" }]', /: trust\.0\.url: must be an https URL/],
+  ['a URL with a user', 'trust: [{ url: "https://u:p@a.example/" }]', /: trust\.0\.url: must be an https URL/],
+  ['a URL with a query', 'trust: [{ url: "https://a.example/?a" }]', /: trust\.0\.url: must be an https URL/],
+  ['a server that is neither', server(''), ': servers.a: must have either command or url'],
+  ['a server that is both', server('url: "https://a/", command: [a]'), ': servers.a: must have either command or url'],
+  ['headers for a process', server('command: [a], headers: {}'), ': servers.a.headers: belongs to a url, not to a command'],
+  ['an environment for a URL', server('url: "https://a/", env: {}'), ': servers.a.env: belongs to a command, not to a url'],
+  ['a number in the environment', server('command: [a], env: { PORT: 80 }'), ': servers.a.env.PORT: must be text, not a number'],
+  ['a server with a slash', 'servers: { a/b: { command: [a] } }', /: servers\.a\/b: a server is named with/],
+  ['a server named ..', 'servers: { "..": { command: [a] } }', /: servers\."\.\.": a server is named with/],
+  ['a desktop client\'s args', server('command: [a], args: [b]'), /: servers\.a\.args: unknown key/],
+  ['a URL of another kind', server('url: "file:///etc"'), ': servers.a.url: must be an https or http URL'],
+  ['a URL with a password', server('url: "https://u:hunter2@a/"'), ': servers.a.url: must not hold a user or password: use headers'],
+  ['a header with a line end', server('url: "https://a/", headers: { A: "b\\r\\nC: d" }'), /: servers\.a\.headers\.A: must be text on one line/],
+  ['no name for a header', server('url: "https://a/", headers: { "A B": c }'), ': servers.a.headers."A B": no name for a header'],
+  ['a header twice', server('url: "https://a/", headers: { A: b, a: c }'), ': servers.a.headers.a: this header stands here twice'],
+  ['a key without its certificate', server('url: "https://a/", tls: { key: k }'), ': servers.a.tls: must have both cert and key'],
+  ['a misspelt denial', server('command: [a], tools: { b.c: denied }'), ': servers.a.tools."b.c": "denied" is no setting of a tool: deny'],
+  ['a misspelt hint', server('command: [a], tools: { b: { annotations: { readonlyHint: true } } }'), /annotations\.readonlyHint: unknown key; did you mean "readOnlyHint"\?/],
+  ['a schema that is none', server('command: [a], tools: { b: { outputSchema: [] } }'), ': servers.a.tools.b.outputSchema: must be a JSON Schema or the path of one'],
+  ['no schema file', server('command: [a], tools: { b: { outputSchema: none.json } }'), /none\.json: cannot be read \(ENOENT\)/],
+  ['a broken schema file', server('command: [a], tools: { b: { outputSchema: broken.json } }'), /broken\.json:1:2: expected a key/],
+  ['no tokens', 'auth: {}', ': auth: must have tokens'],
+  ['an empty list of tokens', 'auth: { tokens: [] }', ': auth.tokens: must hold a token; leave auth out for an open door'],
+  ['an empty token', 'auth: { tokens: ["${env:EMPTY}"] }', /: auth\.tokens\.0: must be a token/],
+  ['a token with a space', 'auth: { tokens: ["${env:CLIENT_TOKEN} "] }', /: auth\.tokens\.0: must be a token/],
+  ['an unset variable', 'auth: { tokens: ["${env:NOT_SET}"] }', ': auth.tokens.0: the environment variable NOT_SET is not set'],
+  ['an inherited variable', 'auth: { tokens: ["${env:toString}"] }', ': auth.tokens.0: the environment variable toString is not set'],
+  ['an unclosed reference', 'auth: { tokens: ["${env:CLIENT_TOKEN"] }', ': auth.tokens.0: a reference to the environment is spelt ${env:NAME}'],
+  ['a reference to nothing', 'auth: { tokens: ["${env:}"] }', ': auth.tokens.0: a reference to the environment is spelt ${env:NAME}'],
+  ['a secret for an action', 'rules: { wire/id: "${env:CLIENT_TOKEN}" }', ': rules.wire/id: "${env:CLIENT_TOKEN}" is no action: off, log, demote, block'],
+  ['a misspelt kind of payloads', 'audit: { payloads: digests }', ': audit.payloads: "digests" is no kind of payloads; did you mean "digest"?'],
+  ['a certificate alone', 'tls: { cert: c.pem }', ': tls: must have both cert and key'],
+  ['an origin with a path', 'allowOrigins: ["https://a.example/"]', /: allowOrigins\.0: must be an origin/],
+  ['any origin', 'allowOrigins: ["*"]', /: allowOrigins\.0: must be an origin/],
+  ['any host', 'allowHosts: ["*"]', /: allowHosts\.0: must be a host/],
+  ['a key that stands twice', 'policy: strict\npolicy: observe', ':2:1: the key "policy" stands here twice'],
+  ['broken YAML', 'rules: {', /^:\d+:\d+: /],
+] as const
+
+for (const [name, text, message] of wrong) {
+  t.test(`${name} is refused, in one line that says where`, async t => {
+    const directory = t.testdir({ 'customs.yaml': text, 'broken.json': '{,}' })
+    const file = join(directory, 'customs.yaml')
+    const error: unknown = await readConfiguration(file, environment).catch((error: unknown) => error)
+    t.match(error, { name: 'CustomsError', code: 'BAD_CONFIG', exitCode: 2 })
+    const said = (error as Error).message
+    if (typeof message === 'string') t.equal(said, file + message)
+    else t.match(said.replace(file, ''), message)
+    t.notMatch(said, /\n|s3cret|hunter2/)
+  })
+}
+
+t.test('a file that cannot be used is refused', async t => {
+  const directory = t.testdir({ 'latin1.json': Buffer.from([0x7b, 0xff, 0x7d]), 'long.json': ' '.repeat(300_000), folder: {} })
+  const read = (name: string) => readConfiguration(join(directory, name), {})
+  await t.rejects(read('none.yaml'), { code: 'BAD_CONFIG', message: /none\.yaml: cannot be read \(ENOENT\)$/ })
+  await t.rejects(read('folder'), { code: 'BAD_CONFIG', message: /folder: cannot be read \(EISDIR\)$/ })
+  await t.rejects(read('latin1.json'), { code: 'BAD_CONFIG', message: /latin1\.json: not UTF-8$/ })
+  await t.rejects(read('long.json'), { code: 'BAD_CONFIG', message: /long\.json: longer than 262144 bytes$/ })
+})
+
+t.test('a trust list is read by itself', async t => {
+  const directory = t.testdir({ 'trust.yaml': 'trust:\n  - url: https://mcp.example.com/\n', 'bad.yaml': 'trusted: []\n' })
+  t.strictSame(await readTrustList(join(directory, 'trust.yaml'), {}), [{ url: 'https://mcp.example.com/' }])
+  await t.rejects(readTrustList(join(directory, 'bad.yaml'), {}), { message: /trusted: unknown key; did you mean "trust"\?/ })
+})
+
+t.test('the examples are valid', async t => {
+  const example = (name: string) => new URL(`../../config/examples/${name}`, import.meta.url).pathname
+  t.equal((await readConfiguration(example('gateway.yaml'), environment)).servers.size, 2)
+  t.equal((await readTrustList(example('trust.yaml'), {})).length, 3)
+})
