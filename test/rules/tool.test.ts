@@ -1,0 +1,77 @@
+import t from 'tap'
+import type { JsonObject } from '../../dist/protocol/json.js'
+import { listed, paths, ruleNamed, type Case } from './ask.js'
+
+const good = { name: 'weather', inputSchema: { type: 'object' } }
+const at = (...paths: readonly string[]) => paths.map(path => `/result/tools/0${path}`)
+
+t.test('tool/annotations: whatever annotations a server has that is not trusted', t => {
+  const rule = ruleNamed('tool/annotations')
+  for (const annotations of [{}, { readOnlyHint: true }, { title: 'x' }, null, 1]) {
+    t.same(paths(rule.onTool?.(listed({ ...good, annotations }))), at('/annotations'), JSON.stringify(annotations))
+    t.same(paths(rule.onTool?.(listed({ ...good, annotations }, { trusted: true }))), [], 'trusted')
+  }
+  t.same(paths(rule.onTool?.(listed(good))), [], 'none')
+  t.end()
+})
+
+const contradictions: readonly Case<JsonObject>[] = [
+  ['read-only and destructive', { readOnlyHint: true, destructiveHint: true }, at('/annotations')],
+  ['read-only, with every other hint at its default', { readOnlyHint: true, idempotentHint: false, openWorldHint: true }, []],
+  ['read-only and not destructive', { readOnlyHint: true, destructiveHint: false }, []],
+  ['not read-only, destructive and idempotent', { readOnlyHint: false, destructiveHint: true, idempotentHint: true }, []],
+  ['destructive alone', { destructiveHint: true }, []],
+  ['hints that are words', { readOnlyHint: 'true', destructiveHint: 'true' }, []],
+]
+
+t.test('tool/contradiction: annotations that cannot both be true', t => {
+  for (const [title, annotations, expected] of contradictions) {
+    t.same(paths(ruleNamed('tool/contradiction').onTool?.(listed({ ...good, annotations }))), expected, title)
+  }
+  t.same(paths(ruleNamed('tool/contradiction').onTool?.(listed(good))), [], 'no annotations')
+  t.end()
+})
+
+const icons: readonly Case<JsonObject[string]>[] = [
+  ['none', undefined, []],
+  ['https and a picture in place', [{ src: 'https://x/i.png' }, { src: 'HTTPS://x/' }, { src: 'data:image/svg+xml;base64,AA==' }], []],
+  ['http', [{ src: 'https://x/' }, { src: 'http://x/i.png' }], at('/icons/1')],
+  ['a script', [{ src: 'javascript:alert(1)' }], at('/icons/0')],
+  ['a document in place', [{ src: 'data:text/html,x' }], at('/icons/0')],
+  ['a file', [{ src: 'file:///etc/passwd' }], at('/icons/0')],
+  ['a space before the scheme', [{ src: ' https://x/' }], at('/icons/0')],
+  ['no source', [{}, null, 1], at('/icons/0', '/icons/1', '/icons/2')],
+  ['no array', { src: 'javascript:1' }, at('/icons')],
+]
+
+t.test('tool/icon: an icon that is neither https: nor data:image/', t => {
+  for (const [title, icons_, expected] of icons) {
+    const definition = icons_ === undefined ? good : { ...good, icons: icons_ }
+    t.same(paths(ruleNamed('tool/icon').onTool?.(listed(definition, { revision: '2025-03-26' }))), expected, title)
+  }
+  t.end()
+})
+
+const nested = (description: string) => ({
+  ...good, inputSchema: { type: 'object', properties: { a: { anyOf: [{ description: 'fine' }, { description }] } } },
+})
+
+const hidden: readonly Case<JsonObject>[] = [
+  ['nothing', nested('plain, with an emoji 👩🏽‍⚕️'), []],
+  ['in the description', { ...good, description: 'a\u202e' }, at('/description')],
+  ['in the name', { ...good, name: 'a\u200bb' }, at('/name')],
+  ['deep in a schema', nested('a\u{e0041}'), at('/inputSchema/properties/a/anyOf/1/description')],
+  ['in an annotation, and in what nobody knows', { ...good, annotations: { title: '\u2060' }, vendor: ['\0'] }, at('/annotations/title', '/vendor/0')],
+  ['in the name of a property', { ...good, inputSchema: { properties: { 'a\u200bb': {} } } }, at('/inputSchema/properties')],
+  ['below the name of such a property', { ...good, 'a\u200b/b': ['\u202e'] }, at('', '/a~1b/0')],
+]
+
+t.test('tool/hidden-text: hidden characters anywhere in the definition', t => {
+  for (const [title, definition, expected] of hidden) {
+    t.same(paths(ruleNamed('tool/hidden-text').onTool?.(listed(definition))), expected, title)
+  }
+  t.match(ruleNamed('tool/hidden-text').onTool?.(listed({ ...good, title: 'ab\u202e' })), [
+    { message: 'the text has a hidden character at position 2 (U+202E, bidi override)' },
+  ])
+  t.end()
+})
