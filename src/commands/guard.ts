@@ -1,0 +1,6 @@
+import type { AuditConfiguration } from '../config/configuration.js'
+import type { Limits } from '../config/limits.js'
+import type { Guard } from '../gateway/open.js'
+import { createSchemaChecker } from '../schema/index.js'
+import type { LogLevel } from './flags.js'
+import type { ServerSetup } from './setup.js'

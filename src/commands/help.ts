@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs'
+import yargs from 'yargs'
+import type { Command } from './index.js'
+import { commands } from './index.js'
+import type { Given, Rest } from './flags.js'
+import { CustomsError } from '../errors.js'
+
+interface Read {
+  readonly command: Command
+  readonly given: Given
+  readonly rest: Rest
+}
+
+/**
+ * The command line as yargs reads it, from the same table of flags: prints the help and the version, and says what is
+ * wrong with a command line that cannot be read.
+ * @returns what to run, or the exit code when help or version was all that was asked for
+ * @throws CustomsError BAD_USAGE
+ */
+export const readOrExplain = async (words: readonly string[], command: readonly string[] | undefined): Promise<Read | number> => {
+  let read: Read | undefined
+  let printed = false
+  const parser = yargs([])
+    .scriptName('mcp-customs')
+    .usage('$0 COMMAND\n\nA validating proxy for the Model Context Protocol: checks what tools return against what they declare.')
+    .version(version())
+    .help()
+    .alias('help', 'h')
+    .strict()
+    .recommendCommands()
+    .demandCommand(1, 'which command?')
+    .exitProcess(false)
+    .fail((message, error) => {
+      // yargs hands on what a handler throws as well as what it finds itself.
+      throw error instanceof CustomsError ? error : new CustomsError('BAD_USAGE', `${message || error.message} (see mcp-customs --help)`)
+    })
+    .wrap(Math.min(100, process.stdout.columns || 100))
+  for (const one of commands) {
+    parser.command(`${one.name} [words..]`, one.describe, builder(one), argv => {
+      const positionals = (argv.words as readonly unknown[] | undefined)?.map(String) ?? []
+      if (positionals.length < one.words.least || positionals.length > one.words.most) {
+        throw new CustomsError('BAD_USAGE', `usage: mcp-customs ${one.usage}`)
+      }
+      read = { command: one, given: givenOf(one, argv), rest: { words: positionals, command } }
+    })
+  }
+  await parser.parseAsync([...words], {}, (_error, _argv, output) => {
+    if (output === '') return
+    printed = true
+    process.stdout.write(`${output}\n`)
+  })
+  if (read !== undefined) return read
+  if (printed) return 0
+  throw new CustomsError('BAD_USAGE', 'nothing to do (see mcp-customs --help)')
+}
+
+const builder = (one: Command) => (yargs: import('yargs').Argv) => {
+  yargs.usage(`mcp-customs ${one.usage}\n\n${one.describe}`).positional('words', { type: 'string', array: true })
+  for (const [name, { type, multiple = false, choices, describe }] of Object.entries(one.flags)) {
+    yargs.option(name, {
+      type, describe, array: multiple, ...(choices && { choices }), ...(type === 'string' && { requiresArg: true, nargs: 1 }),
+    })
+  }
+  return yargs
+}
+
+const givenOf = ({ flags }: Command, argv: Readonly<Record<string, unknown>>): Given =>
+  new Map(
+    Object.entries(flags).flatMap(([name, { type, multiple }]): [string, string | boolean | readonly string[]][] => {
+      const value = argv[name]
+      if (value === undefined) return []
+      if (multiple === true) return [[name, Array.isArray(value) ? value.map(String) : []]]
+      if (Array.isArray(value)) throw new CustomsError('BAD_USAGE', `--${name} was given more than once`)
+      return [[name, type === 'boolean' ? value === true : String(value)]]
+    }),
+  )
+
+export const version = (): string => {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
+  return version
+}

@@ -1,0 +1,34 @@
+import { readShared, readTarget, sharedFlags, type Flag, type Given, type Rest } from './flags.js'
+
+/** A command: what it takes, and what it does. Its module is loaded when it is run. */
+export interface Command {
+  readonly name: string
+  readonly usage: string
+  readonly describe: string
+  readonly flags: Readonly<Record<string, Flag>>
+  /** How many words it takes besides the flags. */
+  readonly words: { readonly least: number; readonly most: number }
+  /** @returns the exit code */
+  run(given: Given, rest: Rest): Promise<number>
+}
+
+const oneServer = { least: 0, most: 1 }
+
+export const commands: readonly Command[] = [
+  {
+    name: 'wrap',
+    usage: 'wrap [options] (-- COMMAND [ARG...] | URL)',
+    describe: 'stand between a stdio client and one server: the drop-in for a desktop client\'s "command"',
+    flags: sharedFlags,
+    words: oneServer,
+    run: async (given, rest) => (await import('./wrap.js')).wrap(readShared(given), readTarget(rest)),
+  },
+  {
+    name: 'audit',
+    usage: 'audit verify FILE',
+    describe: 'verify an audit log: name the first line that was changed, removed, moved or cut',
+    flags: {},
+    words: { least: 2, most: 2 },
+    run: async (_given, { words }) => (await import('./audit.js')).audit(words),
+  },
+]

@@ -1,0 +1,151 @@
+import { readFileSync } from 'node:fs'
+import type { Checked, Subject } from '../../dist/core/check.js'
+import type { Effect, Entry } from '../../dist/core/effect.js'
+import type { Event, Exchange, Side } from '../../dist/core/event.js'
+import type { RelayOptions } from '../../dist/core/options.js'
+import type { Action } from '../../dist/core/policy.js'
+import { Relay } from '../../dist/core/relay.js'
+import { isRuleName, type RuleName } from '../../dist/core/rule-name.js'
+import { parseFrame } from '../../dist/protocol/parse.js'
+import { rules } from '../../dist/rules/index.js'
+
+const root = new URL('../../', import.meta.url)
+
+const standard = (): Map<RuleName, Action> => {
+  const preset = JSON.parse(readFileSync(new URL('config/standard.json', root), 'utf8')) as { rules: Record<string, unknown> }
+  return new Map(
+    Object.entries(preset.rules).map(([rule, setting]) => {
+      if (!isRuleName(rule)) throw new Error(`no rule: ${rule}`)
+      const action = typeof setting === 'string' ? setting : rule === 'tool/drift' ? 'log' : 'off'
+      return [rule, action as Action]
+    }),
+  )
+}
+
+export interface Setting extends Partial<RelayOptions> {
+  readonly actions?: Partial<Record<RuleName, Action>>
+}
+
+/** What the relay did: frames as parsed JSON, audit entries, timers; in order. */
+export type Did = readonly [string, unknown]
+
+/**
+ * A relay driven as a script: what is heard goes in, what it does comes out. Checks are answered at once by `type` alone,
+ * which is all of JSON Schema that a test of the core needs, unless they are held back by `holdChecks`.
+ */
+export class Script {
+  readonly relay: Relay
+  readonly entries: Entry[] = []
+  readonly raw: { to: Side; exchange: Exchange; bytes: string }[] = []
+  at = 0
+  holdChecks = false
+  readonly held: { check: number; subjects: readonly Subject[] }[] = []
+
+  constructor({ actions = {}, ...options }: Setting = {}) {
+    const policy = standard()
+    for (const [rule, action] of Object.entries(actions)) if (isRuleName(rule)) policy.set(rule, action)
+    this.relay = new Relay({
+      server: 'weather', session: 's1', nonce: 'nonce', stateless: false, policy, rules, trusted: true,
+      tools: new Map(), listMs: 1000, requestMs: 0, ...options,
+    })
+  }
+
+  client(message: unknown, exchange: Exchange = 'stdio'): Did[] {
+    return this.#hear('client', message, exchange)
+  }
+
+  server(message: unknown, exchange: Exchange = 'stdio'): Did[] {
+    return this.#hear('server', message, exchange)
+  }
+
+  happens(event: Omit<Event, 'at'>): Did[] {
+    return this.#perform(this.relay.handle({ ...event, at: this.at } as Event))
+  }
+
+  release(): Did[] {
+    this.holdChecks = false
+    return this.held.splice(0).flatMap(({ check, subjects }) =>
+      this.happens({ type: 'checked', check, results: subjects.map(verdict) } as Omit<Event, 'at'>),
+    )
+  }
+
+  /** A legacy handshake and a list of tools. */
+  begin(tools: readonly object[] = [weather], revision = '2025-11-25'): this {
+    this.client(initialize(revision))
+    this.server({ jsonrpc: '2.0', id: 0, result: { protocolVersion: revision, capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } } })
+    this.client({ jsonrpc: '2.0', id: 'list', method: 'tools/list' })
+    this.server({ jsonrpc: '2.0', id: 'list', result: { tools } })
+    this.entries.length = 0
+    this.raw.length = 0
+    return this
+  }
+
+  #hear(from: Side, message: unknown, exchange: Exchange): Did[] {
+    const bytes = Buffer.from(typeof message === 'string' ? message : JSON.stringify(message))
+    const frame = parseFrame(bytes, { messageBytes: 1 << 24, depth: 128 })
+    return this.#perform(this.relay.handle({ type: 'frame-received', at: this.at, from, exchange, frame }))
+  }
+
+  #perform(effects: readonly Effect[]): Did[] {
+    return effects.flatMap((effect): Did[] => {
+      switch (effect.type) {
+        case 'send':
+          this.raw.push({ to: effect.to, exchange: effect.exchange, bytes: effect.frame.bytes.toString() })
+          return [[`to ${effect.to}`, readable(effect.frame.bytes)]]
+        case 'audit':
+          this.entries.push(effect.entry)
+          return []
+        case 'check':
+          if (this.holdChecks) {
+            this.held.push(effect)
+            return []
+          }
+          return this.happens({
+            type: 'checked', check: effect.check, results: effect.subjects.map(verdict),
+          } as Omit<Event, 'at'>)
+        case 'start-timer':
+          return [['start timer', effect.timer]]
+        case 'stop-timer':
+          return [['stop timer', effect.timer]]
+        case 'abandon':
+          return [['abandon', effect.key]]
+      }
+    })
+  }
+}
+
+const readable = (bytes: Buffer): unknown => {
+  try {
+    return JSON.parse(bytes.toString()) as unknown
+  } catch {
+    return bytes.toString()
+  }
+}
+
+const verdict = (subject: Subject): Checked => {
+  if (subject.kind === 'schema') return []
+  const { schema, value, path } = subject
+  if (schema === false) return [{ kind: 'mismatch', path, message: 'must not be' }]
+  if (schema === true) return []
+  if (schema.type === 'broken') return [{ kind: 'unchecked', path, message: 'the schema does not compile' }]
+  const actual = Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value
+  if (schema.type !== undefined && schema.type !== actual) return [{ kind: 'mismatch', path, message: `must be ${String(schema.type)}` }]
+  return []
+}
+
+export const weather = { name: 'weather', inputSchema: { type: 'object' }, outputSchema: { type: 'object' } }
+
+export const initialize = (revision: string, capabilities: object = {}) => ({
+  jsonrpc: '2.0', id: 0, method: 'initialize',
+  params: { protocolVersion: revision, capabilities, clientInfo: { name: 'test', version: '1' } },
+})
+
+export const call = (id: number | string, name: string, args: object = {}) => ({
+  jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args },
+})
+
+export const answer = (id: number | string, structuredContent: unknown) => ({
+  jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: 'ok' }], structuredContent },
+})
+
+export const result = (id: number | string, members: object) => ({ jsonrpc: '2.0', id, result: members })
