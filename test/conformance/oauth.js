@@ -1,0 +1,79 @@
+// An OAuth client whose user grants everything at once: the authorization page is fetched, and its redirect is the answer.
+
+/** Where an authorization server that knows client metadata documents would find ours. */
+const clientMetadataUrl = 'https://conformance-test.local/client-metadata.json'
+
+export class HeadlessProvider {
+  clientMetadataUrl = clientMetadataUrl
+  redirectUrl = 'http://localhost:3000/callback'
+  clientMetadata = {
+    client_name: 'conformance-client',
+    redirect_uris: [this.redirectUrl],
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+  }
+
+  #clients = new Map()
+  #tokens
+  #verifier
+  #callback
+  #discovery
+
+  /** @param registered `client_id` and `client_secret`, when the client is known beforehand */
+  constructor({ client_id, client_secret }) {
+    this.registered = client_id && { client_id, ...(client_secret && { client_secret }) }
+  }
+
+  clientInformation(context) {
+    return this.#clients.get(context?.issuer) ?? this.registered
+  }
+
+  saveClientInformation(information, context) {
+    this.#clients.set(context?.issuer, information)
+  }
+
+  tokens() {
+    return this.#tokens
+  }
+
+  saveTokens(tokens) {
+    this.#tokens = tokens
+    // The next authorization may be another server's business: it is looked up again.
+    this.#discovery = undefined
+  }
+
+  saveCodeVerifier(verifier) {
+    this.#verifier = verifier
+  }
+
+  codeVerifier() {
+    return this.#verifier
+  }
+
+  discoveryState() {
+    return this.#discovery
+  }
+
+  saveDiscoveryState(state) {
+    this.#discovery = state
+  }
+
+  invalidateCredentials(scope) {
+    if (scope === 'all' || scope === 'tokens') this.#tokens = undefined
+    if (scope === 'all' || scope === 'client') this.#clients.clear()
+    if (scope === 'all' || scope === 'verifier') this.#verifier = undefined
+    if (scope === 'all' || scope === 'discovery') this.#discovery = undefined
+  }
+
+  async redirectToAuthorization(url) {
+    const response = await fetch(url, { redirect: 'manual' })
+    const location = response.headers.get('location')
+    if (location === null) throw new Error(`the authorization server answers ${response.status} without a redirect`)
+    this.#callback = new URL(location).searchParams
+  }
+
+  /** The parameters of the last redirect back to us. */
+  callback() {
+    return this.#callback
+  }
+}
