@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
 import type { Frame } from '../../dist/protocol/frame.js'
 import type { Transport, TransportEvent } from '../../dist/transport/transport.js'
 
@@ -37,6 +38,12 @@ export const listen = (transport: Transport) => {
     first: <Type extends TransportEvent['type']>(type: Type) => until(() => all(type)[0]),
   }
 }
+
+/** Any line that is not blank: text or not, without its line end. */
+export const anyLine = fc
+  .uint8Array({ minLength: 1, maxLength: 100 })
+  .map(bytes => Buffer.from(bytes.map(byte => (byte === 10 ? 11 : byte))))
+  .filter(line => line.toString('latin1').trim() !== '')
 
 /** A frame of which only the bytes count. */
 export const raw = (bytes: Buffer | string): Frame => ({
