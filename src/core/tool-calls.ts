@@ -48,7 +48,7 @@ export class ToolCalls {
       call.listed = false
       return then()
     }
-    this.#lists.fetch(asked, listed => {
+    this.#lists.listAll(asked, listed => {
       if (asked.state === 'cancelled') return
       if (listed) return this.#declare(asked, call, lists - 1, then)
       call.listed = false

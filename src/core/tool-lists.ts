@@ -48,7 +48,7 @@ export class ToolLists {
   }
 
   /** Walks all pages in the client's place, and says whether the whole list could be had (contract section 6). */
-  fetch(asked: Asked, then: (listed: boolean) => void): void {
+  listAll(asked: Asked, then: (listed: boolean) => void): void {
     if (this.#own !== undefined) {
       this.#own.waiting.push({ asked, then })
       return

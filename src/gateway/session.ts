@@ -1,7 +1,10 @@
 import type { Checked, SchemaChecker, Subject } from '../core/check.js'
 import type { Effect, Entry } from '../core/effect.js'
-import type { Event, Side, Timer } from '../core/event.js'
+import type { Event, Exchange, Side, Timer } from '../core/event.js'
+import { errorAnswer } from '../core/refusal.js'
 import type { Relay } from '../core/relay.js'
+import type { Frame } from '../protocol/frame.js'
+import { errorCode } from '../protocol/json-rpc.js'
 import type { Exit, Transport, TransportEvent } from '../transport/transport.js'
 
 export interface SessionParts {
@@ -34,8 +37,12 @@ export class Session {
   /** Sides whose peer does not read, with the sides that are held back for it. */
   readonly #full = new Map<Side, Set<Side>>()
   readonly #waiting: Without<Event, 'at'>[] = []
+  /** Where the event in hand made the relay send to. */
+  readonly #sent = new Set<Side>()
   #busy = false
-  #state: 'running' | 'closing' | 'over' = 'running'
+  #clientIsGone = false
+  #stopping = false
+  #over = false
   #failure: unknown
   #resolve: (ended: Ended) => void = () => undefined
 
@@ -54,21 +61,26 @@ export class Session {
     this.#ends.client.start(event => this.#heard('client', event))
   }
 
-  /** Stops politely: the server is asked to end, and what it still answers is passed on. */
+  /** Stops politely: the server is asked to end, and what it still answers is passed on. Asked again, it is in a hurry. */
   stop(): void {
-    if (this.#state !== 'running') return
-    this.#state = 'closing'
     void this.#ends.server.close()
   }
 
   #heard(side: Side, event: TransportEvent): void {
     switch (event.type) {
       case 'frame':
-        return this.#dispatch({ type: 'frame-received', from: side, exchange: event.exchange, frame: event.frame })
+        return side === 'client' ? this.#clientFrame(event.exchange, event.frame) : this.#frame(side, event)
+      case 'bare-request':
+        return this.#ends.server.open?.(event.exchange, event)
+      case 'head':
+      case 'dressing':
+      case 'stream-ended':
+        return this.#ends.client.hand?.(event)
       case 'lost':
         return this.#dispatch({ type: 'request-lost', exchange: event.exchange, key: event.key, reason: event.reason })
       case 'exchange-ended':
-        return this.#dispatch({ type: 'exchange-ended', exchange: event.exchange })
+        this.#dispatch({ type: 'exchange-ended', exchange: event.exchange })
+        return this.#ends.server.shut?.(event.exchange)
       case 'drained':
         return this.#drained(side)
       case 'ended':
@@ -83,13 +95,26 @@ export class Session {
     }
   }
 
-  #clientEnded(): void {
-    // A request that the relay holds back is not yet at the server: its input stays open for it.
-    if (this.#relay.holding) this.#clientIsGone = true
-    else this.stop()
+  #frame(from: Side, { exchange, frame }: { readonly exchange: Exchange; readonly frame: Frame }): void {
+    this.#dispatch({ type: 'frame-received', from, exchange, frame })
   }
 
-  #clientIsGone = false
+  /** A message of the client's; by HTTP it comes in a request, which needs an end even where no answer is owed. */
+  #clientFrame(exchange: Exchange, frame: Frame): void {
+    const { server, client } = this.#ends
+    const headers = frame.envelope?.headers
+    if (headers) server.open?.(exchange, { method: 'POST', headers, body: frame.bytes })
+    this.#sent.clear()
+    this.#frame('client', { exchange, frame })
+    if (owesAnswer(frame) || this.#sent.has('client') || (server.open && this.#sent.has('server'))) return
+    client.settle?.(exchange)
+  }
+
+  #clientEnded(): void {
+    // A request that the relay holds back is not yet at the server: its input stays open for it.
+    this.#clientIsGone = true
+    this.#stopIfAlone()
+  }
 
   /** Events that arrive while one is being handled wait for their turn: effects are performed in order. */
   #dispatch(event: Without<Event, 'at'>): void {
@@ -101,18 +126,30 @@ export class Session {
     } finally {
       this.#busy = false
     }
-    if (this.#clientIsGone && !this.#relay.holding) this.stop()
+    this.#stopIfAlone()
+  }
+
+  #stopIfAlone(): void {
+    if (!this.#clientIsGone || this.#stopping || this.#relay.holding) return
+    this.#stopping = true
+    this.stop()
   }
 
   #handle(event: Without<Event, 'at'>): void {
-    if (this.#state === 'over') return
+    if (this.#over) return
     const cause = event.type === 'frame-received' ? event.from : 'server'
-    for (const effect of this.#relay.handle({ ...event, at: performance.now() })) this.#perform(effect, cause)
+    const failed = this.#failure !== undefined
+    for (const effect of this.#relay.handle({ ...event, at: performance.now() })) {
+      const unrecorded = !failed && this.#failure !== undefined
+      const kept = unrecorded ? withheld(effect) : effect
+      if (kept !== undefined) this.#perform(kept, cause)
+    }
   }
 
   #perform(effect: Effect, cause: Side): void {
     switch (effect.type) {
       case 'send':
+        this.#sent.add(effect.to)
         if (!this.#ends[effect.to].send(effect.exchange, effect.frame)) this.#hold(effect.to, cause)
         break
       case 'audit':
@@ -159,8 +196,7 @@ export class Session {
       this.#audit(entry)
     } catch (failure) {
       this.#failure = failure
-      this.#waiting.length = 0
-      this.#waiting.push({ type: 'server-gone', reason: 'the audit log cannot be written, so nothing may pass' })
+      this.#waiting.unshift({ type: 'server-gone', reason: noAudit })
       this.stop()
     }
   }
@@ -181,14 +217,28 @@ export class Session {
   }
 
   #finish(reason: string, exit: Exit | undefined): void {
-    if (this.#state === 'over') return
+    if (this.#over) return
     this.#dispatch({ type: 'session-ended', reason })
-    this.#state = 'over'
+    this.#over = true
     for (const timer of this.#timers.values()) clearTimeout(timer)
     void Promise.all([this.#ends.client.close(), this.#ends.server.close()]).then(() =>
       this.#resolve({ reason, exit, failure: this.#failure }),
     )
   }
 }
+
+const noAudit = 'the audit log cannot be written, so nothing may pass'
+
+/** What would leave without its record does not; who waits for an answer is told so. */
+const withheld = (effect: Effect): Effect | undefined => {
+  if (effect.type !== 'send') return effect
+  const { message } = effect.frame
+  if (message.kind !== 'result' && message.kind !== 'error') return undefined
+  return { ...effect, frame: errorAnswer(message, errorCode.gone, `mcp-customs: ${noAudit}`) }
+}
+
+const owesAnswer = ({ message }: Frame): boolean =>
+  message.kind === 'request' ||
+  (message.kind === 'batch' && message.members.some(({ message: { kind } }) => kind === 'request'))
 
 const isDone = (result: Checked | Promise<Checked>): result is Checked => !(result instanceof Promise)

@@ -1,0 +1,99 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { builtinModules } from 'node:module'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import ts from 'typescript'
+
+const root = fileURLToPath(new URL('../src', import.meta.url))
+
+interface Import {
+  readonly file: string
+  readonly from: string
+  readonly typesOnly: boolean
+}
+
+const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.ts')).map(file => file.replaceAll('\\', '/'))
+
+const importsOf = (file: string): readonly Import[] => {
+  const found: Import[] = []
+  const note = (specifier: ts.Node | undefined, typesOnly: boolean) => {
+    if (specifier !== undefined && ts.isStringLiteral(specifier)) found.push({ file, from: specifier.text, typesOnly })
+  }
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node)) {
+      const clause = node.importClause
+      const named = clause?.namedBindings
+      const each = named && ts.isNamedImports(named) && clause.name === undefined && named.elements.every(one => one.isTypeOnly)
+      note(node.moduleSpecifier, (clause?.phaseModifier === ts.SyntaxKind.TypeKeyword) || each === true)
+    } else if (ts.isExportDeclaration(node)) note(node.moduleSpecifier, node.isTypeOnly)
+    else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) note(node.arguments[0], false)
+    ts.forEachChild(node, visit)
+  }
+  visit(ts.createSourceFile(file, readFileSync(join(root, file), 'utf8'), ts.ScriptTarget.Latest))
+  return found
+}
+
+const imports = files.flatMap(importsOf)
+
+const layerOf = (file: string): string => (file.includes('/') ? file.slice(0, file.indexOf('/')) : file.replace('.ts', ''))
+
+const targetOf = ({ file, from }: Import): string => relative(root, join(root, dirname(file), from)).replaceAll('\\', '/')
+
+/** Who may import whom: protocol <- core <- { rules, schema, lock, audit, transport } <- gateway <- commands <- cli. */
+const allowed: Readonly<Record<string, readonly string[]>> = {
+  errors: [],
+  protocol: ['protocol'],
+  core: ['core', 'protocol'],
+  rules: ['rules', 'core', 'protocol'],
+  schema: ['schema', 'core', 'protocol'],
+  lock: ['lock', 'core', 'protocol', 'errors'],
+  audit: ['audit', 'core', 'protocol', 'errors'],
+  transport: ['transport', 'core', 'protocol', 'errors'],
+  config: ['config', 'errors'],
+  admin: ['admin', 'core', 'protocol', 'errors'],
+  gateway: ['gateway', 'rules', 'schema', 'lock', 'audit', 'transport', 'admin', 'core', 'protocol', 'errors'],
+  commands: ['commands', 'gateway', 'config', 'admin', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors'],
+  cli: ['commands', 'errors'],
+  index: ['gateway', 'rules', 'schema', 'transport', 'core', 'protocol', 'errors'],
+}
+
+/** config/ reads rule ids and actions, which are data of the core; all else that it needs of others is types. */
+const dataOfCore = ['core/rule-name.js', 'core/policy.js']
+
+t.test('every module imports only what lies below it', t => {
+  for (const one of imports.filter(({ from }) => from.startsWith('.'))) {
+    const layer = layerOf(one.file)
+    const target = targetOf(one)
+    const free = layer === 'config' && (one.typesOnly || dataOfCore.includes(target))
+    t.ok(free || allowed[layer]?.includes(layerOf(target.replace('.js', '.ts'))), `${one.file} imports ${target}`)
+  }
+  t.end()
+})
+
+const isBuiltin = (from: string): boolean => from.startsWith('node:') || builtinModules.includes(from)
+
+/** Which layers may name a package; one that is not here may be named anywhere below commands/. */
+const owners: Readonly<Record<string, string>> = { ajv: 'schema', 'ajv-formats': 'schema', 'ajv-draft-04': 'schema', undici: 'transport', pino: 'audit' }
+const ownedBuiltins: Readonly<Record<string, string>> = { 'node:http': 'transport', 'node:https': 'transport', 'node:child_process': 'transport' }
+
+t.test('packages and sockets have one owner each', t => {
+  for (const { file, from } of imports.filter(({ from }) => !from.startsWith('.'))) {
+    const layer = layerOf(file)
+    const name = from.startsWith('@') ? from.split('/').slice(0, 2).join('/') : from.split('/')[0] ?? from
+    const owner = owners[name] ?? ownedBuiltins[from]
+    // The admin listener is a plain HTTP server of its own: it speaks no MCP.
+    if (owner !== undefined && layer !== 'admin') t.equal(layer, owner, `${file} imports ${from}`)
+    if (layer === 'core' || layer === 'protocol') t.ok(from === 'node:buffer', `${file} imports ${from}: the core is pure`)
+    if (layer === 'cli') t.ok(isBuiltin(from), `${file} loads no package: it is on the way of every start`)
+  }
+  t.end()
+})
+
+t.test('the pure core has no clock, no timer and no promise', t => {
+  for (const file of files.filter(file => file.startsWith('core/'))) {
+    const source = readFileSync(join(root, file), 'utf8').replace(/\/\*[^]*?\*\/|\/\/.*/g, '')
+    t.notMatch(source, /\b(?:Date\.now|new Date|performance\.|setTimeout|setInterval|setImmediate|process\.|await |new Promise|fetch\()/, file)
+  }
+  t.end()
+})
