@@ -21,7 +21,7 @@ export const wrap = async (flags: SharedFlags, target: Target): Promise<number> 
   const [setup] = servers
   if (setup === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
   const server = upstream(setup, limits)
-  const guard = await openGuard(setup, limits, audit, flags.logLevel, process.stderr)
+  const guard = await openGuard(setup, limits, audit, flags.logLevel)
   const session = openSession(guard, stdioClient({ input: process.stdin, output: process.stdout, limits }), server.transport)
   stopOnSignals(session)
   session.start()
