@@ -88,7 +88,7 @@ t.test('what the inspection of the schemas found is the finding of the rule for 
   const kinds = ['schema', 'unchecked', 'mismatch', 'external-ref', 'cost'] as const
   const schemas = kinds.map(kind => ({ kind, path: `/result/tools/0/inputSchema/${kind}`, message: kind }))
   const found = (rule: 'tool/schema' | 'tool/external-ref' | 'tool/schema-cost') =>
-    ruleNamed(rule).onTool?.(listed(good, { schemas }))?.map(({ message }) => message)
+    (ruleNamed(rule).onTool?.(listed(good, { schemas })) ?? []).map(({ message }) => message)
   t.same(found('tool/schema'), ['schema', 'unchecked', 'mismatch'])
   t.same(found('tool/external-ref'), ['external-ref'])
   t.same(found('tool/schema-cost'), ['cost'])
