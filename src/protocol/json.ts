@@ -12,6 +12,9 @@ export const isArray = (value: Json | undefined): value is readonly Json[] => Ar
 
 export const isString = (value: unknown): value is string => typeof value === 'string'
 
+/** As `JSON.parse`, which gives nothing but JSON. @throws SyntaxError */
+export const parseJson = (text: string): Json => JSON.parse(text) as Json
+
 /** A member that the object itself has: `constructor` and its like are not inherited from the prototype. */
 export const member = (object: JsonObject | undefined, key: string): Json | undefined =>
   object !== undefined && Object.hasOwn(object, key) ? object[key] : undefined

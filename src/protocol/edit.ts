@@ -1,0 +1,157 @@
+import { afterSpace, afterValue, byte, eachChild, type Child } from './scan.js'
+import { soleObject } from './sole.js'
+
+/** A step into a JSON text: a string is a key of an object, a number an index of an array. */
+export type Path = readonly (string | number)[]
+
+/**
+ * One change of a JSON text. With `replace` (JSON text) the value at the path is replaced, or added at the end when its object has
+ * no such member or its array ends just there; with `remove` the member or element goes. Where there is nothing to change,
+ * nothing is changed.
+ */
+export type Edit = { readonly path: Path; readonly replace: Buffer | string } | { readonly path: Path; readonly remove: true }
+
+/**
+ * The JSON text of the value at the path, as it crossed the wire; undefined when there is none. Of a key that is there twice, the
+ * last counts, as for `JSON.parse`.
+ * @param bytes a JSON text that was parsed
+ */
+export const slice = (bytes: Buffer, path: Path): Buffer | undefined => {
+  const [first, ...rest] = path
+  const sole = first === undefined ? undefined : soleObject(bytes)
+  return sole !== undefined && sole.key === first ? below(bytes, sole.value, sole.to, rest) : below(bytes, afterSpace(bytes, 0), undefined, path)
+}
+
+const below = (bytes: Buffer, from: number, to: number | undefined, path: Path): Buffer | undefined => {
+  const [step, ...rest] = path
+  if (step === undefined) return bytes.subarray(from, to ?? afterValue(bytes, from))
+  let found: Child | undefined
+  if (isContainer(bytes, from)) {
+    eachChild(bytes, from, child => {
+      if (stepOf(child) === step) found = child
+      return typeof step === 'number' && child.index >= step
+    })
+  }
+  return found && below(bytes, found.value, found.to, rest)
+}
+
+/**
+ * The JSON text with the changes made, and every other byte as it was. Paths are those of the text as given, whatever else is
+ * removed; of two changes at one path the last counts, and a change inside of what is removed or replaced is lost. Of a
+ * key that is there twice, every occurrence is changed.
+ * @param bytes a JSON text that was parsed
+ */
+export const edit = (bytes: Buffer, edits: readonly Edit[]): Buffer => {
+  const splices: Splice[] = []
+  collect(bytes, { from: afterSpace(bytes, 0) }, edits, 0, splices)
+  const parts: Buffer[] = []
+  let at = 0
+  for (const { from, to, insert } of splices) {
+    parts.push(bytes.subarray(at, from), insert)
+    at = to
+  }
+  return Buffer.concat([...parts, bytes.subarray(at)])
+}
+
+interface Span {
+  readonly from: number
+  /** Undefined where it was not looked for yet. */
+  readonly to?: number
+}
+
+/** Bytes to be left out, and what stands there instead; in the order of the text. */
+interface Splice {
+  readonly from: number
+  readonly to: number
+  readonly insert: Buffer
+}
+
+const nothing = Buffer.alloc(0)
+
+/** @param depth how many steps of the edits' paths lead to this value */
+const collect = (bytes: Buffer, value: Span, edits: readonly Edit[], depth: number, splices: Splice[]): void => {
+  const here = at(edits, depth)
+  if (here !== undefined && 'replace' in here) {
+    splices.push({ from: value.from, to: value.to ?? afterValue(bytes, value.from), insert: Buffer.from(here.replace) })
+  } else if (isContainer(bytes, value.from)) collectInside(bytes, value.from, edits, depth, splices)
+}
+
+const collectInside = (bytes: Buffer, open: number, edits: readonly Edit[], depth: number, splices: Splice[]): void => {
+  const children: Child[] = []
+  eachChild(bytes, open, child => {
+    children.push(child)
+    return false
+  })
+  const steps = byStep(edits, depth)
+  const gone = children.map(child => isRemoval(at(steps.get(stepOf(child)) ?? [], depth + 1)))
+  const firstKept = gone.indexOf(false)
+  for (const [index, child] of children.entries()) {
+    const inside = steps.get(stepOf(child))
+    if (inside === undefined) continue
+    if (gone[index] === true) splices.push({ ...cut(children, index, firstKept), insert: nothing })
+    else collect(bytes, { from: child.value, to: child.to }, inside, depth + 1, splices)
+  }
+  const added = additions(bytes[open] === byte.openObject, children, steps, depth + 1)
+  if (added.length === 0) return
+  const end = children.at(-1)?.to ?? open + 1
+  splices.push({ from: end, to: end, insert: Buffer.concat(firstKept < 0 ? added.slice(1) : added) })
+}
+
+/** What goes with a member that goes: the comma and the white space before it; or behind it, when nothing before it stays. */
+const cut = (children: readonly Child[], index: number, firstKept: number): { from: number; to: number } => {
+  const from = children[index]?.from ?? 0
+  const to = children[index]?.to ?? 0
+  if (firstKept >= 0 && index > firstKept) return { from: children[index - 1]?.to ?? from, to }
+  return { from, to: children[index + 1]?.from ?? to }
+}
+
+/** What is to be added at the end of a container: each comma, then the member or element. */
+const additions = (
+  named: boolean,
+  children: readonly Child[],
+  steps: ReadonlyMap<string | number, readonly Edit[]>,
+  depth: number,
+): readonly Buffer[] => {
+  const known = new Set(children.map(stepOf))
+  const added: Buffer[] = []
+  let next = children.length
+  for (const [step, edits] of steps) {
+    const last = at(edits, depth)
+    if (last === undefined || !('replace' in last) || known.has(step)) continue
+    if (named ? typeof step !== 'string' : step !== next) continue
+    next++
+    added.push(comma, Buffer.from(typeof step === 'string' ? `${JSON.stringify(step)}:` : ''), Buffer.from(last.replace))
+  }
+  return added
+}
+
+const comma = Buffer.from(',')
+
+const byStep = (edits: readonly Edit[], depth: number): Map<string | number, Edit[]> => {
+  const steps = new Map<string | number, Edit[]>()
+  for (const one of edits) {
+    const step = one.path[depth]
+    if (step === undefined) continue
+    const those = steps.get(step)
+    if (those === undefined) steps.set(step, [one])
+    else those.push(one)
+  }
+  return steps
+}
+
+/** The change of the very value to which so many steps lead. */
+const at = (edits: readonly Edit[], depth: number): Edit | undefined => edits.findLast(({ path }) => path.length === depth)
+
+const isRemoval = (one: Edit | undefined): boolean => one !== undefined && 'remove' in one
+
+const stepOf = ({ key, index }: Child): string | number => key ?? index
+
+const isContainer = (bytes: Buffer, from: number): boolean => bytes[from] === byte.openObject || bytes[from] === byte.openArray
+
+/**
+ * The same JSON text on one line: line ends between tokens become spaces, one byte for one byte. Inside a string JSON allows none.
+ */
+export const withoutLineEnds = (bytes: Buffer): Buffer => {
+  if (!bytes.includes(0x0a) && !bytes.includes(0x0d)) return bytes
+  return Buffer.from(bytes.map(one => (one === 0x0a || one === 0x0d ? 0x20 : one)))
+}

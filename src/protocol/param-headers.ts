@@ -1,0 +1,78 @@
+import { isArray, isObject, isString, pointer, type Json, type JsonObject } from './json.js'
+import { quoted, visible } from './visible.js'
+
+/** A tool's parameter that clients repeat in a header (2026-07-28, Custom Headers from Tool Parameters). */
+export interface ParamHeader {
+  /** In lower case, with its prefix: `mcp-param-region`. */
+  readonly header: string
+  /** The keys that lead from `params.arguments` to the value. */
+  readonly path: readonly string[]
+  readonly type: 'string' | 'integer' | 'boolean'
+}
+
+/** An `x-mcp-header` that breaks the rules; a tool that has one must not be offered over HTTP. */
+export interface HeaderProblem {
+  /** JSON Pointer into the schema, to the annotation; keys from the wire as `visible` shows them. */
+  readonly path: string
+  readonly message: string
+}
+
+const annotation = 'x-mcp-header'
+
+/** A field name (RFC 9110, section 5.1). */
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+
+/** Keywords that hold a schema, or an array of schemas. */
+const nested: ReadonlySet<string> = new Set([
+  'items', 'prefixItems', 'additionalItems', 'unevaluatedItems', 'contains', 'additionalProperties', 'unevaluatedProperties',
+  'propertyNames', 'oneOf', 'anyOf', 'allOf', 'not', 'if', 'then', 'else', 'contentSchema',
+])
+
+/** Keywords that hold schemas by name. */
+const named: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas', 'dependencies', '$defs', 'definitions'])
+
+const mostProblems = 20
+
+/** The parameters that have a header of their own, and what is wrong with the annotations of others. */
+export const paramHeaders = (
+  inputSchema: Json | undefined,
+): { readonly headers: readonly ParamHeader[]; readonly problems: readonly HeaderProblem[] } => {
+  const headers: ParamHeader[] = []
+  const problems: HeaderProblem[] = []
+  const taken = new Set<string>()
+
+  /** @param at where the schema stands; @param path the properties that lead to it, undefined when other keywords do too */
+  const look = (schema: Json | undefined, at: readonly (string | number)[], path: readonly string[] | undefined): void => {
+    if (!isObject(schema) || problems.length >= mostProblems) return
+    for (const [key, value] of Object.entries(schema)) {
+      if (value === undefined) continue
+      if (key === annotation) {
+        const found = headerOf(schema, value, path, taken)
+        if (isString(found)) problems.push({ path: pointer(...at, key), message: found })
+        else headers.push(found)
+      } else if (named.has(key) && isObject(value)) {
+        for (const [name, inner] of Object.entries(value)) {
+          look(inner, [...at, key, visible(name)], key === 'properties' && path ? [...path, name] : undefined)
+        }
+      } else if (nested.has(key)) {
+        if (isArray(value)) value.forEach((inner, index) => look(inner, [...at, key, index], undefined))
+        else look(value, [...at, key], undefined)
+      }
+    }
+  }
+  look(inputSchema, [], [])
+  return { headers, problems }
+}
+
+const headerOf = (schema: JsonObject, name: Json, path: readonly string[] | undefined, taken: Set<string>): ParamHeader | string => {
+  if (path === undefined || path.length === 0) return `${annotation} belongs on a property that "properties" alone lead to`
+  if (!isString(name) || !token.test(name)) return `${annotation} must be the name of a header, in its characters`
+  const { type } = schema
+  if (type !== 'string' && type !== 'integer' && type !== 'boolean') {
+    return `${annotation} belongs on a property of type string, integer or boolean`
+  }
+  const header = `mcp-param-${name.toLowerCase()}`
+  if (taken.has(header)) return `${annotation} ${quoted(name)} is there twice, header names being the same in any case`
+  taken.add(header)
+  return { header, path, type }
+}

@@ -1,0 +1,134 @@
+/**
+ * Finds where things begin and end in the bytes of a JSON text, without reading them. Of bytes that are no JSON it says
+ * something, but it never throws, never runs past the end, and always comes to an end.
+ */
+
+export const byte = { quote: 0x22, comma: 0x2c, colon: 0x3a, openArray: 0x5b, backslash: 0x5c, closeArray: 0x5d, openObject: 0x7b, closeObject: 0x7d } as const
+
+/** So many bytes of a string are walked before the native search is asked: for short strings it costs more than it saves. */
+const walked = 48
+
+/** The first index from `at` on that holds no JSON white space. */
+export const afterSpace = (bytes: Buffer, at: number): number => {
+  while (at < bytes.length && isSpace(bytes[at])) at++
+  return at
+}
+
+export const isSpace = (one: number | undefined): boolean => one === 0x20 || one === 0x0a || one === 0x0d || one === 0x09
+
+/** The index after the string whose opening quotation mark stands at `at`. */
+export const afterString = (bytes: Buffer, at: number): number => {
+  const { length } = bytes
+  for (at += 1; at < length;) {
+    const stop = Math.min(length, at + walked)
+    for (; at < stop; at++) {
+      const one = bytes[at]
+      if (one === byte.quote) return at + 1
+      if (one === byte.backslash) at++
+    }
+    const quote = bytes.indexOf(byte.quote, at)
+    if (quote < 0) return length
+    let escape = quote
+    while (escape > at && bytes[escape - 1] === byte.backslash) escape--
+    if ((quote - escape) % 2 === 0) return quote + 1
+    at = quote + 1
+  }
+  return length
+}
+
+/** What the walk over a container stops at. */
+const marks = new Uint8Array(256)
+marks[byte.quote] = 1
+marks[byte.openArray] = marks[byte.openObject] = 2
+marks[byte.closeArray] = marks[byte.closeObject] = 3
+
+/** The index after the value that begins at `at`. */
+export const afterValue = (bytes: Buffer, at: number): number => {
+  const first = bytes[at]
+  if (first === byte.quote) return afterString(bytes, at)
+  if (first === byte.openObject || first === byte.openArray) return afterContainer(bytes, at)
+  return afterScalar(bytes, at)
+}
+
+const afterContainer = (bytes: Buffer, at: number): number => {
+  for (let depth = 0; at < bytes.length; at++) {
+    const mark = marks[bytes[at] ?? 0]
+    if (mark === 0) continue
+    if (mark === 1) at = afterString(bytes, at) - 1
+    else if (mark === 2) depth++
+    else if (--depth === 0) return at + 1
+  }
+  return bytes.length
+}
+
+/** The index after the number or literal that begins at `at`. */
+export const afterScalar = (bytes: Buffer, at: number): number => {
+  while (at < bytes.length) {
+    const one = bytes[at] ?? 0
+    if (isSpace(one) || one === byte.comma || one === byte.colon || one === byte.quote || (marks[one] ?? 0) > 1) break
+    at++
+  }
+  return at
+}
+
+/** The deepest nesting of containers. */
+export const deepest = (bytes: Buffer): number => {
+  let depth = 0
+  let most = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const mark = marks[bytes[at] ?? 0]
+    if (mark === 0) continue
+    if (mark === 1) at = afterString(bytes, at) - 1
+    else if (mark === 2) most = Math.max(most, ++depth)
+    else depth--
+  }
+  return most
+}
+
+/** A member of an object or an element of an array: the bytes from `from` (the key, where there is one) to `to`. */
+export interface Child {
+  /** Undefined in an array. */
+  readonly key: string | undefined
+  readonly index: number
+  readonly from: number
+  /** Where the value begins. */
+  readonly value: number
+  readonly to: number
+}
+
+/**
+ * Walks the members or elements of the container that opens at `at`. What does not belong there is stepped over.
+ * @param visit returns true to stop
+ */
+export const eachChild = (bytes: Buffer, at: number, visit: (child: Child) => boolean): void => {
+  const named = bytes[at] === byte.openObject
+  for (let index = 0, next = afterSpace(bytes, at + 1); next < bytes.length; next = afterSpace(bytes, next)) {
+    const from = next
+    const one = bytes[from]
+    if (one === byte.closeObject || one === byte.closeArray) return
+    next = one === byte.comma || one === byte.colon ? from + 1 : afterValue(bytes, from)
+    if (next === from) next++
+    if (one === byte.comma || one === byte.colon) continue
+    if (!named) {
+      if (visit({ key: undefined, index: index++, from, value: from, to: next })) return
+      continue
+    }
+    const colon = afterSpace(bytes, next)
+    if (one !== byte.quote || bytes[colon] !== byte.colon) continue
+    const value = afterSpace(bytes, colon + 1)
+    const key = stringOf(bytes, from, next)
+    next = afterValue(bytes, value)
+    if (visit({ key, index: index++, from, value, to: next })) return
+  }
+}
+
+/** The value of the string token between two indices. */
+export const stringOf = (bytes: Buffer, from: number, to: number): string => {
+  const inner = bytes.toString('utf8', from + 1, to - 1)
+  if (!inner.includes('\\')) return inner
+  try {
+    return String(JSON.parse(`"${inner}"`))
+  } catch {
+    return inner
+  }
+}

@@ -1,0 +1,72 @@
+import { type JsonObject } from './json.js'
+import { afterSpace, afterValue, byte, isSpace, stringOf, type Child } from './scan.js'
+
+/** Below that, looking at every byte costs next to nothing. */
+const large = 4096
+
+/** Members beside the large one are short: further than that from the end they are not looked for. */
+const reach = 1024
+
+const noted = new WeakSet<Buffer>()
+
+/**
+ * Remembers of a message without duplicate keys that one object at most stands at its top (`params`, `result` or `error`, and
+ * beside it strings and numbers), as in nearly every message: so a large one can be cut out from both ends, unread.
+ */
+export const noteShape = (bytes: Buffer, message: JsonObject): void => {
+  if (bytes.length < large) return
+  let containers = 0
+  for (const key in message) if (typeof message[key] === 'object' && message[key] !== null) containers++
+  if (containers === 1) noted.add(bytes)
+}
+
+/** That one object, of a message that was noted. */
+export const soleObject = (bytes: Buffer): Child | undefined => {
+  if (!noted.has(bytes)) return undefined
+  const to = endOf(bytes)
+  if (to === undefined) return undefined
+  for (let index = 0, from = afterSpace(bytes, afterSpace(bytes, 0) + 1); ; index++) {
+    const keyEnd = afterValue(bytes, from)
+    const value = afterSpace(bytes, afterSpace(bytes, keyEnd) + 1)
+    if (bytes[value] === byte.openObject || bytes[value] === byte.openArray) {
+      return { key: stringOf(bytes, from, keyEnd), index, from, value, to }
+    }
+    const comma = afterSpace(bytes, afterValue(bytes, value))
+    if (bytes[comma] !== byte.comma) return undefined
+    from = afterSpace(bytes, comma + 1)
+  }
+}
+
+/** The index after the last container inside the outermost: steps back over the strings and numbers behind it. */
+const endOf = (bytes: Buffer): number | undefined => {
+  const least = bytes.length - reach
+  let at = beforeSpace(bytes, bytes.length - 1) - 1
+  for (at = beforeSpace(bytes, at); at > least; at = beforeSpace(bytes, at - 1)) {
+    if (bytes[at] === byte.closeObject || bytes[at] === byte.closeArray) return at + 1
+    // Neither a string nor a number has an unescaped quotation mark or a colon of its own inside.
+    if (bytes[at] === byte.quote) at = beforeString(bytes, at)
+    else while (at > least && bytes[at - 1] !== byte.colon && !isSpace(bytes[at - 1])) at--
+    at = beforeSpace(bytes, at - 1)
+    if (bytes[at] !== byte.colon) return undefined
+    at = beforeString(bytes, beforeSpace(bytes, at - 1))
+    at = beforeSpace(bytes, at - 1)
+    if (bytes[at] !== byte.comma) return undefined
+  }
+  return undefined
+}
+
+/** The last index up to `at` that holds no white space. */
+const beforeSpace = (bytes: Buffer, at: number): number => {
+  while (at > 0 && isSpace(bytes[at])) at--
+  return at
+}
+
+/** The index of the opening quotation mark of the string that closes at `at`: the nearest that is not escaped. */
+const beforeString = (bytes: Buffer, at: number): number => {
+  for (let quote = bytes.lastIndexOf(byte.quote, at - 1); quote > 0; quote = bytes.lastIndexOf(byte.quote, quote - 1)) {
+    let escape = quote
+    while (escape > 0 && bytes[escape - 1] === byte.backslash) escape--
+    if ((quote - escape) % 2 === 0) return quote
+  }
+  return 0
+}

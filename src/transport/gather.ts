@@ -1,0 +1,79 @@
+/** What was gathered. */
+export type Gathered =
+  | { readonly kind: 'whole'; readonly bytes: Buffer }
+  /** Too long: its first and last bytes (4096 at most), and its size in bytes. */
+  | { readonly kind: 'oversized'; readonly head: Buffer; readonly tail: Buffer; readonly size: number }
+
+/** So much of the beginning and of the end of what is too long is kept, in bytes. */
+const kept = 4096
+
+/** Pieces smaller than that are joined as they come, so that a peer that sends single bytes does not fill memory with pieces. */
+const small = 16 * 1024
+
+/**
+ * Puts together what arrives in pieces, up to a limit. The pieces must not be written to again: what came in one of them is a part
+ * of it and not a copy, and the rest is copied once.
+ */
+export class Gathering {
+  readonly #maxBytes: number
+  #pieces: Buffer[] = []
+  #size = 0
+  /** Set when it is too long. */
+  #ends: { readonly head: Buffer; readonly tail: Buffer } | undefined
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  add(piece: Buffer): void {
+    if (piece.length === 0) return
+    this.#size += piece.length
+    if (this.#ends !== undefined) {
+      this.#ends = { head: this.#ends.head, tail: lastOf([this.#ends.tail, piece]) }
+      return
+    }
+    this.#pieces.push(piece)
+    if (this.#size > this.#maxBytes) {
+      this.#ends = { head: Buffer.concat(this.#pieces, Math.min(kept, this.#size)), tail: lastOf(this.#pieces) }
+      this.#pieces = []
+    } else this.#join()
+  }
+
+  /** What is there, or undefined when it is nothing; the next begins. */
+  take(): Gathered | undefined {
+    const size = this.#size
+    const ends = this.#ends
+    const [first, ...more] = this.#pieces
+    this.#pieces = []
+    this.#size = 0
+    this.#ends = undefined
+    if (ends !== undefined) return { kind: 'oversized', ...ends, size }
+    return first && { kind: 'whole', bytes: more.length > 0 ? Buffer.concat([first, ...more], size) : first }
+  }
+
+  // Equal ones only: a byte is then copied as often as its piece has doubled, not once for every byte that follows.
+  #join(): void {
+    for (;;) {
+      const last = this.#pieces.at(-1)
+      const before = this.#pieces.at(-2)
+      if (last === undefined || before === undefined || last.length < before.length || last.length > small) return
+      this.#pieces.splice(-2, 2, Buffer.concat([before, last]))
+    }
+  }
+}
+
+const lastOf = (pieces: readonly Buffer[]): Buffer => {
+  const last: Buffer[] = []
+  let size = 0
+  for (let index = pieces.length - 1; index >= 0 && size < kept; index--) {
+    const piece = pieces[index]?.subarray(-(kept - size))
+    if (piece === undefined) break
+    last.unshift(piece)
+    size += piece.length
+  }
+  return Buffer.concat(last)
+}
