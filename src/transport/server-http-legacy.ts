@@ -1,0 +1,110 @@
+import type { Frame } from '../protocol/frame.js'
+import type { Call } from './http-calls.js'
+import { bodyKind, eventsOf, read, type Reading } from './http-messages.js'
+import { cursor } from './http-resume.js'
+import { discard, failureOf, type HttpUpstream } from './http-upstream.js'
+import type { SseEvent } from './sse.js'
+
+export interface LegacyOptions {
+  readonly upstream: HttpUpstream
+  /** The operator's, by lower-case name, on every request. */
+  readonly headers: ReadonlyMap<string, string>
+  readonly reading: Pick<Reading, 'limits' | 'latch'>
+  readonly told: (frame: Frame) => void
+  /** The stream is over, and with it the session. */
+  readonly ended: (reason: string) => void
+}
+
+/** Longest wait for the server to name its endpoint, in milliseconds. */
+const endpointMs = 10_000
+
+/**
+ * The HTTP+SSE transport of 2024-11-05: one stream on which the server says everything, first of all the address that takes what
+ * the client says.
+ */
+export class LegacySse {
+  readonly #options: LegacyOptions
+  readonly #over = new AbortController()
+  #endpoint: URL | undefined
+
+  constructor(options: LegacyOptions) {
+    this.#options = options
+  }
+
+  /** @returns false when this is no such server */
+  async open(): Promise<boolean> {
+    const timer = setTimeout(() => this.close(), endpointMs)
+    try {
+      return await this.#open()
+    } catch {
+      return false
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** @returns why there will be no answer to what has none by now */
+  async post(call: Call): Promise<string> {
+    const { upstream, headers } = this.#options
+    const reply = await upstream.request({
+      method: 'POST',
+      ...(this.#endpoint && { url: this.#endpoint }),
+      headers: new Map([['content-type', 'application/json'], ...headers]),
+      body: call.frame.bytes,
+      signal: call.signal,
+    })
+    discard(reply)
+    if (reply.status >= 300) return `the server answered HTTP ${reply.status}`
+    if (call.unanswered.size === 0) call.settle()
+    await call.settled
+    return streamCut
+  }
+
+  close(): void {
+    this.#over.abort()
+  }
+
+  async #open(): Promise<boolean> {
+    const { upstream, headers, reading } = this.#options
+    const { signal } = this.#over
+    const reply = await upstream.request({ method: 'GET', headers: new Map([['accept', 'text/event-stream'], ...headers]), signal })
+    if (reply.status !== 200 || bodyKind(reply) !== 'sse') {
+      discard(reply)
+      return false
+    }
+    const events = eventsOf(reply, { ...reading, cursor: cursor() })
+    let first = await events.next()
+    while (first.done !== true && first.value.kind === 'dressing') first = await events.next()
+    this.#endpoint = first.done === true ? undefined : endpointOf(first.value, upstream.url)
+    if (this.#endpoint === undefined) {
+      await events.return(undefined)
+      return false
+    }
+    void this.#follow(events)
+    return true
+  }
+
+  async #follow(events: AsyncIterable<SseEvent>): Promise<void> {
+    const { reading, told, ended } = this.#options
+    let reason = streamCut
+    try {
+      for await (const event of events) {
+        const heard = read(event, reading.limits)
+        if ('bytes' in heard) told(heard)
+      }
+    } catch (error) {
+      reason = failureOf(error)
+    }
+    ended(reason)
+  }
+}
+
+const streamCut = 'the server\'s stream ended'
+
+/** Only of the server's own origin: what the client says must not be led elsewhere by what the server says. */
+const endpointOf = (event: SseEvent, url: URL): URL | undefined => {
+  if (event.kind !== 'message' || event.name !== 'endpoint') return undefined
+  const text = event.data.toString()
+  const endpoint = URL.canParse(text, url.href) ? new URL(text, url) : undefined
+  return endpoint?.origin === url.origin && endpoint.username === '' && endpoint.password === '' ? endpoint : undefined
+}
