@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import type { Frame } from '../protocol/frame.js'
 import { errorCode, type IdKey } from '../protocol/json-rpc.js'
-import { emptyEvent, eventOf } from './client-http-events.js'
 import { eventStream, json } from './client-http-media.js'
 import { refusalBody } from './client-http-refusal.js'
 import type { Timers } from './client-http-timers.js'
 import { mediaType } from './http-headers.js'
+import { encodeDressing, encodeEvent } from './sse.js'
 import type { HttpEvent, HttpHeaders } from './transport.js'
 
 type Head = Extract<HttpEvent, { type: 'head' }>
@@ -94,7 +94,7 @@ export class Reply {
     for (const [name, value] of Object.entries(streamHeaders)) if (!headers?.has(name)) this.#response.setHeader(name, value)
     this.#writeHead(this.#head?.status ?? 200, eventStream)
     this.#response.flushHeaders()
-    for (const frame of this.#collected) this.#write(eventOf(frame))
+    for (const frame of this.#collected) this.#write(encodeEvent(frame))
     this.#collected = []
   }
 
@@ -105,7 +105,7 @@ export class Reply {
   }
 
   dressing(lines: string): void {
-    if (this.#state === 'streaming') this.#write(emptyEvent(lines))
+    if (this.#state === 'streaming') this.#write(encodeDressing(lines))
   }
 
   send(frame: Frame): void {
@@ -120,7 +120,7 @@ export class Reply {
       }
       this.stream()
     }
-    this.#write(eventOf(frame))
+    this.#write(encodeEvent(frame))
     // Where the server chose a stream, it also says when that is over.
     if (answers > 0 && this.#due <= 0 && (!this.#head || this.#lastCall)) this.finish()
   }
