@@ -5,6 +5,7 @@ import { base64 } from './base64.js'
 import { call } from './call.js'
 import * as content from './content.js'
 import { definitionRules } from './definition.js'
+import { header } from './header.js'
 import { contentHiddenText, toolHiddenText } from './hidden-text.js'
 import { icon } from './icon.js'
 import { mime } from './mime.js'
@@ -23,6 +24,7 @@ export const rules: readonly Rule[] = [
   ...annotations,
   toolHiddenText,
   icon,
+  header,
   ...call,
   ...result,
   content.type,

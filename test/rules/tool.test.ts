@@ -75,3 +75,23 @@ t.test('tool/hidden-text: hidden characters anywhere in the definition', t => {
   ])
   t.end()
 })
+
+const region = (name: JsonObject[string]) => ({ type: 'string', 'x-mcp-header': name })
+const parameters = (properties: JsonObject, more: JsonObject = {}) => ({ ...good, inputSchema: { type: 'object', properties, ...more } })
+
+const headers: readonly Case<JsonObject>[] = [
+  ['none', good, []],
+  ['one on a property, and one on a nested one', parameters({ a: region('A'), b: { type: 'object', properties: { c: region('C') } } }), []],
+  ['one that is no name', parameters({ a: region('no name') }), at('/inputSchema/properties/a/x-mcp-header')],
+  ['one that is there twice', parameters({ a: region('A'), b: region('a') }), at('/inputSchema/properties/b/x-mcp-header')],
+  ['one on a number', parameters({ a: { type: 'number', 'x-mcp-header': 'A' } }), at('/inputSchema/properties/a/x-mcp-header')],
+  ['one behind a choice', parameters({}, { anyOf: [{ properties: { a: region('A') } }] }), at('/inputSchema/anyOf/0/properties/a/x-mcp-header')],
+]
+
+t.test('tool/header: an x-mcp-header outside the rules, where the revision has one', t => {
+  for (const [title, definition, expected] of headers) {
+    t.same(paths(ruleNamed('tool/header').onTool?.(listed(definition, { revision: '2026-07-28' }))), expected, title)
+    t.same(paths(ruleNamed('tool/header').onTool?.(listed(definition, { revision: '2025-11-25' }))), [], `${title}, before`)
+  }
+  t.end()
+})
