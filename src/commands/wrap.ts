@@ -6,8 +6,7 @@ import { setUp, type ServerSetup } from './setup.js'
 import type { SharedFlags, Target } from './flags.js'
 import { stdioClient } from '../transport/client-stdio.js'
 import { exitCodeOf } from '../transport/process.js'
-import { stdioServer } from '../transport/server-stdio.js'
-import type { Transport } from '../transport/transport.js'
+import { stdioServer, type StdioServer } from '../transport/server-stdio.js'
 import type { FrameLimits } from '../protocol/frame.js'
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
@@ -22,33 +21,30 @@ export const wrap = async (flags: SharedFlags, target: Target): Promise<number> 
   if (setup === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
   const server = upstream(setup, limits)
   const guard = await openGuard(setup, limits, audit, flags.logLevel)
-  const session = openSession(guard, stdioClient({ input: process.stdin, output: process.stdout, limits }), server.transport)
+  const session = openSession(guard, stdioClient({ input: process.stdin, output: process.stdout, limits }), server)
   stopOnSignals(session)
   session.start()
-  const { exit, failure } = await session.ended
+  const { failure } = await session.ended
   await guard.close()
   if (failure !== undefined) throw failure
-  const startFailure = server.failure()
-  if (startFailure !== undefined) throw startFailure
-  return exit === undefined ? 0 : exitCodeOf(exit)
+  if (server.failure !== undefined) throw server.failure
+  return server.exit === undefined ? 0 : exitCodeOf(server.exit)
 }
 
-interface Upstream {
-  readonly transport: Transport
-  /** Why it could not be started. */
-  failure(): CustomsError | undefined
-}
-
-const upstream = ({ server }: ServerSetup, limits: FrameLimits): Upstream => {
+const upstream = ({ server }: ServerSetup, limits: FrameLimits): StdioServer => {
   if ('url' in server) throw new CustomsError('BAD_USAGE', 'a URL cannot be wrapped yet')
   const { command: [program = '', ...args], env, cwd } = server
-  const transport = stdioServer({
+  return stdioServer({
     command: [program, ...args], env: Object.fromEntries(env), ...(cwd !== undefined && { cwd }), limits,
   })
-  return { transport, failure: () => transport.failure }
 }
 
-/** The first signal asks the server to end; each further one is in more of a hurry. */
+/** Ctrl-C asks the server to end; whoever terminates us wants it terminated. Each further signal is in more of a hurry. */
 const stopOnSignals = (session: Session): void => {
-  for (const signal of signals) process.on(signal, () => session.stop())
+  for (const signal of signals) {
+    process.on(signal, () => {
+      if (signal !== 'SIGINT') session.stop()
+      session.stop()
+    })
+  }
 }

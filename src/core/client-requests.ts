@@ -110,13 +110,11 @@ export class ClientRequests {
   cancelled(exchange: Exchange, params: JsonObject | undefined): boolean {
     const asked = this.#pending.findMeant(exchange, JSON.stringify(member(params, 'requestId') ?? null))
     if (asked === undefined) return true
-    const sent = asked.state === 'sent'
-    asked.state = 'cancelled'
-    if (!sent) {
-      this.#close(asked)
-      this.#context.recordAnswer(asked, 'pass', this.#context.judge(asked.findings).findings, undefined)
+    if (asked.state === 'held') {
+      this.#drop(asked)
       return false
     }
+    asked.state = 'cancelled'
     this.#cancelled.add(asked)
     if (this.#cancelled.size > mostCancelled) this.#forgetCancelled()
     return true
@@ -144,9 +142,7 @@ export class ClientRequests {
       // In a session the answer may still be fetched by another stream, once the server has the request.
       if (!this.#context.options.stateless && asked.state !== 'held') continue
       const sent = asked.state !== 'held'
-      asked.state = 'cancelled'
-      this.#close(asked)
-      this.#context.recordAnswer(asked, 'pass', this.#context.judge(asked.findings).findings, undefined)
+      this.#drop(asked)
       if (sent) this.#context.emit({ type: 'abandon', exchange, key: asked.key })
     }
   }
@@ -159,11 +155,7 @@ export class ClientRequests {
 
   /** The session is over: what was never answered is on record all the same. */
   ended(): void {
-    for (const asked of this.#pending.all()) {
-      asked.state = 'cancelled'
-      this.#close(asked)
-      this.#context.recordAnswer(asked, 'pass', this.#context.judge(asked.findings).findings, undefined)
-    }
+    for (const asked of this.#pending.all()) this.#drop(asked)
   }
 
   #forward(asked: Asked): void {
@@ -203,6 +195,8 @@ export class ClientRequests {
   }
 
   #fail(asked: Asked, code: number, reason: string): void {
+    // Who cancelled does not wait: an answer would be one too many.
+    if (asked.state === 'cancelled') return this.#drop(asked)
     asked.state = 'cancelled'
     this.#close(asked)
     const { verdict, findings } = this.#context.judge(asked.findings)
@@ -236,10 +230,16 @@ export class ClientRequests {
 
   #forgetCancelled(): void {
     for (const oldest of this.#cancelled) {
-      this.#close(oldest)
-      this.#context.recordAnswer(oldest, 'pass', this.#context.judge(oldest.findings).findings, undefined)
+      this.#drop(oldest)
       break
     }
+  }
+
+  /** Nobody waits for an answer: it goes on record without one. */
+  #drop(asked: Asked): void {
+    asked.state = 'cancelled'
+    this.#close(asked)
+    this.#context.recordAnswer(asked, 'pass', this.#context.judge(asked.findings).findings, undefined)
   }
 }
 

@@ -17,10 +17,11 @@ interface Row {
 
 /** The first hidden character of a text, from an index on. */
 export const findHidden = (text: string, from = 0): Hidden | undefined => {
-  // One pass of the regular expression engine settles most texts; the table is asked from the first doubt on.
-  doubtful.lastIndex = from
-  const start = doubtful.test(text) ? doubtful.lastIndex - 1 : text.length
-  for (let index = start; index < text.length; index++) {
+  // One pass of the regular expression engine settles most texts; the table is asked from the first doubt on. In a short
+  // text the table alone is faster.
+  const start = text.length < short ? 0 : text.search(doubtful)
+  if (start === -1) return undefined
+  for (let index = Math.max(start, from); index < text.length; index++) {
     const unit = text.charCodeAt(index)
     if (suspects[unit] === 0) continue
     const codePoint = text.codePointAt(index) ?? unit
@@ -147,7 +148,10 @@ const table: readonly Row[] = [
 ]
 
 // Controls, and whatever lies past the Latin letters: where the quick look ends.
-const doubtful = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u0300-\uffff]/g
+const doubtful = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u0300-\uffff]/
+
+/** In code units. */
+const short = 64
 
 /** By UTF-16 code unit: 0 for one that is not in the table, else the number of its row, counted from 1. */
 const suspects = new Uint8Array(0x10000)
