@@ -20,7 +20,7 @@ export const wrap = async (flags: SharedFlags, target: Target): Promise<number> 
   const [setup] = servers
   if (setup === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
   const server = upstream(setup, limits)
-  const guard = await openGuard(setup, limits, audit, flags.logLevel)
+  const guard = openGuard(setup, limits, audit, flags.logLevel, 2)
   const session = openSession(guard, stdioClient({ input: process.stdin, output: process.stdout, limits }), server)
   stopOnSignals(session)
   session.start()
