@@ -6,7 +6,7 @@ import { errorCode } from '../protocol/json-rpc.js'
 import { readBody } from './client-http-body.js'
 import { authorizationDigest } from './client-http-gate.js'
 import { checkAccept, checkContentType } from './client-http-media.js'
-import { dueIn, isInitialize, isModern, namesUnknownRevision, statusOf } from './client-http-message.js'
+import { dueIn, isInitialize, isModern, namesUnknownRevision, received, statusOf } from './client-http-message.js'
 import { refusal, refusalBody, type Refusal } from './client-http-refusal.js'
 import { Reply, type ReplyOptions } from './client-http-reply.js'
 import { HttpSession, type SessionKind } from './client-http-session.js'
@@ -93,10 +93,10 @@ export class EndpointServer {
     const body = await readBody(request, this.#settings.limits.messageBytes)
     if (body === undefined) return
     if (!Buffer.isBuffer(body)) return this.#settings.refuse(request, response, body)
-    const headers = this.#handedOn(request)
-    const frame: Frame = { ...parseFrame(body, this.#settings.limits), envelope: { headers } }
+    const read = parseFrame(body, this.#settings.limits)
+    const modern = isModern(request.headers, read)
+    const frame = received(read, this.#handedOn(request), modern)
     const due = dueIn(frame)
-    const modern = isModern(request.headers, frame)
     const place = this.#place(request, modern, frame)
     if ('status' in place) {
       response.writeHead(place.status, { ...place.headers, 'content-type': 'application/json' })

@@ -1,8 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Frame } from '../protocol/frame.js'
+import type { Fault, Frame } from '../protocol/frame.js'
+import { compareHeaders } from '../protocol/headers.js'
 import { isObject, isString, member, type Json } from '../protocol/json.js'
 import { errorCode, type IdKey, type Request } from '../protocol/json-rpc.js'
-import { isRevision, revisions, traitsOf } from '../protocol/revision.js'
+import { isRevision } from '../protocol/revision.js'
+import { isModernVersion } from './http-metadata.js'
 
 /** What the HTTP front has to know of a client's message: who is due an answer, and by which rules of HTTP. */
 
@@ -24,19 +26,24 @@ export const dueIn = ({ message }: Frame): readonly IdKey[] => {
 
 export const isInitialize = (frame: Frame): boolean => requestsIn(frame).some(({ method }) => method === 'initialize')
 
-const firstModern = revisions.find(revision => traitsOf(revision).modern) ?? ''
-
-/** A revision without a handshake, known or yet to come: revisions are dates, and dates sort as text. */
-const isModernRevision = (text: unknown): boolean => isString(text) && /^\d{4}-\d\d-\d\d$/.test(text) && text >= firstModern
-
 /** The header names a revision of the handshake kind that does not exist. */
 export const namesUnknownRevision = ({ 'mcp-protocol-version': version }: IncomingHttpHeaders): boolean =>
-  isString(version) && !isRevision(version) && !isModernRevision(version)
+  isString(version) && !isRevision(version) && !isModernVersion(version)
 
 /** Stateless by its header, or by what a request says of itself. */
 export const isModern = (headers: IncomingHttpHeaders, frame?: Frame): boolean =>
-  isModernRevision(headers['mcp-protocol-version']) ||
+  isModernVersion(oneOf(headers['mcp-protocol-version'])) ||
   (frame !== undefined && requestsIn(frame).some(request => member(metaOf(request), `${prefix}protocolVersion`) !== undefined))
+
+const oneOf = (header: string | string[] | undefined): string | undefined => (isString(header) ? header : undefined)
+
+/** The message as it came by HTTP: with its headers, and with a fault where they say something else than its body. */
+export const received = (frame: Frame, headers: ReadonlyMap<string, string>, modern: boolean): Frame => {
+  const { message } = frame
+  const disagreement = modern && message.kind === 'request' ? compareHeaders(headers, message) : undefined
+  const fault: Fault | undefined = disagreement === undefined ? undefined : { kind: 'http', path: '', message: disagreement }
+  return { ...frame, faults: fault ? [...frame.faults, fault] : frame.faults, envelope: { headers } }
+}
 
 /**
  * The HTTP status of the answers to `asked` for which no HTTP server has named one (2026-07-28, Streamable HTTP: sending messages,

@@ -59,7 +59,7 @@ export interface Started {
   readonly sessions: Opened[]
   readonly refused: number[]
   /** The session that was opened as the `index`th. */
-  session(index: number): Promise<Opened>
+  readonly session: (index: number) => Promise<Opened>
 }
 
 export interface StartOptions extends Partial<HttpFrontOptions> {
@@ -99,7 +99,7 @@ export const start = async (t: Test, { server = 'stdio', act, ...options }: Star
     port: Number(new URL(url).port),
     sessions,
     refused,
-    async session(index) {
+    session: async index => {
       for (;;) {
         const opened = sessions[index]
         if (opened) return opened

@@ -1,0 +1,78 @@
+import type { Metrics } from './metrics.js'
+
+/** What was counted so far, as Prometheus reads it. */
+export interface Exposition {
+  readonly contentType: string
+  text(): Promise<string>
+}
+
+/** From a tenth of a millisecond, which is what a check costs, to seconds, which is what it must not. */
+const relaySeconds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
+const serverSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
+
+/** Counts with prom-client, in a registry of its own. The package is loaded only here, and only when this is called. */
+export const prometheusMetrics = async (): Promise<{ readonly metrics: Metrics; readonly exposition: Exposition }> => {
+  const { Counter, Gauge, Histogram, Registry } = await import('prom-client')
+  const registry = new Registry()
+  const registers = [registry]
+
+  const sessions = new Gauge({ name: 'mcp_customs_sessions', help: 'Open sessions.', labelNames: ['server'], registers })
+  const started = new Counter({ name: 'mcp_customs_sessions_started_total', help: 'Sessions begun.', labelNames: ['server'], registers })
+  const answers = new Counter({
+    name: 'mcp_customs_answers_total',
+    help: 'Requests of clients that were answered, by what was decided.',
+    labelNames: ['server', 'method', 'verdict'],
+    registers,
+  })
+  const findings = new Counter({
+    name: 'mcp_customs_findings_total',
+    help: 'Findings, by rule and by the action that the policy asked for.',
+    labelNames: ['server', 'rule', 'action'],
+    registers,
+  })
+  const bytes = new Counter({
+    name: 'mcp_customs_message_bytes_total',
+    help: 'Bytes of messages, as received from this side.',
+    labelNames: ['server', 'from'],
+    registers,
+  })
+  const relay = new Histogram({
+    name: 'mcp_customs_relay_seconds',
+    help: 'Time that a request and its answer spent in the relay.',
+    labelNames: ['server'],
+    buckets: relaySeconds,
+    registers,
+  })
+  const server = new Histogram({
+    name: 'mcp_customs_server_seconds',
+    help: 'Time that the server took for its answer.',
+    labelNames: ['server'],
+    buckets: serverSeconds,
+    registers,
+  })
+  const refusals = new Counter({
+    name: 'mcp_customs_http_refusals_total',
+    help: 'HTTP requests refused before they reached a session.',
+    labelNames: ['status'],
+    registers,
+  })
+  const auditFailures = new Counter({ name: 'mcp_customs_audit_failures_total', help: 'Records that could not be written.', registers })
+
+  const metrics: Metrics = {
+    sessionStarted(name) {
+      sessions.inc({ server: name })
+      started.inc({ server: name })
+    },
+    sessionEnded: name => sessions.dec({ server: name }),
+    answered(answer) {
+      answers.inc({ server: answer.server, method: answer.method, verdict: answer.verdict })
+      relay.observe({ server: answer.server }, answer.relayMs / 1000)
+      if (answer.serverMs !== undefined) server.observe({ server: answer.server }, answer.serverMs / 1000)
+    },
+    found: (name, rule, action) => findings.inc({ server: name, rule, action }),
+    moved: (name, from, count) => bytes.inc({ server: name, from }, count),
+    refused: status => refusals.inc({ status: String(status) }),
+    auditFailed: () => auditFailures.inc(),
+  }
+  return { metrics, exposition: { contentType: registry.contentType, text: () => registry.metrics() } }
+}

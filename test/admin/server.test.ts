@@ -1,0 +1,111 @@
+import { request } from 'node:http'
+import t, { type Test } from 'tap'
+import { adminServer, type AdminOptions } from '../../dist/admin/server.js'
+import { prometheusMetrics } from '../../dist/admin/prometheus.js'
+
+const start = async (t: Test, options: Partial<AdminOptions> & { ready?: () => Promise<ReadonlyMap<string, boolean>> } = {}) => {
+  const { metrics, exposition } = await prometheusMetrics()
+  const admin = adminServer({
+    host: '127.0.0.1',
+    port: 0,
+    state: { ready: options.ready ?? (() => Promise.resolve(new Map([['files', true]]))), exposition },
+    ...(options.readyMs !== undefined && { readyMs: options.readyMs }),
+  })
+  const url = await admin.listen()
+  t.teardown(() => admin.close())
+  return { url, metrics, admin }
+}
+
+const get = async (url: string, init: RequestInit = {}) => {
+  const response = await fetch(url, { ...init, headers: { connection: 'close' } })
+  return { status: response.status, type: response.headers.get('content-type'), allow: response.headers.get('allow'), body: await response.text() }
+}
+
+t.test('it says that it lives', async t => {
+  const { url } = await start(t)
+  t.match(await get(`${url}/healthz`), { status: 200, body: 'ok\n' })
+  t.match(await get(`${url}/healthz?x=1`), { status: 200 })
+})
+
+t.test('it is ready when every server can be reached', async t => {
+  const never = () => new Promise<ReadonlyMap<string, boolean>>(() => {})
+  const cases = [
+    ['all', () => Promise.resolve(new Map([['a', true], ['b', true]])), 200, { ready: true, servers: { a: true, b: true } }],
+    ['one is not', () => Promise.resolve(new Map([['a', true], ['b', false]])), 503, { ready: false, servers: { a: true, b: false } }],
+    ['nobody knows', () => Promise.reject(new Error('secret')), 503, { ready: false, servers: {} }],
+    ['nobody says', never, 503, { ready: false, servers: {} }],
+  ] as const
+  for (const [name, ready, status, body] of cases) {
+    const { url } = await start(t, { ready, readyMs: 5 })
+    const got = await get(`${url}/readyz`)
+    t.equal(got.status, status, name)
+    t.equal(got.type, 'application/json')
+    t.same(JSON.parse(got.body), body, name)
+  }
+})
+
+t.test('it tells what was counted, as Prometheus reads it', async t => {
+  const { url, metrics } = await start(t)
+  metrics.sessionStarted('files')
+  metrics.sessionStarted('files')
+  metrics.sessionEnded('files')
+  metrics.answered({ server: 'files', method: 'tools/call', verdict: 'block', relayMs: 0.4, serverMs: 20 })
+  metrics.answered({ server: 'files', method: 'other', verdict: 'pass', relayMs: 0.2, serverMs: undefined })
+  metrics.found('files', 'result/schema', 'block')
+  metrics.moved('files', 'client', 100)
+  metrics.moved('files', 'client', 20)
+  metrics.refused(401)
+  metrics.auditFailed()
+  const { status, type, body } = await get(`${url}/metrics`)
+  t.equal(status, 200)
+  t.match(type, /^text\/plain; version=0\.0\.4/)
+  for (const line of [
+    'mcp_customs_sessions{server="files"} 1',
+    'mcp_customs_sessions_started_total{server="files"} 2',
+    'mcp_customs_answers_total{server="files",method="tools/call",verdict="block"} 1',
+    'mcp_customs_answers_total{server="files",method="other",verdict="pass"} 1',
+    'mcp_customs_findings_total{server="files",rule="result/schema",action="block"} 1',
+    'mcp_customs_message_bytes_total{server="files",from="client"} 120',
+    'mcp_customs_relay_seconds_bucket{le="0.00025",server="files"} 1',
+    'mcp_customs_relay_seconds_bucket{le="0.0005",server="files"} 2',
+    'mcp_customs_relay_seconds_count{server="files"} 2',
+    'mcp_customs_server_seconds_count{server="files"} 1',
+    'mcp_customs_server_seconds_sum{server="files"} 0.02',
+    'mcp_customs_http_refusals_total{status="401"} 1',
+    'mcp_customs_audit_failures_total 1',
+  ]) t.ok(body.split('\n').includes(line), line)
+})
+
+t.test('each registry counts for itself', async t => {
+  const [one, other] = [await prometheusMetrics(), await prometheusMetrics()]
+  one.metrics.auditFailed()
+  t.match(await one.exposition.text(), /^mcp_customs_audit_failures_total 1$/m)
+  t.match(await other.exposition.text(), /^mcp_customs_audit_failures_total 0$/m)
+})
+
+t.test('it offers nothing else, and changes nothing', async t => {
+  const { url } = await start(t)
+  t.match(await get(`${url}/`), { status: 404 })
+  t.match(await get(`${url}/constructor`), { status: 404 })
+  t.match(await get(`${url}/healthz`, { method: 'POST' }), { status: 405, allow: 'GET, HEAD' })
+  t.match(await get(`${url}/healthz`, { method: 'HEAD' }), { status: 200, body: '' })
+})
+
+t.test('a port that is taken is a clear error', async t => {
+  const { url } = await start(t)
+  const port = Number(new URL(url).port)
+  const state = { ready: () => Promise.resolve(new Map<string, boolean>()), exposition: { contentType: '', text: () => Promise.resolve('') } }
+  await t.rejects(adminServer({ host: '127.0.0.1', port, state }).listen(), { code: 'CANNOT_START' })
+})
+
+t.test('closing does not wait for clients that keep their connections', async t => {
+  const { url, admin } = await start(t)
+  await new Promise<void>((resolve, reject) => {
+    const kept = request(`${url}/healthz`, response => response.resume().on('end', resolve))
+    kept.on('error', reject)
+    kept.end()
+  })
+  await admin.close()
+  await admin.close()
+  await t.rejects(fetch(`${url}/healthz`))
+})
