@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import yargs from 'yargs'
+import yargs, { type Argv } from 'yargs'
 import type { Command } from './index.js'
 import { commands } from './index.js'
 import type { Given, Rest } from './flags.js'
@@ -18,8 +18,8 @@ interface Read {
  * @throws CustomsError BAD_USAGE
  */
 export const readOrExplain = async (words: readonly string[], command: readonly string[] | undefined): Promise<Read | number> => {
-  let read: Read | undefined
-  let printed = false
+  const read: Read[] = []
+  const printed: string[] = []
   const parser = yargs([])
     .scriptName('mcp-customs')
     .usage('$0 COMMAND\n\nA validating proxy for the Model Context Protocol: checks what tools return against what they declare.')
@@ -41,20 +41,20 @@ export const readOrExplain = async (words: readonly string[], command: readonly 
       if (positionals.length < one.words.least || positionals.length > one.words.most) {
         throw new CustomsError('BAD_USAGE', `usage: mcp-customs ${one.usage}`)
       }
-      read = { command: one, given: givenOf(one, argv), rest: { words: positionals, command } }
+      read.push({ command: one, given: givenOf(one, argv), rest: { words: positionals, command } })
     })
   }
   await parser.parseAsync([...words], {}, (_error, _argv, output) => {
-    if (output === '') return
-    printed = true
-    process.stdout.write(`${output}\n`)
+    if (output !== '') printed.push(output)
   })
-  if (read !== undefined) return read
-  if (printed) return 0
+  for (const output of printed) process.stdout.write(`${output}\n`)
+  const [found] = read
+  if (found !== undefined) return found
+  if (printed.length > 0) return 0
   throw new CustomsError('BAD_USAGE', 'nothing to do (see mcp-customs --help)')
 }
 
-const builder = (one: Command) => (yargs: import('yargs').Argv) => {
+const builder = (one: Command) => (yargs: Argv) => {
   yargs.usage(`mcp-customs ${one.usage}\n\n${one.describe}`).positional('words', { type: 'string', array: true })
   for (const [name, { type, multiple = false, choices, describe }] of Object.entries(one.flags)) {
     yargs.option(name, {
@@ -70,8 +70,9 @@ const givenOf = ({ flags }: Command, argv: Readonly<Record<string, unknown>>): G
       const value = argv[name]
       if (value === undefined) return []
       if (multiple === true) return [[name, Array.isArray(value) ? value.map(String) : []]]
-      if (Array.isArray(value)) throw new CustomsError('BAD_USAGE', `--${name} was given more than once`)
-      return [[name, type === 'boolean' ? value === true : String(value)]]
+      if (type === 'boolean') return [[name, value === true]]
+      if (typeof value === 'string') return [[name, value]]
+      throw new CustomsError('BAD_USAGE', `--${name} was given more than once`)
     }),
   )
 

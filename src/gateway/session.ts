@@ -21,7 +21,7 @@ export interface Ended {
   /** How the server's process ended, where it is one. */
   readonly exit: Exit | undefined
   /** Why the relay had to stop: a log that cannot be written is an error, never a silence. */
-  readonly failure: unknown
+  readonly failure: Error | undefined
 }
 
 type Without<Union, Key extends PropertyKey> = Union extends unknown ? Omit<Union, Key> : never
@@ -43,7 +43,7 @@ export class Session {
   #clientIsGone = false
   #stopping = false
   #over = false
-  #failure: unknown
+  #failure: Error | undefined
   #resolve: (ended: Ended) => void = () => undefined
 
   constructor({ client, server, relay, checker, audit }: SessionParts) {
@@ -176,7 +176,7 @@ export class Session {
   #check(check: number, subjects: readonly Subject[]): void {
     const results = subjects.map(subject => this.#checker.check(subject))
     if (results.every(isDone)) return this.#handle({ type: 'checked', check, results })
-    void Promise.all(results).then(done => this.#dispatch({ type: 'checked', check, results: done }))
+    void Promise.all(results.map(async result => result)).then(done => this.#dispatch({ type: 'checked', check, results: done }))
   }
 
   #startTimer(timer: Timer, ms: number): void {
@@ -195,7 +195,7 @@ export class Session {
     try {
       this.#audit(entry)
     } catch (failure) {
-      this.#failure = failure
+      this.#failure = failure instanceof Error ? failure : new Error(String(failure))
       this.#waiting.unshift({ type: 'server-gone', reason: noAudit })
       this.stop()
     }

@@ -59,7 +59,8 @@ const fine: readonly (readonly [title: string, text: string])[] = [
   ['a rainbow flag', '🏳️‍🌈'],
   ['a heart on fire', '❤️‍🔥'],
   ['the flag of a country', '🇩🇪'],
-  ['the flags of England and of Texas', '🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}🏴\u{e0075}\u{e0073}\u{e0074}\u{e0078}\u{e007f}'],
+  ['the flag of England', '🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}'],
+  ['the flag of Texas', '🏴\u{e0075}\u{e0073}\u{e0074}\u{e0078}\u{e007f}'],
   ['Persian with a non-joiner', 'می\u200cخواهم'],
   ['Hindi with a joiner', 'क्\u200dष'],
   ['Malayalam with a joiner at the end', 'ന്\u200d'],
@@ -99,11 +100,15 @@ t.test('a long text is searched to its end', t => {
   t.end()
 })
 
-const doubtful = fc.constantFrom(...hidden.map(([, text]) => text), ...fine.map(([, text]) => text), '\u200d', '\u200c', '\u200f')
+// Characters that are fine or hidden by what stands beside them, so that leaving one out may bring others together.
+const doubtful = fc.constantFrom(
+  ...'a ☺👩🏽🏴אمก葛ᠠ\u0301\u034f\u115f\u1161\u180b\u200b\u200c\u200d\u200e\u200f\u202e\ufe00\ufe0f\ufeff',
+  ...'\u{e0067}\u{e0062}\u{e007f}\u{e0101}\u{1d11e}\u{1d173}',
+)
 
 t.test('stripping leaves nothing hidden, and only leaves out', t => {
   fc.assert(
-    fc.property(fc.array(fc.oneof(fc.string({ unit: 'binary' }), doubtful)), parts => {
+    fc.property(fc.oneof(fc.array(doubtful, { maxLength: 12 }), fc.array(fc.string({ unit: 'binary' }))), parts => {
       const text = parts.join('')
       const stripped = stripHidden(text)
       const remaining = stripped[Symbol.iterator]()
@@ -111,6 +116,7 @@ t.test('stripping leaves nothing hidden, and only leaves out', t => {
       for (const character of text) if (next.done !== true && character === next.value) next = remaining.next()
       return findHidden(stripped) === undefined && next.done === true
     }),
+    { numRuns: 2000 },
   )
   t.end()
 })

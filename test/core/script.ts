@@ -129,7 +129,7 @@ const verdict = (subject: Subject): Checked => {
   if (schema === true) return []
   if (schema.type === 'broken') return [{ kind: 'unchecked', path, message: 'the schema does not compile' }]
   const actual = Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value
-  if (schema.type !== undefined && schema.type !== actual) return [{ kind: 'mismatch', path, message: `must be ${String(schema.type)}` }]
+  if (schema.type !== undefined && schema.type !== actual) return [{ kind: 'mismatch', path, message: `must be ${JSON.stringify(schema.type)}` }]
   return []
 }
 
