@@ -1,11 +1,11 @@
 import type { SchemaLimits } from '../core/check.js'
 import { isArray, isObject, type Json } from '../protocol/json.js'
 
-/** Which limit a schema breaks, in words; undefined when it keeps them all. Stops as soon as one is broken. */
-export const overLimits = (schema: Json, limits: SchemaLimits): string | undefined => {
+/** The length of a schema's JSON text in bytes; or which limit it breaks, in words, as soon as one is broken. */
+export const sizeOf = (schema: Json, limits: SchemaLimits): number | string => {
   const room = { bytes: limits.schemaBytes }
   const fits = measure(schema, room, limits.schemaDepth)
-  if (fits) return undefined
+  if (fits) return limits.schemaBytes - room.bytes
   return room.bytes < 0 ? `is longer than ${limits.schemaBytes} bytes` : `is nested deeper than ${limits.schemaDepth}`
 }
 

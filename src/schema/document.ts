@@ -1,5 +1,6 @@
 import { pointer as pointerOf, type Json, type JsonObject } from '../protocol/json.js'
 import type { Dialect } from './dialect.js'
+import type { Compiled } from './evaluate/compile.js'
 
 /** One JSON document; several when the official meta-schemas are referred to. */
 export interface Document {
@@ -44,6 +45,8 @@ export class Place {
   readonly children = new Map<string, Place>()
   /** What `$ref`, `$dynamicRef` and `$recursiveRef` of this schema lead to. */
   readonly targets = new Map<string, Target>()
+  /** Made when first evaluated: most schemas of a list are never used. */
+  compiled: Compiled | undefined
 
   constructor(
     readonly schema: JsonObject | boolean,

@@ -1,7 +1,6 @@
 import { clip } from '../core/quote.js'
-import type { SchemaLimits, SchemaProblem } from '../core/check.js'
+import type { SchemaProblem } from '../core/check.js'
 import { isObject, isString, member, pointer, type Json } from '../protocol/json.js'
-import { overLimits } from './bounds.js'
 import { findCycle } from './cycles.js'
 import { defaultDialect, dialectOf, idKeyword, isLegacy, type Dialect } from './dialect.js'
 import { Place, type Base, type Document, type Resource } from './document.js'
@@ -24,11 +23,12 @@ export interface Inspected {
 
 const mostProblems = 20
 
-/** Reads a schema: its bounds, its dialect, the shape of every keyword, its ids and anchors, where its references lead. */
-export const inspect = (schema: Json, limits: SchemaLimits): Inspected => {
-  const over = overLimits(schema, limits)
-  return over === undefined ? new Inspection(limits.subschemas).run(schema) : failed([problem('cost', '', over)])
-}
+/**
+ * Reads a schema that keeps the limits of bytes and depth: its dialect, the shape of every keyword, its ids and anchors, where its
+ * references lead.
+ * @param subschemas the most that there may be
+ */
+export const inspect = (schema: Json, subschemas: number): Inspected => new Inspection(subschemas).run(schema)
 
 const failed = (problems: readonly Problem[]): Inspected => ({ root: undefined, places: [], problems })
 
@@ -47,6 +47,8 @@ export class Inspection {
   readonly #problems: Problem[] = []
   readonly #references = new References(this)
   #room: number
+  /** Comparing is as long as the schemas are: a few twins are forgiven, thousands are made to cost. */
+  #twins = 20
 
   constructor(subschemas: number) {
     this.#room = subschemas
@@ -150,7 +152,7 @@ export class Inspection {
   }
 
   #refuseTwin(first: Place, second: Place, keyword: string): void {
-    if (canonical(first.schema) === canonical(second.schema)) return
+    if (this.#twins-- > 0 && canonical(first.schema) === canonical(second.schema)) return
     this.report('schema', second.pointer, `has the name of another schema (${keyword})`)
   }
 

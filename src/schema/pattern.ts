@@ -6,8 +6,10 @@ import { parsePattern } from './pattern/syntax.js'
 export interface Pattern {
   /** Whether matching takes time linear in the text, so that it may be done on the main thread. */
   readonly linear: boolean
-  /** Cost of one character, in steps of the evaluator. */
+  /** Cost of eight characters, in steps of the evaluator. */
   readonly cost: number
+  /** What it cost to make, likewise. */
+  readonly effort: number
   test(text: string): boolean
 }
 
@@ -34,12 +36,17 @@ const compiled = (source: string, flags: string): RegExp | undefined => {
 export const compilePattern = (source: string): Pattern | undefined => {
   const expression = native(source)
   if (expression === undefined) return undefined
-  const slow: Pattern = { linear: false, cost: 1, test: text => expression.test(text) }
+  const effort = 300 + 30 * source.length
+  const slow: Pattern = { linear: false, cost: 8, effort, test: text => expression.test(text) }
   const syntax = source.length > longestStudied ? undefined : parsePattern(source, expression.unicode)
   if (syntax === undefined) return slow
   const steps = stepsPerCharacter(syntax)
-  if (steps !== undefined) return { ...slow, linear: true, cost: steps / 50 }
+  if (steps !== undefined) return { ...slow, linear: true, cost: steps }
   // Without `u` the native engine matches halves of characters, which RE2 does not.
   const re2 = expression.unicode ? compileRe2(syntax) : undefined
-  return re2 === undefined ? slow : { linear: true, cost: 0.5, test: text => re2.test(text) }
+  if (re2 === undefined) return slow
+  return { linear: true, cost: 8 * Math.max(4, 2 * re2.states), effort: effort + 50 * re2.states, test: text => re2.test(text) }
 }
+
+/** What matching a text costs, in steps of the evaluator. */
+export const costOf = ({ cost }: Pattern, text: string): number => 2 + Math.ceil((text.length * cost) / 8)

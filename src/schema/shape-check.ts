@@ -68,23 +68,10 @@ const areSome = (value: Json): value is readonly Json[] => {
 
 /** The keys below a keyword at which schemas stand (`[]`: the value itself is one), with those schemas. */
 export const schemasIn = (shape: Shape, value: Json): readonly (readonly [readonly (string | number)[], Json])[] => {
-  switch (shape) {
-    case 'schema':
-      return [[[], value]]
-    case 'schema-or-boolean':
-      return typeof value === 'boolean' ? [] : [[[], value]]
-    case 'schemas':
-      return isArray(value) ? value.map((item, index) => [[index], item]) : []
-    case 'schema-or-schemas':
-      return isArray(value) ? value.map((item, index) => [[index], item]) : [[[], value]]
-    case 'schema-map':
-    case 'pattern-map':
-      return members(value)
-    case 'dependencies':
-      return members(value).filter(([, item]) => !isArray(item))
-    default:
-      return []
-  }
+  if (shape === 'schema' || (shape === 'schema-or-boolean' && typeof value !== 'boolean')) return [[[], value]]
+  if (shape === 'schemas' || shape === 'schema-or-schemas') return isArray(value) ? value.map((item, index) => [[index], item]) : [[[], value]]
+  if (shape === 'schema-map' || shape === 'pattern-map') return members(value)
+  return shape === 'dependencies' ? members(value).filter(([, item]) => !isArray(item)) : []
 }
 
 const members = (value: Json): (readonly [readonly string[], Json])[] =>

@@ -10,9 +10,13 @@ export interface Address {
   readonly fragment: string
 }
 
+/** Longer ones are refused: each is resolved against the one before, and would be copied as often as there are ids. */
+const longest = 2048
+
 /** A reference resolved against a base without fragment; undefined when that gives no URI. */
 export const resolve = (base: string, reference: string): Address | undefined => {
   if (reference.startsWith('#')) return { uri: base, fragment: reference.slice(1) }
+  if (reference.length > longest) return undefined
   try {
     return split(new URL(reference, base).href)
   } catch {

@@ -1,16 +1,12 @@
 import { isArray, isObject, member, type Json } from '../../protocol/json.js'
 import type { Place } from '../document.js'
 import type { Check, Keyword } from './compile.js'
-import { evaluate, type Scope } from './evaluate.js'
+import { below, type Scope } from './evaluate.js'
 import type { Evaluated } from './evaluated.js'
 import type { Run } from './run.js'
 
-const item = (schema: Place, items: readonly Json[], index: number, run: Run, scope: Scope): boolean => {
-  run.path.push(index)
-  const valid = evaluate(schema, items[index] ?? null, run, scope, undefined)
-  run.path.pop()
-  return valid
-}
+const item = (schema: Place, items: readonly Json[], index: number, run: Run, scope: Scope): boolean =>
+  below(schema, index, items[index] ?? null, run, scope)
 
 const note = (seen: Evaluated | undefined, items: number): void => {
   if (seen !== undefined) seen.items = Math.max(seen.items, items)

@@ -1,10 +1,11 @@
 import { quote } from '../../core/quote.js'
-import { isArray, isObject, isString, member, type Json } from '../../protocol/json.js'
+import { isArray, isObject, isString, member, type Json, type JsonObject } from '../../protocol/json.js'
 import { Distinct, isScalar } from '../equal.js'
 import { formatOf } from '../formats.js'
 import { isMultiple } from '../multiple.js'
-import { compilePattern } from '../pattern.js'
+import { compilePattern, costOf } from '../pattern.js'
 import type { Keyword } from './compile.js'
+import { ownMember, type OwnMember } from './own-member.js'
 import { weigh } from '../weigh.js'
 import { Spent, type Run } from './run.js'
 
@@ -14,12 +15,12 @@ const isType = (type: string, value: Json): boolean => {
   switch (type) {
     case 'null':
       return value === null
+    case 'integer':
+      return Number.isInteger(value)
     case 'array':
       return isArray(value)
     case 'object':
       return isObject(value)
-    case 'integer':
-      return Number.isInteger(value)
     default:
       return typeof value === type
   }
@@ -29,21 +30,36 @@ const type: Keyword = {
   name: 'type',
   check(value) {
     const types = (isArray(value) ? value : [value]).filter(isString)
-    const [only] = types
     const message = `must be ${types.map(article).join(' or ')} (type)`
-    if (types.length === 1 && only !== undefined) return (value, run) => isType(only, value) || run.fail(message)
-    return (value, run) => types.some(type => isType(type, value)) || run.fail(message)
+    const [only] = types
+    if (types.length > 1) return (value, run) => types.some(type => isType(type, value)) || run.fail(message)
+    // Written out for speed: hardly any schema is without one of these.
+    switch (only) {
+      case 'string':
+        return (value, run) => typeof value === 'string' || run.fail(message)
+      case 'number':
+        return (value, run) => typeof value === 'number' || run.fail(message)
+      case 'integer':
+        return (value, run) => Number.isInteger(value) || run.fail(message)
+      case 'object':
+        return (value, run) => isObject(value) || run.fail(message)
+      case undefined:
+        return undefined
+      default:
+        return (value, run) => isType(only, value) || run.fail(message)
+    }
   },
 }
 
 /** Comparing takes as long as the value is large; a scalar is looked up. */
 const spendOn = (value: Json, run: Run): void => {
-  if (!isScalar(value)) weigh(value, Infinity, () => run.spend(1))
+  if (!isScalar(value)) weigh(value, Infinity, () => run.spend(50))
 }
 
 const among = (name: string, message: string, values: (value: Json) => readonly Json[]): Keyword => ({
   name,
-  check(value) {
+  check(value, _, run) {
+    spendOn(value, run)
     const allowed = new Distinct()
     for (const item of values(value)) allowed.add(item)
     return (value, run) => {
@@ -60,6 +76,18 @@ const number = (name: string, message: (limit: number) => string, holds: (value:
       ? (value, run) => typeof value !== 'number' || holds(value, limit) || run.fail(`${message(limit)} (${name})`)
       : undefined,
 })
+
+const multipleOf: Keyword = {
+  name: 'multipleOf',
+  check: factor =>
+    typeof factor === 'number'
+      ? (value, run) => {
+          if (typeof value !== 'number') return true
+          run.spend(Number.isSafeInteger(value) && Number.isSafeInteger(factor) ? 1 : 200)
+          return isMultiple(value, factor) || run.fail(`must be a multiple of ${factor} (multipleOf)`)
+        }
+      : undefined,
+}
 
 /** Draft-04: a flag beside the bound excludes the bound itself. */
 const bound = (name: string, flag: string, word: string, strictly: string, holds: (value: number, limit: number) => boolean): Keyword => ({
@@ -91,7 +119,7 @@ const size = (
 const codePoints = (value: Json, run: Run, limit: number): number | undefined => {
   if (typeof value !== 'string') return undefined
   if (value.length < limit || value.length / 2 > limit) return value.length
-  run.spend(value.length / 20)
+  run.spend(value.length >> 2)
   let count = 0
   for (let index = 0; index < value.length; index++, count++) if ((value.codePointAt(index) ?? 0) > 0xffff) index++
   return count
@@ -102,19 +130,20 @@ const items = (value: Json): number | undefined => (isArray(value) ? value.lengt
 const members = (value: Json, run: Run): number | undefined => {
   if (!isObject(value)) return undefined
   const { length } = Object.keys(value)
-  run.spend(length / 4)
+  run.spend(length)
   return length
 }
 
 const pattern: Keyword = {
   name: 'pattern',
-  check(source) {
+  check(source, _, run) {
     const pattern = isString(source) ? compilePattern(source) : undefined
     if (pattern === undefined) return undefined
+    run.spend(pattern.effort)
     return (value, run) => {
       if (typeof value !== 'string') return true
       if (!pattern.linear && !run.allowance.anyPattern) throw new Spent()
-      run.spend(value.length * pattern.cost)
+      run.spend(costOf(pattern, value))
       return pattern.test(value) || run.fail('must match the pattern (pattern)')
     }
   },
@@ -128,7 +157,7 @@ const format: Keyword = {
     const message = `must be ${quote(name)} (format)`
     return (value, run) => {
       if (typeof value !== 'string' || !run.allowance.formats) return true
-      run.spend(1 + value.length / 20)
+      run.spend(2 + (value.length >> 2))
       return format(value) || run.fail(message)
     }
   },
@@ -142,7 +171,7 @@ const uniqueItems: Keyword = {
           if (!isArray(value)) return true
           const seen = new Distinct()
           return value.every(item => {
-            run.spend(1)
+            run.spend(5)
             spendOn(item, run)
             return seen.add(item)
           }) || run.fail('must not have the same item twice (uniqueItems)')
@@ -153,17 +182,17 @@ const uniqueItems: Keyword = {
 const required: Keyword = {
   name: 'required',
   check(names) {
-    const wanted = isArray(names) ? names.filter(isString) : []
-    return (value, run) => isObject(value) ? hasAll(value, wanted, run, 'required') : true
+    const wanted = isArray(names) ? names.filter(isString).map(ownMember) : []
+    return (value, run) => !isObject(value) || hasAll(value, wanted, run, 'required')
   },
 }
 
-export const hasAll = (value: Json, wanted: readonly string[], run: Run, keyword: string): boolean => {
-  run.spend(wanted.length / 4)
+export const hasAll = (value: JsonObject, wanted: readonly OwnMember[], run: Run, keyword: string): boolean => {
+  run.spend(wanted.length)
   let valid = true
-  for (const name of wanted) {
-    if (isObject(value) && Object.hasOwn(value, name)) continue
-    valid = run.fail(`must have the property ${quote(name)} (${keyword})`)
+  for (const member of wanted) {
+    if (member.of(value) !== undefined) continue
+    valid = run.fail(`must have the property ${quote(member.name)} (${keyword})`)
     if (!run.collecting) break
   }
   return valid
@@ -179,7 +208,7 @@ export const assertions: readonly Keyword[] = [
   bound('maximum', 'exclusiveMaximum', 'at most', 'less than', (value, limit) => value <= limit),
   { ...number('exclusiveMinimum', limit => `must be more than ${limit}`, (value, limit) => value > limit), dialects: later },
   { ...number('exclusiveMaximum', limit => `must be less than ${limit}`, (value, limit) => value < limit), dialects: later },
-  number('multipleOf', limit => `must be a multiple of ${limit}`, isMultiple),
+  multipleOf,
   size('minLength', 'character', false, codePoints),
   size('maxLength', 'character', true, codePoints),
   pattern,

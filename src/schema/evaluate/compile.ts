@@ -19,7 +19,7 @@ export interface Keyword {
   readonly name: string
   /** The dialects that have it; all when absent. */
   readonly dialects?: readonly Dialect[]
-  check(value: Json, place: Place): Check | undefined
+  check(value: Json, place: Place, run: Run): Check | undefined
 }
 
 export interface Compiled {
@@ -31,7 +31,9 @@ export interface Compiled {
 /** In the order of evaluation: what is cheap and says most first, what depends on the others last. */
 const keywords: readonly Keyword[] = [...assertions, ...references, ...objects, ...arrays, ...combinations, ...unevaluated]
 
-export const compile = (place: Place): Compiled => {
+/** Making the checks is work too, and charged to the evaluation that is the first to need them. */
+export const compile = (place: Place, run: Run): Compiled => {
+  run.spend(200)
   const { schema, resource } = place
   const alone = isLegacy(resource.dialect) && isObject(schema) && isString(member(schema, '$ref'))
   const checks: Check[] = []
@@ -39,7 +41,7 @@ export const compile = (place: Place): Compiled => {
   for (const keyword of alone ? references : keywords) {
     if (keyword.dialects?.includes(resource.dialect) === false) continue
     const value = isObject(schema) ? member(schema, keyword.name) : undefined
-    const check = value === undefined ? undefined : keyword.check(value, place)
+    const check = value === undefined ? undefined : keyword.check(value, place, run)
     if (check === undefined) continue
     checks.push(check)
     tracks ||= unevaluated.includes(keyword)

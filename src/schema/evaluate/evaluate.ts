@@ -1,6 +1,6 @@
-import { isObject, type Json } from '../../protocol/json.js'
+import type { Json } from '../../protocol/json.js'
 import type { Place, Resource } from '../document.js'
-import { compile, type Compiled } from './compile.js'
+import { compile } from './compile.js'
 import { Evaluated } from './evaluated.js'
 import type { Run } from './run.js'
 
@@ -16,32 +16,30 @@ export interface Scope {
  * @throws Spent when the run's allowance is used up
  */
 export const evaluate = (place: Place, value: Json, run: Run, scope: Scope | undefined, seen: Evaluated | undefined): boolean => {
-  if (!isObject(place.schema)) {
+  if (typeof place.schema === 'boolean') {
     run.spend(1)
     return place.schema || run.fail('nothing is allowed here (false)')
   }
   run.enter()
-  const compiled = compiledOf(place)
+  const compiled = (place.compiled ??= compile(place, run))
   const inner = scope?.resource === place.resource ? scope : { resource: place.resource, outer: scope }
-  const own = seen !== undefined || compiled.tracks ? new Evaluated() : undefined
+  const own = seen !== undefined || compiled.tracks ? new Evaluated(run) : undefined
   let valid = true
   for (const check of compiled.checks) {
     if (check(value, run, inner, own)) continue
     valid = false
     if (!run.collecting) break
   }
-  if (valid && own !== undefined) seen?.merge(own, run)
+  if (valid && own !== undefined) seen?.merge(own)
   run.leave()
   return valid
 }
 
-// Compiled when first evaluated, once for each place: most schemas of a list are never used.
-const cache = new WeakMap<Place, Compiled>()
-
-const compiledOf = (place: Place): Compiled => {
-  const known = cache.get(place)
-  if (known !== undefined) return known
-  const compiled = compile(place)
-  cache.set(place, compiled)
-  return compiled
+/** Evaluates a member or an item of the value that is being evaluated. */
+export const below = (place: Place, key: string | number, child: Json, run: Run, scope: Scope): boolean => {
+  if (!run.tracing) return evaluate(place, child, run, scope, undefined)
+  run.path.push(key)
+  const valid = evaluate(place, child, run, scope, undefined)
+  run.path.pop()
+  return valid
 }

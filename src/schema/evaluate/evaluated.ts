@@ -7,12 +7,20 @@ export class Evaluated {
   items = 0
   readonly #members = new Set<string>()
   readonly #items = new Set<number>()
+  readonly #run: Run
+
+  constructor(run: Run) {
+    run.spend(15)
+    this.#run = run
+  }
 
   addMember(key: string): void {
+    this.#run.spend(4)
     this.#members.add(key)
   }
 
   addItem(index: number): void {
+    this.#run.spend(4)
     this.#items.add(index)
   }
 
@@ -24,8 +32,8 @@ export class Evaluated {
     return index < this.items || this.#items.has(index)
   }
 
-  merge(other: Evaluated, run: Run): void {
-    run.spend((other.#members.size + other.#items.size) / 4)
+  merge(other: Evaluated): void {
+    this.#run.spend(4 * (other.#members.size + other.#items.size))
     this.allMembers ||= other.allMembers
     this.items = Math.max(this.items, other.items)
     for (const key of other.#members) this.#members.add(key)

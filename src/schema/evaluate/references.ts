@@ -19,7 +19,7 @@ const reference = (name: string, dynamic: (scope: Scope, name: string) => Place 
 const outermost = (scope: Scope, run: Run, find: (scope: Scope) => Place | undefined): Place | undefined => {
   let found: Place | undefined
   for (let at: Scope | undefined = scope; at !== undefined; at = at.outer) {
-    run.spend(0.1)
+    run.spend(1)
     found = find(at) ?? found
   }
   return found

@@ -9,13 +9,20 @@ export interface Mismatch {
 }
 
 /** The evaluation was given up: its steps are spent, or it needs a pattern whose time is not bounded. */
-export class Spent extends Error {}
+export class Spent extends Error {
+  /** @param late whether it was the clock, not the steps */
+  constructor(readonly late = false) {
+    super()
+  }
+}
 
 export interface Allowance {
-  /** Steps before the evaluation is given up; a step takes about as long as looking at one keyword. */
+  /** Steps before the evaluation is given up, of about 10 ns each; a whole number. */
   readonly steps: number
   /** On the clock of `performance.now()`. */
   readonly deadline?: number
+  /** How deep schemas may be nested in each other's evaluation: each level takes a few frames of the native stack. */
+  readonly depth: number
   /** Whether patterns without a bound on their time may be matched: only where somebody else can put an end to it. */
   readonly anyPattern: boolean
   /** Whether `format` is an assertion. */
@@ -24,9 +31,7 @@ export interface Allowance {
   readonly mismatches: number
 }
 
-/** Each level takes a few frames of the native stack, which is what is short. */
-const deepest = 1000
-const stepsBetweenLooks = 2000
+const stepsBetweenLooks = 20_000
 
 /** One evaluation: what it may still cost, where in the value it stands, what it found. */
 export class Run {
@@ -44,6 +49,11 @@ export class Run {
     this.#look = allowance.steps - stepsBetweenLooks
   }
 
+  /** Whether anybody wants to know where. */
+  get tracing(): boolean {
+    return this.allowance.mismatches > 0
+  }
+
   get spent(): number {
     return this.allowance.steps - this.#steps
   }
@@ -53,17 +63,18 @@ export class Run {
     return this.#quiet === 0 && this.mismatches.length < this.allowance.mismatches
   }
 
+  /** @param steps a whole number: that keeps the sum out of the heap */
   spend(steps: number): void {
     this.#steps -= steps
     if (this.#steps < 0) throw new Spent()
     if (this.#steps > this.#look || this.allowance.deadline === undefined) return
     this.#look = this.#steps - stepsBetweenLooks
-    if (performance.now() > this.allowance.deadline) throw new Spent()
+    if (performance.now() > this.allowance.deadline) throw new Spent(true)
   }
 
   enter(): void {
-    if (++this.#depth > deepest) throw new Spent()
-    this.spend(1)
+    if (++this.#depth > this.allowance.depth) throw new Spent()
+    this.spend(5)
   }
 
   leave(): void {

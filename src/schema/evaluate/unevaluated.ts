@@ -1,6 +1,6 @@
 import { isArray, isObject } from '../../protocol/json.js'
 import type { Keyword } from './compile.js'
-import { evaluate } from './evaluate.js'
+import { below } from './evaluate.js'
 
 const later = ['2020-12', '2019-09'] as const
 
@@ -14,11 +14,9 @@ const unevaluatedProperties: Keyword = {
       if (!isObject(value) || seen === undefined) return true
       let valid = true
       for (const key of Object.keys(value)) {
-        run.spend(0.25)
+        run.spend(1)
         if (seen.hasMember(key)) continue
-        run.path.push(key)
-        if (!evaluate(schema, value[key] ?? null, run, scope, undefined)) valid = false
-        run.path.pop()
+        if (!below(schema, key, value[key] ?? null, run, scope)) valid = false
         if (!valid && !run.collecting) return false
       }
       seen.allMembers = true
@@ -37,11 +35,9 @@ const unevaluatedItems: Keyword = {
       if (!isArray(value) || seen === undefined) return true
       let valid = true
       for (const index of value.keys()) {
-        run.spend(0.25)
+        run.spend(1)
         if (seen.hasItem(index)) continue
-        run.path.push(index)
-        if (!evaluate(schema, value[index] ?? null, run, scope, undefined)) valid = false
-        run.path.pop()
+        if (!below(schema, index, value[index] ?? null, run, scope)) valid = false
         if (!valid && !run.collecting) return false
       }
       seen.items = value.length

@@ -24,7 +24,15 @@ export const complement = (set: CharSet): CharSet => {
   return rest
 }
 
-export const overlap = (a: CharSet, b: CharSet): boolean => a.some(([from, to]) => b.some(([low, high]) => from <= high && low <= to))
+export const overlap = (a: CharSet, b: CharSet): boolean => {
+  for (let [i, j] = [0, 0]; ; ) {
+    const [one, other] = [a[i], b[j]]
+    if (one === undefined || other === undefined) return false
+    if (one[0] <= other[1] && other[0] <= one[1]) return true
+    if (one[1] < other[1]) i++
+    else j++
+  }
+}
 
 export const digits = charSet([0x30, 0x39])
 export const wordCharacters = charSet([0x30, 0x39], [0x41, 0x5a], [0x5f, 0x5f], [0x61, 0x7a])

@@ -20,8 +20,8 @@ export const stepsPerCharacter = (syntax: Syntax): number | undefined => {
 /** For one attempt at matching, where there is an attempt at each character, and where there is one in all. */
 const mostSteps = 200
 const mostStepsAtOnce = 20_000
-const mostPositions = 300
-const mostEdges = 5000
+const mostPositions = 200
+const mostEdges = 1000
 
 /** A test ends with the first match: what may follow without limit at the end of a pattern is never needed. */
 const trim = (syntax: Syntax): Syntax => {

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import type * as re2js from 're2js'
 import type { CharSet } from './char-set.js'
 import type { Syntax } from './syntax.js'
 
@@ -8,7 +9,9 @@ const require = createRequire(import.meta.url)
 const mostRepeats = 1000
 const mostStates = 2000
 
-interface Matcher {
+export interface Re2 {
+  /** The size of its automaton, which is what one character may cost. */
+  readonly states: number
   test(text: string): boolean
 }
 
@@ -17,13 +20,15 @@ interface Matcher {
  * nothing is left on which the two engines could differ (`\s`, `.`, `$` before a line end, Unicode tables).
  * @returns undefined where that cannot be done
  */
-export const compileRe2 = (syntax: Syntax): Matcher | undefined => {
-  if (states(syntax) > mostStates) return undefined
+export const compileRe2 = (syntax: Syntax): Re2 | undefined => {
+  const size = states(syntax)
+  if (size > mostStates) return undefined
   const source = write(syntax)
   if (source === undefined) return undefined
-  const { RE2JS } = require('re2js') as typeof import('re2js')
+  const { RE2JS } = require('re2js') as typeof re2js
   try {
-    return RE2JS.compile(source)
+    const compiled = RE2JS.compile(source)
+    return { states: size, test: text => compiled.test(text) }
   } catch {
     return undefined
   }

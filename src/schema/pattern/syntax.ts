@@ -39,7 +39,7 @@ class Parser {
   #depth = 0
 
   constructor(source: string, unicode: boolean) {
-    this.#chars = unicode ? [...source] : source.split('')
+    this.#chars = unicode ? Array.from(source) : source.split('')
     this.#unicode = unicode
   }
 
