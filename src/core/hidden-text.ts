@@ -13,21 +13,25 @@ interface Row {
   readonly name: string
   /** Where the character does its proper work and hides nothing; without it, nowhere. */
   readonly fine?: (text: string, index: number) => boolean
+  /** As `fine`, for what works as a sequence: how many code units of it are fine, from the index on. */
+  readonly fineFor?: (text: string, index: number) => number
 }
 
-/** The first hidden character of a text, from an index on. */
-export const findHidden = (text: string, from = 0): Hidden | undefined => {
-  // One pass of the regular expression engine settles most texts; the table is asked from the first doubt on. In a short
-  // text the table alone is faster.
-  const start = text.length < short ? 0 : text.search(doubtful)
-  if (start === -1) return undefined
-  for (let index = Math.max(start, from); index < text.length; index++) {
-    const unit = text.charCodeAt(index)
-    if (suspects[unit] === 0) continue
-    const codePoint = text.codePointAt(index) ?? unit
-    const row = rowOf(unit, codePoint)
-    if (row !== undefined && row.fine?.(text, index) !== true) return { index, codePoint, name: row.name }
-    if (codePoint > 0xffff) index++
+/** The first hidden character of a text. */
+export const findHidden = (text: string): Hidden | undefined => {
+  // One pass of the regular expression engine settles most texts; the table is asked from the first doubt on.
+  const doubt = text.search(doubtful)
+  return doubt === -1 ? undefined : findFrom(text, doubt)
+}
+
+const findFrom = (text: string, from: number): Hidden | undefined => {
+  let index = suspectFrom(text, from)
+  while (index < text.length) {
+    const codePoint = text.codePointAt(index) ?? 0
+    const row = rowOf(text.charCodeAt(index), codePoint)
+    const length = row === undefined || row.fine?.(text, index) === true ? 1 : (row.fineFor?.(text, index) ?? 0)
+    if (row !== undefined && length === 0) return { index, codePoint, name: row.name }
+    index = suspectFrom(text, index + length)
   }
   return undefined
 }
@@ -36,7 +40,7 @@ export const findHidden = (text: string, from = 0): Hidden | undefined => {
 export const stripHidden = (text: string): string => {
   let kept = ''
   let from = 0
-  for (let found = findHidden(text); found !== undefined; found = findHidden(text, from)) {
+  for (let found = findHidden(text); found !== undefined; found = findFrom(text, from)) {
     kept += text.slice(from, found.index)
     from = found.index + (found.codePoint > 0xffff ? 2 : 1)
   }
@@ -73,7 +77,7 @@ const besideUnspaced = beside(letter(unspaced, '$'), letter(unspaced, '^'))
 
 /** One letter, mark or digit of the scripts at the end (`$`) or the beginning (`^`) of a text. */
 function letter(scripts: string, at: '^' | '$'): RegExp {
-  const one = `(?=[\\p{L}\\p{M}\\p{N}])[${scripts}]`
+  const one = `(?=[\\p{L}\\p{M}\\p{N}])(?!\\p{Default_Ignorable_Code_Point})[${scripts}]`
   return new RegExp(at === '$' ? `${one}$` : `^${one}`, 'u')
 }
 
@@ -93,15 +97,15 @@ const inEmoji = (text: string, index: number) =>
 const selectsVariant = follows(/[^\p{White_Space}\p{Cc}\p{Default_Ignorable_Code_Point}A-Za-z]$/u)
 const selectsIdeograph = follows(/\p{Ideographic}$/u)
 
+const followsMark = follows(/(?!\p{Default_Ignorable_Code_Point})[\p{M}\p{scx=Hebrew}]$/u)
 const besideJamo = beside(/[\u1100-\u11ff\ua960-\ua97c\ud7b0-\ud7fb]$/, /^[\u1100-\u11ff\ua960-\ua97c\ud7b0-\ud7fb]/)
 
 // The flag of a region: a black flag, the region's code in tags, the end tag.
-const regionFlag = /\u{1f3f4}[\u{e0061}-\u{e007a}]{2}[\u{e0030}-\u{e0039}\u{e0061}-\u{e007a}]{1,3}\u{e007f}/gu
-const longestFlag = 14
-const inFlag = (text: string, index: number) => {
-  const here = Math.min(index, longestFlag)
-  const near = text.slice(index - here, index + longestFlag)
-  return [...near.matchAll(regionFlag)].some(({ index: start, 0: flag }) => start <= here && here < start + flag.length)
+const region = /[\u{e0061}-\u{e007a}]{2}[\u{e0030}-\u{e0039}\u{e0061}-\u{e007a}]{1,3}\u{e007f}/uy
+const inFlag = (text: string, index: number): number => {
+  if (!text.startsWith('\u{1f3f4}', index - 2)) return 0
+  region.lastIndex = index
+  return region.test(text) ? region.lastIndex - index : 0
 }
 
 /** Every character that counts as hidden. Tab, line feed, carriage return, no-break space and soft hyphen do not. */
@@ -112,11 +116,11 @@ const table: readonly Row[] = [
   { first: 0x1b, last: 0x1b, name: 'terminal escape' },
   { first: 0x1c, last: 0x1f, name: 'control character' },
   { first: 0x7f, last: 0x9f, name: 'control character' },
-  { first: 0x034f, last: 0x034f, name: 'combining grapheme joiner', fine: follows(/\p{M}$|\p{scx=Hebrew}$/u) },
+  { first: 0x034f, last: 0x034f, name: 'combining grapheme joiner', fine: followsMark },
   { first: 0x061c, last: 0x061c, name: 'bidi mark', fine: besideRightToLeft },
   { first: 0x115f, last: 0x1160, name: 'Hangul filler', fine: besideJamo },
   { first: 0x17b4, last: 0x17b5, name: 'invisible vowel' },
-  { first: 0x180b, last: 0x180f, name: 'Mongolian selector', fine: follows(/\p{Script=Mongolian}$/u) },
+  { first: 0x180b, last: 0x180f, name: 'Mongolian selector', fine: follows(/(?=\p{L})\p{Script=Mongolian}$/u) },
   { first: 0x200b, last: 0x200b, name: 'zero width space', fine: besideUnspaced },
   { first: 0x200c, last: 0x200c, name: 'zero width non-joiner', fine: besideJoining },
   {
@@ -141,7 +145,7 @@ const table: readonly Row[] = [
   { first: 0xfff9, last: 0xfffb, name: 'interlinear annotation' },
   { first: 0x1bca0, last: 0x1bca3, name: 'shorthand control' },
   { first: 0x1d173, last: 0x1d17a, name: 'musical control' },
-  { first: 0xe0000, last: 0xe007f, name: 'tag character', fine: inFlag },
+  { first: 0xe0000, last: 0xe007f, name: 'tag character', fineFor: inFlag },
   { first: 0xe0080, last: 0xe00ff, name: 'invisible character' },
   { first: 0xe0100, last: 0xe01ef, name: 'variation selector', fine: selectsIdeograph },
   { first: 0xe01f0, last: 0xe0fff, name: 'invisible character' },
@@ -149,9 +153,6 @@ const table: readonly Row[] = [
 
 // Controls, and whatever lies past the Latin letters: where the quick look ends.
 const doubtful = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u0300-\uffff]/
-
-/** In code units. */
-const short = 64
 
 /** By UTF-16 code unit: 0 for one that is not in the table, else the number of its row, counted from 1. */
 const suspects = new Uint8Array(0x10000)
@@ -164,6 +165,13 @@ table.forEach(({ first, last }, number) => {
 
 function highSurrogate(codePoint: number): number {
   return 0xd800 + ((codePoint - 0x10000) >> 10)
+}
+
+/** The next character that is in the table; the text's length when there is none. Nearly all the time is spent here. */
+const suspectFrom = (text: string, from: number): number => {
+  let index = from
+  while (index < text.length && suspects[text.charCodeAt(index)] === 0) index++
+  return index
 }
 
 const rowOf = (unit: number, codePoint: number): Row | undefined => {

@@ -24,27 +24,30 @@ const search = (rule: RuleName, root: Json, path: string): readonly Finding[] =>
   // The way to the value at hand; it becomes a path only where something is found.
   const way: (string | number)[] = []
 
-  const look = (text: string, what: string) => {
+  const look = (text: string, key?: string) => {
     if (text.length >= long && isBase64(text)) return
     const hidden = findHidden(text)
     if (hidden === undefined) return
+    const what = key === undefined ? 'the text' : `the name of the member ${quote(key)}`
     const message = `${what} has a hidden character at position ${hidden.index} (${nameOf(hidden)})`
     findings.push({ rule, path: below(path, ...way), message })
   }
 
   const walk = (value: Json) => {
     if (findings.length >= most) return
-    if (isString(value)) look(value, 'the text')
-    else if (isArray(value)) value.forEach((element, index) => step(index, element))
-    else if (isObject(value)) {
+    if (isString(value)) look(value)
+    else if (isArray(value)) {
+      for (let index = 0; index < value.length; index++) step(index, value[index] ?? null)
+    } else if (isObject(value)) {
       for (const key of Object.keys(value)) {
-        look(key, `the name of the member ${quote(key)}`)
+        look(key, key)
         step(key, value[key] ?? null)
       }
     }
   }
 
   const step = (part: string | number, value: Json) => {
+    if (value === null || typeof value === 'number' || typeof value === 'boolean') return
     way.push(part)
     walk(value)
     way.pop()

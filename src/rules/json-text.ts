@@ -65,7 +65,6 @@ const says = (a: Json | undefined, b: Json | undefined): boolean => {
   if (a === b) return true
   if (isArray(a)) return isArray(b) && a.length === b.length && a.every((element, index) => says(element, b[index]))
   if (!isObject(a) || !isObject(b)) return false
-  const within = (inner: JsonObject, outer: JsonObject) =>
-    Object.keys(inner).every(key => (member(outer, key) ?? null) !== null || (inner[key] ?? null) === null)
-  return within(b, a) && Object.keys(a).every(key => says(a[key] ?? null, member(b, key) ?? null))
+  for (const key of Object.keys(a)) if (!says(a[key] ?? null, member(b, key) ?? null)) return false
+  return Object.keys(b).every(key => Object.hasOwn(a, key) || (b[key] ?? null) === null)
 }
