@@ -63,7 +63,8 @@ export class HttpSession implements Transport {
   #lastExchange = 0
   /** The server has accepted something of this session. */
   #accepted = false
-  #refused = false
+  /** Why the session ends with its last exchange. */
+  #last: string | undefined
   #settleClosed: () => void = () => {}
   /** Resolves when the gateway has closed it. */
   readonly closed = new Promise<void>(resolve => {
@@ -195,8 +196,7 @@ export class HttpSession implements Transport {
     this.#tell({ type: 'exchange-ended', exchange })
     this.#drained()
     if (this.#exchanges.size > 0) return
-    // A session that the server would not have is not kept for its name alone.
-    if (this.#refused && !this.#accepted) this.end('the server refused the session')
+    if (this.#last !== undefined) this.end(this.#last)
     this.#hooks.idle(true)
   }
 
@@ -218,18 +218,12 @@ export class HttpSession implements Transport {
   #learn({ status, headers }: Extract<HttpEvent, { type: 'head' }>, { request, claims }: Open): void {
     if (status < 300) {
       this.#accepted = true
+      this.#last = request === 'DELETE' ? 'the client ended the session' : undefined
       const id = only(headers, 'mcp-session-id')
       if (id !== undefined) this.#hooks.named(id)
-      if (request === 'DELETE') this.#refuse()
-    } else if (status === 401 || status === 403) this.#refused = true
-    // The server has ended the session, or never knew it (Streamable HTTP, session management).
-    else if (status === 404 && claims) this.#refuse()
-  }
-
-  /** The session ends with its last exchange. */
-  #refuse(): void {
-    this.#refused = true
-    this.#accepted = false
+    } else if (status === 404 && claims) this.#last = 'the server knows no such session'
+    // Whom the server lets in with nothing must not fill the place of others.
+    else if ((status === 401 || status === 403) && !this.#accepted) this.#last = 'the server refused the credentials'
   }
 
   /** Where a message goes whose exchange is not, or no more, among ours: a process has but one for all that it says. */

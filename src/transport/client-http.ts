@@ -71,6 +71,7 @@ class Front implements HttpFront {
   readonly #open = new Set<ServerResponse>()
   #stopping = false
   #allAnswered: () => void = () => {}
+  #closed: Promise<void> | undefined
 
   constructor(options: HttpFrontOptions) {
     this.#options = options
@@ -106,7 +107,12 @@ class Front implements HttpFront {
     return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${bound}`
   }
 
-  async close(graceMs: number): Promise<void> {
+  close(graceMs: number): Promise<void> {
+    this.#closed ??= this.#close(graceMs)
+    return this.#closed
+  }
+
+  async #close(graceMs: number): Promise<void> {
     this.#stopping = true
     const closed = once(this.#server, 'close')
     this.#server.close()

@@ -8,7 +8,7 @@ import {
 
 const call = (id: string | number = 7) => `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"tools/call"}`
 const progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}'
-const modern = { ...post, 'mcp-protocol-version': '2026-07-28' }
+const modern = { ...post, 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' }
 
 /** Calls once what a server that speaks HTTP would do with a message. */
 const upstream = (answer: (exchange: string, opened: Opened) => void) => ({
