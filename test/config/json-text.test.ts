@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
 import { parseJson } from '../../dist/config/json-text.js'
@@ -16,7 +17,7 @@ const parse = (text: string): unknown => JSON.parse(text)
 t.test('every JSON text reads as JSON.parse reads it', t => {
   fc.assert(fc.property(fc.json(), fc.constantFrom(undefined, 1, '\t'), (text, indent) => {
     const written = JSON.stringify(parse(text), null, indent)
-    t.strictSame(parseJson(written), parse(written))
+    return isDeepStrictEqual(parseJson(written), parse(written))
   }))
   t.strictSame(parseJson('{"__proto__":{"a":1}}'), parse('{"__proto__":{"a":1}}'))
   t.end()
@@ -28,8 +29,8 @@ t.test('what JSON.parse refuses is refused, and nothing else', t => {
     const text = parts.join('')
     const ours = outcome(parseJson, text)
     // A key that stands twice is the one thing that JSON.parse lets through.
-    if (/"a".*"a"|"b".*"b"/s.test(text) && ours === 'refused') return
-    t.strictSame(ours, outcome(parse, text), text)
+    if (/"a".*"a"|"b".*"b"/s.test(text) && ours === 'refused') return true
+    return isDeepStrictEqual(ours, outcome(parse, text))
   }), { numRuns: 2000 })
   t.end()
 })

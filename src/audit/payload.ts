@@ -1,0 +1,53 @@
+import type { Entry } from '../core/effect.js'
+import { isArray, isObject, isString, type Json } from '../protocol/json.js'
+import { sha256 } from './canonical.js'
+import { redact } from './redact.js'
+
+/** What a record keeps of arguments and results; `redacted` and `full` keep the digests too. */
+export type Payloads = 'none' | 'digest' | 'redacted' | 'full'
+
+export interface Kept<Content> {
+  readonly arguments?: Content
+  readonly result?: Content
+}
+
+/** Longest text, in bytes, in which secrets are looked for: the search runs between two messages, and takes time. */
+const longest = 256 * 1024
+
+/** Of the bytes as they crossed the wire. */
+export const digestsOf = (entry: Entry): Kept<string> | undefined => each(entry, bytes => `sha256-${sha256(bytes)}`)
+
+/**
+ * The values, read as every other reader of JSON reads them. What could not be written again as it was is bent: a lone
+ * surrogate becomes U+FFFD, a number beyond a double becomes text; the digest is of the original.
+ */
+export const payloadsOf = (entry: Entry, kind: 'redacted' | 'full'): Kept<Json> | undefined =>
+  each(entry, bytes => {
+    if (kind === 'redacted' && bytes.length > longest) return `[${bytes.length} bytes]`
+    try {
+      const value = JSON.parse(bytes.toString('utf8')) as Json
+      return canonicalizable(kind === 'redacted' ? redact(value) : value)
+    } catch {
+      return '[unreadable]'
+    }
+  })
+
+/** A string in which no surrogate stands alone: RFC 8785 has no form for it. */
+export const wellFormed = (text: string): string => text.replace(/\p{Cs}/gu, '\ufffd')
+
+const canonicalizable = (value: Json): Json => {
+  if (isString(value)) return wellFormed(value)
+  if (typeof value === 'number' && !Number.isFinite(value)) return String(value)
+  if (isArray(value)) return value.map(canonicalizable)
+  if (!isObject(value)) return value
+  // `fromEntries` makes `__proto__` a member like any other.
+  return Object.fromEntries(Object.entries(value).map(([key, held = null]) => [wellFormed(key), canonicalizable(held)]))
+}
+
+const each = <Content>(entry: Entry, read: (bytes: Buffer) => Content): Kept<Content> | undefined =>
+  entry.arguments || entry.result
+    ? {
+        ...(entry.arguments && { arguments: read(entry.arguments) }),
+        ...(entry.result && { result: read(entry.result) }),
+      }
+    : undefined

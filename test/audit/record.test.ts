@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto'
+import fc from 'fast-check'
+import t from 'tap'
+import { readLine } from '../../dist/audit/line.js'
+import { beginning, nextLine } from '../../dist/audit/record.js'
+import type { Entry } from '../../dist/core/effect.js'
+import { called, ended, entry } from './entries.js'
+
+const now = new Date('2026-11-20T12:00:00Z')
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+const lineOf = (given: Entry, payloads: 'none' | 'digest' | 'redacted' | 'full' = 'digest') =>
+  JSON.parse(nextLine(given, beginning, payloads, now).line) as Record<string, unknown>
+
+t.test('a record has the shape of the contract, key by key', t => {
+  const record = lineOf(called)
+  const { hash, ...rest } = record
+  t.strictSame(rest, {
+    time: '2026-11-20T12:00:00.000Z',
+    seq: 1,
+    event: 'tools/call',
+    server: 'weather',
+    session: 's-1',
+    client: { name: 'desk', version: '1.0' },
+    revision: '2025-11-25',
+    tool: 'get_weather',
+    id: 5,
+    verdict: 'block',
+    findings: [{ rule: 'result/schema', path: '/result/structuredContent/temperature', message: 'must be number' }],
+    ms: 12.346,
+    bytes: { request: 123, response: 456 },
+    digest: {
+      arguments: `sha256-${sha256('{"city":"Bern","key":1.0}')}`,
+      result: `sha256-${sha256('{"structuredContent":{"temperature":"hot"}}')}`,
+    },
+    prev: '0'.repeat(64),
+  })
+  t.strictSame(Object.keys(record).slice(-2), ['prev', 'hash'])
+  t.match(hash, /^[0-9a-f]{64}$/)
+  t.match(lineOf(entry({ ...ended, error: -31001, id: 'a' })), { event: 'session/end', reason: 'the client went away', error: -31001, id: 'a' })
+  t.notOk('client' in lineOf(entry({ client: undefined, revision: undefined })))
+  t.end()
+})
+
+t.test('the hash is of the canonical form, which anyone can write down', t => {
+  const { line, position } = nextLine(entry(), beginning, 'digest', now)
+  const canonical =
+    `{"client":{"name":"desk","version":"1.0"},"event":"tools/call","findings":[],"prev":"${'0'.repeat(64)}",` +
+    '"revision":"2025-11-25","seq":1,"server":"weather","session":"s-1","time":"2026-11-20T12:00:00.000Z","verdict":"pass"}'
+  t.equal(position.hash, sha256(canonical))
+  t.match(line, position.hash)
+  t.match(nextLine(entry(), position, 'digest', now).line, `"seq":2`)
+  t.match(nextLine(entry(), position, 'digest', now).line, `"prev":"${position.hash}"`)
+  t.end()
+})
+
+t.test('payloads are kept as they were asked for', t => {
+  t.notOk('digest' in lineOf(called, 'none'))
+  t.notOk('payload' in lineOf(called, 'digest'))
+  const payload = { arguments: { city: 'Bern', key: 1 }, result: { structuredContent: { temperature: 'hot' } } }
+  t.match(lineOf(called, 'full'), { payload, digest: lineOf(called).digest })
+  t.match(lineOf(called, 'redacted'), { payload })
+  t.notOk('payload' in lineOf(entry(), 'full'))
+  t.end()
+})
+
+const odd = [
+  ['a number beyond a double', '{"a":1e400}', { a: 'Infinity' }],
+  ['a lone surrogate', '{"\\ud800":"\\udc00x"}', { '\ufffd': '\ufffdx' }],
+  ['a big integer', '[12345678901234567890]', [12345678901234567000]],
+  ['__proto__', '{"__proto__":{"a":1}}', JSON.parse('{"__proto__":{"a":1}}')],
+  ['toJSON', '{"toJSON":1}', { toJSON: 1 }],
+  ['integer-like keys', '{"b":1,"2":2,"1":3}', { 1: 3, 2: 2, b: 1 }],
+  ['no JSON', '{"a":', '[unreadable]'],
+] as const
+
+for (const [name, text, expected] of odd) {
+  t.test(`a payload with ${name} makes a record that verifies`, t => {
+    const { line } = nextLine(entry({ arguments: Buffer.from(text) }), beginning, 'full', now)
+    t.strictSame((JSON.parse(line) as { payload: { arguments: unknown } }).payload.arguments, expected)
+    t.equal(readLine(Buffer.from(line.trimEnd())).wrong, undefined)
+    t.end()
+  })
+}
+
+t.test('whatever a peer sends, the record verifies and stays one line', t => {
+  const text = fc.string({ unit: 'binary', maxLength: 300 })
+  fc.assert(fc.property(text, text, fc.oneof(text, fc.double()), fc.jsonValue(), fc.constantFrom('none', 'digest', 'redacted', 'full'),
+    (tool, event, id, value, payloads) => {
+      const given = entry({ tool, event, id, result: Buffer.from(JSON.stringify(value)), reason: `${tool}\ud800` })
+      const { line, position } = nextLine(given, beginning, payloads, now)
+      const read = readLine(Buffer.from(line.slice(0, -1)))
+      return line.indexOf('\n') === line.length - 1 && read.wrong === undefined && read.line?.hash === position.hash
+    }))
+  t.end()
+})
+
+t.test('names, ids and methods are cut', t => {
+  const long = 'x'.repeat(1_000_000)
+  const { line } = nextLine(entry({ tool: long, id: long, event: long, client: { name: long, version: long } }), beginning, 'full', now)
+  t.ok(line.length < 3000)
+  t.end()
+})

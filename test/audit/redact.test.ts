@@ -1,0 +1,152 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { redact } from '../../dist/audit/redact.js'
+import { isSecretKey, withoutSecrets } from '../../dist/audit/secrets.js'
+import { beginning, nextLine } from '../../dist/audit/record.js'
+import type { Json } from '../../dist/protocol/json.js'
+import { entry } from './entries.js'
+
+const secretKeys = [
+  'password', 'Password', 'userPassword', 'user_password', 'PASSWD', 'passphrase', 'pwd', 'db.pwd', 'token', 'accessToken',
+  'x-auth-token', 'refresh_token', 'Authorization', 'proxy-authorization', 'api_key', 'apiKey', 'API-Key', 'X-Api-Key',
+  'secret', 'client_secret', 'AWS_SECRET_ACCESS_KEY', 'private_key', 'Cookie', 'set-cookie', 'credentials', 'auth', 'pin', 'otp',
+  'pass\u200bword', 'p\u00adassword', 'ｐａｓｓｗｏｒｄ', 'pass\u0000word', 'pa\u0301ssword', 'ᴾassword',
+]
+const plainKeys = ['city', 'name', 'author', 'passenger', 'pinned', 'keyboard', 'key', 'authority', 'opinion', 'Stadt', '名前', '']
+
+t.test('keys that name secrets are known, in any spelling', t => {
+  for (const key of secretKeys) t.ok(isSecretKey(key), JSON.stringify(key))
+  for (const key of plainKeys) t.notOk(isSecretKey(key), JSON.stringify(key))
+  t.end()
+})
+
+const s = 'zq7Hk2vN9xWp4LtR8sYb' // no word of it is in any other text
+const jwt = `eyJhbGciOiJIUzI1NiJ9.eyJzdWIi${s}.${s}`
+const key = `-----BEGIN RSA PRIVATE KEY-----\n${s}\n${s}\n-----END RSA PRIVATE KEY-----`
+
+/** Texts that hold the secret `s`, which must go, and what else of them must stay. */
+const texts = [
+  [`sk-${s}`, ''],
+  [`the key is sk-proj-${s}, keep it`, 'keep it'],
+  [`ghp_${s}`, ''],
+  [`github_pat_${s}`, ''],
+  [`glpat-${s}`, ''],
+  [`xoxb-123-${s}`, ''],
+  [`AIza${s}${s}`, ''],
+  [jwt, ''],
+  [`see ${jwt} there`, 'there'],
+  [key, ''],
+  [`before ${key} after`, 'after'],
+  [`-----BEGIN PRIVATE KEY-----\n${s}`, ''],
+  [`Bearer ${s}`, 'Bearer'],
+  [`curl -H "authorization: bearer ${s}" https://a.example`, 'curl'],
+  [`Authorization: Basic ${s}=`, 'Authorization'],
+  [`Cookie: theme=dark; sid=${s}\nHost: a.example`, 'Host: a.example'],
+  [`https://user:${s}@a.example/path`, 'a.example/path'],
+  [`https://a.example/?access_token=${s}&page=2`, '&page=2'],
+  [`PASSWORD=${s}`, 'PASSWORD'],
+  [`export DB_PASSWORD="two words ${s}" && run`, 'run'],
+  [`export DB_PASSWORD="a \\" quote ${s}" && run`, 'run'],
+  [`password: two words ${s}\nuser: bob`, 'user: bob'],
+  [`{ password: '${s}', user: 'bob' }`, "user: 'bob'"],
+  [`tool --api-key ${s} --verbose`, '--verbose'],
+  [`tool --api-key=${s} --verbose`, '--verbose'],
+  [`log: body="{\\"password\\":\\"${s}\\",\\"user\\":1}"`, 'user'],
+  [`{"password":"${s}","user":"bob"}`, '"user":"bob"'],
+  [`{"pass\\u0077ord":"${s}","user":"bob"}`, '"user":"bob"'],
+  [JSON.stringify(JSON.stringify({ deep: JSON.stringify({ token: s }) })), 'deep'],
+  // In disguise, the whole text goes.
+  [`gh\u200bp_${s}`, ''],
+  [`ｓｋ-${s}`, ''],
+  [`pass\u200bword=${s}`, ''],
+  [`pass\u0000word=${s}`, ''],
+] as const
+
+t.test('secrets in texts go, the rest stays', t => {
+  for (const [text, rest] of texts) {
+    const redacted = redact(text)
+    const clean = typeof redacted === 'string' ? redacted : ''
+    t.notMatch(clean, s, text)
+    t.ok(clean.includes(rest), `${text} -> ${clean}`)
+  }
+  t.end()
+})
+
+const harmless = [
+  'the quick brown fox', 'https://a.example/path?page=2', 'mail bob@a.example', '2026-11-20T12:00:00Z', '{"city":"Bern"}',
+  'sk-1', 'risk-assessment-of-everything', 'a basic understanding', 'the bearer of news', 'Zürich ☀️ 20°', 'مرحبا', 'नमस्ते',
+  'const author = 1', 'passenger: bob', '[not json',
+]
+
+t.test('what is no secret stays as it is', t => {
+  for (const text of harmless) t.equal(redact(text), text)
+  t.end()
+})
+
+t.test('below a secret name everything is hidden, and the structure shows', t => {
+  t.strictSame(redact({ user: 'bob', credentials: { id: 7, list: ['a', null], on: true }, n: 1 }), {
+    user: 'bob',
+    credentials: { id: '[redacted]', list: ['[redacted]', null], on: '[redacted]' },
+    n: 1,
+  })
+  t.strictSame(redact([{ name: 'Authorization', value: s }, { name: 'Accept', value: 'x' }]), [
+    { name: 'Authorization', value: '[redacted]' },
+    { name: 'Accept', value: 'x' },
+  ])
+  t.strictSame(redact(['--token', s, '--verbose', 'x']), ['--token', '[redacted]', '--verbose', 'x'])
+  t.strictSame(redact([['Cookie', s], ['Accept', 'x']]), [['Cookie', '[redacted]'], ['Accept', 'x']])
+  t.strictSame(redact({ [`ghp_${s}`]: 1 }), { '[redacted]': 1 })
+  t.strictSame(redact(JSON.parse('{"__proto__":{"token":"x"}}') as Json), JSON.parse('{"__proto__":{"token":"[redacted]"}}'))
+  t.end()
+})
+
+t.test('a secret is in no record, wherever it was put', t => {
+  const plant = fc.oneof(
+    fc.constantFrom(...texts.map(([text]) => text)),
+    fc.constantFrom(...secretKeys).map(name => ({ [name]: s })),
+    fc.constantFrom(...secretKeys).map(name => JSON.stringify([{ [name]: { value: [s] } }])),
+  )
+  const { tree } = fc.letrec<{ tree: unknown }>(tie => ({
+    tree: fc.oneof(
+      { maxDepth: 4 },
+      plant,
+      fc.string(),
+      fc.array(tie('tree'), { maxLength: 3 }),
+      fc.dictionary(fc.string(), tie('tree'), { maxKeys: 3 }),
+    ),
+  }))
+  fc.assert(fc.property(tree, value => {
+    const bytes = Buffer.from(JSON.stringify(value))
+    const { line } = nextLine(entry({ arguments: bytes, result: bytes }), beginning, 'redacted', new Date(0))
+    return !line.includes(s)
+  }), { numRuns: 500 })
+  t.end()
+})
+
+t.test('findings and reasons hold no secret either', t => {
+  const finding = { rule: 'call/arguments', path: `/params/arguments/sk-${s}`, message: `must not be "ghp_${s}"` } as const
+  const given = entry({ findings: [finding], reason: `gone: https://u:${s}@a.example/` })
+  for (const payloads of ['none', 'digest', 'redacted'] as const) {
+    t.notMatch(nextLine(given, beginning, payloads, new Date(0)).line, s)
+  }
+  t.end()
+})
+
+t.test('no text takes long to search', t => {
+  // What is quadratic takes minutes at this length, and the test's own limit ends it.
+  const length = 4_000_000
+  const pieces = [
+    'eyJ', '-eyJ', 'eyJaaaaaaaa.', 'a=', 'a="', 'password="', 'password=\\"', 'password:', "token='", '--token ', '://', '://a:', 'bearer ', 'basic ',
+    '-----BEGIN PRIVATE KEY-----', '-----BEGIN ', 'sk-', '\\', ' ', '=', '"', 'ghp_', 'SG.a', 'SG.aaaaaaaa.', 'é\u200b', 'AKIA', 'basic aaaa', 'cookie: \n',
+  ]
+  for (const piece of pieces) {
+    t.type(withoutSecrets(piece.repeat(length / piece.length)), 'string')
+  }
+  t.end()
+})
+
+t.test('a payload too long to be searched is not kept', t => {
+  const { line } = nextLine(entry({ result: Buffer.from(JSON.stringify('x'.repeat(300_000))) }), beginning, 'redacted', new Date(0))
+  t.match(line, '"payload":{"result":"[300002 bytes]"}')
+  t.end()
+})
