@@ -33,12 +33,14 @@ export class Gathering {
     if (piece.length === 0) return
     this.#size += piece.length
     if (this.#ends !== undefined) {
-      this.#ends = { head: this.#ends.head, tail: lastOf([this.#ends.tail, piece]) }
+      const { head, tail } = this.#ends
+      // Where the limit is small, the head may still be short.
+      this.#ends = { head: head.length < kept ? firstOf([head, piece]) : head, tail: lastOf([tail, piece]) }
       return
     }
     this.#pieces.push(piece)
     if (this.#size > this.#maxBytes) {
-      this.#ends = { head: Buffer.concat(this.#pieces, Math.min(kept, this.#size)), tail: lastOf(this.#pieces) }
+      this.#ends = { head: firstOf(this.#pieces), tail: lastOf(this.#pieces) }
       this.#pieces = []
     } else this.#join()
   }
@@ -65,6 +67,9 @@ export class Gathering {
     }
   }
 }
+
+const firstOf = (pieces: readonly Buffer[]): Buffer =>
+  Buffer.concat(pieces, Math.min(kept, pieces.reduce((size, piece) => size + piece.length, 0)))
 
 const lastOf = (pieces: readonly Buffer[]): Buffer => {
   const last: Buffer[] = []

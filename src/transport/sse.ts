@@ -56,7 +56,7 @@ export class SseParser {
       const comment = (this.#lineFirst ?? bytes[line]) === colon
       if (!blank && !comment) this.#hasFields = true
       line = ends.after(end)
-      this.#afterReturn = line === bytes.length && bytes[end] === carriageReturn
+      this.#afterReturn = line === bytes.length && bytes[line - 1] === carriageReturn
       this.#lineSize = 0
       this.#lineFirst = undefined
       // Comments between events keep a connection alive: they do not wait for the next event.
