@@ -1,4 +1,4 @@
-import { Pool, type Dispatcher } from 'undici'
+import { errors, Pool, type Dispatcher } from 'undici'
 import { headersOf, only } from './http-headers.js'
 import type { HttpHeaders } from './transport.js'
 
@@ -43,10 +43,14 @@ export class HttpFailure extends Error {}
  */
 export class HttpUpstream {
   readonly #pool: Pool
+  /** From the URL's user and password, where it has them. */
+  readonly #authorization: string | undefined
   readonly url: URL
 
   constructor(url: URL, tls: HttpTls = {}) {
     this.url = url
+    const user = [url.username, url.password].map(decodeURIComponent).join(':')
+    this.#authorization = user === ':' ? undefined : `Basic ${Buffer.from(user).toString('base64')}`
     this.#pool = new Pool(url.origin, {
       connect: { timeout: connectMs, ...tls },
       maxHeaderSize: headerBytes,
@@ -74,10 +78,12 @@ export class HttpUpstream {
   }
 
   async #once(url: URL, { method, headers, body, signal }: HttpAsk): Promise<HttpReply> {
+    const sent = new Map([...headers, ['accept-encoding', 'identity']])
+    if (this.#authorization !== undefined && !sent.has('authorization')) sent.set('authorization', this.#authorization)
     const { statusCode, headers: received, body: stream } = await this.#pool.request({
       path: url.pathname + url.search,
       method,
-      headers: [...headers, ['accept-encoding', 'identity'] as const].flat(),
+      headers: [...sent].flat(),
       ...(body && { body }),
       signal,
     })
@@ -104,6 +110,7 @@ const discardMs = 1000
 /** What went wrong on the way to the server, without the texts of errors: they may quote headers and URLs. */
 export const failureOf = (error: unknown): string => {
   if (error instanceof HttpFailure) return error.message
+  if (error instanceof errors.HTTPParserError) return 'the server does not speak HTTP as it should'
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
   return reasons.get(code) ?? (code === '' ? 'the request to the server failed' : `the request to the server failed (${code})`)
 }

@@ -1,19 +1,31 @@
 import type { Frame } from '../protocol/frame.js'
+import { errorCode } from '../protocol/json-rpc.js'
 import type { Call } from './http-calls.js'
 import { bodyKind, eventsOf, read, type Reading } from './http-messages.js'
 import { cursor } from './http-resume.js'
 import { discard, failureOf, type HttpUpstream } from './http-upstream.js'
 import type { SseEvent } from './sse.js'
 
-export interface LegacyOptions {
+export interface LegacyOptions extends Pick<Reading, 'limits' | 'latch'> {
   readonly upstream: HttpUpstream
   /** The operator's, by lower-case name, on every request. */
   readonly headers: ReadonlyMap<string, string>
-  readonly reading: Pick<Reading, 'limits' | 'latch'>
   readonly told: (frame: Frame) => void
   /** The stream is over, and with it the session. */
   readonly ended: (reason: string) => void
 }
+
+/**
+ * Whether a server that refuses `initialize` like this may be one that knows HTTP+SSE only (2026-07-28, backward compatibility).
+ * @param errors the JSON-RPC errors in its response
+ */
+export const mayBeLegacy = (status: number, errors: readonly Frame[]): boolean =>
+  (status === 400 || status === 404 || status === 405) && !errors.some(frame => isModernRefusal(frame, status))
+
+const isModernRefusal = ({ message }: Frame, status: number): boolean =>
+  message.kind === 'error' && (modernErrors.has(message.error.code) || (status === 404 && message.error.code === errorCode.methodNotFound))
+/** Header mismatch, missing client capability, unsupported version (2026-07-28, error codes). */
+const modernErrors: ReadonlySet<number> = new Set([errorCode.headerMismatch, -32021, -32022])
 
 /** Longest wait for the server to name its endpoint, in milliseconds. */
 const endpointMs = 10_000
@@ -65,14 +77,14 @@ export class LegacySse {
   }
 
   async #open(): Promise<boolean> {
-    const { upstream, headers, reading } = this.#options
+    const { upstream, headers, limits, latch } = this.#options
     const { signal } = this.#over
     const reply = await upstream.request({ method: 'GET', headers: new Map([['accept', 'text/event-stream'], ...headers]), signal })
     if (reply.status !== 200 || bodyKind(reply) !== 'sse') {
       discard(reply)
       return false
     }
-    const events = eventsOf(reply, { ...reading, cursor: cursor() })
+    const events = eventsOf(reply, { limits, latch, cursor: cursor() })
     let first = await events.next()
     while (first.done !== true && first.value.kind === 'dressing') first = await events.next()
     this.#endpoint = first.done === true ? undefined : endpointOf(first.value, upstream.url)
@@ -85,11 +97,11 @@ export class LegacySse {
   }
 
   async #follow(events: AsyncIterable<SseEvent>): Promise<void> {
-    const { reading, told, ended } = this.#options
+    const { limits, told, ended } = this.#options
     let reason = streamCut
     try {
       for await (const event of events) {
-        const heard = read(event, reading.limits)
+        const heard = read(event, limits)
         if ('bytes' in heard) told(heard)
       }
     } catch (error) {

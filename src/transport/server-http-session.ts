@@ -2,17 +2,18 @@ import { wholePipe, type Exchange } from '../core/event.js'
 import { withoutLineEnds } from '../protocol/edit.js'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
 import { isString, member } from '../protocol/json.js'
-import { errorCode, type IdKey } from '../protocol/json-rpc.js'
+import type { IdKey } from '../protocol/json-rpc.js'
 import { Calls, type Call } from './http-calls.js'
 import { agreedBy, HttpHandshake, isInitialize, isInitialized, versionBy, type Agreed } from './http-handshake.js'
 import { Latch } from './http-latch.js'
 import { listen } from './http-listener.js'
-import { bodyKind, messagesOf, misfit, type Dressing } from './http-messages.js'
+import { bodyKind } from './http-messages.js'
 import { isModern, type InputSchemaOf } from './http-metadata.js'
 import { renew } from './http-renewal.js'
-import { backoff, cursor, resume, type Backoff, type Cursor } from './http-resume.js'
+import { HttpResponses } from './http-responses.js'
+import { backoff, type Backoff, type Cursor } from './http-resume.js'
 import { discard, failureOf, HttpUpstream, type HttpReply, type HttpTls } from './http-upstream.js'
-import { LegacySse } from './server-http-legacy.js'
+import { LegacySse, mayBeLegacy } from './server-http-legacy.js'
 import type { Transport, TransportEvent } from './transport.js'
 
 export interface HttpSessionOptions {
@@ -46,6 +47,7 @@ class HttpSession implements Transport {
   readonly #options: HttpSessionOptions
   readonly #upstream: HttpUpstream
   readonly #handshake: HttpHandshake
+  readonly #responses: HttpResponses
   readonly #calls = new Calls()
   readonly #latch = new Latch()
   readonly #closing = new AbortController()
@@ -60,6 +62,13 @@ class HttpSession implements Transport {
     this.#options = options
     this.#upstream = new HttpUpstream(options.url, options.tls)
     this.#handshake = new HttpHandshake(this.#upstream, options.headers, options.inputSchemaOf)
+    this.#responses = new HttpResponses({
+      limits: options.limits,
+      latch: this.#latch,
+      backoff: options.backoff ?? backoff,
+      get: (lastEventId, signal) => this.#handshake.get(lastEventId, signal),
+      told: (exchange, frame) => this.#told(exchange, frame),
+    })
   }
 
   start(hear: (event: TransportEvent) => void): void {
@@ -149,59 +158,9 @@ class HttpSession implements Transport {
       discard(reply)
       return this.#sessionLost(call, agreed, first)
     }
-    return this.#answered(call, reply)
-  }
-
-  async #answered(call: Call, reply: HttpReply): Promise<string> {
-    const { exchange, frame, unanswered } = call
-    const kind = bodyKind(reply)
-    const due = unanswered.size > 0
     if (reply.status < 300) this.#accepted(frame)
-    if (!due) call.settle()
-    if (kind === 'other') {
-      discard(reply)
-      const instead = due ? misfit(reply, [...unanswered]) : ''
-      if (isString(instead)) return instead
-      this.#told(exchange, instead)
-      return 'the response could not be read'
-    }
-    const position = cursor()
-    let reason = reply.status >= 400 ? `the server answered HTTP ${reply.status}` : 'the response ended before the answer'
-    try {
-      await this.#read(reply, position, call)
-    } catch (error) {
-      reason = failureOf(error)
-    }
-    const resumable = kind === 'sse' && position.lastEventId !== undefined && !isModern(frame)
-    return resumable && unanswered.size > 0 ? this.#resumed(call, position) : reason
-  }
-
-  async #resumed(call: Call, position: Cursor): Promise<string> {
-    const { signal, unanswered } = call
-    const outcome = await resume({
-      cursor: position,
-      backoff: this.#backoff,
-      signal,
-      open: () => this.#handshake.get(position.lastEventId, signal),
-      read: reply => this.#read(reply, position, call),
-      done: () => unanswered.size === 0,
-    })
-    if (outcome === undefined || isString(outcome)) return outcome ?? ''
-    discard(outcome)
-    return `the stream was cut, and the server does not resume it (HTTP ${outcome.status})`
-  }
-
-  /** Every message of a body goes to the client, whichever stream it is. */
-  async #read(reply: HttpReply, position: Cursor, call?: Call): Promise<void> {
-    for await (const heard of this.#messagesOf(reply, position, call)) {
-      // An error's page may be JSON as well; its status says more than that it is no message.
-      if ('bytes' in heard && !(reply.status >= 400 && heard.message.kind === 'unusable')) this.#told(call?.exchange ?? wholePipe, heard)
-    }
-  }
-
-  #messagesOf(reply: HttpReply, position = cursor(), call?: Call): AsyncIterable<Frame | Dressing> {
-    const asked = () => [...(call?.unanswered ?? [])]
-    return messagesOf(reply, { limits: this.#options.limits, latch: this.#latch, asked, cursor: position })
+    if (call.unanswered.size === 0) call.settle()
+    return this.#responses.answer(call, reply)
   }
 
   /** The server works: what hangs on the handshake goes on. */
@@ -212,8 +171,8 @@ class HttpSession implements Transport {
   }
 
   async #listen(agreed: Agreed): Promise<void> {
-    const read = (reply: HttpReply, position: Cursor) => this.#read(reply, position)
-    const lost = await listen({ handshake: this.#handshake, agreed, backoff: this.#backoff, read })
+    const read = (reply: HttpReply, position: Cursor) => this.#responses.read(reply, position)
+    const lost = await listen({ handshake: this.#handshake, agreed, backoff: this.#options.backoff ?? backoff, read })
     if (lost) await this.#renewed(agreed)
   }
 
@@ -232,7 +191,7 @@ class HttpSession implements Transport {
       handshake: this.#handshake,
       lost,
       closing: this.#closing.signal,
-      messagesOf: reply => this.#messagesOf(reply),
+      messagesOf: reply => this.#responses.messagesOf(reply),
       told: frame => this.#told(wholePipe, frame),
     }).catch(() => false).then(renewed => {
       this.#renewal = undefined
@@ -245,37 +204,29 @@ class HttpSession implements Transport {
     return renewal
   }
 
-  /** A server that knows no Streamable HTTP may know HTTP+SSE (2025-11-25, backwards compatibility). */
+  /** A server that knows no Streamable HTTP may know HTTP+SSE. */
   async #refused(call: Call, reply: HttpReply): Promise<string> {
-    const { status } = reply
-    const frames: Frame[] = []
+    const errors: Frame[] = []
     if (bodyKind(reply) === 'json') {
-      for await (const heard of this.#messagesOf(reply)) if ('bytes' in heard && heard.message.kind === 'error') frames.push(heard)
+      for await (const heard of this.#responses.messagesOf(reply)) if ('bytes' in heard && heard.message.kind === 'error') errors.push(heard)
     } else discard(reply)
-    if ([400, 404, 405].includes(status) && !frames.some(frame => isModernRefusal(frame, status))) {
-      const legacy = new LegacySse({
-        upstream: this.#upstream,
-        headers: this.#options.headers,
-        reading: { limits: this.#options.limits, latch: this.#latch },
-        told: frame => this.#told(wholePipe, frame),
-        ended: reason => this.#end(reason),
-      })
+    if (mayBeLegacy(reply.status, errors)) {
+      const { headers, limits } = this.#options
+      const told = (frame: Frame) => this.#told(wholePipe, frame)
+      const ended = (reason: string) => this.#end(reason)
+      const legacy = new LegacySse({ upstream: this.#upstream, headers, limits, latch: this.#latch, told, ended })
       if (await legacy.open()) {
         this.#legacy = legacy
         return legacy.post(call)
       }
     }
-    for (const frame of frames) this.#told(call.exchange, frame)
-    return `the server answered HTTP ${status}`
-  }
-
-  get #backoff(): Backoff {
-    return this.#options.backoff ?? backoff
+    for (const frame of errors) this.#told(call.exchange, frame)
+    return `the server answered HTTP ${reply.status}`
   }
 
   #told(exchange: Exchange, frame: Frame): void {
     const { agreed } = this.#handshake
-    if (agreed?.version === undefined && agreed) agreed.version = versionBy(agreed, frame)
+    if (agreed) agreed.version ??= versionBy(agreed, frame)
     this.#calls.answered(exchange, frame)
     this.#tell({ type: 'frame', exchange, frame: inOneLine(frame) })
   }
@@ -284,11 +235,6 @@ class HttpSession implements Transport {
     if (!this.#closing.signal.aborted) this.#hear(event)
   }
 }
-
-/** Modern errors (2026-07-28, error codes), and the modern answer to a method that is not known. */
-const isModernRefusal = ({ message }: Frame, status: number): boolean =>
-  message.kind === 'error' && (modernErrors.has(message.error.code) || (status === 404 && message.error.code === errorCode.methodNotFound))
-const modernErrors: ReadonlySet<number> = new Set([errorCode.headerMismatch, -32021, -32022])
 
 /** On a pipe a line end ends the message. */
 const inOneLine = (frame: Frame): Frame => {
