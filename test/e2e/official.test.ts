@@ -20,13 +20,13 @@ const connect = async (t: Test, [command = '', ...args]: readonly string[], env:
 
 interface Step {
   readonly name: string
-  run(client: Client): Promise<unknown>
+  readonly run: (client: Client) => Promise<unknown>
 }
 
 const step = (name: string, run: (client: Client) => Promise<unknown>): Step => ({ name, run })
 
 const call = (name: string, given: Record<string, unknown> = {}) =>
-  step(`${name} ${JSON.stringify(given)}`, client => client.callTool({ name, arguments: given }))
+  step(`${name} of ${Object.keys(given).join(', ')}`, client => client.callTool({ name, arguments: given }))
 
 const everything: readonly Step[] = [
   call('echo', { message: 'héllo 🎉 <&> \u2028' }),

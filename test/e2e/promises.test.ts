@@ -129,10 +129,23 @@ t.test('with 1 and "1" in flight, each gets its own answer', async t => {
   await ended(t, wrapped)
 })
 
-t.test('an error to nobody does not end a request that is answered later', async t => {
-  const wrapped = await warm(t, [on('tools/call', '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}', okay('1'))])
+const toNobody = '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}'
+
+t.test('an error to nobody ends the one request in flight', async t => {
+  const wrapped = await warm(t, [on('tools/call', toNobody)])
   wrapped.relay.send(call(legacy, '1', 'honest'))
-  t.equal(await wrapped.relay.answerTo('1'), okay('1'))
+  t.equal(errorOf(await wrapped.relay.answerTo('1')), -31000)
+  await nothingMore(t, wrapped)
+  await ended(t, wrapped)
+})
+
+t.test('an error to nobody ends none of several requests in flight', async t => {
+  const wrapped = await warm(t, [{ when: '"go"', say: [toNobody, okay('1'), okay('2')] }])
+  wrapped.relay.send(call(legacy, '1', 'honest'))
+  wrapped.relay.send(call(legacy, '2', 'honest', '{"a":"go"}'))
+  t.equal(await wrapped.relay.next(), okay('1'))
+  t.equal(await wrapped.relay.next(), okay('2'))
+  await nothingMore(t, wrapped)
   await ended(t, wrapped)
 })
 

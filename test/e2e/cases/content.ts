@@ -27,7 +27,7 @@ export const contentCases: readonly Case[] = [
 
   // content/base64
   outcome('content/base64', 'an image that is no base64 is refused', 'block', block('{"type":"image","data":"<svg/>","mimeType":"image/svg+xml"}')),
-  outcome('content/base64', 'audio that is no base64 is refused', 'block', { ...block('{"type":"audio","data":"AAA","mimeType":"audio/wav"}'), revisions: [legacy] }),
+  outcome('content/base64', 'audio that is no base64 is refused', 'block', { ...block('{"type":"audio","data":"AAA","mimeType":"audio/wav"}'), revisions: [legacy], also: ['content/mime'] }),
   outcome('content/base64', 'a blob within a resource is looked at too', 'block', block('{"type":"resource","resource":{"uri":"file:///a","mimeType":"application/octet-stream","blob":"%%%%"}}')),
   outcome('content/base64', 'base64 is base64', 'pass', { ...block('{"type":"resource","resource":{"uri":"file:///a","mimeType":"application/octet-stream","blob":"AAEC/+8="}}'), revisions: [legacy] }),
 

@@ -50,6 +50,7 @@ export const taskCases: readonly Case[] = [
     revision: legacy,
     verdict: 'block',
     event: 'tools/call',
+    also: ['result/missing'],
     tools: [report(weather)],
     reactions: [on('tools/call', created)],
     steps: [{ send: call(legacy, '7', 'report'), gets: [{ refused: 'result/shape', id: '7', tool: 'report' }] }],

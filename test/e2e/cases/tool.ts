@@ -17,10 +17,10 @@ export const toolCases: readonly Case[] = [
   definition('tool/definition', 'a tool without a name goes, the others stay', 'block', `{"description":"Nameless.",${input}}`),
   definition('tool/definition', 'a tool whose name is a number goes', 'block', `{"name":5,${input}}`, { revisions: [legacy] }),
   definition('tool/definition', 'a tool without an input schema goes', 'block', '{"name":"suspect"}'),
-  definition('tool/definition', 'a tool whose input schema is a string goes', 'block', withInput('"object"')),
+  definition('tool/definition', 'a tool whose input schema is a string goes', 'block', withInput('"object"'), { also: ['tool/schema'] }),
   definition('tool/definition', 'a tool whose description is no text goes', 'block', tool(`"description":["a"],${input}`)),
   definition('tool/definition', 'a tool whose title is no text goes', 'block', tool(`"title":1,${input}`), { revisions: [modern] }),
-  definition('tool/definition', 'a tool whose icons are no list goes', 'block', tool(`${input},"icons":"https://a.example/i.png"`)),
+  definition('tool/definition', 'a tool whose icons are no list goes', 'block', tool(`${input},"icons":"https://a.example/i.png"`), { also: ['tool/icon'] }),
   definition('tool/definition', 'a tool that is no object goes', 'block', '"suspect"', { revisions: [legacy] }),
   definition('tool/definition', 'keys that nobody knows stay where they are, numbers as they are spelled', 'pass', tool(
     String.raw`"x-vendor":{"b":1.0,"a":12345678901234567890,"n":null}, "inputSchema" : {"type":"object","x":"\u003c<"},"_meta":{"k":[]}`,
@@ -91,7 +91,7 @@ export const toolCases: readonly Case[] = [
 
   // tool/icon
   definition('tool/icon', 'an icon that is a script is taken away', 'block', tool(`${input},"icons":[{"src":"javascript:alert(1)"}]`), {
-    cut: ',"icons":[{"src":"javascript:alert(1)"}]',
+    cut: '{"src":"javascript:alert(1)"}',
   }),
   definition('tool/icon', 'an icon without encryption is taken away, the other stays', 'block',
     tool(`${input},"icons":[{"src":"https://a.example/i.png"},{"src":"http://a.example/i.png"}]`), { cut: ',{"src":"http://a.example/i.png"}' }),
