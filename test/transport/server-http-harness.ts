@@ -3,8 +3,7 @@ import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Frame } from '../../dist/protocol/frame.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
-import type { HttpRequest, Transport } from '../../dist/transport/transport.js'
-import { listen } from './listen.js'
+import type { HttpRequest, Transport, TransportEvent } from '../../dist/transport/transport.js'
 
 export const limits = { messageBytes: 100_000, depth: 64 }
 
@@ -36,14 +35,32 @@ interface Teardown {
   teardown: (done: () => Promise<void> | void) => void
 }
 
+/** Things that come to hold, looked for again at each wake. */
+const waiter = () => {
+  const waiting = new Set<() => void>()
+  return {
+    wake: () => {
+      for (const look of waiting) look()
+    },
+    until: <Value>(find: () => Value | undefined) =>
+      new Promise<Value>(resolve => {
+        const look = () => {
+          const found = find()
+          if (found === undefined) return
+          waiting.delete(look)
+          resolve(found)
+        }
+        waiting.add(look)
+        look()
+      }),
+  }
+}
+
 /** A loopback HTTP server that answers as it is told, and remembers what it was asked. */
 export const serve = async (t: Teardown, handle: Handler) => {
   const seen: Seen[] = []
   const sockets = new Set<Socket>()
-  const waiting = new Set<() => void>()
-  const wake = () => {
-    for (const look of waiting) look()
-  }
+  const { wake, until } = waiter()
   const server = createServer((request, response) => void answerOne(request, response))
   server.on('connection', socket => {
     sockets.add(socket)
@@ -69,16 +86,6 @@ export const serve = async (t: Teardown, handle: Handler) => {
     handle(one, response)
     wake()
   }
-  const until = (holds: () => boolean) =>
-    new Promise<void>(resolve => {
-      const look = () => {
-        if (!holds()) return
-        waiting.delete(look)
-        resolve()
-      }
-      waiting.add(look)
-      look()
-    })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const stop = async () => {
@@ -95,16 +102,12 @@ export const serve = async (t: Teardown, handle: Handler) => {
     stop,
     /** The requests of a method, of HTTP or of JSON-RPC. */
     of: (method: string) => seen.filter(one => one.method === method || one.message.method === method),
-    /** So many requests of a method have come. */
-    asked: async (method: string, count = 1) => {
-      const those = () => seen.filter(one => one.method === method || one.message.method === method)
-      await until(() => those().length >= count)
-      const one = those()[count - 1]
-      if (one === undefined) throw new Error('unreachable')
-      return one
-    },
+    /** The request of that number, of a method. */
+    asked: (method: string, count = 1) =>
+      until(() => seen.filter(one => one.method === method || one.message.method === method)[count - 1]),
+    until,
     /** Every connection is closed. */
-    quiet: () => until(() => sockets.size === 0),
+    quiet: () => until(() => (sockets.size === 0 ? true : undefined)),
   }
 }
 
@@ -162,4 +165,30 @@ export const bare = (transport: Transport, exchange: string, method: HttpRequest
 
 const clientHeaders = { accept: 'application/json, text/event-stream', 'content-type': 'application/json', host: 'relay.example:7400' }
 
-export const heard = listen
+type Of<Type extends TransportEvent['type']> = Extract<TransportEvent, { type: Type }>
+
+/** Starts a transport and keeps what it tells; each wait is for what it told already or is still to tell. */
+export const heard = (transport: Transport) => {
+  const events: TransportEvent[] = []
+  const { wake, until } = waiter()
+  transport.start(event => {
+    events.push(event)
+    wake()
+  })
+  const all = <Type extends TransportEvent['type']>(type: Type) => events.filter((event): event is Of<Type> => event.type === type)
+  const lines = () => all('frame').map(({ frame }) => frame.bytes.toString())
+  return {
+    events,
+    all,
+    lines,
+    until,
+    /** So many frames have come. */
+    frames: (count: number) => until(() => (all('frame').length < count ? undefined : all('frame'))),
+    /** The frame of that number, as text. */
+    line: (index: number) => until(() => lines()[index]),
+    first: <Type extends TransportEvent['type']>(type: Type) => until(() => all(type)[0]),
+    /** The first event of a type in an exchange. */
+    of: <Type extends 'head' | 'frame' | 'lost' | 'stream-ended'>(type: Type, exchange: string) =>
+      until(() => all(type).find(event => 'exchange' in event && event.exchange === exchange)),
+  }
+}

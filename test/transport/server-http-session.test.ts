@@ -285,10 +285,8 @@ t.test('an error with a message of the protocol is a frame, any other is a loss 
   })
   const client = connect(t, server.url)
   const reasons = async (id: number, method: string) => {
-    const count = client.all('lost').length
     client.send(ask(id, method))
-    while (client.all('lost').length === count) await new Promise(resolve => setImmediate(resolve))
-    return client.all('lost')[count]?.reason
+    return (await client.until(() => client.all('lost').find(({ key }) => key === String(id)))).reason
   }
   client.send(ask(1, 'a'))
   t.match(await client.line(0), /-32601/)

@@ -64,13 +64,12 @@ t.test('statuses pass as they are', async t => {
       ['end', () => bare(client.transport, 'end', 'DELETE')],
     ] as const) {
       if (status === 202 && exchange === 'stream') continue
-      const before = client.all('stream-ended').length
       begin()
-      while (client.all('stream-ended').length === before) await new Promise(resolve => setImmediate(resolve))
-      const head = client.all('head').find(event => event.exchange === exchange)
-      t.equal(head?.status, status, `${exchange} ${status}`)
-      for (const [name, value] of Object.entries(headers)) t.same(head?.headers.get(name), [value])
-      t.notOk(head?.headers.has('content-type'), 'the body does not go with it')
+      await client.of('stream-ended', exchange)
+      const head = await client.of('head', exchange)
+      t.equal(head.status, status, `${exchange} ${status}`)
+      for (const [name, value] of Object.entries(headers)) t.same(head.headers.get(name), [value])
+      t.notOk(head.headers.has('content-type'), 'the body does not go with it')
     }
     if (status === 202) continue
     post(client.transport, 'request', ask(1))
@@ -102,7 +101,7 @@ t.test('a response that is neither JSON nor a stream is a frame with a fault, an
   t.same(client.all('head'), [])
   t.match(client.all('lost'), [{ key: '1' }])
   bare(client.transport, 'two', 'GET')
-  while (client.all('head').length === 0) await new Promise(resolve => setImmediate(resolve))
+  await client.of('stream-ended', 'two')
   t.match(client.all('head'), [{ exchange: 'two', status: 502 }])
 })
 
@@ -146,10 +145,8 @@ t.test('a cut stream is resumable only in a legacy session, and once the client 
     ['modern', modern(4, 'x', { id: true }), { 'mcp-session-id': 's', 'mcp-protocol-version': '2026-07-28' }, false],
   ] as const
   for (const [name, sent, headers, resumable] of cases) {
-    const before = client.all('stream-ended').length
     post(client.transport, name, sent, headers)
-    while (client.all('stream-ended').length === before) await new Promise(resolve => setImmediate(resolve))
-    t.equal(client.all('stream-ended').find(({ exchange }) => exchange === name)?.resumable, resumable, name)
+    t.equal((await client.of('stream-ended', name)).resumable, resumable, name)
     t.equal(client.all('lost').some(({ exchange }) => exchange === name), !resumable, name)
   }
 })
