@@ -5,21 +5,24 @@ import { soleObject } from './sole.js'
 export type Path = readonly (string | number)[]
 
 /**
- * One change of a JSON text. With `replace` (JSON text) the value at the path is replaced, or added at the end when its object has
- * no such member or its array ends just there; with `remove` the member or element goes. Where there is nothing to change,
- * nothing is changed.
+ * One change of a JSON text. With `replace` (JSON text) the value at the path is replaced, or added at the end when
+ * its object has no such member or its array ends just there; with `remove` the member or element goes. Where there
+ * is nothing to change, nothing is changed.
  */
-export type Edit = { readonly path: Path; readonly replace: Buffer | string } | { readonly path: Path; readonly remove: true }
+export type Edit =
+  | { readonly path: Path; readonly replace: Buffer | string }
+  | { readonly path: Path; readonly remove: true }
 
 /**
- * The JSON text of the value at the path, as it crossed the wire; undefined when there is none. Of a key that is there twice, the
- * last counts, as for `JSON.parse`.
+ * The JSON text of the value at the path, as it crossed the wire; undefined when there is none. Of a key that is
+ * there twice, the last counts, as for `JSON.parse`.
  * @param bytes a JSON text that was parsed
  */
 export const slice = (bytes: Buffer, path: Path): Buffer | undefined => {
   const [first, ...rest] = path
   const sole = first === undefined ? undefined : soleObject(bytes)
-  return sole !== undefined && sole.key === first ? below(bytes, sole.value, sole.to, rest) : below(bytes, afterSpace(bytes, 0), undefined, path)
+  if (sole !== undefined && sole.key === first) return below(bytes, sole.value, sole.to, rest)
+  return below(bytes, afterSpace(bytes, 0), undefined, path)
 }
 
 const below = (bytes: Buffer, from: number, to: number | undefined, path: Path): Buffer | undefined => {
@@ -36,9 +39,9 @@ const below = (bytes: Buffer, from: number, to: number | undefined, path: Path):
 }
 
 /**
- * The JSON text with the changes made, and every other byte as it was. Paths are those of the text as given, whatever else is
- * removed; of two changes at one path the last counts, and a change inside of what is removed or replaced is lost. Of a
- * key that is there twice, every occurrence is changed.
+ * The JSON text with the changes made, and every other byte as it was. Paths are those of the text as given, whatever
+ * else is removed; of two changes at one path the last counts, and a change inside of what is removed or replaced is
+ * lost. Of a key that is there twice, every occurrence is changed.
  * @param bytes a JSON text that was parsed
  */
 export const edit = (bytes: Buffer, edits: readonly Edit[]): Buffer => {
@@ -97,7 +100,10 @@ const collectInside = (bytes: Buffer, open: number, edits: readonly Edit[], dept
   splices.push({ from: end, to: end, insert: Buffer.concat(firstKept < 0 ? added.slice(1) : added) })
 }
 
-/** What goes with a member that goes: the comma and the white space before it; or behind it, when nothing before it stays. */
+/**
+ * What goes with a member that goes: the comma and the white space before it; or behind it, when nothing before it
+ * stays.
+ */
 const cut = (children: readonly Child[], index: number, firstKept: number): { from: number; to: number } => {
   const from = children[index]?.from ?? 0
   const to = children[index]?.to ?? 0
@@ -120,7 +126,8 @@ const additions = (
     if (last === undefined || !('replace' in last) || known.has(step)) continue
     if (named ? typeof step !== 'string' : step !== next) continue
     next++
-    added.push(comma, Buffer.from(typeof step === 'string' ? `${JSON.stringify(step)}:` : ''), Buffer.from(last.replace))
+    const key = typeof step === 'string' ? `${JSON.stringify(step)}:` : ''
+    added.push(comma, Buffer.from(key), Buffer.from(last.replace))
   }
   return added
 }
@@ -140,16 +147,19 @@ const byStep = (edits: readonly Edit[], depth: number): Map<string | number, Edi
 }
 
 /** The change of the very value to which so many steps lead. */
-const at = (edits: readonly Edit[], depth: number): Edit | undefined => edits.findLast(({ path }) => path.length === depth)
+const at = (edits: readonly Edit[], depth: number): Edit | undefined =>
+  edits.findLast(({ path }) => path.length === depth)
 
 const isRemoval = (one: Edit | undefined): boolean => one !== undefined && 'remove' in one
 
 const stepOf = ({ key, index }: Child): string | number => key ?? index
 
-const isContainer = (bytes: Buffer, from: number): boolean => bytes[from] === byte.openObject || bytes[from] === byte.openArray
+const isContainer = (bytes: Buffer, from: number): boolean =>
+  bytes[from] === byte.openObject || bytes[from] === byte.openArray
 
 /**
- * The same JSON text on one line: line ends between tokens become spaces, one byte for one byte. Inside a string JSON allows none.
+ * The same JSON text on one line: line ends become spaces, one byte for one byte. They stand between tokens only:
+ * inside a string JSON allows none.
  */
 export const withoutLineEnds = (bytes: Buffer): Buffer => {
   if (!bytes.includes(0x0a) && !bytes.includes(0x0d)) return bytes

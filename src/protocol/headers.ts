@@ -20,8 +20,8 @@ const nameSources: ReadonlyMap<string, { readonly key: string; readonly required
 const versionKey = 'io.modelcontextprotocol/protocolVersion'
 
 /**
- * The headers that repeat what is in a request's body, as a conforming client sends them; by lower-case name. For modern
- * revisions only.
+ * The headers that repeat what is in a request's body, as a conforming client sends them; by lower-case name. For
+ * modern revisions only.
  * @param inputSchema of the tool that is called
  */
 export const requestHeaders = (message: Request, inputSchema?: Json): Map<string, string> => {
@@ -30,7 +30,9 @@ export const requestHeaders = (message: Request, inputSchema?: Json): Map<string
   if (version !== undefined) headers.set('mcp-protocol-version', version)
   const name = nameOf(message)
   if (name !== undefined) headers.set('mcp-name', encodeHeaderValue(name))
-  for (const { header, value } of expected(message, inputSchema)) if (value !== undefined) headers.set(header, encodeHeaderValue(String(value)))
+  for (const { header, value } of expected(message, inputSchema)) {
+    if (value !== undefined) headers.set(header, encodeHeaderValue(String(value)))
+  }
   return headers
 }
 
@@ -40,17 +42,20 @@ export const requestHeaders = (message: Request, inputSchema?: Json): Map<string
  * @param inputSchema of the tool that is called; without it `Mcp-Param-*` are not looked at
  * @returns the first disagreement, as a sentence; undefined when there is none
  */
-export const compareHeaders = (headers: ReadonlyMap<string, string>, message: Request, inputSchema?: Json): string | undefined => {
-  const version = versionOf(message)
+export const compareHeaders = (
+  headers: ReadonlyMap<string, string>,
+  message: Request,
+  inputSchema?: Json,
+): string | undefined =>
+  compare('MCP-Protocol-Version', headers, versionOf(message), { required: true }) ??
+  compare('Mcp-Method', headers, message.method, { required: true }) ??
+  compareName(message, headers) ??
+  first(expected(message, inputSchema), one => compareParam(one, headers))
+
+const compareName = (message: Request, headers: ReadonlyMap<string, string>): string | undefined => {
   const name = nameOf(message)
-  return (
-    compare('MCP-Protocol-Version', headers, version, { required: true }) ??
-    compare('Mcp-Method', headers, message.method, { required: true }) ??
-    (name === undefined
-      ? undefined
-      : compare('Mcp-Name', headers, name, { required: nameSources.get(message.method)?.required === true, encoded: true })) ??
-    first(expected(message, inputSchema), one => compareParam(one, headers))
-  )
+  const required = nameSources.get(message.method)?.required === true
+  return name === undefined ? undefined : compare('Mcp-Name', headers, name, { required, encoded: true })
 }
 
 type Primitive = string | number | boolean
@@ -77,7 +82,8 @@ const compareParam = ({ header, value }: Expected, headers: ReadonlyMap<string, 
   const shown = header.replace('mcp-param-', 'Mcp-Param-')
   if (value !== undefined) return compare(shown, headers, value, { required: true, encoded: true })
   const said = headers.get(header)
-  return said === undefined ? undefined : `Header mismatch: ${shown} header value ${quoted(said)} has no counterpart in the body`
+  if (said === undefined) return undefined
+  return `Header mismatch: ${shown} header value ${quoted(said)} has no counterpart in the body`
 }
 
 interface Manner {

@@ -11,8 +11,8 @@ const string = String.raw`"(?:[^"\\]|\\.)*"`
 const version = String.raw`"jsonrpc"\s*:\s*"2\.0"`
 const wholeNumber = new RegExp(`^${number}$`)
 
-// Where peers put the id: first or last, or next to the version that stands there. In JSON a quotation mark inside a string has
-// a backslash before it, so that what stands before `"id"` here shows that a key begins, however little of the text is seen.
+// Where peers put the id: first or last, or next to the version that stands there. In JSON a quotation mark inside a
+// string has a backslash before it: what stands before `"id"` here shows that a key begins, however little is seen.
 const atHead = new RegExp(String.raw`^\s*\{\s*(?:${version}\s*,\s*)?"id"\s*:\s*(${number}|${string})\s*[,}]`, 's')
 const atTail = new RegExp(String.raw`[{,\s]"id"\s*:\s*(${number}|${string})\s*(?:,\s*${version}\s*)?\}\s*$`, 's')
 
@@ -29,9 +29,9 @@ export const keyOf = (id: Id, bytes: Buffer): IdKey => {
 }
 
 /**
- * Every id that can be read from a text that may be malformed, cut off or ambiguous, likeliest first: what stands as `id` at the
- * top (or in the elements of a batch), the last one first, as `JSON.parse` would have it; then what readers that ignore case
- * would take for it.
+ * Every id that can be read from a text that may be malformed, cut off or ambiguous, likeliest first: what stands as
+ * `id` at the top (or in the elements of a batch), the last one first, as `JSON.parse` would have it; then what
+ * readers that ignore case would take for it.
  */
 export const keysIn = (bytes: Buffer): readonly IdKey[] => {
   const exact: IdKey[] = []

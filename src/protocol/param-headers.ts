@@ -24,12 +24,16 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
 /** Keywords that hold a schema, or an array of schemas. */
 const nested: ReadonlySet<string> = new Set([
-  'items', 'prefixItems', 'additionalItems', 'unevaluatedItems', 'contains', 'additionalProperties', 'unevaluatedProperties',
-  'propertyNames', 'oneOf', 'anyOf', 'allOf', 'not', 'if', 'then', 'else', 'contentSchema',
+  'items', 'prefixItems', 'additionalItems', 'unevaluatedItems', 'contains', 'additionalProperties',
+  'unevaluatedProperties', 'propertyNames', 'oneOf', 'anyOf', 'allOf', 'not', 'if', 'then', 'else', 'contentSchema',
 ])
 
 /** Keywords that hold schemas by name. */
-const named: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas', 'dependencies', '$defs', 'definitions'])
+const named: ReadonlySet<string> = new Set([
+  'properties', 'patternProperties', 'dependentSchemas', 'dependencies', '$defs', 'definitions',
+])
+
+type Pointer = readonly (string | number)[]
 
 const mostProblems = 20
 
@@ -41,8 +45,8 @@ export const paramHeaders = (
   const problems: HeaderProblem[] = []
   const taken = new Set<string>()
 
-  /** @param at where the schema stands; @param path the properties that lead to it, undefined when other keywords do too */
-  const look = (schema: Json | undefined, at: readonly (string | number)[], path: readonly string[] | undefined): void => {
+  /** `at` is where the schema stands; `path` the properties that lead to it, undefined where other keywords do too. */
+  const look = (schema: Json | undefined, at: Pointer, path: readonly string[] | undefined): void => {
     if (!isObject(schema) || problems.length >= mostProblems) return
     for (const [key, value] of Object.entries(schema)) {
       if (value === undefined) continue
@@ -64,8 +68,15 @@ export const paramHeaders = (
   return { headers, problems }
 }
 
-const headerOf = (schema: JsonObject, name: Json, path: readonly string[] | undefined, taken: Set<string>): ParamHeader | string => {
-  if (path === undefined || path.length === 0) return `${annotation} belongs on a property that "properties" alone lead to`
+const headerOf = (
+  schema: JsonObject,
+  name: Json,
+  path: readonly string[] | undefined,
+  taken: Set<string>,
+): ParamHeader | string => {
+  if (path === undefined || path.length === 0) {
+    return `${annotation} belongs on a property that "properties" alone lead to`
+  }
   if (!isString(name) || !token.test(name)) return `${annotation} must be the name of a header, in its characters`
   const { type } = schema
   if (type !== 'string' && type !== 'integer' && type !== 'boolean') {

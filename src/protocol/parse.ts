@@ -4,7 +4,7 @@ import { keyOf, keysAtEnds, keysIn } from './ids.js'
 import { isArray, isObject, isString, member, parseJson, type Json, type JsonObject } from './json.js'
 import type { Id } from './json-rpc.js'
 import { caseVariants } from './protocol-keys.js'
-import { afterSpace, afterValue, byte, deepest, eachChild } from './scan.js'
+import { afterContainer, afterSpace, byte, deepest, eachChild } from './scan.js'
 import { noteShape } from './sole.js'
 import { loneSurrogate, survey, tooDeep } from './survey.js'
 import { tally } from './tally.js'
@@ -15,13 +15,16 @@ const harmlessOpens = 100_000
 /** Containers nested deeper than that are left to the survey, which needs no stack. */
 const shallow = 1000
 
+/** So much of the beginning and of the end is looked at of what is too long. */
+const kept = 4096
+
 /** More members than that are no batch that anybody sends. */
 const mostMembers = 10_000
 
 /**
- * Reads one message, strictly, and finds what is wrong with it as such (contract rules wire/json, wire/json-rpc, wire/ambiguous,
- * wire/size). Never throws. The members of a batch are frames with faults of their own, whose paths start at the member; whether
- * a batch is allowed is for the caller to say.
+ * Reads one message, strictly, and finds what is wrong with it as such (rules wire/json, wire/json-rpc,
+ * wire/ambiguous, wire/size). Never throws. The members of a batch are frames with faults of their own, whose paths
+ * start at the member; whether a batch is allowed is for the caller to say.
  * @param bytes one message, without the line end or the SSE dressing
  */
 export const parseFrame = (bytes: Buffer, limits: FrameLimits): Frame => read(bytes, limits, true)
@@ -37,11 +40,13 @@ export const oversizedFrame = (head: Buffer, tail: Buffer, size: number, limits:
 })
 
 const read = (bytes: Buffer, limits: FrameLimits, batches: boolean): Frame => {
-  if (bytes.length > limits.messageBytes) return oversizedFrame(bytes, bytes.subarray(-4096), bytes.length, limits)
+  if (bytes.length > limits.messageBytes) {
+    return oversizedFrame(bytes.subarray(0, kept), bytes.subarray(-kept), bytes.length, limits)
+  }
   const ascii = isAscii(bytes)
   if (!ascii && !isUtf8(bytes)) return unusable(bytes, fault('json', 'not UTF-8'))
   const counts = tally(bytes)
-  if (counts.opens > Math.max(harmlessOpens, limits.depth) && deepest(bytes) > limits.depth) return unusable(bytes, tooDeep(limits))
+  if (counts.opens > harmlessOpens && deepest(bytes) > limits.depth) return unusable(bytes, tooDeep(limits))
   let value: Json
   try {
     // Latin-1 is ASCII's cheapest way into a string.
@@ -49,17 +54,21 @@ const read = (bytes: Buffer, limits: FrameLimits, batches: boolean): Frame => {
   } catch {
     return unusable(bytes, deepest(bytes) > limits.depth ? tooDeep(limits) : fault('json', whyNotJson(bytes)))
   }
-  if (isArray(value)) return batches ? batch(bytes, value, limits) : unusable(bytes, fault('json-rpc', 'a batch inside a batch'))
+  if (isArray(value)) {
+    if (counts.opens > limits.depth && deepest(bytes) > limits.depth) return unusable(bytes, tooDeep(limits))
+    return batches ? batch(bytes, value, limits) : unusable(bytes, fault('json-rpc', 'a batch inside a batch'))
+  }
 
-  const faults = 2 * strings(value, Math.min(limits.depth, shallow), counts.escapes) === counts.quotes ? [] : survey(bytes, limits)
+  const clear = 2 * strings(value, Math.min(limits.depth, shallow), counts.escapes) === counts.quotes
+  const faults = clear ? [] : survey(bytes, limits)
   if (faults.some(({ kind }) => kind === 'size')) return unusable(bytes, ...faults)
   return single(bytes, value, [...faults, ...caseVariants(value)])
 }
 
 /**
- * The number of strings in a value, keys included. When two members of the text have the same key, one is not in the value, and
- * the text has more of them.
- * @returns NaN where there is something to be looked into: a number beyond a double, half of a surrogate pair, too deep nesting
+ * The number of strings in a value, keys included. When two members of the text have the same key, one of them is
+ * not in the value, and the text has more strings.
+ * @returns NaN where something is to be looked into: a number beyond a double, half of a surrogate pair, deep nesting
  */
 const strings = (value: Json, depth: number, escapes: boolean): number => {
   if (typeof value === 'string') return escapes && loneSurrogate.test(value) ? NaN : 1
@@ -118,7 +127,8 @@ const messageOf = (bytes: Buffer, value: Json): Message | string => {
 const request = (bytes: Buffer, id: Id | undefined, method: Json, params: Json | undefined): Message | string => {
   if (!isString(method)) return '"method" is not a string'
   if (params !== undefined && !isObject(params)) return '"params" is not an object'
-  return id === undefined ? { kind: 'notification', method, params } : { kind: 'request', id, key: keyOf(id, bytes), method, params }
+  if (id === undefined) return { kind: 'notification', method, params }
+  return { kind: 'request', id, key: keyOf(id, bytes), method, params }
 }
 
 const errorResponse = (bytes: Buffer, id: Id, error: Json): Message | string => {
@@ -139,7 +149,9 @@ const isId = (value: Json): value is Id => isString(value) || (typeof value === 
 
 const batch = (bytes: Buffer, elements: readonly Json[], limits: FrameLimits): Frame => {
   if (elements.length === 0) return unusable(bytes, fault('json-rpc', 'an empty batch'))
-  if (elements.length > mostMembers) return unusable(bytes, fault('size', `a batch of more than ${mostMembers} messages`))
+  if (elements.length > mostMembers) {
+    return unusable(bytes, fault('size', `a batch of more than ${mostMembers} messages`))
+  }
   const members: Frame[] = []
   eachChild(bytes, afterSpace(bytes, 0), ({ value, to }) => {
     members.push(read(bytes.subarray(value, to), limits, false))
@@ -162,8 +174,7 @@ const whyNotJson = (bytes: Buffer): string => {
   const start = afterSpace(bytes, 0)
   const opens = bytes[start] === byte.openObject || bytes[start] === byte.openArray
   if (!opens) return bytes.includes(byte.openObject) ? 'not JSON: something before the message' : 'not JSON'
-  const end = afterValue(bytes, start)
-  const closes = bytes[end - 1] === byte.closeObject || bytes[end - 1] === byte.closeArray
-  if (end === bytes.length && !closes) return 'not JSON: cut off'
+  const end = afterContainer(bytes, start)
+  if (end === undefined) return 'not JSON: cut off'
   return afterSpace(bytes, end) < bytes.length ? 'not JSON: something after the message' : 'not JSON'
 }

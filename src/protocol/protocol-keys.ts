@@ -3,10 +3,11 @@ import { isArray, isObject, member, pointer, type Json } from './json.js'
 import { visible } from './visible.js'
 
 /**
- * The keys that the protocol gives a meaning, by position (schema.json of every revision, and of the tasks extension), each
- * under the form in which readers that ignore case look it up.
+ * The keys that the protocol gives a meaning, by position (schema.json of every revision, and the tasks extension),
+ * each under the form in which readers that ignore case look it up.
  */
-const position = (...keys: readonly string[]): ReadonlyMap<string, string> => new Map(keys.map(key => [key.toLowerCase(), key]))
+const position = (...keys: readonly string[]): ReadonlyMap<string, string> =>
+  new Map(keys.map(key => [key.toLowerCase(), key]))
 
 const message = position('jsonrpc', 'id', 'method', 'params', 'result', 'error')
 
@@ -17,24 +18,25 @@ const tool = position(
 )
 
 const block = position(
-  'type', 'text', 'data', 'mimeType', 'resource', 'uri', 'name', 'title', 'description', 'size', 'icons', 'annotations', '_meta',
-  'id', 'input', 'toolUseId', 'content', 'structuredContent', 'isError',
+  'type', 'text', 'data', 'mimeType', 'resource', 'uri', 'name', 'title', 'description', 'size', 'icons',
+  'annotations', '_meta', 'id', 'input', 'toolUseId', 'content', 'structuredContent', 'isError',
 )
 
 const params = position(
-  '_meta', 'argument', 'arguments', 'capabilities', 'clientInfo', 'context', 'createdAt', 'cursor', 'data', 'elicitationId',
-  'includeContext', 'inputResponses', 'lastUpdatedAt', 'level', 'logger', 'maxTokens', 'message', 'messages', 'metadata', 'mode',
-  'modelPreferences', 'name', 'notifications', 'pollInterval', 'progress', 'progressToken', 'protocolVersion', 'reason', 'ref',
-  'requestId', 'requestState', 'requestedSchema', 'status', 'statusMessage', 'stopSequences', 'systemPrompt', 'task', 'taskId',
-  'temperature', 'toolChoice', 'tools', 'total', 'ttl', 'uri', 'url',
+  '_meta', 'argument', 'arguments', 'capabilities', 'clientInfo', 'context', 'createdAt', 'cursor', 'data',
+  'elicitationId', 'includeContext', 'inputResponses', 'lastUpdatedAt', 'level', 'logger', 'maxTokens', 'message',
+  'messages', 'metadata', 'mode', 'modelPreferences', 'name', 'notifications', 'pollInterval', 'progress',
+  'progressToken', 'protocolVersion', 'reason', 'ref', 'requestId', 'requestState', 'requestedSchema', 'status',
+  'statusMessage', 'stopSequences', 'systemPrompt', 'task', 'taskId', 'temperature', 'toolChoice', 'tools', 'total',
+  'ttl', 'uri', 'url',
 )
 
 const result = position(
-  '_meta', 'action', 'cacheScope', 'capabilities', 'completion', 'content', 'contents', 'createdAt', 'description', 'error',
-  'inputRequests', 'instructions', 'isError', 'lastUpdatedAt', 'messages', 'model', 'nextCursor', 'pollInterval', 'prompts',
-  'protocolVersion', 'requestState', 'resourceTemplates', 'resources', 'result', 'resultType', 'role', 'roots', 'serverInfo',
-  'status', 'statusMessage', 'stopReason', 'structuredContent', 'supportedVersions', 'task', 'taskId', 'tasks', 'tools',
-  'toolResult', 'ttl', 'ttlMs',
+  '_meta', 'action', 'cacheScope', 'capabilities', 'completion', 'content', 'contents', 'createdAt', 'description',
+  'error', 'inputRequests', 'instructions', 'isError', 'lastUpdatedAt', 'messages', 'model', 'nextCursor',
+  'pollInterval', 'prompts', 'protocolVersion', 'requestState', 'resourceTemplates', 'resources', 'result',
+  'resultType', 'role', 'roots', 'serverInfo', 'status', 'statusMessage', 'stopReason', 'structuredContent',
+  'supportedVersions', 'task', 'taskId', 'tasks', 'tools', 'toolResult', 'ttl', 'ttlMs',
 )
 
 const mostFaults = 20
@@ -71,5 +73,7 @@ export const caseVariants = (value: Json): readonly Fault[] => {
   return faults
 }
 
-/** As readers do that ignore case: besides ASCII, the long s and the Kelvin sign (which `toLowerCase` knows) are letters of it. */
+/**
+ * As readers fold that ignore case: the long s is an s to them, and the Kelvin sign a k (which `toLowerCase` knows).
+ */
 export const fold = (key: string): string => key.toLowerCase().replaceAll('\u017f', 's')

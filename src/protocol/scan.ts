@@ -1,11 +1,18 @@
-/**
- * Finds where things begin and end in the bytes of a JSON text, without reading them. Of bytes that are no JSON it says
- * something, but it never throws, never runs past the end, and always comes to an end.
- */
+// Finds where things begin and end in the bytes of a JSON text, without reading them. Of bytes that are no JSON it says
+// something, but it never throws, never runs past the end, and always comes to an end.
 
-export const byte = { quote: 0x22, comma: 0x2c, colon: 0x3a, openArray: 0x5b, backslash: 0x5c, closeArray: 0x5d, openObject: 0x7b, closeObject: 0x7d } as const
+export const byte = {
+  quote: 0x22,
+  comma: 0x2c,
+  colon: 0x3a,
+  openArray: 0x5b,
+  backslash: 0x5c,
+  closeArray: 0x5d,
+  openObject: 0x7b,
+  closeObject: 0x7d,
+} as const
 
-/** So many bytes of a string are walked before the native search is asked: for short strings it costs more than it saves. */
+/** So much of a string is walked before the native search is asked: for short ones that costs more than it saves. */
 const walked = 48
 
 /** The first index from `at` on that holds no JSON white space. */
@@ -14,7 +21,8 @@ export const afterSpace = (bytes: Buffer, at: number): number => {
   return at
 }
 
-export const isSpace = (one: number | undefined): boolean => one === 0x20 || one === 0x0a || one === 0x0d || one === 0x09
+export const isSpace = (one: number | undefined): boolean =>
+  one === 0x20 || one === 0x0a || one === 0x0d || one === 0x09
 
 /** The index after the string whose opening quotation mark stands at `at`. */
 export const afterString = (bytes: Buffer, at: number): number => {
@@ -46,11 +54,12 @@ marks[byte.closeArray] = marks[byte.closeObject] = 3
 export const afterValue = (bytes: Buffer, at: number): number => {
   const first = bytes[at]
   if (first === byte.quote) return afterString(bytes, at)
-  if (first === byte.openObject || first === byte.openArray) return afterContainer(bytes, at)
+  if (first === byte.openObject || first === byte.openArray) return afterContainer(bytes, at) ?? bytes.length
   return afterScalar(bytes, at)
 }
 
-const afterContainer = (bytes: Buffer, at: number): number => {
+/** The index after the object or array that opens at `at`; undefined when it does not close. */
+export const afterContainer = (bytes: Buffer, at: number): number | undefined => {
   for (let depth = 0; at < bytes.length; at++) {
     const mark = marks[bytes[at] ?? 0]
     if (mark === 0) continue
@@ -58,7 +67,7 @@ const afterContainer = (bytes: Buffer, at: number): number => {
     else if (mark === 2) depth++
     else if (--depth === 0) return at + 1
   }
-  return bytes.length
+  return undefined
 }
 
 /** The index after the number or literal that begins at `at`. */

@@ -10,8 +10,9 @@ const reach = 1024
 const noted = new WeakSet<Buffer>()
 
 /**
- * Remembers of a message without duplicate keys that one object at most stands at its top (`params`, `result` or `error`, and
- * beside it strings and numbers), as in nearly every message: so a large one can be cut out from both ends, unread.
+ * Remembers of a message without duplicate keys that it holds one object (`params`, `result` or `error`) and beside
+ * it nothing but strings and numbers, as nearly every message does: a large one can be cut out from both ends,
+ * unread.
  */
 export const noteShape = (bytes: Buffer, message: JsonObject): void => {
   if (bytes.length < large) return

@@ -15,8 +15,8 @@ interface Open {
 }
 
 /**
- * Looks at every token of a JSON text (one that `JSON.parse` accepts) for what two parsers could read differently, and for
- * nesting that is too deep. Exact and slow: it is asked when there is a doubt.
+ * Looks at every token of a JSON text (one that `JSON.parse` accepts) for what two parsers could read differently,
+ * and for nesting that is too deep. Exact and slow: it is asked when there is a doubt.
  */
 export const survey = (bytes: Buffer, limits: FrameLimits): readonly Fault[] => {
   const faults: Fault[] = []

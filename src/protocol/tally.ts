@@ -10,12 +10,13 @@ export interface Tally {
   readonly escapes: boolean
 }
 
-/** So many bytes without an escape are counted before a long string is looked for; 255 words, so that a lane cannot overflow. */
+/** So many bytes are counted before the end of a long string is looked for: 255 words, lest a lane overflow. */
 const block = 4 * 255
 
 /**
- * Counts four bytes at a time (one byte at a time costs half of what `JSON.parse` does), and leaves the inside of long strings
- * to the native search. Quotation marks inside strings are always escaped, so no state but the count is needed.
+ * Counts four bytes at a time (one byte at a time costs half of what `JSON.parse` does), and leaves the inside of
+ * long strings to the native search. Quotation marks inside strings are always escaped: no state but the count is
+ * needed.
  */
 export const tally = (bytes: Buffer): Tally => {
   const { length } = bytes
@@ -65,4 +66,5 @@ const hasZero = (word: number): boolean => ((word - 0x01010101) & ~word & 0x8080
 const zeros = (word: number): number => ~(((word & 0x7f7f7f7f) + 0x7f7f7f7f) | word | 0x7f7f7f7f) >>> 7
 
 /** The sum of a word's four bytes. */
-const sum = (lanes: number): number => (lanes & 0xff) + ((lanes >>> 8) & 0xff) + ((lanes >>> 16) & 0xff) + (lanes >>> 24)
+const sum = (lanes: number): number =>
+  (lanes & 0xff) + ((lanes >>> 8) & 0xff) + ((lanes >>> 16) & 0xff) + (lanes >>> 24)

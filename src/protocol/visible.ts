@@ -2,8 +2,8 @@
 const longest = 80
 
 /**
- * Text from the wire as it may stand in the path or the message of a fault: letters, digits, punctuation and symbols only,
- * cut. What a text is shown as may be less than what it is.
+ * Text from the wire as it may stand in the path or the message of a fault: letters, digits, punctuation and symbols
+ * only, and cut. What is shown of a text may be less than what it is.
  */
 export const visible = (text: string): string => {
   const shown = text.slice(0, 4 * longest).replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, '')

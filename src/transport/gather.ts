@@ -7,12 +7,12 @@ export type Gathered =
 /** So much of the beginning and of the end of what is too long is kept, in bytes. */
 const kept = 4096
 
-/** Pieces smaller than that are joined as they come, so that a peer that sends single bytes does not fill memory with pieces. */
+/** Pieces smaller than that are joined as they come, lest a peer that sends single bytes fill memory with pieces. */
 const small = 16 * 1024
 
 /**
- * Puts together what arrives in pieces, up to a limit. The pieces must not be written to again: what came in one of them is a part
- * of it and not a copy, and the rest is copied once.
+ * Puts together what arrives in pieces, up to a limit. The pieces must not be written to again: what came in one of
+ * them is a part of it and not a copy.
  */
 export class Gathering {
   readonly #maxBytes: number

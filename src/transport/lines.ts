@@ -1,21 +1,24 @@
 import { Gathering, type Gathered } from './gather.js'
 
 /**
- * What one line of a stream was. Its bytes are those up to the line feed: a carriage return before that stays, for to JSON it is
- * white space, and a peer that ends its lines with both gets them back as they were.
+ * What one line of a stream was. Its bytes are those up to the line feed: a carriage return before that stays, for to
+ * JSON it is white space, and so it leaves as it came.
  */
 export type Line = Gathered
 
 const lineFeed = 0x0a
 
 /**
- * Splits a byte stream into stdio frames at LF (MCP stdio transport, 2026-07-28). Lines that hold nothing but white space are
- * skipped; a last line without LF counts. The chunks must not be written to again: a line that lies within one is a part of it.
+ * Splits a byte stream into stdio frames at LF (MCP stdio transport, 2026-07-28). Lines that hold nothing but white
+ * space are skipped; a last line without LF counts. The chunks must not be written to again: a line that lies within
+ * one is a part of it.
  */
 export class LineSplitter {
   readonly #line: Gathering
 
-  /** @param maxBytes longest line, in bytes without its LF; of a longer one only the ends are kept, and told at its LF */
+  /**
+   * @param maxBytes longest line, in bytes without its LF; of a longer one only the ends are kept, and told at its LF
+   */
   constructor(maxBytes: number) {
     this.#line = new Gathering(maxBytes)
   }

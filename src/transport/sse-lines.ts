@@ -1,7 +1,10 @@
 export const lineFeed = 0x0a
 export const carriageReturn = 0x0d
 
-/** Finds the line ends of an event stream in a buffer: CR, LF, or both. Asked with rising indices, it reads each byte once. */
+/**
+ * Finds the line ends of an event stream in a buffer: CR, LF, or both. Asked with rising indices, it reads each byte
+ * once.
+ */
 export class LineEnds {
   readonly #bytes: Buffer
   #feed = -1

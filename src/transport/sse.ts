@@ -9,7 +9,10 @@ export type SseEvent = Marks &
     | {
         /** An event with data, whatever its name: a client may read each of them as a message. */
         readonly kind: 'message'
-        /** The data lines, joined with LF; `encodeEvent` of a frame with these very bytes is the event as it was received. */
+        /**
+         * The data lines, joined with LF; `encodeEvent` of a frame with these very bytes is the event as it was
+         * received.
+         */
         readonly data: Buffer
         /** Every other line as it was received, one character per byte (Latin-1). */
         readonly dressing: string
@@ -25,7 +28,9 @@ export type SseEvent = Marks &
 const colon = 0x3a
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** Reads an event stream as it arrives (WHATWG HTML, 9.2 Server-sent events). An event that the end cuts off is none. */
+/**
+ * Reads an event stream as it arrives (WHATWG HTML, 9.2 Server-sent events). An event that the end cuts off is none.
+ */
 export class SseParser {
   readonly #event: Gathering
   /** The first bytes, as long as they may be a byte order mark; undefined from then on. */
@@ -43,7 +48,9 @@ export class SseParser {
     this.#event = new Gathering(maxBytes)
   }
 
-  /** What the chunk completes. The chunk must not be written to again: an event that lies within it is a part of it. */
+  /**
+   * What the chunk completes. The chunk must not be written to again: an event that lies within it is a part of it.
+   */
   push(chunk: Buffer): readonly SseEvent[] {
     const bytes = this.#withoutMark(chunk)
     const events: SseEvent[] = []
@@ -85,7 +92,10 @@ export class SseParser {
   }
 }
 
-/** The events as they were received, by their data. An edited frame has other bytes, so it never leaves as what it was. */
+/**
+ * The events as they were received, by their data. An edited frame has other bytes, so it never leaves as what it
+ * was.
+ */
 const received = new WeakMap<Buffer, { readonly bytes: Buffer; readonly dressing: string }>()
 
 const read = (event: Gathered | undefined): SseEvent | undefined => {
