@@ -118,22 +118,27 @@ const stops = (action: string): boolean => action === 'block' || action === 'dem
 const removesTool = ({ rule }: Finding): boolean => rule !== 'tool/annotations' && rule !== 'tool/icon'
 
 const findingsOf = (
-  { path, name, sent, definition }: Candidate,
+  { path, name, sent, setting }: Candidate,
   schemas: Checked,
   names: ReadonlySet<string>,
   { catalog, revision }: { readonly catalog: Catalog; readonly revision: Revision },
   options: RelayOptions,
 ): readonly Finding[] => {
-  if (sent === undefined || definition === undefined) {
+  if (sent === undefined) {
     return [{ rule: 'tool/definition', path, message: 'a tool must be an object' }]
   }
+  // The rules judge what the server says; an operator's schema stands above them, but for being one at all (`schemas`).
+  const judged = setting?.outputSchema === undefined ? sent : without(sent, 'outputSchema')
   const findings = findAll(options.rules, path, rule =>
-    rule.onTool?.({ definition, path, revision, trusted: options.trusted, schemas }),
+    rule.onTool?.({ definition: judged, path, revision, trusted: options.trusted, schemas }),
   )
   if (name === undefined) return findings
   if (names.has(name)) findings.push({ rule: 'tool/duplicate', path, message: `the name ${quote(name)} is listed twice` })
   return [...findings, ...driftOf(name, sent, path, catalog)]
 }
+
+const without = (object: JsonObject, key: string): JsonObject =>
+  Object.fromEntries(Object.entries(object).filter(([name]) => name !== key))
 
 /** Against what this session listed first: the baseline never moves, so a second poisoned list is found as well. */
 const driftOf = (name: string, sent: JsonObject, path: string, catalog: Catalog): readonly Finding[] => {

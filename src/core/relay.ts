@@ -8,6 +8,7 @@ import { Context } from './context.js'
 import type { Effect } from './effect.js'
 import type { Event, Exchange, Side } from './event.js'
 import { findAll, type RelayOptions } from './options.js'
+import { actionOf } from './policy.js'
 import { blocked, errorAnswer } from './refusal.js'
 import { Results } from './results.js'
 import type { Finding } from './rule.js'
@@ -30,7 +31,9 @@ export class Relay {
   readonly #batches = new Batches()
 
   constructor(options: RelayOptions) {
-    this.#context = new Context(options)
+    // A rule that is off is not even asked.
+    const rules = options.rules.filter(({ name }) => actionOf(options.policy, name) !== 'off')
+    this.#context = new Context({ ...options, rules })
     this.#lists = new ToolLists(this.#context)
     this.#results = new Results(this.#context, this.#lists)
     const calls = new ToolCalls(this.#context, this.#lists)
@@ -144,7 +147,7 @@ export class Relay {
     if (method === 'notifications/cancelled') this.#serverRequests.cancelled(exchange, params)
     const result = method === 'notifications/tasks' ? member(params, 'result') : undefined
     if (params === undefined || !isObject(result)) return this.#pass(from, exchange, frame)
-    this.#results.judgePushed(params, result, (verdict, findings) => {
+    this.#results.judgePushed(frame, params, result, (verdict, findings) => {
       if (findings.length > 0) this.#context.record({ event: method, verdict, findings })
       if (!isStop(verdict)) this.#pass(from, exchange, frame)
     })

@@ -1,5 +1,6 @@
 import type { Frame } from '../protocol/frame.js'
 import { isObject, member, pointer, type JsonObject } from '../protocol/json.js'
+import { isPlain } from '../protocol/plain.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { Checked } from './check.js'
 import type { Asked, Called, Context } from './context.js'
@@ -59,9 +60,9 @@ export class Results {
   }
 
   /** The final result of a task that a notification brings (`io.modelcontextprotocol/tasks`). */
-  judgePushed(params: JsonObject, result: JsonObject, then: (verdict: Verdict, findings: readonly Finding[]) => void): void {
+  judgePushed(frame: Frame, params: JsonObject, result: JsonObject, then: (verdict: Verdict, findings: readonly Finding[]) => void): void {
     const terms = this.#context.session.terms
-    this.#find(this.tasks.calledBy(params), terms.revision, ['params', 'result'], result, findings => {
+    this.#find(this.tasks.calledBy(params), terms.revision, ['params', 'result'], result, frame, findings => {
       const judged = this.#context.judge(findings)
       then(judged.verdict, judged.findings)
     })
@@ -69,7 +70,7 @@ export class Results {
 
   #outcome(asked: Asked, called: Called | undefined, frame: Frame, at: readonly string[], result: JsonObject, then: Then): void {
     const { revision } = asked.terms
-    this.#find(called, revision, at, result, found => {
+    this.#find(called, revision, at, result, frame, found => {
       const { verdict, findings } = this.#context.judge([...asked.findings, ...found])
       const told = this.#told(findings, verdict)
       const name = called?.name ?? ''
@@ -99,14 +100,16 @@ export class Results {
     revision: Asked['terms']['revision'],
     at: readonly string[],
     result: JsonObject,
+    { bytes }: Frame,
     then: (findings: readonly Finding[]) => void,
   ): void {
     const { options } = this.#context
     const { name, tool, listed } = called ?? { name: '', tool: undefined, listed: false }
     const path = pointer(...at)
+    const plain = isPlain(bytes)
     const go = (checked: Checked | undefined) => {
       const findings = findAll(options.rules, '/result', rule =>
-        rule.onResult?.({ name, tool, result, revision, checked }),
+        rule.onResult?.({ name, tool, result, revision, checked, plain }),
       )
       then(findings.map(finding => under(path, finding)))
     }
@@ -139,7 +142,8 @@ export class Results {
   #reading(asked: Asked, frame: Frame, result: JsonObject, then: Then): void {
     const { revision } = asked.terms
     const { method } = asked.message
-    const found = findAll(this.#context.options.rules, '/result', rule => rule.onReading?.({ method, result, revision }))
+    const plain = isPlain(frame.bytes)
+    const found = findAll(this.#context.options.rules, '/result', rule => rule.onReading?.({ method, result, revision, plain }))
     this.#plain(asked, frame, [...asked.findings, ...found], then)
   }
 

@@ -48,6 +48,8 @@ export interface Answer {
   readonly revision: Revision
   /** `structuredContent` against `outputSchema`; undefined when there was nothing to check. */
   readonly checked: Checked | undefined
+  /** No string of the frame holds anything but printable ASCII and white space: nothing can be hidden in it. */
+  readonly plain: boolean
 }
 
 /** A request of the server's, or one that it embeds in an `input_required` result. */
@@ -59,12 +61,14 @@ export interface ServerRequest {
   readonly path: string
 }
 
-/** Anything else that a model reads: prompts, resources, instructions; `tools/call` results too. */
+/** Anything else that a model reads: prompts, resources, instructions. */
 export interface Reading {
   /** The method that was answered: `prompts/get`, `resources/read`, `initialize`, `server/discover`. */
   readonly method: string
   readonly result: JsonObject
   readonly revision: Revision
+  /** As of an answer. */
+  readonly plain: boolean
 }
 
 /**

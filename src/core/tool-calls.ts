@@ -59,7 +59,8 @@ export class ToolCalls {
   #check(asked: Asked, then: (checked: Checked | undefined) => void): void {
     const tool = asked.call?.tool
     if (tool === undefined || !this.#counts('call/arguments', 'call/unchecked')) return then(undefined)
-    const value = member(asked.message.params, 'arguments') ?? {}
+    const given = member(asked.message.params, 'arguments')
+    const value = given === undefined ? {} : given
     const subject: Subject = { kind: 'value', schema: tool.inputSchema, value, path: pointer('params', 'arguments') }
     this.#context.check([subject], ([checked]) => {
       if (asked.state !== 'cancelled') then(checked)

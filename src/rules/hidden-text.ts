@@ -11,8 +11,8 @@ export const toolHiddenText: Rule = {
   onTool: ({ definition, path }) => search('tool/hidden-text', definition, path),
 }
 
-export const contentHiddenText = contentRule('content/hidden-text', ({ result }) =>
-  search('content/hidden-text', result, '/result'),
+export const contentHiddenText = contentRule('content/hidden-text', ({ result, plain }) =>
+  plain ? [] : search('content/hidden-text', result, '/result'),
 )
 
 /** A text of this length may be worth a look whether it is base64, which hides nothing and is told faster. */

@@ -29,11 +29,11 @@ export const call = (more: Partial<Call> = {}): Call => ({
 })
 
 export const answer = (result: JsonObject, more: Partial<Answer> = {}): Answer => ({
-  name: 'weather', tool: tool(), result, revision: '2025-11-25', checked: undefined, ...more,
+  name: 'weather', tool: tool(), result, revision: '2025-11-25', checked: undefined, plain: false, ...more,
 })
 
 export const reading = (method: string, result: JsonObject, more: Partial<Reading> = {}): Reading => ({
-  method, result, revision: '2025-11-25', ...more,
+  method, result, revision: '2025-11-25', plain: false, ...more,
 })
 
 export const asked = (method: string, params: JsonObject | undefined, clientCapabilities: JsonObject): ServerRequest => ({

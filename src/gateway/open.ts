@@ -1,0 +1,32 @@
+import { randomUUID } from 'node:crypto'
+import type { SchemaChecker } from '../core/check.js'
+import type { Entry } from '../core/effect.js'
+import type { ToolSetting } from '../core/options.js'
+import type { Policy } from '../core/policy.js'
+import { Relay } from '../core/relay.js'
+import { rules } from '../rules/index.js'
+import type { Transport } from '../transport/transport.js'
+import { Session } from './session.js'
+
+/** What every session in front of one server has in common. */
+export interface Guard {
+  readonly name: string
+  readonly policy: Policy
+  readonly trusted: boolean
+  readonly tools: ReadonlyMap<string, ToolSetting>
+  readonly listMs: number
+  readonly requestMs: number
+  readonly checker: SchemaChecker
+  /** Records a decision; throws when that cannot be done. */
+  readonly audit: (entry: Entry) => void
+}
+
+/** Puts a relay between two transports. */
+export const openSession = (guard: Guard, client: Transport, server: Transport, stateless = false): Session => {
+  const { name, checker, audit, policy, trusted, tools, listMs, requestMs } = guard
+  const session = randomUUID()
+  const relay = new Relay({
+    server: name, session, nonce: randomUUID(), stateless, policy, rules, trusted, tools, listMs, requestMs,
+  })
+  return new Session({ client, server, relay, checker, audit })
+}
