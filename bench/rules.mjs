@@ -6,7 +6,7 @@ const schema = { type: 'object', properties: { temperature: { type: 'number' }, 
 const definition = { name: 'weather', description: 'Tells the weather.', inputSchema: schema, outputSchema: schema }
 const tool = { name: 'weather', definition, inputSchema: schema, outputSchema: schema }
 const revision = '2025-11-25'
-const answer = result => ({ name: 'weather', tool, result: JSON.parse(JSON.stringify(result)), revision, checked: [] })
+const answer = result => ({ name: 'weather', tool, result: JSON.parse(JSON.stringify(result)), revision, checked: [], plain: false })
 const told = value => ({ content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value })
 
 const megabyte = 1 << 20
