@@ -3,6 +3,7 @@ export const codes = {
   BAD_USAGE: 2,
   BAD_CONFIG: 2,
   CANNOT_START: 2,
+  CANNOT_REACH: 2,
   CANNOT_AUDIT: 2,
 } as const
 

@@ -53,9 +53,11 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   config: ['config', 'errors'],
   admin: ['admin', 'core', 'protocol', 'errors'],
   gateway: ['gateway', 'rules', 'schema', 'lock', 'audit', 'transport', 'admin', 'core', 'protocol', 'errors'],
-  commands: ['commands', 'gateway', 'config', 'admin', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors'],
+  inspect: ['inspect', 'gateway', 'transport', 'core', 'protocol', 'errors'],
+  commands: ['commands', 'inspect', 'gateway', 'config', 'admin', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors'],
   cli: ['commands', 'errors'],
-  index: ['gateway', 'rules', 'schema', 'transport', 'core', 'protocol', 'errors'],
+  library: ['library', 'gateway', 'config', 'rules', 'schema', 'transport', 'core', 'protocol', 'errors'],
+  index: ['library', 'schema', 'core', 'protocol', 'errors'],
 }
 
 /** config/ reads rule ids and actions, which are data of the core; all else that it needs of others is types. */

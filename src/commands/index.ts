@@ -1,4 +1,5 @@
 import { readShared, readTarget, sharedFlags, type Flag, type Given, type Rest } from './flags.js'
+import { inspectFlags, readInspectFlags } from './inspect-flags.js'
 
 /** A command: what it takes, and what it does. Its module is loaded when it is run. */
 export interface Command {
@@ -22,6 +23,17 @@ export const commands: readonly Command[] = [
     flags: sharedFlags,
     words: oneServer,
     run: async (given, rest) => (await import('./wrap.js')).wrap(readShared(given), readTarget(rest)),
+  },
+  {
+    name: 'inspect',
+    usage: 'inspect [options] (-- COMMAND [ARG...] | URL)',
+    describe: 'connect to one server, list what it offers, judge all of it, and report',
+    flags: inspectFlags,
+    words: oneServer,
+    run: async (given, rest) => {
+      const flags = readInspectFlags(given)
+      return (await import('./inspect.js')).inspectCommand(readShared(given), readTarget(rest), flags)
+    },
   },
   {
     name: 'audit',

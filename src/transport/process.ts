@@ -27,7 +27,7 @@ export interface ServerChild extends ChildProcess {
  * Starts a command as the leader of a process group of its own, so that all it starts can be ended with it.
  * @throws what Node throws for a command line that cannot be one (a NUL inside, too long)
  */
-export const spawnGroup = ({ command: [program, ...args], env, cwd }: CommandLine, stderr: 'inherit' | 'ignore'): ServerChild => {
+export const spawnGroup = ({ command: [program, ...args], env, cwd }: CommandLine, stderr: 'inherit' | 'ignore' | 'pipe'): ServerChild => {
   const child = spawn(program, args, {
     env: { ...process.env, ...env },
     ...(cwd === undefined ? {} : { cwd }),

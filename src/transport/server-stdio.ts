@@ -9,8 +9,8 @@ import type { Exit, Transport, TransportEvent } from './transport.js'
 
 export interface StdioServerOptions extends CommandLine {
   readonly limits: FrameLimits
-  /** `inherit`: the server writes to our stderr itself. */
-  readonly stderr?: 'inherit' | 'ignore'
+  /** `inherit`: the server writes to our stderr itself. A function hears what it writes. */
+  readonly stderr?: 'inherit' | 'ignore' | ((chunk: Buffer) => void)
   /**
    * How long the server has to end once its stdin is closed, and again after SIGTERM, in milliseconds. The official clients
    * kill us 4 s after they closed our stdin: twice this must be less, or a stubborn server outlives us.
@@ -66,7 +66,10 @@ class ServerProcess implements StdioServer {
   start(hear: (event: TransportEvent) => void): void {
     this.#hear = hear
     try {
-      this.#attach(spawnGroup(this.#options, this.#options.stderr ?? 'inherit'))
+      const { stderr = 'inherit' } = this.#options
+      const child = spawnGroup(this.#options, typeof stderr === 'string' ? stderr : 'pipe')
+      if (typeof stderr !== 'string') child.stderr?.on('data', stderr)
+      this.#attach(child)
     } catch (error) {
       const cause = error instanceof Error ? error : new Error(String(error))
       process.nextTick(() => this.#fail(cause))

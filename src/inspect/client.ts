@@ -1,0 +1,96 @@
+import { wholePipe } from '../core/event.js'
+import type { Frame, FrameLimits } from '../protocol/frame.js'
+import type { JsonObject } from '../protocol/json.js'
+import { errorCode, type ErrorResponse, type Id, type Request, type Result } from '../protocol/json-rpc.js'
+import { parseFrame } from '../protocol/parse.js'
+import type { Transport, TransportEvent } from '../transport/transport.js'
+
+export type Answer = Result | ErrorResponse
+
+/**
+ * An MCP client in this process, as the client's end of a session: what it asks and what it is answered passes the relay as
+ * anybody's does. It offers the server nothing: no sampling, no elicitation, no roots.
+ */
+export class InspectClient implements Transport {
+  readonly #limits: FrameLimits
+  readonly #waiting = new Map<Id, (answer: Answer) => void>()
+  #hear: (event: TransportEvent) => void = () => {}
+  #lastId = 0
+  #closed = false
+
+  constructor(limits: FrameLimits) {
+    this.#limits = limits
+  }
+
+  start(hear: (event: TransportEvent) => void): void {
+    this.#hear = hear
+  }
+
+  /**
+   * Asks the server; the answer may be the relay's own, where there was none of the server's.
+   * @param ms longest wait
+   * @returns undefined when there was no answer in that time
+   */
+  request(method: string, params: JsonObject, ms: number): Promise<Answer | undefined> {
+    const id = ++this.#lastId
+    if (this.#closed) return Promise.resolve(gone(id))
+    return new Promise(resolve => {
+      const settle = (answer?: Answer) => {
+        clearTimeout(timer)
+        this.#waiting.delete(id)
+        resolve(answer)
+      }
+      const timer = setTimeout(settle, ms)
+      this.#waiting.set(id, settle)
+      this.#say({ jsonrpc: '2.0', id, method, params })
+    })
+  }
+
+  notify(method: string): void {
+    this.#say({ jsonrpc: '2.0', method })
+  }
+
+  send(_exchange: string, { message }: Frame): boolean {
+    switch (message.kind) {
+      case 'result':
+      case 'error':
+        this.#waiting.get(message.id)?.(message)
+        break
+      case 'request':
+        this.#answer(message)
+        break
+      case 'batch':
+        for (const one of message.members) this.send(wholePipe, one)
+        break
+      case 'notification':
+      case 'unusable':
+        break
+    }
+    return true
+  }
+
+  pause(): void {}
+
+  resume(): void {}
+
+  close(): Promise<void> {
+    this.#closed = true
+    for (const [id, settle] of this.#waiting) settle(gone(id))
+    return Promise.resolve()
+  }
+
+  /** A server may ask whether we live; whatever else it asks is more than we have declared. */
+  #answer({ id, method }: Request): void {
+    const error = { code: errorCode.methodNotFound, message: 'Method not found' }
+    this.#say(method === 'ping' ? { jsonrpc: '2.0', id, result: {} } : { jsonrpc: '2.0', id, error })
+  }
+
+  #say(message: JsonObject): void {
+    const frame = parseFrame(Buffer.from(JSON.stringify(message)), this.#limits)
+    this.#hear({ type: 'frame', exchange: wholePipe, frame })
+  }
+}
+
+const gone = (id: Id): Answer => ({
+  kind: 'error', id, key: JSON.stringify(id), error: { code: errorCode.gone, message: 'the connection is closed' },
+})

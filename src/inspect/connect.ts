@@ -1,0 +1,160 @@
+import { CustomsError } from '../errors.js'
+import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
+import { errorCode } from '../protocol/json-rpc.js'
+import { revisions, traitsOf } from '../protocol/revision.js'
+import { quote } from '../core/quote.js'
+import type { Answer } from './client.js'
+import type { Link } from './link.js'
+import { plain } from './plain.js'
+
+/** A server that has said who it is, and by which revision it is spoken to. */
+export interface Connected {
+  readonly link: Link
+  /** As the server named it. */
+  readonly revision: string
+  /** Every revision that it says it supports (modern servers). */
+  readonly supported: readonly string[]
+  readonly capabilities: JsonObject
+  readonly serverInfo: JsonObject | undefined
+  readonly instructions: string | undefined
+  /** Every request of the session carries it. */
+  readonly params: JsonObject
+}
+
+export interface ConnectOptions {
+  /** What the server is called in errors. */
+  readonly name: string
+  readonly version: string
+  /** Longest wait for an answer, in milliseconds. */
+  readonly timeoutMs: number
+  /** A server that has not answered the probe by then is also asked in the old way. */
+  readonly probeMs: number
+}
+
+const legacy = '2025-11-25'
+const modern = revisions.find(revision => traitsOf(revision).modern) ?? legacy
+
+const key = (name: string): string => `io.modelcontextprotocol/${name}`
+
+/**
+ * Begins a session with a server of either era (2026-07-28, stdio: backward compatibility): it is asked to discover itself; one
+ * that answers with anything but a modern answer is asked to initialize, on a connection of its own, because some servers that
+ * were asked the one refuse the other, or end. Silence is waited out in parallel: the server may only be slow to start.
+ * @throws CustomsError CANNOT_START or CANNOT_REACH
+ */
+export const connect = async (open: () => Link, options: ConnectOptions): Promise<Connected> => {
+  const { timeoutMs, probeMs } = options
+  const first = open()
+  const params = modernParams(options.version)
+  const discovered = first.client.request('server/discover', params, timeoutMs)
+  const early = await Promise.race([discovered, after(probeMs)])
+  let initialized: Promise<Answer | undefined> = Promise.resolve(undefined)
+  if (early === 'late') {
+    initialized = initialize(first, options)
+    const hello = await either(
+      discovered.then(answer => modernHello(first, answer, params)),
+      initialized.then(answer => legacyHello(first, answer)),
+    )
+    if (hello?.revision === modern) {
+      // Slow, and modern after all. A server of both eras is of the old one since it was asked to initialize.
+      await first.close()
+      return connect(open, { ...options, probeMs: timeoutMs })
+    }
+    if (hello) return hello
+  } else {
+    const hello = modernHello(first, early, params)
+    if (hello) return hello
+  }
+  const answers = [await discovered, await initialized]
+  await first.close()
+  const { failure } = first.server
+  if (failure !== undefined) throw failure
+  if (answers.every(answer => answer === undefined)) throw silent(options)
+  const strangers = supportedBy(await discovered)
+  if (strangers.length > 0 && !strangers.some(isLegacy)) {
+    throw unreachable(options, `it supports only revisions that are unknown here: ${strangers.map(quote).join(', ')}`)
+  }
+  return begin(open(), options)
+}
+
+const begin = async (link: Link, options: ConnectOptions): Promise<Connected> => {
+  const answer = await initialize(link, options)
+  const hello = legacyHello(link, answer)
+  if (hello) return hello
+  await link.close()
+  if (link.server.failure !== undefined) throw link.server.failure
+  if (answer === undefined) throw silent(options)
+  throw unreachable(options, answer.kind === 'error' ? refusal(answer) : 'its answer to initialize names no protocolVersion')
+}
+
+const initialize = (link: Link, { version, timeoutMs }: ConnectOptions): Promise<Answer | undefined> =>
+  link.client.request('initialize', { protocolVersion: legacy, capabilities: {}, clientInfo: clientInfo(version) }, timeoutMs)
+
+const clientInfo = (version: string): JsonObject => ({ name: 'mcp-customs', title: 'mcp-customs inspect', version })
+
+const modernParams = (version: string): JsonObject => ({
+  _meta: {
+    [key('protocolVersion')]: modern,
+    [key('clientInfo')]: clientInfo(version),
+    [key('clientCapabilities')]: {},
+  },
+})
+
+const modernHello = (link: Link, answer: Answer | undefined, params: JsonObject): Connected | undefined => {
+  if (answer?.kind !== 'result') return undefined
+  const supported = supportedBy(answer)
+  if (!supported.includes(modern)) return undefined
+  const meta = member(answer.result, '_meta')
+  return {
+    ...helloOf(link, answer.result, isObject(meta) ? member(meta, key('serverInfo')) : undefined), revision: modern, supported, params,
+  }
+}
+
+const legacyHello = (link: Link, answer: Answer | undefined): Connected | undefined => {
+  if (answer?.kind !== 'result') return undefined
+  const revision = member(answer.result, 'protocolVersion')
+  if (!isString(revision)) return undefined
+  link.client.notify('notifications/initialized')
+  return { ...helloOf(link, answer.result, member(answer.result, 'serverInfo')), revision, supported: [], params: {} }
+}
+
+const helloOf = (link: Link, result: JsonObject, info: Json | undefined) => {
+  const capabilities = member(result, 'capabilities')
+  const instructions = member(result, 'instructions')
+  return {
+    link,
+    capabilities: isObject(capabilities) ? capabilities : {},
+    serverInfo: isObject(info) ? info : undefined,
+    instructions: isString(instructions) ? instructions : undefined,
+  }
+}
+
+/** What a modern server supports, by its discovery or by its UnsupportedProtocolVersionError. */
+const supportedBy = (answer: Answer | undefined): readonly string[] => {
+  if (answer?.kind === 'result') return texts(member(answer.result, 'supportedVersions'))
+  const data = answer?.kind === 'error' && answer.error.code === unsupportedVersion ? answer.error.data : undefined
+  return isObject(data) ? texts(member(data, 'supported')) : []
+}
+
+const unsupportedVersion = -32022
+
+const texts = (value: Json | undefined): readonly string[] => (isArray(value) ? value.filter(isString).slice(0, 100) : [])
+
+const isLegacy = (revision: string): boolean => revisions.some(known => known === revision && !traitsOf(known).modern)
+
+/** The first that is something; nothing when none is. */
+const either = <Value>(...all: readonly Promise<Value | undefined>[]): Promise<Value | undefined> =>
+  Promise.any(all.map(async one => (await one) ?? Promise.reject(new Error('nothing')))).catch(() => undefined)
+
+const after = (ms: number): Promise<'late'> => new Promise(resolve => setTimeout(() => resolve('late'), ms).unref())
+
+const silent = (options: ConnectOptions): CustomsError =>
+  unreachable(options, `no answer within ${options.timeoutMs / 1000} s; is it an MCP server? (--timeout SECONDS waits longer)`)
+
+const unreachable = ({ name }: ConnectOptions, reason: string): CustomsError => new CustomsError('CANNOT_REACH', `${name}: ${reason}`)
+
+/** An answer of the relay's own says what became of the connection; one of the server's is quoted. */
+export const refusal = ({ error: { code, message } }: Answer & { kind: 'error' }): string =>
+  code === errorCode.gone || code === errorCode.blocked
+    ? plain(message.replace(/^mcp-customs: /, ''), 300)
+    : `the server answered with error ${code}: ${quote(message)}`

@@ -1,0 +1,62 @@
+import { severer } from '../core/policy.js'
+import type { RuleName } from '../core/rule-name.js'
+import type { Inspection, Weighed } from './inspection.js'
+import { plain } from './plain.js'
+import type { Style } from './style.js'
+import { wrap } from './wrap.js'
+
+const symbols = { block: '✗', demote: '!', log: '·' } as const
+
+/** A rule, behind the sign of what the policy does about it. */
+export const marked = (rule: RuleName, action: Weighed['action'], style: Style): string => {
+  const looks = { block: style.bad, demote: style.warn, log: rule.startsWith('advice/') ? style.dim : style.warn }
+  return looks[action](`${symbols[action]} ${rule}`)
+}
+
+/** One finding of each rule, those of the severest action first. */
+export const worst = (findings: readonly Weighed[]): readonly Weighed[] =>
+  bySeverity([...new Map(findings.map(finding => [finding.rule, finding])).values()])
+
+const bySeverity = (findings: readonly Weighed[]): readonly Weighed[] =>
+  [...findings].sort((a, b) => (a.action === b.action ? 0 : severer(a.action, b.action) === a.action ? -1 : 1))
+
+/** Messages and subjects told of one rule; `--json` has them all. */
+const mostMessages = 5
+const mostSubjects = 12
+
+/** Every broken rule, what is wrong, and where. */
+export const findingsSection = ({ findings }: Inspection, style: Style, width: number): string => {
+  if (findings.length === 0) return ''
+  const rules = worst(findings)
+  return [
+    style.title(`Findings (${findings.length})`),
+    ...rules.map(({ rule, action }) => {
+      const its = findings.filter(finding => finding.rule === rule)
+      const heading = `  ${marked(rule, action, style)} ${style.dim(`(${action}${its.length > 1 ? `, ${its.length} times` : ''})`)}`
+      return [heading, ...messages(its, style, width)].join('\n')
+    }),
+  ].join('\n')
+}
+
+const messages = (findings: readonly Weighed[], style: Style, width: number): readonly string[] => {
+  const byMessage = new Map<string, Weighed[]>()
+  for (const finding of findings) byMessage.set(finding.message, [...(byMessage.get(finding.message) ?? []), finding])
+  const told = [...byMessage].slice(0, mostMessages).flatMap(([message, its]) => [
+    ...wrap(plain(message, 300), width - 6).map(line => `      ${line}`),
+    ...wrap(subjects(its), width - 8).map(line => style.dim(`        ${line}`)),
+  ])
+  return byMessage.size > mostMessages ? [...told, style.dim(`      and ${byMessage.size - mostMessages} more`)] : told
+}
+
+const subjects = (findings: readonly Weighed[]): string => {
+  const all = [...new Set(findings.map(subject))]
+  const more = all.length > mostSubjects ? [`and ${all.length - mostSubjects} more`] : []
+  return [...all.slice(0, mostSubjects), ...more].join(', ')
+}
+
+/** The tool and the place in it, or else the place in what the server sent. */
+const subject = ({ tool, event, within }: Weighed): string => {
+  const place = plain(within, 200)
+  if (tool === undefined) return `${plain(event)} ${place}`.trim()
+  return event === 'tools/list' ? `${plain(tool)}${place === '' ? '' : ` ${place}`}` : `${plain(tool)} ${place}`
+}

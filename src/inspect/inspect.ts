@@ -1,0 +1,87 @@
+import { CustomsError } from '../errors.js'
+import type { Policy } from '../core/policy.js'
+import { isObject, type JsonObject } from '../protocol/json.js'
+import type { Answer } from './client.js'
+import { connect, type Connected, type ConnectOptions } from './connect.js'
+import type { InspectedTool, Inspection, Weighed } from './inspection.js'
+import { openLink, type Link, type LinkOptions } from './link.js'
+import { listEverything, type Item, type Lists } from './lists.js'
+import { plain } from './plain.js'
+import { watching } from './policy.js'
+import { toolName, weigh } from './weigh.js'
+
+export interface InspectOptions extends ConnectOptions, Omit<LinkOptions, 'policy'> {
+  /** As the operator gave it, for the report. */
+  readonly target: string
+  /** By which the findings are weighed. */
+  readonly policy: Policy
+  /** A tool to call, once everything is listed. */
+  readonly call: ToCall | undefined
+  /** What is being done, for somebody who waits. */
+  readonly progress: (doing: string) => void
+  /** A connection was opened: to be closed when the inspection is interrupted. */
+  readonly opened: (link: Link) => void
+}
+
+export interface ToCall {
+  readonly tool: string
+  readonly arguments: JsonObject
+}
+
+/**
+ * Connects once, lists everything, calls a tool where one is named, and judges all of it.
+ * @throws CustomsError CANNOT_START, CANNOT_REACH, CANNOT_AUDIT, or BAD_USAGE for a call of a tool that is not there
+ */
+export const inspect = async (options: InspectOptions): Promise<Inspection> => {
+  const { name, target, policy, tools: settings, trusted, call, timeoutMs, progress } = options
+  // A denied tool is not left out of the list here: it is shown as denied.
+  const tools = new Map([...settings].map(([tool, setting]) => [tool, { ...setting, denied: false, annotations: undefined }]))
+  const links: Link[] = []
+  const open = () => {
+    const link = openLink({ ...options, tools, policy: watching(policy) })
+    links.push(link)
+    options.opened(link)
+    return link
+  }
+  try {
+    progress('connecting')
+    const connected = await connect(open, options)
+    progress('listing')
+    const lists = await listEverything(connected, name, timeoutMs)
+    const answer = call && (await make(call, connected, lists, options))
+    await connected.link.close()
+    const findings = weigh(connected.link.entries, policy, lists.tools.items)
+    return {
+      name, target, trusted, connected, lists, findings,
+      tools: inspectedTools(lists.tools.items, findings, options),
+      call: call && answer && { ...call, answer, findings: findings.filter(({ event }) => event === 'tools/call') },
+    }
+  } finally {
+    await Promise.all(links.map(link => link.close()))
+  }
+}
+
+const make = async ({ tool, arguments: given }: ToCall, { link, params }: Connected, lists: Lists, options: InspectOptions): Promise<Answer> => {
+  const { name, timeoutMs, progress, tools } = options
+  if (tools.get(tool)?.denied === true) throw new CustomsError('BAD_USAGE', `--call ${JSON.stringify(tool)}: the configuration denies this tool`)
+  if (!lists.tools.items.some(item => toolName(item) === tool)) {
+    const there = lists.tools.items.map(item => plain(toolName(item))).slice(0, 20).join(', ')
+    throw new CustomsError('BAD_USAGE', `--call ${JSON.stringify(tool)}: the server lists no such tool (there is: ${there || 'none'})`)
+  }
+  progress(`calling ${plain(tool)}`)
+  const answer = await link.client.request('tools/call', { ...params, name: tool, arguments: given }, timeoutMs)
+  if (answer === undefined) throw new CustomsError('CANNOT_REACH', `${name}: no answer to the call within ${timeoutMs / 1000} s`)
+  return answer
+}
+
+const inspectedTools = (items: readonly Item[], findings: readonly Weighed[], { tools }: InspectOptions): readonly InspectedTool[] =>
+  items.map(item => {
+    const name = toolName(item)
+    return {
+      name,
+      definition: isObject(item.value) ? item.value : undefined,
+      denied: tools.get(name)?.denied === true,
+      findings: findings.filter(finding => finding.item === item),
+    }
+  })
+

@@ -1,0 +1,71 @@
+import type { SchemaChecker } from '../core/check.js'
+import type { Entry } from '../core/effect.js'
+import type { ToolSetting } from '../core/options.js'
+import type { Policy } from '../core/policy.js'
+import type { CustomsError } from '../errors.js'
+import { openSession } from '../gateway/open.js'
+import type { Session } from '../gateway/session.js'
+import type { FrameLimits } from '../protocol/frame.js'
+import type { Transport } from '../transport/transport.js'
+import { InspectClient } from './client.js'
+
+/** How to reach the server, and by what to judge it. */
+export interface LinkOptions {
+  readonly name: string
+  /** See `watching`: the relay's, not that by which findings are weighed. */
+  readonly policy: Policy
+  readonly trusted: boolean
+  readonly tools: ReadonlyMap<string, ToolSetting>
+  readonly limits: FrameLimits
+  readonly listMs: number
+  readonly checker: SchemaChecker
+  readonly audit: (entry: Entry) => void
+  /** A connection of its own: for a process, a fresh one. */
+  readonly openServer: () => ServerEnd
+}
+
+export type ServerEnd = Transport & {
+  /** Why there never was a connection. */
+  readonly failure?: CustomsError | undefined
+}
+
+/** One connection to the server, through a relay that only watches. */
+export interface Link {
+  readonly client: InspectClient
+  readonly server: ServerEnd
+  readonly session: Session
+  /** What was found on it so far. */
+  readonly entries: readonly Entry[]
+  close(): Promise<void>
+}
+
+export const openLink = (options: LinkOptions): Link => {
+  const { limits, audit, openServer, ...guard } = options
+  const entries: Entry[] = []
+  const client = new InspectClient(limits)
+  const server = openServer()
+  const session = openSession(
+    {
+      ...guard,
+      requestMs: 0,
+      audit: entry => {
+        audit(entry)
+        entries.push(entry)
+      },
+    },
+    client,
+    () => server,
+  )
+  session.start()
+  return {
+    client,
+    server,
+    session,
+    entries,
+    async close() {
+      session.stop()
+      const { failure } = await session.ended
+      if (failure !== undefined) throw failure
+    },
+  }
+}

@@ -1,0 +1,37 @@
+import { stripVTControlCharacters } from 'node:util'
+import { stripHidden } from '../core/hidden-text.js'
+
+/**
+ * Text of the server's, fit for a terminal, in one line: without escapes, controls, hidden characters and line ends, so that
+ * it can neither steer the terminal nor pass for a line of ours.
+ * @param most characters that are kept
+ */
+export const plain = (text: string, most = 80): string => {
+  // A flood of hidden characters is not worth reading to its end.
+  const read = text.slice(0, 4 * most + 4096)
+  const visible = stripHidden(stripVTControlCharacters(read).replace(/\s+/gu, ' '))
+    .replace(/\p{C}/gu, '')
+    // A letter with more marks than these climbs over the lines around it.
+    .replace(/(\p{M}{4})\p{M}+/gu, '$1')
+    .trim()
+  return visible.length <= most ? visible : `${visible.slice(0, most - 1).replace(/[\ud800-\udbff]$/, '')}…`
+}
+
+/** The same of a text of several lines. */
+export const plainLines = (text: string, mostLines: number, most: number): readonly string[] => {
+  const lines = text.slice(0, mostLines * 4 * most).split(/\r\n|[\n\r\u2028\u2029]/u)
+  const shown = lines.slice(0, mostLines).map(line => indentOf(line) + plain(line, most))
+  return lines.length > mostLines ? [...shown, `… ${lines.length - mostLines} more lines`] : shown
+}
+
+const indentOf = (line: string): string => /^[ \t]{0,20}/.exec(line)?.[0].replaceAll('\t', '  ') ?? ''
+
+/**
+ * JSON that says exactly what the value is, and does nothing to the terminal that it is printed on: characters that are not
+ * seen are escaped.
+ */
+export const plainJson = (value: unknown): string =>
+  JSON.stringify(value, undefined, 2).replace(/(?!\n)[\p{C}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu, escaped)
+
+const escaped = (character: string): string =>
+  [...Array(character.length).keys()].map(index => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`).join('')
