@@ -1,50 +1,65 @@
+import type { RemoteServer } from '../config/configuration.js'
 import { CustomsError } from '../errors.js'
-import { openSession } from '../gateway/open.js'
+import { openSession, type Guard } from '../gateway/open.js'
 import type { Session } from '../gateway/session.js'
-import { openGuard } from './guard.js'
-import { setUp, type ServerSetup } from './setup.js'
-import type { SharedFlags, Target } from './flags.js'
+import type { FrameLimits } from '../protocol/frame.js'
 import { stdioClient } from '../transport/client-stdio.js'
 import { exitCodeOf } from '../transport/process.js'
-import { stdioServer, type StdioServer } from '../transport/server-stdio.js'
-import type { FrameLimits } from '../protocol/frame.js'
-
-const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+import type { StdioServer } from '../transport/server-stdio.js'
+import type { SharedFlags, Target } from './flags.js'
+import { openGuard } from './guard.js'
+import { setUp } from './setup.js'
+import { processOf, tlsOf } from './upstream.js'
 
 /**
  * `wrap`: a stdio client in front of one server.
- * @returns the server's own exit code
+ * @returns the exit code of the server's process; 0 for a remote server
  */
 export const wrap = async (flags: SharedFlags, target: Target): Promise<number> => {
-  const { limits, audit, servers } = await setUp(flags, target, 'relay')
-  const [setup] = servers
+  const { limits, audit, servers: [setup] } = await setUp(flags, target, 'relay')
   if (setup === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
-  const server = upstream(setup, limits)
   const guard = openGuard(setup, limits, audit, flags.logLevel, 2)
-  const session = openSession(guard, stdioClient({ input: process.stdin, output: process.stdout, limits }), server)
-  stopOnSignals(session)
-  session.start()
-  const { failure } = await session.ended
-  await guard.close()
-  if (failure !== undefined) throw failure
-  if (server.failure !== undefined) throw server.failure
-  return server.exit === undefined ? 0 : exitCodeOf(server.exit)
+  try {
+    if ('url' in setup.server) {
+      await run(await remoteSession(guard, setup.server, limits))
+      return 0
+    }
+    const server = processOf(setup.server, limits)
+    await run(openSession(guard, client(limits), () => server))
+    return exitOf(server)
+  } finally {
+    await guard.close()
+  }
 }
 
-const upstream = ({ server }: ServerSetup, limits: FrameLimits): StdioServer => {
-  if ('url' in server) throw new CustomsError('BAD_USAGE', 'a URL cannot be wrapped yet')
-  const { command: [program = '', ...args], env, cwd } = server
-  return stdioServer({
-    command: [program, ...args], env: Object.fromEntries(env), ...(cwd !== undefined && { cwd }), limits,
-  })
+const client = (limits: FrameLimits) => stdioClient({ input: process.stdin, output: process.stdout, limits })
+
+/** The HTTP client is loaded only where it is needed: in front of a process the relay starts sooner without it. */
+const remoteSession = async (guard: Guard, server: RemoteServer, limits: FrameLimits): Promise<Session> => {
+  const { httpSession } = await import('../transport/server-http-session.js')
+  const tls = tlsOf(server)
+  const { url, headers } = server
+  return openSession(guard, client(limits), inputSchemaOf =>
+    httpSession({ url: new URL(url), headers, limits, inputSchemaOf, ...(tls && { tls }) }),
+  )
 }
+
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** Ctrl-C asks the server to end; whoever terminates us wants it terminated. Each further signal is in more of a hurry. */
-const stopOnSignals = (session: Session): void => {
+const run = async (session: Session): Promise<void> => {
   for (const signal of signals) {
     process.on(signal, () => {
       if (signal !== 'SIGINT') session.stop()
       session.stop()
     })
   }
+  session.start()
+  const { failure } = await session.ended
+  if (failure !== undefined) throw failure
+}
+
+const exitOf = ({ failure, exit }: StdioServer): number => {
+  if (failure !== undefined) throw failure
+  return exit === undefined ? 0 : exitCodeOf(exit)
 }

@@ -21,12 +21,14 @@ export interface Guard {
   readonly audit: (entry: Entry) => void
 }
 
-/** Puts a relay between two transports. */
-export const openSession = (guard: Guard, client: Transport, server: Transport, stateless = false): Session => {
+/** Makes the server's side; HTTP headers of a call are made from the tool's input schema, which the relay knows. */
+export type OpenServer = (inputSchemaOf: Relay['inputSchemaOf']) => Transport
+
+/** Puts a relay between two transports. @param stateless each exchange has ids of its own */
+export const openSession = (guard: Guard, client: Transport, openServer: OpenServer, stateless = false): Session => {
   const { name, checker, audit, policy, trusted, tools, listMs, requestMs } = guard
-  const session = randomUUID()
   const relay = new Relay({
-    server: name, session, nonce: randomUUID(), stateless, policy, rules, trusted, tools, listMs, requestMs,
+    server: name, session: randomUUID(), nonce: randomUUID(), stateless, policy, rules, trusted, tools, listMs, requestMs,
   })
-  return new Session({ client, server, relay, checker, audit })
+  return new Session({ client, server: openServer(tool => relay.inputSchemaOf(tool)), relay, checker, audit })
 }

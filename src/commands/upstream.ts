@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs'
+import type { ProcessServer, RemoteServer } from '../config/configuration.js'
+import { CustomsError } from '../errors.js'
+import type { FrameLimits } from '../protocol/frame.js'
+import { stdioServer, type StdioServer } from '../transport/server-stdio.js'
+import type { HttpTls } from '../transport/http-upstream.js'
+
+/** A process of the server's, not yet started. */
+export const processOf = ({ command: [program = '', ...args], env, cwd }: ProcessServer, limits: FrameLimits): StdioServer =>
+  stdioServer({ command: [program, ...args], env: Object.fromEntries(env), ...(cwd !== undefined && { cwd }), limits })
+
+/** @throws CustomsError BAD_CONFIG for a PEM file that cannot be read */
+export const tlsOf = ({ tls }: RemoteServer): HttpTls | undefined =>
+  tls && {
+    ...(tls.ca !== undefined && { ca: readPem(tls.ca) }),
+    ...(tls.client && { cert: readPem(tls.client.cert), key: readPem(tls.client.key) }),
+  }
+
+export const readPem = (file: string): Buffer => {
+  try {
+    return readFileSync(file)
+  } catch (cause) {
+    throw new CustomsError('BAD_CONFIG', `${file}: cannot be read (tls)`, { cause })
+  }
+}
