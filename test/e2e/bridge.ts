@@ -15,8 +15,10 @@ export interface Open {
   send(line: string): void
   /** The next line that the client gets. */
   next(): Promise<string>
-  /** Ends the session, and tells what became of it. */
-  finish(): Promise<Traces>
+  /** What became of it so far. */
+  traces(): Traces
+  /** Ends the session. */
+  close(): Promise<void>
 }
 
 export interface Traces {
@@ -38,6 +40,8 @@ export interface Setup {
   readonly options: readonly string[]
   readonly config: object | undefined
   readonly reactions: readonly Reaction[]
+  /** Reactions that come before the others, a scene at a time; each `x/fence` ends one. */
+  readonly scenes?: readonly (readonly Reaction[])[] | undefined
 }
 
 export interface Test {
@@ -66,10 +70,14 @@ export const scratch = (t: Test): string => {
 }
 
 /** Writes a script and gives the command that plays it; `received` is where the server notes what it got. */
-export const scripted = (directory: string, reactions: readonly Reaction[]): { command: string[]; received: () => string[] } => {
+export const scripted = (
+  directory: string,
+  reactions: readonly Reaction[],
+  scenes?: readonly (readonly Reaction[])[],
+): { command: string[]; received: () => string[] } => {
   const received = join(directory, 'received')
   const script = join(directory, 'script.json')
-  writeFileSync(script, JSON.stringify({ received, reactions }))
+  writeFileSync(script, JSON.stringify({ received, reactions, scenes }))
   return { command: [process.execPath, scriptedServer, script], received: () => linesOf(received) }
 }
 
@@ -86,9 +94,9 @@ export interface Wrapped {
 }
 
 /** Starts `wrap` before a scripted server. */
-export const wrap = (t: Test, { options = [], config, reactions }: Partial<Setup> & Pick<Setup, 'reactions'>): Wrapped => {
+export const wrap = (t: Test, { options = [], config, reactions, scenes }: Partial<Setup> & Pick<Setup, 'reactions'>): Wrapped => {
   const directory = scratch(t)
-  const { command, received } = scripted(directory, reactions)
+  const { command, received } = scripted(directory, reactions, scenes)
   const audit = join(directory, 'audit.ndjson')
   const args = [cli, 'wrap', '--audit', audit, ...options]
   if (config !== undefined) {
@@ -107,10 +115,10 @@ export const stdioToStdio: Bridge = {
     return {
       send: line => relay.send(line),
       next: () => relay.next(),
-      async finish() {
+      traces: () => ({ received: received(), audit: audit(), stderr: relay.stderr() }),
+      async close() {
         relay.closeInput()
         await relay.exit
-        return { received: received(), audit: audit(), stderr: relay.stderr() }
       },
     }
   },

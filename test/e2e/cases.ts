@@ -33,6 +33,12 @@ export interface Step {
   readonly gets: readonly Expected[]
 }
 
+/** A tool definition as the server lists it, and as the client gets it: the same text, or another, or none. */
+export interface ListedTool {
+  readonly sent: string
+  readonly gets: string | undefined
+}
+
 /** One rule, broken or kept, on whatever transports. Everything that crosses the wire is spelled out. */
 export interface Case {
   /** A sentence. */
@@ -44,12 +50,12 @@ export interface Case {
   readonly options: readonly string[]
   /** A configuration file's content. */
   readonly config: object | undefined
+  /** Tools that are in the server's list from the start; undefined when the case has to do with lists itself, and needs a session of its own. */
+  readonly tools: readonly ListedTool[] | undefined
   readonly reactions: readonly Reaction[]
   readonly steps: readonly Step[]
-  /** What of it the server gets, after the handshake: lines, in order. */
+  /** What of the steps the server gets: lines, in order. */
   readonly forwarded: readonly Expected[]
-  /** True when the relay has to ask for lists of its own. */
-  readonly lists: boolean
   readonly verdict: Verdict
   /** The event of the audit record that has the verdict. */
   readonly event: string
@@ -63,14 +69,7 @@ export const bothEras: readonly Revision[] = [legacy, modern]
 
 export const isModern = (revision: Revision): boolean => revision === modern
 
-const defaults = {
-  capabilities: '{}',
-  options: [],
-  config: undefined,
-  reactions: [],
-  lists: false,
-  also: [],
-} as const
+const defaults = { capabilities: '{}', options: [], config: undefined, reactions: [], also: [] } as const
 
 export type Given = Partial<Pick<Case, 'capabilities' | 'options' | 'config' | 'also'>>
 
@@ -100,37 +99,34 @@ export const listResult = (revision: Revision, tools: readonly string[], more = 
 /** An honest tool, to see that others pass while one does not. */
 export const honest = '{"name":"honest","description":"Says what it is given.","inputSchema":{"type":"object"}}'
 
-/** The tool of the result cases. */
-export const report = (outputSchema?: string): string =>
-  `{"name":"report","description":"Reports.","inputSchema":{"type":"object"}${outputSchema === undefined ? '' : `,"outputSchema":${outputSchema}`}}`
+/** A tool with an output schema, or none. */
+export const report = (outputSchema?: string, name = 'report'): string =>
+  `{"name":"${name}","description":"Reports.","inputSchema":{"type":"object"}${outputSchema === undefined ? '' : `,"outputSchema":${outputSchema}`}}`
 
-const reacting = (when: string, ...say: readonly Act[]): Reaction => ({ when: `"${when}"`, say })
+/** What the server says to a method. */
+export const on = (method: string, ...say: readonly Act[]): Reaction => ({ when: `"${method}"`, say })
 
-export const on = reacting
+/** A tool that passes. */
+export const kept = (tool: string): ListedTool => ({ sent: tool, gets: tool })
 
-const listing = (revision: Revision, tools: readonly string[]): { reaction: Reaction; step: Step } => ({
-  reaction: reacting('tools/list', answer('$ID', listResult(revision, tools))),
-  step: { send: request(revision, '2', 'tools/list'), gets: [answer('2', listResult(revision, tools))] },
-})
-
-/** A case in which the client lists `tools` (they all pass), and then takes the steps. */
+/** A session in which `tools` are listed, if there are any, and the client takes the steps. */
 export const session = (
-  about: Pick<Case, 'name' | 'rule' | 'revision' | 'verdict' | 'event' | 'steps'> &
-    Given & { tools?: readonly string[]; reactions: readonly Reaction[]; forwarded?: readonly Expected[] },
+  about: Pick<Case, 'name' | 'rule' | 'revision' | 'verdict' | 'event' | 'steps' | 'reactions'> &
+    Given & { tools?: readonly (string | ListedTool)[]; forwarded?: readonly Expected[] },
 ): Case => {
   const { tools, forwarded, ...rest } = about
-  const list = tools === undefined ? undefined : listing(about.revision, tools)
-  const steps = [...(list === undefined ? [] : [list.step]), ...about.steps]
   return {
     ...defaults,
     ...rest,
-    reactions: [...about.reactions, ...(list === undefined ? [] : [list.reaction])],
-    steps,
-    forwarded: [...(list === undefined ? [] : [list.step.send]), ...(forwarded ?? about.steps.map(step => step.send))],
+    tools: tools?.map(tool => (typeof tool === 'string' ? kept(tool) : tool)),
+    forwarded: forwarded ?? about.steps.map(step => step.send),
   }
 }
 
-/** One tool definition in a list: it passes as it is, or goes, or loses the part that is named (with the comma before it). */
+// Cases share sessions: no two of them may list tools of one name.
+let count = 0
+
+/** One tool definition in a list: it passes as it is, or goes, or loses the part that is named. */
 export const definition = (
   rule: RuleName,
   name: string,
@@ -139,27 +135,14 @@ export const definition = (
   given: Given & { cut?: string; revisions?: readonly Revision[] } = {},
 ): readonly Case[] => {
   const { cut, revisions = bothEras, ...rest } = given
-  return revisions.map(revision => {
-    const listed = answer('2', listResult(revision, [honest, tool]))
-    return session({
-      ...rest,
-      name: `${name} (${revision})`,
-      rule,
-      revision,
-      verdict,
-      event: 'tools/list',
-      reactions: [reacting('tools/list', listed)],
-      steps: [
-        {
-          send: request(revision, '2', 'tools/list'),
-          gets: [verdict === 'block' ? listed.replace(cut ?? `,${tool}`, () => '') : listed],
-        },
-      ],
-    })
-  })
+  const sent = tool.replace('"suspect"', () => `"suspect_${(count += 1)}"`)
+  const gets = verdict !== 'block' ? sent : cut === undefined ? undefined : sent.replace(cut, () => '')
+  return revisions.map(revision =>
+    session({ ...rest, name: `${name} (${revision})`, rule, revision, verdict, event: 'tools/list', tools: [{ sent, gets }], reactions: [], steps: [] }),
+  )
 }
 
-/** One result of a call of `report`. */
+/** One result of a call of a tool with this output schema. */
 export const outcome = (
   rule: RuleName,
   name: string,
@@ -167,9 +150,10 @@ export const outcome = (
   about: { outputSchema?: string; result: string; content?: string; path?: string; revisions?: readonly Revision[] } & Given,
 ): readonly Case[] => {
   const { outputSchema, content = '[]', revisions = bothEras, path, result: text, ...rest } = about
+  const tool = `report_${(count += 1)}`
   return revisions.map(revision => {
     const said = answer('7', result(revision, text))
-    const made = { id: '7', tool: 'report' }
+    const made = { id: '7', tool }
     const gets: Expected =
       verdict === 'block' ? { ...made, refused: rule, ...(path !== undefined && { path }) }
       : verdict === 'demote' ? { ...made, demoted: rule, content }
@@ -181,9 +165,9 @@ export const outcome = (
       revision,
       verdict,
       event: 'tools/call',
-      tools: [report(outputSchema)],
-      reactions: [reacting('tools/call', said)],
-      steps: [{ send: call(revision, '7', 'report'), gets: [gets] }],
+      tools: [report(outputSchema, tool)],
+      reactions: [on('tools/call', said)],
+      steps: [{ send: call(revision, '7', tool), gets: [gets] }],
     })
   })
 }

@@ -1,10 +1,11 @@
 import t from 'tap'
 import { stdioToStdio } from './bridge.js'
 import { cases } from './cases/index.js'
-import { runCase } from './run-case.js'
+import { runCases, together } from './run-cases.js'
 
-t.jobs = 4
+t.jobs = 3
 
-for (const each of cases) {
-  t.test(`${each.rule}: ${each.name}`, { buffered: true }, t => runCase(t, each, stdioToStdio))
+for (const group of together(cases)) {
+  const [first] = group
+  t.test(`${first?.rule}: ${first?.name}, and ${group.length - 1} more`, { buffered: true }, t => runCases(t, group, stdioToStdio))
 }

@@ -1,4 +1,4 @@
-import { answer, bothEras, call, honest, listResult, on, request, result, session, type Case } from '../cases.js'
+import { answer, bothEras, call, honest, listResult, on, request, result, session, type Case, type ListedTool } from '../cases.js'
 
 const strict = '{"name":"add","description":"Adds.","inputSchema":{"type":"object","properties":{"a":{"type":"number"}},"required":["a"],"additionalProperties":false}}'
 const fine = '{"content":[{"type":"text","text":"Fine."}]}'
@@ -9,7 +9,7 @@ export const callCases: readonly Case[] = bothEras.flatMap(revision => {
   const asked = (rule: Case['rule'], name: string, verdict: Case['verdict'], about: {
     send: string
     gets?: Case['steps'][number]['gets']
-    tools?: readonly string[]
+    tools?: readonly (string | ListedTool)[]
     forwarded?: readonly string[]
   } & Partial<Pick<Case, 'options' | 'config' | 'also'>>): Case => {
     const { send, gets = [okay], tools = [honest, strict], forwarded, ...rest } = about
@@ -32,21 +32,10 @@ export const callCases: readonly Case[] = bothEras.flatMap(revision => {
   return [
     asked('call/unlisted', 'a call of a tool that nobody listed is refused', 'block', { send: call(revision, '7', 'other'), gets: unknown('other') }),
     asked('call/unlisted', 'a name that every object inherits is no tool', 'block', { send: call(revision, '7', 'constructor'), gets: unknown('constructor') }),
-    asked('call/unlisted', 'a name in another case is another tool', 'block', { send: call(revision, '7', 'Honest'), gets: unknown('Honest') }),
+    asked('call/unlisted', 'a name in another case is another tool', 'block', { send: call(revision, '7', 'HONEST'), gets: unknown('HONEST') }),
     asked('call/unlisted', 'a call of a tool that is listed passes', 'pass', { send: call(revision, '7', 'honest') }),
-    session({
-      name: `a call of a tool that was taken out of the list is refused (${revision})`,
-      rule: 'call/unlisted',
-      revision,
-      verdict: 'block',
-      event: 'tools/call',
-      also: ['tool/schema'],
-      reactions: [on('tools/list', answer('2', listResult(revision, [honest, broken])))],
-      steps: [
-        { send: request(revision, '2', 'tools/list'), gets: [answer('2', listResult(revision, [honest]))] },
-        { send: call(revision, '7', 'broken'), gets: unknown('broken') },
-      ],
-      forwarded: [request(revision, '2', 'tools/list')],
+    asked('call/unlisted', 'a call of a tool that was taken out of the list is refused', 'block', {
+      send: call(revision, '7', 'broken'), gets: unknown('broken'), tools: [honest, { sent: broken, gets: undefined }], also: ['tool/schema'],
     }),
 
     session({
