@@ -91,7 +91,8 @@ export class EndpointServer {
     if (refused) return this.#settings.refuse(request, response, refused)
     await this.#known(request)?.readable()
     const body = await readBody(request, this.#settings.limits.messageBytes)
-    if (body === undefined) return
+    // Whoever left meanwhile will not be told of: there is nobody to begin an answer for.
+    if (body === undefined || request.socket.destroyed) return
     if (!Buffer.isBuffer(body)) return this.#settings.refuse(request, response, body)
     const read = parseFrame(body, this.#settings.limits)
     const modern = isModern(request.headers, read)

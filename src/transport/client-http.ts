@@ -69,6 +69,7 @@ class Front implements HttpFront {
   readonly #timers: Timers
   /** Requests being answered. Streams of GET are not waited for: they never end by themselves. */
   readonly #open = new Set<ServerResponse>()
+  readonly #onSocket = new WeakMap<Socket, Set<ServerResponse>>()
   #stopping = false
   #allAnswered: () => void = () => {}
   #closed: Promise<void> | undefined
@@ -169,6 +170,7 @@ class Front implements HttpFront {
     response.on('error', () => {})
     this.#open.add(response)
     response.once('close', () => this.#answered(response))
+    this.#follow(request.socket, response)
     const path = (request.url ?? '').split('?', 1)[0] ?? ''
     const refused = this.#check(request, response)
     if (refused) return this.#refuse(request, response, refused)
@@ -177,6 +179,21 @@ class Front implements HttpFront {
     if (!endpoint) return this.#refuse(request, response, refusal(404, 'There is no endpoint at this path'))
     if (request.headers.expect !== undefined) response.writeContinue()
     endpoint.handle(request, response).catch(() => this.#refuse(request, response, broken))
+  }
+
+  /** Node tells the response that is being sent when its connection closes, but not those that wait behind it. */
+  #follow(socket: Socket, response: ServerResponse): void {
+    const known = this.#onSocket.get(socket)
+    const responses = known ?? new Set()
+    responses.add(response)
+    response.once('close', () => responses.delete(response))
+    if (known) return
+    this.#onSocket.set(socket, responses)
+    socket.once('close', () => {
+      process.nextTick(() => {
+        for (const left of responses) left.emit('close')
+      })
+    })
   }
 
   #check(request: IncomingMessage, response: ServerResponse): Refusal | undefined {

@@ -265,6 +265,19 @@ t.test('a client that goes away is told of once, and what comes too late is drop
   t.same(opened.told.map(({ type }) => type), ['frame', 'exchange-ended'])
 })
 
+t.test('a client that goes away takes the requests with it that wait behind another', async t => {
+  const { port, session, front } = await start(t)
+  const { socket } = await dial(t, port)
+  const request = (body: string) =>
+    `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+  socket.write(request(initialize(1)) + request(initialize(2)) + 'GET /mcp HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  const both = [await session(0), await session(1)]
+  for (const opened of both) await opened.until('frame')
+  socket.destroy()
+  for (const opened of both) t.match(await opened.next(), { type: 'exchange-ended' })
+  await front.close(60_000)
+})
+
 /** A reader that reads nothing of what it asked for. */
 const deaf = async (port: number, body: string) => {
   const socket = connect({ port, host: '127.0.0.1' })

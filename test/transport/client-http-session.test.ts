@@ -94,6 +94,22 @@ t.test('what the server says unasked goes to the stream that is open for it, and
   t.equal(await first.rest(), '')
 })
 
+t.test('progress goes with the answer that it is progress of, even where a stream is open', async t => {
+  const { port, session } = await start(t, { act: (event, opened) => event.type === 'frame' && opened.told.length === 1 && echo(event, opened) })
+  const headers = { ...post, 'mcp-session-id': await handshake(port) }
+  const stream = new Reader(await begin(port, { method: 'GET', headers }))
+  const calling = begin(port, { headers, body: '{"jsonrpc":"2.0","id":7,"method":"ping","params":{"_meta":{"progressToken":5}}}' })
+  const opened = await session(0)
+  await opened.until('exchange-ended')
+  const { exchange } = await opened.until('frame')
+  const progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":5,"progress":1}}'
+  opened.transport.send('stdio', frameOf(progress))
+  opened.transport.send(exchange, result('7'))
+  opened.transport.send('stdio', frameOf(progress))
+  t.equal(await textOf(await calling), `data: ${progress}\n\ndata: {"jsonrpc":"2.0","id":7,"result":{}}\n\n`)
+  t.equal(await stream.to('\n\n'), `data: ${progress}\n\n`, 'what comes late goes where there is a stream')
+})
+
 t.test('a client without a stream is told unasked things with its answers, but not before the handshake is over', async t => {
   const { port, session } = await start(t)
   const handshaking = begin(port, { body: initialize() })

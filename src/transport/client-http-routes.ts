@@ -1,0 +1,121 @@
+import type { Exchange } from '../core/event.js'
+import type { Frame } from '../protocol/frame.js'
+import type { IdKey } from '../protocol/json-rpc.js'
+import { tiesIn, tiesOf, type Ties } from './client-http-message.js'
+import type { Reply } from './client-http-reply.js'
+
+/** One HTTP request while it is open. */
+export interface Open {
+  readonly reply: Reply
+  readonly request: 'POST' | 'GET' | 'DELETE'
+  /** What came with it; undefined when there is no message in it. */
+  readonly frame?: Frame
+  /** It names a session that only the server can know. */
+  readonly claims: boolean
+  /** What the server says unasked may go with its answer: not before the handshake is over. */
+  readonly carries: boolean
+}
+
+/** Messages of the server's that wait for a stream to leave by; the oldest is dropped beyond this. */
+const mostWaiting = 256
+/** Streams opened by GET; the oldest is ended beyond this. */
+const mostStreams = 4
+
+/** The open HTTP requests of a session, and by which of them a message leaves that names none: a process has one pipe for all. */
+export class Routes {
+  readonly #exchanges = new Map<Exchange, Open & { readonly ties: Ties }>()
+  readonly #waiting: Frame[] = []
+  /** Ids of requests that the process has not answered, whether or not their exchange is still open. */
+  readonly #inFlight = new Set<IdKey>()
+  readonly #whose: 'one client' | 'many clients' | 'as named'
+  #last = 0
+
+  /** @param whose exchanges these are; `as named`: every message names the exchange that it belongs to */
+  constructor(whose: 'one client' | 'many clients' | 'as named') {
+    this.#whose = whose
+  }
+
+  get size(): number {
+    return this.#exchanges.size
+  }
+
+  open(): readonly Open[] {
+    return [...this.#exchanges.values()]
+  }
+
+  find(exchange: Exchange): Open | undefined {
+    return this.#exchanges.get(exchange)
+  }
+
+  add(open: Open): Exchange {
+    const exchange = `http-${++this.#last}`
+    const ties = open.frame ? tiesOf(open.frame) : { requests: [], progress: [] }
+    if (this.#whose === 'many clients') for (const key of ties.requests) this.#inFlight.add(key)
+    if (open.request === 'GET' && this.#whose === 'one client') this.#endOldestStream()
+    this.#exchanges.set(exchange, { ...open, ties })
+    return exchange
+  }
+
+  /** What waited for an exchange like this leaves by it. */
+  flush({ reply, request, carries }: Open): void {
+    if (request !== 'GET' && !carries) return
+    for (const frame of this.#waiting.splice(0)) reply.send(frame)
+  }
+
+  /** @returns false when it was gone before */
+  delete(exchange: Exchange): boolean {
+    return this.#exchanges.delete(exchange)
+  }
+
+  /** Whether a message would meet one of another client's in which an id is the same. */
+  collides(frame: Frame): boolean {
+    const { requests, progress } = tiesOf(frame)
+    return (
+      requests.some(key => this.#inFlight.has(key)) ||
+      [...this.#exchanges.values()].some(({ ties }) => ties.progress.some(key => progress.includes(key)))
+    )
+  }
+
+  /** By which exchange a message leaves; undefined when there is none, or none yet. */
+  route(exchange: Exchange, frame: Frame): Reply | undefined {
+    const answers = frame.message.kind === 'result' || frame.message.kind === 'error' ? frame.message.key : undefined
+    if (answers !== undefined) this.#inFlight.delete(answers)
+    const named = this.#exchanges.get(exchange)
+    // An answer belongs to its request, and to nothing else when that is gone.
+    if (named || answers !== undefined || this.#whose === 'as named') return named?.reply
+    // On another stream than its request's, it might come after the answer.
+    const tied = this.#tied(frame)
+    return tied ?? (this.#whose === 'one client' ? this.#anyOfOne(frame) : this.#onlyOfMany(frame))
+  }
+
+  #tied(frame: Frame): Reply | undefined {
+    const named = tiesIn(frame)
+    if (named === undefined) return undefined
+    return [...this.#exchanges.values()].find(
+      ({ reply, ties }) =>
+        reply.awaited &&
+        (ties.progress.some(key => named.progress.includes(key)) || ties.requests.some(key => named.requests.includes(key))),
+    )?.reply
+  }
+
+  /** The newest stream that was opened for this; else that of a request that still waits; else whichever comes next. */
+  #anyOfOne(frame: Frame): Reply | undefined {
+    const open = [...this.#exchanges.values()].filter(({ reply }) => !reply.done).reverse()
+    const chosen = open.find(({ request }) => request === 'GET') ?? open.find(({ reply, carries }) => carries && reply.awaited)
+    if (chosen) return chosen.reply
+    this.#waiting.push(frame)
+    if (this.#waiting.length > mostWaiting) this.#waiting.shift()
+    return undefined
+  }
+
+  /** It may be any client's: that is certain only of what names nothing, where there is one. */
+  #onlyOfMany(frame: Frame): Reply | undefined {
+    const open = [...this.#exchanges.values()].filter(({ reply }) => reply.awaited)
+    return open.length === 1 && tiesIn(frame) === undefined ? open[0]?.reply : undefined
+  }
+
+  #endOldestStream(): void {
+    const streams = [...this.#exchanges.values()].filter(({ request }) => request === 'GET')
+    if (streams.length >= mostStreams) streams[0]?.reply.finish()
+  }
+}
