@@ -54,7 +54,7 @@ export const setUp = async (
       chosen(flags, target, configuration, many).map(async server => ({
         server,
         // From the general to the particular: the file, its server, the flags.
-        policy: await resolvePolicy([configuration ?? {}, server, flagLayer], { purpose, locked: false }),
+        policy: resolvePolicy([configuration ?? {}, server, flagLayer], { purpose, locked: false }),
         trusted: flags.trust || (await isTrusted(server, trust)),
       })),
     ),

@@ -1,14 +1,12 @@
-import { readFile } from 'node:fs/promises'
 import { actions, type Action, type Policy } from '../core/policy.js'
 import { isRuleName, ruleNames, type RuleName } from '../core/rule-name.js'
 import { CustomsError } from '../errors.js'
 import { readData } from './file.js'
+import { allows, onlyResults, presetPolicy, presets, type Circumstances, type Preset } from './preset.js'
 import { Setting, type Environment } from './setting.js'
 import { suggestion } from './suggestion.js'
 
-export const presets = ['observe', 'standard', 'strict'] as const
-
-export type Preset = (typeof presets)[number]
+export { presets, type Circumstances, type Preset } from './preset.js'
 
 /** Actions that the operator chose for some of the rules. */
 export type Rules = ReadonlyMap<RuleName, Action>
@@ -25,44 +23,18 @@ export interface PolicyLayer {
   readonly rules?: Rules | undefined
 }
 
-export interface Circumstances {
-  /** Rules under advice/ are off in relays, unless the operator names them. */
-  readonly purpose: 'relay' | 'inspect'
-  /** There is a lock file: drift from it counts for more. */
-  readonly locked: boolean
-}
-
-/** In the presets, an action may depend on the circumstances; in the operator's files it may not. */
-type Conditional = Action | { readonly inspect: Action; readonly relay: Action } | { readonly locked: Action; readonly otherwise: Action }
-
 /**
  * The action of every rule. The last layer that names a policy gives the base; then every layer's rules go over it, in
  * order, so that a choice made for one rule outlives a change of policy.
  * @param layers from the most general to the most particular: file, server, flags
  */
-export const resolvePolicy = async (layers: readonly PolicyLayer[], circumstances: Circumstances): Promise<Policy> => {
+export const resolvePolicy = (layers: readonly PolicyLayer[], circumstances: Circumstances): Policy => {
   const base = layers.reduce<BasePolicy | undefined>((last, { policy }) => policy ?? last, undefined)
-  const policy = new Map<RuleName, Action>()
-  for (const [rule, setting] of await presetRules(base?.preset ?? 'standard')) {
-    policy.set(rule, actionIn(setting, circumstances))
-  }
+  const policy = presetPolicy(base?.preset ?? 'standard', circumstances)
   for (const rules of [base?.rules, ...layers.map(layer => layer.rules)]) {
     for (const [rule, action] of rules ?? []) policy.set(rule, action)
   }
   return policy
-}
-
-const actionIn = (setting: Conditional, { purpose, locked }: Circumstances): Action => {
-  if (typeof setting === 'string') return setting
-  if ('inspect' in setting) return setting[purpose]
-  return locked ? setting.locked : setting.otherwise
-}
-
-/** Part of the package: read as it is, and held to the contract by a test. */
-const presetRules = async (preset: Preset): Promise<readonly (readonly [RuleName, Conditional])[]> => {
-  const text = await readFile(new URL(`../../config/${preset}.json`, import.meta.url), 'utf8')
-  const { rules } = JSON.parse(text) as { rules: Readonly<Record<RuleName, Conditional>> }
-  return ruleNames.map(rule => [rule, rules[rule]])
 }
 
 /**
@@ -121,9 +93,3 @@ export const parseRules = (flags: readonly string[]): Rules =>
     if (action === undefined) return fail(`unknown action${suggestion(asked, actions) || `: ${actions.join(', ')}`}`)
     return allows(name, action) ? [name, action] : fail(onlyResults)
   }))
-
-// To demote is to keep the result's content blocks: where the blocks themselves are at fault (content/), or there is no
-// result (wire/, tool/, call/, server/), there is nothing to demote to.
-const allows = (rule: RuleName, action: Action): boolean => action !== 'demote' || rule.startsWith('result/')
-
-const onlyResults = 'demote is for rules under result/ only'

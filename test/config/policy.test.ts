@@ -48,7 +48,7 @@ t.test('strict is standard with block for every log and demote, but advice', t =
 const relay = { purpose: 'relay', locked: false } as const
 
 t.test('without a word from anyone, standard holds', async t => {
-  const policy = await resolvePolicy([], relay)
+  const policy = resolvePolicy([], relay)
   t.equal(policy.size, ruleNames.length)
   t.equal(policy.get('result/schema'), 'block')
   t.equal(policy.get('result/missing'), 'demote')
@@ -57,14 +57,14 @@ t.test('without a word from anyone, standard holds', async t => {
 
 t.test('advice is given by inspect, and by relays only when asked for', async t => {
   const rule = 'advice/flat-list'
-  t.equal((await resolvePolicy([], relay)).get(rule), 'off')
-  t.equal((await resolvePolicy([], { ...relay, purpose: 'inspect' })).get(rule), 'log')
-  t.equal((await resolvePolicy([{ rules: parseRules([`${rule}=log`]) }], relay)).get(rule), 'log')
+  t.equal(resolvePolicy([], relay).get(rule), 'off')
+  t.equal(resolvePolicy([], { ...relay, purpose: 'inspect' }).get(rule), 'log')
+  t.equal(resolvePolicy([{ rules: parseRules([`${rule}=log`]) }], relay).get(rule), 'log')
 })
 
 t.test('drift blocks with a lock', async t => {
   const drift = async (name: string, locked: boolean) =>
-    (await resolvePolicy([{ policy: await readPolicy(name, {}) }], { ...relay, locked })).get('tool/drift')
+    resolvePolicy([{ policy: await readPolicy(name, {}) }], { ...relay, locked }).get('tool/drift')
   t.equal(await drift('standard', true), 'block')
   t.equal(await drift('standard', false), 'log')
   t.equal(await drift('observe', true), 'log')
@@ -72,7 +72,7 @@ t.test('drift blocks with a lock', async t => {
 })
 
 t.test('the last policy counts, and every rule over it', async t => {
-  const policy = await resolvePolicy([
+  const policy = resolvePolicy([
     { policy: await readPolicy('observe', {}), rules: parseRules(['result/text=off', 'result/format=block']) },
     { rules: parseRules(['result/format=off']) },
     { policy: await readPolicy('strict', {}), rules: parseRules(['call/arguments=log']) },
