@@ -31,6 +31,8 @@ export interface HttpReply {
 const connectMs = 10_000
 /** All headers of a response, in bytes. */
 const headerBytes = 32 * 1024
+/** Longest wait for a sign of life, in milliseconds. */
+const reachMs = 3000
 /** Redirects in a row. */
 const mostRedirects = 3
 
@@ -70,6 +72,19 @@ export class HttpUpstream {
       url = this.#redirected(reply, url)
     }
     throw new HttpFailure('the server redirects without end')
+  }
+
+  /** Whether anything speaks HTTP there; what it says to a HEAD does not matter. */
+  async reachable(): Promise<boolean> {
+    try {
+      const { pathname, search } = this.url
+      const signal = AbortSignal.timeout(reachMs)
+      const { body } = await this.#pool.request({ path: pathname + search, method: 'HEAD', signal })
+      await body.dump()
+      return true
+    } catch {
+      return false
+    }
   }
 
   /** Cuts what is still open. */

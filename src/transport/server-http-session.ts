@@ -26,6 +26,8 @@ export interface HttpSessionOptions {
   readonly backoff?: Backoff
   /** How long `close` waits for answers that are under way, and again for the end of the session, in milliseconds. */
   readonly stopMs?: number
+  /** How long a stream is read on when all that was asked by it is answered, in milliseconds: some servers never end theirs. */
+  readonly lingerMs?: number
 }
 
 /** Requests that change nothing, and may be made again when nobody knows what became of them. */
@@ -33,9 +35,6 @@ const reads: ReadonlySet<string> = new Set([
   'ping', 'tools/list', 'resources/list', 'resources/templates/list', 'resources/read', 'prompts/list', 'prompts/get',
   'completion/complete', 'tasks/list', 'tasks/get', 'tasks/result',
 ])
-
-/** How long a stream is read on when all that was asked by it is answered, in milliseconds: some servers never end theirs. */
-const lingerMs = 5000
 
 /**
  * Faces an MCP server over HTTP, for a client that speaks through a pipe: the session is ours to open, to keep and to end. Speaks
@@ -133,7 +132,7 @@ class HttpSession implements Transport {
 
   async #deliver(call: Call): Promise<void> {
     const { exchange, unanswered, signal } = call
-    const linger = call.settled.then(() => setTimeout(() => call.abort(), lingerMs))
+    const linger = call.settled.then(() => setTimeout(() => call.abort(), this.#options.lingerMs ?? 5000))
     let reason: string
     try {
       signal.throwIfAborted()

@@ -30,7 +30,8 @@ export const httpServer = (options: HttpServerOptions): Transport => new HttpSer
 /** A client's HTTP request, until `shut`. */
 interface Opened {
   readonly request: HttpRequest
-  readonly controller: AbortController
+  /** Of a GET or DELETE, while the server answers it. */
+  under?: AbortController
 }
 
 class HttpServer implements Transport {
@@ -51,13 +52,13 @@ class HttpServer implements Transport {
   }
 
   open(exchange: Exchange, request: HttpRequest): void {
-    const opened = { request, controller: new AbortController() }
+    const opened: Opened = { request }
     this.#opened.set(exchange, opened)
     if (request.method !== 'POST') void this.#bare(exchange, request.method, opened)
   }
 
   shut(exchange: Exchange): void {
-    this.#opened.get(exchange)?.controller.abort()
+    this.#opened.get(exchange)?.under?.abort()
     this.#opened.delete(exchange)
     for (const call of this.#calls.on(exchange)) call.abort()
   }
@@ -105,13 +106,14 @@ class HttpServer implements Transport {
     const own = request?.body === frame.bytes
     const headers = own ? this.#forwarded(request) : this.#borrowed(request, frame)
     const position = cursor()
+    const due = call.unanswered.size > 0
     let reason: string
     try {
       const reply = await this.#options.upstream.request({ method: 'POST', headers, body: frame.bytes, signal })
       reason = await this.#answered(call, reply, position, own)
     } catch (error) {
       reason = failureOf(error)
-      if (own && call.unanswered.size === 0) this.#unreachable(exchange)
+      if (own && !due) this.#unreachable(exchange)
     }
     this.#calls.end(call)
     const resumable = own && canResume(request, position)
@@ -143,15 +145,16 @@ class HttpServer implements Transport {
   }
 
   /** GET for a stream, or DELETE for the end of the session: without a message. */
-  async #bare(exchange: Exchange, method: 'GET' | 'DELETE', { request, controller: { signal } }: Opened): Promise<void> {
+  async #bare(exchange: Exchange, method: 'GET' | 'DELETE', opened: Opened): Promise<void> {
     const position = cursor()
+    const { signal } = (opened.under = new AbortController())
     try {
-      const reply = await this.#options.upstream.request({ method, headers: this.#forwarded(request), signal })
+      const reply = await this.#options.upstream.request({ method, headers: this.#forwarded(opened.request), signal })
       await this.#heardBare(exchange, method, reply, position)
     } catch {
-      // After a head this changes nothing.
       this.#unreachable(exchange)
     }
+    delete opened.under
     this.#tell({ type: 'stream-ended', exchange, resumable: position.lastEventId !== undefined })
   }
 
@@ -175,7 +178,7 @@ class HttpServer implements Transport {
     this.#tell({ type: 'head', exchange, status: reply.status, headers: bodyKind(reply) === 'other' ? bodiless(headers) : headers })
   }
 
-  /** There is no response that could be handed on, and nobody to whom the core could answer in its place. */
+  /** There is no response to hand on, and nobody to whom the core could answer in its place. After a head it changes nothing. */
   #unreachable(exchange: Exchange): void {
     this.#tell({ type: 'head', exchange, status: 502, headers: new Map() })
   }

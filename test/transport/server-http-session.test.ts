@@ -362,6 +362,19 @@ t.test('a hundred requests at once are a hundred answers, and leave no connectio
   await server.quiet()
 })
 
+t.test('a stream that the server never ends is let go of, once all that was asked by it is answered', async t => {
+  const server = await serve(t, (_, response) => {
+    const events = stream(response)
+    events.event('{"jsonrpc":"2.0","method":"notifications/progress"}')
+    events.event(answer(1))
+  })
+  const client = connect(t, server.url, { lingerMs: 1 })
+  client.send(ask(1))
+  t.equal(await client.line(1), answer(1))
+  await server.seen[0]?.closed
+  t.same(client.all('lost'), [])
+})
+
 t.test('nothing is read while paused', async t => {
   const server = await serve(t, (_, response) => {
     const events = stream(response)

@@ -202,6 +202,26 @@ t.test('the client going away reaches the server; so does a request that nobody 
   t.same(client.all('lost').filter(({ exchange }) => exchange === 'two'), [])
 })
 
+t.test('a modern server is not told of a cancellation of the relay\'s own, a legacy one is', async t => {
+  const server = await serve(t, ({ message }, response) => {
+    if (message.method === 'notifications/cancelled') response.writeHead(202).end()
+    else stream(response).event('{"jsonrpc":"2.0","method":"notifications/x"}')
+  })
+  const client = connect(t, server.url)
+  const cancelled = notify('notifications/cancelled', { requestId: 1 })
+  post(client.transport, 'modern', modern(1, 'x'), { 'mcp-protocol-version': '2026-07-28' })
+  await client.of('frame', 'modern')
+  client.transport.abandon?.('modern', '1')
+  client.transport.send('modern', cancelled)
+  post(client.transport, 'legacy', ask(1, 'x'), { 'mcp-protocol-version': '2025-11-25', authorization: 'Bearer client' })
+  await client.of('frame', 'legacy')
+  client.transport.abandon?.('legacy', '1')
+  client.transport.send('legacy', cancelled)
+  t.match((await server.asked('notifications/cancelled')).headers, { 'mcp-protocol-version': '2025-11-25', authorization: 'Bearer client' })
+  t.equal(server.of('notifications/cancelled').length, 1)
+  t.same(client.all('head').map(({ exchange }) => exchange), ['modern', 'legacy'])
+})
+
 t.test('two clients may ask with the same id', async t => {
   const server = await serve(t, ({ message, headers }, response) => json(response, answer(message.id ?? 0, { to: headers['x-client'] })))
   const client = connect(t, server.url)
