@@ -37,11 +37,15 @@ export const runCases = async (t: TapTest, cases: readonly Case[], bridge: Bridg
   const open = await bridge.open(t, { options, config, scenes, reactions: [on('x/fence', answer('$ID', result(revision, '{}')))] })
   const script = new Script(open, revision)
   await shakeHands(t, open, first)
-  if (lists) await list(t, open, revision, tools)
+  const listed = lists ? await list(t, open, revision, tools) : ''
   const prologue = await script.scene()
   t.strictSame(prologue.surplus, [], 'nothing comes unasked')
   for (const each of cases) {
     await t.test(`${each.rule}: ${each.name}`, async t => {
+      for (const tool of each.tools ?? []) {
+        if (tool.gets !== undefined) t.ok(listed.includes(tool.gets), 'the tool is listed as it should be')
+        if (tool.gets !== tool.sent) t.notOk(listed.includes(tool.sent), 'the tool is not listed as it was sent')
+      }
       for (const step of each.steps) {
         open.send(step.send)
         for (const expected of step.gets) meets(t, await open.next(), expected, each)
@@ -100,10 +104,13 @@ const shakeHands = async (t: TapTest, open: Open, { revision, capabilities }: Ca
   open.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
 }
 
-const list = async (t: TapTest, open: Open, revision: Case['revision'], tools: readonly ListedTool[]): Promise<void> => {
+/** @returns the list, as the client got it */
+const list = async (t: TapTest, open: Open, revision: Case['revision'], tools: readonly ListedTool[]): Promise<string> => {
   open.send(request(revision, '2', 'tools/list'))
+  const line = await open.next()
   const left = tools.flatMap(tool => tool.gets ?? [])
-  t.equal(await open.next(), answer('2', listResult(revision, left)), 'the list passes, without what is wrong with it')
+  t.equal(line, answer('2', listResult(revision, left)), 'the list passes, without what is wrong with it')
+  return line
 }
 
 /** What the record of a list says about one tool of it; the record's verdict is that of the worst. */
