@@ -1,3 +1,4 @@
+import { readServeFlags, serveFlags } from './serve-flags.js'
 import { readShared, readTarget, sharedFlags, type Flag, type Given, type Rest } from './flags.js'
 import { inspectFlags, readInspectFlags } from './inspect-flags.js'
 
@@ -23,6 +24,17 @@ export const commands: readonly Command[] = [
     flags: sharedFlags,
     words: oneServer,
     run: async (given, rest) => (await import('./wrap.js')).wrap(readShared(given), readTarget(rest)),
+  },
+  {
+    name: 'serve',
+    usage: 'serve [options] (-- COMMAND [ARG...] | URL | --config FILE)',
+    describe: 'stand between Streamable HTTP clients and one server, or every server of a file',
+    flags: serveFlags,
+    words: oneServer,
+    run: async (given, rest) => {
+      const http = readServeFlags(given)
+      return (await import('./serve.js')).serve(readShared(given), http, readTarget(rest))
+    },
   },
   {
     name: 'inspect',

@@ -42,7 +42,7 @@ export const limitBounds: Readonly<Record<keyof Limits, Bound>> = {
 export const sessionBounds: Readonly<Record<keyof SessionLimits, Bound>> = {
   maxSessions: { usual: 1000, least: 1, most: 1_000_000 },
   idleMs: { usual: 30 * 60_000, least: 1000, most: longestTimer },
-  graceMs: { usual: 5000, least: 0, most: longestTimer },
+  graceMs: { usual: 10_000, least: 0, most: longestTimer },
 }
 
 export const defaultLimits: Limits = {

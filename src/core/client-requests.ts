@@ -72,6 +72,7 @@ export class ClientRequests {
     const asked = this.#pending.find(arrived, message.key)
     if (asked === undefined || asked.state === 'held') return this.#unasked(arrived, frame, message.key, found)
     this.#close(asked)
+    asked.answeredAt = this.#context.now
     asked.findings.push(...found)
     const exchange = arrived === wholePipe ? asked.exchange : arrived
     if (message.kind === 'error') {
@@ -160,6 +161,7 @@ export class ClientRequests {
 
   #forward(asked: Asked): void {
     asked.state = 'sent'
+    asked.sentAt = this.#context.now
     const { requestMs } = this.#context.options
     if (requestMs > 0) {
       const timer = `request ${asked.exchange} ${asked.key}`

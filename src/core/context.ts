@@ -20,6 +20,9 @@ export interface Asked extends Pending {
   readonly at: number
   /** What was found so far; its record is written with the answer. */
   readonly findings: Finding[]
+  /** When it went to the server, and when the server's answer came. */
+  sentAt?: number
+  answeredAt?: number
   /** Held: not yet at the server. Cancelled: the client no longer waits, an answer may still come. */
   state: 'held' | 'sent' | 'cancelled'
   /** For `tools/call`: the declaration by which the result is judged. */
@@ -115,6 +118,7 @@ export class Context {
         verdict,
         findings,
         ms: this.now - asked.at,
+        ...(asked.sentAt !== undefined && { serverMs: (asked.answeredAt ?? this.now) - asked.sentAt }),
         bytes: { request: asked.request.bytes.length, ...(response && { response: response.bytes.length }) },
         ...(given && { arguments: given }),
         ...(got && { result: got }),

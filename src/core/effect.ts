@@ -29,6 +29,8 @@ export interface Entry {
   readonly findings: readonly Finding[]
   /** From the request's arrival to the answer's departure. */
   readonly ms?: number
+  /** Of these, the time that the server had it; for metrics. */
+  readonly serverMs?: number
   readonly bytes?: { readonly request?: number; readonly response?: number }
   /** The JSON text of `params.arguments` and of `result`, as they crossed the wire: for digests and payloads. */
   readonly arguments?: Buffer

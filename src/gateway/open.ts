@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { SchemaChecker } from '../core/check.js'
 import type { Entry } from '../core/effect.js'
+import type { Side } from '../core/event.js'
 import type { ToolSetting } from '../core/options.js'
 import type { Policy } from '../core/policy.js'
 import { Relay } from '../core/relay.js'
@@ -19,6 +20,8 @@ export interface Guard {
   readonly checker: SchemaChecker
   /** Records a decision; throws when that cannot be done. */
   readonly audit: (entry: Entry) => void
+  /** Told of every message that crosses, in bytes; for metrics. */
+  readonly moved?: (from: Side, bytes: number) => void
 }
 
 /** Makes the server's side; HTTP headers of a call are made from the tool's input schema, which the relay knows. */
@@ -26,9 +29,9 @@ export type OpenServer = (inputSchemaOf: Relay['inputSchemaOf']) => Transport
 
 /** Puts a relay between two transports. @param stateless each exchange has ids of its own */
 export const openSession = (guard: Guard, client: Transport, openServer: OpenServer, stateless = false): Session => {
-  const { name, checker, audit, policy, trusted, tools, listMs, requestMs } = guard
+  const { name, checker, audit, moved, policy, trusted, tools, listMs, requestMs } = guard
   const relay = new Relay({
     server: name, session: randomUUID(), nonce: randomUUID(), stateless, policy, rules, trusted, tools, listMs, requestMs,
   })
-  return new Session({ client, server: openServer(tool => relay.inputSchemaOf(tool)), relay, checker, audit })
+  return new Session({ client, server: openServer(tool => relay.inputSchemaOf(tool)), relay, checker, audit, moved })
 }

@@ -14,6 +14,8 @@ export interface SessionParts {
   readonly checker: SchemaChecker
   /** Returns when the record is on its way to the disk; throws when it cannot be written. */
   readonly audit: (entry: Entry) => void
+  /** Told of every message that crosses, in bytes; for metrics. */
+  readonly moved?: ((from: Side, bytes: number) => void) | undefined
 }
 
 export interface Ended {
@@ -33,6 +35,7 @@ export class Session {
   readonly #relay: Relay
   readonly #checker: SchemaChecker
   readonly #audit: SessionParts['audit']
+  readonly #moved: SessionParts['moved']
   readonly #timers = new Map<Timer, NodeJS.Timeout>()
   /** Sides whose peer does not read, with the sides that are held back for it. */
   readonly #full = new Map<Side, Set<Side>>()
@@ -46,11 +49,12 @@ export class Session {
   #failure: Error | undefined
   #resolve: (ended: Ended) => void = () => undefined
 
-  constructor({ client, server, relay, checker, audit }: SessionParts) {
+  constructor({ client, server, relay, checker, audit, moved }: SessionParts) {
     this.#ends = { client, server }
     this.#relay = relay
     this.#checker = checker
     this.#audit = audit
+    this.#moved = moved
     this.ended = new Promise(resolve => {
       this.#resolve = resolve
     })
@@ -96,6 +100,7 @@ export class Session {
   }
 
   #frame(from: Side, { exchange, frame }: { readonly exchange: Exchange; readonly frame: Frame }): void {
+    this.#moved?.(from, frame.bytes.length)
     this.#dispatch({ type: 'frame-received', from, exchange, frame })
   }
 

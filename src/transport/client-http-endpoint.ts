@@ -64,13 +64,16 @@ const methods = 'GET, POST, DELETE'
 /** What comes in at one path, once the gate has let it in: reads it, finds its session, and begins the answer. */
 export class EndpointServer {
   readonly #path: string
-  readonly #endpoint: Endpoint
+  #endpoint: Endpoint | undefined
+  /** What stands behind the path; sessions that run keep theirs. */
+  #kind: Endpoint['server']
   readonly #settings: EndpointSettings
   readonly #sessions: Sessions<HttpSession>
 
   constructor(path: string, endpoint: Endpoint, settings: EndpointSettings) {
     this.#path = path
     this.#endpoint = endpoint
+    this.#kind = endpoint.server
     this.#settings = settings
     this.#sessions = new Sessions({ max: settings.maxSessions, idleMs: settings.idleMs, timers: settings.timers })
   }
@@ -80,6 +83,18 @@ export class EndpointServer {
     if (request.method === 'GET') return this.#get(request, response)
     if (request.method === 'DELETE') return this.#delete(request, response)
     this.#settings.refuse(request, response, refusal(405, 'This method is not allowed', { allow: methods }))
+  }
+
+  /** New sessions get another server. */
+  replace(endpoint: Endpoint): void {
+    if (endpoint.server !== this.#kind) for (const session of this.#sessions.all()) session.end('the server was replaced')
+    this.#endpoint = endpoint
+    this.#kind = endpoint.server
+  }
+
+  /** Takes no new sessions. */
+  retire(): void {
+    this.#endpoint = undefined
   }
 
   sessions(): readonly HttpSession[] {
@@ -146,7 +161,7 @@ export class EndpointServer {
   }
 
   get #own(): boolean {
-    return this.#endpoint.server === 'stdio'
+    return this.#kind === 'stdio'
   }
 
   /** The session that the head of a request names, when there is one. */
@@ -166,11 +181,11 @@ export class EndpointServer {
       const known = this.#known(request)
       // One that is not known here may still be known to the server: the relay was restarted, or the credentials renewed.
       const session = known ?? this.#open('upstream', request, [idName(id, authorization)])
-      return session ? { session, claims: true } : full
+      return session ? { session, claims: true } : this.#full
     }
     if (!begins) return this.#group(`legacy ${authorization}`, request)
     const session = this.#open('upstream', request, [])
-    return session ? { session, claims: false } : full
+    return session ? { session, claims: false } : this.#full
   }
 
   #placeOwn(request: IncomingMessage, begins: boolean): Place | Refusal {
@@ -182,13 +197,13 @@ export class EndpointServer {
     }
     if (!begins) return bad('The Mcp-Session-Id header is missing: a session begins with initialize')
     const session = this.#open('own', request, [])
-    return session ? { session, claims: false } : full
+    return session ? { session, claims: false } : this.#full
   }
 
   /** Requests that belong to no session share one for each authorization context. */
   #group(name: string, request: IncomingMessage): Place | Refusal {
     const session = this.#sessions.find(name) ?? this.#open('stateless', request, [name])
-    return session ? { session, claims: false } : full
+    return session ? { session, claims: false } : this.#full
   }
 
   /**
@@ -201,12 +216,17 @@ export class EndpointServer {
       const known = this.#sessions.find(name)
       if (known?.collides(frame) === true) continue
       const session = known ?? this.#open('shared', request, [name])
-      return session ? { session, claims: false } : full
+      return session ? { session, claims: false } : this.#full
     }
   }
 
+  get #full(): Refusal {
+    return this.#endpoint ? full : refusal(404, 'There is no endpoint at this path any more')
+  }
+
   #open(kind: SessionKind, request: IncomingMessage, names: readonly string[]): HttpSession | undefined {
-    if (!this.#sessions.makeRoom()) return undefined
+    const endpoint = this.#endpoint
+    if (!endpoint || !this.#sessions.makeRoom()) return undefined
     const authorization = authorizationDigest(request.headers)
     const id = kind === 'own' ? randomUUID() : undefined
     const session: HttpSession = new HttpSession(kind, id, {
@@ -221,7 +241,7 @@ export class EndpointServer {
     this.#sessions.add(session)
     for (const name of id === undefined ? names : [idName(id, authorization)]) this.#sessions.name(session, name)
     try {
-      this.#endpoint.open({
+      endpoint.open({
         path: this.#path,
         kind,
         transport: session,

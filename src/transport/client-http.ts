@@ -45,6 +45,8 @@ export interface HttpFront {
    * @throws CustomsError CANNOT_START
    */
   listen(): Promise<string>
+  /** Other endpoints from now on. A path that stays keeps its sessions; one that is gone serves those that it has to their end. */
+  offer(endpoints: ReadonlyMap<string, Endpoint>): void
   /**
    * Stops accepting, and gives what is being answered so many milliseconds. Then every session is told that it is over, and
    * has a second for its last answers before what is left is cut.
@@ -79,19 +81,29 @@ class Front implements HttpFront {
     this.#timers = options.timers ?? realTimers
     const { host, allowHosts = [], allowOrigins = [], tokens = [] } = options
     this.#gate = new Gate({ host, allowHosts, allowOrigins, tokens })
-    for (const [path, endpoint] of options.endpoints) {
-      this.#endpoints.set(path, new EndpointServer(path, endpoint, {
-        limits: options.limits,
-        ownAuthorization: tokens.length > 0,
-        maxSessions: options.maxSessions ?? 1000,
-        idleMs: options.idleMs ?? 30 * 60_000,
-        keepAliveMs: options.keepAliveMs ?? 15_000,
-        stallMs: options.stallMs ?? 30_000,
-        timers: this.#timers,
-        refuse: (request, response, reason) => this.#refuse(request, response, reason),
-      }))
-    }
+    this.offer(options.endpoints)
     this.#server = this.#createServer()
+  }
+
+  offer(endpoints: ReadonlyMap<string, Endpoint>): void {
+    for (const [path, served] of this.#endpoints) {
+      if (endpoints.has(path)) continue
+      served.retire()
+      if (served.sessions().length === 0) this.#endpoints.delete(path)
+    }
+    for (const [path, endpoint] of endpoints) {
+      const served = this.#endpoints.get(path)
+      if (served) served.replace(endpoint)
+      else this.#endpoints.set(path, this.#serve(path, endpoint))
+    }
+  }
+
+  #serve(path: string, endpoint: Endpoint): EndpointServer {
+    const { limits, tokens = [], maxSessions = 1000, idleMs = 30 * 60_000, keepAliveMs = 15_000, stallMs = 30_000 } = this.#options
+    return new EndpointServer(path, endpoint, {
+      limits, ownAuthorization: tokens.length > 0, maxSessions, idleMs, keepAliveMs, stallMs, timers: this.#timers,
+      refuse: (request, response, reason) => this.#refuse(request, response, reason),
+    })
   }
 
   async listen(): Promise<string> {

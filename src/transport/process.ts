@@ -1,6 +1,7 @@
 import { spawn as nodeSpawn, type ChildProcess } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { accessSync, constants as fsConstants, existsSync } from 'node:fs'
 import { constants } from 'node:os'
+import { delimiter, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import type { Exit } from './transport.js'
 
@@ -41,6 +42,21 @@ export const spawnGroup = ({ command: [program, ...args], env, cwd }: CommandLin
 }
 
 const isServerChild = (child: ChildProcess): child is ServerChild => child.stdin !== null && child.stdout !== null
+
+/** Whether there is a program of this name to start, as far as can be told without starting it. */
+export const canStart = (program: string, cwd = process.cwd()): boolean => {
+  // Windows looks in more places, under more names.
+  if (windows) return true
+  const folders = program.includes('/') ? [cwd] : (process.env['PATH'] ?? '').split(delimiter)
+  return folders.some(folder => {
+    try {
+      accessSync(resolve(folder, program), fsConstants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+}
 
 /** Why a command could not be started, in one line. */
 export const startFailure = ({ command: [program], cwd }: CommandLine, error: Error): string => {

@@ -1,0 +1,21 @@
+import { countedMethod, type Metrics } from '../admin/metrics.js'
+import { actionOf, type Policy } from '../core/policy.js'
+import type { OpenGuard } from './guard.js'
+
+/** The same guard, counting what it records and what crosses. */
+export const measure = (guard: OpenGuard, policy: Policy, metrics: Metrics): OpenGuard => ({
+  ...guard,
+  audit: entry => {
+    guard.audit(entry)
+    for (const { rule } of entry.findings) metrics.found(guard.name, rule, actionOf(policy, rule))
+    if (entry.ms === undefined) return
+    metrics.answered({
+      server: guard.name,
+      method: countedMethod(entry.event),
+      verdict: entry.verdict,
+      relayMs: entry.ms - (entry.serverMs ?? 0),
+      serverMs: entry.serverMs,
+    })
+  },
+  moved: (from, bytes) => metrics.moved(guard.name, from, bytes),
+})

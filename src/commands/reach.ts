@@ -1,0 +1,32 @@
+import type { ProcessServer, RemoteServer, ServerConfiguration } from '../config/configuration.js'
+import type { Reach } from '../gateway/offer.js'
+import type { FrameLimits } from '../protocol/frame.js'
+import { canStart } from '../transport/process.js'
+import { processOf, tlsOf } from './upstream.js'
+
+/** How the sessions of `serve` reach a server. */
+export const reachOf = (server: ServerConfiguration, limits: FrameLimits): Promise<Reach> | Reach =>
+  'url' in server ? remote(server, limits) : local(server, limits)
+
+const local = (server: ProcessServer, limits: FrameLimits): Reach => ({
+  kind: 'stdio',
+  connect: () => () => processOf(server, limits),
+  ready: async () => canStart(server.command[0] ?? '', server.cwd),
+  close: async () => undefined,
+})
+
+/** The HTTP client is loaded only where there is a remote server. */
+const remote = async (server: RemoteServer, limits: FrameLimits): Promise<Reach> => {
+  const [{ HttpUpstream }, { httpServer }] = await Promise.all([
+    import('../transport/http-upstream.js'),
+    import('../transport/server-http.js'),
+  ])
+  const upstream = new HttpUpstream(new URL(server.url), tlsOf(server))
+  const { headers } = server
+  return {
+    kind: 'http',
+    connect: () => inputSchemaOf => httpServer({ upstream, headers, limits, inputSchemaOf }),
+    ready: () => upstream.reachable(),
+    close: () => upstream.close(),
+  }
+}
