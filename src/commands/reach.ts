@@ -11,8 +11,8 @@ export const reachOf = (server: ServerConfiguration, limits: FrameLimits): Promi
 const local = (server: ProcessServer, limits: FrameLimits): Reach => ({
   kind: 'stdio',
   connect: () => () => processOf(server, limits),
-  ready: async () => canStart(server.command[0] ?? '', server.cwd),
-  close: async () => undefined,
+  ready: () => Promise.resolve(canStart(server.command[0] ?? '', server.cwd)),
+  close: () => Promise.resolve(),
 })
 
 /** The HTTP client is loaded only where there is a remote server. */

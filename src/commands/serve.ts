@@ -1,3 +1,4 @@
+import type { Exposition } from '../admin/prometheus.js'
 import { noMetrics, type Metrics } from '../admin/metrics.js'
 import { openLog, type Log } from '../audit/log.js'
 import type { Address } from '../config/address.js'
@@ -95,7 +96,7 @@ const offersOf = async (
 const listenAdmin = async (
   { host, port }: Address,
   offers: Offers,
-  exposition: import('../admin/prometheus.js').Exposition,
+  exposition: Exposition,
 ) => {
   const { adminServer } = await import('../admin/server.js')
   const server = adminServer({ host, port, state: { ready: () => offers.ready(), exposition } })

@@ -41,7 +41,7 @@ export class ClientRequests {
   received(exchange: Exchange, frame: Frame, message: Request, found: readonly Finding[]): void {
     const { id, key, method, params } = message
     if (method === 'initialize') this.#context.session.offered(params)
-    const terms = this.#context.session.termsOf(message)
+    const terms = this.#context.session.termsOf(message, frame.envelope?.headers)
     const asked: Asked = {
       exchange, id, key, message, terms, request: frame, at: this.#context.now, findings: [...found], state: 'held',
     }

@@ -28,6 +28,13 @@ export const unknownTool = (asker: Asker, name: string): Frame =>
 export const blocked = (asker: Asker, findings: readonly Finding[]): Frame =>
   errorAnswer(asker, errorCode.blocked, `Blocked by mcp-customs: ${summary(findings)}`, { findings: listed(findings) })
 
+/** Headers are wrong only on a request's way; a server's wire/http never comes here. */
+export const isMismatch = (findings: readonly Finding[]): boolean => findings.some(({ rule }) => rule === 'wire/http')
+
+/** For an HTTP request whose headers say something else than its body (2026-07-28, server validation). */
+export const headerMismatch = (asker: Asker, findings: readonly Finding[]): Frame =>
+  errorAnswer(asker, errorCode.headerMismatch, `Header mismatch: ${summary(findings)}`)
+
 /** A tool's call that is not let through: a result that a model can act on. */
 export const refusedCall = (asker: Asker, name: string, findings: readonly Finding[], modern: boolean): Frame =>
   toolError(

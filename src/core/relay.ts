@@ -9,7 +9,7 @@ import type { Effect } from './effect.js'
 import type { Event, Exchange, Side } from './event.js'
 import { findAll, type RelayOptions } from './options.js'
 import { actionOf } from './policy.js'
-import { blocked, errorAnswer } from './refusal.js'
+import { blocked, errorAnswer, headerMismatch, isMismatch } from './refusal.js'
 import { Results } from './results.js'
 import type { Finding } from './rule.js'
 import { ServerRequests } from './server-requests.js'
@@ -166,7 +166,8 @@ export class Relay {
     this.#record(frame, found)
     for (const key of keys) {
       if (this.#serverRequests.unusable(exchange, key, found) || !asks(frame)) continue
-      this.#context.toClient(exchange, blocked({ id: idOf(key), key }, found))
+      const asker = { id: idOf(key), key }
+      this.#context.toClient(exchange, isMismatch(found) ? headerMismatch(asker, found) : blocked(asker, found))
     }
   }
 

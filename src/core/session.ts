@@ -27,15 +27,20 @@ const unknownRevision: Revision = '2025-11-25'
 
 /** What the handshake of a legacy session agreed on; a modern request carries its own terms. */
 export class Session {
+  #agreed = false
   #terms: Terms = { revision: unknownRevision, capabilities: {}, client: undefined }
 
   get terms(): Terms {
     return this.#terms
   }
 
-  termsOf(request: Request): Terms {
+  /** @param headers of the HTTP request that carried it: without a session, they alone name a legacy revision */
+  termsOf(request: Request, headers?: ReadonlyMap<string, string>): Terms {
     const version = inMeta(request.params, 'protocolVersion')
-    if (!isString(version)) return this.#terms
+    if (!isString(version)) {
+      const named = headers?.get('mcp-protocol-version')
+      return this.#agreed || named === undefined ? this.#terms : { ...this.#terms, revision: legacy(named) }
+    }
     const capabilities = inMeta(request.params, 'clientCapabilities')
     return {
       revision: nearest(version),
@@ -58,10 +63,15 @@ export class Session {
   agreed(result: JsonObject): void {
     const version = member(result, 'protocolVersion')
     if (!isString(version)) return
-    const revision = nearest(version)
-    // A handshake never agrees on a revision that has none.
-    this.#terms = { ...this.#terms, revision: traitsOf(revision).modern ? unknownRevision : revision }
+    this.#agreed = true
+    this.#terms = { ...this.#terms, revision: legacy(version) }
   }
+}
+
+/** A handshake never agrees on a revision that has none. */
+const legacy = (version: string): Revision => {
+  const revision = nearest(version)
+  return traitsOf(revision).modern ? unknownRevision : revision
 }
 
 const implementation = (value: unknown): Implementation | undefined => {

@@ -1,12 +1,14 @@
 import type { Frame } from '../protocol/frame.js'
+import { compareHeaders } from '../protocol/headers.js'
 import { isObject, isString, member, pointer } from '../protocol/json.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { Checked, Subject } from './check.js'
 import type { Asked, Called, Context } from './context.js'
 import { findAll } from './options.js'
 import { actionOf } from './policy.js'
+import type { Finding } from './rule.js'
 import type { RuleName } from './rule-name.js'
-import { refusedCall, unknownTool } from './refusal.js'
+import { headerMismatch, isMismatch, refusedCall, unknownTool } from './refusal.js'
 import type { ToolLists } from './tool-lists.js'
 
 /** Lists of the relay's own for one call: a server whose list changes faster than it can be read is not waited for. */
@@ -73,10 +75,11 @@ export class ToolCalls {
     const { revision } = asked.terms
     const denied = this.#setting(name)?.denied === true
     const call = { name, arguments: isObject(given) ? given : undefined, tool, denied, listed, revision, checked }
-    asked.findings.push(...findAll(this.#context.options.rules, '/params', rule => rule.onCall?.(call)))
+    asked.findings.push(...headerFindings(asked), ...findAll(this.#context.options.rules, '/params', rule => rule.onCall?.(call)))
     const { verdict, findings } = this.#context.judge(asked.findings)
     if (verdict !== 'block' && verdict !== 'demote') return then(undefined)
     const told = findings.filter(({ rule }) => actionOf(this.#context.options.policy, rule) === verdict)
+    if (isMismatch(told)) return then(headerMismatch(asked, told))
     if (told.some(({ rule }) => rule === 'call/unlisted')) return then(unknownTool(asked, name))
     then(refusedCall(asked, name, told, traitsOf(revision).modern))
   }
@@ -85,4 +88,12 @@ export class ToolCalls {
   #counts(...rules: readonly RuleName[]): boolean {
     return rules.some(rule => actionOf(this.#context.options.policy, rule) !== 'off')
   }
+}
+
+/** `Mcp-Param-*` headers repeat arguments that the tool's schema names: only here are both known. */
+const headerFindings = ({ call, message, request, terms }: Asked): readonly Finding[] => {
+  const headers = request.envelope?.headers
+  if (headers === undefined || call?.tool === undefined || !traitsOf(terms.revision).modern) return []
+  const mismatch = compareHeaders(headers, message, call.tool.inputSchema)
+  return mismatch === undefined ? [] : [{ rule: 'wire/http', path: '', message: mismatch }]
 }

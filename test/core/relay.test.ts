@@ -1,4 +1,5 @@
 import t from 'tap'
+import { parseFrame } from '../../dist/protocol/parse.js'
 import { answer, call, initialize, result, Script, weather } from './script.js'
 
 t.test('a frame that breaks no rule leaves as the very bytes that came', t => {
@@ -359,5 +360,23 @@ t.test('a definition that changes within a session is drift each time, against w
     script.server(result(id, { tools: [{ ...weather, title: 'new' }] }))
     t.match(script.entries.at(-1), { verdict: 'log', findings: [{ rule: 'tool/drift' }] })
   }
+  t.end()
+})
+
+t.test('HTTP headers that disagree with the arguments that they repeat are refused as a header mismatch', t => {
+  const tool = { name: 'query', inputSchema: { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } } }
+  const ask = (region: string) => {
+    const script = new Script({ stateless: true })
+    script.client({ jsonrpc: '2.0', id: 'l', method: 'tools/list', params: modern() }, 'x')
+    script.server(result('l', { tools: [tool], resultType: 'complete' }), 'x')
+    const request = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'query', arguments: { region: 'eu' }, ...modern() } }
+    const frame = parseFrame(Buffer.from(JSON.stringify(request)), { messageBytes: 9999, depth: 9 })
+    const headers = new Map([
+      ['mcp-protocol-version', '2026-07-28'], ['mcp-method', 'tools/call'], ['mcp-name', 'query'], ['mcp-param-region', region],
+    ])
+    return script.happens({ type: 'frame-received', from: 'client', exchange: 'x', frame: { ...frame, envelope: { headers } } } as never)
+  }
+  t.match(ask('eu'), [['to server', { id: 1 }]])
+  t.match(ask('us'), [['to client', { id: 1, error: { code: -32020 } }]])
   t.end()
 })
