@@ -43,7 +43,7 @@ export const inspectCommand = async (flags: SharedFlags, target: Target, own: In
       probeMs: Math.min(own.timeoutMs, longestProbe),
       call: own.call,
       audit: entry => log.write(entry),
-      openServer: serverOpener(server, limits, tail),
+      openServer: await serverOpener(server, limits, tail),
       progress: doing => waiting.say(`${server.name}: ${doing}`),
       opened: interruption.opened,
     })

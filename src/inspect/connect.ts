@@ -67,7 +67,7 @@ export const connect = async (open: () => Link, options: ConnectOptions): Promis
   }
   const answers = [await discovered, await initialized]
   await first.close()
-  const { failure } = first.server
+  const { failure } = first
   if (failure !== undefined) throw failure
   if (answers.every(answer => answer === undefined)) throw silent(options)
   const strangers = supportedBy(await discovered)
@@ -82,7 +82,7 @@ const begin = async (link: Link, options: ConnectOptions): Promise<Connected> =>
   const hello = legacyHello(link, answer)
   if (hello) return hello
   await link.close()
-  if (link.server.failure !== undefined) throw link.server.failure
+  if (link.failure !== undefined) throw link.failure
   if (answer === undefined) throw silent(options)
   throw unreachable(options, answer.kind === 'error' ? refusal(answer) : 'its answer to initialize names no protocolVersion')
 }

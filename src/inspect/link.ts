@@ -3,7 +3,7 @@ import type { Entry } from '../core/effect.js'
 import type { ToolSetting } from '../core/options.js'
 import type { Policy } from '../core/policy.js'
 import type { CustomsError } from '../errors.js'
-import { openSession } from '../gateway/open.js'
+import { openSession, type OpenServer } from '../gateway/open.js'
 import type { Session } from '../gateway/session.js'
 import type { FrameLimits } from '../protocol/frame.js'
 import type { Transport } from '../transport/transport.js'
@@ -21,7 +21,7 @@ export interface LinkOptions {
   readonly checker: SchemaChecker
   readonly audit: (entry: Entry) => void
   /** A connection of its own: for a process, a fresh one. */
-  readonly openServer: () => ServerEnd
+  readonly openServer: (...known: Parameters<OpenServer>) => ServerEnd
 }
 
 export type ServerEnd = Transport & {
@@ -32,7 +32,8 @@ export type ServerEnd = Transport & {
 /** One connection to the server, through a relay that only watches. */
 export interface Link {
   readonly client: InspectClient
-  readonly server: ServerEnd
+  /** Why there never was a connection. */
+  readonly failure: CustomsError | undefined
   readonly session: Session
   /** What was found on it so far. */
   readonly entries: readonly Entry[]
@@ -43,7 +44,7 @@ export const openLink = (options: LinkOptions): Link => {
   const { limits, audit, openServer, ...guard } = options
   const entries: Entry[] = []
   const client = new InspectClient(limits)
-  const server = openServer()
+  let server: ServerEnd | undefined
   const session = openSession(
     {
       ...guard,
@@ -54,14 +55,16 @@ export const openLink = (options: LinkOptions): Link => {
       },
     },
     client,
-    () => server,
+    inputSchemaOf => (server = openServer(inputSchemaOf)),
   )
   session.start()
   return {
     client,
-    server,
     session,
     entries,
+    get failure() {
+      return server?.failure
+    },
     async close() {
       session.stop()
       const { failure } = await session.ended

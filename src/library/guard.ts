@@ -1,0 +1,85 @@
+import type { Entry } from '../core/effect.js'
+import { openSession } from '../gateway/open.js'
+import { createSchemaChecker } from '../schema/index.js'
+import { ClientEnd } from './client-end.js'
+import { readOptions, type JudgeOptions } from './options.js'
+import type { GuardedTransport, SdkTransport } from './sdk-transport.js'
+import { ServerEnd } from './server-end.js'
+
+export interface GuardOptions extends JudgeOptions {
+  /**
+   * Hears every decision before its message is handed on. When it throws, nothing passes any more: the transport is closed, and
+   * the error goes to `onerror`.
+   */
+  readonly onRecord?: (entry: Entry) => void
+}
+
+/**
+ * A transport for an MCP client, with a relay in it: what passes is judged as `mcp-customs wrap` judges it, and what is blocked
+ * is answered as the relay answers. `client.connect(guard(transport))`.
+ * @throws CustomsError BAD_CONFIG, naming the option
+ */
+export const guard = (transport: SdkTransport, options: GuardOptions = {}): GuardedTransport => new Guarded(transport, options)
+
+class Guarded implements GuardedTransport {
+  onmessage?: ((message: unknown, extra?: unknown) => void) | undefined
+  onclose?: (() => void) | undefined
+  onerror?: ((error: Error) => void) | undefined
+  declare readonly sessionId?: string
+  declare readonly hasPerRequestStream?: boolean
+  setProtocolVersion?: (version: string) => void
+  setSupportedProtocolVersions?: (versions: string[]) => void
+  readonly #inner: SdkTransport
+  readonly #client: ClientEnd
+  readonly #server: ServerEnd
+  readonly #begin: () => void
+
+  constructor(inner: SdkTransport, options: GuardOptions) {
+    const { limits, server, ...judgement } = readOptions(options)
+    const { listMs, requestMs } = limits
+    this.#inner = inner
+    this.#client = new ClientEnd(limits, (message, extra) => this.onmessage?.(message, extra))
+    this.#server = new ServerEnd(inner, this.#client, {
+      error: error => this.onerror?.(error),
+      closed: () => this.onclose?.(),
+    })
+    this.#begin = () => {
+      const checker = createSchemaChecker(limits)
+      const audit = (entry: Entry) => options.onRecord?.(entry)
+      const session = openSession({ ...judgement, name: server, listMs, requestMs, checker, audit }, this.#client, () => this.#server)
+      session.start()
+      void session.ended.then(async ({ failure }) => {
+        await checker.close()
+        if (failure !== undefined) this.onerror?.(failure instanceof Error ? failure : new Error(String(failure)))
+      })
+    }
+    mirror(inner, this)
+  }
+
+  async start(): Promise<void> {
+    this.#begin()
+    try {
+      await this.#inner.start()
+    } catch (error) {
+      this.#server.end('the transport could not be started')
+      throw error
+    }
+  }
+
+  send(message: unknown, options?: unknown): Promise<void> {
+    return this.#client.say(message, options)
+  }
+
+  close(): Promise<void> {
+    return this.#server.close()
+  }
+}
+
+/** What an SDK reads of a transport, or tells it, besides the messages; only what this one has. */
+const mirror = (inner: SdkTransport, outer: Guarded): void => {
+  for (const name of ['sessionId', 'hasPerRequestStream'] as const) {
+    Object.defineProperty(outer, name, { get: () => inner[name], enumerable: true, configurable: true })
+  }
+  if (inner.setProtocolVersion) outer.setProtocolVersion = version => inner.setProtocolVersion?.(version)
+  if (inner.setSupportedProtocolVersions) outer.setSupportedProtocolVersions = versions => inner.setSupportedProtocolVersions?.(versions)
+}

@@ -1,0 +1,95 @@
+import { defaultLimits, limitBounds, type Limits } from '../config/limits.js'
+import { allows, onlyResults, presetPolicy, presets, type Preset } from '../config/preset.js'
+import type { ToolSetting } from '../core/options.js'
+import { actions, type Action, type Policy } from '../core/policy.js'
+import { isRuleName, type RuleName } from '../core/rule-name.js'
+import { CustomsError } from '../errors.js'
+import { isObject, type JsonObject } from '../protocol/json.js'
+
+/** By what to judge; everything has a default. */
+export interface JudgeOptions {
+  /** Default: `standard`. */
+  readonly policy?: Preset
+  /** Actions that stand in place of the policy's. */
+  readonly rules?: Readonly<Partial<Record<RuleName, Action>>>
+  /** Believe the annotations of this server. Default: false. */
+  readonly trusted?: boolean
+  /** What the operator says of single tools, by their names. */
+  readonly tools?: Readonly<Record<string, ToolOptions>>
+  readonly limits?: Partial<Limits>
+  /** What the records call the server. Default: `server`. */
+  readonly server?: string
+}
+
+export interface ToolOptions {
+  /** Leave it out of lists, and refuse its calls. */
+  readonly deny?: boolean
+  /** Stands in place of the server's, in the client's list too. */
+  readonly outputSchema?: object | boolean
+  /** Stand over the server's. */
+  readonly annotations?: object
+}
+
+export interface Judgement {
+  readonly server: string
+  readonly policy: Policy
+  readonly trusted: boolean
+  readonly tools: ReadonlyMap<string, ToolSetting>
+  readonly limits: Limits
+}
+
+/** @throws CustomsError BAD_CONFIG, naming the option */
+export const readOptions = ({ policy = 'standard', rules = {}, trusted = false, tools = {}, limits = {}, server = 'server' }: JudgeOptions): Judgement => ({
+  server,
+  policy: readPolicy(policy, rules),
+  trusted,
+  tools: new Map(Object.entries(tools).map(([name, tool]) => [name, readTool(name, tool)])),
+  limits: readLimits(limits),
+})
+
+// Callers without a compiler give anything.
+const readPolicy = (preset: string, rules: Readonly<Record<string, string | undefined>>): Policy => {
+  const known = presets.find(one => one === preset) ?? fail(`policy: no preset ${JSON.stringify(preset)} (${presets.join(', ')})`)
+  const policy = presetPolicy(known, { purpose: 'relay', locked: false })
+  for (const [rule, asked] of Object.entries(rules)) {
+    if (asked === undefined) continue
+    if (!isRuleName(rule)) return fail(`rules: no rule ${JSON.stringify(rule)}`)
+    const action = actions.find(one => one === asked) ?? fail(`rules: ${rule}: no action ${JSON.stringify(asked)} (${actions.join(', ')})`)
+    if (!allows(rule, action)) return fail(`rules: ${rule}: ${onlyResults}`)
+    policy.set(rule, action)
+  }
+  return policy
+}
+
+const readTool = (name: string, { deny = false, outputSchema, annotations }: ToolOptions): ToolSetting => ({
+  denied: deny,
+  outputSchema: typeof outputSchema === 'boolean' ? outputSchema : outputSchema && jsonOf(outputSchema, `tools: ${name}: outputSchema`),
+  annotations: annotations && jsonOf(annotations, `tools: ${name}: annotations`),
+})
+
+/** As it will be sent, so that what the caller does to the object afterwards changes nothing. */
+const jsonOf = (value: object, option: string): JsonObject => {
+  const json: unknown = JSON.parse(JSON.stringify(value))
+  return isObject(json) ? json : fail(`${option} must be an object`)
+}
+
+/** @throws CustomsError BAD_CONFIG */
+export const readLimits = (given: Partial<Limits>): Limits => {
+  const limits = { ...defaultLimits }
+  for (const [name, value] of Object.entries(given) as [string, unknown][]) {
+    if (value === undefined) continue
+    if (!isLimit(name)) return fail(`limits: no limit ${JSON.stringify(name)} (${Object.keys(limitBounds).join(', ')})`)
+    const { least, most } = limitBounds[name]
+    if (typeof value !== 'number' || !Number.isInteger(value) || value < least || value > most) {
+      return fail(`limits: ${name} must be an integer from ${least} to ${most}`)
+    }
+    Object.assign(limits, { [name]: value })
+  }
+  return limits
+}
+
+const isLimit = (name: string): name is keyof Limits => Object.hasOwn(limitBounds, name)
+
+const fail = (reason: string): never => {
+  throw new CustomsError('BAD_CONFIG', reason)
+}

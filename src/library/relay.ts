@@ -1,0 +1,30 @@
+import { randomUUID } from 'node:crypto'
+import type { Effect } from '../core/effect.js'
+import type { Event } from '../core/event.js'
+import { Relay as CoreRelay } from '../core/relay.js'
+import { rules } from '../rules/index.js'
+import { readOptions, type JudgeOptions } from './options.js'
+
+/** The pure core: it is handed what happened, and returns what is to be done, in order. */
+export interface Relay {
+  handle(event: Event): readonly Effect[]
+  /** True while a request of the client's waits to be sent to the server: the way there must stay open. */
+  readonly holding: boolean
+}
+
+export interface RelayOptions extends JudgeOptions {
+  /** Names the session in the records. Default: a random UUID. */
+  readonly session?: string
+  /** Each exchange has ids of its own (HTTP without a session). Default: false. */
+  readonly stateless?: boolean
+}
+
+/**
+ * A relay with every rule, by a preset policy. It does no IO and has no clock: whoever embeds it performs the effects.
+ * @throws CustomsError BAD_CONFIG, naming the option
+ */
+export const createRelay = (options: RelayOptions = {}): Relay => {
+  const { limits: { listMs, requestMs }, ...judgement } = readOptions(options)
+  const { session = randomUUID(), stateless = false } = options
+  return new CoreRelay({ ...judgement, session, stateless, nonce: randomUUID(), rules, listMs, requestMs })
+}
