@@ -83,9 +83,16 @@ export const scripted = (
 
 export const auditOf = (file: string): AuditRecord[] => linesOf(file).map(line => JSON.parse(line) as AuditRecord)
 
-/** A configuration that names the command `SERVER` is the one that starts the server, and no other is given. */
-const placed = (config: object, command: readonly string[]): string =>
-  JSON.stringify(config, (key, value: unknown) => (key === 'command' ? command : value))
+/** The arguments that hand a configuration on; one that names servers says itself where the scripted one is, and no other is given. */
+const configured = (directory: string, config: object | undefined, place: { command: readonly string[] } | { url: string }): string[] => {
+  const words = 'command' in place ? ['--', ...place.command] : [place.url]
+  if (config === undefined) return words
+  const file = join(directory, 'customs.json')
+  const isServer = (value: unknown): value is object => typeof value === 'object' && value !== null && 'command' in value
+  const placed = (value: unknown) => (isServer(value) ? { ...value, command: undefined, ...place } : value)
+  writeFileSync(file, JSON.stringify(config, (_, value: unknown) => placed(value)))
+  return ['--config', file, ...('servers' in config ? [] : words)]
+}
 
 export interface Wrapped {
   readonly relay: Started
@@ -98,12 +105,7 @@ export const wrap = (t: Test, { options = [], config, reactions, scenes }: Parti
   const directory = scratch(t)
   const { command, received } = scripted(directory, reactions, scenes)
   const audit = join(directory, 'audit.ndjson')
-  const args = [cli, 'wrap', '--audit', audit, ...options]
-  if (config !== undefined) {
-    writeFileSync(join(directory, 'customs.json'), placed(config, command))
-    args.push('--config', join(directory, 'customs.json'))
-  }
-  if (config === undefined || !('servers' in config)) args.push('--', ...command)
+  const args = [cli, 'wrap', '--audit', audit, ...options, ...configured(directory, config, { command })]
   return { relay: start(t, process.execPath, args), received, audit: () => auditOf(audit) }
 }
 
@@ -119,6 +121,31 @@ export const stdioToStdio: Bridge = {
       async close() {
         relay.closeInput()
         await relay.exit
+      },
+    }
+  },
+}
+
+/** `wrap` between a client that speaks stdio and a server that speaks Streamable HTTP. */
+export const stdioToHttp: Bridge = {
+  name: 'stdio to HTTP',
+  async open(t, { options, config, reactions, scenes }) {
+    const directory = scratch(t)
+    const { command, received } = scripted(directory, reactions, scenes)
+    const [node = '', ...script] = command
+    const server = start(t, node, [...script, '--http'])
+    const audit = join(directory, 'audit.ndjson')
+    const url = `http://127.0.0.1:${await server.next()}/mcp`
+    const relay = start(t, process.execPath, [cli, 'wrap', '--audit', audit, ...options, ...configured(directory, config, { url })])
+    return {
+      send: line => relay.send(line),
+      next: () => relay.next(),
+      traces: () => ({ received: received(), audit: auditOf(audit), stderr: relay.stderr() }),
+      async close() {
+        relay.closeInput()
+        await relay.exit
+        server.closeInput()
+        await server.exit
       },
     }
   },
