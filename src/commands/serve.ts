@@ -11,7 +11,7 @@ import { openGuard } from './guard.js'
 import { measure } from './measure.js'
 import { reachOf } from './reach.js'
 import type { ServeFlags } from './serve-flags.js'
-import { setUp, type Setup } from './setup.js'
+import { setUp, type ServerSetup, type Setup } from './setup.js'
 import { readPem } from './upstream.js'
 import { onChange } from './reload.js'
 
@@ -75,7 +75,7 @@ const offersOf = async (
   log: Log,
 ): Promise<ReadonlyMap<string, Offer>> => {
   const offers = new Map<string, Offer>()
-  for (const setup of servers) {
+  for (const setup of servers.map(asHttpServer)) {
     const { name } = setup.server
     const guard = measure(openGuard(setup, limits, audit, flags.logLevel, 1), setup.policy, metrics)
     offers.set(name, new Offer({
@@ -92,6 +92,15 @@ const offersOf = async (
   }
   return offers
 }
+
+/**
+ * In front of a process the HTTP server is the relay: a request whose headers lie is its own to refuse, whether the operator
+ * means to enforce or only to observe. Behind it stands nobody who could.
+ */
+const asHttpServer = (setup: ServerSetup): ServerSetup =>
+  'url' in setup.server || setup.policy.get('wire/http') !== 'log'
+    ? setup
+    : { ...setup, policy: new Map([...setup.policy, ['wire/http', 'block']]) }
 
 const listenAdmin = async (
   { host, port }: Address,

@@ -6,6 +6,7 @@ import type { Relay } from '../core/relay.js'
 import type { Frame } from '../protocol/frame.js'
 import { errorCode } from '../protocol/json-rpc.js'
 import type { Exit, Transport, TransportEvent } from '../transport/transport.js'
+import { Judging } from './judging.js'
 
 export interface SessionParts {
   readonly client: Transport
@@ -40,6 +41,7 @@ export class Session {
   /** Sides whose peer does not read, with the sides that are held back for it. */
   readonly #full = new Map<Side, Set<Side>>()
   readonly #waiting: Without<Event, 'at'>[] = []
+  readonly #judging = new Judging()
   /** Where the event in hand made the relay send to. */
   readonly #sent = new Set<Side>()
   #busy = false
@@ -79,7 +81,8 @@ export class Session {
       case 'head':
       case 'dressing':
       case 'stream-ended':
-        return this.#ends.client.hand?.(event)
+        // The end of a response must not overtake an answer in it that is still being judged.
+        return this.#judging.after(event.exchange, () => this.#ends.client.hand?.(event))
       case 'lost':
         return this.#dispatch({ type: 'request-lost', exchange: event.exchange, key: event.key, reason: event.reason })
       case 'exchange-ended':
@@ -90,7 +93,7 @@ export class Session {
       case 'ended':
         if (side === 'server') {
           this.#dispatch({ type: 'server-gone', reason: event.reason })
-          return this.#finish(event.reason, event.exit)
+          return this.#judging.afterAll(() => this.#finish(event.reason, event.exit))
         }
         this.#clientEnded()
         return
@@ -147,11 +150,17 @@ export class Session {
     for (const effect of this.#relay.handle({ ...event, at: performance.now() })) {
       const unrecorded = !failed && this.#failure !== undefined
       const kept = unrecorded ? withheld(effect) : effect
-      if (kept !== undefined) this.#perform(kept, cause)
+      if (kept !== undefined) this.#perform(kept, cause, this.#exchangeOf(event))
     }
+    if (event.type === 'checked') this.#judging.ended(event.check)
   }
 
-  #perform(effect: Effect, cause: Side): void {
+  #exchangeOf(event: Without<Event, 'at'>): Exchange | undefined {
+    if (event.type === 'checked') return this.#judging.exchangeOf(event.check)
+    return event.type === 'frame-received' ? event.exchange : undefined
+  }
+
+  #perform(effect: Effect, cause: Side, exchange: Exchange | undefined): void {
     switch (effect.type) {
       case 'send':
         this.#sent.add(effect.to)
@@ -161,7 +170,7 @@ export class Session {
         this.#record(effect.entry)
         break
       case 'check':
-        this.#check(effect.check, effect.subjects)
+        this.#check(effect.check, effect.subjects, exchange)
         break
       case 'start-timer':
         this.#startTimer(effect.timer, effect.ms)
@@ -178,8 +187,9 @@ export class Session {
     }
   }
 
-  #check(check: number, subjects: readonly Subject[]): void {
+  #check(check: number, subjects: readonly Subject[], exchange: Exchange | undefined): void {
     const results = subjects.map(subject => this.#checker.check(subject))
+    this.#judging.began(check, exchange)
     if (results.every(isDone)) return this.#handle({ type: 'checked', check, results })
     void Promise.all(results.map(async result => result)).then(done => this.#dispatch({ type: 'checked', check, results: done }))
   }

@@ -58,6 +58,7 @@ export const errorCode = {
   methodNotFound: -32601,
   invalidParams: -32602,
   headerMismatch: -32020,
+  unsupportedVersion: -32022,
   /** The message was blocked, or could not be used. */
   blocked: -31000,
   /** The server is gone, or its stream was cut. */

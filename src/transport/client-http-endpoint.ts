@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { withoutLineEnds } from '../protocol/edit.js'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
 import { parseFrame } from '../protocol/parse.js'
 import { errorCode } from '../protocol/json-rpc.js'
+import { revisions, traitsOf } from '../protocol/revision.js'
 import { readBody } from './client-http-body.js'
 import { authorizationDigest } from './client-http-gate.js'
 import { checkAccept, checkContentType } from './client-http-media.js'
-import { dueIn, isInitialize, isModern, namesUnknownRevision, received, statusOf } from './client-http-message.js'
+import { dueIn, isInitialize, isModern, lacksEnvelope, namesUnknownRevision, received, statusOf, unsupportedVersion } from './client-http-message.js'
 import { refusal, refusalBody, type Refusal } from './client-http-refusal.js'
 import { Reply, type ReplyOptions } from './client-http-reply.js'
 import { HttpSession, type SessionKind } from './client-http-session.js'
@@ -67,6 +69,8 @@ export class EndpointServer {
   #endpoint: Endpoint | undefined
   /** What stands behind the path; sessions that run keep theirs. */
   #kind: Endpoint['server']
+  /** Counts the servers that stood here: nobody begins a session with one that was replaced. */
+  #generation = 0
   readonly #settings: EndpointSettings
   readonly #sessions: Sessions<HttpSession>
 
@@ -85,11 +89,15 @@ export class EndpointServer {
     this.#settings.refuse(request, response, refusal(405, 'This method is not allowed', { allow: methods }))
   }
 
-  /** New sessions get another server. */
+  /** New sessions get another server, and requests without a session too. */
   replace(endpoint: Endpoint): void {
-    if (endpoint.server !== this.#kind) for (const session of this.#sessions.all()) session.end('the server was replaced')
+    const other = endpoint.server !== this.#kind
+    for (const session of this.#sessions.all()) {
+      if (other || (session.kind === 'stateless' && session.idle)) session.end('the server was replaced')
+    }
     this.#endpoint = endpoint
     this.#kind = endpoint.server
+    this.#generation++
   }
 
   /** Takes no new sessions. */
@@ -109,7 +117,8 @@ export class EndpointServer {
     // Whoever left meanwhile will not be told of: there is nobody to begin an answer for.
     if (body === undefined || request.socket.destroyed) return
     if (!Buffer.isBuffer(body)) return this.#settings.refuse(request, response, body)
-    const read = parseFrame(body, this.#settings.limits)
+    const whole = parseFrame(body, this.#settings.limits)
+    const read = this.#own ? inOneLine(whole, this.#settings.limits) : whole
     const modern = isModern(request.headers, read)
     const frame = received(read, this.#handedOn(request), modern)
     const due = dueIn(frame)
@@ -164,28 +173,37 @@ export class EndpointServer {
     return this.#kind === 'stdio'
   }
 
-  /** The session that the head of a request names, when there is one. */
+  /** The session to which a request belongs by its head, when there is one. */
   #known({ headers }: IncomingMessage): HttpSession | undefined {
+    if (isModern(headers)) return this.#sessions.find(this.#groupName('modern', headers))
     const id = headers['mcp-session-id']
     return typeof id === 'string' ? this.#sessions.find(idName(id, authorizationDigest(headers))) : undefined
   }
 
   /** @param frame undefined for a request without a message */
   #place(request: IncomingMessage, modern: boolean, frame?: Frame): Place | Refusal {
-    const authorization = authorizationDigest(request.headers)
-    if (modern) return this.#own && frame ? this.#share(authorization, request, frame) : this.#group(`modern ${authorization}`, request)
+    if (modern) return this.#own && frame ? this.#placeModern(request, frame) : this.#group('modern', request)
     const id = request.headers['mcp-session-id']
     const begins = frame !== undefined && isInitialize(frame)
     if (this.#own) return this.#placeOwn(request, begins)
     if (typeof id === 'string') {
       const known = this.#known(request)
       // One that is not known here may still be known to the server: the relay was restarted, or the credentials renewed.
-      const session = known ?? this.#open('upstream', request, [idName(id, authorization)])
+      const session = known ?? this.#open('upstream', request, [idName(id, authorizationDigest(request.headers))])
       return session ? { session, claims: true } : this.#full
     }
-    if (!begins) return this.#group(`legacy ${authorization}`, request)
+    if (!begins) return this.#group('legacy', request)
     const session = this.#open('upstream', request, [])
     return session ? { session, claims: false } : this.#full
+  }
+
+  /** What a process cannot refuse for the HTTP server that it is not, is refused here (2026-07-28, server validation). */
+  #placeModern(request: IncomingMessage, frame: Frame): Place | Refusal {
+    // A process would take it for a legacy message, and from then on its connection for a legacy one.
+    if (lacksEnvelope(frame)) return noEnvelope
+    const requested = unsupportedVersion(request.headers, frame)
+    if (requested !== undefined) return { ...unsupported, data: { supported: modernRevisions, requested: requested.slice(0, 80) } }
+    return this.#group('modern', request)
   }
 
   #placeOwn(request: IncomingMessage, begins: boolean): Place | Refusal {
@@ -201,23 +219,14 @@ export class EndpointServer {
   }
 
   /** Requests that belong to no session share one for each authorization context. */
-  #group(name: string, request: IncomingMessage): Place | Refusal {
+  #group(revision: 'modern' | 'legacy', request: IncomingMessage): Place | Refusal {
+    const name = this.#groupName(revision, request.headers)
     const session = this.#sessions.find(name) ?? this.#open('stateless', request, [name])
     return session ? { session, claims: false } : this.#full
   }
 
-  /**
-   * A process that many clients talk to at once: the first in which none of the ids is in flight. Clients count from the same
-   * number; where two of them meet, the second gets another process.
-   */
-  #share(authorization: string, request: IncomingMessage, frame: Frame): Place | Refusal {
-    for (let number = 0; ; number++) {
-      const name = `shared ${number} ${authorization}`
-      const known = this.#sessions.find(name)
-      if (known?.collides(frame) === true) continue
-      const session = known ?? this.#open('shared', request, [name])
-      return session ? { session, claims: false } : this.#full
-    }
+  #groupName(revision: 'modern' | 'legacy', headers: IncomingMessage['headers']): string {
+    return `${revision} ${this.#generation} ${authorizationDigest(headers)}`
   }
 
   get #full(): Refusal {
@@ -229,10 +238,12 @@ export class EndpointServer {
     if (!endpoint || !this.#sessions.makeRoom()) return undefined
     const authorization = authorizationDigest(request.headers)
     const id = kind === 'own' ? randomUUID() : undefined
+    const generation = this.#generation
     const session: HttpSession = new HttpSession(kind, id, {
       idle: idle => {
         // A handshake in which the server named no session has nothing to come back to.
         if (idle && kind === 'upstream' && !this.#sessions.isNamed(session)) session.end('the server named no session')
+        else if (idle && kind === 'stateless' && generation < this.#generation) session.end('the server was replaced')
         else this.#sessions.setIdle(session, idle)
       },
       named: name => this.#sessions.name(session, idName(name, authorization)),
@@ -280,6 +291,23 @@ export class EndpointServer {
 // A session belongs to the credentials that began it: its id alone opens nothing.
 const idName = (id: string, authorization: string): string => `id ${authorization} ${id}`
 
+/** For a pipe, on which a line end ends the message. */
+const inOneLine = (frame: Frame, limits: FrameLimits): Frame => {
+  const bytes = withoutLineEnds(frame.bytes)
+  if (bytes === frame.bytes) return frame
+  // Of what is a message, it was between tokens that they stood.
+  return frame.message.kind === 'unusable' ? { ...frame, bytes } : parseFrame(bytes, limits)
+}
+
 const bad = (message: string): Refusal => ({ status: 400, code: errorCode.invalidRequest, message })
+
+const noEnvelope: Refusal = {
+  status: 400,
+  code: errorCode.invalidParams,
+  message: 'The request says nothing of its protocolVersion and clientCapabilities in _meta',
+}
+
+const unsupported: Refusal = { status: 400, code: errorCode.unsupportedVersion, message: 'The protocol version is not supported' }
+const modernRevisions = revisions.filter(revision => traitsOf(revision).modern)
 
 const full = refusal(503, 'There are too many sessions', { 'retry-after': '5' })

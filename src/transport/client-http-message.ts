@@ -63,7 +63,7 @@ export const statusOf = (answers: readonly Frame[], asked: Frame, modern: boolea
 }
 
 /** The fault is the request's: header mismatch, missing client capability, unsupported version; and the relay's own code. */
-const ofRequest: ReadonlySet<number> = new Set([errorCode.headerMismatch, -32021, -32022, errorCode.blocked])
+const ofRequest: ReadonlySet<number> = new Set([errorCode.headerMismatch, -32021, errorCode.unsupportedVersion, errorCode.blocked])
 
 const prefix = 'io.modelcontextprotocol/'
 
@@ -76,6 +76,16 @@ const metaOf = ({ params }: Request) => {
 const hasEnvelope = (request: Request): boolean => {
   const meta = metaOf(request)
   return isString(member(meta, `${prefix}protocolVersion`)) && isObject(member(meta, `${prefix}clientCapabilities`))
+}
+
+/** A request that the headers call modern, and that does not say so itself. */
+export const lacksEnvelope = (frame: Frame): boolean => !requestsIn(frame).every(hasEnvelope)
+
+/** The revision that headers and body name alike, where it is none of the stateless kind, nor could come to be one. */
+export const unsupportedVersion = (headers: IncomingHttpHeaders, frame: Frame): string | undefined => {
+  const said = headers['mcp-protocol-version']
+  const named = requestsIn(frame).map(request => member(metaOf(request), `${prefix}protocolVersion`))
+  return isString(said) && !isModernVersion(said) && named.includes(said) ? said : undefined
 }
 
 /** What ties a message of a server's that belongs to a request to it; keys of JSON text, as ids have. */

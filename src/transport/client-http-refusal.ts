@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { JsonObject } from '../protocol/json.js'
 import { errorCode, type IdKey } from '../protocol/json-rpc.js'
 
 /** An HTTP answer of our own, in place of one that the server could have given. */
@@ -8,6 +9,8 @@ export interface Refusal {
   readonly code: number
   /** Ours: nothing that the client sent stands in it. */
   readonly message: string
+  /** Of the JSON-RPC error, where its code prescribes them. */
+  readonly data?: JsonObject
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -19,8 +22,8 @@ export const refusal = (status: number, message: string, headers: Readonly<Recor
 })
 
 /** @param key the id of the request that is refused; `null` where none could be read (JSON-RPC 2.0, section 5) */
-export const refusalBody = ({ code, message }: Pick<Refusal, 'code' | 'message'>, key: IdKey = 'null'): Buffer =>
-  Buffer.from(`{"jsonrpc":"2.0","id":${key},"error":${JSON.stringify({ code, message })}}`)
+export const refusalBody = ({ code, message, data }: Pick<Refusal, 'code' | 'message' | 'data'>, key: IdKey = 'null'): Buffer =>
+  Buffer.from(`{"jsonrpc":"2.0","id":${key},"error":${JSON.stringify({ code, message, data })}}`)
 
 /**
  * Answers a request whose body was not read, or not to its end.
