@@ -1,31 +1,36 @@
 import type { SchemaLimits } from '../core/check.js'
 import { isArray, isObject, type Json } from '../protocol/json.js'
 
-/** The length of a schema's JSON text in bytes; or which limit it breaks, in words, as soon as one is broken. */
-export const sizeOf = (schema: Json, limits: SchemaLimits): number | string => {
+/** A schema's JSON text and its length in bytes; or which limit it breaks, in words. */
+export type Measured = { readonly text: string; readonly bytes: number } | { readonly over: string }
+
+/** Nothing of a schema that is over a limit is read beyond the place where that shows. */
+export const measure = (schema: Json, limits: SchemaLimits): Measured => {
+  const tooLong = { over: `is longer than ${limits.schemaBytes} bytes` }
   const room = { bytes: limits.schemaBytes }
-  const fits = measure(schema, room, limits.schemaDepth)
-  if (fits) return limits.schemaBytes - room.bytes
-  return room.bytes < 0 ? `is longer than ${limits.schemaBytes} bytes` : `is nested deeper than ${limits.schemaDepth}`
+  if (!fits(schema, room, limits.schemaDepth)) {
+    return room.bytes < 0 ? tooLong : { over: `is nested deeper than ${limits.schemaDepth}` }
+  }
+  // By now it is small enough to be written out; escapes and characters beyond ASCII may still make it too long.
+  const text = JSON.stringify(schema)
+  const bytes = Buffer.byteLength(text)
+  return bytes > limits.schemaBytes ? tooLong : { text, bytes }
 }
 
-const measure = (value: Json, room: { bytes: number }, depth: number): boolean => {
-  if (typeof value === 'string') return takeText(value, room)
+/** Whether depth and least length keep the limits: a character has a byte at least. */
+const fits = (value: Json, room: { bytes: number }, depth: number): boolean => {
+  if (typeof value === 'string') return take(value.length + 2, room)
   if (isArray(value)) {
-    return depth > 0 && take(1 + Math.max(1, value.length), room) && value.every(item => measure(item, room, depth - 1))
+    return depth > 0 && take(1 + Math.max(1, value.length), room) && value.every(item => fits(item, room, depth - 1))
   }
-  if (!isObject(value)) return take(String(value).length, room)
-  // Object.keys, not entries: of an object with 100,000 keys no more is read than there are bytes to spend.
+  if (!isObject(value)) return take(1, room)
   const keys = Object.keys(value)
   return (
     depth > 0 &&
     take(1 + Math.max(1, 2 * keys.length), room) &&
-    keys.every(key => takeText(key, room) && measure(value[key] ?? null, room, depth - 1))
+    // Keys, not entries: of an object with 100,000 members no more is read than there are bytes to spend.
+    keys.every(key => take(key.length + 2, room) && fits(value[key] ?? null, room, depth - 1))
   )
 }
-
-const takeText = (text: string, room: { bytes: number }): boolean =>
-  // Escaping a long text only to find it too long would cost what the limit is there to save.
-  take(text.length > room.bytes ? text.length : Buffer.byteLength(JSON.stringify(text)), room)
 
 const take = (bytes: number, room: { bytes: number }): boolean => (room.bytes -= bytes) >= 0

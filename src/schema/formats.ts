@@ -27,7 +27,7 @@ const isDateAt = (text: string): boolean => {
   const year = pair(text, 0) * 100 + pair(text, 2)
   const month = pair(text, 5)
   const day = pair(text, 8)
-  return month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month)
+  return year >= 0 && month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month)
 }
 
 /** RFC 3339 full-time; 23:59:60 UTC is a leap second. */

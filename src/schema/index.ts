@@ -1,6 +1,6 @@
 import type { Checked, SchemaChecker, SchemaLimits, SchemaProblem, Subject } from '../core/check.js'
 import type { Json, JsonObject } from '../protocol/json.js'
-import { sizeOf } from './bounds.js'
+import { measure } from './bounds.js'
 import { Spent } from './evaluate/run.js'
 import { inspect } from './inspect.js'
 import { judge } from './judge.js'
@@ -58,9 +58,9 @@ class Checker implements WarmableChecker {
   }
 
   #inspect(schema: Json): Found {
-    const size = sizeOf(schema, this.#limits)
-    if (typeof size === 'string') return [{ kind: 'cost', path: '', message: size }]
-    return size > mostAtOnce ? this.#offload.inspect(schema) : inspect(schema, this.#limits.subschemas).problems
+    const measured = measure(schema, this.#limits)
+    if ('over' in measured) return [{ kind: 'cost', path: '', message: measured.over }]
+    return measured.bytes > mostAtOnce ? this.#offload.inspect(schema) : inspect(schema, this.#limits.subschemas).problems
   }
 
   #validate(schema: JsonObject | boolean, value: Json): Found {

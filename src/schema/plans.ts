@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { SchemaLimits } from '../core/check.js'
 import type { JsonObject } from '../protocol/json.js'
-import { sizeOf } from './bounds.js'
+import { measure } from './bounds.js'
 import { inspect } from './inspect.js'
 import { planFor, type Plan } from './judge.js'
 
@@ -39,17 +39,16 @@ export class Plans {
     const known = typeof schema === 'boolean' ? undefined : this.#digests.get(schema)
     const kept = known === undefined ? undefined : this.#kept.get(known)
     if (known !== undefined && kept !== undefined) return this.#touch(known, kept)
-    const size = sizeOf(schema, this.#limits)
-    return typeof size === 'string' ? size : this.#read(schema, size)
+    const measured = measure(schema, this.#limits)
+    return 'over' in measured ? measured.over : this.#read(schema, measured.text, measured.bytes)
   }
 
-  #read(schema: JsonObject | boolean, size: number): Kept | string {
-    const text = JSON.stringify(schema)
+  #read(schema: JsonObject | boolean, text: string, bytes: number): Kept | string {
     const digest = createHash('sha256').update(text).digest('base64')
     if (typeof schema !== 'boolean') this.#digests.set(schema, digest)
     const kept = this.#kept.get(digest)
     if (kept !== undefined) return this.#touch(digest, kept)
-    const plan = size > mostAtOnce ? undefined : this.#plan(schema)
+    const plan = bytes > mostAtOnce ? undefined : this.#plan(schema)
     return typeof plan === 'string' ? plan : this.#keep(digest, { text, plan, slowFrom: Infinity })
   }
 

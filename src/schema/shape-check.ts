@@ -15,8 +15,14 @@ export const misshapen = (shape: Shape, value: Json): string | undefined => {
     case 'schemas':
       return need(isArray(value) && value.length > 0, 'must be an array of schemas, not empty')
     case 'schema-map':
-    case 'dependencies':
       return need(isObject(value), 'must be an object of schemas')
+    case 'dependencies':
+    case 'some-dependencies': {
+      const least = shape === 'dependencies' ? 0 : 1
+      const areNames = (item: Json | undefined) => areStrings(item) && item.length >= least
+      const fine = isObject(value) && Object.values(value).every(item => !isArray(item) || areNames(item))
+      return need(fine, 'must be an object of schemas or arrays of different strings')
+    }
     case 'string':
       return need(isString(value), 'must be a string')
     case 'id':
@@ -71,7 +77,7 @@ export const schemasIn = (shape: Shape, value: Json): readonly (readonly [readon
   if (shape === 'schema' || (shape === 'schema-or-boolean' && typeof value !== 'boolean')) return [[[], value]]
   if (shape === 'schemas' || shape === 'schema-or-schemas') return isArray(value) ? value.map((item, index) => [[index], item]) : [[[], value]]
   if (shape === 'schema-map' || shape === 'pattern-map') return members(value)
-  return shape === 'dependencies' ? members(value).filter(([, item]) => !isArray(item)) : []
+  return shape === 'dependencies' || shape === 'some-dependencies' ? members(value).filter(([, item]) => !isArray(item)) : []
 }
 
 const members = (value: Json): (readonly [readonly string[], Json])[] =>

@@ -11,6 +11,7 @@ export type Shape =
   | 'schema-or-schemas'
   | 'schema-map'
   | 'dependencies'
+  | 'some-dependencies'
   | 'string'
   | 'id'
   | 'anchor'
@@ -38,7 +39,7 @@ const draft04: Table = [
   ['schema-or-schemas', ['items']],
   ['schema-map', ['definitions', 'properties']],
   ['pattern-map', ['patternProperties']],
-  ['dependencies', ['dependencies']],
+  ['some-dependencies', ['dependencies']],
   ['string', ['id', '$schema', 'title', 'description']],
   ['pattern', ['pattern']],
   ['boolean', ['exclusiveMaximum', 'exclusiveMinimum', 'uniqueItems']],
@@ -56,6 +57,7 @@ const draft06: Table = [
   ['number', ['exclusiveMaximum', 'exclusiveMinimum']],
   ['array', ['examples']],
   ['strings', ['required']],
+  ['dependencies', ['dependencies']],
 ]
 
 const draft07: Table = [

@@ -1,0 +1,27 @@
+import { judge, many, schema, value } from './stall.js'
+
+const a = 'a'.repeat(50)
+
+judge([
+  // Regular expressions that take exponential or polynomial time.
+  ['(a+)+', () => value({ pattern: '^(a+)+$' }, `${a}!`), ['mismatch']],
+  ['(a|a)*', () => value({ pattern: '^(a|a)*$' }, `${a}!`), ['mismatch']],
+  ['(a|aa)+', () => value({ pattern: '^(a|aa)+$' }, `${a}!`), ['mismatch']],
+  ['(.*a){20}', () => value({ pattern: '^(.*a){20}$' }, `${a}!`), ['mismatch']],
+  ['a*a*a*a*a*b', () => value({ pattern: '^a*a*a*a*a*b$' }, 'a'.repeat(20_000)), ['mismatch', 'unchecked']],
+  ['\\s+$ without an anchor', () => value({ pattern: '\\s+$' }, `${' '.repeat(100_000)}x`), ['mismatch', 'unchecked']],
+  ['an automaton of 2^500 states', () => value({ pattern: '(a|b)*a(a|b){500}c' }, `c${many(20_000, index => 'ab'[(index * index) % 7 % 2]).join('')}`), ['mismatch', 'unchecked']],
+  ['look-ahead and (a+)+', () => value({ pattern: '^(?=a)(a+)+$' }, `${a}!`), ['unchecked']],
+  ['back references', () => value({ pattern: '^(a*)*\\1b$' }, `${a}!`), ['unchecked', 'mismatch']],
+  ['(a+)+ in patternProperties', () => value({ patternProperties: { '^(a+)+$': false } }, { [`${a}!`]: 1 }), ['']],
+  ['look-ahead in patternProperties', () => value({ patternProperties: { '^(?=a)(a+)+$': false } }, { [`${a}!`]: 1 }), ['unchecked']],
+  ['look-ahead in propertyNames', () => value({ propertyNames: { pattern: '^(?=a)(a+)+$' } }, { [`${a}!`]: 1 }), ['unchecked']],
+  ['a pattern of 200 kB', () => schema({ pattern: '(a|b)*'.repeat(30_000) }), ['', 'schema']],
+  ['100,000 open groups', () => schema({ pattern: '('.repeat(100_000) }), ['schema']],
+  ['2,000 patterns', () => value({ allOf: many(2000, index => ({ pattern: `^(a|${index}b)*c$` })) }, a), ['mismatch', 'unchecked']],
+  ['a counted repetition of counted repetitions', () => value({ pattern: '^((a{0,99}){0,99}){0,99}$' }, `${a}!`), ['unchecked', 'mismatch']],
+  // Formats.
+  ['an e-mail address of 5 MB', () => value({ format: 'email' }, `a@${'a.'.repeat(2_500_000)}`), ['format', 'unchecked']],
+  ['a URI of 5 MB', () => value({ format: 'uri' }, `http://${'a@'.repeat(2_500_000)}`), ['', 'format', 'unchecked']],
+  ['a regular expression as a value', () => value({ format: 'regex' }, '(a'.repeat(200_000)), ['format', 'unchecked']],
+])

@@ -1,0 +1,65 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { setImmediate } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import type { Checked, Subject } from '../../dist/core/check.js'
+import type { Json, JsonObject } from '../../dist/protocol/json.js'
+import { createSchemaChecker } from '../../dist/schema/index.js'
+
+/** The contract's limits. */
+export const limits = { schemaBytes: 262144, schemaDepth: 64, subschemas: 5000, validationMs: 100 }
+
+export const many = <Item>(count: number, make: (index: number) => Item): Item[] => Array.from({ length: count }, (_, index) => make(index))
+export const members = (count: number, make: (index: number) => Json): JsonObject =>
+  Object.fromEntries(many(count, index => [`k${index}`, make(index)]))
+export const nested = (depth: number, wrap: (inner: Json) => Json, inner: Json = {}): Json =>
+  depth === 0 ? inner : nested(depth - 1, wrap, wrap(inner))
+export const json = (text: string): Json => JSON.parse(text) as Json
+export const schema = (one: Json): Subject => ({ kind: 'schema', schema: one, path: '' })
+export const value = (one: JsonObject | boolean, of: Json): Subject => ({ kind: 'value', schema: one, value: of, path: '' })
+
+/** A name, the question, and what kinds of answer are right; the empty one stands for no problem. */
+export type Case = readonly [string, () => Subject, readonly string[]]
+
+const innocent = value({ type: 'object', properties: { name: { type: 'string' } }, required: ['name'] }, { name: 'Ada' })
+const neighbour = value({ pattern: '^(?=A)A[a-z]+$' }, 'Ada')
+
+/** The longest stall of the event loop while a question is answered, in milliseconds, and the answer. */
+const ask = async (subject: Subject) => {
+  const checker = createSchemaChecker(limits)
+  checker.warm()
+  await checker.check(neighbour)
+  const delay = monitorEventLoopDelay({ resolution: 1 })
+  delay.enable()
+  await setImmediate()
+  await setImmediate()
+  delay.reset()
+  const answers = await Promise.all<Checked | Promise<Checked>>([checker.check(subject), checker.check(innocent), checker.check(neighbour)])
+  await setImmediate()
+  await setImmediate()
+  delay.disable()
+  await checker.close()
+  return { answers, stall: delay.max / 1e6 }
+}
+
+/** The best of a few attempts: what another process does to this one's time is not the checker's. */
+const attempts = 5
+const longestStall = 50
+
+/** One test for each case: it is answered, and nobody else is held up. */
+export const judge = (cases: readonly Case[]): void => {
+  for (const [name, make, kinds] of cases) t.test(`${name}: answered, and nobody else is held up`, t => judgeOne(t, make, kinds))
+}
+
+const judgeOne = async (t: Test, make: () => Subject, kinds: readonly string[]): Promise<void> => {
+  let best = Infinity
+  for (let attempt = 0; attempt < attempts && best >= longestStall; attempt++) {
+    // Each attempt is on its own: nothing that was cached makes a later one quicker.
+    const { answers: [answer, beside, queued], stall } = await ask(make())
+    best = Math.min(best, stall)
+    t.ok(kinds.includes(answer?.[0]?.kind ?? ''), `${answer?.[0]?.kind ?? 'no problem'} ${answer?.[0]?.message ?? ''}`)
+    t.strictSame(beside, [], 'an innocent check beside it')
+    t.strictSame(queued, [], 'one that waits for the same thread')
+  }
+  t.ok(best < longestStall, `longest stall ${best.toFixed(1)} ms`)
+}
+

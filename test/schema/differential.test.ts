@@ -1,0 +1,163 @@
+import { registerSchema, unregisterSchema, validate } from '@hyperjump/json-schema/draft-2020-12'
+import '@hyperjump/json-schema/draft-07'
+import { Ajv } from 'ajv'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import fc from 'fast-check'
+import t from 'tap'
+import { isArray, isObject, isString, member, type Json, type JsonObject } from '../../dist/protocol/json.js'
+import { absent, asker, corpus, json, samples, type Sample } from './ask.js'
+
+const options = { strict: false, validateFormats: false, validateSchema: false, addUsedSchema: false, logger: false, ownProperties: true } as const
+
+/** Ajv's verdict; a yardstick here, no part of the relay. */
+const ajvFor = (schema: JsonObject) => (isString(schema.$schema) && schema.$schema.includes('draft-07') ? new Ajv(options) : new Ajv2020(options)).compile(schema)
+
+const fits = async (ask: ReturnType<typeof asker>, schema: JsonObject, value: Json): Promise<boolean> =>
+  !(await ask.value(schema, value)).some(({ kind }) => kind !== 'format')
+
+const anything = fc.json({ maxDepth: 2 }).map(json)
+
+/** Values that a schema mostly allows, and sometimes does not. */
+const nearly = (schema: Json | undefined, root: JsonObject, depth = 0): fc.Arbitrary<Json> => {
+  if (!isObject(schema) || depth > 5) return anything
+  const likely = candidates(schema, root, depth)
+  return fc.oneof({ arbitrary: fc.oneof(...likely), weight: 9 }, { arbitrary: anything, weight: 1 })
+}
+
+const candidates = (schema: JsonObject, root: JsonObject, depth: number): fc.Arbitrary<Json>[] => {
+  const { $ref, anyOf, oneOf, allOf, type } = schema
+  const values = schema.const === undefined ? schema.enum : [schema.const]
+  if (isArray(values) && values.length > 0) return [fc.constantFrom(...values)]
+  if (isString($ref)) return [nearly(pointed(root, $ref), root, depth + 1)]
+  for (const branches of [anyOf, oneOf, allOf]) if (isArray(branches)) return branches.map(branch => nearly(branch, root, depth + 1))
+  return (isArray(type) ? type : [type ?? (isObject(schema.properties) ? 'object' : undefined)]).map(one => ofType(isString(one) ? one : undefined, schema, root, depth))
+}
+
+const ofType = (type: string | undefined, schema: JsonObject, root: JsonObject, depth: number): fc.Arbitrary<Json> => {
+  switch (type ?? 'any') {
+    case 'string':
+      return fc.oneof(fc.string({ maxLength: 12 }), fc.constantFrom('', 'a', 'a@b.org', '2024-01-01', 'https://a.b/c', '00000000-0000-0000-0000-000000000000'))
+    case 'integer':
+      return fc.oneof(fc.integer({ min: -2, max: 200 }), fc.constant(1.5))
+    case 'number':
+      return fc.oneof(fc.integer({ min: -2, max: 200 }), fc.double({ noNaN: true, noDefaultInfinity: true }))
+    case 'boolean':
+      return fc.boolean()
+    case 'null':
+      return fc.constant(null)
+    case 'array':
+      return fc.array(nearly(schema.items, root, depth + 1), { maxLength: 3 })
+    case 'object':
+      return ofObject(schema, root, depth)
+    default:
+      return anything
+  }
+}
+
+const ofObject = (schema: JsonObject, root: JsonObject, depth: number): fc.Arbitrary<Json> => {
+  const properties = isObject(schema.properties) ? schema.properties : {}
+  const required = isArray(schema.required) ? schema.required : []
+  const members = Object.entries(properties).map(([key, child]): [string, fc.Arbitrary<Json | undefined>] => [key, fc.option(nearly(child, root, depth + 1), { nil: undefined, freq: required.includes(key) ? 30 : 2 })])
+  const extra = fc.option(fc.dictionary(fc.constantFrom('extra', 'toString', 'a-b'), anything, { maxKeys: 2 }), { nil: {}, freq: 1 })
+  return fc.tuple(fc.record(Object.fromEntries(members)), extra)
+    .map(([own, more]) => Object.fromEntries(Object.entries({ ...more, ...own }).filter(([, value]) => value !== undefined)))
+}
+
+const pointed = (root: JsonObject, ref: string): Json | undefined =>
+  ref.split('/').slice(1).reduce<Json | undefined>((at, key) => (isObject(at) ? member(at, decodeURIComponent(key).replace(/~1/g, '/').replace(/~0/g, '~')) : undefined), root)
+
+const distinct = (): readonly Sample[] => [...new Map(samples().map(sample => [JSON.stringify(sample.schema), sample])).values()]
+
+t.test('under every schema of the corpus, real and generated values get the verdict that ajv gives', { skip: absent(corpus) }, async t => {
+  const ask = asker()
+  let [real, generated, valid] = [0, 0, 0]
+  for (const { from, schema, values } of [...distinct(), ...samples().filter(sample => sample.values.length > 0)]) {
+    const ajv = ajvFor(schema)
+    const compare = async (value: Json) => {
+      const ours = await fits(ask, schema, value)
+      if (ours !== ajv(value)) t.fail(`${from}: ours ${String(ours)}: ${JSON.stringify(value).slice(0, 300)}`)
+      if (ours) valid++
+    }
+    for (const value of values) await compare(value)
+    const made = fc.sample(nearly(schema, schema), { numRuns: 4, seed: 1 })
+    for (const value of made) await compare(value)
+    real += values.length
+    generated += made.length
+  }
+  t.comment(`${real} real and ${generated} generated values, ${valid} of them valid`)
+  t.ok(real > 300 && valid > 1000, 'enough of each')
+  await ask.close()
+})
+
+t.test('a third engine agrees on what servers answered, and on a sample of the rest', { skip: absent(corpus) }, async t => {
+  const ask = asker()
+  let compared = 0
+  for (const [index, { from, schema, values }] of distinct().entries()) {
+    if (index % 20 !== 0 && !from.endsWith(' out')) continue
+    const uri = `https://corpus.example/${index}`
+    registerSchema(schema as Parameters<typeof registerSchema>[0], uri, 'https://json-schema.org/draft/2020-12/schema')
+    const theirs = await validate(uri)
+    for (const value of [...values, ...fc.sample(nearly(schema, schema), { numRuns: 4, seed: 2 })]) {
+      compared++
+      if ((await fits(ask, schema, value)) !== theirs(value as Parameters<typeof theirs>[0]).valid) t.fail(`${from}: ${JSON.stringify(value).slice(0, 300)}`)
+    }
+    unregisterSchema(uri)
+  }
+  t.comment(`${compared} values`)
+  t.ok(compared > 200)
+  await ask.close()
+})
+
+/** Small schemas, of every keyword of 2020-12 but the references that a generated schema could not resolve. */
+const { schema: anySchema } = fc.letrec<{ schema: JsonObject }>(tie => {
+  const branches = fc.array(tie('schema'), { minLength: 1, maxLength: 2 })
+  const entry = (keyword: string, value: fc.Arbitrary<Json>) => value.map(made => [keyword, made] as const)
+  const entries = [
+    entry('type', fc.constantFrom<Json>('string', 'integer', 'object', 'array', ['string', 'null'], ['object', 'array', 'number'])),
+    entry('enum', fc.constantFrom<Json>(['a'], [1, null], [{ a: 1 }, 'b'], [[], {}])),
+    ...['minLength', 'maxItems', 'minimum', 'exclusiveMaximum', 'minContains', 'maxProperties'].map(keyword => entry(keyword, fc.nat(2))),
+    entry('pattern', fc.constantFrom('a', '^b+$', '^[a-z]$')),
+    entry('required', fc.uniqueArray(fc.constantFrom('a', 'b'), { maxLength: 2 })),
+    entry('dependentRequired', fc.constant({ a: ['b'] })),
+    ...['properties', 'dependentSchemas'].map(keyword => entry(keyword, fc.dictionary(fc.constantFrom('a', 'b'), tie('schema'), { maxKeys: 2 }))),
+    entry('patternProperties', fc.dictionary(fc.constantFrom('^a', 'b'), tie('schema'), { maxKeys: 2 })),
+    ...['prefixItems', 'allOf', 'anyOf', 'oneOf'].map(keyword => entry(keyword, branches)),
+    ...['items', 'contains', 'propertyNames', 'additionalProperties', 'not', 'if', 'then', 'else'].map(keyword => entry(keyword, tie('schema'))),
+    ...['uniqueItems', 'additionalProperties', 'unevaluatedProperties', 'unevaluatedItems'].map(keyword => entry(keyword, fc.boolean())),
+    entry('$ref', fc.constant('#/$defs/d')),
+  ]
+  return {
+    schema: fc.uniqueArray(fc.oneof({ depthSize: 'small', withCrossShrink: false }, ...entries), { maxLength: 4, selector: ([keyword]) => keyword })
+      .map(chosen => Object.fromEntries(chosen) as JsonObject),
+  }
+})
+
+const smallValue = fc.letrec<{ value: Json }>(tie => ({
+  value: fc.oneof({ depthSize: 'small', withCrossShrink: true }, fc.constantFrom<Json>(null, true, 0, 1, 2, 1.5, '', 'a', 'b', 'bb', 'ab'),
+    fc.array(tie('value'), { maxLength: 3 }), fc.dictionary(fc.constantFrom('a', 'b', 'ab', 'c'), tie('value'), { maxKeys: 3 })),
+})).value
+
+t.test('under generated schemas, a third engine gives the same verdicts', async t => {
+  const ask = asker()
+  let count = 0
+  await fc.assert(
+    fc.asyncProperty(anySchema, fc.array(smallValue, { minLength: 4, maxLength: 8 }), async (generated, values) => {
+      // What the reference leads to must not lead back in place.
+      const schema = { ...generated, $defs: { d: { type: ['object', 'array', 'string'], properties: { a: { type: 'string' } } } } }
+      const uri = `https://generated.example/${++count}`
+      registerSchema(schema, uri, 'https://json-schema.org/draft/2020-12/schema')
+      try {
+        const theirs = await validate(uri)
+        for (const value of values) {
+          const ours = await fits(ask, schema, value)
+          if (ours !== theirs(value as Parameters<typeof theirs>[0]).valid) throw new Error(JSON.stringify({ schema, value, ours }))
+        }
+      } finally {
+        unregisterSchema(uri)
+      }
+    }),
+    { numRuns: 1500 },
+  )
+  t.ok(count >= 1500)
+  await ask.close()
+})
