@@ -1,0 +1,309 @@
+import { wholePipe, type Exchange } from '../core/event.js'
+import { errorAnswer } from '../core/refusal.js'
+import type { Fault, Frame } from '../protocol/frame.js'
+import { errorCode, type ErrorResponse, type IdKey, type Notification, type Request, type Result } from '../protocol/json-rpc.js'
+import { realTimers, type Timers } from './client-http-timers.js'
+import {
+  cancellation, nameIn, namesOf, namesRevision, numberIn, renamed, restoredAnswer, restoredNotification, restoredUnusable,
+} from './server-shared-frames.js'
+import { Port, type Asked, type Hub } from './server-shared-port.js'
+import type { Transport, TransportEvent } from './transport.js'
+
+export interface SharedServerOptions {
+  /** Makes the server's process, not yet started: for the first request, and for the first after it ended. */
+  readonly make: () => Transport
+  readonly timers?: Timers
+  /** A monotonic clock, in milliseconds. */
+  readonly now?: () => number
+}
+
+/** One process for any number of sessions of a revision that knows none (2026-07-28). */
+export interface SharedServer {
+  /** A session's own end of it: stateless, each exchange with ids of its own. The process ends with the last of them. */
+  connect(): Transport
+  /** Ends the process; resolves when nothing is left of it, nor of those before. */
+  close(): Promise<void>
+}
+
+/**
+ * Sessions that share a process do not hear of each other. Whatever names a request on the wire is renamed on its way there
+ * and back, and what names none goes to nobody, unless one exchange alone is waiting.
+ */
+export const sharedServer = (options: SharedServerOptions): SharedServer => new Shared(options)
+
+/** Requests given up whose late answer is still known as one; more than clients give up in earnest. */
+const mostGivenUp = 1000
+
+/** So long, in milliseconds, the answer to a subscription may follow its cancellation by the server: a polite one sends both. */
+const lastAnswerMs = 1000
+
+class Shared implements SharedServer, Hub {
+  readonly timers: Timers
+  readonly now: () => number
+  readonly #make: () => Transport
+  readonly #ports = new Set<Port>()
+  /** By number, which is never used again. */
+  readonly #asked = new Map<number, Asked>()
+  readonly #givenUp = new Set<number>()
+  #last = 0
+  /**
+   * Up to this number the server may not know yet what was given up: what names no request may be about one of those. Zero
+   * when it is known to have read that far.
+   */
+  #doubt = 0
+  #child: Transport | undefined
+  readonly #ending = new Set<Promise<void>>()
+
+  constructor({ make, timers = realTimers, now = () => performance.now() }: SharedServerOptions) {
+    this.#make = make
+    this.timers = timers
+    this.now = now
+  }
+
+  connect(): Transport {
+    const port = new Port(this)
+    this.#ports.add(port)
+    return port
+  }
+
+  async close(): Promise<void> {
+    const child = this.#child
+    if (child) {
+      this.#child = undefined
+      const ending = child.close().finally(() => this.#ending.delete(ending))
+      this.#ending.add(ending)
+      this.#ended('the server is let go')
+    }
+    await Promise.all(this.#ending)
+  }
+
+  send(port: Port, exchange: Exchange, frame: Frame): boolean {
+    const { message } = frame
+    switch (message.kind) {
+      case 'request':
+        return this.#ask(port, exchange, frame, message)
+      case 'notification':
+        // By HTTP nothing is taken back by id (clients all use the same ones): `shut` and `abandon` tell the server.
+        if (message.method === 'notifications/cancelled' || !namesRevision(message)) return true
+        return this.#sent(port, this.#running().send(wholePipe, frame))
+      case 'batch':
+        return message.members.map(one => this.send(port, exchange, one)).every(free => free)
+      case 'result':
+      case 'error':
+      case 'unusable':
+        // The server asks nothing of clients that it cannot tell apart; and what cannot be read is not for all their ears.
+        return true
+    }
+  }
+
+  giveUp(asked: Asked): void {
+    this.#settle(asked)
+    this.#givenUp.add(asked.number)
+    if (this.#givenUp.size > mostGivenUp) this.#forgetOldest()
+    this.#doubt = this.#last
+    this.#child?.send(wholePipe, cancellation(asked.number, asked.request))
+  }
+
+  held(): void {
+    if (this.#isHeld) this.#child?.pause()
+    else this.#child?.resume()
+  }
+
+  get #isHeld(): boolean {
+    return [...this.#ports].some(({ holds }) => holds)
+  }
+
+  async leave(port: Port): Promise<void> {
+    this.#ports.delete(port)
+    for (const asked of port.all()) this.giveUp(asked)
+    if (this.#ports.size === 0) await this.close()
+  }
+
+  #ask(port: Port, exchange: Exchange, frame: Frame, request: Request): boolean {
+    if (!namesRevision(request)) {
+      process.nextTick(() => port.tell({ type: 'frame', exchange, frame: errorAnswer(request, errorCode.invalidParams, noRevision) }))
+      return true
+    }
+    const number = ++this.#last
+    const asked = { port, exchange, number, names: namesOf(frame, request), request }
+    const child = this.#running()
+    this.#asked.set(number, asked)
+    port.add(asked)
+    return this.#sent(port, child.send(wholePipe, renamed(frame, request, asked.names, number)))
+  }
+
+  #sent(port: Port, free: boolean): boolean {
+    port.full ||= !free
+    return free
+  }
+
+  #running(): Transport {
+    if (this.#child) return this.#child
+    const child = this.#make()
+    this.#child = child
+    child.start(event => {
+      if (this.#child === child) this.#heard(event)
+    })
+    if (this.#isHeld) child.pause()
+    return child
+  }
+
+  #heard(event: TransportEvent): void {
+    switch (event.type) {
+      case 'frame':
+        return this.#said(event.frame)
+      case 'drained':
+        return this.#drained()
+      case 'lost':
+        return this.#lose(this.#asked.get(numberIn(event.key)), event.reason)
+      case 'ended':
+        this.#child = undefined
+        return this.#ended(event.reason)
+      // A process says none of these.
+      case 'head':
+      case 'dressing':
+      case 'stream-ended':
+      case 'bare-request':
+      case 'exchange-ended':
+        return
+      default:
+        event satisfies never
+    }
+  }
+
+  #said(frame: Frame): void {
+    const { message } = frame
+    switch (message.kind) {
+      case 'result':
+      case 'error':
+        return this.#answered(frame, message)
+      case 'notification':
+        return this.#notified(frame, message)
+      case 'unusable':
+        return this.#unusable(frame, message.keys)
+      case 'request':
+        this.#child?.send(wholePipe, errorAnswer(message, errorCode.methodNotFound, 'This revision has no requests of the server'))
+        return this.#witness(withFault(frame, 'a request of the server, which many clients share'))
+      case 'batch':
+        for (const one of message.members) this.#said({ ...one, faults: [...one.faults, noBatch] })
+    }
+  }
+
+  #answered(frame: Frame, message: Result | ErrorResponse): void {
+    const number = numberIn(message.key)
+    const asked = this.#asked.get(number)
+    const exact = message.key === String(number)
+    this.#blame(frame, (frame.otherKeys ?? []).filter(key => numberIn(key) !== number))
+    if (exact) this.#hasRead(number)
+    if (asked === undefined) {
+      // Late, for nobody waits any more: that is nothing to be found fault with, once.
+      if (!exact || !this.#givenUp.delete(number)) this.#witness(frame)
+      return
+    }
+    if (exact) this.#settle(asked)
+    tell(asked, restoredAnswer(frame, message, asked.names, number))
+  }
+
+  #notified(frame: Frame, message: Notification): void {
+    const name = nameIn(message)
+    const asked = typeof name === 'number' ? this.#asked.get(name) : undefined
+    if (asked) {
+      this.#hasRead(asked.number)
+      tell(asked, restoredNotification(frame, message, asked.names, asked.number))
+      if (message.method === 'notifications/cancelled') this.#takenBack(asked)
+    } else if (name === undefined) this.#unnamed(frame)
+    else this.#witness(frame)
+    // Each session keeps a list of its own, and only one of them has heard.
+    if (message.method !== 'notifications/tools/list_changed') return
+    for (const port of [...this.#ports]) if (port !== asked?.port) port.tell({ type: 'frame', exchange: wholePipe, frame })
+  }
+
+  /** The server ends a subscription, with an answer to it or without one. */
+  #takenBack({ number }: Asked): void {
+    this.timers.after(lastAnswerMs, () => this.#lose(this.#asked.get(number), 'the server ended the subscription'))
+  }
+
+  #unusable(frame: Frame, keys: readonly IdKey[]): void {
+    if (!this.#blame(frame, keys)) this.#unnamed(withoutKeys(frame))
+  }
+
+  /** Tells those whose answer a frame might be, if it were one. @returns whether there is anybody */
+  #blame(frame: Frame, keys: readonly IdKey[]): boolean {
+    const meant = new Set(keys.map(key => this.#asked.get(numberIn(key))).filter(asked => asked !== undefined))
+    for (const asked of meant) tell(asked, restoredUnusable(frame, asked.names))
+    return meant.size > 0
+  }
+
+  /** It may be about anybody's request: that is certain only where there is one. */
+  #unnamed(frame: Frame): void {
+    const only = this.#only()
+    if (only) tell(only, frame)
+    else this.#witness(frame)
+  }
+
+  #only(): Asked | undefined {
+    if (this.#doubt > 0) return undefined
+    let only: Asked | undefined
+    for (const asked of this.#asked.values()) {
+      if (only && (only.port !== asked.port || only.exchange !== asked.exchange)) return undefined
+      only = asked
+    }
+    return only
+  }
+
+  /** For the record: one relay judges it, by an exchange that no client has. */
+  #witness(frame: Frame): void {
+    const [port] = this.#ports
+    port?.tell({ type: 'frame', exchange: wholePipe, frame })
+  }
+
+  #hasRead(number: number): void {
+    if (number > this.#doubt) this.#doubt = 0
+  }
+
+  #settle(asked: Asked): void {
+    this.#asked.delete(asked.number)
+    asked.port.delete(asked)
+  }
+
+  #lose(asked: Asked | undefined, reason: string): void {
+    if (asked === undefined) return
+    this.#settle(asked)
+    asked.port.tell({ type: 'lost', exchange: asked.exchange, key: asked.names.key, reason })
+  }
+
+  #drained(): void {
+    for (const port of [...this.#ports]) {
+      if (!port.full) continue
+      port.full = false
+      port.tell({ type: 'drained' })
+    }
+  }
+
+  /** A server without a memory can be started again; what it was asked cannot be asked twice. */
+  #ended(reason: string): void {
+    this.#givenUp.clear()
+    this.#doubt = 0
+    for (const asked of [...this.#asked.values()]) this.#lose(asked, reason)
+    this.#drained()
+  }
+
+  #forgetOldest(): void {
+    for (const oldest of this.#givenUp) {
+      this.#givenUp.delete(oldest)
+      break
+    }
+  }
+}
+
+const tell = ({ port, exchange }: Asked, frame: Frame): void => port.tell({ type: 'frame', exchange, frame })
+
+const noRevision = 'Invalid params: _meta does not name the revision (io.modelcontextprotocol/protocolVersion)'
+
+const noBatch: Fault = { kind: 'json-rpc', path: '', message: 'a batch, to clients of a revision that has none' }
+
+/** Ids that are of no client's: they could be taken for one. */
+const withoutKeys = ({ bytes, faults }: Frame): Frame => ({ bytes, message: { kind: 'unusable', keys: [] }, faults })
+
+const withFault = (frame: Frame, message: string): Frame =>
+  withoutKeys({ ...frame, faults: [...frame.faults, { kind: 'json-rpc', path: '', message }] })
