@@ -17,14 +17,17 @@ export const plain = (text: string, most = 80): string => {
   return visible.length <= most ? visible : `${visible.slice(0, most - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
-/** The same of a text of several lines. */
+/** The same of a text of several lines; what they are indented by counts as well. */
 export const plainLines = (text: string, mostLines: number, most: number): readonly string[] => {
   const lines = text.slice(0, mostLines * 4 * most).split(/\r\n|[\n\r\u2028\u2029]/u)
-  const shown = lines.slice(0, mostLines).map(line => indentOf(line) + plain(line, most))
+  const shown = lines.slice(0, mostLines).map(line => {
+    const indent = indentOf(line)
+    return indent + plain(line, most - indent.length)
+  })
   return lines.length > mostLines ? [...shown, `… ${lines.length - mostLines} more lines`] : shown
 }
 
-const indentOf = (line: string): string => /^[ \t]{0,20}/.exec(line)?.[0].replaceAll('\t', '  ') ?? ''
+const indentOf = (line: string): string => /^[ \t]{0,20}/.exec(line)?.[0].replaceAll('\t', ' ') ?? ''
 
 /**
  * JSON that says exactly what the value is, and does nothing to the terminal that it is printed on: characters that are not

@@ -1,4 +1,4 @@
-import { isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
+import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
 import { claimsOf, titleOf } from './claims.js'
 import { refusal } from './connect.js'
 import { findingsSection, marked, worst } from './findings-section.js'
@@ -124,24 +124,27 @@ const callSection = ({ tool, arguments: given, answer }: InspectedCall, style: S
   const { result } = answer
   const content = member(result, 'content')
   const structured = member(result, 'structuredContent')
-  const blocks = Array.isArray(content) ? content.flatMap((block: Json) => blockLines(block, width)) : []
+  const blocks = isArray(content) ? content.slice(0, mostLines).flatMap(block => blockLines(block, width)) : []
   return [
     heading,
     ...(member(result, 'isError') === true ? [`  ${style.warn('isError: the tool says that it failed')}`] : []),
     ...(structured === undefined ? [] : [`  ${style.dim('structuredContent')}`, ...lines(plainJson(structured), width)]),
     ...(blocks.length > 0 ? [`  ${style.dim('content')}`, ...blocks.slice(0, mostLines)] : []),
+    ...(blocks.length > mostLines ? [style.dim('    … and more')] : []),
   ].join('\n')
 }
 
-const mostLines = 24
+/** Lines that are shown of the content, and of each block of it; `--json` has them all. */
+const mostLines = 60
+const mostOfBlock = 20
 
-const lines = (text: string, width: number): readonly string[] => plainLines(text, mostLines, width).map(line => `    ${line}`.slice(0, 2 * width))
+const lines = (text: string, width: number): readonly string[] => plainLines(text, mostOfBlock, width - 4).map(line => `    ${line}`)
 
 const blockLines = (block: Json, width: number): readonly string[] => {
   const type = isObject(block) ? member(block, 'type') : undefined
   const text = isObject(block) ? member(block, 'text') : undefined
   if (type === 'text' && isString(text)) return lines(text, width)
-  return lines(plain(JSON.stringify(block), width), width)
+  return lines(plain(JSON.stringify(block), width - 4), width)
 }
 
 const summary = ({ tools, lists, findings }: Inspection, style: Style, width: number): string => {
