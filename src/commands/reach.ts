@@ -2,18 +2,27 @@ import type { ProcessServer, RemoteServer, ServerConfiguration } from '../config
 import type { Reach } from '../gateway/offer.js'
 import type { FrameLimits } from '../protocol/frame.js'
 import { canStart } from '../transport/process.js'
+import { sharedServer } from '../transport/server-shared.js'
 import { processOf, tlsOf } from './upstream.js'
 
 /** How the sessions of `serve` reach a server. */
 export const reachOf = (server: ServerConfiguration, limits: FrameLimits): Promise<Reach> | Reach =>
   'url' in server ? remote(server, limits) : local(server, limits)
 
-const local = (server: ProcessServer, limits: FrameLimits): Reach => ({
-  kind: 'stdio',
-  connect: () => () => processOf(server, limits),
-  ready: () => Promise.resolve(canStart(server.command[0] ?? '', server.cwd)),
-  close: () => Promise.resolve(),
-})
+/**
+ * A handshake makes a process one client's for good, and one that was asked without a handshake may refuse it afterwards: each
+ * session has a process of its own, and all clients without a session have one together.
+ */
+const local = (server: ProcessServer, limits: FrameLimits): Reach => {
+  const make = () => processOf(server, limits)
+  const shared = sharedServer({ make })
+  return {
+    kind: 'stdio',
+    connect: ({ kind }) => (kind === 'stateless' ? () => shared.connect() : make),
+    ready: () => Promise.resolve(canStart(server.command[0] ?? '', server.cwd)),
+    close: () => shared.close(),
+  }
+}
 
 /** The HTTP client is loaded only where there is a remote server. */
 const remote = async (server: RemoteServer, limits: FrameLimits): Promise<Reach> => {

@@ -5,7 +5,7 @@ import type { Session } from './session.js'
 
 /** How one server is reached by the sessions in front of it. */
 export interface Reach {
-  /** A process is started for a session; an HTTP server is shared. */
+  /** A process, started for a session or for all clients that have none; or an HTTP server. */
   readonly kind: 'stdio' | 'http'
   /** The server's side of a session. */
   connect(opening: Opening): OpenServer

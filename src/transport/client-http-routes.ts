@@ -1,6 +1,5 @@
 import type { Exchange } from '../core/event.js'
 import type { Frame } from '../protocol/frame.js'
-import type { IdKey } from '../protocol/json-rpc.js'
 import { tiesIn, tiesOf, type Ties } from './client-http-message.js'
 import type { Reply } from './client-http-reply.js'
 
@@ -25,13 +24,11 @@ const mostStreams = 4
 export class Routes {
   readonly #exchanges = new Map<Exchange, Open & { readonly ties: Ties }>()
   readonly #waiting: Frame[] = []
-  /** Ids of requests that the process has not answered, whether or not their exchange is still open. */
-  readonly #inFlight = new Set<IdKey>()
-  readonly #whose: 'one client' | 'many clients' | 'as named'
+  readonly #whose: 'one client' | 'as named'
   #last = 0
 
   /** @param whose exchanges these are; `as named`: every message names the exchange that it belongs to */
-  constructor(whose: 'one client' | 'many clients' | 'as named') {
+  constructor(whose: 'one client' | 'as named') {
     this.#whose = whose
   }
 
@@ -50,7 +47,6 @@ export class Routes {
   add(open: Open): Exchange {
     const exchange = `http-${++this.#last}`
     const ties = open.frame ? tiesOf(open.frame) : { requests: [], progress: [] }
-    if (this.#whose === 'many clients') for (const key of ties.requests) this.#inFlight.add(key)
     if (open.request === 'GET' && this.#whose === 'one client') this.#endOldestStream()
     this.#exchanges.set(exchange, { ...open, ties })
     return exchange
@@ -67,25 +63,14 @@ export class Routes {
     return this.#exchanges.delete(exchange)
   }
 
-  /** Whether a message would meet one of another client's in which an id is the same. */
-  collides(frame: Frame): boolean {
-    const { requests, progress } = tiesOf(frame)
-    return (
-      requests.some(key => this.#inFlight.has(key)) ||
-      [...this.#exchanges.values()].some(({ ties }) => ties.progress.some(key => progress.includes(key)))
-    )
-  }
-
   /** By which exchange a message leaves; undefined when there is none, or none yet. */
   route(exchange: Exchange, frame: Frame): Reply | undefined {
-    const answers = frame.message.kind === 'result' || frame.message.kind === 'error' ? frame.message.key : undefined
-    if (answers !== undefined) this.#inFlight.delete(answers)
+    const answers = frame.message.kind === 'result' || frame.message.kind === 'error'
     const named = this.#exchanges.get(exchange)
     // An answer belongs to its request, and to nothing else when that is gone.
-    if (named || answers !== undefined || this.#whose === 'as named') return named?.reply
+    if (named || answers || this.#whose === 'as named') return named?.reply
     // On another stream than its request's, it might come after the answer.
-    const tied = this.#tied(frame)
-    return tied ?? (this.#whose === 'one client' ? this.#anyOfOne(frame) : this.#onlyOfMany(frame))
+    return this.#tied(frame) ?? this.#anyOfOne(frame)
   }
 
   #tied(frame: Frame): Reply | undefined {
@@ -106,12 +91,6 @@ export class Routes {
     this.#waiting.push(frame)
     if (this.#waiting.length > mostWaiting) this.#waiting.shift()
     return undefined
-  }
-
-  /** It may be any client's: that is certain only of what names nothing, where there is one. */
-  #onlyOfMany(frame: Frame): Reply | undefined {
-    const open = [...this.#exchanges.values()].filter(({ reply }) => reply.awaited)
-    return open.length === 1 && tiesIn(frame) === undefined ? open[0]?.reply : undefined
   }
 
   #endOldestStream(): void {

@@ -9,10 +9,9 @@ import type { HttpEvent, Transport, TransportEvent } from './transport.js'
  * Whose exchanges make up the session.
  * `own`: those of one client, which names the session by an id that was minted here for a server that knows none;
  * `upstream`: those of one client, by an id of the server's;
- * `stateless`: those of one authorization context, on a server that speaks HTTP: ids mean nothing outside their exchange;
- * `shared`: the same on a process, where no two requests that are in flight have the same id.
+ * `stateless`: those of one authorization context, whose clients know of no session: ids mean nothing outside their exchange.
  */
-export type SessionKind = 'own' | 'upstream' | 'stateless' | 'shared'
+export type SessionKind = 'own' | 'upstream' | 'stateless'
 
 export interface SessionHooks {
   /** The session has no exchange any more, or has one again. */
@@ -22,6 +21,9 @@ export interface SessionHooks {
   /** Nothing more is taken in. */
   readonly ended: () => void
 }
+
+/** A reader for whom more than that waits, in bytes, after its share of patience is cut off. */
+const mostUnread = 16 * 1024 * 1024
 
 /** The HTTP requests of one session, as one transport: each of them is an exchange. */
 export class HttpSession implements Transport {
@@ -36,6 +38,8 @@ export class HttpSession implements Transport {
   #paused: Promise<void> | undefined
   #resume: () => void = () => {}
   #full = false
+  /** Bytes that came for a reader while it was slow. */
+  readonly #unread = new WeakMap<Reply, number>()
   #ended = false
   #closed = false
   /** The server has accepted something of this session. */
@@ -52,7 +56,7 @@ export class HttpSession implements Transport {
     this.kind = kind
     this.id = id
     this.#hooks = hooks
-    this.#routes = new Routes(kind === 'own' ? 'one client' : kind === 'shared' ? 'many clients' : 'as named')
+    this.#routes = new Routes(kind === 'own' ? 'one client' : 'as named')
   }
 
   start(hear: (event: TransportEvent) => void): void {
@@ -83,16 +87,19 @@ export class HttpSession implements Transport {
     this.#opened({ reply, request: 'GET', claims: false, carries: false })
   }
 
-  /** Whether a message would meet one of another client's in which an id is the same. */
-  collides(frame: Frame): boolean {
-    return this.#routes.collides(frame)
-  }
-
   send(exchange: Exchange, frame: Frame): boolean {
     const reply = this.#routes.route(exchange, frame)
+    if (reply?.full === true && this.#isTooSlow(reply, frame)) reply.destroy()
     reply?.send(frame)
     this.#full ||= reply?.full === true
     return !this.#full
+  }
+
+  /** Clients that share a server wait for each other a while only: then what is for a slow one piles up here, to an extent. */
+  #isTooSlow(reply: Reply, { bytes }: Frame): boolean {
+    const unread = (this.#unread.get(reply) ?? 0) + bytes.length
+    this.#unread.set(reply, unread)
+    return this.kind === 'stateless' && unread > mostUnread
   }
 
   hand(event: HttpEvent): void {
@@ -147,7 +154,11 @@ export class HttpSession implements Transport {
 
   /** Ends the streams that would never end by themselves. */
   endStreams(): void {
-    for (const { reply, request } of this.#routes.open()) if (request === 'GET') reply.finish()
+    for (const { reply, request, frame } of this.#routes.open()) if (request === 'GET' || subscribes(frame)) reply.finish()
+  }
+
+  get idle(): boolean {
+    return this.#routes.size === 0
   }
 
   /** The HTTP response of the exchange is over, whole or cut. */
@@ -170,7 +181,11 @@ export class HttpSession implements Transport {
   #opened(open: Open): Exchange {
     if (this.#routes.size === 0) this.#hooks.idle(false)
     const exchange = this.#routes.add(open)
-    open.reply.watch(() => this.#drained(), () => this.#over(exchange))
+    const drained = () => {
+      this.#unread.delete(open.reply)
+      this.#drained()
+    }
+    open.reply.watch(drained, () => this.#over(exchange))
     this.#routes.flush(open)
     return exchange
   }
@@ -191,3 +206,6 @@ export class HttpSession implements Transport {
     else this.#unheard.push(event)
   }
 }
+
+const subscribes = (frame: Frame | undefined): boolean =>
+  frame?.message.kind === 'request' && frame.message.method === 'subscriptions/listen'
