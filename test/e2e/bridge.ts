@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Revision } from '../../dist/protocol/revision.js'
 import type { Reaction } from './cases.js'
 import { start, type Started } from './harness.js'
 
@@ -37,6 +38,8 @@ export interface AuditRecord {
 }
 
 export interface Setup {
+  /** What the client speaks, where it is one revision. */
+  readonly revision?: Revision
   readonly options: readonly string[]
   readonly config: object | undefined
   readonly reactions: readonly Reaction[]
@@ -84,7 +87,7 @@ export const scripted = (
 export const auditOf = (file: string): AuditRecord[] => linesOf(file).map(line => JSON.parse(line) as AuditRecord)
 
 /** The arguments that hand a configuration on; one that names servers says itself where the scripted one is, and no other is given. */
-const configured = (directory: string, config: object | undefined, place: { command: readonly string[] } | { url: string }): string[] => {
+export const configured = (directory: string, config: object | undefined, place: { command: readonly string[] } | { url: string }): string[] => {
   const words = 'command' in place ? ['--', ...place.command] : [place.url]
   if (config === undefined) return words
   const file = join(directory, 'customs.json')

@@ -34,7 +34,7 @@ export const runCases = async (t: TapTest, cases: readonly Case[], bridge: Bridg
     [on('initialize', initialized(revision)), ...(lists ? [on('tools/list', answer('2', listResult(revision, tools.map(tool => tool.sent))))] : [])],
     ...cases.map(each => each.reactions),
   ]
-  const open = await bridge.open(t, { options, config, scenes, reactions: [on('x/fence', answer('$ID', result(revision, '{}')))] })
+  const open = await bridge.open(t, { revision, options, config, scenes, reactions: [on('x/fence', answer('$ID', result(revision, '{}')))] })
   const script = new Script(open, revision)
   await shakeHands(t, open, first)
   const listed = lists ? await list(t, open, revision, tools) : ''

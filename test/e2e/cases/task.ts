@@ -55,4 +55,14 @@ export const taskCases: readonly Case[] = [
     reactions: [on('tools/call', created)],
     steps: [{ send: call(legacy, '7', 'report'), gets: [{ refused: 'result/shape', id: '7', tool: 'report' }] }],
   }),
+  session({
+    name: 'a lie in the news of a task is a lie (2026-07-28)',
+    rule: 'result/schema',
+    revision: modern,
+    verdict: 'block',
+    event: 'notifications/tasks',
+    tools: [report(weather)],
+    reactions: [on('tools/call', modernCreated, `{"jsonrpc":"2.0","method":"notifications/tasks","params":{${task.replace('working', 'completed')},"ttlMs":60000,"result":${reported('{"temperature":"hot"}')}}}`)],
+    steps: [{ send: call(modern, '7', 'report', '{}', declared), gets: [modernCreated] }],
+  }),
 ]

@@ -1,0 +1,158 @@
+import { join } from 'node:path'
+import { scratch, scripted, auditOf, cli, configured, type Bridge, type Open, type Setup, type Test } from './bridge.js'
+import { isModern, type Act, type Reaction } from './cases.js'
+import { lineOf, start, type Started } from './harness.js'
+
+/** A client that speaks Streamable HTTP, line by line: what it sends is posted, what comes back is read in its order. */
+export class HttpClient {
+  readonly #url: string
+  readonly #lines: string[] = []
+  readonly #waiting: (() => void)[] = []
+  readonly sent: string[] = []
+  #session: string | undefined
+  #revision: string | undefined
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(url: string) {
+    this.#url = url
+  }
+
+  send(line: string): void {
+    this.sent.push(line)
+    this.#turn = this.#turn.then(() => this.#post(line))
+  }
+
+  async next(): Promise<string> {
+    for (;;) {
+      const line = this.#lines.shift()
+      if (line !== undefined) return line
+      await new Promise<void>(resolve => this.#waiting.push(resolve))
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#turn
+    if (this.#session !== undefined) await fetch(this.#url, { method: 'DELETE', headers: this.#headers() })
+  }
+
+  /** What is no request is accepted before the next message leaves: two posts at once have no order. */
+  #post(line: string): Promise<void> | undefined {
+    const heard = this.#exchange(line)
+    return /"method"/.test(line) && /"id"/.test(line) ? undefined : heard
+  }
+
+  async #exchange(line: string): Promise<void> {
+    const headers = { ...this.#headers(), ...metadata(line), 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+    const response = await fetch(this.#url, { method: 'POST', headers, body: line })
+    this.#session ??= response.headers.get('mcp-session-id') ?? undefined
+    if (line.includes('"method":"initialize"')) this.#revision ??= /"protocolVersion":"([^"]+)"/.exec(line)?.[1]
+    if (response.headers.get('content-type') === 'text/event-stream') return this.#events(response)
+    const text = await response.text()
+    // An error to nobody in particular is what HTTP says where stdio says nothing.
+    if (text !== '' && !/^\{"jsonrpc":"2.0","id":null/.test(text)) this.#hear(text)
+  }
+
+  async #events({ body }: Response): Promise<void> {
+    const decoder = new TextDecoder()
+    let rest = ''
+    for await (const chunk of body ?? []) {
+      const events = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split('\n\n')
+      rest = events.pop() ?? ''
+      for (const event of events) {
+        const data = event.split('\n').filter(field => field.startsWith('data: ')).map(field => field.slice(6))
+        if (data.length > 0) this.#hear(data.join('\n'))
+      }
+    }
+  }
+
+  #headers(): Record<string, string> {
+    return {
+      ...(this.#session !== undefined && { 'mcp-session-id': this.#session }),
+      ...(this.#revision !== undefined && { 'mcp-protocol-version': this.#revision }),
+    }
+  }
+
+  #hear(line: string): void {
+    this.#lines.push(line)
+    for (const wake of this.#waiting.splice(0)) wake()
+  }
+}
+
+/** What a modern client repeats of its message in headers. */
+const metadata = (line: string): Record<string, string> => {
+  const version = /"io\.modelcontextprotocol\/protocolVersion":"([^"]+)"/.exec(line)?.[1]
+  if (version === undefined) return {}
+  const { method = '', params } = JSON.parse(line) as { method?: string; params?: { name?: string; uri?: string; taskId?: string } }
+  const name = method === 'tools/call' || method === 'prompts/get' ? params?.name : method === 'resources/read' ? params?.uri : undefined
+  return { 'mcp-protocol-version': version, 'mcp-method': method, ...(name !== undefined && { 'mcp-name': name }) }
+}
+
+/** Starts `serve`. @returns where it listens */
+export const serve = async (t: Test, args: readonly string[]): Promise<{ relay: Started; url: string }> => {
+  const relay = start(t, process.execPath, [cli, 'serve', '--listen', '127.0.0.1:0', ...args])
+  const stderr = relay.child.stderr
+  if (stderr === null) throw new Error('the relay has no stderr')
+  const [, url = ''] = await lineOf(stderr, /listening on (\S+)/)
+  return { relay, url }
+}
+
+const opened = async (
+  t: Test, directory: string, { options, config }: Setup, target: { command: readonly string[] } | { url: string }, received: () => string[],
+): Promise<Open> => {
+  const audit = join(directory, 'audit.ndjson')
+  const { relay, url } = await serve(t, ['--audit', audit, ...options, ...configured(directory, config, target)])
+  const client = new HttpClient(`${url}/mcp`)
+  return {
+    send: line => client.send(line),
+    next: () => client.next(),
+    traces: () => ({ received: received().map(line => asSent(line, client.sent)), audit: auditOf(audit), stderr: relay.stderr() }),
+    async close() {
+      await client.close()
+      relay.child.kill('SIGTERM')
+      await relay.exit
+    },
+  }
+}
+
+/** `serve` between a client that speaks Streamable HTTP and a process. */
+export const httpToStdio: Bridge = {
+  name: 'HTTP to stdio',
+  open(t, setup) {
+    const directory = scratch(t)
+    // Modern clients share a process, in which their requests have ids of the relay's.
+    const anyId = (reactions: readonly Reaction[]) => (isShared(setup) ? reactions.map(each => ({ ...each, say: each.say.map(answeringWhatWasAsked) })) : reactions)
+    const { command, received } = scripted(directory, anyId(setup.reactions), setup.scenes?.map(anyId))
+    return opened(t, directory, setup, { command }, received)
+  },
+}
+
+/** `serve` between a client and a server that both speak Streamable HTTP. */
+export const httpToHttp: Bridge = {
+  name: 'HTTP to HTTP',
+  async open(t, setup) {
+    const directory = scratch(t)
+    const { command: [node = '', ...script], received } = scripted(directory, setup.reactions, setup.scenes)
+    const server = start(t, node, [...script, '--http'])
+    const open = await opened(t, directory, setup, { url: `http://127.0.0.1:${await server.next()}/mcp` }, received)
+    return {
+      ...open,
+      async close() {
+        await open.close()
+        server.closeInput()
+        await server.exit
+      },
+    }
+  },
+}
+
+const isShared = ({ revision }: Setup): boolean => revision !== undefined && isModern(revision)
+
+const anId = /"id":(?:"(?:[^"\\]|\\.)*"|-?[\d.eE+-]+)/
+
+const answeringWhatWasAsked = (act: Act): Act => (typeof act === 'string' ? act.replace('"id":7', '"id":$ID').replace('"id":2', '"id":$ID') : act)
+
+/** A line as it was sent, whatever id it has now. */
+const asSent = (line: string, sent: readonly string[]): string => {
+  const bare = line.replace(anId, '')
+  return sent.find(one => one === line) ?? sent.find(one => one.replace(anId, '') === bare) ?? line
+}
