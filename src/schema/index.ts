@@ -15,7 +15,7 @@ import { weigh } from './weigh.js'
  */
 const mainThread = { steps: 1_000_000, depth: 300, anyPattern: false }
 /** The same in milliseconds, for a machine that is busy, or for code that is not yet optimised. */
-const mainThreadMs = 20
+const mainThreadMs = 30
 /** Counting further would only tell one very large value from another. */
 const mostWeighed = 1_000_000
 
