@@ -1,0 +1,26 @@
+import { fileURLToPath } from 'node:url'
+import { start } from '../e2e/harness.js'
+
+export const root = fileURLToPath(new URL('../../', import.meta.url))
+export const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
+export const lying = fileURLToPath(new URL('../../docker/demo/lying-server.mjs', import.meta.url))
+
+/** The lying server of the demo, as a command. */
+export const demo: readonly string[] = ['--', process.execPath, lying]
+
+/** A program of a few words, as a server. */
+export const script = (source: string): readonly string[] => ['--', process.execPath, '-e', source]
+
+export interface Run {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs `inspect` with its output in pipes, as in CI. */
+export const inspect = async (t: Parameters<typeof start>[0], args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Run> => {
+  const run = start(t, process.execPath, [cli, 'inspect', ...args], { FORCE_COLOR: undefined, NO_COLOR: undefined, ...env })
+  run.closeInput()
+  const { code } = await run.exit
+  return { code, stdout: run.untaken.map(line => `${line}\n`).join(''), stderr: run.stderr() }
+}

@@ -1,0 +1,196 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { lineOf, start } from '../e2e/harness.js'
+import { harmful } from '../inspect/run.js'
+import { demo, inspect, lying, root, script } from './inspect-run.js'
+
+interface Report {
+  readonly version: number
+  readonly server: object
+  readonly tools: readonly { readonly name: string; readonly verdict: string; readonly outputSchema: boolean; readonly annotations: object | null }[]
+  readonly prompts: readonly object[]
+  readonly resources: readonly object[]
+  readonly resourceTemplates: readonly object[]
+  readonly problems: readonly object[]
+  readonly call: object | null
+  readonly findings: readonly { readonly rule: string; readonly action: string; readonly tool?: string; readonly path: string }[]
+  readonly verdict: string
+}
+
+const json = async (t: Parameters<typeof inspect>[0], args: readonly string[]) => {
+  const { code, stdout, stderr } = await inspect(t, ['--json', ...args])
+  if (stdout === '') throw new Error(stderr)
+  return { code, report: JSON.parse(stdout) as Report }
+}
+
+const rulesOf = ({ findings }: Report): string[] => [...new Set(findings.map(({ rule }) => rule))]
+
+t.test('the lies of the demo are found, each at its tool', async t => {
+  const { code, report } = await json(t, demo)
+  t.equal(code, 1)
+  t.equal(report.verdict, 'block')
+  t.equal(report.version, 1)
+  t.strictSame(Object.keys(report), [
+    'version', 'server', 'tools', 'prompts', 'resources', 'resourceTemplates', 'problems', 'call', 'findings', 'verdict',
+  ])
+  t.match(report.server, { name: 'lying-server', trusted: false, revision: '2026-07-28', serverInfo: { name: 'lying-server' }, supportedVersions: ['2026-07-28'] })
+  t.strictSame(report.findings.filter(({ action }) => action === 'block').map(({ tool, rule }) => [tool, rule]), [
+    ['delete_everything', 'tool/annotations'],
+    ['add_numbers', 'tool/hidden-text'],
+    ['get_anything', 'tool/schema'],
+    ['get_file', 'tool/external-ref'],
+  ])
+  t.match(report.findings.find(({ rule }) => rule === 'tool/hidden-text'), { path: /^\/result\/tools\/\d+\/description$/ })
+  t.equal(report.tools.find(({ name }) => name === 'echo')?.verdict, 'log', 'advice is of action log')
+  t.equal(report.tools.find(({ name }) => name === 'get_weather')?.verdict, 'pass')
+})
+
+t.test('the report for people says who, what and what is wrong', async t => {
+  const { code, stdout, stderr } = await inspect(t, ['--call', 'get_weather', '--args', '{"city":"Atlantis"}', ...demo])
+  t.equal(code, 1)
+  t.equal(stderr, '', 'no sign of life in a pipe')
+  t.match(stdout, /says it is +lying-server 1\.0\.0\n +revision +2026-07-28\n +capabilities +tools\n +trusted +no/)
+  t.match(stdout, /^Name +Title +Claims +Output +Findings$/m)
+  t.match(stdout, /^delete_everything +Look around +read-only +none +✗ tool\/annotations$/m)
+  t.match(stdout, /✗ tool\/external-ref \(block\)\n.*\n +get_file \/outputSchema\/properties\/file\/\$ref/)
+  t.match(stdout, /Call of get_weather \{"city":"Atlantis"\}\n +structuredContent\n +\{\n +"temperature": "hot"/)
+  t.match(stdout, /^11 tools, 0 prompts, 0 resources: ✗ 5 findings of action block, 6 more$/m)
+  t.notMatch(stdout, harmful)
+})
+
+t.test('the policy decides about the exit code', async t => {
+  t.equal((await inspect(t, ['--policy', 'observe', ...demo])).code, 0)
+  const off = ['annotations', 'hidden-text', 'schema', 'external-ref'].flatMap(rule => ['--rule', `tool/${rule}=off`])
+  t.equal((await inspect(t, ['--rule', 'advice/no-output-schema=block', ...off, ...demo])).code, 1)
+  const { code, report } = await json(t, [...off, '--rule', 'advice/no-output-schema=off', ...demo])
+  t.equal(code, 0)
+  t.strictSame(report.findings, [])
+  t.equal(report.verdict, 'pass')
+})
+
+t.test('the official servers are listed in full', async t => {
+  const bin = (name: string) => join(root, 'node_modules', '@modelcontextprotocol', `server-${name}`, 'dist', 'index.js')
+  const everything = await json(t, ['--trust', '--', process.execPath, bin('everything')])
+  t.equal(everything.code, 0)
+  t.match(everything.report.server, { revision: '2025-11-25' })
+  const { tools, prompts, resources, resourceTemplates } = everything.report
+  t.strictSame([tools.length, prompts.length, resources.length, resourceTemplates.length], [13, 4, 7, 2])
+  t.strictSame(rulesOf(everything.report), ['advice/no-output-schema'])
+
+  const files = await json(t, ['--', process.execPath, bin('filesystem'), tmpdir()])
+  t.equal(files.code, 1)
+  t.strictSame(rulesOf(files.report), ['tool/annotations'], 'annotations of a server that nobody said to trust')
+  t.ok(files.report.tools.every(({ outputSchema }) => outputSchema))
+
+  const memory = await inspect(t, ['--trust', '--', process.execPath, bin('memory')])
+  t.equal(memory.code, 0)
+  t.match(memory.stdout, /Tools \(9\)/)
+  t.match(memory.stdout, /^create_entities +Create Entities +writes, not destructive, closed world +schema +✓$/m)
+  t.match(memory.stdout, /^9 tools, 0 prompts, 1 resource: ✓ nothing that the policy blocks$/m)
+})
+
+t.test('colours by request, in a pipe', async t => {
+  t.match((await inspect(t, demo, { FORCE_COLOR: '1' })).stdout, '\u001b[31m✗ tool/annotations\u001b[39m')
+})
+
+t.test('SARIF has what code scanning needs', async t => {
+  const sarif = async () => JSON.parse((await inspect(t, ['--sarif', ...demo])).stdout) as Sarif
+  const log = await sarif()
+  t.equal(log.version, '2.1.0')
+  t.match(log.$schema, 'sarif-2.1.0')
+  t.equal(log.runs.length, 1)
+  const [run] = log.runs
+  const rules = run?.tool.driver.rules ?? []
+  t.equal(run?.tool.driver.name, 'mcp-customs')
+  for (const rule of rules) t.ok(rule.shortDescription.text !== '' && rule.fullDescription.text !== '' && rule.help.text !== '', rule.id)
+  const results = run?.results ?? []
+  t.equal(results.length, 10)
+  for (const { ruleId, ruleIndex, level, message, locations } of results) {
+    t.equal(rules[ruleIndex]?.id, ruleId)
+    t.equal(level, ruleId.startsWith('advice/') ? 'note' : 'error')
+    t.ok(message.text !== '')
+    t.match(locations, [{ physicalLocation: { artifactLocation: { uri: 'docker/demo/lying-server.mjs' }, region: { startLine: 1 } } }])
+  }
+  const prints = results.map(({ partialFingerprints }) => partialFingerprints.primaryLocationLineHash)
+  t.equal(new Set(prints).size, prints.length, 'each is told from the others')
+  t.strictSame((await sarif()).runs[0]?.results, results, 'and found again')
+})
+
+interface Sarif {
+  readonly $schema: string
+  readonly version: string
+  readonly runs: readonly {
+    readonly tool: { readonly driver: { readonly name: string; readonly rules: readonly SarifRule[] } }
+    readonly results: readonly {
+      readonly ruleId: string
+      readonly ruleIndex: number
+      readonly level: string
+      readonly message: { readonly text: string }
+      readonly locations: readonly object[]
+      readonly partialFingerprints: { readonly primaryLocationLineHash: string }
+    }[]
+  }[]
+}
+
+interface SarifRule {
+  readonly id: string
+  readonly shortDescription: { readonly text: string }
+  readonly fullDescription: { readonly text: string }
+  readonly help: { readonly text: string }
+}
+
+t.test('a server over HTTP is inspected like any other', async t => {
+  const server = start(t, process.execPath, [lying, '--http', '0'])
+  const [, url = ''] = await lineOf(server.child.stderr ?? process.stdin, /listening on (\S+)/)
+  const { code, report } = await json(t, ['--call', 'get_weather', '--args', '{"city":"Atlantis"}', url])
+  t.equal(code, 1)
+  t.match(report.server, { name: '127.0.0.1', target: url, revision: '2026-07-28' })
+  t.equal(report.tools.length, 11)
+  t.match(report.call, { verdict: 'block' })
+})
+
+t.test('the configuration names servers, and what is said of them holds', async t => {
+  const directory = mkdtempSync(join(tmpdir(), 'customs-inspect-'))
+  t.teardown(() => rmSync(directory, { recursive: true }))
+  const file = join(directory, 'customs.json')
+  const audit = join(directory, 'audit.ndjson')
+  writeFileSync(file, JSON.stringify({
+    version: 1,
+    policy: 'observe',
+    servers: {
+      demo: {
+        command: [process.execPath, lying],
+        rules: { 'result/schema': 'block' },
+        tools: {
+          echo: { annotations: { readOnlyHint: true } },
+          draw: 'deny',
+          get_weather: { outputSchema: { type: 'object', required: ['wind'] } },
+        },
+      },
+    },
+    audit: { file: join(directory, 'relay.ndjson') },
+  }))
+  const { code, report } = await json(t, ['--config', file, '--audit', audit, '--call', 'get_weather', '--args', '{"city":"Paris"}'])
+  t.equal(code, 1, 'by the operator\'s own schema')
+  t.match(report, { server: { name: 'demo' }, call: { verdict: 'block' } })
+  t.match(report.tools.find(({ name }) => name === 'draw'), { denied: true })
+  t.equal(report.tools.find(({ name }) => name === 'echo')?.annotations, null, 'what the server claims, not what the operator says')
+  t.match(readFileSync(audit, 'utf8'), '"event":"tools/call"')
+  t.throws(() => readFileSync(join(directory, 'relay.ndjson')), { code: 'ENOENT' }, 'the log of the relay is left alone')
+})
+
+t.test('an interrupted inspection leaves no server behind', async t => {
+  const directory = mkdtempSync(join(tmpdir(), 'customs-inspect-'))
+  t.teardown(() => rmSync(directory, { recursive: true }))
+  const file = join(directory, 'pid')
+  // It interrupts whoever started it, as a Ctrl-C does, and ends for no closed stdin.
+  const server = `
+    require('node:fs').writeFileSync(${JSON.stringify(file)}, String(process.pid))
+    setInterval(() => {}, 1000)
+    process.kill(process.ppid, 'SIGINT')`
+  const { code, stdout, stderr } = await inspect(t, script(server))
+  t.strictSame([code, stdout, stderr], [130, '', ''])
+  t.throws(() => process.kill(Number(readFileSync(file, 'utf8')), 0), { code: 'ESRCH' })
+})
