@@ -2,6 +2,24 @@ import { judge, many, schema, value } from './stall.js'
 
 const a = 'a'.repeat(50)
 
+/** For each format the texts that make a careless expression go back and forth. */
+const formats: readonly (readonly [string, readonly string[]])[] = [
+  ['duration', ['P' + '1'.repeat(100_000), 'P1Y'.repeat(30_000)]],
+  ['email', ['a'.repeat(100_000), 'a.'.repeat(50_000) + '@', 'a@' + 'a'.repeat(100_000) + '!', 'a@' + '-a'.repeat(50_000), 'a@' + 'a-'.repeat(50_000)]],
+  ['hostname', ['a.'.repeat(50_000), 'a-'.repeat(50_000), '1'.repeat(100_000)]],
+  ['ipv4', ['1.'.repeat(50_000), '1'.repeat(100_000)]],
+  ['ipv6', ['1:'.repeat(50_000), ':'.repeat(100_000), '::'.repeat(50_000)]],
+  ['uri', ['a:'.repeat(50_000), 'http://' + 'a@'.repeat(50_000) + '"', 'http://' + 'a:'.repeat(50_000) + ' ', 'a:/' + '/a'.repeat(50_000) + '^']],
+  ['uri-reference', ['a'.repeat(100_000) + '"^', '//' + 'a@'.repeat(50_000) + '^', '/'.repeat(100_000) + '^', '%41'.repeat(30_000) + '%']],
+  ['uri-template', ['{a}'.repeat(30_000) + '{', '{a,'.repeat(30_000), '{' + 'a'.repeat(100_000)]],
+  ['json-pointer', ['/a'.repeat(50_000) + '~', '~0'.repeat(50_000)]],
+  ['relative-json-pointer', ['1'.repeat(100_000) + '~', '0' + '/~1'.repeat(30_000) + '~']],
+  ['time', ['10:00:00.' + '1'.repeat(100_000)]],
+  ['uuid', ['0'.repeat(100_000)]],
+]
+
+judge(formats.map(([format, texts]) => [`the format ${format}`, () => value({ items: { format } }, texts), ['format', 'unchecked', '']]))
+
 judge([
   // Regular expressions that take exponential or polynomial time.
   ['(a+)+', () => value({ pattern: '^(a+)+$' }, `${a}!`), ['mismatch']],
