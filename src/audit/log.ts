@@ -12,6 +12,9 @@ export interface Log {
   close(): Promise<void>
 }
 
+/** Findings told of one decision; the audit log has all. */
+const most = 5
+
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
 type Level = 'debug' | 'info' | 'warn'
@@ -35,7 +38,10 @@ export const openLog = (level: string): Log => {
   return {
     entry({ event, server, session, tool, verdict, findings }) {
       if (findings.length === 0 && !event.startsWith('session/')) return
-      say(levelOf[verdict], { event, server, session, tool, verdict, findings }, saidOf(event, tool, verdict))
+      // Annotations are taken from every tool of every server that is not trusted: no news.
+      const news = findings.length === 0 || findings.some(({ rule }) => rule !== 'tool/annotations')
+      const told = { event, server, session, tool, verdict, findings: findings.slice(0, most), of: findings.length }
+      say(news ? levelOf[verdict] : 'info', told, saidOf(event, tool, verdict))
     },
     warn: message => say('warn', {}, message),
     info: message => say('info', {}, message),

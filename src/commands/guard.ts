@@ -1,31 +1,22 @@
-import { openLog } from '../audit/log.js'
-import { openAudit } from '../audit/sink.js'
-import type { AuditConfiguration } from '../config/configuration.js'
+import type { Log } from '../audit/log.js'
+import type { Audit } from '../audit/sink.js'
 import type { Limits } from '../config/limits.js'
+import { loadChecker } from '../gateway/checker.js'
 import type { Guard } from '../gateway/open.js'
-import { createSchemaChecker } from '../schema/index.js'
-import type { LogLevel } from './flags.js'
 import type { ServerSetup } from './setup.js'
 
 export interface OpenGuard extends Guard {
   close(): Promise<void>
 }
 
-/**
- * What stands in front of one server: its policy, its audit log, its schemas' engine.
- * @param stream the descriptor of the standard stream that the command has to spare, for `--audit -`
- * @throws CustomsError CANNOT_AUDIT
- */
+/** What stands in front of one server: its policy, its schemas' engine, and where decisions go. */
 export const openGuard = (
   { server, policy, trusted }: ServerSetup,
   limits: Limits,
-  { file, payloads }: AuditConfiguration,
-  level: LogLevel,
-  stream: number,
+  audit: Audit,
+  log: Log,
 ): OpenGuard => {
-  const audit = openAudit({ file, stream, payloads, server: server.name })
-  const checker = createSchemaChecker(limits)
-  const log = openLog(level)
+  const checker = loadChecker(limits)
   return {
     name: server.name,
     policy,
@@ -38,9 +29,6 @@ export const openGuard = (
       audit.write(entry)
       log.entry(entry)
     },
-    close: async () => {
-      await Promise.all([checker.close(), log.close()])
-      audit.close()
-    },
+    close: () => checker.close(),
   }
 }

@@ -7,6 +7,7 @@ import { Offer } from '../gateway/offer.js'
 import { Offers } from '../gateway/offers.js'
 import { httpFront } from '../transport/client-http.js'
 import type { SharedFlags, Target } from './flags.js'
+import { Audits } from './audits.js'
 import { openGuard } from './guard.js'
 import { measure } from './measure.js'
 import { reachOf } from './reach.js'
@@ -29,7 +30,8 @@ export const serve = async (flags: SharedFlags, http: ServeFlags, target: Target
   const admin = http.admin ?? configuration?.admin
   const counted = admin && (await import('../admin/prometheus.js').then(({ prometheusMetrics }) => prometheusMetrics()))
   const metrics = counted?.metrics ?? noMetrics
-  const offers = new Offers(await offersOf(setup, flags, metrics, log))
+  const audits = new Audits()
+  const offers = new Offers(await offersOf(setup, audits, metrics, log))
 
   const { host, port } = http.listen ?? configuration?.listen ?? usual
   const sessions = configuration?.sessions ?? defaultSessionLimits
@@ -54,7 +56,7 @@ export const serve = async (flags: SharedFlags, http: ServeFlags, target: Target
   const adminListener = admin && counted ? await listenAdmin(admin, offers, counted.exposition) : undefined
   const stopWatching = onChange(flags.config, async () => {
     const changed = await read()
-    offers.replace(await offersOf(changed, flags, metrics, log))
+    offers.replace(await offersOf(changed, audits, metrics, log))
     front.offer(offers.endpoints())
   }, log)
   process.stderr.write(`mcp-customs listening on ${url}\n`)
@@ -64,20 +66,21 @@ export const serve = async (flags: SharedFlags, http: ServeFlags, target: Target
   await front.close(http.graceMs ?? sessions.graceMs)
   await offers.stop()
   await adminListener?.close()
+  audits.close()
   await log.close()
   return 0
 }
 
 const offersOf = async (
   { servers, limits, audit }: Setup,
-  flags: SharedFlags,
+  audits: Audits,
   metrics: Metrics,
   log: Log,
 ): Promise<ReadonlyMap<string, Offer>> => {
   const offers = new Map<string, Offer>()
   for (const setup of servers.map(asHttpServer)) {
     const { name } = setup.server
-    const guard = measure(openGuard(setup, limits, audit, flags.logLevel, 1), setup.policy, metrics)
+    const guard = measure(openGuard(setup, limits, audits.open(audit, name), log), setup.policy, metrics)
     offers.set(name, new Offer({
       guard,
       reach: await reachOf(setup.server, limits),

@@ -1,9 +1,6 @@
 import type { AuditConfiguration, Configuration, ServerConfiguration } from '../config/configuration.js'
 import { defaultLimits, type Limits } from '../config/limits.js'
 import { parseRules, readPolicy, resolvePolicy, type Circumstances, type PolicyLayer } from '../config/policy.js'
-import { readConfiguration } from '../config/read.js'
-import { readTrustList } from '../config/trust-list.js'
-import { isTrusted } from '../config/trust.js'
 import type { Policy } from '../core/policy.js'
 import { CustomsError } from '../errors.js'
 import type { SharedFlags, Target } from './flags.js'
@@ -34,15 +31,12 @@ export const setUp = async (
   purpose: Circumstances['purpose'],
   many = false,
 ): Promise<Setup> => {
-  const configuration = flags.config === undefined ? undefined : await readConfiguration(flags.config)
+  const configuration = flags.config === undefined ? undefined : await readFile(flags.config)
   const flagLayer: PolicyLayer = {
     policy: flags.policy === undefined ? undefined : await readPolicy(flags.policy, process.env),
     rules: parseRules(flags.rule),
   }
-  const trust = [
-    ...(configuration?.trust ?? []),
-    ...(flags.trustList === undefined ? [] : await readTrustList(flags.trustList, process.env)),
-  ]
+  const trusts = await readTrust(configuration, flags)
   return {
     configuration,
     limits: configuration?.limits ?? defaultLimits,
@@ -55,10 +49,27 @@ export const setUp = async (
         server,
         // From the general to the particular: the file, its server, the flags.
         policy: resolvePolicy([configuration ?? {}, server, flagLayer], { purpose, locked: false }),
-        trusted: flags.trust || (await isTrusted(server, trust)),
+        trusted: await trusts(server),
       })),
     ),
   }
+}
+
+// Readers are loaded where there is something to read: a relay without a file starts sooner.
+const readFile = async (file: string): Promise<Configuration> => (await import('../config/read.js')).readConfiguration(file)
+
+const readTrust = async (
+  configuration: Configuration | undefined,
+  { trust, trustList }: SharedFlags,
+): Promise<(server: ServerConfiguration) => boolean | Promise<boolean>> => {
+  if (trust) return () => true
+  const entries = [
+    ...(configuration?.trust ?? []),
+    ...(trustList === undefined ? [] : await (await import('../config/trust-list.js')).readTrustList(trustList, process.env)),
+  ]
+  if (entries.length === 0) return () => false
+  const { isTrusted } = await import('../config/trust.js')
+  return server => isTrusted(server, entries)
 }
 
 const chosen = (

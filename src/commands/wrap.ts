@@ -1,3 +1,5 @@
+import { openLog } from '../audit/log.js'
+import { openAudit } from '../audit/sink.js'
 import type { RemoteServer } from '../config/configuration.js'
 import { CustomsError } from '../errors.js'
 import { openSession, type Guard } from '../gateway/open.js'
@@ -16,9 +18,11 @@ import { processOf, tlsOf } from './upstream.js'
  * @returns the exit code of the server's process; 0 for a remote server
  */
 export const wrap = async (flags: SharedFlags, target: Target): Promise<number> => {
-  const { limits, audit, servers: [setup] } = await setUp(flags, target, 'relay')
+  const { limits, audit: { file, payloads }, servers: [setup] } = await setUp(flags, target, 'relay')
   if (setup === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
-  const guard = openGuard(setup, limits, audit, flags.logLevel, 2)
+  const audit = openAudit({ file, payloads, server: setup.server.name })
+  const log = openLog(flags.logLevel)
+  const guard = openGuard(setup, limits, audit, log)
   try {
     if ('url' in setup.server) {
       await run(await remoteSession(guard, setup.server, limits))
@@ -28,7 +32,8 @@ export const wrap = async (flags: SharedFlags, target: Target): Promise<number> 
     await run(openSession(guard, client(limits), () => server))
     return exitOf(server)
   } finally {
-    await guard.close()
+    await Promise.all([guard.close(), log.close()])
+    audit.close()
   }
 }
 

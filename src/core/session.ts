@@ -52,8 +52,10 @@ export class Session {
   /** The client's `initialize`: who it is and what it can do. */
   offered(params: JsonObject | undefined): void {
     const capabilities = member(params, 'capabilities')
+    const asked = member(params, 'protocolVersion')
     this.#terms = {
-      revision: this.#terms.revision,
+      // Until the server says what it speaks, by what the client asked for.
+      revision: isString(asked) ? legacy(asked) : this.#terms.revision,
       capabilities: isObject(capabilities) ? capabilities : {},
       client: implementation(member(params, 'clientInfo')),
     }

@@ -191,7 +191,15 @@ export class Session {
     const results = subjects.map(subject => this.#checker.check(subject))
     this.#judging.began(check, exchange)
     if (results.every(isDone)) return this.#handle({ type: 'checked', check, results })
-    void Promise.all(results.map(async result => result)).then(done => this.#dispatch({ type: 'checked', check, results: done }))
+    // A check that crashed is no verdict: fail closed.
+    const safe = results.map(async (result, index) => {
+      try {
+        return await result
+      } catch {
+        return [{ kind: 'unchecked', path: subjects[index]?.path ?? '', message: 'the engine failed' } as const]
+      }
+    })
+    void Promise.all(safe).then(done => this.#dispatch({ type: 'checked', check, results: done }))
   }
 
   #startTimer(timer: Timer, ms: number): void {
