@@ -57,7 +57,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   commands: ['commands', 'inspect', 'gateway', 'config', 'admin', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors'],
   cli: ['commands', 'errors'],
   library: ['library', 'gateway', 'config', 'rules', 'schema', 'transport', 'core', 'protocol', 'errors'],
-  index: ['library', 'schema', 'core', 'protocol', 'errors'],
+  index: ['library', 'core', 'protocol', 'errors'],
 }
 
 /** config/ reads rule ids and actions, which are data of the core; all else that it needs of others is types. */

@@ -7,8 +7,10 @@ import { columnsOf, wrap } from './wrap.js'
  * @param rows cells; a line may be styled as a whole where it is short, or in the last column
  */
 export const table = (head: readonly string[], rows: readonly (readonly string[])[], width: number, style: Style): string => {
-  const wanted = head.map((title, column) => Math.max(...[title, ...rows.map(row => row[column] ?? '')].map(widest)))
-  const widths = fit(wanted, width - head.length * gap)
+  const cells = (column: number): readonly string[] => [head[column] ?? '', ...rows.map(row => row[column] ?? '')]
+  const wanted = head.map((_, column) => widestOf(cells(column), /\n/))
+  const words = head.map((_, column) => widestOf(cells(column), /[ \n]/))
+  const widths = fit(wanted, words, width - head.length * gap)
   const built = new Table({
     head: head.map(style.title),
     colWidths: widths.map(columns => columns + gap),
@@ -27,21 +29,27 @@ const gap = 2
 /** A column in which words can still be read; no word that is styled is longer. */
 const least = 8
 
-const widest = (cell: string): number => Math.max(...cell.split('\n').map(columnsOf))
+const widestOf = (cells: readonly string[], separator: RegExp): number =>
+  cells.flatMap(cell => cell.split(separator)).reduce((widest, part) => Math.max(widest, columnsOf(part)), 0)
 
 const wrapCell = (cell: string, width: number): string =>
   cell.split('\n').flatMap(line => (columnsOf(line) <= width ? [line] : wrap(line, width))).join('\n')
 
-/** Columns get what they want; where that is too much, the widest of all but the last give way. */
-const fit = (wanted: readonly number[], width: number): readonly number[] => {
-  const widths = wanted.slice(0, -1)
-  const last = wanted.slice(-1)
-  for (let over = sum(wanted) - width; over > 0; over--) {
-    const widest = Math.max(...widths)
-    if (widest <= least) break
-    widths[widths.lastIndexOf(widest)] = widest - 1
+/**
+ * Columns get what they want. Where that is too much, the widest that can be wrapped between words give way, and then those that
+ * cannot; never the last.
+ */
+const fit = (wanted: readonly number[], words: readonly number[], width: number): readonly number[] => {
+  const widths = [...wanted]
+  for (const floor of [words, words.map(() => least)]) {
+    while (sum(widths) > width) {
+      const yielding = widths.slice(0, -1).map((columns, column) => (columns > Math.max(floor[column] ?? 0, least) ? columns : 0))
+      const widest = Math.max(...yielding)
+      if (widest === 0) break
+      widths[yielding.lastIndexOf(widest)] = widest - 1
+    }
   }
-  return [...widths, ...last]
+  return widths
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
