@@ -68,9 +68,10 @@ const own: ReadonlyMap<string, Format> = new Map([
   ['uuid', (text: string) => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)],
 ])
 
-/** Those of JSON Schema that ajv-formats knows; each was read to be linear. OpenAPI's are left alone. */
+/** Those of JSON Schema that ajv-formats knows; each was tried to be linear (test/hostile). OpenAPI's are left alone. */
 const borrowed: ReadonlySet<string> = new Set([
-  'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uri', 'uri-reference', 'uri-template', 'json-pointer', 'relative-json-pointer', 'regex',
+  'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uri', 'uri-reference', 'uri-template', 'json-pointer', 'relative-json-pointer',
+  'regex',
 ])
 
 const require = createRequire(import.meta.url)

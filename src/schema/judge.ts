@@ -9,8 +9,8 @@ import type { Inspected } from './inspect.js'
 export interface Plan {
   readonly root: Place
   /**
-   * What `format` can do to the verdict. `alone`: it can only make a valid value invalid, so that a value which is valid with it is
-   * valid without it; `entangled`: it may turn a verdict round (`not`, `oneOf`, …).
+   * What `format` can do to the verdict. `alone`: it can only make a valid value invalid, so that a value which is
+   * valid with it is valid without it; `entangled`: it may turn a verdict round (`not`, `oneOf`, …).
    */
   readonly formats: 'none' | 'alone' | 'entangled'
 }
@@ -26,10 +26,15 @@ export const planFor = (root: Place, { places }: Inspected): Plan => {
 const most = 20
 
 /**
- * The verdict on a value: nothing, mismatches, or where there are none the formats that it breaks. Paths are pointers into the value.
+ * The verdict on a value: nothing, mismatches, or where there are none the formats that it breaks.
+ * Paths are pointers into the value.
  * @throws Spent when the allowance does not suffice; RangeError when the native stack does not
  */
-export const judge = ({ root, formats }: Plan, value: Json, allowance: Omit<Allowance, 'formats' | 'mismatches'>): SchemaProblem[] => {
+export const judge = (
+  { root, formats }: Plan,
+  value: Json,
+  allowance: Omit<Allowance, 'formats' | 'mismatches'>,
+): SchemaProblem[] => {
   let { steps } = allowance
   const pass = (asserting: boolean, mismatches: number) => {
     const run = new Run({ ...allowance, steps, formats: asserting, mismatches })

@@ -14,7 +14,10 @@ export interface Kept {
   slowFrom: number
 }
 
-/** Longest schema, in bytes, that is read on the main thread: that takes a few milliseconds. The longest seen in the wild has 41 kB. */
+/**
+ * Longest schema, in bytes, that is read on the main thread: that takes a few milliseconds.
+ * The longest seen in the wild has 41 kB.
+ */
 export const mostAtOnce = 48 * 1024
 
 /** Bytes of schema text kept; what is made of it takes up to some twenty times as much. */

@@ -46,7 +46,10 @@ export const misshapen = (shape: Shape, value: Json): string | undefined => {
     case 'count':
       return need(Number.isInteger(value) && Number(value) >= 0, 'must be a whole number, 0 or more')
     case 'type':
-      return need(types.has(value) || (areSome(value) && value.every(type => types.has(type))), 'must name types of JSON Schema, each once')
+      return need(
+        types.has(value) || (areSome(value) && value.every(type => types.has(type))),
+        'must name types of JSON Schema, each once',
+      )
     case 'array':
       return need(isArray(value), 'must be an array')
     case 'values':
@@ -75,7 +78,9 @@ const areSome = (value: Json): value is readonly Json[] => {
 /** The keys below a keyword at which schemas stand (`[]`: the value itself is one), with those schemas. */
 export const schemasIn = (shape: Shape, value: Json): readonly (readonly [readonly (string | number)[], Json])[] => {
   if (shape === 'schema' || (shape === 'schema-or-boolean' && typeof value !== 'boolean')) return [[[], value]]
-  if (shape === 'schemas' || shape === 'schema-or-schemas') return isArray(value) ? value.map((item, index) => [[index], item]) : [[[], value]]
+  if (shape === 'schemas' || shape === 'schema-or-schemas') {
+    return isArray(value) ? value.map((item, index) => [[index], item]) : [[[], value]]
+  }
   if (shape === 'schema-map' || shape === 'pattern-map') return members(value)
   return shape === 'dependencies' || shape === 'some-dependencies' ? members(value).filter(([, item]) => !isArray(item)) : []
 }

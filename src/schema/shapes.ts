@@ -2,7 +2,8 @@ import type { Dialect } from './dialect.js'
 
 /**
  * What a keyword's value must look like, and where schemas stand in it: the meta-schemas as a table.
- * A listing of hundreds of tools is checked by it in one walk, without compiling anything; a test compares it with the meta-schemas.
+ * A listing of hundreds of tools is checked by it in one walk, without compiling anything; a test holds it against
+ * the meta-schemas.
  */
 export type Shape =
   | 'schema'

@@ -81,6 +81,8 @@ const contains: Keyword = {
     const [min, max] = counts ? [sibling(place, 'minContains'), sibling(place, 'maxContains')] : []
     const least = typeof min === 'number' ? min : 1
     const most = typeof max === 'number' ? max : Infinity
+    const tooFew =
+      least === 1 ? 'must have an item that fits (contains)' : `must have at least ${least} items that fit (minContains)`
     return (value, run, scope, seen) => {
       if (!isArray(value)) return true
       let found = 0
@@ -89,7 +91,7 @@ const contains: Keyword = {
         found++
         if (dialect === '2020-12') seen?.addItem(index)
       }
-      if (found < least) return run.fail(least === 1 ? 'must have an item that fits (contains)' : `must have at least ${least} items that fit (minContains)`)
+      if (found < least) return run.fail(tooFew)
       return found <= most || run.fail(`must have at most ${most} items that fit (maxContains)`)
     }
   },

@@ -69,7 +69,9 @@ const among = (name: string, message: string, values: (value: Json) => readonly 
   },
 })
 
-const number = (name: string, message: (limit: number) => string, holds: (value: number, limit: number) => boolean): Keyword => ({
+const number = (
+  name: string, message: (limit: number) => string, holds: (value: number, limit: number) => boolean,
+): Keyword => ({
   name,
   check: limit =>
     typeof limit === 'number'
@@ -90,13 +92,16 @@ const multipleOf: Keyword = {
 }
 
 /** Draft-04: a flag beside the bound excludes the bound itself. */
-const bound = (name: string, flag: string, word: string, strictly: string, holds: (value: number, limit: number) => boolean): Keyword => ({
+const bound = (
+  name: string, flag: string, word: string, strictly: string, holds: (value: number, limit: number) => boolean,
+): Keyword => ({
   name,
   check(limit, { schema }) {
     if (typeof limit !== 'number') return undefined
     const exclusive = isObject(schema) && member(schema, flag) === true
     const message = `must be ${exclusive ? strictly : word} ${limit} (${exclusive ? flag : name})`
-    return (value, run) => typeof value !== 'number' || (holds(value, limit) && !(exclusive && value === limit)) || run.fail(message)
+    const within = (value: number) => holds(value, limit) && !(exclusive && value === limit)
+    return (value, run) => typeof value !== 'number' || within(value) || run.fail(message)
   },
 })
 

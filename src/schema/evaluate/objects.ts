@@ -144,7 +144,9 @@ const dependent = (name: string): Keyword => ({
       run.spend(schemas.length + lists.length)
       const listed = each(lists, run, ([key, names]) => !Object.hasOwn(value, key) || hasAll(value, names, run, name))
       if (!listed && !run.collecting) return false
-      return each(schemas, run, ([key, schema]) => !Object.hasOwn(value, key) || evaluate(schema, value, run, scope, seen)) && listed
+      const applied = ([key, schema]: readonly [string, Place]) =>
+        !Object.hasOwn(value, key) || evaluate(schema, value, run, scope, seen)
+      return each(schemas, run, applied) && listed
     }
   },
 })

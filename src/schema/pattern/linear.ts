@@ -2,7 +2,8 @@ import { overlap, type CharSet } from './char-set.js'
 import type { Syntax } from './syntax.js'
 
 /**
- * How many steps a backtracking engine takes for each character of the text, at most; undefined when that is not proved to be bounded.
+ * How many steps a backtracking engine takes for each character of the text, at most; undefined when that is not
+ * proved to be bounded.
  * Two cases are proved:
  *
  * - no choice is ever open: at each step the next character decides which part of the pattern takes it, so that going back finds

@@ -29,7 +29,8 @@ export const parsePattern = (source: string, unicode: boolean): Syntax | undefin
 
 const controls = new Map([['t', 0x09], ['n', 0x0a], ['v', 0x0b], ['f', 0x0c], ['r', 0x0d]])
 const classes = new Map([
-  ['d', digits], ['D', complement(digits)], ['w', wordCharacters], ['W', complement(wordCharacters)], ['s', spaces], ['S', complement(spaces)],
+  ['d', digits], ['D', complement(digits)], ['w', wordCharacters], ['W', complement(wordCharacters)],
+  ['s', spaces], ['S', complement(spaces)],
 ])
 
 class Parser {
