@@ -1,6 +1,7 @@
 import { wholePipe, type Exchange } from '../core/event.js'
 import { errorAnswer } from '../core/refusal.js'
 import type { Fault, Frame } from '../protocol/frame.js'
+import type { Json } from '../protocol/json.js'
 import { errorCode, type ErrorResponse, type IdKey, type Notification, type Request, type Result } from '../protocol/json-rpc.js'
 import { realTimers, type Timers } from './client-http-timers.js'
 import {
@@ -206,16 +207,22 @@ class Shared implements SharedServer, Hub {
 
   #notified(frame: Frame, message: Notification): void {
     const name = nameIn(message)
-    const asked = typeof name === 'number' ? this.#asked.get(name) : undefined
+    const asked = this.#namedBy(message, name)
+    const to = asked ?? (name === undefined ? this.#only() : undefined)
     if (asked) {
       this.#hasRead(asked.number)
       tell(asked, restoredNotification(frame, message, asked.names, asked.number))
       if (message.method === 'notifications/cancelled') this.#takenBack(asked)
-    } else if (name === undefined) this.#unnamed(frame)
-    else this.#witness(frame)
+    } else if (to) tell(to, frame)
     // Each session keeps a list of its own, and only one of them has heard.
-    if (message.method !== 'notifications/tools/list_changed') return
-    for (const port of [...this.#ports]) if (port !== asked?.port) port.tell({ type: 'frame', exchange: wholePipe, frame })
+    if (message.method === 'notifications/tools/list_changed') this.#witness(frame, [...this.#ports].filter(port => port !== to?.port))
+    else if (!to) this.#witness(frame)
+  }
+
+  #namedBy({ method }: Notification, name: Json | undefined): Asked | undefined {
+    const asked = typeof name === 'number' ? this.#asked.get(name) : undefined
+    const wanted = method !== 'notifications/progress' || asked?.names.token !== undefined
+    return wanted ? asked : undefined
   }
 
   /** The server ends a subscription, with an answer to it or without one. */
@@ -251,10 +258,9 @@ class Shared implements SharedServer, Hub {
     return only
   }
 
-  /** For the record: one relay judges it, by an exchange that no client has. */
-  #witness(frame: Frame): void {
-    const [port] = this.#ports
-    port?.tell({ type: 'frame', exchange: wholePipe, frame })
+  /** For the relays and their records: one is enough. No client has the exchange by which they hear of it. */
+  #witness(frame: Frame, ports: readonly Port[] = [...this.#ports].slice(0, 1)): void {
+    for (const port of ports) port.tell({ type: 'frame', exchange: wholePipe, frame })
   }
 
   #hasRead(number: number): void {

@@ -79,9 +79,9 @@ t.test('the client of SDK 1 works through the front', async t => {
 
 t.test('the client of SDK 2 works through the front, with and without a handshake', async t => {
   const cases = [
-    ['modern by request, a modern server', { pin: '2026-07-28' }, true, ['shared']],
-    ['modern if it can be, a modern server', 'auto', true, ['shared']],
-    ['modern if it can be, a legacy server', 'auto', false, ['shared', 'own']],
+    ['modern by request, a modern server', { pin: '2026-07-28' }, true, ['stateless']],
+    ['modern if it can be, a modern server', 'auto', true, ['stateless']],
+    ['modern if it can be, a legacy server', 'auto', false, ['stateless', 'own']],
     ['legacy, a legacy server', 'legacy', false, ['own']],
   ] as const
   for (const [name, mode, modern, kinds] of cases) {

@@ -1,13 +1,13 @@
 import t from 'tap'
 import type { TransportEvent } from '../../dist/transport/transport.js'
 import {
-  ask, begin, dial, echo, frameOf, handshake, initialize, ManualTimers, Reader, result, start, post, textOf, type Opened,
+  ask, begin, echo, frameOf, handshake, initialize, ManualTimers, Reader, result, start, post, textOf, type Opened,
 } from './client-http-harness.js'
 
 const ping = (id: string | number = 7) => `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"ping"}`
 const note = (method: string) => `{"jsonrpc":"2.0","method":"${method}"}`
-const modernPing = (id: number, token?: string) =>
-  `{"jsonrpc":"2.0","id":${id},"method":"ping","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"${token === undefined ? '' : `,"progressToken":${token}`}}}}`
+const modernPing = (id: number) =>
+  `{"jsonrpc":"2.0","id":${id},"method":"ping","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
 const modern = { ...post, 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'ping' }
 const idleMs = 1000
 
@@ -171,70 +171,6 @@ t.test('there are only so many sessions: an idle one makes room, one in use does
   t.equal((await ask(port, { headers: first, body: ping() })).status, 404)
 })
 
-t.test('modern clients of a process share it, unless their ids meet', async t => {
-  const { port, session, sessions } = await start(t)
-  const one = begin(port, { headers: modern, body: modernPing(1) })
-  const shared = await session(0)
-  t.match(shared.opening, { kind: 'shared' })
-  const first = await shared.until('frame')
-  const two = begin(port, { headers: modern, body: modernPing(2) })
-  const second = await shared.until('frame')
-  const meets = begin(port, { headers: modern, body: modernPing(1) })
-  const other = await session(1)
-  const third = await other.until('frame')
-  other.transport.send(third.exchange, result('1', '{"of":"other"}'))
-  shared.transport.send(second.exchange, result('2'))
-  shared.transport.send(first.exchange, result('1'))
-  t.match(await textOf(await one), /"id":1,"result":\{\}/)
-  t.match(await textOf(await two), /"id":2/)
-  t.match(await textOf(await meets), /other/)
-  const again = begin(port, { headers: modern, body: modernPing(1) })
-  const fourth = await shared.until('frame')
-  shared.transport.send(fourth.exchange, result('1'))
-  await textOf(await again)
-  t.equal(sessions.length, 2, 'an id is free again once it is answered')
-  t.equal((await one).headers['mcp-session-id'], undefined)
-})
-
-t.test('the id of a modern client that went away is not free before the process has answered it', async t => {
-  const { port, session } = await start(t)
-  const { socket } = await dial(t, port)
-  const body = modernPing(1)
-  socket.write(`POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
-  const shared = await session(0)
-  const { exchange } = await shared.until('frame')
-  socket.destroy()
-  await shared.until('exchange-ended')
-  const next = begin(port, { headers: modern, body })
-  const other = await session(1)
-  shared.transport.send(exchange, result('1', '{"late":true}'))
-  other.transport.send((await other.until('frame')).exchange, result('1'))
-  t.equal(await textOf(await next), '{"jsonrpc":"2.0","id":1,"result":{}}')
-  const after = begin(port, { headers: modern, body })
-  shared.transport.send((await shared.until('frame')).exchange, result('1'))
-  await textOf(await after)
-})
-
-t.test('what a shared process says goes to whom it belongs, and to nobody else', async t => {
-  const { port, session } = await start(t)
-  const one = begin(port, { headers: modern, body: modernPing(1, '"a"') })
-  const shared = await session(0)
-  const first = await shared.until('frame')
-  shared.transport.send('stdio', frameOf(note('to the only one')))
-  const two = begin(port, { headers: modern, body: modernPing(2, '"b"') })
-  const second = await shared.until('frame')
-  const progress = (token: string) => `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${token}}}`
-  const listed = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}}'
-  shared.transport.send('stdio', frameOf(progress('"b"')))
-  shared.transport.send('stdio', frameOf(progress('"c"')))
-  shared.transport.send('stdio', frameOf(note('to nobody')))
-  shared.transport.send('stdio', frameOf(listed))
-  shared.transport.send(first.exchange, result('1'))
-  shared.transport.send(second.exchange, result('2'))
-  t.equal(await textOf(await one), `data: ${note('to the only one')}\n\ndata: ${listed}\n\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n\n`)
-  t.equal(await textOf(await two), `data: ${progress('"b"')}\n\ndata: {"jsonrpc":"2.0","id":2,"result":{}}\n\n`)
-})
-
 t.test('a request whose headers say something else than its body is told to the core as such', async t => {
   const { port, session } = await start(t, {
     act: (event, { transport }) => {
@@ -257,6 +193,27 @@ t.test('a request whose headers say something else than its body is told to the 
   }
   const { told } = await session(0)
   t.equal(told.filter(event => event.type === 'frame' && event.frame.faults.length > 0).length, 5)
+})
+
+t.test('what a modern request must say is asked of it in front of a process, and nothing reaches that', async t => {
+  const { port, sessions } = await start(t)
+  const asks = (version: string, meta: string) => ask(port, {
+    headers: { ...modern, 'mcp-protocol-version': version },
+    body: `{"jsonrpc":"2.0","id":3,"method":"ping","params":{"_meta":${meta}}}`,
+  })
+  const version = (value: string) => `"io.modelcontextprotocol/protocolVersion":"${value}"`
+  const capabilities = '"io.modelcontextprotocol/clientCapabilities":{}'
+  for (const meta of ['{}', `{${capabilities}}`, `{${version('2026-07-28')}}`]) {
+    const { status, body } = await asks('2026-07-28', meta)
+    t.equal(status, 400, meta)
+    t.match(JSON.parse(body), { id: 3, error: { code: -32602 } }, meta)
+  }
+  for (const named of ['v999.0.0', '2025-11-25']) {
+    const { status, body } = await asks(named, `{${version(named)},${capabilities}}`)
+    t.equal(status, 400, named)
+    t.match(JSON.parse(body), { id: 3, error: { code: -32022, data: { supported: ['2026-07-28'], requested: named } } }, named)
+  }
+  t.equal(sessions.length, 0)
 })
 
 /** A server that speaks HTTP and answers everything, with headers of its own. */
