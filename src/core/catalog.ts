@@ -26,6 +26,9 @@ export type Lookup =
   /** Not seen yet, or seen too long ago: the list must be asked for. */
   | { readonly state: 'unknown' }
 
+/** Names whose first definition is remembered: more are no list that anybody reads. */
+const mostFirst = 10_000
+
 /** Walks that a client may leave unfinished before the oldest is forgotten. */
 const openListings = 16
 
@@ -81,7 +84,7 @@ export class Catalog {
   page(listing: Listing, page: Page, at: number): void {
     for (const [name, definition] of page.listed) {
       listing.names.add(name)
-      if (!this.#first.has(name)) this.#first.set(name, definition)
+      if (!this.#first.has(name) && this.#first.size < mostFirst) this.#first.set(name, definition)
       const tool = page.accepted.get(name)
       if (tool === undefined) this.#tools.delete(name)
       else {

@@ -4,7 +4,7 @@ import { errorCode, type ErrorResponse, type IdKey, type Request, type Result } 
 import type { Asked, Context } from './context.js'
 import { wholePipe, type Exchange } from './event.js'
 import { Exchanges } from './exchanges.js'
-import type { Verdict } from './policy.js'
+import { isStop, type Verdict } from './policy.js'
 import { blocked, errorAnswer } from './refusal.js'
 import { inItsPlace, type Results } from './results.js'
 import type { Finding } from './rule.js'
@@ -244,8 +244,6 @@ export class ClientRequests {
     this.#context.recordAnswer(asked, 'pass', this.#context.judge(asked.findings).findings, undefined)
   }
 }
-
-export const isStop = (verdict: Verdict): boolean => verdict === 'block' || verdict === 'demote'
 
 const cancellation = ({ id }: Asked): Frame => {
   const params = { requestId: id, reason: 'timed out' }

@@ -23,6 +23,10 @@ export class Exchanges<Asked extends Pending> {
     this.#scope = stateless ? exchange => `${exchange}\n` : () => ''
   }
 
+  get size(): number {
+    return this.#pending.size
+  }
+
   /** @returns false when a request of this id is in flight: the first lives, this one is not taken in */
   open(asked: Asked): boolean {
     const key = this.#scope(asked.exchange) + asked.key

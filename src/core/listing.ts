@@ -4,7 +4,7 @@ import type { Revision } from '../protocol/revision.js'
 import type { Catalog, Listing, Page, Tool } from './catalog.js'
 import type { Checked, Subject } from './check.js'
 import { findAll, type RelayOptions, type ToolSetting } from './options.js'
-import { actionOf, decide, type Verdict } from './policy.js'
+import { actionOf, decide, isStop, type Verdict } from './policy.js'
 import { quote } from './quote.js'
 import type { Finding } from './rule.js'
 
@@ -82,7 +82,7 @@ export const judgePage = (
     const judged = decide(findingsOf(one, schemas, names, where, options), options.policy)
     all.push(...judged.findings)
     if (judged.verdict !== 'pass') verdict = verdict === 'block' ? verdict : judged.verdict
-    const stopped = judged.findings.filter(({ rule }) => stops(actionOf(options.policy, rule)))
+    const stopped = judged.findings.filter(({ rule }) => isStop(actionOf(options.policy, rule)))
     const first = one.name !== undefined && !names.has(one.name)
     if (one.name !== undefined && one.sent !== undefined && first) {
       names.add(one.name)
@@ -111,8 +111,6 @@ export const judgePage = (
     },
   }
 }
-
-const stops = (action: string): boolean => action === 'block' || action === 'demote'
 
 // What these two find can be taken from the tool; anything else takes the tool from the list.
 const removesTool = ({ rule }: Finding): boolean => rule !== 'tool/annotations' && rule !== 'tool/icon'

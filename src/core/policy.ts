@@ -16,6 +16,9 @@ const severity = { pass: 0, log: 1, demote: 2, block: 3 } as const
 
 export const severer = (a: Verdict, b: Verdict): Verdict => (severity[a] >= severity[b] ? a : b)
 
+/** True of what does not pass as it came. */
+export const isStop = (decided: Action | Verdict): boolean => decided === 'block' || decided === 'demote'
+
 /** The findings that count, and the severest of what they ask for. */
 export const decide = (findings: readonly Finding[], policy: Policy): { verdict: Verdict; findings: readonly Finding[] } => {
   const counted = findings.filter(finding => actionOf(policy, finding.rule) !== 'off')

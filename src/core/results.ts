@@ -5,7 +5,7 @@ import { traitsOf } from '../protocol/revision.js'
 import type { Checked } from './check.js'
 import type { Asked, Called, Context } from './context.js'
 import { findAll } from './options.js'
-import { actionOf, type Verdict } from './policy.js'
+import { actionOf, isStop, type Verdict } from './policy.js'
 import { blocked, demoted, refusedResult } from './refusal.js'
 import type { Finding } from './rule.js'
 import { serverRequestFindings } from './server-requests.js'
@@ -34,7 +34,9 @@ export class Results {
 
   judge(asked: Asked, frame: Frame, result: JsonObject, then: Then): void {
     const { method } = asked.message
-    if (isInterim(asked, result)) return this.#interim(asked, frame, result, then)
+    // Whatever the result says it is: a client that looks for requests of the server's will find them.
+    asked.findings.push(...this.#embeddedRequests(asked, result))
+    if (isInterim(asked, result)) return this.#plain(asked, frame, asked.findings, then)
     switch (method) {
       case 'tools/call':
         if (this.tasks.creates(asked, result)) return this.#plain(asked, frame, asked.findings, then)
@@ -43,7 +45,6 @@ export class Results {
         return this.#outcome(asked, this.tasks.calledBy(asked.message.params), frame, ['result'], result, then)
       case 'tasks/get': {
         const final = member(result, 'result')
-        if (isObject(member(result, 'inputRequests'))) return this.#interim(asked, frame, result, then)
         if (!isObject(final)) return this.#plain(asked, frame, asked.findings, then)
         return this.#outcome(asked, this.tasks.calledBy(asked.message.params), frame, ['result', 'result'], final, then)
       }
@@ -124,19 +125,13 @@ export class Results {
     this.#context.check([subject], ([checked]) => go(checked))
   }
 
-  /** `input_required`: no final result, but requests of the server's. */
-  #interim(asked: Asked, frame: Frame, result: JsonObject, then: Then): void {
-    const requests = member(result, 'inputRequests')
-    const found = isObject(requests)
-      ? Object.entries(requests).flatMap(([key, request]) =>
-          serverRequestFindings(this.#context, isObject(request) ? request : {}, asked.terms, [
-            'result',
-            'inputRequests',
-            key,
-          ]),
-        )
-      : []
-    this.#plain(asked, frame, [...asked.findings, ...found], then)
+  /** The requests in an `input_required` result, or in the state of a task that waits for input. */
+  #embeddedRequests(asked: Asked, result: JsonObject): readonly Finding[] {
+    const requests = traitsOf(asked.terms.revision).modern ? member(result, 'inputRequests') : undefined
+    if (!isObject(requests)) return []
+    return Object.entries(requests).flatMap(([key, request]) =>
+      serverRequestFindings(this.#context, isObject(request) ? request : {}, asked.terms, ['result', 'inputRequests', key]),
+    )
   }
 
   #reading(asked: Asked, frame: Frame, result: JsonObject, then: Then): void {
@@ -150,13 +145,14 @@ export class Results {
   /** A result that passes as it came, or is answered by an error. */
   #plain(asked: Asked, frame: Frame, found: readonly Finding[], then: Then): void {
     const { verdict, findings } = this.#context.judge(found)
-    const stopped = verdict === 'block' || verdict === 'demote'
-    then({ verdict, findings, sent: stopped ? inItsPlace(frame, blocked(asked, this.#told(findings, verdict))) : frame })
+    then({ verdict, findings, sent: isStop(verdict) ? inItsPlace(frame, blocked(asked, this.#told(findings, verdict))) : frame })
   }
 
   /** A list's findings concern its tools, and are mended in the page; only a page that is none is answered by an error. */
   #listed(asked: Asked, frame: Frame, page: Frame | undefined, found: readonly Finding[], then: Then): void {
-    if (page === undefined) return this.#plain(asked, frame, found, then)
+    const { policy } = this.#context.options
+    const notMended = found.some(({ rule }) => !rule.startsWith('tool/') && isStop(actionOf(policy, rule)))
+    if (page === undefined || notMended) return this.#plain(asked, frame, found, then)
     const { verdict, findings } = this.#context.judge(found)
     then({ verdict, findings, sent: page })
   }
@@ -168,9 +164,14 @@ export class Results {
 
 const schemaRules = ['result/schema', 'result/format', 'result/unchecked', 'result/error-structured'] as const
 
+/** What only a final result has: one that has any of it is judged as one, for a lenient client would read it as one. */
+const final = ['content', 'structuredContent', 'toolResult', 'tools', 'messages', 'contents'] as const
+
 // A legacy client reads any result as the final one, whatever it says of itself.
 const isInterim = ({ terms }: Asked, result: JsonObject): boolean =>
-  traitsOf(terms.revision).modern && member(result, 'resultType') === 'input_required'
+  traitsOf(terms.revision).modern &&
+  member(result, 'resultType') === 'input_required' &&
+  final.every(key => member(result, key) === undefined)
 
 /** Rules speak of `/result`; the result of a task stands deeper in its frame. */
 const under = (path: string, finding: Finding): Finding =>

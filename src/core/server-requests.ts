@@ -5,10 +5,16 @@ import type { Context } from './context.js'
 import type { Exchange } from './event.js'
 import { Exchanges, type Pending } from './exchanges.js'
 import { findAll } from './options.js'
+import { isStop } from './policy.js'
 import { clip } from './quote.js'
 import { blocked, errorAnswer } from './refusal.js'
 import type { Finding } from './rule.js'
 import type { Terms } from './session.js'
+
+/** Requests of a server that wait for the client at a time: a server could ask for ever. */
+const mostPending = 1000
+
+const tooMany = 'too many requests are in flight'
 
 /** What the server asks of the client: sampling, elicitation, roots, ping. */
 export class ServerRequests {
@@ -23,15 +29,16 @@ export class ServerRequests {
   received(exchange: Exchange, frame: Frame, message: Request, found: readonly Finding[]): void {
     const { id, key, method, params } = message
     const asked = { exchange, id, key }
-    const fresh = this.#pending.open(asked)
+    const many = this.#pending.size >= mostPending
+    const fresh = !many && this.#pending.open(asked)
     const request: JsonObject = params === undefined ? { method } : { method, params }
     const { verdict, findings } = this.#context.judge([
       ...found,
-      ...(fresh ? [] : [{ rule: 'wire/id', path: '/id', message: 'a request of this id is in flight' } as const]),
+      ...(fresh ? [] : [{ rule: 'wire/id', path: '/id', message: many ? tooMany : 'a request of this id is in flight' } as const]),
       ...serverRequestFindings(this.#context, request, this.#context.session.terms, []),
     ])
     this.#context.record({ event: method, id, verdict, findings, bytes: { request: frame.bytes.length } })
-    if (verdict !== 'block' && verdict !== 'demote') return this.#context.toClient(exchange, frame)
+    if (!isStop(verdict)) return this.#context.toClient(exchange, frame)
     if (fresh) this.#pending.close(asked)
     this.#context.toServer(exchange, errorAnswer(asked, errorCode.methodNotFound, `Method not found: ${clip(method)}`))
   }
@@ -46,7 +53,7 @@ export class ServerRequests {
     )
     if (findings.length > 0) this.#context.record({ event: 'wire', verdict, findings })
     if (asked !== undefined) this.#pending.close(asked)
-    if (verdict !== 'block' && verdict !== 'demote') return this.#context.toServer(exchange, frame)
+    if (!isStop(verdict)) return this.#context.toServer(exchange, frame)
     if (asked !== undefined) this.#context.toServer(exchange, blocked(asked, findings))
   }
 

@@ -5,7 +5,7 @@ import { traitsOf } from '../protocol/revision.js'
 import type { Checked, Subject } from './check.js'
 import type { Asked, Called, Context } from './context.js'
 import { findAll } from './options.js'
-import { actionOf } from './policy.js'
+import { actionOf, isStop } from './policy.js'
 import type { Finding } from './rule.js'
 import type { RuleName } from './rule-name.js'
 import { headerMismatch, isMismatch, refusedCall, unknownTool } from './refusal.js'
@@ -77,7 +77,7 @@ export class ToolCalls {
     const call = { name, arguments: isObject(given) ? given : undefined, tool, denied, listed, revision, checked }
     asked.findings.push(...headerFindings(asked), ...findAll(this.#context.options.rules, '/params', rule => rule.onCall?.(call)))
     const { verdict, findings } = this.#context.judge(asked.findings)
-    if (verdict !== 'block' && verdict !== 'demote') return then(undefined)
+    if (!isStop(verdict)) return then(undefined)
     const told = findings.filter(({ rule }) => actionOf(this.#context.options.policy, rule) === verdict)
     if (isMismatch(told)) return then(headerMismatch(asked, told))
     if (told.some(({ rule }) => rule === 'call/unlisted')) return then(unknownTool(asked, name))

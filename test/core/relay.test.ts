@@ -336,6 +336,24 @@ t.test('requests inside an input_required result need the capability that the ca
   t.end()
 })
 
+t.test('a result that is both a final one and a request for input is judged as both', t => {
+  const ask = (members: object) => {
+    const script = new Script()
+    script.client({ jsonrpc: '2.0', id: 'l', method: 'tools/list', params: modern() })
+    script.server(result('l', { tools: [weather], resultType: 'complete' }))
+    script.client({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'weather', ...modern() } })
+    return script.server(result(1, members))
+  }
+  const inputRequests = { a: { method: 'sampling/createMessage', params: {} } }
+  const content = [{ type: 'text', text: 'x' }]
+  t.match(ask({ resultType: 'input_required', content, structuredContent: 'hot' }), [['to client', { result: { isError: true } }]])
+  t.match(ask({ resultType: 'complete', content, structuredContent: {}, inputRequests }), [['to client', { result: { isError: true } }]])
+  const script = new Script()
+  script.client({ jsonrpc: '2.0', id: 'l', method: 'tools/list', params: modern() })
+  t.match(script.server(result('l', { tools: [], resultType: 'input_required', inputRequests })), [['to client', { error: { code: -31000 } }]])
+  t.end()
+})
+
 t.test('a session is on record from its start to its end, and so is a call that was never answered', t => {
   const script = new Script()
   script.client(initialize('2025-11-25'))
