@@ -5,7 +5,8 @@ import { errorCode, type ErrorResponse, type Id, type Request, type Result } fro
 import { parseFrame } from '../protocol/parse.js'
 import type { Transport, TransportEvent } from '../transport/transport.js'
 
-export type Answer = Result | ErrorResponse
+/** @property size of the message, in bytes */
+export type Answer = (Result | ErrorResponse) & { readonly size: number }
 
 /**
  * An MCP client in this process, as the client's end of a session: what it asks and what it is answered passes the relay as
@@ -50,11 +51,11 @@ export class InspectClient implements Transport {
     this.#say({ jsonrpc: '2.0', method })
   }
 
-  send(_exchange: string, { message }: Frame): boolean {
+  send(_exchange: string, { message, bytes }: Frame): boolean {
     switch (message.kind) {
       case 'result':
       case 'error':
-        this.#waiting.get(message.id)?.(message)
+        this.#waiting.get(message.id)?.({ ...message, size: bytes.length })
         break
       case 'request':
         this.#answer(message)
@@ -92,5 +93,5 @@ export class InspectClient implements Transport {
 }
 
 const gone = (id: Id): Answer => ({
-  kind: 'error', id, key: JSON.stringify(id), error: { code: errorCode.gone, message: 'the connection is closed' },
+  kind: 'error', size: 0, id, key: JSON.stringify(id), error: { code: errorCode.gone, message: 'the connection is closed' },
 })

@@ -84,7 +84,8 @@ const begin = async (link: Link, options: ConnectOptions): Promise<Connected> =>
   await link.close()
   if (link.failure !== undefined) throw link.failure
   if (answer === undefined) throw silent(options)
-  throw unreachable(options, answer.kind === 'error' ? refusal(answer) : 'its answer to initialize names no protocolVersion')
+  const reason = answer.kind === 'error' ? refusal(answer) : 'its answer to initialize names no protocolVersion'
+  throw unreachable(options, /\bHTTP 40[13]$/.test(reason) ? `${reason} (credentials: headers of the server in a --config file)` : reason)
 }
 
 const initialize = (link: Link, { version, timeoutMs }: ConnectOptions): Promise<Answer | undefined> =>
@@ -156,5 +157,5 @@ const unreachable = ({ name }: ConnectOptions, reason: string): CustomsError => 
 /** An answer of the relay's own says what became of the connection; one of the server's is quoted. */
 export const refusal = ({ error: { code, message } }: Answer & { kind: 'error' }): string =>
   code === errorCode.gone || code === errorCode.blocked
-    ? plain(message.replace(/^mcp-customs: /, ''), 300)
+    ? plain(message.replace(/^mcp-customs: /, '').replace(/^Blocked by mcp-customs: /, 'its answer cannot be used: '), 300)
     : `the server answered with error ${code}: ${quote(message)}`

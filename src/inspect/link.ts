@@ -29,13 +29,16 @@ export type ServerEnd = Transport & {
   readonly failure?: CustomsError | undefined
 }
 
+/** A server may say what breaks a rule as often as it likes: so often it is kept. */
+const mostAlike = 1000
+
 /** One connection to the server, through a relay that only watches. */
 export interface Link {
   readonly client: InspectClient
   /** Why there never was a connection. */
   readonly failure: CustomsError | undefined
   readonly session: Session
-  /** What was found on it so far. */
+  /** Every record so far in which something was found. */
   readonly entries: readonly Entry[]
   close(): Promise<void>
 }
@@ -43,6 +46,7 @@ export interface Link {
 export const openLink = (options: LinkOptions): Link => {
   const { limits, audit, openServer, ...guard } = options
   const entries: Entry[] = []
+  const isNew = atMost(mostAlike)
   const client = new InspectClient(limits)
   let server: ServerEnd | undefined
   const session = openSession(
@@ -51,7 +55,7 @@ export const openLink = (options: LinkOptions): Link => {
       requestMs: 0,
       audit: entry => {
         audit(entry)
-        entries.push(entry)
+        if (entry.findings.length > 0 && isNew(entry)) entries.push(entry)
       },
     },
     client,
@@ -70,5 +74,16 @@ export const openLink = (options: LinkOptions): Link => {
       const { failure } = await session.ended
       if (failure !== undefined) throw failure
     },
+  }
+}
+
+/** Whether no more than so many have broken the same rules. */
+const atMost = (most: number): ((entry: Entry) => boolean) => {
+  const seen = new Map<string, number>()
+  return ({ findings }) => {
+    const alike = [...new Set(findings.map(({ rule }) => rule))].sort().join()
+    const count = (seen.get(alike) ?? 0) + 1
+    seen.set(alike, count)
+    return count <= most
   }
 }

@@ -16,24 +16,26 @@ export interface Listing {
   readonly problem: string | undefined
 }
 
-/** More pages, or elements, than that are no list that anybody means. */
+/** More pages, or bytes, than that are no list that anybody means. */
 const mostPages = 1000
-const mostItems = 100_000
+const mostBytes = 64 * 1024 * 1024
 
 /** Asks for every page of a list (MCP, pagination). */
 export const listAll = async ({ link, params }: Connected, method: string, key: string, ms: number): Promise<Listing> => {
   const items: Item[] = []
   const cursors = new Set<string>()
+  let bytes = 0
   for (let cursor: string | undefined; ; cursors.add(cursor)) {
     const answer = await page(link.client, method, { ...params, ...(cursor !== undefined && { cursor }) }, ms)
     if (typeof answer === 'string') return { items, problem: answer }
     const elements = member(answer.result, key)
     if (!isArray(elements)) return { items, problem: `the result has no list of ${key}` }
+    bytes += answer.size
     for (const [index, value] of elements.entries()) items.push({ request: answer.id, index, value })
     const next = member(answer.result, 'nextCursor')
     if (!isString(next)) return { items, problem: undefined }
     if (cursors.has(next)) return { items, problem: 'the pages go round in a circle: a cursor came twice' }
-    if (cursors.size >= mostPages || items.length >= mostItems) return { items, problem: 'the pages never end' }
+    if (cursors.size >= mostPages || bytes >= mostBytes) return { items, problem: 'the pages never end' }
     cursor = next
   }
 }

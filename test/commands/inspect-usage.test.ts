@@ -1,3 +1,5 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { harmful } from '../inspect/run.js'
 import { demo, inspect, script } from './inspect-run.js'
@@ -26,6 +28,22 @@ t.test('what goes wrong is told in one line, with exit code 2', async t => {
     t.match(stderr, line, name)
     t.notMatch(stderr, harmful, name)
     t.equal(stdout, '', name)
+  }
+})
+
+t.test('a URL that is no MCP server, or not for us, is told of in one line', async t => {
+  const cases: [string, RequestListener, RegExp][] = [
+    ['a page', (_request, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>'), /^mcp-customs: 127\.0\.0\.1: its answer cannot be used: wire\/http at \/: .*text\/html.*\n$/],
+    ['a door', (_request, response) => response.writeHead(401).end(), /^mcp-customs: 127\.0\.0\.1: the server answered HTTP 401 \(credentials: .*\)\n$/],
+    ['nothing there', (_request, response) => response.writeHead(404).end(), /^mcp-customs: 127\.0\.0\.1: the server answered HTTP 404\n$/],
+  ]
+  for (const [name, answer, line] of cases) {
+    const server = createServer(answer)
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => server.close())
+    const { code, stderr } = await inspect(t, [`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`])
+    t.equal(code, 2, name)
+    t.match(stderr, line, name)
   }
 })
 

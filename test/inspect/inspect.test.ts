@@ -97,6 +97,24 @@ t.test('pages that never end are not read for ever', async t => {
   t.ok(page > 100 && page < 5000)
 })
 
+t.test('what a server repeats without end is not kept without end', async t => {
+  let page = 0
+  const description = 'x'.repeat(8_000_000)
+  const large = await run({ 'tools/list': () => result({ tools: [tool(`tool_${page}`, { description })], nextCursor: String(page++) }) })
+  t.match(large.inspection.lists.tools.problem, /never end/)
+  t.ok(large.inspection.tools.length < 20)
+  const noisy = await run({
+    'tools/list'(_params, server, id) {
+      for (let line = 0; line < 5000; line++) server.write('noise')
+      server.say('s', { method: 'sampling/createMessage', params: {} })
+      server.say(id, { result: { tools: [] } })
+      return undefined
+    },
+  })
+  t.equal(noisy.inspection.findings.filter(({ rule }) => rule === 'wire/json').length, 1000)
+  t.strictSame(rulesOf(noisy.inspection), ['wire/json', 'server/request'])
+})
+
 t.test('prompts and resources are asked for where they are announced', async t => {
   const lists: Quirk = {
     'prompts/list': () => result({ prompts: [{ name: 'greet' }] }),
