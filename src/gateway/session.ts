@@ -49,6 +49,7 @@ export class Session {
   #stopping = false
   #over = false
   #failure: Error | undefined
+  #exit: Exit | undefined
   #resolve: (ended: Ended) => void = () => undefined
 
   constructor({ client, server, relay, checker, audit, moved }: SessionParts) {
@@ -93,7 +94,8 @@ export class Session {
       case 'ended':
         if (side === 'server') {
           this.#dispatch({ type: 'server-gone', reason: event.reason })
-          return this.#judging.afterAll(() => this.#finish(event.reason, event.exit))
+          this.#exit = event.exit
+          return this.#judging.afterAll(() => this.#dispatch({ type: 'session-ended', reason: event.reason }))
         }
         this.#clientEnded()
         return
@@ -153,6 +155,7 @@ export class Session {
       if (kept !== undefined) this.#perform(kept, cause, this.#exchangeOf(event))
     }
     if (event.type === 'checked') this.#judging.ended(event.check)
+    if (event.type === 'session-ended') this.#finish(event.reason)
   }
 
   #exchangeOf(event: Without<Event, 'at'>): Exchange | undefined {
@@ -239,13 +242,11 @@ export class Session {
     }
   }
 
-  #finish(reason: string, exit: Exit | undefined): void {
-    if (this.#over) return
-    this.#dispatch({ type: 'session-ended', reason })
+  #finish(reason: string): void {
     this.#over = true
     for (const timer of this.#timers.values()) clearTimeout(timer)
     void Promise.all([this.#ends.client.close(), this.#ends.server.close()]).then(() =>
-      this.#resolve({ reason, exit, failure: this.#failure }),
+      this.#resolve({ reason, exit: this.#exit, failure: this.#failure }),
     )
   }
 }

@@ -1,0 +1,105 @@
+import t from 'tap'
+import type { Checked, SchemaChecker } from '../../dist/core/check.js'
+import type { Entry } from '../../dist/core/effect.js'
+import { openSession } from '../../dist/gateway/open.js'
+import { presetPolicy } from '../../dist/config/preset.js'
+import { parseFrame } from '../../dist/protocol/parse.js'
+import type { Transport, TransportEvent } from '../../dist/transport/transport.js'
+
+const frame = (message: object) => parseFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })), { messageBytes: 9999, depth: 32 })
+
+/** One end of a session, in the hands of the test. */
+class End implements Transport {
+  tell: (event: TransportEvent) => void = () => {}
+  readonly log: string[] = []
+  closed = 0
+
+  start(hear: (event: TransportEvent) => void): void {
+    this.tell = hear
+  }
+
+  send(exchange: string, { bytes }: { readonly bytes: Buffer }): boolean {
+    this.log.push(`${exchange} ${bytes.toString()}`)
+    return true
+  }
+
+  hand(event: { readonly type: string }): void {
+    this.log.push(event.type)
+  }
+
+  pause(): void {}
+  resume(): void {}
+
+  close(): Promise<void> {
+    this.closed++
+    return Promise.resolve()
+  }
+}
+
+/** An engine that answers when it is told to, as one does that works in another thread. */
+class SlowChecker implements SchemaChecker {
+  readonly #waiting: ((checked: Checked) => void)[] = []
+
+  check(): Promise<Checked> {
+    return new Promise(resolve => this.#waiting.push(resolve))
+  }
+
+  async answer(): Promise<void> {
+    for (const settle of this.#waiting.splice(0)) settle([])
+    await new Promise(resolve => setImmediate(resolve))
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+}
+
+const begin = () => {
+  const [client, server, checker, records] = [new End(), new End(), new SlowChecker(), new Array<Entry>()]
+  const guard = {
+    name: 'test', policy: presetPolicy('standard', { purpose: 'relay', locked: false }), trusted: false, tools: new Map(), listMs: 1000,
+    requestMs: 0, checker, audit: (entry: Entry) => void records.push(entry),
+  }
+  const session = openSession(guard, client, () => server)
+  session.start()
+  const asks = (exchange: string, id: number, method: string) =>
+    client.tell({ type: 'frame', exchange, frame: frame({ id, method, params: {} }) })
+  const lists = (exchange: string, id: number) =>
+    server.tell({ type: 'frame', exchange, frame: frame({ id, result: { tools: [{ name: 'a', inputSchema: { type: 'object' } }] } }) })
+  return { client, server, checker, records, session, asks, lists }
+}
+
+t.test('the end of a response waits for the answer in it that is still being judged', async t => {
+  const { client, server, checker, asks, lists } = begin()
+  asks('x', 1, 'tools/list')
+  lists('x', 1)
+  server.tell({ type: 'dressing', exchange: 'x', lines: 'id: 2\n' })
+  server.tell({ type: 'stream-ended', exchange: 'x', resumable: true })
+  server.tell({ type: 'stream-ended', exchange: 'other', resumable: true })
+  t.same(client.log, ['stream-ended'], 'but another response does not')
+  await checker.answer()
+  t.match(client.log, ['stream-ended', /^x \{.*"id":1/, 'dressing', 'stream-ended'])
+})
+
+t.test('what comes after the judging is not held', async t => {
+  const { client, server, checker, asks, lists } = begin()
+  asks('x', 1, 'tools/list')
+  lists('x', 1)
+  await checker.answer()
+  server.tell({ type: 'stream-ended', exchange: 'x', resumable: false })
+  t.match(client.log, [/"id":1/, 'stream-ended'])
+})
+
+t.test('a server that ends has its last answer judged and passed on, and others are told', async t => {
+  const { client, server, checker, records, session, asks, lists } = begin()
+  asks('x', 1, 'tools/list')
+  asks('y', 2, 'ping')
+  lists('x', 1)
+  server.tell({ type: 'ended', reason: 'the server exited with 0' })
+  t.equal(client.closed, 0)
+  await checker.answer()
+  await session.ended
+  t.match(client.log, [/^y .*"id":2,"error":\{"code":-31001/, /^x .*"id":1,"result"/])
+  t.equal(records.at(-1)?.event, 'session/end')
+  t.equal(client.closed, 1)
+})
