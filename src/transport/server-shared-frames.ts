@@ -2,6 +2,8 @@ import { edit, slice, type Edit } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { isObject, isString, member, parseJson, type Json, type JsonObject } from '../protocol/json.js'
 import type { ErrorResponse, IdKey, Notification, Request, Result } from '../protocol/json-rpc.js'
+import { afterSpace, eachChild } from '../protocol/scan.js'
+import { noteShape, soleObject } from '../protocol/sole.js'
 
 /**
  * How messages are renamed between clients who do not know of each other and the one server that they share: to the
@@ -45,13 +47,33 @@ export const renamed = (frame: Frame, message: Request, { token }: Names, number
 export const restoredAnswer = (frame: Frame, message: Result | ErrorResponse, names: Names, number: number): Frame => {
   const id = idOf(names)
   const key = message.key === String(number) ? names.key : ` ${names.key}`
-  const edits: Edit[] = [{ path: ['id'], replace: names.id }]
-  if (message.kind === 'error') return framed(frame, edits, { ...message, id, key })
+  const { faults } = frame
+  const bytes = withId(frame.bytes, names.id)
+  if (message.kind === 'error') return { bytes, message: { ...message, id, key }, faults }
+  if (at(message.result, subscriptionPath) !== number) return { bytes, message: { ...message, id, key }, faults }
   // The end of a subscription names it a second time.
-  const named = at(message.result, subscriptionPath) === number
-  if (named) edits.push({ path: ['result', ...subscriptionPath], replace: names.id })
-  return framed(frame, edits, { ...message, id, key, result: named ? put(message.result, subscriptionPath, id) : message.result })
+  const named = edit(bytes, [{ path: ['result', ...subscriptionPath], replace: names.id }])
+  return { bytes: named, message: { ...message, id, key, result: put(message.result, subscriptionPath, id) }, faults }
 }
+
+/** Answers can be large, and nearly all of one is its result: that is stepped over, where it is known to be the only object. */
+const withId = (bytes: Buffer, id: Buffer): Buffer => {
+  const sole = soleObject(bytes)
+  if (sole === undefined) return edit(bytes, [{ path: ['id'], replace: id }])
+  const [before, after] = [bytes.subarray(0, sole.value), bytes.subarray(sole.to)]
+  const rest = Buffer.concat([before, placeholder, after])
+  let renamed = bytes
+  eachChild(rest, afterSpace(rest, 0), ({ key, value, to }) => {
+    if (key !== 'id') return false
+    const shift = value < before.length ? 0 : bytes.length - rest.length
+    renamed = Buffer.concat([bytes.subarray(0, value + shift), id, bytes.subarray(to + shift)])
+    return true
+  })
+  noteShape(renamed, { [sole.key ?? '']: {} })
+  return renamed
+}
+
+const placeholder = Buffer.from('0')
 
 /** What the server says of a request, as the client that asked gets it. */
 export const restoredNotification = (frame: Frame, message: Notification, names: Names, number: number): Frame => {

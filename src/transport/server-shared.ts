@@ -5,9 +5,10 @@ import type { Json } from '../protocol/json.js'
 import { errorCode, type ErrorResponse, type IdKey, type Notification, type Request, type Result } from '../protocol/json-rpc.js'
 import { realTimers, type Timers } from './client-http-timers.js'
 import {
-  cancellation, nameIn, namesOf, namesRevision, numberIn, renamed, restoredAnswer, restoredNotification, restoredUnusable,
+  cancellation, nameIn, namesRevision, numberIn, renamed, restoredAnswer, restoredNotification, restoredUnusable,
 } from './server-shared-frames.js'
 import { Port, type Asked, type Hub } from './server-shared-port.js'
+import { SharedRequests } from './server-shared-requests.js'
 import type { Transport, TransportEvent } from './transport.js'
 
 export interface SharedServerOptions {
@@ -32,9 +33,6 @@ export interface SharedServer {
  */
 export const sharedServer = (options: SharedServerOptions): SharedServer => new Shared(options)
 
-/** Requests given up whose late answer is still known as one; more than clients give up in earnest. */
-const mostGivenUp = 1000
-
 /** So long, in milliseconds, the answer to a subscription may follow its cancellation by the server: a polite one sends both. */
 const lastAnswerMs = 1000
 
@@ -43,15 +41,7 @@ class Shared implements SharedServer, Hub {
   readonly now: () => number
   readonly #make: () => Transport
   readonly #ports = new Set<Port>()
-  /** By number, which is never used again. */
-  readonly #asked = new Map<number, Asked>()
-  readonly #givenUp = new Set<number>()
-  #last = 0
-  /**
-   * Up to this number the server may not know yet what was given up: what names no request may be about one of those. Zero
-   * when it is known to have read that far.
-   */
-  #doubt = 0
+  readonly #requests = new SharedRequests()
   #child: Transport | undefined
   readonly #ending = new Set<Promise<void>>()
 
@@ -98,10 +88,7 @@ class Shared implements SharedServer, Hub {
   }
 
   giveUp(asked: Asked): void {
-    this.#settle(asked)
-    this.#givenUp.add(asked.number)
-    if (this.#givenUp.size > mostGivenUp) this.#forgetOldest()
-    this.#doubt = this.#last
+    this.#requests.giveUp(asked)
     this.#child?.send(wholePipe, cancellation(asked.number, asked.request))
   }
 
@@ -125,12 +112,9 @@ class Shared implements SharedServer, Hub {
       process.nextTick(() => port.tell({ type: 'frame', exchange, frame: errorAnswer(request, errorCode.invalidParams, noRevision) }))
       return true
     }
-    const number = ++this.#last
-    const asked = { port, exchange, number, names: namesOf(frame, request), request }
     const child = this.#running()
-    this.#asked.set(number, asked)
-    port.add(asked)
-    return this.#sent(port, child.send(wholePipe, renamed(frame, request, asked.names, number)))
+    const { names, number } = this.#requests.open(port, exchange, frame, request)
+    return this.#sent(port, child.send(wholePipe, renamed(frame, request, names, number)))
   }
 
   #sent(port: Port, free: boolean): boolean {
@@ -156,7 +140,7 @@ class Shared implements SharedServer, Hub {
       case 'drained':
         return this.#drained()
       case 'lost':
-        return this.#lose(this.#asked.get(numberIn(event.key)), event.reason)
+        return this.#lose(this.#requests.find(numberIn(event.key)), event.reason)
       case 'ended':
         this.#child = undefined
         return this.#ended(event.reason)
@@ -192,25 +176,25 @@ class Shared implements SharedServer, Hub {
 
   #answered(frame: Frame, message: Result | ErrorResponse): void {
     const number = numberIn(message.key)
-    const asked = this.#asked.get(number)
+    const asked = this.#requests.find(number)
     const exact = message.key === String(number)
     this.#blame(frame, (frame.otherKeys ?? []).filter(key => numberIn(key) !== number))
-    if (exact) this.#hasRead(number)
+    if (exact) this.#requests.hasRead(number)
     if (asked === undefined) {
       // Late, for nobody waits any more: that is nothing to be found fault with, once.
-      if (!exact || !this.#givenUp.delete(number)) this.#witness(frame)
+      if (!exact || !this.#requests.isLate(number)) this.#witness(frame)
       return
     }
-    if (exact) this.#settle(asked)
+    if (exact) this.#requests.close(asked)
     tell(asked, restoredAnswer(frame, message, asked.names, number))
   }
 
   #notified(frame: Frame, message: Notification): void {
     const name = nameIn(message)
     const asked = this.#namedBy(message, name)
-    const to = asked ?? (name === undefined ? this.#only() : undefined)
+    const to = asked ?? (name === undefined ? this.#requests.only() : undefined)
     if (asked) {
-      this.#hasRead(asked.number)
+      this.#requests.hasRead(asked.number)
       tell(asked, restoredNotification(frame, message, asked.names, asked.number))
       if (message.method === 'notifications/cancelled') this.#takenBack(asked)
     } else if (to) tell(to, frame)
@@ -220,42 +204,28 @@ class Shared implements SharedServer, Hub {
   }
 
   #namedBy({ method }: Notification, name: Json | undefined): Asked | undefined {
-    const asked = typeof name === 'number' ? this.#asked.get(name) : undefined
+    const asked = typeof name === 'number' ? this.#requests.find(name) : undefined
     const wanted = method !== 'notifications/progress' || asked?.names.token !== undefined
     return wanted ? asked : undefined
   }
 
   /** The server ends a subscription, with an answer to it or without one. */
   #takenBack({ number }: Asked): void {
-    this.timers.after(lastAnswerMs, () => this.#lose(this.#asked.get(number), 'the server ended the subscription'))
+    this.timers.after(lastAnswerMs, () => this.#lose(this.#requests.find(number), 'the server ended the subscription'))
   }
 
   #unusable(frame: Frame, keys: readonly IdKey[]): void {
-    if (!this.#blame(frame, keys)) this.#unnamed(withoutKeys(frame))
+    if (this.#blame(frame, keys)) return
+    const only = this.#requests.only()
+    if (only) tell(only, withoutKeys(frame))
+    else this.#witness(withoutKeys(frame))
   }
 
   /** Tells those whose answer a frame might be, if it were one. @returns whether there is anybody */
   #blame(frame: Frame, keys: readonly IdKey[]): boolean {
-    const meant = new Set(keys.map(key => this.#asked.get(numberIn(key))).filter(asked => asked !== undefined))
+    const meant = new Set(keys.map(key => this.#requests.find(numberIn(key))).filter(asked => asked !== undefined))
     for (const asked of meant) tell(asked, restoredUnusable(frame, asked.names))
     return meant.size > 0
-  }
-
-  /** It may be about anybody's request: that is certain only where there is one. */
-  #unnamed(frame: Frame): void {
-    const only = this.#only()
-    if (only) tell(only, frame)
-    else this.#witness(frame)
-  }
-
-  #only(): Asked | undefined {
-    if (this.#doubt > 0) return undefined
-    let only: Asked | undefined
-    for (const asked of this.#asked.values()) {
-      if (only && (only.port !== asked.port || only.exchange !== asked.exchange)) return undefined
-      only = asked
-    }
-    return only
   }
 
   /** For the relays and their records: one is enough. No client has the exchange by which they hear of it. */
@@ -263,18 +233,9 @@ class Shared implements SharedServer, Hub {
     for (const port of ports) port.tell({ type: 'frame', exchange: wholePipe, frame })
   }
 
-  #hasRead(number: number): void {
-    if (number > this.#doubt) this.#doubt = 0
-  }
-
-  #settle(asked: Asked): void {
-    this.#asked.delete(asked.number)
-    asked.port.delete(asked)
-  }
-
   #lose(asked: Asked | undefined, reason: string): void {
     if (asked === undefined) return
-    this.#settle(asked)
+    this.#requests.close(asked)
     asked.port.tell({ type: 'lost', exchange: asked.exchange, key: asked.names.key, reason })
   }
 
@@ -288,17 +249,9 @@ class Shared implements SharedServer, Hub {
 
   /** A server without a memory can be started again; what it was asked cannot be asked twice. */
   #ended(reason: string): void {
-    this.#givenUp.clear()
-    this.#doubt = 0
-    for (const asked of [...this.#asked.values()]) this.#lose(asked, reason)
+    this.#requests.forget()
+    for (const asked of this.#requests.all()) this.#lose(asked, reason)
     this.#drained()
-  }
-
-  #forgetOldest(): void {
-    for (const oldest of this.#givenUp) {
-      this.#givenUp.delete(oldest)
-      break
-    }
   }
 }
 

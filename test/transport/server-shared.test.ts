@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { slice } from '../../dist/protocol/edit.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import { sharedServer } from '../../dist/transport/server-shared.js'
 import type { Transport, TransportEvent } from '../../dist/transport/transport.js'
@@ -135,6 +136,27 @@ t.test('nothing of a message changes but its names', async t => {
     }),
     { numRuns: 200 },
   )
+})
+
+t.test('nothing of a large answer changes but its id', async t => {
+  const text = JSON.stringify({ text: '"id":1,'.repeat(1000), id: 1, nested: [{ id: 1 }] })
+  const ids = ['7', '"a long id \\u00e9"', '12345678901234567890']
+  const shapes = [
+    (id: string) => `{"jsonrpc":"2.0","id":${id},"result":${text}}`,
+    (id: string) => ` { "result" : ${text} , "x":"id", "id" : ${id} , "jsonrpc":"2.0" } `,
+    (id: string) => `{"error":{"code":1,"message":"m","data":${text}},"id":${id},"jsonrpc":"2.0"}`,
+    (id: string) => `{"a":{},"id":${id},"result":${text},"jsonrpc":"2.0"}`,
+  ]
+  for (const [id, shape] of ids.flatMap(id => shapes.map(shape => [id, shape] as const))) {
+    const { first, child } = setUp()
+    first().port.send('e', ask(id))
+    child().say(shape('1'))
+    const [event] = first().events
+    const frame = event?.type === 'frame' ? event.frame : t.fail('nothing was heard')
+    t.same(first().heard(), [`e ${shape(id)}`])
+    t.strictSame(frame, frameOf(shape(id)))
+    t.equal(typeof frame === 'object' && slice(frame.bytes, ['result'])?.toString(), shape(id).includes('"error"') ? undefined : text)
+  }
 })
 
 t.test('what is heard reads as its bytes do', async t => {
