@@ -43,6 +43,14 @@ export class HttpClient {
     }
   }
 
+  /** What HTTP says to a message that is not waited for. */
+  async status(line: string): Promise<number> {
+    const headers = { ...this.#headers(), 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+    const response = await fetch(this.#url, { method: 'POST', headers, body: line })
+    await response.body?.cancel()
+    return response.status
+  }
+
   async close(): Promise<void> {
     await this.#turn
     if (this.#session !== undefined) await fetch(this.#url, { method: 'DELETE', headers: this.#headers() })

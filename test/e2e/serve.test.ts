@@ -1,0 +1,238 @@
+import { once } from 'node:events'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { request as httpRequest } from 'node:http'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { auditOf, scratch, scripted } from './bridge.js'
+import { answer, honest, legacy, listResult, on, request, type Reaction } from './cases.js'
+import { HttpClient, serve } from './http-bridges.js'
+import { lineOf, start } from './harness.js'
+
+const initialize = request(legacy, '0', 'initialize', `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`)
+const named = (name: string) => `{"protocolVersion":"${legacy}","capabilities":{"tools":{}},"serverInfo":{"name":"${name}","version":"1"}}`
+const manners = (name = 'scripted'): readonly Reaction[] => [
+  on('initialize', answer('$ID', named(name))),
+  on('tools/list', answer('$ID', listResult(legacy, [honest]))),
+]
+const call = (id: number) => request(legacy, String(id), 'tools/call', '"name":"honest","arguments":{}')
+const okay = (id: string) => answer(id, '{"content":[]}')
+
+/** A client of a path, its handshake done. @returns what the server calls itself */
+const connected = async (url: string, path = '/mcp'): Promise<{ client: HttpClient; name: string }> => {
+  const client = new HttpClient(url + path)
+  client.send(initialize)
+  const { result } = JSON.parse(await client.next()) as { result?: { serverInfo: { name: string } } }
+  return { client, name: result?.serverInfo.name ?? '' }
+}
+
+const codeOf = (line: string): number | undefined => (JSON.parse(line) as { error?: { code: number } }).error?.code
+
+const stderrOf = (child: { readonly stderr: NodeJS.ReadableStream | null }): NodeJS.ReadableStream => {
+  if (child.stderr === null) throw new Error('no stderr')
+  return child.stderr
+}
+
+/** A scripted server that speaks HTTP. @returns its URL */
+const overHttp = async (t: Test, reactions: readonly Reaction[]) => {
+  const { command: [node = '', ...script], received } = scripted(scratch(t), reactions)
+  const server = start(t, node, [...script, '--http'])
+  return { server, received, url: `http://127.0.0.1:${await server.next()}/mcp` }
+}
+
+/** Looks until it is so. */
+const until = async (isSo: () => boolean | Promise<boolean>): Promise<void> => {
+  while (!(await isSo())) await pause(20)
+}
+
+/** The one process that the relay has started. */
+const serverOf = (relay: number): number => Number(readFileSync(`/proc/${relay}/task/${relay}/children`, 'utf8').trim())
+
+const skip = process.platform !== 'linux' && 'reads /proc'
+
+const freePort = async (): Promise<number> => {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const address = probe.address()
+  await new Promise(resolve => probe.close(resolve))
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
+
+/** Holds every call until SIGUSR2. */
+const patientServer = `
+import { createInterface } from 'node:readline'
+const answer = (id, result) => console.log(JSON.stringify({ jsonrpc: '2.0', id, result }))
+const held = []
+createInterface({ input: process.stdin }).on('line', line => {
+  const { id, method } = JSON.parse(line)
+  if (method === 'initialize') answer(id, ${named('patient')})
+  else if (method === 'tools/list') answer(id, { tools: [${honest}] })
+  else if (method === 'tools/call') console.error('held'), held.push(id)
+})
+process.on('SIGUSR2', () => held.forEach(id => answer(id, { content: [] })))
+`
+
+/** Speaks HTTP, answers nothing, and tells who asks and who leaves. */
+const silentServer = `
+import { createServer } from 'node:http'
+const server = createServer((request, response) => {
+  response.on('close', () => console.log('left'))
+  request.on('data', body => console.log('asked ' + body))
+})
+server.listen(0, '127.0.0.1', () => console.log(server.address().port))
+`
+
+const written = (t: Test, script: string): string => {
+  const file = join(scratch(t), 'server.mjs')
+  writeFileSync(file, script)
+  return file
+}
+
+t.test('a gateway offers every server of its file at a path of its own', async t => {
+  const directory = scratch(t)
+  const { command } = scripted(scratch(t), manners('one'))
+  const remote = await overHttp(t, manners('two'))
+  const file = join(directory, 'customs.json')
+  writeFileSync(file, JSON.stringify({ version: 1, servers: { one: { command }, two: { url: remote.url } } }))
+  const { url } = await serve(t, ['--audit', 'none', '--config', file])
+  t.equal((await connected(url, '/one/mcp')).name, 'one')
+  t.equal((await connected(url, '/two/mcp')).name, 'two')
+  t.equal((await fetch(`${url}/mcp`, { method: 'POST', body: '{}' })).status, 404, 'of several servers none is the only one')
+  t.equal((await fetch(`${url}/constructor/mcp`, { method: 'POST', body: '{}' })).status, 404)
+})
+
+t.test('a changed file is read again: by itself, and when it is told to; a broken one changes nothing', async t => {
+  const file = join(scratch(t), 'customs.json')
+  const write = (content: string) => {
+    // As editors do it: another file takes the name.
+    writeFileSync(`${file}.new`, content)
+    renameSync(`${file}.new`, file)
+  }
+  const offering = (name: string) => JSON.stringify({ version: 1, servers: { only: { command: scripted(scratch(t), [...manners(name), on('tools/call', okay('$ID'))]).command } } })
+  write(offering('first'))
+  const { relay, url } = await serve(t, ['--audit', 'none', '--log-level', 'info', '--config', file])
+  const told = (what: RegExp) => lineOf(stderrOf(relay.child), what)
+  const { client: early, name } = await connected(url)
+  t.equal(name, 'first')
+
+  const read = told(/was read again/)
+  write(offering('second'))
+  await read
+  t.equal((await connected(url)).name, 'second', 'a new session gets the new server')
+  early.send(call(1))
+  t.equal(await early.next(), okay('1'), 'one that runs keeps the old')
+
+  const kept = told(/the old one stays: .*customs\.json/)
+  write('{ "version": 1, "servers": { "only": { "comand": [] } } }')
+  await kept
+  t.equal((await connected(url)).name, 'second')
+
+  const mended = told(/was read again/)
+  write(offering('third'))
+  await mended
+  t.equal((await connected(url)).name, 'third')
+
+  const again = told(/was read again/)
+  relay.child.kill('SIGHUP')
+  await again
+  t.equal((await connected(url)).name, 'third')
+})
+
+t.test('a stop lets what runs be answered within its grace, and takes nothing new', { skip }, async t => {
+  const { relay, url } = await serve(t, ['--audit', 'none', '--grace', '30', '--', process.execPath, written(t, patientServer)])
+  const held = lineOf(stderrOf(relay.child), /held/)
+  const { client } = await connected(url)
+  client.send(call(1))
+  await held
+  relay.child.kill('SIGTERM')
+  await until(async () => (await fetch(url, { method: 'POST' }).catch(() => undefined))?.status !== 404)
+  t.equal(relay.child.exitCode, null, 'it waits for the answer')
+  process.kill(serverOf(relay.pid), 'SIGUSR2')
+  t.equal(await client.next(), okay('1'))
+  t.strictSame(await relay.exit, { code: 0, signal: null })
+})
+
+t.test('a stop without grace cuts what runs, and leaves no process behind', { skip }, async t => {
+  const { command, received } = scripted(scratch(t), [...manners(), { when: '"tools/call"', say: [] }])
+  const audit = join(scratch(t), 'audit.ndjson')
+  const { relay, url } = await serve(t, ['--audit', audit, '--grace', '0', '--', ...command])
+  const { client } = await connected(url)
+  client.send(call(1))
+  await until(() => received().some(line => line.includes('tools/call')))
+  const server = serverOf(relay.pid)
+  relay.child.kill('SIGTERM')
+  t.equal(codeOf(await client.next()), -31001, 'who waits is told')
+  t.strictSame(await relay.exit, { code: 0, signal: null })
+  t.throws(() => process.kill(server, 0), { code: 'ESRCH' })
+  t.match(auditOf(audit).map(({ event }) => event), ['session/start', 'tools/list', 'tools/call', 'session/end'])
+})
+
+t.test('a server that ends in the middle of a call is an error to the call, and a 404 to what comes after', async t => {
+  const { command } = scripted(scratch(t), [...manners(), on('tools/call', { exit: 3 })])
+  const { url } = await serve(t, ['--audit', 'none', '--', ...command])
+  const { client } = await connected(url)
+  client.send(call(1))
+  t.equal(codeOf(await client.next()), -31001)
+  await until(async () => (await client.status(call(2))) === 404)
+  t.equal((await connected(url)).name, 'scripted', 'a new session starts another')
+})
+
+t.test('a stream that is cut in the middle of a call is an error to the call, and to no other', async t => {
+  const progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}'
+  const remote = await overHttp(t, [...manners(), { when: '"tools/call"', once: true, say: [progress, { closeOutput: true }] }, on('tools/call', okay('$ID'))])
+  const { url } = await serve(t, ['--audit', 'none', remote.url])
+  const { client } = await connected(url)
+  client.send(call(1))
+  t.equal(await client.next(), progress)
+  t.equal(codeOf(await client.next()), -31001)
+  client.send(call(2))
+  t.equal(await client.next(), okay('2'))
+})
+
+t.test('a server that cannot be reached is an error, and no crash', async t => {
+  const remote = await overHttp(t, manners())
+  const { relay, url } = await serve(t, ['--audit', 'none', remote.url])
+  const { client } = await connected(url)
+  remote.server.closeInput()
+  await remote.server.exit
+  client.send(call(1))
+  t.equal(codeOf(await client.next()), -31001)
+  t.equal(relay.child.exitCode, null)
+})
+
+t.test('a client that goes away is let go of at the server', async t => {
+  const server = start(t, process.execPath, [written(t, silentServer)])
+  const upstream = `http://127.0.0.1:${await server.next()}/mcp`
+  const { url } = await serve(t, ['--audit', 'none', upstream])
+  const { hostname, port } = new URL(url)
+  const body = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+  const post = httpRequest({
+    hostname, port, path: '/mcp', method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+  })
+  post.on('error', () => undefined)
+  post.end(body)
+  t.equal(await server.next(), `asked ${body}`)
+  post.destroy()
+  t.equal(await server.next(), 'left')
+})
+
+t.test('the admin listener tells of sessions and verdicts, and is not where clients are', async t => {
+  const { command } = scripted(scratch(t), [...manners(), on('tools/call', okay('$ID'))])
+  const port = await freePort()
+  const { url } = await serve(t, ['--audit', 'none', '--admin', `127.0.0.1:${port}`, '--', ...command])
+  const at = async (path: string) => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`)
+    return { status: response.status, text: await response.text() }
+  }
+  t.equal((await at('/healthz')).status, 200)
+  t.equal((await at('/readyz')).status, 200)
+  const { client } = await connected(url)
+  client.send(call(1))
+  await client.next()
+  const { text } = await at('/metrics')
+  t.match(text, /^mcp_customs_sessions\{[^}]*\} 1$/m)
+  t.match(text, /^mcp_customs_answers_total\{[^}]*method="tools\/call",verdict="pass"\} 1$/m)
+  t.equal((await fetch(`${url}/metrics`)).status, 404)
+})
