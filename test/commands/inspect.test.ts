@@ -19,11 +19,14 @@ interface Report {
   readonly verdict: string
 }
 
-const json = async (t: Parameters<typeof inspect>[0], args: readonly string[]) => {
-  const { code, stdout, stderr } = await inspect(t, ['--json', ...args])
+const parsed = async (t: Parameters<typeof inspect>[0], args: readonly string[]): Promise<{ code: number | null; report: unknown }> => {
+  const { code, stdout, stderr } = await inspect(t, args)
   if (stdout === '') throw new Error(stderr)
-  return { code, report: JSON.parse(stdout) as Report }
+  return { code, report: JSON.parse(stdout) }
 }
+
+const json = async (t: Parameters<typeof inspect>[0], args: readonly string[]) =>
+  (await parsed(t, ['--json', ...args])) as { code: number | null; report: Report }
 
 const rulesOf = ({ findings }: Report): string[] => [...new Set(findings.map(({ rule }) => rule))]
 
@@ -96,7 +99,7 @@ t.test('colours by request, in a pipe', async t => {
 })
 
 t.test('SARIF has what code scanning needs', async t => {
-  const sarif = async () => JSON.parse((await inspect(t, ['--sarif', ...demo])).stdout) as Sarif
+  const sarif = async () => (await parsed(t, ['--sarif', ...demo])).report as Sarif
   const log = await sarif()
   t.equal(log.version, '2.1.0')
   t.match(log.$schema, 'sarif-2.1.0')
