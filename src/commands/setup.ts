@@ -122,8 +122,12 @@ const fromTarget = (target: Target, name: string | undefined, named: ServerConfi
 const nameOf = ({ url, command = [] }: Target): string => {
   if (url !== undefined) return URL.canParse(url) ? new URL(url).hostname : url
   const [program = '', ...rest] = command
-  const launcher = /(?:^|[\\/])(?:npx|npm|node|bunx|bun|deno|uvx|python3?)(?:\.\w+)?$/.test(program)
-  const word = (launcher ? rest.find(argument => !argument.startsWith('-') && argument !== 'exec') : undefined) ?? program
+  const word = launchers.test(program) ? (rest.find(isName) ?? program) : program
   const base = word.replace(/^@[^/]+\//, '').replace(/@[^@]*$/, '').split(/[\\/]/).pop() ?? word
   return base.replace(/\.[cm]?[jt]s$|\.py$|\.exe$/, '') || 'server'
 }
+
+const launchers = /(?:^|[\\/])(?:npx|npm|node|bunx|bun|deno|uvx|python3?)(?:\.\w+)?$/
+
+// Neither a flag, nor a subcommand, nor a program given as text (`node -e '…'`).
+const isName = (word: string): boolean => /^[\w@.\\/:-]+$/.test(word) && !word.startsWith('-') && word !== 'exec'
