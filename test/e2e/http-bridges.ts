@@ -108,9 +108,9 @@ const metadata = (line: string): Record<string, string> => {
   return { 'mcp-protocol-version': version, 'mcp-method': method, ...(name !== undefined && { 'mcp-name': name }) }
 }
 
-/** Starts `serve`. @returns where it listens */
-export const serve = async (t: Test, args: readonly string[]): Promise<{ relay: Started; url: string }> => {
-  const relay = start(t, process.execPath, [cli, 'serve', '--listen', '127.0.0.1:0', ...args])
+/** Starts `serve`. @param node options of the runtime's own @returns where it listens */
+export const serve = async (t: Test, args: readonly string[], node: readonly string[] = []): Promise<{ relay: Started; url: string }> => {
+  const relay = start(t, process.execPath, [...node, cli, 'serve', '--listen', '127.0.0.1:0', ...args])
   const stderr = relay.child.stderr
   if (stderr === null) throw new Error('the relay has no stderr')
   const [, url = ''] = await lineOf(stderr, /listening on (\S+)/)

@@ -1,0 +1,16 @@
+// Judges a summary of the conformance suite, run without and with the relay: `node compare.mjs SUMMARY.json`. Exits 1 when the
+// relay made a difference that is not named here.
+import { readFileSync } from 'node:fs'
+
+// A process has no event ids: the relay in front of it answers in JSON, and where it streams, the stream cannot be resumed. The
+// suite says of these checks that they SHOULD, and leaves them out.
+const ofProcesses = new Set([
+  'server-sse-priming-event', 'server-sse-retry-field', 'server-sse-disconnect-resume', 'server-sse-streams-functional',
+])
+
+const { relay, direct, relayed, differences } = JSON.parse(readFileSync(process.argv[2], 'utf8'))
+const isExpected = ({ check, relayed: status }) => relay.includes(' -- ') && status === 'absent' && ofProcesses.has(check.split(' ')[0])
+const surprises = differences.filter(difference => !isExpected(difference))
+for (const { leg, check, direct, relayed, message } of surprises) console.log(`${leg}: ${check}: ${direct}, relayed ${relayed}: ${message}`)
+console.log(`${direct.passed} checks pass without the relay, ${relayed.passed} with it; ${surprises.length} unexpected differences`)
+process.exitCode = surprises.length === 0 && direct.failed === 0 && direct.passed > 0 ? 0 : 1
