@@ -4,17 +4,27 @@ import { isModern, type Act, type Case, type Reaction } from './cases.js'
 import { lineOf, start, type Started } from './harness.js'
 
 /**
- * The cases for a client that speaks HTTP: of each rule, verdict, revision and side the first; all of them where
- * MCP_CUSTOMS_TEST_ALL is set. A message that is too long is refused by its length, with 413, before anybody has read its id.
+ * The cases for a client that speaks HTTP: of each rule, verdict, revision and side the first that shares its session with
+ * others, and where a rule's finding is in none of those, the first that does not; all of them where MCP_CUSTOMS_TEST_ALL is
+ * set. A message that is too long is refused by its length, with 413, before anybody has read its id.
  */
 export const posted = (cases: readonly Case[]): readonly Case[] => {
   const possible = cases.filter(({ name }) => name !== 'from the client: a request that is too long')
   if (process.env['MCP_CUSTOMS_TEST_ALL'] !== undefined) return possible
-  const kinds = new Map(possible.toReversed().map(each => [kindOf(each), each]))
-  return possible.filter(each => kinds.get(kindOf(each)) === each)
+  const shared = firstOf(possible.filter(sharesSession), ({ rule, verdict, revision, name }) => [rule, verdict, revision, name.startsWith('from the client')])
+  const found = new Set(shared.filter(isFinding).map(({ rule, revision }) => rule + revision))
+  const others = possible.filter(each => isFinding(each) && !found.has(each.rule + each.revision))
+  return [...shared, ...firstOf(others, ({ rule, revision }) => [rule, revision])]
 }
 
-const kindOf = ({ rule, verdict, revision, name }: Case): string => JSON.stringify([rule, verdict, revision, name.split(':', 1)[0] === 'from the client'])
+const sharesSession = ({ tools, options, config, capabilities }: Case): boolean =>
+  tools !== undefined && options.length === 0 && config === undefined && capabilities === '{}'
+
+const isFinding = ({ verdict }: Case): boolean => verdict !== 'pass'
+
+const firstOf = (cases: readonly Case[], kindOf: (each: Case) => readonly unknown[]): readonly Case[] => [
+  ...new Map(cases.toReversed().map(each => [JSON.stringify(kindOf(each)), each])).values(),
+].reverse()
 
 /** A client that speaks Streamable HTTP, line by line: what it sends is posted, what comes back is read in its order. */
 export class HttpClient {
