@@ -62,7 +62,9 @@ export class Catalog {
   /** The listing to which the page asked for with `cursor` belongs. */
   listing(cursor: string | undefined): Listing {
     const open = cursor === undefined ? undefined : this.#open.get(cursor)
-    return open ?? { whole: cursor === undefined, generation: this.#generation, tools: new Map(), names: new Set() }
+    // A copy: a page that is asked for twice, or by two clients, is not listed twice.
+    if (open !== undefined) return { ...open, tools: new Map(open.tools), names: new Set(open.names) }
+    return { whole: cursor === undefined, generation: this.#generation, tools: new Map(), names: new Set() }
   }
 
   /** The definition of this name that was listed first in this session; the one to differ from. */

@@ -174,7 +174,7 @@ const trims = ({ index, sent, setting }: Candidate, stopped: readonly Finding[])
   return edits
 }
 
-const toolOf = (name: string, definition: JsonObject): Tool => {
+export const toolOf = (name: string, definition: JsonObject): Tool => {
   const input = member(definition, 'inputSchema')
   const output = member(definition, 'outputSchema')
   return {

@@ -1,4 +1,4 @@
-import type { Frame } from '../protocol/frame.js'
+import type { Frame, Message } from '../protocol/frame.js'
 import { isObject, isString, member } from '../protocol/json.js'
 import { errorCode, type Batch, type IdKey, type Notification } from '../protocol/json-rpc.js'
 import { traitsOf } from '../protocol/revision.js'
@@ -94,8 +94,8 @@ export class Relay {
   }
 
   #single(from: Side, exchange: Exchange, frame: Frame): void {
-    const found = this.#wire(frame)
     const { message } = frame
+    const found = [...this.#wire(frame), ...withoutId(message)]
     if (message.kind === 'unusable' || message.kind === 'batch') {
       const passes = !isStop(this.#context.judge(found).verdict) && !isOversized(frame)
       if (!passes) return this.#unusable(from, exchange, frame, found)
@@ -187,6 +187,19 @@ export class Relay {
     this.#context.record({ event: 'wire', verdict: 'block', findings, bytes: { request: frame.bytes.length } })
   }
 }
+
+/** Requests that a lenient reader would carry out though they have no id, past every check of requests. */
+const requestMethods: ReadonlySet<string> = new Set([
+  'initialize', 'ping', 'server/discover', 'subscriptions/listen', 'tools/list', 'tools/call', 'resources/list', 'resources/read',
+  'resources/templates/list', 'resources/subscribe', 'resources/unsubscribe', 'prompts/list', 'prompts/get',
+  'completion/complete', 'logging/setLevel', 'tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel', 'tasks/update',
+  'sampling/createMessage', 'elicitation/create', 'roots/list',
+])
+
+const withoutId = (message: Message): readonly Finding[] =>
+  message.kind === 'notification' && requestMethods.has(message.method)
+    ? [{ rule: 'wire/json-rpc', path: '/id', message: 'a request must have an id' }]
+    : []
 
 // Its bytes were not kept: whatever the policy says, there is nothing that could pass.
 const isOversized = ({ faults }: Frame): boolean => faults.some(({ kind }) => kind === 'size')

@@ -1,10 +1,11 @@
 import type { Frame } from '../protocol/frame.js'
-import { isObject, member, pointer, type JsonObject } from '../protocol/json.js'
+import { isObject, member, pointer, type Json, type JsonObject } from '../protocol/json.js'
 import { isPlain } from '../protocol/plain.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { Checked } from './check.js'
 import type { Asked, Called, Context } from './context.js'
 import { findAll } from './options.js'
+import { toolOf } from './listing.js'
 import { actionOf, isStop, type Verdict } from './policy.js'
 import { blocked, demoted, refusedResult } from './refusal.js'
 import type { Finding } from './rule.js'
@@ -44,9 +45,10 @@ export class Results {
       case 'tasks/result':
         return this.#outcome(asked, this.tasks.calledBy(asked.message.params), frame, ['result'], result, then)
       case 'tasks/get': {
-        const final = member(result, 'result')
-        if (!isObject(final)) return this.#plain(asked, frame, asked.findings, then)
-        return this.#outcome(asked, this.tasks.calledBy(asked.message.params), frame, ['result', 'result'], final, then)
+        const inner = member(result, 'result')
+        if (!isObject(inner) && !isFinal(result)) return this.#plain(asked, frame, asked.findings, then)
+        const [at, final] = isObject(inner) ? [['result', 'result'], inner] : [['result'], result]
+        return this.#outcome(asked, this.tasks.calledBy(asked.message.params), frame, at, final, then)
       }
       case 'tools/list':
         return this.#lists.judge(asked, frame, result, (page, findings) => {
@@ -105,7 +107,10 @@ export class Results {
     then: (findings: readonly Finding[]) => void,
   ): void {
     const { options } = this.#context
-    const { name, tool, listed } = called ?? { name: '', tool: undefined, listed: false }
+    const { name, listed } = called ?? { name: '', listed: false }
+    const declared = options.tools.get(name)?.outputSchema ?? called?.tool?.outputSchema
+    // The operator's schema stands, whether or not a list could be had.
+    const tool = called?.tool ?? (declared === undefined ? undefined : toolOf(name, { outputSchema: declared }))
     const path = pointer(...at)
     const plain = isPlain(bytes)
     const go = (checked: Checked | undefined) => {
@@ -114,7 +119,6 @@ export class Results {
       )
       then(findings.map(finding => under(path, finding)))
     }
-    const declared = options.tools.get(name)?.outputSchema ?? tool?.outputSchema
     const structured = member(result, 'structuredContent')
     if (declared === undefined && !listed) {
       return go([{ kind: 'unchecked', path: '/result', message: 'the declaration of its tool could not be had' }])
@@ -128,8 +132,9 @@ export class Results {
   /** The requests in an `input_required` result, or in the state of a task that waits for input. */
   #embeddedRequests(asked: Asked, result: JsonObject): readonly Finding[] {
     const requests = traitsOf(asked.terms.revision).modern ? member(result, 'inputRequests') : undefined
-    if (!isObject(requests)) return []
-    return Object.entries(requests).flatMap(([key, request]) =>
+    if (typeof requests !== 'object' || requests === null) return []
+    // An array is none that the revision knows, but a client that walks it finds requests all the same.
+    return Object.entries<Json | undefined>(requests).flatMap(([key, request]) =>
       serverRequestFindings(this.#context, isObject(request) ? request : {}, asked.terms, ['result', 'inputRequests', key]),
     )
   }
@@ -165,13 +170,15 @@ export class Results {
 const schemaRules = ['result/schema', 'result/format', 'result/unchecked', 'result/error-structured'] as const
 
 /** What only a final result has: one that has any of it is judged as one, for a lenient client would read it as one. */
-const final = ['content', 'structuredContent', 'toolResult', 'tools', 'messages', 'contents'] as const
+const finalMembers = ['content', 'structuredContent', 'toolResult', 'tools', 'messages', 'contents'] as const
 
 // A legacy client reads any result as the final one, whatever it says of itself.
 const isInterim = ({ terms }: Asked, result: JsonObject): boolean =>
   traitsOf(terms.revision).modern &&
   member(result, 'resultType') === 'input_required' &&
-  final.every(key => member(result, key) === undefined)
+  !isFinal(result)
+
+const isFinal = (result: JsonObject): boolean => finalMembers.some(key => member(result, key) !== undefined)
 
 /** Rules speak of `/result`; the result of a task stands deeper in its frame. */
 const under = (path: string, finding: Finding): Finding =>

@@ -23,6 +23,9 @@ export class Tasks {
     const handle = traitsOf(asked.terms.revision).modern ? modernHandle(asked, result) : legacyHandle(asked, result)
     const id = handle && member(handle, 'taskId')
     if (!isString(id) || asked.call === undefined) return false
+    // A running task cannot be given another tool: what says so is judged as the result that it then is not.
+    const known = this.#called.get(id)
+    if (known !== undefined && known.name !== asked.call.name) return false
     this.#remember(id, asked.call)
     return true
   }
@@ -34,8 +37,6 @@ export class Tasks {
   }
 
   #remember(id: string, called: Called): void {
-    // The first word stands: a server cannot give a running task another tool.
-    if (this.#called.has(id)) return
     this.#called.set(id, called)
     if (this.#called.size <= mostTasks) return
     for (const oldest of this.#called.keys()) {

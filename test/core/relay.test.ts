@@ -398,3 +398,44 @@ t.test('HTTP headers that disagree with the arguments that they repeat are refus
   t.match(ask('us'), [['to client', { id: 1, error: { code: -32020 } }]])
   t.end()
 })
+
+t.test('a request without an id is no notification: it goes nowhere, either way', t => {
+  const script = new Script().begin()
+  t.strictSame(script.client({ jsonrpc: '2.0', method: 'tools/call', params: { name: 'weather' } }), [])
+  t.strictSame(script.server({ jsonrpc: '2.0', method: 'sampling/createMessage', params: {} }), [])
+  t.match(script.entries, [{ findings: [{ rule: 'wire/json-rpc' }] }, { findings: [{ rule: 'wire/json-rpc' }] }])
+  t.match(script.client({ jsonrpc: '2.0', method: 'vendor/event' }), [['to server', { method: 'vendor/event' }]])
+  t.end()
+})
+
+t.test('a task cannot be given another tool', t => {
+  const loose = { name: 'loose', inputSchema: { type: 'object' } }
+  const script = new Script().begin([weather, loose])
+  script.client({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'loose', task: {} } })
+  script.server(result(1, { task: { taskId: 'x', status: 'working' } }))
+  script.client({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'weather', task: {} } })
+  t.match(script.server(result(2, { task: { taskId: 'x', status: 'working' } })), [['to client', { id: 2, result: { isError: true } }]])
+  t.end()
+})
+
+t.test('an operator\'s schema stands even when no list can be had', t => {
+  const setting = { denied: false, outputSchema: { type: 'object' }, annotations: undefined }
+  const script = new Script({ tools: new Map([['weather', setting]]) })
+  script.client(call(1, 'weather'))
+  script.server({ jsonrpc: '2.0', id: 'mcp-customs:nonce:1', error: { code: -32601, message: 'no' } })
+  t.match(script.server(result(1, { content: [{ type: 'text', text: 'x' }] })), [['to client', { result: { isError: true } }]])
+  t.match(script.entries.at(-1), { verdict: 'demote', findings: [{ rule: 'call/unchecked' }, { rule: 'result/missing' }] })
+  t.end()
+})
+
+t.test('a page that is asked for twice is the same page twice', t => {
+  const script = new Script()
+  const ask = (id: string, cursor?: string) => script.client({ jsonrpc: '2.0', id, method: 'tools/list', params: cursor === undefined ? {} : { cursor } })
+  ask('a')
+  script.server(result('a', { tools: [{ ...weather, name: 'one' }], nextCursor: 'p2' }))
+  for (const id of ['b', 'c']) {
+    ask(id, 'p2')
+    t.match(script.server(result(id, { tools: [weather] })), [['to client', { result: { tools: [{ name: 'weather' }] } }]])
+  }
+  t.end()
+})
