@@ -1,6 +1,9 @@
 import type { Logger } from 'pino'
 import type { Entry } from '../core/effect.js'
 import type { Verdict } from '../core/policy.js'
+import { clip, quote } from '../core/quote.js'
+import type { Finding } from '../core/rule.js'
+import { withoutSecrets } from './secrets.js'
 
 /** Messages for the operator, on stderr: one JSON line each, as pino writes them. */
 export interface Log {
@@ -40,7 +43,7 @@ export const openLog = (level: string): Log => {
       if (findings.length === 0 && !event.startsWith('session/')) return
       // Annotations are taken from every tool of every server that is not trusted: no news.
       const news = findings.length === 0 || findings.some(({ rule }) => rule !== 'tool/annotations')
-      const told = { event, server, session, tool, verdict, findings: findings.slice(0, most), of: findings.length }
+      const told = { event, server, session, tool: tool === undefined ? undefined : withoutSecrets(clip(tool)), verdict, findings: findings.slice(0, most).map(scrubbed), of: findings.length }
       say(news ? levelOf[verdict] : 'info', told, saidOf(event, tool, verdict))
     },
     warn: message => say('warn', {}, message),
@@ -51,7 +54,14 @@ export const openLog = (level: string): Log => {
   }
 }
 
+/** Paths and messages quote names from the wire, and a name may be a secret that the operator gave the server. */
+const scrubbed = ({ rule, path, message }: Finding): Finding => ({
+  rule,
+  path: withoutSecrets(path),
+  message: withoutSecrets(message),
+})
+
 const words: Readonly<Record<Verdict, string>> = { pass: 'passed', log: 'passed, with findings', demote: 'demoted', block: 'blocked' }
 
 const saidOf = (event: string, tool: string | undefined, verdict: Verdict): string =>
-  event.startsWith('session/') ? event : `${words[verdict]}: ${event}${tool === undefined ? '' : ` ${JSON.stringify(tool)}`}`
+  event.startsWith('session/') ? event : `${words[verdict]}: ${event}${tool === undefined ? '' : ` ${withoutSecrets(quote(tool))}`}`

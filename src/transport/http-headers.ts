@@ -35,6 +35,12 @@ export const mediaType = (headers: HttpHeaders): string => {
   return type.slice(0, type.includes(';') ? type.indexOf(';') : undefined).trim().toLowerCase()
 }
 
+/** True unless the content type names another character set. */
+export const isUtf8 = (headers: HttpHeaders): boolean => {
+  const charset = /;\s*charset\s*=\s*"?([^;"\s]*)/i.exec(only(headers, 'content-type') ?? '')?.[1]
+  return charset === undefined || /^utf-?8$/i.test(charset)
+}
+
 /** A client's headers as they go to the server. */
 export const forwardedRequest = (headers: ReadonlyMap<string, string>): Map<string, string> =>
   without(headers, headers.get('connection') ?? '', requestOwn)

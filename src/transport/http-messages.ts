@@ -3,7 +3,7 @@ import type { Frame, FrameLimits } from '../protocol/frame.js'
 import type { IdKey } from '../protocol/json-rpc.js'
 import { oversizedFrame, parseFrame } from '../protocol/parse.js'
 import { decoded, UndecodableBody } from './http-decode.js'
-import { mediaType } from './http-headers.js'
+import { isUtf8, mediaType } from './http-headers.js'
 import type { Latch } from './http-latch.js'
 import type { Cursor } from './http-resume.js'
 import type { HttpReply } from './http-upstream.js'
@@ -14,6 +14,8 @@ export type BodyKind = 'json' | 'sse' | 'other'
 
 export const bodyKind = ({ headers }: HttpReply): BodyKind => {
   const type = mediaType(headers)
+  // Read as anything but UTF-8, the bytes that were judged would say something else.
+  if (!isUtf8(headers)) return 'other'
   return type === 'application/json' ? 'json' : type === 'text/event-stream' ? 'sse' : 'other'
 }
 
@@ -54,6 +56,7 @@ export const misfit = ({ status, headers }: HttpReply, asked: readonly IdKey[]):
   if (status >= 400) return `the server answered HTTP ${status}`
   const type = mediaType(headers)
   if (status !== 200 || type === '') return `the server gave no answer (HTTP ${status})`
+  if (!isUtf8(headers)) return httpFault('the response claims another character set than UTF-8', asked)
   return httpFault(`the response is ${quote(type)}, neither JSON nor an event stream`, asked)
 }
 

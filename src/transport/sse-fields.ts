@@ -16,6 +16,8 @@ export interface Fields {
   readonly marks: Marks
   /** The `event` field. */
   readonly name: string | undefined
+  /** A line was left out of the dressing, because another reader may take part of it for data. */
+  readonly doubtful: boolean
 }
 
 /** Reads the lines of one event (WHATWG HTML, 9.2.6 Interpreting an event stream). */
@@ -25,12 +27,18 @@ export const readFields = (bytes: Buffer): Fields => {
   let id: string | undefined
   let retry: number | undefined
   let name: string | undefined
+  let doubtful = false
   eachLine(bytes, (from, to, next) => {
     if (to === from) return
     if (isData(bytes, from, to)) return data.add(valueFrom(bytes, from + 4, to), to)
     // The beginning of an event that is too long may end in the middle of a line.
     if (to === next) return
-    dressing += bytes.toString('latin1', from, next)
+    const line = bytes.toString('latin1', from, next)
+    if (hidesData.test(line)) {
+      doubtful = true
+      return
+    }
+    dressing += line
     const value = (field: string) => fieldValue(bytes, from, to, field)
     const idHere = value('id')
     if (idHere !== undefined && !idHere.includes('\0')) id = idHere
@@ -39,7 +47,7 @@ export const readFields = (bytes: Buffer): Fields => {
     name = value('event') ?? name
   })
   const marks = { ...(id !== undefined && { id }), ...(retry !== undefined && { retry }) }
-  return { data: data.take(), dressing, marks, name }
+  return { data: data.take(), dressing, marks, name, doubtful }
 }
 
 /**
@@ -53,6 +61,12 @@ export const dataInTail = (tail: Buffer): Buffer => {
   })
   return data.take()
 }
+
+/**
+ * In UTF-8 read as Latin-1: characters that some readers take for line ends (Python's `splitlines`), and names that a lenient
+ * one takes for `data`.
+ */
+const hidesData = /[\x0b\x0c\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9]|^\s*data\s*(?::|$)/i
 
 const colon = 0x3a
 const space = 0x20

@@ -105,9 +105,9 @@ const read = (event: Gathered | undefined): SseEvent | undefined => {
     return { kind: 'oversized', head, tail: dataInTail(event.tail), size: event.size, ...marks }
   }
   const { bytes } = event
-  const { data, dressing, marks, name } = readFields(bytes)
-  if (data.length === 0) return { kind: 'dressing', lines: bytes.toString('latin1'), ...marks }
-  received.set(data, { bytes, dressing })
+  const { data, dressing, marks, name, doubtful } = readFields(bytes)
+  if (data.length === 0) return { kind: 'dressing', lines: doubtful ? `${dressing}\n` : bytes.toString('latin1'), ...marks }
+  if (!doubtful) received.set(data, { bytes, dressing })
   return { kind: 'message', data, dressing, ...(name !== undefined && { name }), ...marks }
 }
 

@@ -139,3 +139,13 @@ t.test('however the bytes are cut into chunks, the events are the same, and so a
     { numRuns: 800 },
   )
 })
+
+t.test('lines that another reader may take for data do not travel on', t => {
+  const evil = ['\u2028data: {}', '\u000bdata: {}', '\u0085data: {}'].map(text => `: ping${text}`)
+  for (const line of [...evil, ' data: {}', 'DATA: {}', 'data : {}']) {
+    const [event, ...more] = new SseParser(9999).push(Buffer.from(`id: 1\n${line}\ndata: {"good":1}\n\n`))
+    t.strictSame(more, [], line)
+    t.match(event, { kind: 'message', dressing: 'id: 1\n' }, line)
+  }
+  t.end()
+})
