@@ -46,7 +46,7 @@ t.test('an event stream is read as the standard says', async t => {
     ['an empty id', 'id\ndata: a\n\n', [message('a', { dressing: 'id\n', id: '' })]],
     ['an id with a NUL', 'id: a\0b\ndata: a\n\n', [message('a', { dressing: 'id: a\0b\n' })]],
     ['a retry that is no number', 'retry: 1s\ndata: a\n\n', [message('a', { dressing: 'retry: 1s\n' })]],
-    ['names in capitals are others', 'DATA: a\nDatax: b\ndata: c\n\n', [message('c', { dressing: 'DATA: a\nDatax: b\n' })]],
+    ['names in capitals are others', 'EVENT: a\nDatax: b\ndata: c\n\n', [message('c', { dressing: 'EVENT: a\nDatax: b\n' })]],
     ['a colon in the data', 'data: a: b\n\n', [message('a: b')]],
     ['an id in UTF-8', 'id: é\ndata: a\n\n', [message('a', { dressing: 'id: \u00c3\u00a9\n', id: 'é' })]],
     ['a byte order mark', '\ufeffdata: a\n\n', [message('a')]],
