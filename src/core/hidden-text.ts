@@ -57,9 +57,15 @@ const reach = 8
 const before = (text: string, index: number, length = reach): string => text.slice(Math.max(0, index - length), index)
 const after = (text: string, index: number, length = reach): string => text.slice(index + 1, index + 1 + length)
 
+/** Made when first needed: classes of whole scripts take milliseconds to read, and most texts need none of them. */
+const lazy = (make: () => RegExp): (() => RegExp) => {
+  let made: RegExp | undefined
+  return () => (made ??= make())
+}
+
 /** Next to a character of a kind: `behind` and `ahead` are anchored at it. */
-const beside = (behind: RegExp, ahead: RegExp) => (text: string, index: number) =>
-  behind.test(before(text, index)) || ahead.test(after(text, index))
+const beside = (behind: () => RegExp, ahead: () => RegExp) => (text: string, index: number) =>
+  behind().test(before(text, index)) || ahead().test(after(text, index))
 
 const follows = (behind: RegExp) => (text: string, index: number) => behind.test(before(text, index))
 
@@ -76,16 +82,16 @@ const unspaced =
 const besideUnspaced = beside(letter(unspaced, '$'), letter(unspaced, '^'))
 
 /** One letter, mark or digit of the scripts at the end (`$`) or the beginning (`^`) of a text. */
-function letter(scripts: string, at: '^' | '$'): RegExp {
+function letter(scripts: string, at: '^' | '$'): () => RegExp {
   const one = `(?=[\\p{L}\\p{M}\\p{N}])(?!\\p{Default_Ignorable_Code_Point})[${scripts}]`
-  return new RegExp(at === '$' ? `${one}$` : `^${one}`, 'u')
+  return lazy(() => new RegExp(at === '$' ? `${one}$` : `^${one}`, 'u'))
 }
 
 // A mark may stand at a space or a full stop, so the letter is looked for a little further on; not past another mark.
 const rightToLeft = '[\\p{scx=Hebrew}\\p{scx=Arabic}\\p{scx=Syriac}\\p{scx=Thaana}\\p{scx=Nko}\\p{scx=Adlam}]'
 const besideRightToLeft = beside(
-  new RegExp(`${rightToLeft}[^\\u200e\\u200f\\u061c]*$`, 'u'),
-  new RegExp(`^[^\\u200e\\u200f\\u061c]*?${rightToLeft}`, 'u'),
+  lazy(() => new RegExp(`${rightToLeft}[^\\u200e\\u200f\\u061c]*$`, 'u')),
+  lazy(() => new RegExp(`^[^\\u200e\\u200f\\u061c]*?${rightToLeft}`, 'u')),
 )
 
 const beforeJoiner = /[\p{Extended_Pictographic}\p{Emoji_Modifier}]\ufe0f?$/u
@@ -98,7 +104,7 @@ const selectsVariant = follows(/[^\p{White_Space}\p{Cc}\p{Default_Ignorable_Code
 const selectsIdeograph = follows(/\p{Ideographic}$/u)
 
 const followsMark = follows(/(?!\p{Default_Ignorable_Code_Point})[\p{M}\p{scx=Hebrew}]$/u)
-const besideJamo = beside(/[\u1100-\u11ff\ua960-\ua97c\ud7b0-\ud7fb]$/, /^[\u1100-\u11ff\ua960-\ua97c\ud7b0-\ud7fb]/)
+const besideJamo = beside(() => /[\u1100-\u11ff\ua960-\ua97c\ud7b0-\ud7fb]$/, () => /^[\u1100-\u11ff\ua960-\ua97c\ud7b0-\ud7fb]/)
 
 // The flag of a region: a black flag, the region's code in tags, the end tag.
 const region = /[\u{e0061}-\u{e007a}]{2}[\u{e0030}-\u{e0039}\u{e0061}-\u{e007a}]{1,3}\u{e007f}/uy
