@@ -46,7 +46,7 @@ export class ClientRequests {
       exchange, id, key, message, terms, request: frame, at: this.#context.now, findings: [...found], state: 'held',
     }
     this.#context.start(terms)
-    if (this.#gone !== undefined) return this.#goneAnswer(asked, this.#gone)
+    if (this.#gone !== undefined) return this.#answerError(asked, errorCode.gone, this.#gone)
     if (!this.#pending.open(asked)) return this.#repeated(asked)
     switch (method) {
       case 'tools/call':
@@ -201,13 +201,12 @@ export class ClientRequests {
     if (asked.state === 'cancelled') return this.#drop(asked)
     asked.state = 'cancelled'
     this.#close(asked)
-    const { verdict, findings } = this.#context.judge(asked.findings)
-    this.#finish(asked, asked.exchange, verdict, findings, undefined, errorAnswer(asked, code, `mcp-customs: ${reason}`))
+    this.#answerError(asked, code, reason)
   }
 
-  #goneAnswer(asked: Asked, reason: string): void {
+  #answerError(asked: Asked, code: number, reason: string): void {
     const { verdict, findings } = this.#context.judge(asked.findings)
-    const answer = errorAnswer(asked, errorCode.gone, `mcp-customs: ${reason}`)
+    const answer = errorAnswer(asked, code, `mcp-customs: ${reason}`)
     this.#finish(asked, asked.exchange, verdict, findings, undefined, answer)
   }
 

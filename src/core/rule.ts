@@ -1,6 +1,5 @@
 import type { Frame } from '../protocol/frame.js'
 import type { JsonObject } from '../protocol/json.js'
-import type { ErrorResponse, Notification, Request, Result } from '../protocol/json-rpc.js'
 import type { Revision } from '../protocol/revision.js'
 import type { Tool } from './catalog.js'
 import type { Checked } from './check.js'
@@ -84,5 +83,3 @@ export interface Rule {
   onReading?(reading: Reading): readonly Finding[]
   onServerRequest?(request: ServerRequest): readonly Finding[]
 }
-
-export type AnyMessage = Request | Notification | Result | ErrorResponse
