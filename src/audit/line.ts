@@ -1,5 +1,5 @@
 import { isObject, isString, member, type Json } from '../protocol/json.js'
-import { canonicalHash } from './canonical.js'
+import { canonical, sha256 } from './canonical.js'
 import type { Position } from './record.js'
 
 /** What one line of a log says of itself. */
@@ -42,7 +42,7 @@ export const readLine = (bytes: Uint8Array): Reading => {
 
 const holds = (record: Json, hash: string): boolean => {
   try {
-    return canonicalHash(record) === hash
+    return sha256(canonical(record)) === hash
   } catch {
     // Nested beyond the stack, perhaps: nothing that was written here.
     return false
