@@ -1,12 +1,17 @@
 // What the rules cost on the main thread, beyond parsing and schema validation: the least time of each case (noise only
 // ever adds), and the rules that take the most of it. Run after `npm run build`: node bench/rules.mjs
+import { partsOf } from '../dist/protocol/mcp.js'
 import { rules } from '../dist/rules/index.js'
 
 const schema = { type: 'object', properties: { temperature: { type: 'number' }, conditions: { type: 'string' } } }
 const definition = { name: 'weather', description: 'Tells the weather.', inputSchema: schema, outputSchema: schema }
 const tool = { name: 'weather', definition, inputSchema: schema, outputSchema: schema }
 const revision = '2025-11-25'
-const answer = result => ({ name: 'weather', tool, result: JSON.parse(JSON.stringify(result)), revision, checked: [], plain: false })
+const answer = given => {
+  const result = JSON.parse(JSON.stringify(given))
+  const method = 'tools/call'
+  return { method, name: 'weather', tool, result, parts: partsOf(method, result), revision, checked: [], plain: false }
+}
 const told = value => ({ content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value })
 
 const megabyte = 1 << 20

@@ -1,6 +1,7 @@
 import type { Frame } from '../protocol/frame.js'
 import { slice } from '../protocol/edit.js'
 import type { Request } from '../protocol/json-rpc.js'
+import { askFor, type Ask } from './ask.js'
 import type { Checked, Subject } from './check.js'
 import type { Effect, Entry } from './effect.js'
 import type { Exchange } from './event.js'
@@ -45,13 +46,16 @@ type Went = (results: readonly Checked[]) => void
  */
 export class Context {
   readonly session = new Session()
+  readonly ask: Ask
   now = 0
   #effects: Effect[] = []
   readonly #checks = new Map<number, Went>()
   #lastCheck = 0
   #started = false
 
-  constructor(readonly options: RelayOptions) {}
+  constructor(readonly options: RelayOptions) {
+    this.ask = askFor(options.rules, options.policy)
+  }
 
   emit(effect: Effect): void {
     this.#effects.push(effect)

@@ -3,7 +3,8 @@ import { equal, isArray, isObject, isString, member, pointer, type Json, type Js
 import type { Revision } from '../protocol/revision.js'
 import type { Catalog, Listing, Page, Tool } from './catalog.js'
 import type { Checked, Subject } from './check.js'
-import { findAll, type RelayOptions, type ToolSetting } from './options.js'
+import type { Context } from './context.js'
+import type { RelayOptions, ToolSetting } from './options.js'
 import { actionOf, decide, isStop, type Verdict } from './policy.js'
 import { quote } from './quote.js'
 import type { Finding } from './rule.js'
@@ -58,6 +59,8 @@ const candidate = (sent: Json, index: number, options: RelayOptions): Candidate 
   }
 }
 
+type Inquirer = Pick<Context, 'options' | 'ask'>
+
 /**
  * Judges a page of `tools/list`: each tool by itself, so that a bad one never fails the list.
  * @param inspected what the schemas' inspection found, by subject of the candidates in order
@@ -67,7 +70,7 @@ export const judgePage = (
   inspected: readonly Checked[],
   where: { readonly listing: Listing; readonly catalog: Catalog; readonly revision: Revision },
   result: JsonObject,
-  options: RelayOptions,
+  { options, ask }: Inquirer,
 ): JudgedPage => {
   const names = new Set(where.listing.names)
   const listed = new Map<string, JsonObject>()
@@ -79,7 +82,7 @@ export const judgePage = (
 
   for (const one of candidates) {
     const schemas = inspected.slice(inspection, (inspection += one.subjects.length)).flat()
-    const judged = decide(findingsOf(one, schemas, names, where, options), options.policy)
+    const judged = decide(findingsOf(one, schemas, names, where, { options, ask }), options.policy)
     all.push(...judged.findings)
     if (judged.verdict !== 'pass') verdict = verdict === 'block' ? verdict : judged.verdict
     const stopped = judged.findings.filter(({ rule }) => isStop(actionOf(options.policy, rule)))
@@ -120,16 +123,14 @@ const findingsOf = (
   schemas: Checked,
   names: ReadonlySet<string>,
   { catalog, revision }: { readonly catalog: Catalog; readonly revision: Revision },
-  options: RelayOptions,
+  { options, ask }: Inquirer,
 ): readonly Finding[] => {
   if (sent === undefined) {
     return [{ rule: 'tool/definition', path, message: 'a tool must be an object' }]
   }
   // The rules judge what the server says; an operator's schema stands above them, but for being one at all (`schemas`).
   const judged = setting?.outputSchema === undefined ? sent : without(sent, 'outputSchema')
-  const findings = findAll(options.rules, path, rule =>
-    rule.onTool?.({ definition: judged, path, revision, trusted: options.trusted, schemas }),
-  )
+  const findings = ask('onTool', { definition: judged, path, revision, trusted: options.trusted, schemas }, path)
   if (name === undefined) return findings
   if (names.has(name)) findings.push({ rule: 'tool/duplicate', path, message: `the name ${quote(name)} is listed twice` })
   return [...findings, ...driftOf(name, sent, path, catalog)]

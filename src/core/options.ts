@@ -1,6 +1,6 @@
 import type { JsonObject } from '../protocol/json.js'
 import type { Policy } from './policy.js'
-import type { Finding, Rule } from './rule.js'
+import type { Rule } from './rule.js'
 
 /** What the operator says of one tool. */
 export interface ToolSetting {
@@ -29,21 +29,3 @@ export interface RelayOptions {
   /** Longest wait for an answer, in milliseconds; 0: as long as the server likes. */
   readonly requestMs: number
 }
-
-/**
- * Asks every rule. One that throws is a finding of its own: a check that cannot be done never passes in silence.
- * @param ask calls the power of the rule that is wanted; undefined when it has none
- * @param path where a crash is reported
- */
-export const findAll = (
-  rules: readonly Rule[],
-  path: string,
-  ask: (rule: Rule) => readonly Finding[] | undefined,
-): Finding[] =>
-  rules.flatMap(rule => {
-    try {
-      return ask(rule) ?? []
-    } catch {
-      return [{ rule: rule.name, path, message: 'the rule failed on this message' }]
-    }
-  })

@@ -7,8 +7,8 @@ import { ClientRequests, isAnonymousAnswer } from './client-requests.js'
 import { Context } from './context.js'
 import type { Effect } from './effect.js'
 import type { Event, Exchange, Side } from './event.js'
-import { findAll, type RelayOptions } from './options.js'
-import { actionOf, isStop } from './policy.js'
+import type { RelayOptions } from './options.js'
+import { isStop } from './policy.js'
 import { blocked, errorAnswer, headerMismatch, isMismatch } from './refusal.js'
 import { Results } from './results.js'
 import type { Finding } from './rule.js'
@@ -31,9 +31,7 @@ export class Relay {
   readonly #batches = new Batches()
 
   constructor(options: RelayOptions) {
-    // A rule that is off is not even asked.
-    const rules = options.rules.filter(({ name }) => actionOf(options.policy, name) !== 'off')
-    this.#context = new Context({ ...options, rules })
+    this.#context = new Context(options)
     this.#lists = new ToolLists(this.#context)
     this.#results = new Results(this.#context, this.#lists)
     const calls = new ToolCalls(this.#context, this.#lists)
@@ -115,7 +113,7 @@ export class Relay {
   }
 
   #wire(frame: Frame): readonly Finding[] {
-    return findAll(this.#context.options.rules, '', rule => rule.onFrame?.(frame))
+    return this.#context.ask('onFrame', frame, '')
   }
 
   #batch(from: Side, exchange: Exchange, frame: Frame, batch: Batch<Frame>): void {

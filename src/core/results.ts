@@ -1,10 +1,10 @@
 import type { Frame } from '../protocol/frame.js'
 import { isObject, member, pointer, type Json, type JsonObject } from '../protocol/json.js'
+import { partsOf } from '../protocol/mcp.js'
 import { isPlain } from '../protocol/plain.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { Checked } from './check.js'
 import type { Asked, Called, Context } from './context.js'
-import { findAll } from './options.js'
 import { toolOf } from './listing.js'
 import { actionOf, isStop, type Verdict } from './policy.js'
 import { blocked, demoted, refusedResult } from './refusal.js'
@@ -112,11 +112,11 @@ export class Results {
     // The operator's schema stands, whether or not a list could be had.
     const tool = called?.tool ?? (declared === undefined ? undefined : toolOf(name, { outputSchema: declared }))
     const path = pointer(...at)
-    const plain = isPlain(bytes)
     const go = (checked: Checked | undefined) => {
-      const findings = findAll(options.rules, '/result', rule =>
-        rule.onResult?.({ name, tool, result, revision, checked, plain }),
-      )
+      const method = 'tools/call'
+      const parts = partsOf(method, result)
+      const answer = { method, name, tool, result, parts, revision, checked, plain: isPlain(bytes) }
+      const findings = this.#context.ask('onResult', answer, '/result')
       then(findings.map(finding => under(path, finding)))
     }
     const structured = member(result, 'structuredContent')
@@ -140,10 +140,10 @@ export class Results {
   }
 
   #reading(asked: Asked, frame: Frame, result: JsonObject, then: Then): void {
-    const { revision } = asked.terms
     const { method } = asked.message
-    const plain = isPlain(frame.bytes)
-    const found = findAll(this.#context.options.rules, '/result', rule => rule.onReading?.({ method, result, revision, plain }))
+    const { revision } = asked.terms
+    const reading = { method, result, parts: partsOf(method, result), revision, plain: isPlain(frame.bytes) }
+    const found = this.#context.ask('onReading', reading, '/result')
     this.#plain(asked, frame, [...asked.findings, ...found], then)
   }
 

@@ -1,5 +1,6 @@
 import type { Frame } from '../protocol/frame.js'
 import type { JsonObject } from '../protocol/json.js'
+import type { Part } from '../protocol/mcp.js'
 import type { Revision } from '../protocol/revision.js'
 import type { Tool } from './catalog.js'
 import type { Checked } from './check.js'
@@ -39,16 +40,24 @@ export interface Call {
   readonly checked: Checked | undefined
 }
 
-/** The result of a `tools/call`, wherever it arrived. */
-export interface Answer {
-  readonly name: string
-  readonly tool: Tool | undefined
+/** What a model reads: the result of a tool, or prompts, resources, instructions. */
+export interface Reading {
+  /** The method that was answered: `tools/call`, `prompts/get`, `resources/read`, `initialize`, `server/discover`. */
+  readonly method: string
   readonly result: JsonObject
+  /** The pieces of content in the result. */
+  readonly parts: readonly Part[]
   readonly revision: Revision
-  /** `structuredContent` against `outputSchema`; undefined when there was nothing to check. */
-  readonly checked: Checked | undefined
   /** No string of the frame holds anything but printable ASCII and white space: nothing can be hidden in it. */
   readonly plain: boolean
+}
+
+/** The result of a `tools/call`, wherever it arrived. */
+export interface Answer extends Reading {
+  readonly name: string
+  readonly tool: Tool | undefined
+  /** `structuredContent` against `outputSchema`; undefined when there was nothing to check. */
+  readonly checked: Checked | undefined
 }
 
 /** A request of the server's, or one that it embeds in an `input_required` result. */
@@ -60,26 +69,23 @@ export interface ServerRequest {
   readonly path: string
 }
 
-/** Anything else that a model reads: prompts, resources, instructions. */
-export interface Reading {
-  /** The method that was answered: `prompts/get`, `resources/read`, `initialize`, `server/discover`. */
-  readonly method: string
-  readonly result: JsonObject
-  readonly revision: Revision
-  /** As of an answer. */
-  readonly plain: boolean
+/** What a rule can be asked about, by the name of the power that answers. */
+export interface Subjects {
+  onFrame: Frame
+  onTool: Listed
+  onCall: Call
+  onResult: Answer
+  /** Anything else that a model reads. */
+  onReading: Reading
+  onServerRequest: ServerRequest
 }
 
-/**
- * One thing to look for. A rule returns findings and knows nothing of actions; one that throws is a finding of its own.
- * Each power is optional; a rule has those that it needs.
- */
-export interface Rule {
+export type Power = keyof Subjects
+
+/** Each is optional: a rule has those that it needs. */
+export type Powers = { readonly [Asked in Power]?: (subject: Subjects[Asked]) => readonly Finding[] }
+
+/** One thing to look for. A rule returns findings and knows nothing of actions; one that throws is a finding of its own. */
+export interface Rule extends Powers {
   readonly name: RuleName
-  onFrame?(frame: Frame): readonly Finding[]
-  onTool?(listed: Listed): readonly Finding[]
-  onCall?(call: Call): readonly Finding[]
-  onResult?(answer: Answer): readonly Finding[]
-  onReading?(reading: Reading): readonly Finding[]
-  onServerRequest?(request: ServerRequest): readonly Finding[]
 }

@@ -4,7 +4,6 @@ import { errorCode, type ErrorResponse, type Request, type Result } from '../pro
 import type { Context } from './context.js'
 import type { Exchange } from './event.js'
 import { Exchanges, type Pending } from './exchanges.js'
-import { findAll } from './options.js'
 import { isStop } from './policy.js'
 import { clip } from './quote.js'
 import { blocked, errorAnswer } from './refusal.js'
@@ -87,12 +86,11 @@ export const serverRequestFindings = (
   const method = member(request, 'method')
   const params = member(request, 'params')
   const path = pointer(...at.map(clip))
-  return findAll(context.options.rules, path, rule =>
-    rule.onServerRequest?.({
-      method: isString(method) ? method : '',
-      params: isObject(params) ? params : undefined,
-      clientCapabilities: terms.capabilities,
-      path,
-    }),
-  )
+  const asked = {
+    method: isString(method) ? method : '',
+    params: isObject(params) ? params : undefined,
+    clientCapabilities: terms.capabilities,
+    path,
+  }
+  return context.ask('onServerRequest', asked, path)
 }

@@ -4,7 +4,6 @@ import { isObject, isString, member, pointer } from '../protocol/json.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { Checked, Subject } from './check.js'
 import type { Asked, Called, Context } from './context.js'
-import { findAll } from './options.js'
 import { actionOf, isStop } from './policy.js'
 import type { Finding } from './rule.js'
 import type { RuleName } from './rule-name.js'
@@ -75,7 +74,7 @@ export class ToolCalls {
     const { revision } = asked.terms
     const denied = this.#setting(name)?.denied === true
     const call = { name, arguments: isObject(given) ? given : undefined, tool, denied, listed, revision, checked }
-    asked.findings.push(...headerFindings(asked), ...findAll(this.#context.options.rules, '/params', rule => rule.onCall?.(call)))
+    asked.findings.push(...headerFindings(asked), ...this.#context.ask('onCall', call, '/params'))
     const { verdict, findings } = this.#context.judge(asked.findings)
     if (!isStop(verdict)) return then(undefined)
     const told = findings.filter(({ rule }) => actionOf(this.#context.options.policy, rule) === verdict)

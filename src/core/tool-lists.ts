@@ -135,7 +135,7 @@ export class ToolLists {
       candidates.flatMap(({ subjects }) => subjects),
       inspected => {
         const where = { listing, catalog: this.catalog, revision: asked.terms.revision }
-        then(judgePage(candidates, inspected, where, result, options))
+        then(judgePage(candidates, inspected, where, result, this.#context))
       },
     )
   }

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { isString, member } from '../protocol/json.js'
-import { partsOf, type Part } from '../protocol/mcp.js'
+import type { Part } from '../protocol/mcp.js'
 import { contentRule, most, one } from './finding.js'
 
 // In characters; a multiple of four, and small enough that a piece and its bytes stay in the processor's cache.
@@ -34,8 +34,8 @@ export const payloadOf = ({ kind, value }: Part): { readonly key: string; readon
   return key !== undefined && isString(data) ? { key, data } : undefined
 }
 
-export const base64 = contentRule('content/base64', ({ method, result }) =>
-  partsOf(method, result)
+export const base64 = contentRule('content/base64', ({ parts }) =>
+  parts
     .flatMap(part => {
       const payload = payloadOf(part)
       return payload === undefined || isBase64(payload.data)

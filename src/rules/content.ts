@@ -1,13 +1,12 @@
 import { isArray, isObject, isString, member, type JsonObject } from '../protocol/json.js'
-import { partsOf } from '../protocol/mcp.js'
 import { traitsOf } from '../protocol/revision.js'
 import { quote } from '../core/quote.js'
 import type { Finding } from '../core/rule.js'
 import { contentRule, most, nothing, one } from './finding.js'
 
-export const type = contentRule('content/type', ({ method, result, revision }) => {
+export const type = contentRule('content/type', ({ parts, revision }) => {
   const { contentTypes } = traitsOf(revision)
-  return partsOf(method, result)
+  return parts
     .flatMap(({ kind, value, path }) => {
       const type = member(value, 'type')
       return kind !== 'block' || !isString(type) || contentTypes.has(type)
@@ -17,8 +16,8 @@ export const type = contentRule('content/type', ({ method, result, revision }) =
     .slice(0, most)
 })
 
-export const annotations = contentRule('content/annotations', ({ method, result }) =>
-  partsOf(method, result)
+export const annotations = contentRule('content/annotations', ({ parts }) =>
+  parts
     .flatMap(({ value, path }) => {
       const annotations = member(value, 'annotations')
       return isObject(annotations) ? judge(annotations, `${path}/annotations`) : []

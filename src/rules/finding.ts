@@ -18,6 +18,6 @@ export const below = (path: string, ...parts: readonly (string | number)[]): str
 /** A rule about the content that a model reads: the same for the result of a tool and for every other reading. */
 export const contentRule = (name: RuleName, judge: (reading: Reading) => readonly Finding[]): Rule => ({
   name,
-  onResult: ({ result, revision, plain }) => judge({ method: 'tools/call', result, revision, plain }),
+  onResult: judge,
   onReading: judge,
 })

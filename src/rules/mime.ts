@@ -1,12 +1,11 @@
 import { Buffer } from 'node:buffer'
 import { isString, member } from '../protocol/json.js'
-import { partsOf } from '../protocol/mcp.js'
 import { quote } from '../core/quote.js'
 import { payloadOf } from './base64.js'
 import { contentRule, most, one } from './finding.js'
 
-export const mime = contentRule('content/mime', ({ method, result }) =>
-  partsOf(method, result)
+export const mime = contentRule('content/mime', ({ parts }) =>
+  parts
     .flatMap(part => {
       const given = member(part.value, 'mimeType')
       if (!isString(given)) return []

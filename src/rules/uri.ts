@@ -1,10 +1,10 @@
 import { isArray, isObject, isString, member, type Json } from '../protocol/json.js'
-import { partsOf, type Part } from '../protocol/mcp.js'
+import type { Part } from '../protocol/mcp.js'
 import { quote } from '../core/quote.js'
 import { contentRule, most, one } from './finding.js'
 
-export const uri = contentRule('content/uri', ({ method, result }) =>
-  partsOf(method, result)
+export const uri = contentRule('content/uri', ({ parts }) =>
+  parts
     .flatMap(urisOf)
     .flatMap(({ uri, path }) => {
       const fault = isString(uri) ? faultOf(uri) : undefined

@@ -2,6 +2,7 @@ import type { Tool } from '../../dist/core/catalog.js'
 import type { Answer, Call, Finding, Listed, Reading, Rule, ServerRequest } from '../../dist/core/rule.js'
 import type { RuleName } from '../../dist/core/rule-name.js'
 import type { Json, JsonObject } from '../../dist/protocol/json.js'
+import { partsOf } from '../../dist/protocol/mcp.js'
 import { rules } from '../../dist/rules/index.js'
 
 /** A case of a table: what is judged, and the paths of what is found. */
@@ -29,11 +30,11 @@ export const call = (more: Partial<Call> = {}): Call => ({
 })
 
 export const answer = (result: JsonObject, more: Partial<Answer> = {}): Answer => ({
-  name: 'weather', tool: tool(), result, revision: '2025-11-25', checked: undefined, plain: false, ...more,
+  ...reading('tools/call', result), name: 'weather', tool: tool(), checked: undefined, ...more,
 })
 
 export const reading = (method: string, result: JsonObject, more: Partial<Reading> = {}): Reading => ({
-  method, result, revision: '2025-11-25', plain: false, ...more,
+  method, result, parts: partsOf(method, result), revision: '2025-11-25', plain: false, ...more,
 })
 
 export const asked = (method: string, params: JsonObject | undefined, clientCapabilities: JsonObject): ServerRequest => ({
