@@ -1,6 +1,7 @@
 import { pointer as pointerOf, type Json, type JsonObject } from '../protocol/json.js'
 import type { Dialect } from './dialect.js'
 import type { Compiled } from './evaluate/compile.js'
+import type { Glance } from './glance.js'
 
 /** One JSON document; several when the official meta-schemas are referred to. */
 export interface Document {
@@ -47,6 +48,7 @@ export class Place {
   readonly targets = new Map<string, Target>()
   /** Made when first evaluated: most schemas of a list are never used. */
   compiled: Compiled | undefined
+  glance: Glance | undefined
 
   constructor(
     readonly schema: JsonObject | boolean,

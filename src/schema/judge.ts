@@ -1,5 +1,6 @@
 import type { SchemaProblem } from '../core/check.js'
 import { isObject, type Json } from '../protocol/json.js'
+import { Acceptor } from './accept.js'
 import type { Place } from './document.js'
 import { evaluate } from './evaluate/evaluate.js'
 import { Run, type Allowance } from './evaluate/run.js'
@@ -8,6 +9,7 @@ import type { Inspected } from './inspect.js'
 /** A schema that can be used, with what is known of it before it is. */
 export interface Plan {
   readonly root: Place
+  readonly acceptor: Acceptor
   /**
    * What `format` can do to the verdict. `alone`: it can only make a valid value invalid, so that a value which is
    * valid with it is valid without it; `entangled`: it may turn a verdict round (`not`, `oneOf`, …).
@@ -19,7 +21,7 @@ const turning = ['not', 'if', 'oneOf', 'contains'] as const
 
 export const planFor = (root: Place, { places }: Inspected): Plan => {
   const has = (keyword: string) => places.some(({ schema }) => isObject(schema) && Object.hasOwn(schema, keyword))
-  return { root, formats: !has('format') ? 'none' : turning.some(has) ? 'entangled' : 'alone' }
+  return { root, acceptor: new Acceptor(root), formats: !has('format') ? 'none' : turning.some(has) ? 'entangled' : 'alone' }
 }
 
 /** Problems of a value are reported up to this number. */
@@ -31,10 +33,11 @@ const most = 20
  * @throws Spent when the allowance does not suffice; RangeError when the native stack does not
  */
 export const judge = (
-  { root, formats }: Plan,
+  { root, acceptor, formats }: Plan,
   value: Json,
   allowance: Omit<Allowance, 'formats' | 'mismatches'>,
 ): SchemaProblem[] => {
+  if (acceptor.accepts(value)) return []
   let { steps } = allowance
   const pass = (asserting: boolean, mismatches: number) => {
     const run = new Run({ ...allowance, steps, formats: asserting, mismatches })

@@ -1,5 +1,6 @@
 import { quote } from '../../core/quote.js'
 import { isArray, isObject, isString, member, type Json, type JsonObject } from '../../protocol/json.js'
+import { countOf } from '../code-points.js'
 import { Distinct, isScalar } from '../equal.js'
 import { formatOf } from '../formats.js'
 import { isMultiple } from '../multiple.js'
@@ -120,14 +121,12 @@ const size = (
   },
 })
 
-/** In code points, each of one or two code units: counted only where the units leave it open. */
+/** Counted only where the code units leave it open. */
 const codePoints = (value: Json, run: Run, limit: number): number | undefined => {
   if (typeof value !== 'string') return undefined
   if (value.length < limit || value.length / 2 > limit) return value.length
   run.spend(value.length >> 2)
-  let count = 0
-  for (let index = 0; index < value.length; index++, count++) if ((value.codePointAt(index) ?? 0) > 0xffff) index++
-  return count
+  return countOf(value)
 }
 
 const items = (value: Json): number | undefined => (isArray(value) ? value.length : undefined)

@@ -31,6 +31,15 @@ export interface Compiled {
 /** In the order of evaluation: what is cheap and says most first, what depends on the others last. */
 const keywords: readonly Keyword[] = [...assertions, ...references, ...objects, ...arrays, ...combinations, ...unevaluated]
 
+/** The keywords that a dialect has; any other says nothing of a value. */
+export const keywordsOf = (dialect: Dialect): ReadonlySet<string> => {
+  const known = names.get(dialect) ?? new Set(keywords.filter(({ dialects }) => dialects?.includes(dialect) !== false).map(({ name }) => name))
+  names.set(dialect, known)
+  return known
+}
+
+const names = new Map<Dialect, ReadonlySet<string>>()
+
 /** Making the checks is work too, and charged to the evaluation that is the first to need them. */
 export const compile = (place: Place, run: Run): Compiled => {
   run.spend(200)
