@@ -4,10 +4,10 @@ import { visible } from './visible.js'
 
 /**
  * The keys that the protocol gives a meaning, by position (schema.json of every revision, and the tasks extension),
- * each under the form in which readers that ignore case look it up.
+ * each as it is, and under the form in which readers that ignore case look it up.
  */
 const position = (...keys: readonly string[]): ReadonlyMap<string, string> =>
-  new Map(keys.map(key => [key.toLowerCase(), key]))
+  new Map([...keys.map(key => [key.toLowerCase(), key] as const), ...keys.map(key => [key, key] as const)])
 
 const message = position('jsonrpc', 'id', 'method', 'params', 'result', 'error')
 
@@ -48,7 +48,7 @@ export const caseVariants = (value: Json): readonly Fault[] => {
   const look = (at: Json | undefined, keys: ReadonlyMap<string, string>, ...path: readonly (string | number)[]) => {
     if (!isObject(at)) return
     for (const key of Object.keys(at)) {
-      const meant = keys.get(fold(key))
+      const meant = keys.get(key) ?? keys.get(fold(key))
       if (meant === undefined || meant === key || faults.length >= mostFaults) continue
       faults.push({
         kind: 'ambiguous',
