@@ -125,6 +125,12 @@ export class Reply {
     if (answers > 0 && this.#due <= 0 && (!this.#head || this.#lastCall)) this.finish()
   }
 
+  /** Nothing is waited for any more that is not an answer. */
+  lastCall(): void {
+    this.#lastCall = true
+    if (this.#state === 'streaming' && this.#options.due.length > 0 && this.#due <= 0) this.finish()
+  }
+
   /** The server's response is over; the answers that are due follow, unless the client can fetch them later. */
   streamEnded(resumable: boolean): void {
     this.#lastCall = true

@@ -152,9 +152,12 @@ export class HttpSession implements Transport {
     return Promise.resolve()
   }
 
-  /** Ends the streams that would never end by themselves. */
+  /** Ends the streams that would never end by themselves; the others end with the last answer, whatever the server means to add. */
   endStreams(): void {
-    for (const { reply, request, frame } of this.#routes.open()) if (request === 'GET' || subscribes(frame)) reply.finish()
+    for (const { reply, request, frame } of this.#routes.open()) {
+      if (request === 'GET' || subscribes(frame)) reply.finish()
+      else reply.lastCall()
+    }
   }
 
   get idle(): boolean {

@@ -83,6 +83,18 @@ const server = createServer((request, response) => {
 server.listen(0, '127.0.0.1', () => console.log(server.address().port))
 `
 
+/** Speaks HTTP, answers in a stream, and never ends it. */
+const lingeringServer = `
+import { createServer } from 'node:http'
+const server = createServer((request, response) => {
+  request.on('data', body => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write('data: ' + JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(body).id, result: {} }) + '\\n\\n')
+  })
+})
+server.listen(0, '127.0.0.1', () => console.log(server.address().port))
+`
+
 const written = (t: Test, script: string): string => {
   const file = join(scratch(t), 'server.mjs')
   writeFileSync(file, script)
@@ -151,6 +163,16 @@ t.test('a stop lets what runs be answered within its grace, and takes nothing ne
   process.kill(serverOf(relay.pid), 'SIGUSR2')
   t.equal(await client.next(), okay('1'))
   t.strictSame(await relay.exit, { code: 0, signal: null })
+})
+
+t.test('a stop does not wait for a stream in which everything was said', async t => {
+  const server = start(t, process.execPath, [written(t, lingeringServer)])
+  const { relay, url } = await serve(t, ['--audit', 'none', '--grace', '600', `http://127.0.0.1:${await server.next()}/mcp`])
+  const client = new HttpClient(`${url}/mcp`)
+  client.send(request(legacy, '1', 'ping'))
+  t.equal(await client.next(), answer('1', '{}'))
+  relay.child.kill('SIGTERM')
+  t.match(await relay.exit, { code: 0 })
 })
 
 t.test('a stop without grace cuts what runs, and leaves no process behind', { skip }, async t => {
