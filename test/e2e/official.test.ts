@@ -5,14 +5,16 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import t, { type Test } from 'tap'
 import { auditOf, cli, scratch } from './bridge.js'
+import { plainly } from './harness.js'
 
 const { resolve } = createRequire(import.meta.url)
 
 const server = (name: string) => resolve(`@modelcontextprotocol/server-${name}/dist/index.js`)
 
 /** The official SDK's client, in front of a command. */
-const connect = async (t: Test, [command = '', ...args]: readonly string[], env: Record<string, string> = {}): Promise<Client> => {
+const connect = async (t: Test, words: readonly string[], env: Record<string, string> = {}): Promise<Client> => {
   const client = new Client({ name: 'official', version: '1.0.0' }, { capabilities: { roots: {}, sampling: {}, elicitation: {} } })
+  const [command, args] = plainly(words)
   await client.connect(new StdioClientTransport({ command, args, stderr: 'ignore', env: { PATH: process.env['PATH'] ?? '', ...env } }))
   t.teardown(() => client.close())
   return client
