@@ -8,7 +8,7 @@ import type { Exchange } from './event.js'
 import type { Pending } from './exchanges.js'
 import type { Tool } from './catalog.js'
 import type { RelayOptions } from './options.js'
-import { decide, type Verdict } from './policy.js'
+import { decide, type Decided, type Verdict } from './policy.js'
 import type { Finding } from './rule.js'
 import { Session, type Terms } from './session.js'
 
@@ -89,7 +89,7 @@ export class Context {
     then?.(results)
   }
 
-  judge(findings: readonly Finding[]): { readonly verdict: Verdict; readonly findings: readonly Finding[] } {
+  judge(findings: readonly Finding[]): Decided {
     return decide(findings, this.options.policy)
   }
 

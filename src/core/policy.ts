@@ -19,8 +19,16 @@ export const severer = (a: Verdict, b: Verdict): Verdict => (severity[a] >= seve
 /** True of what does not pass as it came. */
 export const isStop = (decided: Action | Verdict): boolean => decided === 'block' || decided === 'demote'
 
+export interface Decided {
+  readonly verdict: Verdict
+  readonly findings: readonly Finding[]
+}
+
+const clean: Decided = { verdict: 'pass', findings: [] }
+
 /** The findings that count, and the severest of what they ask for. */
-export const decide = (findings: readonly Finding[], policy: Policy): { verdict: Verdict; findings: readonly Finding[] } => {
+export const decide = (findings: readonly Finding[], policy: Policy): Decided => {
+  if (findings.length === 0) return clean
   const counted = findings.filter(finding => actionOf(policy, finding.rule) !== 'off')
   const verdict = counted.reduce<Verdict>((worst, { rule }) => {
     const action = actionOf(policy, rule)

@@ -75,9 +75,8 @@ export class Results {
     const { revision } = asked.terms
     this.#find(called, revision, at, result, frame, found => {
       const { verdict, findings } = this.#context.judge([...asked.findings, ...found])
-      const told = this.#told(findings, verdict)
-      const name = called?.name ?? ''
-      then({ verdict, findings, sent: this.#instead(asked, frame, at, result, name, verdict, told) })
+      const told = isStop(verdict) ? this.#told(findings, verdict) : []
+      then({ verdict, findings, sent: this.#instead(asked, frame, at, result, called?.name ?? '', verdict, told) })
     })
   }
 
@@ -111,13 +110,12 @@ export class Results {
     const declared = options.tools.get(name)?.outputSchema ?? called?.tool?.outputSchema
     // The operator's schema stands, whether or not a list could be had.
     const tool = called?.tool ?? (declared === undefined ? undefined : toolOf(name, { outputSchema: declared }))
-    const path = pointer(...at)
     const go = (checked: Checked | undefined) => {
       const method = 'tools/call'
       const parts = partsOf(method, result)
       const answer = { method, name, tool, result, parts, revision, checked, plain: isPlain(bytes) }
       const findings = this.#context.ask('onResult', answer, '/result')
-      then(findings.map(finding => under(path, finding)))
+      then(findings.map(finding => under(pointer(...at), finding)))
     }
     const structured = member(result, 'structuredContent')
     if (declared === undefined && !listed) {

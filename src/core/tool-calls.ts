@@ -1,6 +1,6 @@
 import type { Frame } from '../protocol/frame.js'
 import { compareHeaders } from '../protocol/headers.js'
-import { isObject, isString, member, pointer } from '../protocol/json.js'
+import { isObject, isString, member } from '../protocol/json.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { Checked, Subject } from './check.js'
 import type { Asked, Called, Context } from './context.js'
@@ -62,7 +62,7 @@ export class ToolCalls {
     if (tool === undefined || !this.#counts('call/arguments', 'call/unchecked')) return then(undefined)
     const given = member(asked.message.params, 'arguments')
     const value = given === undefined ? {} : given
-    const subject: Subject = { kind: 'value', schema: tool.inputSchema, value, path: pointer('params', 'arguments') }
+    const subject: Subject = { kind: 'value', schema: tool.inputSchema, value, path: '/params/arguments' }
     this.#context.check([subject], ([checked]) => {
       if (asked.state !== 'cancelled') then(checked)
     })

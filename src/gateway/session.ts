@@ -145,14 +145,15 @@ export class Session {
     this.stop()
   }
 
-  #handle(event: Without<Event, 'at'>): void {
+  /** @param exchange of the message in hand, where there is one */
+  #handle(event: Without<Event, 'at'>, exchange = this.#exchangeOf(event)): void {
     if (this.#over) return
     const cause = event.type === 'frame-received' ? event.from : 'server'
     const failed = this.#failure !== undefined
     for (const effect of this.#relay.handle({ ...event, at: performance.now() })) {
       const unrecorded = !failed && this.#failure !== undefined
       const kept = unrecorded ? withheld(effect) : effect
-      if (kept !== undefined) this.#perform(kept, cause, this.#exchangeOf(event))
+      if (kept !== undefined) this.#perform(kept, cause, exchange)
     }
     if (event.type === 'checked') this.#judging.ended(event.check)
     if (event.type === 'session-ended') this.#finish(event.reason)
@@ -192,8 +193,8 @@ export class Session {
 
   #check(check: number, subjects: readonly Subject[], exchange: Exchange | undefined): void {
     const results = subjects.map(subject => this.#checker.check(subject))
+    if (results.every(isDone)) return this.#handle({ type: 'checked', check, results }, exchange)
     this.#judging.began(check, exchange)
-    if (results.every(isDone)) return this.#handle({ type: 'checked', check, results })
     // A check that crashed is no verdict: fail closed.
     const safe = results.map(async (result, index) => {
       try {

@@ -74,6 +74,7 @@ class Checker implements WarmableChecker {
     if (kept.plan === undefined) return undefined
     // A value as large as one that was too much before is not tried again.
     if (kept.slowFrom < Infinity && weigh(value, kept.slowFrom) >= kept.slowFrom) return undefined
+    if (kept.plan.acceptor.accepts(value)) return nothing
     try {
       return judge(kept.plan, value, { ...mainThread, deadline: performance.now() + mainThreadMs })
     } catch (error) {
@@ -94,6 +95,8 @@ const guarded = (work: () => Found): Found => {
     return [unchecked('could not be judged: beyond the engine')]
   }
 }
+
+const nothing: readonly SchemaProblem[] = []
 
 const unchecked = (message: string): SchemaProblem => ({ kind: 'unchecked', path: '', message })
 
