@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, realpathSync } from 'node:fs'
+import { existsSync, mkdirSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, parse, resolve } from 'node:path'
 
@@ -20,11 +20,23 @@ const fileName = (server: string): string => {
 /** The file's one true path, so that two names of it are not taken for two files; its folder is made where it is missing. */
 export const settle = (file: string): string => {
   const folder = dirname(resolve(file))
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder)
   try {
     return realpathSync(file)
   } catch {
     return join(realpathSync(folder), basename(file))
+  }
+}
+
+/** Step by step: below a folder like `/proc`, that takes none, Node's own recursion never comes to an end. */
+const makeFolder = (folder: string): void => {
+  if (existsSync(folder)) return
+  makeFolder(dirname(folder))
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    // Another relay may have been quicker.
+    if (!existsSync(folder)) throw error
   }
 }
 

@@ -3,6 +3,8 @@ import yargs, { type Argv } from 'yargs'
 import type { Command } from './index.js'
 import { commands } from './index.js'
 import type { Given, Rest } from './flags.js'
+import { suggestion } from '../config/suggestion.js'
+import { quote } from '../core/quote.js'
 import { CustomsError } from '../errors.js'
 
 interface Read {
@@ -18,6 +20,8 @@ interface Read {
  * @throws CustomsError BAD_USAGE
  */
 export const readOrExplain = async (words: readonly string[], command: readonly string[] | undefined): Promise<Read | number> => {
+  const [first] = words
+  if (first !== undefined && !first.startsWith('-')) checkName(first)
   const read: Read[] = []
   const printed: string[] = []
   const parser = yargs([])
@@ -27,7 +31,6 @@ export const readOrExplain = async (words: readonly string[], command: readonly 
     .help()
     .alias('help', 'h')
     .strict()
-    .recommendCommands()
     .demandCommand(1, 'which command?')
     .exitProcess(false)
     .fail((message, error) => {
@@ -52,6 +55,11 @@ export const readOrExplain = async (words: readonly string[], command: readonly 
   if (found !== undefined) return found
   if (printed.length > 0) return 0
   throw new CustomsError('BAD_USAGE', 'nothing to do (see mcp-customs --help)')
+}
+
+const checkName = (name: string): void => {
+  const names = commands.map(one => one.name)
+  if (!names.includes(name)) throw new CustomsError('BAD_USAGE', `there is no command ${quote(name)}${suggestion(name, names)} (see mcp-customs --help)`)
 }
 
 const builder = (one: Command) => (yargs: Argv) => {

@@ -83,7 +83,7 @@ const compareParam = ({ header, value }: Expected, headers: ReadonlyMap<string, 
   if (value !== undefined) return compare(shown, headers, value, { required: true, encoded: true })
   const said = headers.get(header)
   if (said === undefined) return undefined
-  return `Header mismatch: ${shown} header value ${quoted(said)} has no counterpart in the body`
+  return `${shown} header value ${quoted(said)} has no counterpart in the body`
 }
 
 interface Manner {
@@ -100,12 +100,12 @@ const compare = (
   { required, encoded = false }: Manner,
 ): string | undefined => {
   const said = headers.get(header.toLowerCase())
-  if (said === undefined) return required ? `Header mismatch: the required ${header} header is missing` : undefined
+  if (said === undefined) return required ? `the required ${header} header is missing` : undefined
   const decoded = encoded ? decodeHeaderValue(said) : said
-  if (decoded === undefined) return `Header mismatch: ${header} header value ${quoted(said)} is malformed`
+  if (decoded === undefined) return `${header} header value ${quoted(said)} is malformed`
   if (value === undefined || decoded === String(value)) return undefined
   if (typeof value === 'number' && decimal.test(decoded) && Number(decoded) === value) return undefined
-  return `Header mismatch: ${header} header value ${quoted(decoded)} does not match body value ${quoted(String(value))}`
+  return `${header} header value ${quoted(decoded)} does not match body value ${quoted(String(value))}`
 }
 
 /** Integers are compared by value: `42.0` is 42. */

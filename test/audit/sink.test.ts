@@ -125,6 +125,8 @@ t.test('a log that cannot be written is an error, in one line', async t => {
   const directory = t.testdir({ file: '' })
   t.throws(() => open(directory), { code: 'CANNOT_AUDIT', exitCode: 2, message: /cannot be written: EISDIR$/ })
   t.throws(() => open(join(directory, 'file', 'audit.ndjson')), { code: 'CANNOT_AUDIT', message: /cannot be written: (ENOTDIR|EEXIST)$/ })
+  // Folders cannot be made there, and yet it is no error to ask for one.
+  if (existsSync('/proc/self')) t.throws(() => open('/proc/nowhere/deep/audit.ndjson'), { code: 'CANNOT_AUDIT', message: /cannot be written: ENOENT$/ })
 })
 
 t.test('a full disk is an error, never a silence', { skip: !existsSync('/dev/full') && 'no /dev/full here' }, async t => {

@@ -1,0 +1,42 @@
+import t from 'tap'
+import { start } from '../e2e/harness.js'
+import { cli, demo } from './inspect-run.js'
+
+/** Runs the command with nothing on its input. */
+const run = async (words: readonly string[]) => {
+  const ran = start(t, process.execPath, [cli, ...words])
+  ran.closeInput()
+  const { code } = await ran.exit
+  return { code, stdout: ran.untaken.join('\n'), stderr: ran.stderr() }
+}
+
+t.test('a command line that cannot be carried out is told of in one line, with exit code 2', async t => {
+  const cases: readonly (readonly [string, readonly string[], RegExp])[] = [
+    ['nothing', [], /^mcp-customs: which command\? .*\n$/],
+    ['no command', ['frob'], /^mcp-customs: there is no command "frob" \(see mcp-customs --help\)\n$/],
+    ['nearly a command', ['wrpa', ...demo], /^mcp-customs: there is no command "wrpa"; did you mean "wrap"\? .*\n$/],
+    ['a name from a prototype', ['constructor'], /^mcp-customs: there is no command "constructor" .*\n$/],
+    ['a flag that is none', ['wrap', '--adit', 'none', ...demo], /^mcp-customs: .*adit.*\n$/],
+    ['a flag without its value', ['wrap', '--audit'], /^mcp-customs: .*audit.*\n$/],
+    ['a flag twice', ['wrap', '--audit', 'a', '--audit', 'b', ...demo], /^mcp-customs: --audit was given more than once\n$/],
+    ['no server', ['wrap'], /^mcp-customs: which server\? .*\n$/],
+    ['two servers', ['wrap', 'https://a.example/', 'https://b.example/'], /^mcp-customs: usage: mcp-customs wrap .*\n$/],
+    ['a log that cannot be', ['wrap', '--audit', '/dev/null/a/b', ...demo], /^mcp-customs: the audit log \/dev\/null\/a\/b cannot be written: ENOTDIR\n$/],
+    ['an audit log that is not there', ['audit', 'verify', '/nowhere/a.ndjson'], /^mcp-customs: .*\/nowhere\/a\.ndjson.*\n$/],
+  ]
+  for (const [name, words, line] of cases) {
+    const { code, stdout, stderr } = await run(words)
+    t.match(stderr, line, name)
+    t.equal(code, 2, name)
+    t.equal(stdout, '', name)
+  }
+})
+
+t.test('help and version are asked for, and no error', async t => {
+  for (const words of [['--help'], ['wrap', '--help'], ['serve', '-h']]) {
+    const { code, stdout, stderr } = await run(words)
+    t.match(stdout, /^mcp-customs /)
+    t.same([code, stderr], [0, ''], words.join(' '))
+  }
+  t.match(await run(['--version']), { code: 0, stdout: /^\d+\.\d+\.\d+$/, stderr: '' })
+})
