@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
 import type { Entry } from '../core/effect.js'
 import type { Verdict } from '../core/policy.js'
-import { clip, quote } from '../core/quote.js'
 import type { Finding } from '../core/rule.js'
+import { clip, quote } from '../protocol/quote.js'
 import { withoutSecrets } from './secrets.js'
 
 /** Messages for the operator, on stderr: one JSON line each, as pino writes them. */

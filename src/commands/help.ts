@@ -4,8 +4,8 @@ import type { Command } from './index.js'
 import { commands } from './index.js'
 import type { Given, Rest } from './flags.js'
 import { suggestion } from '../config/suggestion.js'
-import { quote } from '../core/quote.js'
 import { CustomsError } from '../errors.js'
+import { quote } from '../protocol/quote.js'
 
 interface Read {
   readonly command: Command

@@ -1,12 +1,12 @@
 import type { Edit } from '../protocol/edit.js'
 import { equal, isArray, isObject, isString, member, pointer, type Json, type JsonObject } from '../protocol/json.js'
+import { quote } from '../protocol/quote.js'
 import type { Revision } from '../protocol/revision.js'
 import type { Catalog, Listing, Page, Tool } from './catalog.js'
 import type { Checked, Subject } from './check.js'
 import type { Context } from './context.js'
 import type { RelayOptions, ToolSetting } from './options.js'
 import { actionOf, decide, isStop, type Verdict } from './policy.js'
-import { quote } from './quote.js'
 import type { Finding } from './rule.js'
 
 /** One element of `result.tools`, as it is judged. */

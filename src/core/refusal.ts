@@ -2,7 +2,7 @@ import { isArray, isObject, member, type Json, type JsonObject } from '../protoc
 import { edit } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { errorCode, type Id, type IdKey } from '../protocol/json-rpc.js'
-import { clip, quote } from './quote.js'
+import { clip, quote } from '../protocol/quote.js'
 import type { Finding } from './rule.js'
 
 /** Whom an answer of ours answers. */

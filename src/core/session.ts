@@ -1,7 +1,7 @@
 import { isObject, isString, member, type JsonObject } from '../protocol/json.js'
 import type { Request } from '../protocol/json-rpc.js'
+import { clip } from '../protocol/quote.js'
 import { nearest, traitsOf, type Revision } from '../protocol/revision.js'
-import { clip } from './quote.js'
 
 const metaPrefix = 'io.modelcontextprotocol/'
 

@@ -1,7 +1,7 @@
 import type { Entry } from '../core/effect.js'
 import { actionOf, type Policy } from '../core/policy.js'
-import { quote } from '../core/quote.js'
 import { isObject, isString, member } from '../protocol/json.js'
+import { quote } from '../protocol/quote.js'
 import type { Weighed } from './inspection.js'
 import type { Item } from './lists.js'
 

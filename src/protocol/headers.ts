@@ -2,7 +2,7 @@ import { decodeHeaderValue, encodeHeaderValue } from './header-value.js'
 import { isObject, isString, member, type Json } from './json.js'
 import type { Request } from './json-rpc.js'
 import { paramHeaders, type ParamHeader } from './param-headers.js'
-import { quoted } from './visible.js'
+import { quote } from './quote.js'
 
 export { decodeHeaderValue, encodeHeaderValue } from './header-value.js'
 export { paramHeaders, type HeaderProblem, type ParamHeader } from './param-headers.js'
@@ -83,7 +83,7 @@ const compareParam = ({ header, value }: Expected, headers: ReadonlyMap<string, 
   if (value !== undefined) return compare(shown, headers, value, { required: true, encoded: true })
   const said = headers.get(header)
   if (said === undefined) return undefined
-  return `${shown} header value ${quoted(said)} has no counterpart in the body`
+  return `${shown} header value ${quote(said)} has no counterpart in the body`
 }
 
 interface Manner {
@@ -102,10 +102,10 @@ const compare = (
   const said = headers.get(header.toLowerCase())
   if (said === undefined) return required ? `the required ${header} header is missing` : undefined
   const decoded = encoded ? decodeHeaderValue(said) : said
-  if (decoded === undefined) return `${header} header value ${quoted(said)} is malformed`
+  if (decoded === undefined) return `${header} header value ${quote(said)} is malformed`
   if (value === undefined || decoded === String(value)) return undefined
   if (typeof value === 'number' && decimal.test(decoded) && Number(decoded) === value) return undefined
-  return `${header} header value ${quoted(decoded)} does not match body value ${quoted(String(value))}`
+  return `${header} header value ${quote(decoded)} does not match body value ${quote(String(value))}`
 }
 
 /** Integers are compared by value: `42.0` is 42. */

@@ -1,5 +1,5 @@
 import { isArray, isObject, isString, pointer, type Json, type JsonObject } from './json.js'
-import { quoted, visible } from './visible.js'
+import { clip, quote } from './quote.js'
 
 /** A tool's parameter that clients repeat in a header (2026-07-28, Custom Headers from Tool Parameters). */
 export interface ParamHeader {
@@ -12,7 +12,7 @@ export interface ParamHeader {
 
 /** An `x-mcp-header` that breaks the rules; a tool that has one must not be offered over HTTP. */
 export interface HeaderProblem {
-  /** JSON Pointer into the schema, to the annotation; keys from the wire as `visible` shows them. */
+  /** JSON Pointer into the schema, to the annotation; keys from the wire as `clip` shows them. */
   readonly path: string
   readonly message: string
 }
@@ -56,7 +56,7 @@ export const paramHeaders = (
         else headers.push(found)
       } else if (named.has(key) && isObject(value)) {
         for (const [name, inner] of Object.entries(value)) {
-          look(inner, [...at, key, visible(name)], key === 'properties' && path ? [...path, name] : undefined)
+          look(inner, [...at, key, clip(name)], key === 'properties' && path ? [...path, name] : undefined)
         }
       } else if (nested.has(key)) {
         if (isArray(value)) value.forEach((inner, index) => look(inner, [...at, key, index], undefined))
@@ -83,7 +83,7 @@ const headerOf = (
     return `${annotation} belongs on a property of type string, integer or boolean`
   }
   const header = `mcp-param-${name.toLowerCase()}`
-  if (taken.has(header)) return `${annotation} ${quoted(name)} is there twice, header names being the same in any case`
+  if (taken.has(header)) return `${annotation} ${quote(name)} is there twice, header names being the same in any case`
   taken.add(header)
   return { header, path, type }
 }

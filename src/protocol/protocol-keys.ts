@@ -1,6 +1,6 @@
 import type { Fault } from './frame.js'
 import { isArray, isObject, member, pointer, type Json } from './json.js'
-import { visible } from './visible.js'
+import { clip } from './quote.js'
 
 /**
  * The keys that the protocol gives a meaning, by position (schema.json of every revision, and the tasks extension),
@@ -52,7 +52,7 @@ export const caseVariants = (value: Json): readonly Fault[] => {
       if (meant === undefined || meant === key || faults.length >= mostFaults) continue
       faults.push({
         kind: 'ambiguous',
-        path: pointer(...path, visible(key)),
+        path: pointer(...path, clip(key)),
         message: `a key that differs from "${meant}" only in case`,
       })
     }

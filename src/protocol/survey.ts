@@ -1,7 +1,7 @@
 import type { Fault, FrameLimits } from './frame.js'
 import { pointer } from './json.js'
+import { clip } from './quote.js'
 import { afterScalar, afterSpace, afterString, byte, stringOf } from './scan.js'
-import { visible } from './visible.js'
 
 /** A message that is wrong in more places than that is wrong enough. */
 const mostFaults = 20
@@ -22,7 +22,7 @@ export const survey = (bytes: Buffer, limits: FrameLimits): readonly Fault[] => 
   const faults: Fault[] = []
   const open: Open[] = []
   const ambiguous = (message: string) => {
-    const path = pointer(...open.map(({ member }) => (typeof member === 'string' ? visible(member) : member)))
+    const path = pointer(...open.map(({ member }) => (typeof member === 'string' ? clip(member) : member)))
     faults.push({ kind: 'ambiguous', path, message })
   }
 

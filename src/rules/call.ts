@@ -1,5 +1,5 @@
 import type { Call, Rule } from '../core/rule.js'
-import { quote } from '../core/quote.js'
+import { quote } from '../protocol/quote.js'
 import { nothing, one } from './finding.js'
 
 /** Also the place of a call without a name: it is a call of nothing that is listed. */

@@ -1,6 +1,6 @@
 import { isArray, isObject, isString, member, type JsonObject } from '../protocol/json.js'
+import { quote } from '../protocol/quote.js'
 import { traitsOf } from '../protocol/revision.js'
-import { quote } from '../core/quote.js'
 import type { Finding } from '../core/rule.js'
 import { contentRule, most, nothing, one } from './finding.js'
 

@@ -1,5 +1,5 @@
 import { pointer } from '../protocol/json.js'
-import { clip } from '../core/quote.js'
+import { clip } from '../protocol/quote.js'
 import type { Finding, Reading, Rule } from '../core/rule.js'
 import type { RuleName } from '../core/rule-name.js'
 

@@ -1,8 +1,8 @@
-import { findHidden, nameOf } from '../core/hidden-text.js'
-import { quote } from '../core/quote.js'
 import type { Finding, Rule } from '../core/rule.js'
 import type { RuleName } from '../core/rule-name.js'
+import { findHidden, nameOf } from '../protocol/hidden-text.js'
 import { isArray, isObject, isString, type Json } from '../protocol/json.js'
+import { quote } from '../protocol/quote.js'
 import { isBase64 } from './base64.js'
 import { below, contentRule, most } from './finding.js'
 

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { isString, member } from '../protocol/json.js'
-import { quote } from '../core/quote.js'
+import { quote } from '../protocol/quote.js'
 import { payloadOf } from './base64.js'
 import { contentRule, most, one } from './finding.js'
 

@@ -1,5 +1,5 @@
 import { isObject, isString, member, type JsonObject } from '../protocol/json.js'
-import { quote } from '../core/quote.js'
+import { quote } from '../protocol/quote.js'
 import type { Rule, ServerRequest } from '../core/rule.js'
 import type { RuleName } from '../core/rule-name.js'
 import { nothing, one } from './finding.js'

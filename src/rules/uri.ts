@@ -1,6 +1,6 @@
 import { isArray, isObject, isString, member, type Json } from '../protocol/json.js'
 import type { Part } from '../protocol/mcp.js'
-import { quote } from '../core/quote.js'
+import { quote } from '../protocol/quote.js'
 import { contentRule, most, one } from './finding.js'
 
 export const uri = contentRule('content/uri', ({ parts }) =>

@@ -1,6 +1,6 @@
-import { clip } from '../core/quote.js'
 import type { SchemaProblem } from '../core/check.js'
 import { isObject, isString, member, pointer, type Json } from '../protocol/json.js'
+import { clip } from '../protocol/quote.js'
 import { findCycle } from './cycles.js'
 import { defaultDialect, dialectOf, idKeyword, isLegacy, type Dialect } from './dialect.js'
 import { Place, type Base, type Document, type Resource } from './document.js'

@@ -1,7 +1,7 @@
-import { quote } from '../core/quote.js'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
 import type { IdKey } from '../protocol/json-rpc.js'
 import { oversizedFrame, parseFrame } from '../protocol/parse.js'
+import { quote } from '../protocol/quote.js'
 import { decoded, UndecodableBody } from './http-decode.js'
 import { isUtf8, mediaType } from './http-headers.js'
 import type { Latch } from './http-latch.js'

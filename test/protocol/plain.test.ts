@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { findHidden } from '../../dist/core/hidden-text.js'
+import { findHidden } from '../../dist/protocol/hidden-text.js'
 import { isPlain } from '../../dist/protocol/plain.js'
 
 t.test('a plain text is one in which nothing can be hidden', t => {

@@ -1,5 +1,5 @@
-import { quote } from '../../core/quote.js'
 import { isArray, isObject, isString, member, type Json, type JsonObject } from '../../protocol/json.js'
+import { quote } from '../../protocol/quote.js'
 import { countOf } from '../code-points.js'
 import { Distinct, isScalar } from '../equal.js'
 import { formatOf } from '../formats.js'

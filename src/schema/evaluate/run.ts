@@ -1,5 +1,5 @@
-import { clip } from '../../core/quote.js'
 import { pointer } from '../../protocol/json.js'
+import { clip } from '../../protocol/quote.js'
 
 /** What one evaluation found: where in the value, and which keyword. */
 export interface Mismatch {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { findHidden } from '../../dist/core/hidden-text.js'
-import { clip, quote } from '../../dist/core/quote.js'
+import { findHidden } from '../../dist/protocol/hidden-text.js'
+import { clip, quote } from '../../dist/protocol/quote.js'
 
 t.test('text from the wire is quoted, stripped of hidden characters and cut', t => {
   t.equal(quote('plain'), '"plain"')
