@@ -62,8 +62,7 @@ const longestPattern = 200
 export const glanceOf = (place: Place): Glance | undefined => {
   const glance = anything()
   const { schema, resource: { dialect } } = place
-  if (schema === true) return glance
-  if (schema === false) return undefined
+  if (typeof schema === 'boolean') return schema ? glance : { ...glance, types: 0 }
   // Up to draft-07 nothing counts beside a reference.
   const alone = isLegacy(dialect) && isString(member(schema, '$ref'))
   const known = keywordsOf(dialect)

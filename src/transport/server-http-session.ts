@@ -2,16 +2,15 @@ import { wholePipe, type Exchange } from '../core/event.js'
 import { withoutLineEnds } from '../protocol/edit.js'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
 import { isString, member } from '../protocol/json.js'
-import type { IdKey } from '../protocol/json-rpc.js'
-import { Calls, type Call } from './http-calls.js'
+import type { Call } from './http-calls.js'
 import { agreedBy, HttpHandshake, isInitialize, isInitialized, versionBy, type Agreed } from './http-handshake.js'
-import { Latch } from './http-latch.js'
 import { listen } from './http-listener.js'
 import { bodyKind } from './http-messages.js'
 import { isModern, type InputSchemaOf } from './http-metadata.js'
 import { renew } from './http-renewal.js'
 import { HttpResponses } from './http-responses.js'
 import { backoff, type Backoff, type Cursor } from './http-resume.js'
+import { HttpSide } from './http-side.js'
 import { discard, failureOf, HttpUpstream, type HttpReply, type HttpTls } from './http-upstream.js'
 import { LegacySse, mayBeLegacy } from './server-http-legacy.js'
 import type { Transport, TransportEvent } from './transport.js'
@@ -42,28 +41,26 @@ const reads: ReadonlySet<string> = new Set([
  */
 export const httpSession = (options: HttpSessionOptions): Transport => new HttpSession(options)
 
-class HttpSession implements Transport {
+class HttpSession extends HttpSide {
   readonly #options: HttpSessionOptions
   readonly #upstream: HttpUpstream
   readonly #handshake: HttpHandshake
   readonly #responses: HttpResponses
-  readonly #calls = new Calls()
-  readonly #latch = new Latch()
   readonly #closing = new AbortController()
   /** What goes out next waits for it: a server may refuse whatever overtakes the handshake. */
   #turn: Promise<unknown> = Promise.resolve()
   #renewal: Promise<boolean> | undefined
   #legacy: LegacySse | undefined
   #hear: (event: TransportEvent) => void = () => {}
-  #closed: Promise<void> | undefined
 
   constructor(options: HttpSessionOptions) {
+    super(options.stopMs)
     this.#options = options
     this.#upstream = new HttpUpstream(options.url, options.tls)
     this.#handshake = new HttpHandshake(this.#upstream, options.headers, options.inputSchemaOf)
     this.#responses = new HttpResponses({
       limits: options.limits,
-      latch: this.#latch,
+      latch: this.latch,
       backoff: options.backoff ?? backoff,
       get: (lastEventId, signal) => this.#handshake.get(lastEventId, signal),
       told: (exchange, frame) => this.#told(exchange, frame),
@@ -76,38 +73,16 @@ class HttpSession implements Transport {
 
   send(exchange: Exchange, frame: Frame): boolean {
     if (this.#cancels(exchange, frame)) return true
-    const call = this.#calls.start(exchange, frame)
+    const call = this.calls.start(exchange, frame)
     const turn = this.#turn
     if (isInitialize(frame) || isInitialized(frame)) this.#turn = turn.then(() => call.settled)
     void turn.then(() => this.#deliver(call))
     return true
   }
 
-  abandon(exchange: Exchange, key: IdKey): void {
-    this.#calls.abandon(exchange, key)
-  }
-
-  pause(): void {
-    this.#latch.close()
-  }
-
-  resume(): void {
-    this.#latch.open()
-  }
-
-  /** Called again, it waits for no answer any more. */
-  close(): Promise<void> {
-    if (this.#closed) this.#calls.hurry()
-    this.#closed ??= this.#close()
-    return this.#closed
-  }
-
-  async #close(): Promise<void> {
-    const stopMs = this.#options.stopMs ?? 1500
-    this.#latch.open()
-    await this.#calls.rest(stopMs)
+  protected async finish(): Promise<void> {
     this.#end('the connection to the server was closed')
-    await this.#handshake.leave(AbortSignal.timeout(stopMs))
+    await this.#handshake.leave(AbortSignal.timeout(this.stopMs))
     await this.#upstream.close()
   }
 
@@ -115,14 +90,14 @@ class HttpSession implements Transport {
     this.#tell({ type: 'ended', reason })
     this.#closing.abort()
     this.#legacy?.close()
-    for (const call of this.#calls.all()) call.abort()
+    for (const call of this.calls.all()) call.abort()
   }
 
   /** @returns true when the server need not be told: a modern one learns of it by the closing of the stream */
   #cancels(exchange: Exchange, { message }: Frame): boolean {
     if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return false
     const id = member(message.params, 'requestId')
-    const call = isString(id) || typeof id === 'number' ? this.#calls.find(exchange, id) : undefined
+    const call = isString(id) || typeof id === 'number' ? this.calls.find(exchange, id) : undefined
     // Who cancels does not wait any more: that no answer comes is no loss.
     call?.forget()
     if (!call) return this.#handshake.agreed === undefined && !this.#legacy
@@ -140,7 +115,7 @@ class HttpSession implements Transport {
     } catch (error) {
       reason = failureOf(error)
     }
-    this.#calls.end(call)
+    this.calls.end(call)
     void linger.then(clearTimeout)
     for (const key of unanswered) this.#tell({ type: 'lost', exchange, key, reason })
   }
@@ -213,7 +188,7 @@ class HttpSession implements Transport {
       const { headers, limits } = this.#options
       const told = (frame: Frame) => this.#told(wholePipe, frame)
       const ended = (reason: string) => this.#end(reason)
-      const legacy = new LegacySse({ upstream: this.#upstream, headers, limits, latch: this.#latch, told, ended })
+      const legacy = new LegacySse({ upstream: this.#upstream, headers, limits, latch: this.latch, told, ended })
       if (await legacy.open()) {
         this.#legacy = legacy
         return legacy.post(call)
@@ -226,7 +201,7 @@ class HttpSession implements Transport {
   #told(exchange: Exchange, frame: Frame): void {
     const { agreed } = this.#handshake
     if (agreed) agreed.version ??= versionBy(agreed, frame)
-    this.#calls.answered(exchange, frame)
+    this.calls.answered(exchange, frame)
     this.#tell({ type: 'frame', exchange, frame: inOneLine(frame) })
   }
 

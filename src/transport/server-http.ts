@@ -1,12 +1,11 @@
 import type { Exchange } from '../core/event.js'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
-import type { IdKey } from '../protocol/json-rpc.js'
-import { Calls, type Call } from './http-calls.js'
+import type { Call } from './http-calls.js'
 import { forwardedRequest, forwardedResponse, bodiless } from './http-headers.js'
-import { Latch } from './http-latch.js'
 import { bodyKind, messagesOf, misfit, type Dressing } from './http-messages.js'
 import { isModernVersion, metadataOf, withoutMetadata, type InputSchemaOf } from './http-metadata.js'
 import { cursor, type Cursor } from './http-resume.js'
+import { HttpSide } from './http-side.js'
 import { discard, failureOf, type HttpReply, type HttpUpstream } from './http-upstream.js'
 import type { HttpRequest, Transport, TransportEvent } from './transport.js'
 
@@ -34,16 +33,14 @@ interface Opened {
   under?: AbortController
 }
 
-class HttpServer implements Transport {
+class HttpServer extends HttpSide {
   readonly #options: HttpServerOptions
   readonly #opened = new Map<Exchange, Opened>()
-  readonly #calls = new Calls()
-  readonly #latch = new Latch()
   #hear: (event: TransportEvent) => void = () => {}
-  #closed: Promise<void> | undefined
   #ended = false
 
   constructor(options: HttpServerOptions) {
+    super(options.stopMs)
     this.#options = options
   }
 
@@ -60,43 +57,22 @@ class HttpServer implements Transport {
   shut(exchange: Exchange): void {
     this.#opened.get(exchange)?.under?.abort()
     this.#opened.delete(exchange)
-    for (const call of this.#calls.on(exchange)) call.abort()
+    for (const call of this.calls.on(exchange)) call.abort()
   }
 
   send(exchange: Exchange, frame: Frame): boolean {
     const request = this.#opened.get(exchange)?.request
     // A modern server has learnt of it by the closing of the stream (2026-07-28, cancellation).
     const told = isModernVersion(request?.headers.get('mcp-protocol-version')) && isCancellation(frame) && frame.bytes !== request?.body
-    if (!told) void this.#post(this.#calls.start(exchange, frame), request)
+    if (!told) void this.#post(this.calls.start(exchange, frame), request)
     return true
   }
 
-  abandon(exchange: Exchange, key: IdKey): void {
-    this.#calls.abandon(exchange, key)
-  }
-
-  pause(): void {
-    this.#latch.close()
-  }
-
-  resume(): void {
-    this.#latch.open()
-  }
-
-  /** Called again, it waits for no answer any more. */
-  close(): Promise<void> {
-    if (this.#closed) this.#calls.hurry()
-    this.#closed ??= this.#close()
-    return this.#closed
-  }
-
-  async #close(): Promise<void> {
-    this.#latch.open()
-    await this.#calls.rest(this.#options.stopMs ?? 1500)
+  protected finish(): void {
     this.#tell({ type: 'ended', reason: 'the connection to the server was closed' })
     this.#ended = true
     for (const exchange of [...this.#opened.keys()]) this.shut(exchange)
-    for (const call of this.#calls.all()) call.abort()
+    for (const call of this.calls.all()) call.abort()
   }
 
   /** A frame goes out; what comes back is heard to its end. */
@@ -115,7 +91,7 @@ class HttpServer implements Transport {
       reason = failureOf(error)
       if (own && !due) this.#unreachable(exchange)
     }
-    this.#calls.end(call)
+    this.calls.end(call)
     const resumable = own && canResume(request, position)
     if (!resumable) for (const key of call.unanswered) this.#tell({ type: 'lost', exchange, key, reason })
     if (own) this.#tell({ type: 'stream-ended', exchange, resumable })
@@ -135,9 +111,9 @@ class HttpServer implements Transport {
       return 'the response could not be read'
     }
     const { limits } = this.#options
-    for await (const heard of messagesOf(reply, { limits, latch: this.#latch, asked: () => [...unanswered], cursor: position })) {
+    for await (const heard of messagesOf(reply, { limits, latch: this.latch, asked: () => [...unanswered], cursor: position })) {
       if ('bytes' in heard) {
-        this.#calls.answered(exchange, heard)
+        this.calls.answered(exchange, heard)
         this.#tell({ type: 'frame', exchange, frame: heard })
       } else if (own) this.#dressing(exchange, heard)
     }
@@ -167,7 +143,7 @@ class HttpServer implements Transport {
     this.#head(exchange, reply)
     if (kind === 'other') return discard(reply)
     const { limits } = this.#options
-    for await (const heard of messagesOf(reply, { limits, latch: this.#latch, asked: () => [], cursor: position })) {
+    for await (const heard of messagesOf(reply, { limits, latch: this.latch, asked: () => [], cursor: position })) {
       if ('bytes' in heard) this.#tell({ type: 'frame', exchange, frame: heard })
       else this.#dressing(exchange, heard)
     }

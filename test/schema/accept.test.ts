@@ -34,6 +34,7 @@ const known: readonly (readonly [title: string, schema: string, valid: string, o
   ['a list within itself', '{"$ref":"#/$defs/list","$defs":{"list":{"type":"array","items":{"$ref":"#/$defs/list"}}}}', '[[],[[]]]', '[[1]]'],
   ['a reference alone, as draft-07 has it', '{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"$ref":"#/definitions/s","minLength":9}},"definitions":{"s":{"type":"string"}}}', '{"a":"x"}', '{"a":1}'],
   ['a bound that excludes itself, as draft-04 has it, is left alone', '{"$schema":"http://json-schema.org/draft-04/schema#","minimum":1}', '1', '0'],
+  ['what may not be there', '{"properties":{"a":false,"b":true}}', '{"b":1}', '{"a":1,"b":1}'],
   ['nothing', '{"title":"Anything","x-unknown":{"type":"string"}}', '[{"a":null}]', '1'],
 ]
 
