@@ -9,12 +9,22 @@ const mostSteps = 1_000_000
 const deepest = 300
 
 /**
+ * A step can be made to cost a thousand times as much: by an `enum` whose numbers collide, a pattern that tries all there is to
+ * try. So the clock counts as well, in milliseconds; it is looked at now and then, for a look costs as much as ten steps.
+ */
+const mostMs = 25
+const stepsBetweenLooks = 2000
+
+/**
  * Sees at a glance that a value is valid, its formats included: most values are. It knows what most schemas are made of, and
  * neither messages nor paths: what it does not accept is not invalid, but for the evaluation to judge.
  */
 export class Acceptor {
   readonly #root: Place
   #steps = 0
+  #nextLook = 0
+  /** Set by the first look: most values are done before it. */
+  #deadline: number | undefined
   /** The schema has something that is not known here: it is not tried again. */
   #helpless = false
 
@@ -24,12 +34,20 @@ export class Acceptor {
 
   accepts(value: Json): boolean {
     this.#steps = mostSteps
+    this.#nextLook = mostSteps - stepsBetweenLooks
+    this.#deadline = undefined
     return !this.#helpless && this.#accepts(this.#root, value, 0)
   }
 
+  /** The value just looked at was too much: nobody who goes by the same allowance would come further. */
+  get spent(): boolean {
+    return this.#steps < 0
+  }
+
   #accepts(place: Place, value: Json, depth: number): boolean {
+    if (depth > deepest || !this.#spend(1)) return false
     const glance = place.glance ?? this.#look(place)
-    if (glance === undefined || depth > deepest || --this.#steps < 0) return false
+    if (glance === undefined) return false
     const { types, all, any } = glance
     if (typeof value === 'string') {
       if ((types & bit.string) === 0 || !this.#text(glance, value)) return false
@@ -42,26 +60,45 @@ export class Acceptor {
       if ((types & bit.array) === 0 || !this.#array(glance, value, depth + 1)) return false
     } else if ((types & bit.object) === 0 || !isObject(value) || !this.#object(glance, value, depth + 1)) return false
     if (glance.among?.has(value) === false) return false
-    for (let index = 0; index < all.length; index++) if (!this.#accepts(all[index] ?? place, value, depth + 1)) return false
-    return any === undefined || any.some(schema => this.#accepts(schema, value, depth + 1))
+    for (let index = 0; index < all.length; index++) if (!this.#branch(all[index] ?? place, value, depth + 1)) return false
+    return any === undefined || any.some(schema => this.#branch(schema, value, depth + 1))
+  }
+
+  /** An object may have a million members, and every branch goes through them again. */
+  #branch(place: Place, value: Json, depth: number): boolean {
+    return (!isObject(value) || this.#inTime()) && this.#accepts(place, value, depth)
   }
 
   #look(place: Place): Glance | undefined {
-    place.glance = glanceOf(place)
-    this.#helpless ||= place.glance === undefined
-    return place.glance
+    const glance = (place.glance = glanceOf(place))
+    this.#helpless ||= glance === undefined
+    // Making a pattern ready may take a millisecond.
+    return glance?.pattern === undefined || this.#inTime() ? glance : undefined
+  }
+
+  /** @returns false when the allowance is used up */
+  #spend(steps: number): boolean {
+    this.#steps -= steps
+    return this.#steps > this.#nextLook || (this.#steps >= 0 && this.#inTime())
+  }
+
+  #inTime(): boolean {
+    this.#nextLook = this.#steps - stepsBetweenLooks
+    const now = performance.now()
+    this.#deadline ??= now + mostMs
+    if (now < this.#deadline) return true
+    // No other branch is worth trying either.
+    this.#steps = -Infinity
+    return false
   }
 
   #text({ shortest, longest, pattern, format }: Glance, text: string): boolean {
     const { length } = text
-    if (length > longest || length < shortest || (shortest > 1 && length < 2 * shortest && countOf(text) < shortest)) return false
-    if (pattern !== undefined) {
-      this.#steps -= costOf(pattern, text)
-      if (this.#steps < 0 || !pattern.test(text)) return false
-    }
-    if (format === undefined) return true
-    this.#steps -= length >> 2
-    return this.#steps >= 0 && format(text)
+    if (length > longest || length < shortest) return false
+    // A character may be two code units long.
+    if (shortest > 1 && length < 2 * shortest && !(this.#spend(length >> 2) && countOf(text) >= shortest)) return false
+    if (pattern !== undefined && !(this.#spend(costOf(pattern, text)) && pattern.test(text))) return false
+    return format === undefined || (this.#spend(length >> 2) && format(text))
   }
 
   #array({ items, fewest, most }: Glance, array: readonly Json[], depth: number): boolean {
@@ -72,14 +109,16 @@ export class Acceptor {
   }
 
   #object({ properties, byName, needed, closed, rest }: Glance, object: JsonObject, depth: number): boolean {
+    if (properties.length === 0 && !closed && rest === undefined) return true
     let next = 0
     let found = 0
     // Members mostly come in the order in which they are declared; what comes from JSON inherits none.
     for (const key in object) {
+      if (!this.#spend(1)) return false
       const expected = properties[next]
       const property = expected?.name === key ? expected : byName.get(key)
       if (property === undefined) {
-        if (closed || --this.#steps < 0) return false
+        if (closed) return false
         if (rest !== undefined && !this.#accepts(rest, object[key] ?? null, depth)) return false
         continue
       }

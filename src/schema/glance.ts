@@ -60,6 +60,17 @@ const longestPattern = 200
 
 /** @returns undefined where the schema, or what stands right in it, has something that is not known here */
 export const glanceOf = (place: Place): Glance | undefined => {
+  const { schema } = place
+  const target = isObject(schema) && isString(member(schema, '$ref')) && onlyRefers(place) ? place.targets.get('$ref') : undefined
+  // A chain of references has an end: one without is a problem of the schema.
+  return target !== undefined && target.dynamic === undefined ? (target.place.glance ??= glanceOf(target.place)) : ownGlance(place)
+}
+
+/** Nothing that is beside the reference says anything of a value. */
+const onlyRefers = ({ schema, resource: { dialect } }: Place): boolean =>
+  isLegacy(dialect) || Object.keys(schema).every(key => key === '$ref' || !keywordsOf(dialect).has(key))
+
+const ownGlance = (place: Place): Glance | undefined => {
   const glance = anything()
   const { schema, resource: { dialect } } = place
   if (typeof schema === 'boolean') return schema ? glance : { ...glance, types: 0 }

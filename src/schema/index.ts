@@ -74,7 +74,9 @@ class Checker implements WarmableChecker {
     if (kept.plan === undefined) return undefined
     // A value as large as one that was too much before is not tried again.
     if (kept.slowFrom < Infinity && weigh(value, kept.slowFrom) >= kept.slowFrom) return undefined
-    if (kept.plan.acceptor.accepts(value)) return nothing
+    const { acceptor } = kept.plan
+    if (acceptor.accepts(value)) return nothing
+    if (acceptor.spent) return undefined
     try {
       return judge(kept.plan, value, { ...mainThread, deadline: performance.now() + mainThreadMs })
     } catch (error) {

@@ -69,6 +69,39 @@ t.test('no value takes long, and none is too deep', t => {
   t.end()
 })
 
+/** As V8 hashes small integers: without a seed, so that anybody can find those that collide. */
+const hashed = (number: number): number => {
+  let hash = (~number + (number << 15)) | 0
+  hash ^= hash >>> 12
+  hash = (hash + (hash << 2)) | 0
+  hash ^= hash >>> 4
+  hash = Math.imul(hash, 2057)
+  return (hash ^ (hash >>> 16)) & 0x3fffffff
+}
+
+t.test('what is made to cost more than its steps is given up, though it is valid', t => {
+  const times = <Item>(count: number, make: (index: number) => Item): Item[] => Array.from({ length: count }, (_, index) => make(index))
+  const colliding: number[] = []
+  for (let number = 0; colliding.length < 5500; number++) if ((hashed(number) & 4095) === 5) colliding.push(number)
+  const names = times(90, index => `n${index}`)
+  const objects = times(5000, () => Object.fromEntries(names.toReversed().map(name => [name, 0])))
+  const wide = json(JSON.stringify(Object.fromEntries(times(300_000, index => [`k${index.toString(36)}`, 0]))))
+  const cases: readonly (readonly [title: string, schema: Json, value: Json])[] = [
+    ['characters counted again and again', { allOf: times(1000, () => ({ minLength: 2_000_000 })) }, 'a'.repeat(3_000_000)],
+    ['numbers that collide', { items: { enum: colliding } }, times(500_000, () => colliding[0] ?? 0)],
+    ['members listed again and again', { anyOf: [...times(200, index => ({ additionalProperties: false, properties: { [`z${index}`]: true } })), true] }, wide],
+    ['patterns that take long to make', { anyOf: [...times(1000, index => ({ pattern: `[ab]*[ac]{99${index % 10}}` })), true] }, ''],
+    ['patterns that try everything', { items: { anyOf: [{ pattern: '^(?:a|a){10}b' }, true] } }, times(120_000, () => 'a'.repeat(11))],
+    ['members that are required again and again', { items: { allOf: times(85, () => ({ required: names })) } }, objects],
+  ]
+  for (const [title, schema, value] of cases) {
+    const root = rootOf(schema)
+    const acceptor = root && new Acceptor(root)
+    t.same([acceptor?.accepts(value), acceptor?.spent], [false, true], title)
+  }
+  t.end()
+})
+
 const keys = ['a', 'b', 'c', '__proto__', 'toString'] as const
 const value = fc.letrec<{ value: Json }>(tie => ({
   value: fc.oneof(

@@ -133,6 +133,7 @@ const items = (value: Json): number | undefined => (isArray(value) ? value.lengt
 
 const members = (value: Json, run: Run): number | undefined => {
   if (!isObject(value)) return undefined
+  run.look()
   const { length } = Object.keys(value)
   run.spend(length)
   return length

@@ -87,6 +87,7 @@ const all = (place: Place, run: Run): Check => {
 
   return (value, run, scope, seen) => {
     if (!isObject(value)) return true
+    run.look()
     let valid = true
     // for-in reads members by their place where Object.keys would look each one up; what comes from JSON inherits no member.
     for (const key in value) {
@@ -121,12 +122,14 @@ const propertyNames: Keyword = {
   check(_, place) {
     const schema = place.child('propertyNames')
     if (schema === undefined) return undefined
-    return (value, run, scope) =>
-      !isObject(value) ||
-      each(Object.keys(value), run, key => {
+    return (value, run, scope) => {
+      if (!isObject(value)) return true
+      run.look()
+      return each(Object.keys(value), run, key => {
         const valid = run.aside(() => evaluate(schema, key, run, scope, undefined))
         return valid || run.fail('has a name that is not allowed (propertyNames)', key)
       })
+    }
   },
 }
 

@@ -72,6 +72,15 @@ export class Run {
     if (performance.now() > this.allowance.deadline) throw new Spent(true)
   }
 
+  /**
+   * Looks at the clock before something whose cost cannot be told beforehand: the names of an object's members, of which there
+   * may be a million, are listed for every schema that wants them.
+   */
+  look(): void {
+    const { deadline } = this.allowance
+    if (deadline !== undefined && performance.now() > deadline) throw new Spent(true)
+  }
+
   enter(): void {
     if (++this.#depth > this.allowance.depth) throw new Spent()
     this.spend(5)

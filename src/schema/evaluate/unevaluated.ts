@@ -12,6 +12,7 @@ const unevaluatedProperties: Keyword = {
     if (schema === undefined) return undefined
     return (value, run, scope, seen) => {
       if (!isObject(value) || seen === undefined) return true
+      run.look()
       let valid = true
       for (const key of Object.keys(value)) {
         run.spend(1)
