@@ -81,6 +81,11 @@ export class Reply {
     return this.#full
   }
 
+  /** The ids of the requests that are answered by it, or were. */
+  get due(): readonly IdKey[] {
+    return this.#options.due
+  }
+
   /** Whether answers are still to come. */
   get awaited(): boolean {
     return this.#due > 0

@@ -40,6 +40,10 @@ export class Routes {
     return [...this.#exchanges.values()]
   }
 
+  entries(): readonly (readonly [Exchange, Open])[] {
+    return [...this.#exchanges]
+  }
+
   find(exchange: Exchange): Open | undefined {
     return this.#exchanges.get(exchange)
   }

@@ -133,6 +133,14 @@ export class HttpSession implements Transport {
     this.#resume()
   }
 
+  /** Nothing is waited for any more: who still waits for an answer is told so, and the session ends. */
+  giveUp(reason: string): void {
+    for (const [exchange, { reply }] of this.#routes.entries()) {
+      for (const key of reply.awaited ? reply.due : []) this.#tell({ type: 'lost', exchange, key, reason })
+    }
+    this.end(reason)
+  }
+
   /** The session is over from the client's side, or for want of use; the gateway closes it when it has said its last. */
   end(reason: string): void {
     if (this.#ended) return

@@ -134,7 +134,7 @@ class Front implements HttpFront {
       await this.#within(graceMs, new Promise<void>(resolve => (this.#allAnswered = resolve)))
     }
     const sessions = this.#sessions()
-    for (const session of sessions) session.end('the relay is stopping')
+    for (const session of sessions) session.giveUp('the relay is stopping')
     await this.#within(lastWordsMs, Promise.all(sessions.map(session => session.closed)))
     this.#server.closeAllConnections()
     await closed

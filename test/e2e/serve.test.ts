@@ -175,6 +175,20 @@ t.test('a stop does not wait for a stream in which everything was said', async t
   t.match(await relay.exit, { code: 0 })
 })
 
+t.test('who waits when the grace is over is told, though the server does not end', { skip }, async t => {
+  const audit = join(scratch(t), 'audit.ndjson')
+  const stubborn = written(t, `process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)${patientServer}`)
+  const { relay, url } = await serve(t, ['--audit', audit, '--grace', '0', '--', process.execPath, stubborn])
+  const held = lineOf(stderrOf(relay.child), /held/)
+  const { client } = await connected(url)
+  client.send(call(1))
+  await held
+  relay.child.kill('SIGTERM')
+  t.match(JSON.parse(await client.next()), { id: 1, error: { code: -31001, message: /the relay is stopping/ } })
+  t.strictSame(await relay.exit, { code: 0, signal: null })
+  t.match(auditOf(audit).filter(({ event }) => event === 'tools/call'), [{ error: -31001 }], 'on record once')
+})
+
 t.test('a stop without grace cuts what runs, and leaves no process behind', { skip }, async t => {
   const { command, received } = scripted(scratch(t), [...manners(), { when: '"tools/call"', say: [] }])
   const audit = join(scratch(t), 'audit.ndjson')
