@@ -1,12 +1,9 @@
 import { isArray, isObject, type Json, type JsonObject } from '../protocol/json.js'
 import { countOf } from './code-points.js'
 import type { Place } from './document.js'
+import { mainThread } from './evaluate/run.js'
 import { bit, glanceOf, type Glance } from './glance.js'
 import { costOf } from './pattern.js'
-
-/** As for the evaluation on the main thread: steps of about 10 ns, and levels that each take some of the native stack. */
-const mostSteps = 1_000_000
-const deepest = 300
 
 /**
  * A step can be made to cost a thousand times as much: by an `enum` whose numbers collide, a pattern that tries all there is to
@@ -33,8 +30,8 @@ export class Acceptor {
   }
 
   accepts(value: Json): boolean {
-    this.#steps = mostSteps
-    this.#nextLook = mostSteps - stepsBetweenLooks
+    this.#steps = mainThread.steps
+    this.#nextLook = mainThread.steps - stepsBetweenLooks
     this.#deadline = undefined
     return !this.#helpless && this.#accepts(this.#root, value, 0)
   }
@@ -45,7 +42,7 @@ export class Acceptor {
   }
 
   #accepts(place: Place, value: Json, depth: number): boolean {
-    if (depth > deepest || !this.#spend(1)) return false
+    if (depth > mainThread.depth || !this.#spend(1)) return false
     const glance = place.glance ?? this.#look(place)
     if (glance === undefined) return false
     const { types, all, any } = glance

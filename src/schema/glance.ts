@@ -1,8 +1,7 @@
 import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
-import { isLegacy } from './dialect.js'
 import type { Place } from './document.js'
 import { isScalar } from './equal.js'
-import { keywordsOf } from './evaluate/compile.js'
+import { keywordsAt } from './evaluate/compile.js'
 import { formatOf } from './formats.js'
 import { compilePattern, type Pattern } from './pattern.js'
 
@@ -61,28 +60,25 @@ const longestPattern = 200
 /** @returns undefined where the schema, or what stands right in it, has something that is not known here */
 export const glanceOf = (place: Place): Glance | undefined => {
   const { schema } = place
-  const target = isObject(schema) && isString(member(schema, '$ref')) && onlyRefers(place) ? place.targets.get('$ref') : undefined
-  // A chain of references has an end: one without is a problem of the schema.
-  return target !== undefined && target.dynamic === undefined ? (target.place.glance ??= glanceOf(target.place)) : ownGlance(place)
+  if (typeof schema === 'boolean') return schema ? anything() : { ...anything(), types: 0 }
+  const names = keywordsAt(place).map(({ name }) => name)
+  if (names.length === 1 && names[0] === '$ref') return glanceThrough(place)
+  const glance = anything()
+  // What is declared goes before what is required: a value has its members in that order.
+  names.sort((a, b) => Number(b === 'properties') - Number(a === 'properties'))
+  for (const name of names) if (keywords.get(name)?.(glance, schema[name] ?? null, place, schema) !== true) return undefined
+  return settled(glance)
 }
 
-/** Nothing that is beside the reference says anything of a value. */
-const onlyRefers = ({ schema, resource: { dialect } }: Place): boolean =>
-  isLegacy(dialect) || Object.keys(schema).every(key => key === '$ref' || !keywordsOf(dialect).has(key))
+/** Of a schema that only refers to another. A chain of these has an end: one without is a problem of the schema. */
+const glanceThrough = (place: Place): Glance | undefined => {
+  const target = targetOf(place)
+  return target && (target.glance ??= glanceOf(target))
+}
 
-const ownGlance = (place: Place): Glance | undefined => {
-  const glance = anything()
-  const { schema, resource: { dialect } } = place
-  if (typeof schema === 'boolean') return schema ? glance : { ...glance, types: 0 }
-  // Up to draft-07 nothing counts beside a reference.
-  const alone = isLegacy(dialect) && isString(member(schema, '$ref'))
-  const known = keywordsOf(dialect)
-  for (const key of alone ? ['$ref'] : Object.keys(schema)) {
-    if (!known.has(key)) continue
-    const add = keywords.get(key)
-    if (add?.(glance, schema[key] ?? null, place, schema) !== true) return undefined
-  }
-  return settled(glance)
+const targetOf = (place: Place): Place | undefined => {
+  const target = place.targets.get('$ref')
+  return target?.dynamic === undefined ? target?.place : undefined
 }
 
 /** What is required and not declared is like anything else that is not. */
@@ -179,10 +175,9 @@ const keywords: ReadonlyMap<string, Add> = new Map<string, Add>([
     return typeof value === 'boolean' || glance.rest !== undefined
   }],
   ['$ref', (glance, _, place) => {
-    const target = place.targets.get('$ref')
-    if (target === undefined || target.dynamic !== undefined) return false
-    glance.all = [...glance.all, target.place]
-    return true
+    const target = targetOf(place)
+    if (target !== undefined) glance.all = [...glance.all, target]
+    return target !== undefined
   }],
   ['allOf', (glance, value, place) => {
     const schemas = branches('allOf', value, place)

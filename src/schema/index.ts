@@ -1,7 +1,7 @@
 import type { Checked, SchemaChecker, SchemaLimits, SchemaProblem, Subject } from '../core/check.js'
 import type { Json, JsonObject } from '../protocol/json.js'
 import { measure } from './bounds.js'
-import { Spent } from './evaluate/run.js'
+import { mainThread, Spent } from './evaluate/run.js'
 import { inspect } from './inspect.js'
 import { judge } from './judge.js'
 import { Offload } from './offload.js'
@@ -9,12 +9,7 @@ import { mostAtOnce, Plans, type Kept } from './plans.js'
 import { Turns } from './turns.js'
 import { weigh } from './weigh.js'
 
-/**
- * What a check may cost on the main thread, in steps of about 10 ns: 1 MB of ordinary rows passes, and nothing else waits
- * longer than that. What is not done by then goes to the worker thread.
- */
-const mainThread = { steps: 1_000_000, depth: 300, anyPattern: false }
-/** The same in milliseconds, for a machine that is busy, or for code that is not yet optimised. */
+/** The main thread's allowance in milliseconds, for a machine that is busy, or for code that is not yet optimised. */
 const mainThreadMs = 30
 /** Counting further would only tell one very large value from another. */
 const mostWeighed = 1_000_000
@@ -78,7 +73,7 @@ class Checker implements WarmableChecker {
     if (acceptor.accepts(value)) return nothing
     if (acceptor.spent) return undefined
     try {
-      return judge(kept.plan, value, { ...mainThread, deadline: performance.now() + mainThreadMs })
+      return judge(kept.plan, value, { ...mainThread, anyPattern: false, deadline: performance.now() + mainThreadMs })
     } catch (error) {
       // RangeError: the native stack. The worker thread has more of it.
       if (!(error instanceof Spent || error instanceof RangeError)) throw error

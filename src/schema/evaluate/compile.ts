@@ -31,24 +31,22 @@ export interface Compiled {
 /** In the order of evaluation: what is cheap and says most first, what depends on the others last. */
 const keywords: readonly Keyword[] = [...assertions, ...references, ...objects, ...arrays, ...combinations, ...unevaluated]
 
-/** The keywords that a dialect has; any other says nothing of a value. */
-export const keywordsOf = (dialect: Dialect): ReadonlySet<string> => {
-  const known = names.get(dialect) ?? new Set(keywords.filter(({ dialects }) => dialects?.includes(dialect) !== false).map(({ name }) => name))
-  names.set(dialect, known)
-  return known
+/** What of a schema says something of a value; up to draft-07 nothing does that stands beside a reference. */
+export const keywordsAt = ({ schema, resource: { dialect } }: Place): readonly Keyword[] => {
+  if (!isObject(schema)) return []
+  const alone = isLegacy(dialect) && isString(member(schema, '$ref'))
+  return (alone ? references : keywords).filter(
+    ({ name, dialects }) => Object.hasOwn(schema, name) && dialects?.includes(dialect) !== false,
+  )
 }
-
-const names = new Map<Dialect, ReadonlySet<string>>()
 
 /** Making the checks is work too, and charged to the evaluation that is the first to need them. */
 export const compile = (place: Place, run: Run): Compiled => {
   run.spend(200)
-  const { schema, resource } = place
-  const alone = isLegacy(resource.dialect) && isObject(schema) && isString(member(schema, '$ref'))
+  const { schema } = place
   const checks: Check[] = []
   let tracks = false
-  for (const keyword of alone ? references : keywords) {
-    if (keyword.dialects?.includes(resource.dialect) === false) continue
+  for (const keyword of keywordsAt(place)) {
     const value = isObject(schema) ? member(schema, keyword.name) : undefined
     const check = value === undefined ? undefined : keyword.check(value, place, run)
     if (check === undefined) continue

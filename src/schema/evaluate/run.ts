@@ -31,6 +31,12 @@ export interface Allowance {
   readonly mismatches: number
 }
 
+/**
+ * What a check may cost on the main thread: 1 MB of ordinary rows passes, and nothing else waits longer than that. What is not
+ * done by then goes to the worker thread.
+ */
+export const mainThread: Pick<Allowance, 'steps' | 'depth'> = { steps: 1_000_000, depth: 300 }
+
 const stepsBetweenLooks = 20_000
 
 /** One evaluation: what it may still cost, where in the value it stands, what it found. */
@@ -39,14 +45,14 @@ export class Run {
   readonly path: (string | number)[] = []
   readonly allowance: Allowance
   #steps: number
-  #look: number
+  #nextLook: number
   #depth = 0
   #quiet = 0
 
   constructor(allowance: Allowance) {
     this.allowance = allowance
     this.#steps = allowance.steps
-    this.#look = allowance.steps - stepsBetweenLooks
+    this.#nextLook = allowance.steps - stepsBetweenLooks
   }
 
   /** Whether anybody wants to know where. */
@@ -67,13 +73,13 @@ export class Run {
   spend(steps: number): void {
     this.#steps -= steps
     if (this.#steps < 0) throw new Spent()
-    if (this.#steps > this.#look || this.allowance.deadline === undefined) return
-    this.#look = this.#steps - stepsBetweenLooks
-    if (performance.now() > this.allowance.deadline) throw new Spent(true)
+    if (this.#steps > this.#nextLook) return
+    this.#nextLook = this.#steps - stepsBetweenLooks
+    this.look()
   }
 
   /**
-   * Looks at the clock before something whose cost cannot be told beforehand: the names of an object's members, of which there
+   * Looks at the clock: every so many steps, and before something whose cost cannot be told beforehand. The names of an object's members, of which there
    * may be a million, are listed for every schema that wants them.
    */
   look(): void {
