@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, parse, resolve } from 'node:path'
+import { sha256 } from './canonical.js'
 
 /** `$XDG_STATE_HOME/mcp-customs/SERVER.ndjson`, or below `~/.local/state` (XDG Base Directory Specification). */
 export const defaultFile = (server: string, environment: Readonly<Record<string, string | undefined>>): string => {
@@ -14,7 +14,7 @@ export const defaultFile = (server: string, environment: Readonly<Record<string,
 /** A name for a file, from a name for a server; two servers have two names even where not all of it can be kept. */
 const fileName = (server: string): string => {
   const safe = server.replace(/[^A-Za-z0-9._-]/g, '_').replace(/^[.-]+/, '_').slice(0, 64)
-  return safe === server && safe !== '' ? safe : `${safe}-${createHash('sha256').update(server).digest('hex').slice(0, 8)}`
+  return safe === server && safe !== '' ? safe : `${safe}-${sha256(server).slice(0, 8)}`
 }
 
 /** The file's one true path, so that two names of it are not taken for two files; its folder is made where it is missing. */

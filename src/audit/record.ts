@@ -73,7 +73,7 @@ const canonicalOf = (record: Record): string => {
 
 const recordOf = (entry: Entry, last: Position, payloads: Payloads, now: Date): Record => {
   const { client, revision, tool, id, ms, bytes, error, reason } = entry
-  const clean = payloads === 'full' ? wellFormed : (text: string): string => wellFormed(withoutSecrets(text))
+  const clean = payloads === 'full' ? wellFormed : scrubbed
   const text = payloads === 'full' ? (value: string) => clean(cut(value)) : cleanName
   return {
     time: now.toISOString(),
@@ -100,11 +100,13 @@ const recordOf = (entry: Entry, last: Position, payloads: Payloads, now: Date): 
 
 const cut = (text: string): string => (text.length <= longest ? text : `${text.slice(0, longest)}…`)
 
+const scrubbed = (text: string): string => wellFormed(withoutSecrets(text))
+
 const cleanName = (name: string): string => {
   const text = cut(name)
   let clean = cleanNames.get(text)
   if (clean !== undefined) return clean
-  clean = wellFormed(withoutSecrets(text))
+  clean = scrubbed(text)
   if (cleanNames.size >= mostNames) cleanNames.clear()
   cleanNames.set(text, clean)
   return clean
