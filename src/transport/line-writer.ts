@@ -7,13 +7,6 @@ const fullBytes = 256 * 1024
 /** Below this a copy is cheaper than one more buffer for the kernel to gather. */
 const copyBytes = 4 * 1024
 
-const lineOf = (bytes: Buffer): Buffer => {
-  const line = Buffer.allocUnsafe(bytes.length + 1)
-  line.set(bytes)
-  line[bytes.length] = 0x0a
-  return line
-}
-
 /** Writes lines, in order, to a stream that may be slow or break at any time. */
 export class LineWriter {
   readonly #stream: Writable
@@ -61,7 +54,7 @@ export class LineWriter {
     }
     const small = bytes.length < copyBytes
     if (!small) this.#stream.write(bytes)
-    const free = this.#stream.write(small ? lineOf(bytes) : lineFeed, done)
+    const free = this.#stream.write(small ? Buffer.concat([bytes, lineFeed]) : lineFeed, done)
     this.#full = !free && this.#stream.writableLength >= fullBytes
     return !this.#full
   }

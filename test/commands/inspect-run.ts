@@ -17,10 +17,16 @@ export interface Run {
   readonly stderr: string
 }
 
-/** Runs `inspect` with its output in pipes, as in CI. */
-export const inspect = async (t: Parameters<typeof start>[0], args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Run> => {
-  const run = start(t, process.execPath, [cli, 'inspect', ...args], { FORCE_COLOR: undefined, NO_COLOR: undefined, ...env })
-  run.closeInput()
-  const { code } = await run.exit
-  return { code, stdout: run.untaken.map(line => `${line}\n`).join(''), stderr: run.stderr() }
+type Test = Parameters<typeof start>[0]
+
+/** Runs the command with nothing on its input. */
+export const run = async (t: Test, words: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Run> => {
+  const ran = start(t, process.execPath, [cli, ...words], env)
+  ran.closeInput()
+  const { code } = await ran.exit
+  return { code, stdout: ran.untaken.map(line => `${line}\n`).join(''), stderr: ran.stderr() }
 }
+
+/** Runs `inspect` with its output in pipes, as in CI. */
+export const inspect = (t: Test, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Run> =>
+  run(t, ['inspect', ...args], { FORCE_COLOR: undefined, NO_COLOR: undefined, ...env })

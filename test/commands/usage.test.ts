@@ -1,14 +1,5 @@
 import t from 'tap'
-import { start } from '../e2e/harness.js'
-import { cli, demo } from './inspect-run.js'
-
-/** Runs the command with nothing on its input. */
-const run = async (words: readonly string[]) => {
-  const ran = start(t, process.execPath, [cli, ...words])
-  ran.closeInput()
-  const { code } = await ran.exit
-  return { code, stdout: ran.untaken.join('\n'), stderr: ran.stderr() }
-}
+import { demo, run } from './inspect-run.js'
 
 t.test('a command line that cannot be carried out is told of in one line, with exit code 2', async t => {
   const cases: readonly (readonly [string, readonly string[], RegExp])[] = [
@@ -25,7 +16,7 @@ t.test('a command line that cannot be carried out is told of in one line, with e
     ['an audit log that is not there', ['audit', 'verify', '/nowhere/a.ndjson'], /^mcp-customs: .*\/nowhere\/a\.ndjson.*\n$/],
   ]
   for (const [name, words, line] of cases) {
-    const { code, stdout, stderr } = await run(words)
+    const { code, stdout, stderr } = await run(t, words)
     t.match(stderr, line, name)
     t.equal(code, 2, name)
     t.equal(stdout, '', name)
@@ -34,9 +25,9 @@ t.test('a command line that cannot be carried out is told of in one line, with e
 
 t.test('help and version are asked for, and no error', async t => {
   for (const words of [['--help'], ['wrap', '--help'], ['serve', '-h']]) {
-    const { code, stdout, stderr } = await run(words)
+    const { code, stdout, stderr } = await run(t, words)
     t.match(stdout, /^mcp-customs /)
     t.same([code, stderr], [0, ''], words.join(' '))
   }
-  t.match(await run(['--version']), { code: 0, stdout: /^\d+\.\d+\.\d+$/, stderr: '' })
+  t.match(await run(t, ['--version']), { code: 0, stdout: /^\d+\.\d+\.\d+\n$/, stderr: '' })
 })
