@@ -12,8 +12,8 @@ export const wholePipe: Exchange = 'stdio'
 
 export type Timer = string
 
-/** What can happen. `at` is a monotonic clock in milliseconds: the core has none of its own. */
-export type Event = { readonly at: number } & (
+/** What can happen. */
+export type Event =
   | { readonly type: 'frame-received'; readonly from: Side; readonly exchange: Exchange; readonly frame: Frame }
   /** The check that was asked for is done; one entry per subject. */
   | { readonly type: 'checked'; readonly check: number; readonly results: readonly Checked[] }
@@ -25,4 +25,3 @@ export type Event = { readonly at: number } & (
   | { readonly type: 'server-gone'; readonly reason: string }
   /** The client is gone, or the relay is stopping: the session is over. */
   | { readonly type: 'session-ended'; readonly reason: string }
-)

@@ -39,8 +39,9 @@ export class Relay {
     this.#serverRequests = new ServerRequests(this.#context)
   }
 
-  handle(event: Event): readonly Effect[] {
-    this.#context.now = event.at
+  /** @param now a monotonic clock in milliseconds: the core has none of its own */
+  handle(event: Event, now: number): readonly Effect[] {
+    this.#context.now = now
     switch (event.type) {
       case 'frame-received':
         return this.#received(event)

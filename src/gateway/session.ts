@@ -27,8 +27,6 @@ export interface Ended {
   readonly failure: Error | undefined
 }
 
-type Without<Union, Key extends PropertyKey> = Union extends unknown ? Omit<Union, Key> : never
-
 /** The loop of one session: what the transports tell becomes events, what the relay asks for is done. */
 export class Session {
   readonly ended: Promise<Ended>
@@ -40,7 +38,7 @@ export class Session {
   readonly #timers = new Map<Timer, NodeJS.Timeout>()
   /** Sides whose peer does not read, with the sides that are held back for it. */
   readonly #full = new Map<Side, Set<Side>>()
-  readonly #waiting: Without<Event, 'at'>[] = []
+  readonly #waiting: Event[] = []
   readonly #judging = new Judging()
   /** Where the event in hand made the relay send to. */
   readonly #sent = new Set<Side>()
@@ -127,7 +125,7 @@ export class Session {
   }
 
   /** Events that arrive while one is being handled wait for their turn: effects are performed in order. */
-  #dispatch(event: Without<Event, 'at'>): void {
+  #dispatch(event: Event): void {
     this.#waiting.push(event)
     if (this.#busy) return
     this.#busy = true
@@ -146,11 +144,11 @@ export class Session {
   }
 
   /** @param exchange of the message in hand, where there is one */
-  #handle(event: Without<Event, 'at'>, exchange = this.#exchangeOf(event)): void {
+  #handle(event: Event, exchange = this.#exchangeOf(event)): void {
     if (this.#over) return
     const cause = event.type === 'frame-received' ? event.from : 'server'
     const failed = this.#failure !== undefined
-    for (const effect of this.#relay.handle({ ...event, at: performance.now() })) {
+    for (const effect of this.#relay.handle(event, performance.now())) {
       const unrecorded = !failed && this.#failure !== undefined
       const kept = unrecorded ? withheld(effect) : effect
       if (kept !== undefined) this.#perform(kept, cause, exchange)
@@ -159,7 +157,7 @@ export class Session {
     if (event.type === 'session-ended') this.#finish(event.reason)
   }
 
-  #exchangeOf(event: Without<Event, 'at'>): Exchange | undefined {
+  #exchangeOf(event: Event): Exchange | undefined {
     if (event.type === 'checked') return this.#judging.exchangeOf(event.check)
     return event.type === 'frame-received' ? event.exchange : undefined
   }

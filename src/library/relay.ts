@@ -7,7 +7,8 @@ import { readOptions, type JudgeOptions } from './options.js'
 
 /** The pure core: it is handed what happened, and returns what is to be done, in order. */
 export interface Relay {
-  handle(event: Event): readonly Effect[]
+  /** @param now a monotonic clock, in milliseconds */
+  handle(event: Event, now: number): readonly Effect[]
   /** True while a request of the client's waits to be sent to the server: the way there must stay open. */
   readonly holding: boolean
 }

@@ -58,14 +58,14 @@ export class Script {
     return this.#hear('server', message, exchange)
   }
 
-  happens(event: Omit<Event, 'at'>): Did[] {
-    return this.#perform(this.relay.handle({ ...event, at: this.at } as Event))
+  happens(event: Event): Did[] {
+    return this.#perform(this.relay.handle(event, this.at))
   }
 
   release(): Did[] {
     this.holdChecks = false
     return this.held.splice(0).flatMap(({ check, subjects }) =>
-      this.happens({ type: 'checked', check, results: subjects.map(verdict) } as Omit<Event, 'at'>),
+      this.happens({ type: 'checked', check, results: subjects.map(verdict) }),
     )
   }
 
@@ -83,7 +83,7 @@ export class Script {
   #hear(from: Side, message: unknown, exchange: Exchange): Did[] {
     const bytes = Buffer.from(typeof message === 'string' ? message : JSON.stringify(message))
     const frame = parseFrame(bytes, { messageBytes: 1 << 24, depth: 128 })
-    return this.#perform(this.relay.handle({ type: 'frame-received', at: this.at, from, exchange, frame }))
+    return this.#perform(this.relay.handle({ type: 'frame-received', from, exchange, frame }, this.at))
   }
 
   #perform(effects: readonly Effect[]): Did[] {
@@ -102,7 +102,7 @@ export class Script {
           }
           return this.happens({
             type: 'checked', check: effect.check, results: effect.subjects.map(verdict),
-          } as Omit<Event, 'at'>)
+          })
         case 'start-timer':
           return [['start timer', effect.timer]]
         case 'stop-timer':

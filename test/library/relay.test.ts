@@ -13,11 +13,11 @@ class Embedding {
   }
 
   async hear(from: 'client' | 'server', message: object): Promise<void> {
-    await this.handle({ type: 'frame-received', from, exchange: 'stdio', frame: parseFrame(Buffer.from(JSON.stringify(message))), at: 0 })
+    await this.handle({ type: 'frame-received', from, exchange: 'stdio', frame: parseFrame(Buffer.from(JSON.stringify(message))) })
   }
 
   async handle(event: Event): Promise<void> {
-    for (const effect of this.relay.handle(event)) await this.#perform(effect)
+    for (const effect of this.relay.handle(event, 0)) await this.#perform(effect)
   }
 
   async #perform(effect: Effect): Promise<void> {
@@ -25,7 +25,7 @@ class Embedding {
     if (effect.type === 'audit') this.entries.push(effect.entry)
     if (effect.type === 'check') {
       const results = await Promise.all(effect.subjects.map(async subject => this.#checker.check(subject)))
-      await this.handle({ type: 'checked', check: effect.check, results, at: 0 })
+      await this.handle({ type: 'checked', check: effect.check, results })
     }
   }
 
@@ -76,7 +76,7 @@ t.test('without a session, each exchange has ids of its own', async t => {
   const relay = createRelay({ stateless: true })
   const ping = parseFrame(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}'))
   for (const exchange of ['a', 'b']) {
-    const effects = relay.handle({ type: 'frame-received', from: 'client', exchange, frame: ping, at: 0 })
+    const effects = relay.handle({ type: 'frame-received', from: 'client', exchange, frame: ping }, 0)
     t.match(effects.filter(({ type }) => type === 'send'), [{ to: 'server', exchange, frame: ping }])
   }
 })
