@@ -7,8 +7,8 @@ import { redact } from './redact.js'
 export type Payloads = 'none' | 'digest' | 'redacted' | 'full'
 
 export interface Kept<Content> {
-  readonly arguments?: Content
-  readonly result?: Content
+  readonly arguments: Content | undefined
+  readonly result: Content | undefined
 }
 
 /** Longest text, in bytes, in which secrets are looked for: the search runs between two messages, and takes time. */
@@ -46,8 +46,5 @@ const canonicalizable = (value: Json): Json => {
 
 const each = <Content>(entry: Entry, read: (bytes: Buffer) => Content): Kept<Content> | undefined =>
   entry.arguments || entry.result
-    ? {
-        ...(entry.arguments && { arguments: read(entry.arguments) }),
-        ...(entry.result && { result: read(entry.result) }),
-      }
+    ? { arguments: entry.arguments && read(entry.arguments), result: entry.result && read(entry.result) }
     : undefined

@@ -1,39 +1,38 @@
 import type { Entry } from '../core/effect.js'
-import type { Verdict } from '../core/policy.js'
 import type { Finding } from '../core/rule.js'
-import type { Json } from '../protocol/json.js'
 import { canonical, sha256 } from './canonical.js'
-import { digestsOf, payloadsOf, wellFormed, type Kept, type Payloads } from './payload.js'
+import { digestsOf, payloadsOf, wellFormed, type Payloads } from './payload.js'
 import { withoutSecrets } from './secrets.js'
 
-/** One line of the log, but for its own hash (contract section 8). */
-export interface Record {
-  /** ISO 8601, UTC, with milliseconds. */
-  readonly time: string
-  /** Counted from 1 through the whole file. */
-  readonly seq: number
-  readonly event: string
-  readonly server: string
-  readonly session: string
-  readonly client: { readonly name: string; readonly version: string } | undefined
-  readonly revision: string | undefined
-  readonly tool: string | undefined
-  readonly id: string | number | undefined
-  readonly verdict: Verdict
-  readonly findings: readonly Finding[]
-  readonly ms: number | undefined
-  readonly bytes: { readonly request?: number; readonly response?: number } | undefined
-  readonly digest: Kept<string> | undefined
-  readonly payload: Kept<Json> | undefined
-  readonly error: number | undefined
-  readonly reason: string | undefined
-  /** The hash of the record before. */
-  readonly prev: string
-}
+/**
+ * The members of a record but for its hash, each `"name":value,`, or nothing where there is none. Each is made once, and stands
+ * both in the line and in the canonical form: that halves the cost of a record.
+ */
+type Members = Readonly<Record<Name, string>>
+
+type Name =
+  | 'time' | 'seq' | 'event' | 'server' | 'session' | 'client' | 'revision' | 'tool' | 'id' | 'verdict' | 'findings' | 'ms' | 'bytes'
+  | 'digest' | 'payload' | 'error' | 'reason' | 'prev'
+
+/** As the contract shows them (section 8). */
+const written = ({
+  time, seq, event, server, session, client, revision, tool, id, verdict, findings, ms, bytes, digest, payload, error, reason, prev,
+}: Members): string =>
+  time + seq + event + server + session + client + revision + tool + id + verdict + findings + ms + bytes + digest + payload + error +
+  reason + prev
+
+/** In the order of the canonical form. The last one is there in every record. */
+const sorted = ({
+  bytes, client, digest, error, event, findings, id, ms, payload, prev, reason, revision, seq, server, session, time, tool, verdict,
+}: Members): string =>
+  bytes + client + digest + error + event + findings + id + ms + payload + prev + reason + revision + seq + server + session + time +
+  tool + verdict.slice(0, -1)
 
 /** How far a log has come. */
 export interface Position {
+  /** Of the last record; counted from 1 through the whole file. */
   readonly seq: number
+  /** Of the last record: hex. */
   readonly hash: string
 }
 
@@ -41,10 +40,6 @@ export const beginning: Position = { seq: 0, hash: '0'.repeat(64) }
 
 /** Longest text that a peer can put into a record outside its payloads, in characters: names, ids, methods. */
 const longest = 256
-
-/** So many names are remembered: they come again with every call, and looking for secrets in them costs more than the rest. */
-const mostNames = 1000
-const cleanNames = new Map<string, string>()
 
 /**
  * The line for an entry that follows a position, line end included, and the position that it leads to.
@@ -56,58 +51,86 @@ export const nextLine = (
   payloads: Payloads,
   now: Date,
 ): { readonly line: string; readonly position: Position } => {
-  const record = recordOf(entry, last, payloads, now)
-  const hash = sha256(canonicalOf(record))
-  return { line: `${JSON.stringify(record).slice(0, -1)},"hash":"${hash}"}\n`, position: { seq: record.seq, hash } }
+  const members = membersOf(entry, last, payloads, now)
+  const hash = sha256(`{${sorted(canonicalOf(members))}}`)
+  return { line: `{${written(members)}"hash":"${hash}"}\n`, position: { seq: last.seq + 1, hash } }
 }
 
-/** Most records hold nothing that would have to be sorted but their own members, which are sorted here: half of a record's cost. */
-const canonicalOf = (record: Record): string => {
-  const { bytes, client, digest, error, event, findings, id, ms, payload } = record
-  const { prev, reason, revision, seq, server, session, time, tool, verdict } = record
-  if (findings.length > 0 || payload !== undefined) return canonical(record)
-  return JSON.stringify({
-    bytes, client, digest, error, event, findings, id, ms, prev, reason, revision, seq, server, session, time, tool, verdict,
-  })
-}
-
-const recordOf = (entry: Entry, last: Position, payloads: Payloads, now: Date): Record => {
-  const { client, revision, tool, id, ms, bytes, error, reason } = entry
-  const clean = payloads === 'full' ? wellFormed : scrubbed
-  const text = payloads === 'full' ? (value: string) => clean(cut(value)) : cleanName
+const membersOf = (entry: Entry, last: Position, payloads: Payloads, now: Date): Members => {
+  const { client, revision, tool, id, verdict, findings, ms, bytes, error, reason } = entry
+  const full = payloads === 'full'
+  const text = full ? (value: string) => JSON.stringify(wellFormed(cut(value))) : nameText
+  const clean = full ? wellFormed : scrubbed
   return {
-    time: now.toISOString(),
-    seq: last.seq + 1,
-    event: text(entry.event),
-    server: text(entry.server),
-    session: text(entry.session),
-    client: client && { name: text(client.name), version: text(client.version) },
-    revision: revision && text(revision),
-    tool: tool === undefined ? undefined : text(tool),
-    // A number beyond a double has no form in JSON.
-    id: typeof id === 'string' ? clean(cut(id)) : id === undefined || Number.isFinite(id) ? id : String(id),
-    verdict: entry.verdict,
-    findings: entry.findings.map(({ rule, path, message }) => ({ rule, path: clean(path), message: clean(message) })),
-    ms: ms === undefined ? undefined : Math.round(ms * 1000) / 1000,
-    bytes,
-    digest: payloads === 'none' ? undefined : digestsOf(entry),
-    payload: payloads === 'redacted' || payloads === 'full' ? payloadsOf(entry, payloads) : undefined,
-    error,
-    reason: reason === undefined ? undefined : text(reason),
-    prev: last.hash,
+    time: `"time":"${isoTime(now)}",`,
+    seq: `"seq":${last.seq + 1},`,
+    event: `"event":${text(entry.event)},`,
+    server: `"server":${text(entry.server)},`,
+    session: `"session":${text(entry.session)},`,
+    client: client ? `"client":{"name":${text(client.name)},"version":${text(client.version)}},` : '',
+    revision: revision === undefined ? '' : `"revision":${text(revision)},`,
+    tool: tool === undefined ? '' : `"tool":${text(tool)},`,
+    id: id === undefined ? '' : `"id":${idText(id, clean)},`,
+    verdict: `"verdict":"${verdict}",`,
+    findings: findings.length === 0 ? noFindings : optional('findings', findings.map(finding => cleaned(finding, clean))),
+    ms: ms === undefined ? '' : `"ms":${Math.round(ms * 1000) / 1000},`,
+    bytes: bytes ? optional('bytes', { request: bytes.request, response: bytes.response }) : '',
+    digest: payloads === 'none' ? '' : optional('digest', digestsOf(entry)),
+    payload: payloads === 'redacted' || full ? optional('payload', payloadsOf(entry, payloads)) : '',
+    error: error === undefined ? '' : `"error":${error},`,
+    reason: reason === undefined ? '' : `"reason":${text(reason)},`,
+    prev: `"prev":"${last.hash}",`,
   }
 }
+
+const cleaned = ({ rule, path, message }: Finding, clean: (text: string) => string): Finding => ({
+  rule,
+  path: clean(path),
+  message: clean(message),
+})
+
+const noFindings = '"findings":[],'
+
+const optional = (name: Name, value: unknown): string => (value === undefined ? '' : `"${name}":${JSON.stringify(value)},`)
+
+/** Only what holds members that are not made here has another order in the canonical form. */
+const canonicalOf = (members: Members): Members =>
+  members.findings === noFindings && members.payload === ''
+    ? members
+    : { ...members, findings: reordered(members.findings), payload: reordered(members.payload) }
+
+const reordered = (member: string): string =>
+  member === '' ? '' : `${canonical(JSON.parse(`{${member.slice(0, -1)}}`)).slice(1, -1)},`
+
+/** The last second's text, but for the milliseconds: making it anew costs as much as a hash. */
+let second = { since: NaN, text: '' }
+
+/** ISO 8601, UTC, with milliseconds. */
+const isoTime = (now: Date): string => {
+  const milliseconds = now.getMilliseconds()
+  const since = now.getTime() - milliseconds
+  if (since !== second.since) second = { since, text: now.toISOString().slice(0, -4) }
+  return `${second.text}${String(milliseconds).padStart(3, '0')}Z`
+}
+
+// A number beyond a double has no form in JSON.
+const idText = (id: string | number, clean: (text: string) => string): string =>
+  typeof id === 'string' ? JSON.stringify(clean(cut(id))) : Number.isFinite(id) ? String(id) : `"${id}"`
 
 const cut = (text: string): string => (text.length <= longest ? text : `${text.slice(0, longest)}…`)
 
 const scrubbed = (text: string): string => wellFormed(withoutSecrets(text))
 
-const cleanName = (name: string): string => {
-  const text = cut(name)
-  let clean = cleanNames.get(text)
-  if (clean !== undefined) return clean
-  clean = scrubbed(text)
-  if (cleanNames.size >= mostNames) cleanNames.clear()
-  cleanNames.set(text, clean)
-  return clean
+/** So many names are remembered: they come again with every call, and looking for secrets in them costs more than the rest. */
+const mostNames = 1000
+const nameTexts = new Map<string, string>()
+
+const nameText = (name: string): string => {
+  const short = cut(name)
+  let text = nameTexts.get(short)
+  if (text !== undefined) return text
+  text = JSON.stringify(scrubbed(short))
+  if (nameTexts.size >= mostNames) nameTexts.clear()
+  nameTexts.set(short, text)
+  return text
 }

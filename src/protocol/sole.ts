@@ -2,7 +2,7 @@ import { type JsonObject } from './json.js'
 import { afterSpace, afterValue, byte, isSpace, stringOf, type Child } from './scan.js'
 
 /** Below that, looking at every byte costs next to nothing. */
-const large = 4096
+const large = 256
 
 /** Members beside the large one are short: further than that from the end they are not looked for. */
 const reach = 1024
