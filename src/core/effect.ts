@@ -23,20 +23,20 @@ export interface Entry {
   readonly session: string
   readonly client: { readonly name: string; readonly version: string } | undefined
   readonly revision: string | undefined
-  readonly tool?: string
-  readonly id?: string | number
+  readonly tool?: string | undefined
+  readonly id?: string | number | undefined
   readonly verdict: Verdict
   readonly findings: readonly Finding[]
   /** From the request's arrival to the answer's departure. */
-  readonly ms?: number
+  readonly ms?: number | undefined
   /** Of these, the time that the server had it; for metrics. */
-  readonly serverMs?: number
-  readonly bytes?: { readonly request?: number; readonly response?: number }
+  readonly serverMs?: number | undefined
+  readonly bytes?: { readonly request?: number | undefined; readonly response?: number | undefined } | undefined
   /** The JSON text of `params.arguments` and of `result`, as they crossed the wire: for digests and payloads. */
-  readonly arguments?: Buffer
-  readonly result?: Buffer
+  readonly arguments?: Buffer | undefined
+  readonly result?: Buffer | undefined
   /** The code of the JSON-RPC error that answered. */
-  readonly error?: number
+  readonly error?: number | undefined
   /** Why a session ended. */
-  readonly reason?: string
+  readonly reason?: string | undefined
 }

@@ -47,10 +47,14 @@ const each = (
   value: Json | undefined,
   path: string,
   partsIn: (element: JsonObject, path: string) => readonly Part[],
-): readonly Part[] =>
-  isArray(value)
-    ? value.flatMap((element, index) => (isObject(element) ? partsIn(element, `${path}/${index}`) : []))
-    : []
+): readonly Part[] => {
+  const parts: Part[] = []
+  if (!isArray(value)) return parts
+  for (const [index, element] of value.entries()) {
+    if (isObject(element)) for (const part of partsIn(element, `${path}/${index}`)) parts.push(part)
+  }
+  return parts
+}
 
 const meta = { _meta: anyObject }
 const icon = objectOf({ src: text }, { mimeType: text, sizes: arrayOf(text), theme: oneOf('light', 'dark') })

@@ -2,28 +2,19 @@ import { isArray, isObject, isString, member, type JsonObject } from '../protoco
 import { quote } from '../protocol/quote.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { Finding } from '../core/rule.js'
-import { contentRule, most, nothing, one } from './finding.js'
+import { nothing, one, partRule } from './finding.js'
 
-export const type = contentRule('content/type', ({ parts, revision }) => {
-  const { contentTypes } = traitsOf(revision)
-  return parts
-    .flatMap(({ kind, value, path }) => {
-      const type = member(value, 'type')
-      return kind !== 'block' || !isString(type) || contentTypes.has(type)
-        ? []
-        : one('content/type', `${path}/type`, `${quote(type)} is no content type of revision ${revision}`)
-    })
-    .slice(0, most)
+export const type = partRule('content/type', ({ kind, value, path }, { revision }) => {
+  const type = member(value, 'type')
+  return kind !== 'block' || !isString(type) || traitsOf(revision).contentTypes.has(type)
+    ? nothing
+    : one('content/type', `${path}/type`, `${quote(type)} is no content type of revision ${revision}`)
 })
 
-export const annotations = contentRule('content/annotations', ({ parts }) =>
-  parts
-    .flatMap(({ value, path }) => {
-      const annotations = member(value, 'annotations')
-      return isObject(annotations) ? judge(annotations, `${path}/annotations`) : []
-    })
-    .slice(0, most),
-)
+export const annotations = partRule('content/annotations', ({ value, path }) => {
+  const annotations = member(value, 'annotations')
+  return isObject(annotations) ? judge(annotations, `${path}/annotations`) : nothing
+})
 
 // A member of another type than it should have is the shape's affair.
 const judge = (annotations: JsonObject, path: string): readonly Finding[] => {

@@ -2,6 +2,7 @@ import { pointer } from '../protocol/json.js'
 import { clip } from '../protocol/quote.js'
 import type { Finding, Reading, Rule } from '../core/rule.js'
 import type { RuleName } from '../core/rule-name.js'
+import type { Part } from '../protocol/mcp.js'
 
 /** Findings of one rule about one thing: enough to act on, and no more work for a peer that breaks it everywhere. */
 export const most = 20
@@ -15,9 +16,18 @@ export const one = (rule: RuleName, path: string, message: string): readonly Fin
 export const below = (path: string, ...parts: readonly (string | number)[]): string =>
   path + pointer(...parts.map(part => (typeof part === 'string' ? clip(part) : part)))
 
-/** A rule about the content that a model reads: the same for the result of a tool and for every other reading. */
-export const contentRule = (name: RuleName, judge: (reading: Reading) => readonly Finding[]): Rule => ({
-  name,
-  onResult: judge,
-  onReading: judge,
-})
+/**
+ * A rule about each piece of the content that a model reads: the same for the result of a tool and for every other reading.
+ * It is asked about every piece of every result; a loop spares the arrays that each of them would cost.
+ */
+export const partRule = (name: RuleName, judge: (part: Part, reading: Reading) => readonly Finding[]): Rule => {
+  const judgeAll = (reading: Reading): readonly Finding[] => {
+    const found: Finding[] = []
+    for (const part of reading.parts) {
+      for (const finding of judge(part, reading)) found.push(finding)
+      if (found.length >= most) return found.slice(0, most)
+    }
+    return found
+  }
+  return { name, onResult: judgeAll, onReading: judgeAll }
+}

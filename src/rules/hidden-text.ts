@@ -1,19 +1,20 @@
-import type { Finding, Rule } from '../core/rule.js'
+import type { Finding, Reading, Rule } from '../core/rule.js'
 import type { RuleName } from '../core/rule-name.js'
 import { findHidden, nameOf } from '../protocol/hidden-text.js'
 import { isArray, isObject, isString, type Json } from '../protocol/json.js'
 import { quote } from '../protocol/quote.js'
 import { isBase64 } from './base64.js'
-import { below, contentRule, most } from './finding.js'
+import { below, most, nothing } from './finding.js'
 
 export const toolHiddenText: Rule = {
   name: 'tool/hidden-text',
   onTool: ({ definition, path }) => search('tool/hidden-text', definition, path),
 }
 
-export const contentHiddenText = contentRule('content/hidden-text', ({ result, plain }) =>
-  plain ? [] : search('content/hidden-text', result, '/result'),
-)
+const hiddenIn = ({ result, plain }: Reading): readonly Finding[] =>
+  plain ? nothing : search('content/hidden-text', result, '/result')
+
+export const contentHiddenText: Rule = { name: 'content/hidden-text', onResult: hiddenIn, onReading: hiddenIn }
 
 /** A text of this length may be worth a look whether it is base64, which hides nothing and is told faster. */
 const long = 4096

@@ -9,12 +9,14 @@ export interface JsonText {
 
 /** The text blocks of a result, by their place in `content`. */
 export const textsOf = (result: JsonObject): readonly { readonly index: number; readonly text: string }[] => {
+  const texts: { readonly index: number; readonly text: string }[] = []
   const content = member(result, 'content')
-  if (!isArray(content)) return []
-  return content.flatMap((block, index) => {
+  if (!isArray(content)) return texts
+  for (const [index, block] of content.entries()) {
     const text = isObject(block) && member(block, 'type') === 'text' ? member(block, 'text') : undefined
-    return isString(text) ? [{ index, text }] : []
-  })
+    if (isString(text)) texts.push({ index, text })
+  }
+  return texts
 }
 
 export const jsonTextsOf = (result: JsonObject): readonly JsonText[] =>
