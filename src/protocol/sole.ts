@@ -1,9 +1,6 @@
 import { type JsonObject } from './json.js'
 import { afterSpace, afterValue, byte, isSpace, stringOf, type Child } from './scan.js'
 
-/** Below that, looking at every byte costs next to nothing. */
-const large = 256
-
 /** Members beside the large one are short: further than that from the end they are not looked for. */
 const reach = 1024
 
@@ -15,7 +12,6 @@ const noted = new WeakSet<Buffer>()
  * unread.
  */
 export const noteShape = (bytes: Buffer, message: JsonObject): void => {
-  if (bytes.length < large) return
   let containers = 0
   for (const key in message) if (typeof message[key] === 'object' && message[key] !== null) containers++
   if (containers === 1) noted.add(bytes)

@@ -73,6 +73,8 @@ export class Plans {
   }
 
   #touch(digest: string, kept: Kept): Kept {
+    // While there is room nobody asks for the order, and keeping it costs a map its quickness.
+    if (this.#bytes < mostText / 2) return kept
     this.#kept.delete(digest)
     this.#kept.set(digest, kept)
     return kept
