@@ -74,6 +74,7 @@ export const caseVariants = (value: Json): readonly Fault[] => {
 }
 
 /**
- * As readers fold that ignore case: the long s is an s to them, and the Kelvin sign a k (which `toLowerCase` knows).
+ * As readers fold that ignore case, by one of the two cases or by both: the long s is an s to them, the Kelvin sign a k, and an i
+ * is one with its dot or without.
  */
-export const fold = (key: string): string => key.toLowerCase().replaceAll('\u017f', 's')
+export const fold = (key: string): string => key.toLowerCase().toUpperCase().toLowerCase().replaceAll('i\u0307', 'i')

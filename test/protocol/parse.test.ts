@@ -162,6 +162,8 @@ t.test('keys that differ from a protocol key only in case, at protocol positions
     ['Name', inParams('"name":"a","Name":"b"'), ['/params/Name']],
     ['ARGUMENTS', inParams('"ARGUMENTS":{}'), ['/params/ARGUMENTS']],
     ['a long s', inParams('"argument\u017f":{}'), ['/params/argument\u017f']],
+    ['an i without its dot', inParams('"ur\u0131":"a"'), ['/params/ur\u0131']],
+    ['a capital I with a dot', inParams('"ur\u0130":"a"'), ['/params/ur\u0130']],
     ['a Kelvin sign', inParams('"ta\u017f\u212a":{}'), ['/params/ta\u017f\u212a']],
     ['structuredcontent', inResult('"structuredcontent":{}'), ['/result/structuredcontent']],
     ['IsError', inResult('"content":[],"IsError":false'), ['/result/IsError']],
