@@ -18,9 +18,9 @@ export interface Frame {
   readonly message: Message
   readonly faults: readonly Fault[]
   /** Further ids of a frame that names more than one: a duplicated `id`. */
-  readonly otherKeys?: readonly IdKey[]
+  readonly otherKeys?: readonly IdKey[] | undefined
   /** What a transport wrapped round it (HTTP status, SSE id): handed on unread, for the transport on the other side. */
-  readonly envelope?: Envelope
+  readonly envelope?: Envelope | undefined
 }
 
 export interface Envelope {

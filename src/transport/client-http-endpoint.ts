@@ -10,10 +10,9 @@ import { authorizationDigest } from './client-http-gate.js'
 import { checkAccept, checkContentType } from './client-http-media.js'
 import { dueIn, isInitialize, isModern, lacksEnvelope, namesUnknownRevision, received, statusOf, unsupportedVersion } from './client-http-message.js'
 import { refusal, refusalBody, type Refusal } from './client-http-refusal.js'
-import { Reply, type ReplyOptions } from './client-http-reply.js'
+import { nothingOwed, Reply, type Owed, type ReplySettings } from './client-http-reply.js'
 import { HttpSession, type SessionKind } from './client-http-session.js'
 import { Sessions } from './client-http-sessions.js'
-import type { Timers } from './client-http-timers.js'
 import type { Transport } from './transport.js'
 
 /** A path at which one server is offered. */
@@ -41,15 +40,12 @@ export interface Opening {
   readonly headers: ReadonlyMap<string, string>
 }
 
-export interface EndpointSettings {
+export interface EndpointSettings extends ReplySettings {
   readonly limits: FrameLimits
   /** The Authorization header was meant for us: it is not handed on. */
   readonly ownAuthorization: boolean
   readonly maxSessions: number
   readonly idleMs: number
-  readonly keepAliveMs: number
-  readonly stallMs: number
-  readonly timers: Timers
   /** Answers without the body having been read to its end. */
   readonly refuse: (request: IncomingMessage, response: ServerResponse, reason: Refusal) => void
 }
@@ -147,7 +143,7 @@ export class EndpointServer {
     const place = checkAccept('GET', request.headers) ?? this.#place(request, modern)
     if ('status' in place) return this.#settings.refuse(request, response, place)
     const { session, claims } = place
-    const reply = this.#reply(session, response, { due: [], statusOf: () => 200, settledStatus: 202 })
+    const reply = this.#reply(session, response, nothingOwed)
     if (this.#own) session.listen(reply)
     else session.bare(reply, 'GET', this.#handedOn(request), claims)
   }
@@ -165,7 +161,7 @@ export class EndpointServer {
       response.writeHead(200, { 'content-length': 0 }).end()
       return
     }
-    const reply = this.#reply(session, response, { due: [], statusOf: () => 200, settledStatus: 202 })
+    const reply = this.#reply(session, response, nothingOwed)
     session.bare(reply, 'DELETE', this.#handedOn(request), claims)
   }
 
@@ -267,14 +263,9 @@ export class EndpointServer {
     return session
   }
 
-  #reply(
-    session: HttpSession,
-    response: ServerResponse,
-    options: Pick<ReplyOptions, 'due' | 'statusOf' | 'settledStatus'>,
-  ): Reply {
-    const { keepAliveMs, stallMs, timers } = this.#settings
+  #reply(session: HttpSession, response: ServerResponse, owed: Owed): Reply {
     if (session.id !== undefined) response.setHeader('mcp-session-id', session.id)
-    return new Reply(response, { ...options, follows: !this.#own, keepAliveMs, stallMs, timers })
+    return new Reply(response, owed, !this.#own, this.#settings)
   }
 
   #handedOn({ headers }: IncomingMessage): ReadonlyMap<string, string> {

@@ -38,11 +38,14 @@ export const isModern = (headers: IncomingHttpHeaders, frame?: Frame): boolean =
 const oneOf = (header: string | string[] | undefined): string | undefined => (isString(header) ? header : undefined)
 
 /** The message as it came by HTTP: with its headers, and with a fault where they say something else than its body. */
-export const received = (frame: Frame, headers: ReadonlyMap<string, string>, modern: boolean): Frame => {
-  const { message } = frame
+export const received = (
+  { bytes, message, faults, otherKeys }: Frame,
+  headers: ReadonlyMap<string, string>,
+  modern: boolean,
+): Frame => {
   const disagreement = modern && message.kind === 'request' ? compareHeaders(headers, message) : undefined
   const fault: Fault | undefined = disagreement === undefined ? undefined : { kind: 'http', path: '', message: disagreement }
-  return { ...frame, faults: fault ? [...frame.faults, fault] : frame.faults, envelope: { headers } }
+  return { bytes, message, faults: fault ? [...faults, fault] : faults, otherKeys, envelope: { headers } }
 }
 
 /**

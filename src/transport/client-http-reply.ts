@@ -10,15 +10,19 @@ import type { HttpEvent, HttpHeaders } from './transport.js'
 
 type Head = Extract<HttpEvent, { type: 'head' }>
 
-export interface ReplyOptions {
+/** What a request is owed. */
+export interface Owed {
   /** The ids of the requests in the client's message, one per answer that is due. */
   readonly due: readonly IdKey[]
-  /** The server speaks HTTP: the form of the answer is its choice, and is waited for. */
-  readonly follows: boolean
   /** The status of answers for which the server has named none. */
   readonly statusOf: (answers: readonly Frame[]) => number
   /** The status when nothing was due, and nothing came. */
   readonly settledStatus: 202 | 400
+}
+
+export const nothingOwed: Owed = { due: [], statusOf: () => 200, settledStatus: 202 }
+
+export interface ReplySettings {
   /** After so many milliseconds of silence a stream gets a comment. */
   readonly keepAliveMs: number
   /** A reader that takes nothing for so many milliseconds while we hold back is cut off. */
@@ -40,7 +44,9 @@ const streamHeaders = { 'cache-control': 'no-cache, no-transform', 'x-accel-buff
  */
 export class Reply {
   readonly #response: ServerResponse
-  readonly #options: ReplyOptions
+  readonly #owed: Owed
+  readonly #follows: boolean
+  readonly #settings: ReplySettings
   #state: 'waiting' | 'streaming' | 'done' = 'waiting'
   #head: Head | undefined
   /** Answers that are still to come. */
@@ -55,11 +61,14 @@ export class Reply {
   #onDrained: () => void = () => {}
   #onOver: () => void = () => {}
 
-  constructor(response: ServerResponse, options: ReplyOptions) {
+  /** @param follows the server speaks HTTP: the form of the answer is its choice, and is waited for */
+  constructor(response: ServerResponse, owed: Owed, follows: boolean, settings: ReplySettings) {
     this.#response = response
-    this.#options = options
-    this.#due = options.due.length
-    this.#quiet = options.timers.every(options.keepAliveMs, () => this.#beat())
+    this.#owed = owed
+    this.#follows = follows
+    this.#settings = settings
+    this.#due = owed.due.length
+    this.#quiet = settings.timers.every(settings.keepAliveMs, () => this.#beat())
     response.on('drain', () => this.#onDrain())
     response.once('close', () => this.#over())
   }
@@ -83,7 +92,7 @@ export class Reply {
 
   /** The ids of the requests that are answered by it, or were. */
   get due(): readonly IdKey[] {
-    return this.#options.due
+    return this.#owed.due
   }
 
   /** Whether answers are still to come. */
@@ -133,7 +142,7 @@ export class Reply {
   /** Nothing is waited for any more that is not an answer. */
   lastCall(): void {
     this.#lastCall = true
-    if (this.#state === 'streaming' && this.#options.due.length > 0 && this.#due <= 0) this.finish()
+    if (this.#state === 'streaming' && this.#owed.due.length > 0 && this.#due <= 0) this.finish()
   }
 
   /** The server's response is over; the answers that are due follow, unless the client can fetch them later. */
@@ -150,8 +159,8 @@ export class Reply {
       this.#response.end()
     } else if (this.#collected.length > 0) this.#endCollected()
     else if (this.#head) this.#end(this.#head.status)
-    else if (this.#options.settledStatus === 400) this.#end(400, refusalBody(unreadable, this.#onlyId()))
-    else if (this.#options.due.length > 0) this.#end(502, refusalBody(unanswered, this.#onlyId()))
+    else if (this.#owed.settledStatus === 400) this.#end(400, refusalBody(unreadable, this.#onlyId()))
+    else if (this.#owed.due.length > 0) this.#end(502, refusalBody(unanswered, this.#onlyId()))
     else this.#end(202)
   }
 
@@ -161,7 +170,7 @@ export class Reply {
   }
 
   #endCollected(): void {
-    const status = this.#head?.status ?? this.#options.statusOf(this.#collected)
+    const status = this.#head?.status ?? this.#owed.statusOf(this.#collected)
     const [first = Buffer.alloc(0), ...more] = this.#collected.map(({ bytes }) => bytes)
     if (more.length === 0) return this.#end(status, first)
     this.#end(status, Buffer.concat([Buffer.from('['), first, ...more.flatMap(bytes => [Buffer.from(','), bytes]), Buffer.from(']')]))
@@ -193,7 +202,7 @@ export class Reply {
     const free = this.#response.write(bytes)
     if (free || this.#full || this.#response.writableLength < fullBytes) return
     this.#full = true
-    this.#stalled = this.#options.timers.after(this.#options.stallMs, () => this.destroy())
+    this.#stalled = this.#settings.timers.after(this.#settings.stallMs, () => this.destroy())
   }
 
   #onDrain(): void {
@@ -207,7 +216,7 @@ export class Reply {
   #beat(): void {
     const silent = !this.#wrote
     this.#wrote = false
-    if (this.#state === 'waiting' && !this.#options.follows && this.#due > 0) this.stream()
+    if (this.#state === 'waiting' && !this.#follows && this.#due > 0) this.stream()
     if (this.#state !== 'streaming' || !silent || this.#response.writableNeedDrain) return
     this.#response.write(keepAlive)
   }
@@ -220,7 +229,7 @@ export class Reply {
   }
 
   #onlyId(): IdKey | undefined {
-    return this.#options.due.length === 1 ? this.#options.due[0] : undefined
+    return this.#owed.due.length === 1 ? this.#owed.due[0] : undefined
   }
 }
 

@@ -8,7 +8,7 @@ export interface Open {
   readonly reply: Reply
   readonly request: 'POST' | 'GET' | 'DELETE'
   /** What came with it; undefined when there is no message in it. */
-  readonly frame?: Frame
+  readonly frame?: Frame | undefined
   /** It names a session that only the server can know. */
   readonly claims: boolean
   /** What the server says unasked may go with its answer: not before the handshake is over. */
@@ -52,7 +52,8 @@ export class Routes {
     const exchange = `http-${++this.#last}`
     const ties = open.frame ? tiesOf(open.frame) : { requests: [], progress: [] }
     if (open.request === 'GET' && this.#whose === 'one client') this.#endOldestStream()
-    this.#exchanges.set(exchange, { ...open, ties })
+    const { reply, request, frame, claims, carries } = open
+    this.#exchanges.set(exchange, { reply, request, frame, claims, carries, ties })
     return exchange
   }
 

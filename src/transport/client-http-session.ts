@@ -71,7 +71,7 @@ export class HttpSession implements Transport {
 
   /** Takes in an HTTP request that carries a message. */
   post(reply: Reply, frame: Frame, how: Pick<Open, 'claims' | 'carries'>): void {
-    const exchange = this.#opened({ reply, request: 'POST', frame, ...how })
+    const exchange = this.#opened({ reply, request: 'POST', frame, claims: how.claims, carries: how.carries })
     this.#tell({ type: 'frame', exchange, frame })
   }
 

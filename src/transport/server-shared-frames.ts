@@ -37,7 +37,9 @@ export const renamed = (frame: Frame, message: Request, { token }: Names, number
   const replace = String(number)
   const edits: Edit[] = [{ path: ['id'], replace }, ...(token ? [{ path: tokenPath, replace }] : [])]
   const params = token && message.params ? put(message.params, ['_meta', 'progressToken'], number) : message.params
-  return { ...frame, bytes: edit(frame.bytes, edits), message: { ...message, id: number, key: replace, params } }
+  const { faults, otherKeys, envelope } = frame
+  const request: Request = { kind: 'request', id: number, key: replace, method: message.method, params }
+  return { bytes: edit(frame.bytes, edits), message: request, faults, otherKeys, envelope }
 }
 
 /**
@@ -49,11 +51,12 @@ export const restoredAnswer = (frame: Frame, message: Result | ErrorResponse, na
   const key = message.key === String(number) ? names.key : ` ${names.key}`
   const { faults } = frame
   const bytes = withId(frame.bytes, names.id)
-  if (message.kind === 'error') return { bytes, message: { ...message, id, key }, faults }
-  if (at(message.result, subscriptionPath) !== number) return { bytes, message: { ...message, id, key }, faults }
+  if (message.kind === 'error') return { bytes, message: { kind: 'error', id, key, error: message.error }, faults }
+  const { result } = message
+  if (at(result, subscriptionPath) !== number) return { bytes, message: { kind: 'result', id, key, result }, faults }
   // The end of a subscription names it a second time.
   const named = edit(bytes, [{ path: ['result', ...subscriptionPath], replace: names.id }])
-  return { bytes: named, message: { ...message, id, key, result: put(message.result, subscriptionPath, id) }, faults }
+  return { bytes: named, message: { kind: 'result', id, key, result: put(result, subscriptionPath, id) }, faults }
 }
 
 /** Answers can be large, and nearly all of one is its result: that is stepped over, where it is known to be the only object. */
