@@ -20,7 +20,7 @@ export interface Frame {
   /** Further ids of a frame that names more than one: a duplicated `id`. */
   readonly otherKeys?: readonly IdKey[] | undefined
   /** What a transport wrapped round it (HTTP status, SSE id): handed on unread, for the transport on the other side. */
-  readonly envelope?: Envelope | undefined
+  readonly envelope?: Envelope
 }
 
 export interface Envelope {

@@ -37,9 +37,8 @@ export const renamed = (frame: Frame, message: Request, { token }: Names, number
   const replace = String(number)
   const edits: Edit[] = [{ path: ['id'], replace }, ...(token ? [{ path: tokenPath, replace }] : [])]
   const params = token && message.params ? put(message.params, ['_meta', 'progressToken'], number) : message.params
-  const { faults, otherKeys, envelope } = frame
   const request: Request = { kind: 'request', id: number, key: replace, method: message.method, params }
-  return { bytes: edit(frame.bytes, edits), message: request, faults, otherKeys, envelope }
+  return { bytes: edit(frame.bytes, edits), message: request, faults: frame.faults }
 }
 
 /**
