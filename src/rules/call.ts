@@ -1,6 +1,6 @@
 import type { Call, Rule } from '../core/rule.js'
 import { quote } from '../protocol/quote.js'
-import { nothing, one } from './finding.js'
+import { nothing, ofKind, one } from './finding.js'
 
 /** Also the place of a call without a name: it is a call of nothing that is listed. */
 const unlisted: Rule = {
@@ -20,20 +20,15 @@ const denied: Rule = {
 /** Formats are no reason here: to JSON Schema they annotate, and what counts as a date is the server's affair. */
 const wrong: Rule = {
   name: 'call/arguments',
-  onCall: ({ checked }) =>
-    (checked ?? [])
-      .filter(({ kind }) => kind === 'mismatch')
-      .map(({ path, message }) => ({ rule: 'call/arguments', path, message })),
+  onCall: ({ checked }) => ofKind('call/arguments', checked, kind => kind === 'mismatch'),
 }
 
 const unchecked: Rule = {
   name: 'call/unchecked',
-  onCall: call => [
-    ...(isUnknown(call) ? one('call/unchecked', '/params/arguments', 'the list of tools could not be had') : nothing),
-    ...(call.checked ?? [])
-      .filter(({ kind }) => kind !== 'mismatch' && kind !== 'format')
-      .map(({ path, message }) => ({ rule: 'call/unchecked' as const, path, message })),
-  ],
+  onCall: call =>
+    isUnknown(call)
+      ? one('call/unchecked', '/params/arguments', 'the list of tools could not be had')
+      : ofKind('call/unchecked', call.checked, kind => kind !== 'mismatch' && kind !== 'format'),
 }
 
 const isUnknown = ({ listed, tool, denied }: Call): boolean => !listed && tool === undefined && !denied

@@ -3,7 +3,7 @@ import { toolShape } from '../protocol/mcp.js'
 import type { SchemaProblem } from '../core/check.js'
 import type { Rule } from '../core/rule.js'
 import type { RuleName } from '../core/rule-name.js'
-import { below, nothing, one } from './finding.js'
+import { below, nothing, ofKind, one } from './finding.js'
 
 const definition: Rule = {
   name: 'tool/definition',
@@ -36,8 +36,7 @@ const name: Rule = {
 /** What the inspection of a schema found; of the kinds that only values have, none is expected, and none passes. */
 const ofInspection = (name: RuleName, isIts: (kind: SchemaProblem['kind']) => boolean): Rule => ({
   name,
-  onTool: ({ schemas }) =>
-    schemas.filter(({ kind }) => isIts(kind)).map(({ path, message }) => ({ rule: name, path, message })),
+  onTool: ({ schemas }) => ofKind(name, schemas, isIts),
 })
 
 export const definitionRules: readonly Rule[] = [

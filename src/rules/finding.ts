@@ -1,5 +1,6 @@
 import { pointer } from '../protocol/json.js'
 import { clip } from '../protocol/quote.js'
+import type { SchemaProblem } from '../core/check.js'
 import type { Finding, Reading, Rule } from '../core/rule.js'
 import type { RuleName } from '../core/rule-name.js'
 import type { Part } from '../protocol/mcp.js'
@@ -11,6 +12,17 @@ export const nothing: readonly Finding[] = []
 
 /** The only finding of a rule. */
 export const one = (rule: RuleName, path: string, message: string): readonly Finding[] => [{ rule, path, message }]
+
+/** The problems of a check that are of a rule's kinds, as findings of it. */
+export const ofKind = (
+  rule: RuleName,
+  problems: readonly SchemaProblem[] | undefined,
+  isIts: (kind: SchemaProblem['kind']) => boolean,
+): readonly Finding[] =>
+  // Nearly every check finds none.
+  problems === undefined || problems.length === 0
+    ? nothing
+    : problems.filter(({ kind }) => isIts(kind)).map(({ path, message }) => ({ rule, path, message }))
 
 /** A path, and what lies below it; the parts come from the wire. */
 export const below = (path: string, ...parts: readonly (string | number)[]): string =>

@@ -1,10 +1,9 @@
 import { member, type Json } from '../protocol/json.js'
 import { resultShape } from '../protocol/mcp.js'
 import type { SchemaProblem } from '../core/check.js'
-import type { Answer, Finding, Rule } from '../core/rule.js'
-import type { RuleName } from '../core/rule-name.js'
+import type { Answer, Rule } from '../core/rule.js'
 import { agreeing, jsonTextsOf, textsOf } from './json-text.js'
-import { below, most, nothing, one } from './finding.js'
+import { below, most, nothing, ofKind, one } from './finding.js'
 
 const path = '/result/structuredContent'
 
@@ -12,14 +11,6 @@ const path = '/result/structuredContent'
 const structuredOf = ({ result }: Answer): Json | undefined => member(result, 'structuredContent')
 
 const isError = ({ result }: Answer): boolean => member(result, 'isError') === true
-
-/** The problems of the check that are of these kinds, as findings of a rule. */
-const found = (
-  rule: RuleName,
-  { checked }: Answer,
-  isIts: (kind: SchemaProblem['kind']) => boolean,
-): readonly Finding[] =>
-  (checked ?? []).filter(({ kind }) => isIts(kind)).map(({ path, message }) => ({ rule, path, message }))
 
 const isMismatch = (kind: SchemaProblem['kind']): boolean => kind === 'mismatch'
 const isFormat = (kind: SchemaProblem['kind']): boolean => kind === 'format'
@@ -45,18 +36,18 @@ const missing: Rule = {
 
 const schema: Rule = {
   name: 'result/schema',
-  onResult: answer => (isError(answer) ? nothing : found('result/schema', answer, isMismatch)),
+  onResult: answer => (isError(answer) ? nothing : ofKind('result/schema', answer.checked, isMismatch)),
 }
 
 const format: Rule = {
   name: 'result/format',
   onResult: answer =>
-    answer.checked?.some(({ kind }) => isMismatch(kind)) === true ? nothing : found('result/format', answer, isFormat),
+    answer.checked?.some(({ kind }) => isMismatch(kind)) === true ? nothing : ofKind('result/format', answer.checked, isFormat),
 }
 
 const unchecked: Rule = {
   name: 'result/unchecked',
-  onResult: answer => (isError(answer) ? nothing : found('result/unchecked', answer, isNoVerdict)),
+  onResult: answer => (isError(answer) ? nothing : ofKind('result/unchecked', answer.checked, isNoVerdict)),
 }
 
 /** A server's error is never withheld for what stands beside it, nor is what could not be checked there left unsaid. */
@@ -64,7 +55,7 @@ const errorStructured: Rule = {
   name: 'result/error-structured',
   onResult: answer =>
     isError(answer) && structuredOf(answer) !== undefined
-      ? found('result/error-structured', answer, kind => !isFormat(kind))
+      ? ofKind('result/error-structured', answer.checked, kind => !isFormat(kind))
       : nothing,
 }
 

@@ -1,13 +1,17 @@
 import type { Fault } from '../protocol/frame.js'
 import type { Rule } from '../core/rule.js'
+import { nothing } from './finding.js'
 
 /** The strict parse and the transports have found these; here they become findings. */
 const ofFault = (kind: Fault['kind']): Rule => {
   const name = `wire/${kind}` as const
   return {
     name,
+    // Nearly every frame has none.
     onFrame: ({ faults }) =>
-      faults.filter(fault => fault.kind === kind).map(({ path, message }) => ({ rule: name, path, message })),
+      faults.length === 0
+        ? nothing
+        : faults.filter(fault => fault.kind === kind).map(({ path, message }) => ({ rule: name, path, message })),
   }
 }
 
