@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { edit, slice, withoutLineEnds, type Edit, type Path } from '../../dist/protocol/edit.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
+import { soleObject } from '../../dist/protocol/sole.js'
 import { model, picks, valueOf, write, type Model } from './json-text.js'
 
 const cut = (text: string, ...path: Path): string | undefined => slice(Buffer.from(text), path)?.toString()
@@ -89,7 +90,7 @@ t.test('line ends between tokens become spaces', async t => {
   t.equal(withoutLineEnds(bytes), bytes, 'nothing is copied where there is none')
 })
 
-t.test('the result of a large message is cut out from both ends, and is the same', async t => {
+t.test('the result of a message that was read is cut out from both ends, and is the same', async t => {
   const filler = 'x'.repeat(5000)
   const tricky = `{"id":7,"a":"\\\\","b":"\\",\\"id\\":8}","c":[{"id":9}],"d":"${filler}"}`
   const cases = [
@@ -186,6 +187,29 @@ t.test('a value replaced by itself leaves every byte as it was, and every slice 
     }),
     { numRuns: 300 },
   )
+})
+
+t.test('a message that was read is cut as any other text is', async () => {
+  const string = (value: string): Model => ({ kind: 'string', value })
+  const small = model.filter(({ kind }) => kind === 'scalar' || kind === 'string')
+  const others = fc.uniqueArray(fc.tuple(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 }), small), { selector: ([name]) => name, maxLength: 4 })
+  const inner = fc.oneof(fc.constant<Model>({ kind: 'object', members: [] }), model.filter(({ kind }) => kind === 'object'))
+  let cutFromBothEnds = 0
+  fc.assert(
+    fc.property(inner, others, fc.boolean(), fc.nat(6), picks, (result, more, last, place, from) => {
+      const usual: (readonly [string, Model])[] = [['jsonrpc', string('2.0')], ['id', { kind: 'scalar', value: 7 }]]
+      const rest = [...usual, ...more.filter(([name]) => !['jsonrpc', 'id', 'method', 'result', 'error'].includes(name))]
+      const at = last ? rest.length : place % (rest.length + 1)
+      const message: Model = { kind: 'object', members: [...rest.slice(0, at), ['result', result], ...rest.slice(at)] }
+      const text = write(message, from())
+      const bytes = Buffer.from(text)
+      parseFrame(bytes, { messageBytes: 1e6, depth: 100 })
+      if (soleObject(bytes) !== undefined) cutFromBothEnds++
+      for (const path of paths(message)) assert.equal(slice(bytes, path)?.toString(), cut(text, ...path))
+    }),
+    { numRuns: 1000 },
+  )
+  assert.ok(cutFromBothEnds > 300, `${cutFromBothEnds} of 1000`)
 })
 
 t.test('what is removed leaves the bytes of its neighbours as they were', async () => {
