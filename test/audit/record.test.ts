@@ -84,11 +84,20 @@ for (const [name, text, expected] of odd) {
 
 t.test('whatever a peer sends, the record verifies and stays one line', t => {
   const text = fc.string({ unit: 'binary', maxLength: 300 })
-  fc.assert(fc.property(text, text, fc.oneof(text, fc.double()), fc.jsonValue(), fc.constantFrom('none', 'digest', 'redacted', 'full'),
-    (tool, event, id, value, payloads) => {
-      const given = entry({ tool, event, id, result: Buffer.from(JSON.stringify(value)), reason: `${tool}\ud800` })
+  const json = fc.jsonValue().map(value => Buffer.from(JSON.stringify(value)))
+  const count = fc.option(fc.nat(), { nil: undefined })
+  const members: fc.Arbitrary<Partial<Entry>> = fc.record({
+    tool: text, event: text, id: fc.oneof(text, fc.double()), reason: text.map(end => `${end}\ud800`), client: fc.record({ name: text, version: text }),
+    findings: fc.array(fc.record({ rule: fc.constant('wire/json'), path: text, message: text }), { maxLength: 3 }),
+    verdict: fc.constantFrom('pass', 'log', 'demote', 'block'), arguments: json, result: json, ms: fc.double({ min: 0, max: 1e9, noNaN: true }),
+    bytes: fc.record({ request: count, response: count }), error: fc.integer(),
+  }, { requiredKeys: [] })
+  fc.assert(fc.property(members, fc.constantFrom('none', 'digest', 'redacted', 'full'), fc.date({ noInvalidDate: true, min: new Date(0) }),
+    (more, payloads, now) => {
+      const given = entry(more)
       const { line, position } = nextLine(given, beginning, payloads, now)
       const read = readLine(Buffer.from(line.slice(0, -1)))
+      t.match(JSON.parse(line), { time: now.toISOString() })
       return line.indexOf('\n') === line.length - 1 && read.wrong === undefined && read.line?.hash === position.hash
     }))
   t.end()
