@@ -5,12 +5,13 @@ import type { Socket } from 'node:net'
 import { CustomsError } from '../errors.js'
 import type { FrameLimits } from '../protocol/frame.js'
 import { errorCode } from '../protocol/json-rpc.js'
-import { EndpointServer, type Endpoint } from './client-http-endpoint.js'
+import { EndpointServer } from './client-http-endpoint.js'
 import { Gate, type GateOptions } from './client-http-gate.js'
-import { refusal, refusalBody, refuse, type Refusal } from './client-http-refusal.js'
+import type { Endpoint } from './client-http-places.js'
+import { answerUnreadable, refusal, refuse, type Refusal } from './client-http-refusal.js'
 import { realTimers, type Timers } from './client-http-timers.js'
 
-export type { Endpoint, Opening } from './client-http-endpoint.js'
+export type { Endpoint, Opening } from './client-http-places.js'
 export type { SessionKind } from './client-http-session.js'
 
 export interface HttpFrontOptions extends Partial<Pick<GateOptions, 'allowHosts' | 'allowOrigins' | 'tokens'>> {
@@ -88,12 +89,12 @@ class Front implements HttpFront {
   offer(endpoints: ReadonlyMap<string, Endpoint>): void {
     for (const [path, served] of this.#endpoints) {
       if (endpoints.has(path)) continue
-      served.retire()
-      if (served.sessions().length === 0) this.#endpoints.delete(path)
+      served.places.retire()
+      if (served.places.sessions().length === 0) this.#endpoints.delete(path)
     }
     for (const [path, endpoint] of endpoints) {
       const served = this.#endpoints.get(path)
-      if (served) served.replace(endpoint)
+      if (served) served.places.replace(endpoint)
       else this.#endpoints.set(path, this.#serve(path, endpoint))
     }
   }
@@ -141,7 +142,7 @@ class Front implements HttpFront {
   }
 
   #sessions() {
-    return [...this.#endpoints.values()].flatMap(endpoint => endpoint.sessions())
+    return [...this.#endpoints.values()].flatMap(({ places }) => places.sessions())
   }
 
   async #within(ms: number, done: Promise<unknown>): Promise<void> {
@@ -253,21 +254,3 @@ const preflight = ({ headers }: IncomingMessage, response: ServerResponse): void
   })
   response.end()
 }
-
-/** What is no HTTP request gets an answer that looks like every other, where one can still be given. */
-const answerUnreadable = (error: NodeJS.ErrnoException, socket: Socket): void => {
-  if (!socket.writable || socket.bytesWritten > 0) {
-    socket.destroy()
-    return
-  }
-  const [status, message] = unreadable.get(error.code ?? '') ?? ['400 Bad Request', 'This is no HTTP request']
-  const body = refusalBody({ code: errorCode.blocked, message })
-  socket.end(
-    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body.toString()}`,
-  )
-}
-
-const unreadable = new Map<string, readonly [status: string, message: string]>([
-  ['HPE_HEADER_OVERFLOW', ['431 Request Header Fields Too Large', 'The headers are too long']],
-  ['ERR_HTTP_REQUEST_TIMEOUT', ['408 Request Timeout', 'The request did not come in time']],
-])
