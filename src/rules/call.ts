@@ -1,6 +1,6 @@
 import type { Call, Rule } from '../core/rule.js'
 import { quote } from '../protocol/quote.js'
-import { nothing, ofKind, one } from './finding.js'
+import { isMismatch, isNoVerdict, nothing, ofKind, one } from './finding.js'
 
 /** Also the place of a call without a name: it is a call of nothing that is listed. */
 const unlisted: Rule = {
@@ -20,7 +20,7 @@ const denied: Rule = {
 /** Formats are no reason here: to JSON Schema they annotate, and what counts as a date is the server's affair. */
 const wrong: Rule = {
   name: 'call/arguments',
-  onCall: ({ checked }) => ofKind('call/arguments', checked, kind => kind === 'mismatch'),
+  onCall: ({ checked }) => ofKind('call/arguments', checked, isMismatch),
 }
 
 const unchecked: Rule = {
@@ -28,7 +28,7 @@ const unchecked: Rule = {
   onCall: call =>
     isUnknown(call)
       ? one('call/unchecked', '/params/arguments', 'the list of tools could not be had')
-      : ofKind('call/unchecked', call.checked, kind => kind !== 'mismatch' && kind !== 'format'),
+      : ofKind('call/unchecked', call.checked, isNoVerdict),
 }
 
 const isUnknown = ({ listed, tool, denied }: Call): boolean => !listed && tool === undefined && !denied

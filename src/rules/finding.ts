@@ -13,11 +13,17 @@ export const nothing: readonly Finding[] = []
 /** The only finding of a rule. */
 export const one = (rule: RuleName, path: string, message: string): readonly Finding[] => [{ rule, path, message }]
 
+type Kind = SchemaProblem['kind']
+
+export const isMismatch = (kind: Kind): boolean => kind === 'mismatch'
+export const isFormat = (kind: Kind): boolean => kind === 'format'
+export const isNoVerdict = (kind: Kind): boolean => !isMismatch(kind) && !isFormat(kind)
+
 /** The problems of a check that are of a rule's kinds, as findings of it. */
 export const ofKind = (
   rule: RuleName,
   problems: readonly SchemaProblem[] | undefined,
-  isIts: (kind: SchemaProblem['kind']) => boolean,
+  isIts: (kind: Kind) => boolean,
 ): readonly Finding[] =>
   // Nearly every check finds none.
   problems === undefined || problems.length === 0

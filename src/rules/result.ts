@@ -1,9 +1,8 @@
 import { member, type Json } from '../protocol/json.js'
 import { resultShape } from '../protocol/mcp.js'
-import type { SchemaProblem } from '../core/check.js'
 import type { Answer, Rule } from '../core/rule.js'
 import { agreeing, jsonTextsOf, textsOf } from './json-text.js'
-import { below, most, nothing, ofKind, one } from './finding.js'
+import { below, isFormat, isMismatch, isNoVerdict, most, nothing, ofKind, one } from './finding.js'
 
 const path = '/result/structuredContent'
 
@@ -11,10 +10,6 @@ const path = '/result/structuredContent'
 const structuredOf = ({ result }: Answer): Json | undefined => member(result, 'structuredContent')
 
 const isError = ({ result }: Answer): boolean => member(result, 'isError') === true
-
-const isMismatch = (kind: SchemaProblem['kind']): boolean => kind === 'mismatch'
-const isFormat = (kind: SchemaProblem['kind']): boolean => kind === 'format'
-const isNoVerdict = (kind: SchemaProblem['kind']): boolean => !isMismatch(kind) && !isFormat(kind)
 
 const shape: Rule = {
   name: 'result/shape',

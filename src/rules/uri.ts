@@ -3,23 +3,21 @@ import type { Part } from '../protocol/mcp.js'
 import { quote } from '../protocol/quote.js'
 import { nothing, one, partRule } from './finding.js'
 
-export const uri = partRule('content/uri', part => {
-  if (!hasUris(part)) return nothing
-  return urisOf(part).flatMap(({ uri, path }) => {
+export const uri = partRule('content/uri', part =>
+  urisOf(part).flatMap(({ uri, path }) => {
     const fault = isString(uri) ? faultOf(uri) : undefined
     return fault === undefined ? nothing : one('content/uri', path, fault)
-  })
-})
+  }),
+)
 
 interface Link {
   readonly uri: Json | undefined
   readonly path: string
 }
 
-const hasUris = ({ kind, value }: Part): boolean => kind === 'resource' || member(value, 'type') === 'resource_link'
-
-/** The URIs of a link or a resource: each has one, and a link may have icons. */
-const urisOf = ({ value, path }: Part): readonly Link[] => {
+/** The URIs of a part: a link or a resource has one, and a link may have icons. */
+const urisOf = ({ kind, value, path }: Part): readonly Link[] => {
+  if (kind === 'block' && member(value, 'type') !== 'resource_link') return []
   const icons = member(value, 'icons')
   const sources = !isArray(icons)
     ? []
