@@ -1,15 +1,14 @@
 import { type JsonObject } from './json.js'
 import { afterSpace, afterValue, byte, isSpace, stringOf, type Child } from './scan.js'
 
-/** Members beside the large one are short: further than that from the end they are not looked for. */
+/** Members beside the one object are short: further than that from the end they are not looked for. */
 const reach = 1024
 
 const noted = new WeakSet<Buffer>()
 
 /**
  * Remembers of a message without duplicate keys that it holds one object (`params`, `result` or `error`) and beside
- * it nothing but strings and numbers, as nearly every message does: a large one can be cut out from both ends,
- * unread.
+ * it nothing but strings and numbers, as nearly every message does: the object can be cut out from both ends, unread.
  */
 export const noteShape = (bytes: Buffer, message: JsonObject): void => {
   let containers = 0

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { refusal, type Refusal } from './client-http-refusal.js'
 
 export interface GateOptions {
@@ -69,6 +69,17 @@ export class Gate {
     if (!this.#loopbackOnly || !/^https?:\/\//i.test(origin) || !URL.canParse(origin)) return false
     return loopback.has(new URL(origin).hostname)
   }
+}
+
+/** Preflights carry no credentials, and are answered before any are asked for. */
+export const preflight = ({ headers }: IncomingMessage, response: ServerResponse): void => {
+  response.writeHead(204, {
+    'access-control-allow-methods': 'GET, POST, DELETE',
+    // `Mcp-Param-*` headers are the tools' own: no list of ours could hold them.
+    'access-control-allow-headers': headers['access-control-request-headers'] ?? '',
+    'access-control-max-age': '600',
+  })
+  response.end()
 }
 
 /** One authorization context: clients that show the same credentials. Says nothing about the credentials themselves. */

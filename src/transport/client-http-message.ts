@@ -45,6 +45,7 @@ export const received = (
 ): Frame => {
   const disagreement = modern && message.kind === 'request' ? compareHeaders(headers, message) : undefined
   const fault: Fault | undefined = disagreement === undefined ? undefined : { kind: 'http', path: '', message: disagreement }
+  // Spelt out, and not spread, for all that reads it: see the entries of `Context`.
   return { bytes, message, faults: fault ? [...faults, fault] : faults, otherKeys, envelope: { headers } }
 }
 

@@ -53,6 +53,7 @@ export class Routes {
     const ties = open.frame ? tiesOf(open.frame) : { requests: [], progress: [] }
     if (open.request === 'GET' && this.#whose === 'one client') this.#endOldestStream()
     const { reply, request, frame, claims, carries } = open
+    // Spelt out, as in `received`.
     this.#exchanges.set(exchange, { reply, request, frame, claims, carries, ties })
     return exchange
   }

@@ -6,7 +6,7 @@ import { CustomsError } from '../errors.js'
 import type { FrameLimits } from '../protocol/frame.js'
 import { errorCode } from '../protocol/json-rpc.js'
 import { EndpointServer } from './client-http-endpoint.js'
-import { Gate, type GateOptions } from './client-http-gate.js'
+import { Gate, preflight, type GateOptions } from './client-http-gate.js'
 import type { Endpoint } from './client-http-places.js'
 import { answerUnreadable, refusal, refuse, type Refusal } from './client-http-refusal.js'
 import { realTimers, type Timers } from './client-http-timers.js'
@@ -243,14 +243,3 @@ class Front implements HttpFront {
 }
 
 const broken: Refusal = { status: 500, code: errorCode.blocked, message: 'The relay failed on this request' }
-
-/** Preflights carry no credentials, and are answered before any are asked for. */
-const preflight = ({ headers }: IncomingMessage, response: ServerResponse): void => {
-  response.writeHead(204, {
-    'access-control-allow-methods': 'GET, POST, DELETE',
-    // `Mcp-Param-*` headers are the tools' own: no list of ours could hold them.
-    'access-control-allow-headers': headers['access-control-request-headers'] ?? '',
-    'access-control-max-age': '600',
-  })
-  response.end()
-}
