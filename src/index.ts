@@ -9,6 +9,5 @@ export type { Checked, SchemaChecker, SchemaProblem, Subject } from './core/chec
 export type { Effect, Entry } from './core/effect.js'
 export type { Event } from './core/event.js'
 export type { Action, Verdict } from './core/policy.js'
-export type { RuleName } from './core/rule-name.js'
-export type { Finding } from './core/rule.js'
+export type { Finding, RuleName } from './core/rule.js'
 export type { Frame } from './protocol/frame.js'

@@ -1,5 +1,5 @@
 import type { Action, Verdict } from '../core/policy.js'
-import type { RuleName } from '../core/rule-name.js'
+import type { RuleName } from '../core/rule.js'
 
 /**
  * What is counted. Labels are ours or the operator's: a name from the wire (a tool's, a client's) never becomes one, for a

@@ -1,9 +1,8 @@
 import type { Log } from '../audit/log.js'
 import type { Audit } from '../audit/sink.js'
-import type { Limits } from '../config/limits.js'
 import { loadChecker } from '../gateway/checker.js'
 import type { Guard } from '../gateway/open.js'
-import type { ServerSetup } from './setup.js'
+import type { ServerSetup, Setup } from './setup.js'
 
 export interface OpenGuard extends Guard {
   close(): Promise<void>
@@ -12,7 +11,7 @@ export interface OpenGuard extends Guard {
 /** What stands in front of one server: its policy, its schemas' engine, and where decisions go. */
 export const openGuard = (
   { server, policy, trusted }: ServerSetup,
-  limits: Limits,
+  { limits, audit: { intent } }: Pick<Setup, 'limits' | 'audit'>,
   audit: Audit,
   log: Log,
 ): OpenGuard => {
@@ -24,6 +23,8 @@ export const openGuard = (
     tools: server.tools,
     listMs: limits.listMs,
     requestMs: limits.requestMs,
+    mostTools: limits.tools,
+    intent,
     checker,
     audit: entry => {
       audit.write(entry)

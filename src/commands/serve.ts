@@ -72,15 +72,16 @@ export const serve = async (flags: SharedFlags, http: ServeFlags, target: Target
 }
 
 const offersOf = async (
-  { servers, limits, audit }: Setup,
+  all: Setup,
   audits: Audits,
   metrics: Metrics,
   log: Log,
 ): Promise<ReadonlyMap<string, Offer>> => {
+  const { servers, limits, audit } = all
   const offers = new Map<string, Offer>()
   for (const setup of servers.map(asHttpServer)) {
     const { name } = setup.server
-    const guard = measure(openGuard(setup, limits, audits.open(audit, name), log), setup.policy, metrics)
+    const guard = measure(openGuard(setup, all, audits.open(audit, name), log), setup.policy, metrics)
     offers.set(name, new Offer({
       guard,
       reach: await reachOf(setup.server, limits),

@@ -43,6 +43,7 @@ export const setUp = async (
     audit: {
       file: flags.audit ?? configuration?.audit.file,
       payloads: configuration?.audit.payloads ?? 'digest',
+      intent: configuration?.audit.intent ?? false,
     },
     servers: await Promise.all(
       chosen(flags, target, configuration, many).map(async server => ({

@@ -73,4 +73,6 @@ export interface AuditConfiguration {
   /** A path; `-`: the standard stream that the command has to spare; `none`: no log; undefined: the default file. */
   readonly file: string | undefined
   readonly payloads: Payloads
+  /** A call goes on record before it goes to the server. */
+  readonly intent: boolean
 }

@@ -4,6 +4,8 @@ import type { Range, Setting } from './setting.js'
 
 /** What a peer may use up (contract section 3). Sizes in bytes, times in milliseconds. */
 export interface Limits extends FrameLimits, SchemaLimits {
+  /** Most tools of a catalogue. */
+  readonly tools: number
   /** Longest wait for a list that the relay asks for itself. */
   readonly listMs: number
   /** Longest wait for an answer; 0: no limit of ours. */
@@ -35,6 +37,7 @@ export const limitBounds: Readonly<Record<keyof Limits, Bound>> = {
   schemaDepth: { usual: 64, least: 1, most: 500 },
   subschemas: { usual: 5000, least: 1, most: 100_000 },
   validationMs: { usual: 100, least: 1, most: 60_000 },
+  tools: { usual: 5000, least: 1, most: 100_000 },
   listMs: { usual: 10_000, least: 1, most: longestTimer },
   requestMs: { usual: 0, least: 0, most: longestTimer },
 }
@@ -52,6 +55,7 @@ export const defaultLimits: Limits = {
   schemaDepth: limitBounds.schemaDepth.usual,
   subschemas: limitBounds.subschemas.usual,
   validationMs: limitBounds.validationMs.usual,
+  tools: limitBounds.tools.usual,
   listMs: limitBounds.listMs.usual,
   requestMs: limitBounds.requestMs.usual,
 }

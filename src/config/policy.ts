@@ -1,12 +1,13 @@
 import { actions, type Action, type Policy } from '../core/policy.js'
-import { isRuleName, ruleNames, type RuleName } from '../core/rule-name.js'
+import { actionsOf, isRuleName, presetPolicy, presets, ruleNames, type Circumstances, type Preset, type RuleName } from '../rules/index.js'
 import { CustomsError } from '../errors.js'
 import { readData } from './file.js'
-import { allows, onlyResults, presetPolicy, presets, type Circumstances, type Preset } from './preset.js'
 import { Setting, type Environment } from './setting.js'
 import { suggestion } from './suggestion.js'
 
-export { presets, type Circumstances, type Preset } from './preset.js'
+export { presets, type Circumstances, type Preset } from '../rules/index.js'
+
+export const onlyResults = 'demote is for rules under result/ only'
 
 /** Actions that the operator chose for some of the rules. */
 export type Rules = ReadonlyMap<RuleName, Action>
@@ -74,7 +75,7 @@ export const readRules = (setting: Setting | undefined): Rules =>
   new Map(setting?.members().map(([name, value]) => {
     if (!isRuleName(name)) return value.fail(`unknown rule${suggestion(name, ruleNames)}`)
     const action = value.choice(actions, 'action')
-    return allows(name, action) ? [name, action] : value.fail(onlyResults)
+    return actionsOf(name).includes(action) ? [name, action] : value.fail(onlyResults)
   }))
 
 /**
@@ -91,5 +92,5 @@ export const parseRules = (flags: readonly string[]): Rules =>
     if (!isRuleName(name)) return fail(`unknown rule${suggestion(name, ruleNames)}`)
     const action = actions.find(candidate => candidate === asked)
     if (action === undefined) return fail(`unknown action${suggestion(asked, actions) || `: ${actions.join(', ')}`}`)
-    return allows(name, action) ? [name, action] : fail(onlyResults)
+    return actionsOf(name).includes(action) ? [name, action] : fail(onlyResults)
   }))

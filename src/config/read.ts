@@ -12,7 +12,7 @@ export const configurationKeys = [
   '$schema', 'version', 'listen', 'policy', 'rules', 'limits', 'trust', 'servers', 'auth', 'audit',
   'tls', 'allowHosts', 'allowOrigins', 'admin', 'sessions',
 ] as const
-export const auditKeys = ['file', 'payloads'] as const
+export const auditKeys = ['file', 'payloads', 'intent'] as const
 export const authKeys = ['tokens'] as const
 export const tlsKeys = ['cert', 'key'] as const
 
@@ -73,6 +73,7 @@ const readAudit = (setting: Setting | undefined): AuditConfiguration => {
   return {
     file: word === '-' || word === 'none' ? word : file?.path(),
     payloads: at?.('payloads')?.choice(payloadKinds, 'kind of payloads') ?? 'digest',
+    intent: at?.('intent')?.boolean() ?? false,
   }
 }
 

@@ -1,8 +1,13 @@
+import type { Findings } from './findings.js'
 import { actionOf, type Policy } from './policy.js'
-import type { Finding, Power, Powers, Rule, Subjects } from './rule.js'
+import type { Power, Powers, Rule, Subjects } from './rule.js'
 
 /** Asks every rule that has the power. @param path where a rule is reported that crashed */
-export type Ask = <Asked extends Power>(power: Asked, subject: Subjects[Asked], path: string) => Finding[]
+export type Ask = <Asked extends Power>(power: Asked, subject: Subjects[Asked], into: Findings, path: string) => void
+
+const powers: readonly Power[] = [
+  'onFrame', 'onId', 'onTool', 'onSurplus', 'onList', 'onCall', 'onArguments', 'onResult', 'onReading', 'onServerRequest',
+]
 
 /**
  * The rules that the policy has on, ready to be asked, each only about what it has a power for. A rule that throws is a finding
@@ -10,25 +15,16 @@ export type Ask = <Asked extends Power>(power: Asked, subject: Subjects[Asked], 
  */
 export const askFor = (rules: readonly Rule[], policy: Policy): Ask => {
   const on = rules.filter(({ name }) => actionOf(policy, name) !== 'off')
-  const having = (power: Power): readonly Rule[] => on.filter(rule => rule[power] !== undefined)
-  const asked: Readonly<Record<Power, readonly Rule[]>> = {
-    onFrame: having('onFrame'),
-    onTool: having('onTool'),
-    onCall: having('onCall'),
-    onResult: having('onResult'),
-    onReading: having('onReading'),
-    onServerRequest: having('onServerRequest'),
-  }
-  return (power, subject, path) => {
-    const found: Finding[] = []
-    for (const rule of asked[power]) {
-      const powers: Powers = rule
+  const having = new Map(powers.map(power => [power, on.filter(rule => rule[power] !== undefined)]))
+  return (power, subject, into, path) => {
+    for (const rule of having.get(power) ?? []) {
+      const asked: Powers = rule
       try {
-        for (const finding of powers[power]?.(subject) ?? []) found.push(finding)
+        const problems = asked[power]?.(subject)
+        if (problems !== undefined) into.add(rule.name, problems)
       } catch {
-        found.push({ rule: rule.name, path, message: 'the rule failed on this message' })
+        into.add(rule.name, [{ path, message: 'the rule failed on this message' }])
       }
     }
-    return found
   }
 }

@@ -1,261 +1,284 @@
 import type { Frame } from '../protocol/frame.js'
-import { isObject, member, type JsonObject } from '../protocol/json.js'
+import type { JsonObject } from '../protocol/json.js'
+import { lenientAnswer } from '../protocol/message.js'
 import { errorCode, type ErrorResponse, type IdKey, type Request, type Result } from '../protocol/json-rpc.js'
-import type { Asked, Context } from './context.js'
+import { methodOf } from '../protocol/methods.js'
+import type { Answers } from './answers.js'
+import type { ClientBatch } from './batch.js'
+import type { Core } from './core.js'
 import { wholePipe, type Exchange } from './event.js'
-import { Exchanges } from './exchanges.js'
-import { isStop, type Verdict } from './policy.js'
-import { blocked, errorAnswer } from './refusal.js'
-import { inItsPlace, type Results } from './results.js'
-import type { Finding } from './rule.js'
+import type { Findings } from './findings.js'
+import type { Flow } from './flow.js'
+import { PendingRequest, PendingRequests, text } from './pending.js'
+import { blocked, errorAnswer, inItsPlace } from './refusal.js'
 import type { ToolCalls } from './tool-calls.js'
 import type { ToolLists } from './tool-lists.js'
 
 /** Cancelled requests whose late answer is still known as one; more than a client cancels in earnest. */
 const mostCancelled = 1000
 
+/** What requests in flight may keep in memory, in bytes. */
+const mostBytes = 64 * 1024 * 1024
+
 /** Every request of the client's, from its arrival to its one answer (promise 3). */
 export class ClientRequests {
-  readonly #context: Context
+  /** A batch of the server's whose members are being handled. */
+  arriving: Frame | undefined
+  readonly #core: Core
   readonly #lists: ToolLists
   readonly #calls: ToolCalls
-  readonly #results: Results
-  readonly #pending: Exchanges<Asked>
-  readonly #timers = new Map<string, Asked>()
-  readonly #cancelled = new Set<Asked>()
+  readonly #answers: Answers
+  readonly #pending: PendingRequests<PendingRequest>
+  readonly #timers = new Map<string, PendingRequest>()
+  readonly #cancelled = new Set<PendingRequest>()
+  #held = 0
+  #lastTimer = 0
   /** Why the server can answer no more. */
   #gone: string | undefined
 
-  constructor(context: Context, lists: ToolLists, calls: ToolCalls, results: Results) {
-    this.#context = context
+  constructor(core: Core, lists: ToolLists, calls: ToolCalls, answers: Answers) {
+    this.#core = core
     this.#lists = lists
     this.#calls = calls
-    this.#results = results
-    this.#pending = new Exchanges(context.options.stateless)
+    this.#answers = answers
+    this.#pending = new PendingRequests(core.options.stateless)
   }
 
-  get holding(): boolean {
-    return this.#pending.all().some(({ state }) => state === 'held')
+  /** Those that are not yet at the server. */
+  get held(): number {
+    return this.#held
   }
 
-  received(exchange: Exchange, frame: Frame, message: Request, found: readonly Finding[]): void {
-    const { id, key, method, params } = message
-    if (method === 'initialize') this.#context.session.offered(params)
-    const terms = this.#context.session.termsOf(message, frame.envelope?.headers)
-    const asked: Asked = {
-      exchange, id, key, message, terms, request: frame, at: this.#context.now, findings: [...found], state: 'held',
-    }
-    this.#context.start(terms)
-    if (this.#gone !== undefined) return this.#answerError(asked, errorCode.gone, this.#gone)
-    if (!this.#pending.open(asked)) return this.#repeated(asked)
-    switch (method) {
-      case 'tools/call':
-        return this.#calls.judge(asked, refusal => {
-          if (asked.state === 'cancelled') return
-          if (refusal === undefined) return this.#forward(asked)
-          this.#pending.close(asked)
-          const { verdict, findings } = this.#context.judge(asked.findings)
-          this.#finish(asked, exchange, verdict, findings, undefined, refusal)
-        })
-      case 'tasks/result':
-      case 'tasks/get':
-        asked.call = this.#results.tasks.calledBy(params)
-        return this.#forward(asked)
-      default:
-        return this.#forward(asked)
-    }
+  received(exchange: Exchange, frame: Frame, message: Request, findings: Findings, batch: ClientBatch | undefined): void {
+    const { handshake, records, output, ask, driver } = this.#core
+    const { id, method, params } = message
+    if (method === 'initialize') handshake.offered(params)
+    this.#lists.ids.saw(id)
+    const terms = handshake.termsOf(message, frame.envelope?.headers)
+    const request = new PendingRequest({ exchange, terms, arrivedAt: output.now, findings, batch }, frame, message)
+    records.start(terms)
+    if (this.#gone !== undefined) return this.#refuse(request, errorAnswer(request, errorCode.gone, `mcp-customs: ${this.#gone}`))
+    if (this.#pending.bytes + request.bytes > mostBytes) ask('onId', { use: 'too-many', from: 'client' }, findings, '/id')
+    if (findings.isStop) return this.#refuse(request, blocked(request, findings))
+    if (!this.#pending.open(request)) return this.#repeated(request, frame)
+    this.#held++
+    request.called = this.#answers.tasks.find(request.taskId)?.called
+    request.flow = this.#life(request, frame, params)
+    driver.run(request.flow)
+  }
+
+  /** The life of a request. */
+  *#life(request: PendingRequest, frame: Frame, params: JsonObject | undefined): Flow {
+    const isCall = request.method === 'tools/call'
+    const refusal = isCall ? yield* this.#calls.judge(request, params) : undefined
+    if (refusal !== undefined) return this.#refuse(request, refusal)
+    this.#forward(request, frame)
+    if (isCall) yield* this.#calls.judgeBeside(request, params)
+    const { arrived, frame: response, message } = yield* request.answer.value()
+    const exchange = arrived === wholePipe ? request.exchange : arrived
+    this.#reply(request, exchange, response, yield* this.#judgeAnswer(request, exchange, response, message))
+  }
+
+  *#judgeAnswer(request: PendingRequest, exchange: Exchange, frame: Frame, message: Result | ErrorResponse | undefined): Flow<Frame> {
+    if (message === undefined) return inItsPlace(frame, blocked(request, request.findings))
+    if (message.kind === 'error') return this.#answers.judgeError(request, frame, message.error)
+    return yield* this.#answers.judge(request, exchange, frame, message.result)
   }
 
   /** The server's answer; its exchange is where it arrived, which may be another stream than the one it was asked on. */
-  answered(arrived: Exchange, frame: Frame, message: Result | ErrorResponse, found: readonly Finding[]): void {
-    if (this.#lists.owns(message.key)) return this.#lists.ownAnswered(frame, found)
-    const asked = this.#pending.find(arrived, message.key)
-    if (asked === undefined || asked.state === 'held') return this.#unasked(arrived, frame, message.key, found)
-    this.#close(asked)
-    asked.answeredAt = this.#context.now
-    asked.findings.push(...found)
-    const exchange = arrived === wholePipe ? asked.exchange : arrived
-    if (message.kind === 'error') {
-      const { verdict, findings } = this.#context.judge(asked.findings)
-      return this.#finish(asked, exchange, verdict, findings, frame, frame)
-    }
-    this.#results.judge(asked, frame, message.result, ({ verdict, findings, sent }) => {
-      this.#finish(asked, exchange, verdict, findings, frame, sent)
-    })
+  answered(arrived: Exchange, frame: Frame, message: Result | ErrorResponse, findings: Findings): void {
+    if (this.#lists.owns(message.key)) return this.#lists.answered(frame, message, findings)
+    const request = this.#pending.find(arrived, message.key)
+    if (request === undefined || request.stage === 'held') return this.#unasked(arrived, frame, message, findings)
+    this.#arrived(request, arrived, frame, message, findings)
   }
 
   /**
-   * A frame of the server's that is blocked as such: whoever waits for it gets an answer of ours.
+   * A frame of the server's that cannot be used, or may not be: whoever waits for it gets an answer of ours.
    * @param keys the ids that could be read from it, likeliest first
-   * @param onlyOne true when it is an answer without an id, which can only be that of the one request in flight
+   * @param isAnonymous true when it is an answer without an id, which can only be that of the one request in flight
+   * @returns false when it is nobody's answer
    */
-  unusable(arrived: Exchange, frame: Frame, keys: readonly IdKey[], onlyOne: boolean, findings: readonly Finding[]): boolean {
+  unusable(arrived: Exchange, frame: Frame, keys: readonly IdKey[], isAnonymous: boolean, findings: Findings): boolean {
     if (keys.some(key => this.#lists.owns(key))) {
-      this.#lists.ownAnswered(frame, findings)
+      this.#lists.answered(frame, undefined, findings)
       return true
     }
     const meant = keys.map(key => this.#pending.find(arrived, key) ?? this.#pending.findMeant(arrived, key))
-    if (meant.length === 0 && onlyOne) meant.push(this.#pending.findOnly(arrived))
-    const waiting = [...new Set(meant)].filter(asked => asked !== undefined && asked.state !== 'held')
-    for (const asked of waiting) {
-      if (asked === undefined) continue
-      this.#close(asked)
-      const judged = this.#context.judge([...asked.findings, ...findings])
-      const refusal = inItsPlace(frame, blocked(asked, findings))
-      this.#finish(asked, arrived === wholePipe ? asked.exchange : arrived, judged.verdict, judged.findings, frame, refusal)
-    }
+    if (meant.length === 0 && isAnonymous) meant.push(this.#pending.findOnly(arrived))
+    const waiting = [...new Set(meant)].filter(request => request !== undefined && request.stage !== 'held')
+    // Where the policy lets it pass, it is judged as what a lenient reader makes of it.
+    const message = findings.isStop ? undefined : lenientAnswer(frame)
+    for (const request of waiting) if (request !== undefined) this.#arrived(request, arrived, frame, message, findings)
     return waiting.length > 0
   }
 
-  /** @returns true when the server must hear of it */
-  cancelled(exchange: Exchange, params: JsonObject | undefined): boolean {
-    const asked = this.#pending.findMeant(exchange, JSON.stringify(member(params, 'requestId') ?? null))
-    if (asked === undefined) return true
-    if (asked.state === 'held') {
-      this.#drop(asked)
+  /** The request that the client no longer waits for. @returns true when the server must hear of it */
+  cancelled(exchange: Exchange, key: IdKey): boolean {
+    const request = this.#pending.find(exchange, key)
+    if (request === undefined) return true
+    if (request.stage === 'held') {
+      this.#drop(request)
       return false
     }
-    asked.state = 'cancelled'
-    this.#cancelled.add(asked)
-    if (this.#cancelled.size > mostCancelled) this.#forgetCancelled()
+    request.isCancelled()
+    this.#cancelled.add(request)
+    const [oldest] = this.#cancelled
+    if (this.#cancelled.size > mostCancelled && oldest !== undefined) this.#drop(oldest)
     return true
   }
 
   lost(exchange: Exchange, key: IdKey, reason: string): void {
-    if (this.#lists.owns(key)) return this.#lists.ownLost()
-    const asked = this.#pending.find(exchange, key)
-    if (asked !== undefined) this.#fail(asked, errorCode.gone, reason)
+    if (this.#lists.owns(key)) return this.#lists.lost()
+    const request = this.#pending.find(exchange, key)
+    if (request !== undefined) this.#fail(request, errorCode.gone, reason)
   }
 
   timerFired(timer: string): void {
-    const asked = this.#timers.get(timer)
-    if (asked === undefined) return
-    const { requestMs } = this.#context.options
-    this.#fail(asked, errorCode.late, `the server did not answer within ${requestMs} ms`)
-    this.#context.emit({ type: 'abandon', exchange: asked.exchange, key: asked.key })
-    this.#context.toServer(asked.exchange, cancellation(asked))
+    const request = this.#timers.get(timer)
+    if (request === undefined) return
+    const { options, output } = this.#core
+    this.#fail(request, errorCode.late, `the server did not answer within ${options.requestMs} ms`)
+    output.emit({ type: 'abandon', exchange: request.exchange, key: request.key })
+    output.toServer(request.exchange, cancellation(request))
   }
 
   /** The client went away from this exchange: nobody is left to answer. */
   exchangeEnded(exchange: Exchange): void {
     this.#lists.exchangeEnded(exchange)
-    for (const asked of this.#pending.on(exchange)) {
+    for (const request of this.#pending.on(exchange)) {
+      const isHeld = request.stage === 'held'
       // In a session the answer may still be fetched by another stream, once the server has the request.
-      if (!this.#context.options.stateless && asked.state !== 'held') continue
-      const sent = asked.state !== 'held'
-      this.#drop(asked)
-      if (sent) this.#context.emit({ type: 'abandon', exchange, key: asked.key })
+      if (!this.#core.options.stateless && !isHeld) continue
+      this.#drop(request)
+      if (!isHeld) this.#core.output.emit({ type: 'abandon', exchange, key: request.key })
     }
   }
 
   serverGone(reason: string): void {
     this.#gone = reason
-    for (const asked of this.#pending.all()) this.#fail(asked, errorCode.gone, reason)
-    this.#lists.ownLost()
+    for (const request of this.#pending.all()) this.#fail(request, errorCode.gone, reason)
+    this.#lists.lost()
+  }
+
+  /** Everyone who waits is told so. */
+  failed(reason: string): void {
+    this.#gone = reason
+    for (const request of this.#pending.all()) this.#fail(request, errorCode.blocked, reason)
+  }
+
+  /** What the client took back, or left behind, before it was looked at: a call is on record all the same. */
+  neverSent(exchange: Exchange, frame: Frame, findings: Findings): void {
+    const { message } = frame
+    if (message.kind !== 'request') return
+    const terms = this.#core.handshake.termsOf(message, frame.envelope?.headers)
+    const request = new PendingRequest({ exchange, terms, arrivedAt: this.#core.output.now, findings, batch: undefined }, frame, message)
+    request.called = { name: text(message.params, 'name') ?? '', tool: undefined, listed: false }
+    this.#core.records.answered(request, undefined, undefined)
   }
 
   /** The session is over: what was never answered is on record all the same. */
   ended(): void {
-    for (const asked of this.#pending.all()) this.#drop(asked)
+    for (const request of this.#pending.all()) this.#drop(request)
   }
 
-  #forward(asked: Asked): void {
-    asked.state = 'sent'
-    asked.sentAt = this.#context.now
-    const { requestMs } = this.#context.options
-    if (requestMs > 0) {
-      const timer = `request ${asked.exchange} ${asked.key}`
-      this.#timers.set(timer, asked)
-      this.#context.emit({ type: 'start-timer', timer, ms: requestMs })
+  #forward(request: PendingRequest, frame: Frame): void {
+    const { options: { requestMs }, output, records } = this.#core
+    records.sent(request)
+    this.#held--
+    request.isSent(output.now)
+    if (requestMs > 0 && methodOf(request.method)?.lasting !== true) {
+      const timer = `request ${++this.#lastTimer}`
+      request.timer = timer
+      this.#timers.set(timer, request)
+      output.emit({ type: 'start-timer', timer, ms: requestMs })
     }
-    this.#context.toServer(asked.exchange, asked.request)
+    if (request.batch === undefined) output.toServer(request.exchange, frame)
+    else request.batch.convoy.judged(frame)
+  }
+
+  /** What the server sent for a request goes to the request's flow. */
+  #arrived(request: PendingRequest, arrived: Exchange, frame: Frame, message: Result | ErrorResponse | undefined, findings: Findings): void {
+    this.#close(request)
+    request.isAnswered(this.#core.output.now)
+    request.findings.include(findings)
+    this.#core.driver.fill(request.answer, { arrived, frame, message })
   }
 
   /** Two requests in flight with one id: the first lives, the second is refused. */
-  #repeated(asked: Asked): void {
-    const repeated: Finding = { rule: 'wire/id', path: '/id', message: 'a request of this id is in flight' }
-    const { verdict, findings } = this.#context.judge([...asked.findings, repeated])
-    if (isStop(verdict)) {
-      return this.#finish(asked, asked.exchange, verdict, findings, undefined, blocked(asked, findings))
-    }
-    this.#context.recordAnswer(asked, verdict, findings, undefined)
-    this.#context.toServer(asked.exchange, asked.request)
+  #repeated(request: PendingRequest, frame: Frame): void {
+    const { findings, exchange, batch } = request
+    const { ask, records, output } = this.#core
+    ask('onId', { use: 'repeated', from: 'client' }, findings, '/id')
+    if (findings.isStop) return this.#refuse(request, blocked(request, findings))
+    records.answered(request, undefined, undefined)
+    batch?.answered(undefined, this.arriving)
+    if (batch === undefined) output.toServer(exchange, frame)
+    else batch.convoy.judged(frame)
   }
 
   /** A response to nothing asked, or to something asked by an id that is spelled otherwise. */
-  #unasked(arrived: Exchange, frame: Frame, key: IdKey, found: readonly Finding[]): void {
-    const message = 'answers no request in flight by its exact id'
-    const findings: readonly Finding[] = [...found, { rule: 'wire/id', path: '/id', message }]
-    const judged = this.#context.judge(findings)
+  #unasked(arrived: Exchange, frame: Frame, message: Result | ErrorResponse, findings: Findings): void {
+    const { ask, records, output } = this.#core
+    ask('onId', { use: 'unasked', from: 'server' }, findings, '/id')
     // An answer to a list of ours that nobody waits for any more: no policy lets it reach the client.
-    if (isStop(judged.verdict) || this.#lists.made(key)) {
-      if (this.unusable(arrived, frame, [key], false, findings)) return
-      return this.#context.record({ event: 'wire', ...judged, bytes: { response: frame.bytes.length } })
+    const isOurs = this.#lists.ids.isOurs(message.key)
+    const meant = this.#pending.findMeant(arrived, message.key)
+    if (meant !== undefined && meant.stage !== 'held' && !isOurs) {
+      return this.#arrived(meant, arrived, frame, findings.isStop ? undefined : message, findings)
     }
-    if (judged.findings.length > 0) this.#context.record({ event: 'wire', ...judged })
-    this.#context.toClient(arrived, frame)
+    if (findings.isStop || isOurs) return records.write({ event: 'wire', bytes: { response: frame.bytes.length } }, findings)
+    records.note('wire', findings)
+    output.toClient(arrived, frame)
   }
 
-  #fail(asked: Asked, code: number, reason: string): void {
+  #fail(request: PendingRequest, code: number, reason: string): void {
     // Who cancelled does not wait: an answer would be one too many.
-    if (asked.state === 'cancelled') return this.#drop(asked)
-    asked.state = 'cancelled'
-    this.#close(asked)
-    this.#answerError(asked, code, reason)
+    if (request.stage === 'cancelled') return this.#drop(request)
+    request.flow?.return()
+    this.#refuse(request, errorAnswer(request, code, `mcp-customs: ${reason}`))
   }
 
-  #answerError(asked: Asked, code: number, reason: string): void {
-    const { verdict, findings } = this.#context.judge(asked.findings)
-    const answer = errorAnswer(asked, code, `mcp-customs: ${reason}`)
-    this.#finish(asked, asked.exchange, verdict, findings, undefined, answer)
+  /** An answer of ours, to what is not at the server, or will not be answered by it. */
+  #refuse(request: PendingRequest, answer: Frame): void {
+    if (request.stage === 'held') request.batch?.convoy.judged(undefined)
+    this.#close(request)
+    this.#reply(request, request.exchange, undefined, answer)
   }
 
-  #finish(
-    asked: Asked,
-    exchange: Exchange,
-    verdict: Verdict,
-    findings: readonly Finding[],
-    response: Frame | undefined,
-    sent: Frame,
-  ): void {
-    this.#context.recordAnswer(asked, verdict, findings, response, sent)
-    this.#context.toClient(exchange, sent)
-  }
-
-  #close(asked: Asked): void {
-    this.#pending.close(asked)
-    this.#cancelled.delete(asked)
-    const timer = `request ${asked.exchange} ${asked.key}`
-    if (this.#timers.delete(timer)) this.#context.emit({ type: 'stop-timer', timer })
-  }
-
-  #forgetCancelled(): void {
-    for (const oldest of this.#cancelled) {
-      this.#drop(oldest)
-      break
-    }
+  #reply(request: PendingRequest, exchange: Exchange, response: Frame | undefined, sent: Frame): void {
+    const { records, output } = this.#core
+    records.answered(request, response, sent)
+    request.isOver()
+    if (request.batch === undefined) output.toClient(exchange, sent, response === undefined ? 'client' : 'server')
+    else request.batch.answered(sent, this.arriving)
   }
 
   /** Nobody waits for an answer: it goes on record without one. */
-  #drop(asked: Asked): void {
-    asked.state = 'cancelled'
-    this.#close(asked)
-    this.#context.recordAnswer(asked, 'pass', this.#context.judge(asked.findings).findings, undefined)
+  #drop(request: PendingRequest): void {
+    request.flow?.return()
+    if (request.stage === 'held') request.batch?.convoy.judged(undefined)
+    this.#close(request)
+    this.#core.records.answered(request, undefined, undefined)
+    request.isOver()
+    request.batch?.answered(undefined, this.arriving)
+  }
+
+  #close(request: PendingRequest): void {
+    if (!this.#pending.close(request)) return
+    if (request.stage === 'held') this.#held--
+    this.#cancelled.delete(request)
+    if (request.timer === undefined) return
+    this.#timers.delete(request.timer)
+    this.#core.output.emit({ type: 'stop-timer', timer: request.timer })
   }
 }
 
-const cancellation = ({ id }: Asked): Frame => {
+const cancellation = ({ id }: PendingRequest): Frame => {
   const params = { requestId: id, reason: 'timed out' }
   return {
     bytes: Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })),
     message: { kind: 'notification', method: 'notifications/cancelled', params },
     faults: [],
   }
-}
-
-/** True of a response that JSON-RPC allows where the id could not be read: `id` is null. */
-export const isAnonymousAnswer = (frame: Frame): boolean => {
-  if (frame.message.kind !== 'unusable' || !frame.faults.every(({ kind }) => kind === 'json-rpc')) return false
-  const value: unknown = JSON.parse(frame.bytes.toString())
-  return isObject(value) && (member(value, 'id') ?? null) === null && (member(value, 'error') ?? member(value, 'result')) !== undefined
 }

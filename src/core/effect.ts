@@ -7,18 +7,24 @@ import type { Finding } from './rule.js'
 
 /** What can be asked for. */
 export type Effect =
-  | { readonly type: 'send'; readonly to: Side; readonly exchange: Exchange; readonly frame: Frame }
+  /** @property cause whose message led to it: it is held back when `to` does not read */
+  | { readonly type: 'send'; readonly to: Side; readonly exchange: Exchange; readonly frame: Frame; readonly cause: Side }
   /** The client went away from this request: the server's transport may stop waiting for its answer. */
   | { readonly type: 'abandon'; readonly exchange: Exchange; readonly key: IdKey }
-  | { readonly type: 'check'; readonly check: number; readonly subjects: readonly Subject[] }
+  /** To be answered by `checked`. @property exchange of the message that is judged: its end must not overtake it */
+  | { readonly type: 'check'; readonly check: number; readonly subjects: readonly Subject[]; readonly exchange: Exchange }
   | { readonly type: 'audit'; readonly entry: Entry }
   | { readonly type: 'start-timer'; readonly timer: Timer; readonly ms: number }
   | { readonly type: 'stop-timer'; readonly timer: Timer }
+  /** The core has failed: who waited was answered, and the session can only end. */
+  | { readonly type: 'close'; readonly reason: string }
 
 /** One decision, for the audit log; `audit/` adds time, sequence, digests and chain (contract section 8). */
 export interface Entry {
   /** The MCP method, or `session/start`, `session/end`, `wire`. */
   readonly event: string
+  /** Of a call that is about to leave; its record proper follows with the answer. */
+  readonly phase?: 'sent' | undefined
   readonly server: string
   readonly session: string
   readonly client: { readonly name: string; readonly version: string } | undefined
@@ -27,6 +33,8 @@ export interface Entry {
   readonly id?: string | number | undefined
   readonly verdict: Verdict
   readonly findings: readonly Finding[]
+  /** How many findings there were beyond these. */
+  readonly more?: number | undefined
   /** From the request's arrival to the answer's departure. */
   readonly ms?: number | undefined
   /** Of these, the time that the server had it; for metrics. */

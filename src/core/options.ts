@@ -1,4 +1,5 @@
 import type { JsonObject } from '../protocol/json.js'
+import type { Checked, Subject } from './check.js'
 import type { Policy } from './policy.js'
 import type { Rule } from './rule.js'
 
@@ -15,9 +16,9 @@ export interface RelayOptions {
   /** The server's name in the configuration; never `serverInfo.name`, which the server chooses itself. */
   readonly server: string
   readonly session: string
-  /** Unguessable: the relay's own ids begin with it, so that they cannot collide with a client's. */
+  /** Unguessable: what the relay's own ids are made from. */
   readonly nonce: string
-  /** Each exchange has ids of its own (HTTP without a session). */
+  /** Each exchange has ids of its own, and what the client declared may have been said elsewhere (HTTP without a session). */
   readonly stateless: boolean
   readonly policy: Policy
   /** In the order in which findings are reported. */
@@ -28,4 +29,10 @@ export interface RelayOptions {
   readonly listMs: number
   /** Longest wait for an answer, in milliseconds; 0: as long as the server likes. */
   readonly requestMs: number
+  /** More tools than that are no catalogue. */
+  readonly mostTools: number
+  /** A call goes on record before it goes to the server, so that a crash leaves none unrecorded. */
+  readonly intent: boolean
+  /** The engine's verdict, where it is provably cheap; undefined: it is asked for by the effect `check`. */
+  readonly checkNow: (subject: Subject) => Checked | undefined
 }

@@ -1,5 +1,4 @@
-import type { RuleName } from './rule-name.js'
-import type { Finding } from './rule.js'
+import type { RuleName } from './rule.js'
 
 export const actions = ['off', 'log', 'demote', 'block'] as const
 
@@ -18,21 +17,3 @@ export const severer = (a: Verdict, b: Verdict): Verdict => (severity[a] >= seve
 
 /** True of what does not pass as it came. */
 export const isStop = (decided: Action | Verdict): boolean => decided === 'block' || decided === 'demote'
-
-export interface Decided {
-  readonly verdict: Verdict
-  readonly findings: readonly Finding[]
-}
-
-const clean: Decided = { verdict: 'pass', findings: [] }
-
-/** The findings that count, and the severest of what they ask for. */
-export const decide = (findings: readonly Finding[], policy: Policy): Decided => {
-  if (findings.length === 0) return clean
-  const counted = findings.filter(finding => actionOf(policy, finding.rule) !== 'off')
-  const verdict = counted.reduce<Verdict>((worst, { rule }) => {
-    const action = actionOf(policy, rule)
-    return action === 'off' ? worst : severer(worst, action)
-  }, 'pass')
-  return { verdict, findings: counted }
-}

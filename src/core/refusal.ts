@@ -3,7 +3,7 @@ import { edit } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { errorCode, type Id, type IdKey } from '../protocol/json-rpc.js'
 import { clip, quote } from '../protocol/quote.js'
-import type { Finding } from './rule.js'
+import type { Findings } from './findings.js'
 
 /** Whom an answer of ours answers. */
 export interface Asker {
@@ -21,25 +21,28 @@ export const errorAnswer = ({ id, key }: Asker, code: number, message: string, d
   }
 }
 
-export const unknownTool = (asker: Asker, name: string): Frame =>
-  errorAnswer(asker, errorCode.invalidParams, `Unknown tool: ${clip(name)}`)
+/** @param meant a tool that is listed, and that was probably meant */
+export const unknownTool = (asker: Asker, name: string, meant?: string): Frame => {
+  const message = `Unknown tool: ${name === '' ? '(the call names none)' : clip(name)}`
+  return errorAnswer(asker, errorCode.invalidParams, message, meant === undefined ? undefined : { didYouMean: clip(meant) })
+}
 
 /** For whatever is blocked and is no tool result. */
-export const blocked = (asker: Asker, findings: readonly Finding[]): Frame =>
-  errorAnswer(asker, errorCode.blocked, `Blocked by mcp-customs: ${summary(findings)}`, { findings: listed(findings) })
+export const blocked = (asker: Asker, findings: Findings): Frame =>
+  errorAnswer(asker, errorCode.blocked, `Blocked by mcp-customs: ${summary(findings)}`, listed(findings))
 
 /** Headers are wrong only on a request's way; a server's wire/http never comes here. */
-export const isMismatch = (findings: readonly Finding[]): boolean => findings.some(({ rule }) => rule === 'wire/http')
+export const isMismatch = (findings: Findings): boolean => findings.stopping.includes('wire/http')
 
 /** For an HTTP request whose headers say something else than its body (2026-07-28, server validation). */
-export const headerMismatch = (asker: Asker, findings: readonly Finding[]): Frame =>
+export const headerMismatch = (asker: Asker, findings: Findings): Frame =>
   errorAnswer(asker, errorCode.headerMismatch, `Header mismatch: ${summary(findings)}`)
 
 /** A tool's call that is not let through: a result that a model can act on. */
-export const refusedCall = (asker: Asker, name: string, findings: readonly Finding[], modern: boolean): Frame =>
+export const refusedCall = (asker: Asker, name: string, findings: Findings, modern: boolean): Frame =>
   toolError(
     asker,
-    findings.some(({ rule }) => rule === 'call/denied')
+    findings.stopping.includes('call/denied')
       ? `The tool ${quote(name)} may not be called here: ${summary(findings)}. Do not call it again; use another tool or ask the user.`
       : `The tool ${quote(name)} was not called: ${summary(findings)}. Correct the arguments and call it again.`,
     findings,
@@ -47,7 +50,7 @@ export const refusedCall = (asker: Asker, name: string, findings: readonly Findi
   )
 
 /** A tool's result that is not let through. */
-export const refusedResult = (asker: Asker, name: string, findings: readonly Finding[], modern: boolean): Frame =>
+export const refusedResult = (asker: Asker, name: string, findings: Findings, modern: boolean): Frame =>
   toolError(
     asker,
     `The result of the tool ${quote(name)} was withheld by mcp-customs: ${summary(findings)}. ` +
@@ -58,7 +61,7 @@ export const refusedResult = (asker: Asker, name: string, findings: readonly Fin
 
 /**
  * A tool's result whose content may be read, but not relied on: the original blocks, `isError`, an explanation, and
- * no `structuredContent`. Everything else leaves as it came.
+ * nothing structured. Everything else leaves as it came.
  * @param at where the result stands in the frame: `['result']`, or deeper for that of a task
  */
 export const demoted = (
@@ -66,7 +69,7 @@ export const demoted = (
   at: readonly string[],
   result: JsonObject,
   name: string,
-  findings: readonly Finding[],
+  findings: Findings,
 ): Frame => {
   const content = member(result, 'content')
   const explanation = {
@@ -74,30 +77,37 @@ export const demoted = (
     text: `mcp-customs: the result of the tool ${quote(name)} breaks its declaration: ${summary(findings)}. Do not rely on it.`,
   }
   const meta = member(result, '_meta')
-  const found = JSON.stringify(listed(findings))
+  const found = JSON.stringify(listed(findings)['findings'])
   return {
-    ...frame,
     bytes: edit(frame.bytes, [
       isArray(content)
         ? { path: [...at, 'content', content.length], replace: JSON.stringify(explanation) }
         : { path: [...at, 'content'], replace: JSON.stringify([explanation]) },
       { path: [...at, 'structuredContent'], remove: true },
+      { path: [...at, 'toolResult'], remove: true },
       { path: [...at, 'isError'], replace: 'true' },
       isObject(meta)
         ? { path: [...at, '_meta', findingsKey], replace: found }
         : { path: [...at, '_meta'], replace: `{${JSON.stringify(findingsKey)}:${found}}` },
     ]),
+    message: frame.message,
+    faults: frame.faults,
+    ...(frame.envelope && { envelope: frame.envelope }),
   }
 }
 
+/** An answer of ours travels in the wrapping of the one that it replaces: the SSE id that lets a stream be resumed. */
+export const inItsPlace = ({ envelope }: Frame, refusal: Frame): Frame => (envelope ? { ...refusal, envelope } : refusal)
+
 const findingsKey = 'mcp-customs/findings'
 
-const toolError = ({ id, key }: Asker, text: string, findings: readonly Finding[], modern: boolean): Frame => {
+const toolError = ({ id, key }: Asker, text: string, findings: Findings, modern: boolean): Frame => {
+  const { findings: found, more } = listed(findings)
   const result = {
     content: [{ type: 'text', text }],
     isError: true,
     ...(modern && { resultType: 'complete' }),
-    _meta: { [findingsKey]: listed(findings) },
+    _meta: { [findingsKey]: found, ...(more !== undefined && { [`${findingsKey}-more`]: more }) },
   }
   return {
     bytes: Buffer.from(`{"jsonrpc":"2.0","id":${key},"result":${JSON.stringify(result)}}`),
@@ -106,14 +116,17 @@ const toolError = ({ id, key }: Asker, text: string, findings: readonly Finding[
   }
 }
 
-/** Findings told in a text: a model needs the first few, the audit has them all. */
+/** Findings told in a text: a model needs the first few, the audit has more of them. */
 const told = 3
 
-const summary = (findings: readonly Finding[]): string => {
-  const first = findings.slice(0, told).map(({ rule, path, message }) => `${rule} at ${path || '/'}: ${message}`)
-  const more = findings.length - first.length
+const summary = (findings: Findings): string => {
+  const all = findings.told()
+  const first = all.slice(0, told).map(({ rule, path, message }) => `${rule} at ${path || '/'}: ${message}`)
+  const more = all.length - first.length + findings.more
   return first.join('; ') + (more > 0 ? `; and ${more} more` : '')
 }
 
-const listed = (findings: readonly Finding[]): Json[] =>
-  findings.map(({ rule, path, message }) => ({ rule, path, message }))
+const listed = (findings: Findings): { readonly findings: Json[]; readonly more?: number } => ({
+  findings: findings.told().map(({ rule, path, message }) => ({ rule, path, message })),
+  ...(findings.more > 0 && { more: findings.more }),
+})

@@ -1,231 +1,260 @@
-import type { Frame, Message } from '../protocol/frame.js'
-import { isObject, isString, member } from '../protocol/json.js'
+import { slice } from '../protocol/edit.js'
+import type { Frame } from '../protocol/frame.js'
+import { isString } from '../protocol/json.js'
 import { errorCode, type Batch, type IdKey, type Notification } from '../protocol/json-rpc.js'
-import { traitsOf } from '../protocol/revision.js'
-import { Batches } from './batches.js'
-import { ClientRequests, isAnonymousAnswer } from './client-requests.js'
-import { Context } from './context.js'
+import { idIn, isAnonymousAnswer, keysOf } from '../protocol/message.js'
+import { Answers } from './answers.js'
+import { ClientBatch, Convoy, rejoined } from './batch.js'
+import { ClientRequests } from './client-requests.js'
+import { Core } from './core.js'
 import type { Effect } from './effect.js'
-import type { Event, Exchange, Side } from './event.js'
+import { wholePipe, type Event, type Exchange, type Side } from './event.js'
+import type { Findings } from './findings.js'
+import type { Flow } from './flow.js'
+import { Lane } from './lane.js'
 import type { RelayOptions } from './options.js'
-import { isStop } from './policy.js'
 import { blocked, errorAnswer, headerMismatch, isMismatch } from './refusal.js'
-import { Results } from './results.js'
-import type { Finding } from './rule.js'
 import { ServerRequests } from './server-requests.js'
 import { ToolCalls } from './tool-calls.js'
 import { ToolLists } from './tool-lists.js'
-
-type Received = Extract<Event, { type: 'frame-received' }>
 
 /**
  * The one choke point: every frame, in both directions and on every transport, is decided here, and every message of
  * ours is made here. Pure: it is handed what happened and returns what is to be done, in order.
  */
 export class Relay {
-  readonly #context: Context
+  readonly #core: Core
   readonly #lists: ToolLists
-  readonly #results: Results
+  readonly #answers: Answers
   readonly #requests: ClientRequests
   readonly #serverRequests: ServerRequests
-  readonly #batches = new Batches()
+  readonly #lane = new Lane()
+  #hasFailed = false
 
   constructor(options: RelayOptions) {
-    this.#context = new Context(options)
-    this.#lists = new ToolLists(this.#context)
-    this.#results = new Results(this.#context, this.#lists)
-    const calls = new ToolCalls(this.#context, this.#lists)
-    this.#requests = new ClientRequests(this.#context, this.#lists, calls, this.#results)
-    this.#serverRequests = new ServerRequests(this.#context)
+    const core = new Core(options)
+    this.#core = core
+    this.#lists = new ToolLists(core)
+    this.#answers = new Answers(core, this.#lists)
+    this.#requests = new ClientRequests(core, this.#lists, new ToolCalls(core, this.#lists), this.#answers)
+    this.#serverRequests = new ServerRequests(core, (...said) => this.#answers.judgeUnasked(...said))
   }
 
   /** @param now a monotonic clock in milliseconds: the core has none of its own */
   handle(event: Event, now: number): readonly Effect[] {
-    this.#context.now = now
-    switch (event.type) {
-      case 'frame-received':
-        return this.#received(event)
-      case 'checked':
-        this.#context.checked(event.check, event.results)
-        break
-      case 'timer-fired':
-        this.#lists.timerFired(event.timer)
-        this.#requests.timerFired(event.timer)
-        break
-      case 'request-lost':
-        this.#requests.lost(event.exchange, event.key, event.reason)
-        break
-      case 'exchange-ended':
-        this.#requests.exchangeEnded(event.exchange)
-        break
-      case 'server-gone':
-        this.#requests.serverGone(event.reason)
-        break
-      case 'session-ended':
-        this.#requests.ended()
-        this.#context.start()
-        this.#context.record({ event: 'session/end', verdict: 'pass', findings: [], reason: event.reason })
-        break
-      default:
-        event satisfies never
+    this.#core.output.now = now
+    if (this.#hasFailed) return []
+    try {
+      this.#handle(event)
+      this.#openLane()
+      return this.#core.output.take()
+    } catch (error) {
+      return this.#failed(error)
     }
-    return this.#batches.gather(this.#context.take())
   }
 
-  /** True while a request of the client's is not yet at the server: its input must stay open. */
+  /** True while something of the client's is not yet at the server: its input must stay open. */
   get holding(): boolean {
-    return this.#requests.holding
+    return this.#requests.held > 0 || !this.#lane.isEmpty
+  }
+
+  /** True while the client sends more than can wait for what is held: it must be held back itself. */
+  get isCrowded(): boolean {
+    return this.#lane.isCrowded
   }
 
   /** The input schema by which a call is checked, as headers are made from it as well. */
   inputSchemaOf(tool: string) {
-    const found = this.#lists.catalog.lookup(tool, this.#context.now)
-    return found.state === 'known' ? found.tool.inputSchema : undefined
+    const found = this.#lists.catalog.lookup(tool, this.#core.output.now)
+    return found.state === 'known' ? found.tool.inputSchemas[0] : undefined
   }
 
-  #received({ from, exchange, frame }: Received): readonly Effect[] {
-    if (frame.message.kind !== 'batch') {
-      this.#single(from, exchange, frame)
-      return this.#batches.gather(this.#context.take())
+  #handle(event: Event): void {
+    switch (event.type) {
+      case 'frame-received':
+        if (event.from === 'server') return this.#serverFrame(event.exchange, event.frame)
+        return this.#mustWait(event.exchange, event.frame) ? this.#lane.add(event.frame) : this.#clientFrame(event.exchange, event.frame)
+      case 'checked':
+        return this.#core.checks.done(event.check, event.results)
+      case 'timer-fired':
+        this.#lists.timerFired(event.timer)
+        return this.#requests.timerFired(event.timer)
+      case 'request-lost':
+        return this.#requests.lost(event.exchange, event.key, event.reason)
+      case 'exchange-ended':
+        return this.#requests.exchangeEnded(event.exchange)
+      case 'server-gone':
+        return this.#requests.serverGone(event.reason)
+      case 'session-ended':
+        this.#ended()
+        return this.#core.records.write({ event: 'session/end', reason: event.reason })
+      default:
+        event satisfies never
     }
-    this.#batch(from, exchange, frame, frame.message)
-    return this.#batches.gather(this.#context.take(), { from, frame })
   }
 
-  #single(from: Side, exchange: Exchange, frame: Frame): void {
+  /** What came by a pipe waits for what came before it; only what the server may be waiting for itself does not. */
+  #mustWait(exchange: Exchange, { message }: Frame): boolean {
+    if (exchange !== wholePipe || !this.holding) return false
+    return message.kind !== 'result' && message.kind !== 'error' && !(message.kind === 'notification' && message.method === cancelled)
+  }
+
+  #openLane(): void {
+    while (this.#requests.held === 0) {
+      const next = this.#lane.next()
+      if (next === undefined) return
+      if (next.isCancelled) this.#requests.neverSent(wholePipe, next.frame, this.#core.findings())
+      else this.#clientFrame(wholePipe, next.frame)
+    }
+  }
+
+  #ended(): void {
+    this.#requests.ended()
+    for (let next = this.#lane.next(); next !== undefined; next = this.#lane.next()) {
+      this.#requests.neverSent(wholePipe, next.frame, this.#core.findings())
+    }
+  }
+
+  /** An exception ends this session alone: who waits is told, and it is on record why. */
+  #failed(error: unknown): readonly Effect[] {
+    this.#hasFailed = true
+    const reason = `mcp-customs failed: ${error instanceof Error ? error.name : 'an exception'}`
+    this.#core.output.take()
+    this.#requests.failed(reason)
+    this.#core.records.write({ event: 'session/end', verdict: 'block', reason })
+    return [...this.#core.output.take(), { type: 'close', reason }]
+  }
+
+  #clientFrame(exchange: Exchange, frame: Frame): void {
     const { message } = frame
-    const found = [...this.#wire(frame), ...withoutId(message)]
-    if (message.kind === 'unusable' || message.kind === 'batch') {
-      const passes = !isStop(this.#context.judge(found).verdict) && !isOversized(frame)
-      if (!passes) return this.#unusable(from, exchange, frame, found)
-      this.#note(found)
-      return this.#pass(from, exchange, frame)
-    }
-    if (isStop(this.#context.judge(found).verdict) || isOversized(frame)) {
-      return this.#unusable(from, exchange, frame, found)
-    }
-    if (message.kind === 'notification') return this.#notification(from, exchange, frame, message, found)
-    if (message.kind === 'request') {
-      const requests = from === 'client' ? this.#requests : this.#serverRequests
-      return requests.received(exchange, frame, message, found)
-    }
-    const answers = from === 'client' ? this.#serverRequests : this.#requests
-    answers.answered(exchange, frame, message, found)
+    if (message.kind !== 'batch') return this.#fromClient(exchange, frame, this.#found('client', frame), undefined)
+    const { output, records } = this.#core
+    const findings = this.#found('client', frame)
+    if (findings.isStop) return this.#refuse(exchange, frame, findings)
+    records.note('wire', findings)
+    const convoy = new Convoy(frame, message, one => output.toServer(exchange, one))
+    const requests = message.members.filter(one => one.message.kind === 'request').length
+    const batch = new ClientBatch(convoy, requests, one => output.toClient(exchange, one))
+    for (const one of message.members) this.#fromClient(exchange, one, this.#found('client', one), batch)
   }
 
-  #wire(frame: Frame): readonly Finding[] {
-    return this.#context.ask('onFrame', frame, '')
+  #fromClient(exchange: Exchange, frame: Frame, findings: Findings, batch: ClientBatch | undefined): void {
+    const { message } = frame
+    const { output, records } = this.#core
+    if (message.kind === 'request' && !findings.isStop) return this.#requests.received(exchange, frame, message, findings, batch)
+    if (findings.isStop) {
+      this.#refuse(exchange, frame, findings, batch)
+      return batch?.convoy.judged(undefined)
+    }
+    if (message.kind === 'result' || message.kind === 'error') {
+      this.#serverRequests.answered(exchange, frame, message, findings)
+      return batch?.convoy.judged(undefined)
+    }
+    records.note('wire', findings)
+    const passes = message.kind !== 'notification' || message.method !== cancelled || this.#cancels(exchange, frame)
+    if (batch !== undefined) batch.convoy.judged(passes ? frame : undefined)
+    else if (passes) output.toServer(exchange, frame)
   }
 
-  #batch(from: Side, exchange: Exchange, frame: Frame, batch: Batch<Frame>): void {
-    const allowed = traitsOf(this.#context.session.terms.revision).batches
-    const found: readonly Finding[] = [
-      ...this.#wire(frame),
-      ...(allowed
-        ? []
-        : [{ rule: 'wire/json-rpc', path: '', message: 'batches are allowed in revision 2025-03-26 only' } as const]),
-    ]
-    if (isStop(this.#context.judge(found).verdict) || isOversized(frame)) {
-      return this.#unusable(from, exchange, frame, found)
-    }
-    this.#note(found)
-    if (from === 'client') this.#batches.opened(exchange, batch)
-    for (const one of batch.members) this.#single(from, exchange, one)
+  #cancels(exchange: Exchange, frame: Frame): boolean {
+    const key = requestIdOf(frame)
+    return key === undefined || (!this.#lane.cancel(key) && this.#requests.cancelled(exchange, key))
   }
 
-  #notification(from: Side, exchange: Exchange, frame: Frame, message: Notification, found: readonly Finding[]): void {
-    const { method, params } = message
-    this.#note(found)
-    if (from === 'client') {
-      if (method !== 'notifications/cancelled') return this.#pass(from, exchange, frame)
-      for (const effect of this.#batches.forget(requestIdOf(params))) this.#context.emit(effect)
-      if (this.#requests.cancelled(exchange, params)) this.#pass(from, exchange, frame)
-      return
-    }
-    if (method === 'notifications/tools/list_changed') this.#lists.catalog.changed()
-    if (method === 'notifications/cancelled') this.#serverRequests.cancelled(exchange, params)
-    const result = method === 'notifications/tasks' ? member(params, 'result') : undefined
-    if (params === undefined || !isObject(result)) return this.#pass(from, exchange, frame)
-    this.#results.judgePushed(frame, params, result, (verdict, findings) => {
-      if (findings.length > 0) this.#context.record({ event: method, verdict, findings })
-      if (!isStop(verdict)) this.#pass(from, exchange, frame)
-    })
-  }
-
-  /** A frame that is blocked as such. Nobody who waits for it, or for an answer to it, may wait for ever. */
-  #unusable(from: Side, exchange: Exchange, frame: Frame, found: readonly Finding[]): void {
-    const keys = keysOf(frame)
-    if (from === 'server') {
-      if (!isRequest(frame) && this.#requests.unusable(exchange, frame, keys, isAnonymousAnswer(frame), found)) return
-      this.#record(frame, found)
-      const { message } = frame
-      if (message.kind !== 'request') return
-      return this.#context.toServer(exchange, errorAnswer(message, errorCode.methodNotFound, 'Blocked by mcp-customs'))
-    }
-    this.#record(frame, found)
-    for (const key of keys) {
-      if (this.#serverRequests.unusable(exchange, key, found) || !asks(frame)) continue
-      const asker = { id: idOf(key), key }
-      this.#context.toClient(exchange, isMismatch(found) ? headerMismatch(asker, found) : blocked(asker, found))
+  /** A frame of the client's that goes nowhere: whoever asks by it is told, and so is the server where it waits for it. */
+  #refuse(exchange: Exchange, frame: Frame, findings: Findings, batch?: ClientBatch): void {
+    const { output, records } = this.#core
+    records.write({ event: 'wire', bytes: { request: frame.bytes.length } }, findings)
+    for (const key of keysOf(frame)) {
+      if (this.#serverRequests.unusable(exchange, key, findings) || !asks(frame)) continue
+      const asker = { id: idIn(key), key }
+      const refusal = isMismatch(findings) ? headerMismatch(asker, findings) : blocked(asker, findings)
+      if (batch !== undefined && frame.message.kind === 'request') batch.answered(refusal, undefined)
+      else output.toClient(exchange, refusal, 'client')
     }
   }
 
-  #pass(from: Side, exchange: Exchange, frame: Frame): void {
-    if (from === 'client') this.#context.toServer(exchange, frame)
-    else this.#context.toClient(exchange, frame)
+  #serverFrame(exchange: Exchange, frame: Frame): void {
+    const { message } = frame
+    if (message.kind !== 'batch') return this.#fromServer(exchange, frame)
+    this.#serverBatch(exchange, frame, message)
   }
 
-  /** Findings about a frame that passes all the same. */
-  #note(found: readonly Finding[]): void {
-    const { verdict, findings } = this.#context.judge(found)
-    if (findings.length > 0) this.#context.record({ event: 'wire', verdict, findings })
+  #serverBatch(exchange: Exchange, frame: Frame, { members }: Batch<Frame>): void {
+    const { output, records } = this.#core
+    const findings = this.#found('server', frame)
+    if (findings.isStop) return this.#unusable(exchange, frame, findings)
+    records.note('wire', findings)
+    const before = output.take()
+    this.#requests.arriving = frame
+    for (const one of members) this.#fromServer(exchange, one)
+    this.#requests.arriving = undefined
+    for (const effect of [...before, ...rejoined(output.take(), frame, members)]) output.emit(effect)
   }
 
-  #record(frame: Frame, found: readonly Finding[]): void {
-    const { findings } = this.#context.judge(found)
-    this.#context.record({ event: 'wire', verdict: 'block', findings, bytes: { request: frame.bytes.length } })
+  #fromServer(exchange: Exchange, frame: Frame): void {
+    const { message } = frame
+    const findings = this.#found('server', frame)
+    if (findings.isStop) return this.#unusable(exchange, frame, findings)
+    switch (message.kind) {
+      case 'result':
+      case 'error':
+        return this.#requests.answered(exchange, frame, message, findings)
+      case 'request':
+        return this.#core.driver.run(this.#serverRequests.received(exchange, frame, message, findings))
+      case 'notification':
+        return this.#core.driver.run(this.#notified(exchange, frame, message, findings))
+      case 'batch':
+      case 'unusable':
+        if (this.#requests.unusable(exchange, frame, keysOf(frame), isAnonymousAnswer(frame), findings)) return
+        this.#core.records.note('wire', findings)
+        this.#core.output.toClient(exchange, frame)
+    }
+  }
+
+  /** The life of a notification of the server's. */
+  *#notified(exchange: Exchange, frame: Frame, { method, params }: Notification, findings: Findings): Flow {
+    const { output, records } = this.#core
+    const event = findings.kept.length > 0 ? 'wire' : method
+    yield* this.#answers.judgeUnasked(method, exchange, frame, params, findings)
+    records.note(event, findings)
+    if (method === cancelled) {
+      const key = requestIdOf(frame)
+      if (key !== undefined && this.#lists.ids.isOurs(key)) return
+      if (key !== undefined) this.#serverRequests.cancelled(exchange, key)
+    }
+    if (method === 'notifications/tools/list_changed' && !this.#lists.changed(exchange, frame)) return
+    if (!findings.isStop) output.toClient(exchange, frame)
+  }
+
+  /** A frame of the server's that is blocked as such. Nobody who waits for it, or for an answer to it, may wait for ever. */
+  #unusable(exchange: Exchange, frame: Frame, findings: Findings): void {
+    const { message } = frame
+    const isAnswer = message.kind !== 'request' && message.kind !== 'notification'
+    if (isAnswer && this.#requests.unusable(exchange, frame, keysOf(frame), isAnonymousAnswer(frame), findings)) return
+    this.#core.records.write({ event: 'wire', bytes: { request: frame.bytes.length } }, findings)
+    if (message.kind !== 'request') return
+    this.#core.output.toServer(exchange, errorAnswer(message, errorCode.methodNotFound, 'Blocked by mcp-customs'), 'server')
+  }
+
+  /** What the rules say of a frame as such. */
+  #found(from: Side, frame: Frame): Findings {
+    const findings = this.#core.findings()
+    const { revision } = this.#core.handshake.terms
+    this.#core.ask('onFrame', { frame, from, revision }, findings, '')
+    return findings
   }
 }
 
-/** Requests that a lenient reader would carry out though they have no id, past every check of requests. */
-const requestMethods: ReadonlySet<string> = new Set([
-  'initialize', 'ping', 'server/discover', 'subscriptions/listen', 'tools/list', 'tools/call', 'resources/list', 'resources/read',
-  'resources/templates/list', 'resources/subscribe', 'resources/unsubscribe', 'prompts/list', 'prompts/get',
-  'completion/complete', 'logging/setLevel', 'tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel', 'tasks/update',
-  'sampling/createMessage', 'elicitation/create', 'roots/list',
-])
-
-const withoutId = (message: Message): readonly Finding[] =>
-  message.kind === 'notification' && requestMethods.has(message.method)
-    ? [{ rule: 'wire/json-rpc', path: '/id', message: 'a request must have an id' }]
-    : []
-
-// Its bytes were not kept: whatever the policy says, there is nothing that could pass.
-const isOversized = ({ faults }: Frame): boolean => faults.some(({ kind }) => kind === 'size')
-
-const isRequest = ({ message }: Frame): boolean => message.kind === 'request' || message.kind === 'notification'
+const cancelled = 'notifications/cancelled'
 
 /** A bad frame of the client's that may have been a request: what surely is none gets no answer. */
 const asks = ({ message }: Frame): boolean => message.kind !== 'notification' && message.kind !== 'result' && message.kind !== 'error'
 
-const keysOf = ({ message, otherKeys }: Frame): readonly IdKey[] => {
-  switch (message.kind) {
-    case 'unusable':
-      return message.keys
-    case 'batch':
-      return message.members.flatMap(keysOf)
-    case 'notification':
-      return []
-    case 'request':
-    case 'result':
-    case 'error':
-      return [message.key, ...(otherKeys ?? [])]
-  }
+/** The id that a cancellation names, as it is spelt; undefined where it names none. */
+const requestIdOf = (frame: Frame): IdKey | undefined => {
+  const { message } = frame
+  const id = message.kind === 'notification' ? message.params?.['requestId'] : undefined
+  if (isString(id)) return JSON.stringify(id)
+  return typeof id === 'number' ? slice(frame, ['params', 'requestId'])?.toString() : undefined
 }
-
-const idOf = (key: IdKey): string | number => {
-  const id: unknown = JSON.parse(key)
-  return isString(id) ? id : Number(id)
-}
-
-const requestIdOf = (params: Notification['params']): IdKey => JSON.stringify(member(params, 'requestId') ?? null)

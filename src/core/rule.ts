@@ -1,28 +1,73 @@
+import type { Edit } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import type { JsonObject } from '../protocol/json.js'
 import type { Part } from '../protocol/mcp.js'
 import type { Revision } from '../protocol/revision.js'
 import type { Tool } from './catalog.js'
 import type { Checked } from './check.js'
-import type { RuleName } from './rule-name.js'
+import type { Side } from './event.js'
 
-/** One thing that is wrong. Text from the wire appears in it only through `quote`. */
-export interface Finding {
-  readonly rule: RuleName
+/** The core knows of no rule but by what it is asked, and of few by name; which there are is the table's to say (`rules/index.ts`). */
+export type RuleName = `${'wire' | 'tool' | 'list' | 'call' | 'result' | 'content' | 'server' | 'advice'}/${string}`
+
+/** One thing that is wrong. Text from the wire appears in it only through `quote` and `clip`. */
+export interface Problem {
   /** JSON Pointer into the frame. */
   readonly path: string
   readonly message: string
 }
 
+export interface Finding extends Problem {
+  readonly rule: RuleName
+}
+
+/** A frame as it arrives. */
+export interface Arrival {
+  readonly frame: Frame
+  readonly from: Side
+  /** That the session is known to speak. */
+  readonly revision: Revision
+}
+
+/** An id that cannot be what it should be: of a request, in flight already; of an answer, that of nothing asked; or one too many. */
+export interface IdUse {
+  readonly use: 'repeated' | 'unasked' | 'too-many'
+  readonly from: Side
+}
+
 /** A tool as it stands in a list: untrusted, possibly no tool at all. */
-export interface Listed {
-  readonly definition: JsonObject
+export interface ListedTool {
+  /** As the server sent it; undefined when it is no object. */
+  readonly sent: JsonObject | undefined
+  /** The same without an output schema in whose place the operator has put one. */
+  readonly definition: JsonObject | undefined
   /** JSON Pointer of the definition in the frame, such as `/result/tools/3`. */
   readonly path: string
   readonly revision: Revision
   readonly trusted: boolean
   /** What the schemas' inspection found (tool/schema, tool/external-ref, tool/schema-cost). */
   readonly schemas: Checked
+  /** True when the list, on whichever page, has had the name before. */
+  readonly repeated: boolean
+  /** How the session listed the name first; undefined when it did not. */
+  readonly first: JsonObject | undefined
+  /** True when the session has seen a whole list before: a name that it has not seen was added. */
+  readonly settled: boolean
+  /** True when the operator denies the tool. */
+  readonly denied: boolean
+}
+
+/** Tools of a page that there is no room for. */
+export interface SurplusTools {
+  readonly count: number
+  readonly reason: string
+}
+
+/** The result of a method that lists something. */
+export interface List {
+  readonly method: string
+  readonly result: JsonObject
+  readonly revision: Revision
 }
 
 /** A `tools/call` on its way to the server. */
@@ -36,16 +81,23 @@ export interface Call {
   /** False when no list could be had, so that `tool` being undefined says nothing. */
   readonly listed: boolean
   readonly revision: Revision
-  /** The arguments against `inputSchema`; undefined when there was nothing to check against. */
-  readonly checked: Checked | undefined
+  /** In what the HTTP headers disagree with the call; undefined when in nothing. */
+  readonly mismatch: string | undefined
 }
 
-/** What a model reads: the result of a tool, or prompts, resources, instructions. */
+/** The arguments of a call against `inputSchema`. */
+export interface CheckedArguments {
+  readonly checked: Checked
+}
+
+/** What a model reads: the result of a tool, or prompts, resources, instructions, errors, requests of the server's. */
 export interface Reading {
-  /** The method that was answered: `tools/call`, `prompts/get`, `resources/read`, `initialize`, `server/discover`. */
   readonly method: string
-  readonly result: JsonObject
-  /** The pieces of content in the result. */
+  /** The members that are read. */
+  readonly value: JsonObject
+  /** JSON Pointer of the value in the frame, such as `/result`. */
+  readonly path: string
+  /** The pieces of content in it. */
   readonly parts: readonly Part[]
   readonly revision: Revision
   /** No string of the frame holds anything but printable ASCII and white space: nothing can be hidden in it. */
@@ -58,22 +110,28 @@ export interface Answer extends Reading {
   readonly tool: Tool | undefined
   /** `structuredContent` against `outputSchema`; undefined when there was nothing to check. */
   readonly checked: Checked | undefined
+  /** The JSON text of `structuredContent`, as it crossed the wire. */
+  readonly structuredText: () => string | undefined
 }
 
-/** A request of the server's, or one that it embeds in an `input_required` result. */
+/** A request of the server's, or one that it embeds in a result or a notification. */
 export interface ServerRequest {
   readonly method: string
   readonly params: JsonObject | undefined
-  /** What the client declared (`initialize`, or `_meta` of the request being answered). */
-  readonly clientCapabilities: JsonObject
+  /** What the client declared (`initialize`, or `_meta` of the request being answered); undefined where that was not seen. */
+  readonly clientCapabilities: JsonObject | undefined
   readonly path: string
 }
 
 /** What a rule can be asked about, by the name of the power that answers. */
 export interface Subjects {
-  onFrame: Frame
-  onTool: Listed
+  onFrame: Arrival
+  onId: IdUse
+  onTool: ListedTool
+  onSurplus: SurplusTools
+  onList: List
   onCall: Call
+  onArguments: CheckedArguments
   onResult: Answer
   /** Anything else that a model reads. */
   onReading: Reading
@@ -83,9 +141,13 @@ export interface Subjects {
 export type Power = keyof Subjects
 
 /** Each is optional: a rule has those that it needs. */
-export type Powers = { readonly [Asked in Power]?: (subject: Subjects[Asked]) => readonly Finding[] }
+export type Powers = { readonly [Asked in Power]?: (subject: Subjects[Asked]) => readonly Problem[] }
 
-/** One thing to look for. A rule returns findings and knows nothing of actions; one that throws is a finding of its own. */
+/** One thing to look for. A rule says what is wrong and knows nothing of actions; one that throws is a finding of its own. */
 export interface Rule extends Powers {
   readonly name: RuleName
+  /** What is taken from a listed tool that the rule does not let pass as it is; without it, the tool is taken from the list. */
+  readonly cut?: (tool: JsonObject) => readonly Edit[]
+  /** Asked of results that were checked against their schema: where no such rule is on, that check is spared. */
+  readonly needsCheck?: true
 }

@@ -1,88 +1,82 @@
 import type { Frame } from '../protocol/frame.js'
 import { isObject, isString, member, pointer, type JsonObject } from '../protocol/json.js'
-import { errorCode, type ErrorResponse, type Request, type Result } from '../protocol/json-rpc.js'
+import { errorCode, type ErrorResponse, type IdKey, type Request, type Result } from '../protocol/json-rpc.js'
 import { clip } from '../protocol/quote.js'
-import type { Context } from './context.js'
+import type { Core } from './core.js'
 import type { Exchange } from './event.js'
-import { Exchanges, type Pending } from './exchanges.js'
-import { isStop } from './policy.js'
+import type { Findings } from './findings.js'
+import type { Flow } from './flow.js'
+import { PendingRequests, type Pending } from './pending.js'
 import { blocked, errorAnswer } from './refusal.js'
-import type { Finding } from './rule.js'
-import type { Terms } from './session.js'
+import type { Terms } from './terms.js'
 
-/** Requests of a server that wait for the client at a time: a server could ask for ever. */
+/** Requests of a server that wait for the client at a time; it has given up the oldest of more, by all that can be told. */
 const mostPending = 1000
 
-const tooMany = 'too many requests are in flight'
+type JudgeUnasked = (method: string, exchange: Exchange, frame: Frame, params: JsonObject | undefined, findings: Findings) => Flow
 
 /** What the server asks of the client: sampling, elicitation, roots, ping. */
 export class ServerRequests {
-  readonly #context: Context
-  readonly #pending: Exchanges<Pending>
+  readonly #core: Core
+  readonly #judgeUnasked: JudgeUnasked
+  readonly #pending: PendingRequests<Pending>
 
-  constructor(context: Context) {
-    this.#context = context
-    this.#pending = new Exchanges(context.options.stateless)
+  constructor(core: Core, judgeUnasked: JudgeUnasked) {
+    this.#core = core
+    this.#judgeUnasked = judgeUnasked
+    this.#pending = new PendingRequests(core.options.stateless)
   }
 
-  received(exchange: Exchange, frame: Frame, message: Request, found: readonly Finding[]): void {
+  *received(exchange: Exchange, frame: Frame, message: Request, findings: Findings): Flow {
     const { id, key, method, params } = message
-    const asked = { exchange, id, key }
-    const many = this.#pending.size >= mostPending
-    const fresh = !many && this.#pending.open(asked)
-    const request: JsonObject = params === undefined ? { method } : { method, params }
-    const { verdict, findings } = this.#context.judge([
-      ...found,
-      ...(fresh ? [] : [{ rule: 'wire/id', path: '/id', message: many ? tooMany : 'a request of this id is in flight' } as const]),
-      ...serverRequestFindings(this.#context, request, this.#context.session.terms, []),
-    ])
-    this.#context.record({ event: method, id, verdict, findings, bytes: { request: frame.bytes.length } })
-    if (!isStop(verdict)) return this.#context.toClient(exchange, frame)
-    if (fresh) this.#pending.close(asked)
-    this.#context.toServer(exchange, errorAnswer(asked, errorCode.methodNotFound, `Method not found: ${clip(method)}`))
+    const { ask, output, records, handshake } = this.#core
+    const pending: Pending = { exchange, id, key, bytes: key.length }
+    const isFresh = this.#pending.open(pending)
+    if (!isFresh) ask('onId', { use: 'repeated', from: 'server' }, findings, '/id')
+    judgeServerRequest(this.#core, params === undefined ? { method } : { method, params }, handshake.terms, [], findings)
+    yield* this.#judgeUnasked(method, exchange, frame, params, findings)
+    records.write({ event: method, id, bytes: { request: frame.bytes.length } }, findings)
+    if (findings.isStop) {
+      if (isFresh) this.#pending.close(pending)
+      return output.toServer(exchange, errorAnswer(message, errorCode.methodNotFound, `Method not found: ${clip(method)}`), 'server')
+    }
+    const oldest = this.#pending.size > mostPending ? this.#pending.oldest() : undefined
+    if (oldest !== undefined) this.#pending.close(oldest)
+    output.toClient(exchange, frame)
   }
 
   /** The client's answer. */
-  answered(exchange: Exchange, frame: Frame, { key }: Result | ErrorResponse, found: readonly Finding[]): void {
-    const asked = this.#pending.find(exchange, key)
-    const { verdict, findings } = this.#context.judge(
-      asked
-        ? found
-        : [...found, { rule: 'wire/id', path: '/id', message: 'answers no request that the server has in flight' }],
-    )
-    if (findings.length > 0) this.#context.record({ event: 'wire', verdict, findings })
-    if (asked !== undefined) this.#pending.close(asked)
-    if (!isStop(verdict)) return this.#context.toServer(exchange, frame)
-    if (asked !== undefined) this.#context.toServer(exchange, blocked(asked, findings))
+  answered(exchange: Exchange, frame: Frame, { key }: Result | ErrorResponse, findings: Findings): void {
+    const { ask, output, records } = this.#core
+    const pending = this.#pending.find(exchange, key)
+    if (pending === undefined) ask('onId', { use: 'unasked', from: 'client' }, findings, '/id')
+    else this.#pending.close(pending)
+    records.note('wire', findings)
+    if (!findings.isStop) output.toServer(exchange, frame)
+    else if (pending !== undefined) output.toServer(exchange, blocked(pending, findings))
   }
 
   /** Takes back a request; `notifications/cancelled` of the server's. */
-  cancelled(exchange: Exchange, params: JsonObject | undefined): void {
-    const key = JSON.stringify(member(params, 'requestId') ?? null)
-    const asked = this.#pending.find(exchange, key)
-    if (asked !== undefined) this.#pending.close(asked)
+  cancelled(exchange: Exchange, key: IdKey): void {
+    const pending = this.#pending.find(exchange, key)
+    if (pending !== undefined) this.#pending.close(pending)
   }
 
   /** A frame of the client's that cannot be used, though its id can be read: the server need not wait for more. */
-  unusable(exchange: Exchange, key: string, findings: readonly Finding[]): boolean {
-    const asked = this.#pending.find(exchange, key)
-    if (asked === undefined) return false
-    this.#pending.close(asked)
-    this.#context.toServer(exchange, blocked(asked, findings))
+  unusable(exchange: Exchange, key: IdKey, findings: Findings): boolean {
+    const pending = this.#pending.find(exchange, key)
+    if (pending === undefined) return false
+    this.#pending.close(pending)
+    this.#core.output.toServer(exchange, blocked(pending, findings))
     return true
   }
 }
 
 /**
- * What the rules say of a request of the server's, sent as one or embedded in an `input_required` result.
+ * What the rules say of a request of the server's, sent as one or embedded in another message.
  * @param at where it stands in the frame; empty for the frame itself
  */
-export const serverRequestFindings = (
-  context: Context,
-  request: JsonObject,
-  terms: Terms,
-  at: readonly string[],
-): readonly Finding[] => {
+export const judgeServerRequest = (core: Core, request: JsonObject, terms: Terms, at: readonly string[], findings: Findings): void => {
   const method = member(request, 'method')
   const params = member(request, 'params')
   const path = pointer(...at.map(clip))
@@ -92,5 +86,5 @@ export const serverRequestFindings = (
     clientCapabilities: terms.capabilities,
     path,
   }
-  return context.ask('onServerRequest', asked, path)
+  core.ask('onServerRequest', asked, findings, path)
 }

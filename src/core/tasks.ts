@@ -1,58 +1,65 @@
 import { isObject, isString, member, type JsonObject } from '../protocol/json.js'
+import { metaPrefix } from '../protocol/meta.js'
+import { hasFinalMember } from '../protocol/methods.js'
 import { traitsOf } from '../protocol/revision.js'
-import type { Asked, Called } from './context.js'
+import type { Called, PendingRequest } from './pending.js'
+import type { Terms } from './terms.js'
 
-/** Tasks remembered; the oldest is forgotten first, and its result is then result/unchecked. */
+/** Tasks remembered; the oldest is forgotten first, and its result is then result/unchecked. So is one whose id is no id. */
 const mostTasks = 10_000
+const longestId = 1000
 
-const extension = 'io.modelcontextprotocol/tasks'
+const extension = `${metaPrefix}tasks`
+
+/** A call that runs as a task: by what its result is judged, and by which terms. */
+export interface Task {
+  readonly called: Called
+  readonly terms: Terms
+}
 
 /**
  * Which tool a task runs, so that its final result is judged like a direct one: 2025-11-25 (`params.task`,
  * `tasks/result`) and the extension `io.modelcontextprotocol/tasks` (`resultType: "task"`, `tasks/get`).
  */
 export class Tasks {
-  readonly #called = new Map<string, Called>()
+  readonly #tasks = new Map<string, Task>()
 
   /**
    * True when the result is a task's handle, asked for by the client, and nothing else: a result that has content as
    * well is judged as a result, for a lenient client would read it as one.
    */
-  creates(asked: Asked, result: JsonObject): boolean {
-    if (member(result, 'content') !== undefined || member(result, 'structuredContent') !== undefined) return false
-    const handle = traitsOf(asked.terms.revision).modern ? modernHandle(asked, result) : legacyHandle(asked, result)
-    const id = handle && member(handle, 'taskId')
-    if (!isString(id) || asked.call === undefined) return false
+  creates(request: PendingRequest, result: JsonObject): boolean {
+    const { terms, called } = request
+    if (hasFinalMember(result)) return false
+    const handle = traitsOf(terms.revision).modern ? modernHandle(terms, result) : legacyHandle(request, result)
+    const id = member(handle, 'taskId')
+    if (!isString(id) || called === undefined) return false
     // A running task cannot be given another tool: what says so is judged as the result that it then is not.
-    const known = this.#called.get(id)
-    if (known !== undefined && known.name !== asked.call.name) return false
-    this.#remember(id, asked.call)
+    const known = this.#tasks.get(id)
+    if (known !== undefined && known.called.name !== called.name) return false
+    this.#remember(id, { called, terms })
     return true
   }
 
-  /** The call whose task `params.taskId` names. */
-  calledBy(params: JsonObject | undefined): Called | undefined {
-    const id = member(params, 'taskId')
-    return isString(id) ? this.#called.get(id) : undefined
+  find(id: string | undefined): Task | undefined {
+    return id === undefined ? undefined : this.#tasks.get(id)
   }
 
-  #remember(id: string, called: Called): void {
-    this.#called.set(id, called)
-    if (this.#called.size <= mostTasks) return
-    for (const oldest of this.#called.keys()) {
-      this.#called.delete(oldest)
-      break
-    }
+  #remember(id: string, task: Task): void {
+    if (id.length > longestId) return
+    this.#tasks.set(id, task)
+    const [oldest] = this.#tasks.keys()
+    if (this.#tasks.size > mostTasks && oldest !== undefined) this.#tasks.delete(oldest)
   }
 }
 
-const legacyHandle = (asked: Asked, result: JsonObject): JsonObject | undefined => {
+const legacyHandle = ({ wantsTask }: PendingRequest, result: JsonObject): JsonObject | undefined => {
   const task = member(result, 'task')
-  return isObject(member(asked.message.params, 'task')) && isObject(task) ? task : undefined
+  return wantsTask && isObject(task) ? task : undefined
 }
 
-const modernHandle = (asked: Asked, result: JsonObject): JsonObject | undefined => {
-  const extensions = member(asked.terms.capabilities, 'extensions')
+const modernHandle = ({ capabilities }: Terms, result: JsonObject): JsonObject | undefined => {
+  const extensions = member(capabilities, 'extensions')
   const declared = isObject(extensions) && isObject(member(extensions, extension))
   return declared && member(result, 'resultType') === 'task' ? result : undefined
 }

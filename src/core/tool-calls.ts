@@ -1,12 +1,12 @@
-import type { Frame } from '../protocol/frame.js'
 import { compareHeaders } from '../protocol/headers.js'
-import { isObject, isString, member } from '../protocol/json.js'
+import type { Frame } from '../protocol/frame.js'
+import { isObject, isString, member, type JsonObject } from '../protocol/json.js'
 import { traitsOf } from '../protocol/revision.js'
-import type { Checked, Subject } from './check.js'
-import type { Asked, Called, Context } from './context.js'
+import type { Subject } from './check.js'
+import type { Core } from './core.js'
+import type { Flow } from './flow.js'
 import { actionOf, isStop } from './policy.js'
-import type { Finding } from './rule.js'
-import type { RuleName } from './rule-name.js'
+import type { Called, PendingRequest } from './pending.js'
 import { headerMismatch, isMismatch, refusedCall, unknownTool } from './refusal.js'
 import type { ToolLists } from './tool-lists.js'
 
@@ -15,84 +15,92 @@ const mostLists = 3
 
 /** `tools/call`, from its arrival until it goes to the server. */
 export class ToolCalls {
-  readonly #context: Context
+  readonly #core: Core
   readonly #lists: ToolLists
+  /** Whether anybody asks what the engine says of arguments, and whether that can keep a call from the server. */
+  readonly #checks: boolean
+  readonly #checkStops: boolean
 
-  constructor(context: Context, lists: ToolLists) {
-    this.#context = context
+  constructor(core: Core, lists: ToolLists) {
+    this.#core = core
     this.#lists = lists
+    const { rules, policy } = core.options
+    const actions = rules.filter(({ onArguments }) => onArguments !== undefined).map(({ name }) => actionOf(policy, name))
+    this.#checks = actions.some(action => action !== 'off')
+    this.#checkStops = actions.some(isStop)
   }
 
-  /**
-   * Judges a call; goes on with the answer that refuses it, or with none when it may go to the server.
-   * Not at all when the client cancelled it meanwhile.
-   */
-  judge(asked: Asked, then: (refusal: Frame | undefined) => void): void {
-    const name = member(asked.message.params, 'name')
-    const call: Called = { name: isString(name) ? name : '', tool: undefined, listed: true }
-    asked.call = call
-    if (this.#setting(call.name)?.denied === true) return this.#judged(asked, undefined, then)
-    this.#declare(asked, call, mostLists, () => {
-      this.#check(asked, checked => this.#judged(asked, checked, then))
-    })
-  }
-
-  #setting(name: string) {
-    return this.#context.options.tools.get(name)
-  }
-
-  #declare(asked: Asked, call: Called, lists: number, then: () => void): void {
-    const found = this.#lists.catalog.lookup(call.name, this.#context.now)
-    if (found.state === 'known') call.tool = found.tool
-    if (found.state !== 'unknown') return then()
-    if (lists === 0) {
-      call.listed = false
-      return then()
+  /** @returns the answer that refuses the call; undefined when it may go to the server */
+  *judge(request: PendingRequest, params: JsonObject | undefined): Flow<Frame | undefined> {
+    const name = member(params, 'name')
+    const called: Called = { name: isString(name) ? name : '', tool: undefined, listed: true }
+    request.called = called
+    const { tools, policy } = this.#core.options
+    const denied = tools.get(called.name)?.denied === true
+    if (!denied || !isStop(actionOf(policy, 'call/denied'))) yield* this.#declare(request, called)
+    const given = member(params, 'arguments')
+    const { revision } = request.terms
+    const call = {
+      name: called.name, arguments: isObject(given) ? given : undefined, tool: called.tool, denied, listed: called.listed, revision,
+      mismatch: mismatchOf(request),
     }
-    this.#lists.listAll(asked, listed => {
-      if (asked.state === 'cancelled') return
-      if (listed) return this.#declare(asked, call, lists - 1, then)
-      call.listed = false
-      then()
-    })
+    this.#core.ask('onCall', call, request.findings, '/params')
+    if (this.#checkStops) yield* this.#check(request, params)
+    return request.findings.isStop ? this.#refusal(request, called.name) : undefined
   }
 
-  #check(asked: Asked, then: (checked: Checked | undefined) => void): void {
-    const tool = asked.call?.tool
-    if (tool === undefined || !this.#counts('call/arguments', 'call/unchecked')) return then(undefined)
-    const given = member(asked.message.params, 'arguments')
-    const value = given === undefined ? {} : given
-    const subject: Subject = { kind: 'value', schema: tool.inputSchema, value, path: '/params/arguments' }
-    this.#context.check([subject], ([checked]) => {
-      if (asked.state !== 'cancelled') then(checked)
-    })
+  /** What can be judged while the server is at work. */
+  *judgeBeside(request: PendingRequest, params: JsonObject | undefined): Flow {
+    if (!this.#checkStops) yield* this.#check(request, params)
   }
 
-  #judged(asked: Asked, checked: Checked | undefined, then: (refusal: Frame | undefined) => void): void {
-    const { name, tool, listed } = asked.call ?? { name: '', tool: undefined, listed: false }
-    const given = member(asked.message.params, 'arguments')
-    const { revision } = asked.terms
-    const denied = this.#setting(name)?.denied === true
-    const call = { name, arguments: isObject(given) ? given : undefined, tool, denied, listed, revision, checked }
-    asked.findings.push(...headerFindings(asked), ...this.#context.ask('onCall', call, '/params'))
-    const { verdict, findings } = this.#context.judge(asked.findings)
-    if (!isStop(verdict)) return then(undefined)
-    const told = findings.filter(({ rule }) => actionOf(this.#context.options.policy, rule) === verdict)
-    if (isMismatch(told)) return then(headerMismatch(asked, told))
-    if (told.some(({ rule }) => rule === 'call/unlisted')) return then(unknownTool(asked, name))
-    then(refusedCall(asked, name, told, traitsOf(revision).modern))
+  *#declare(request: PendingRequest, called: Called): Flow {
+    const { catalog } = this.#lists
+    const look = () => catalog.lookup(called.name, this.#core.output.now)
+    let found = look()
+    let isListed = true
+    for (let lists = 0; lists < mostLists && isListed && found.state === 'unknown'; lists++) {
+      isListed = yield* this.#lists.listAll(request)
+      found = look()
+    }
+    this.#lists.passChanges()
+    // After the last try the last list counts.
+    if (found.state === 'unknown' && isListed) found = catalog.lookupLast(called.name)
+    if (found.state === 'known') called.tool = found.tool
+    called.listed = found.state !== 'unknown'
   }
 
-  /** False when no rule that needs the check would be reported: then it is not made. */
-  #counts(...rules: readonly RuleName[]): boolean {
-    return rules.some(rule => actionOf(this.#context.options.policy, rule) !== 'off')
+  *#check(request: PendingRequest, params: JsonObject | undefined): Flow {
+    const tool = request.called?.tool
+    if (tool === undefined || !this.#checks) return
+    const value = member(params, 'arguments') ?? {}
+    const subjects = tool.inputSchemas.map((schema): Subject => ({ kind: 'value', schema, value, path: '/params/arguments' }))
+    const checked = yield* this.#core.checks.check(subjects, request.exchange)
+    this.#core.ask('onArguments', { checked: checked.flat() }, request.findings, '/params/arguments')
+  }
+
+  #refusal(request: PendingRequest, name: string): Frame {
+    const { findings, terms } = request
+    if (isMismatch(findings)) return headerMismatch(request, findings)
+    if (findings.stopping.includes('call/unlisted')) return unknownTool(request, name, nearest(name, this.#lists.catalog.names()))
+    return refusedCall(request, name, findings, traitsOf(terms.revision).modern)
   }
 }
 
 /** `Mcp-Param-*` headers repeat arguments that the tool's schema names: only here are both known. */
-const headerFindings = ({ call, message, request, terms }: Asked): readonly Finding[] => {
-  const headers = request.envelope?.headers
-  if (headers === undefined || call?.tool === undefined || !traitsOf(terms.revision).modern) return []
-  const mismatch = compareHeaders(headers, message, call.tool.inputSchema)
-  return mismatch === undefined ? [] : [{ rule: 'wire/http', path: '', message: mismatch }]
+const mismatchOf = ({ called, request, terms }: PendingRequest): string | undefined => {
+  const headers = request?.frame.envelope?.headers
+  const schema = called?.tool?.inputSchemas[0]
+  if (request === undefined || headers === undefined || schema === undefined || !traitsOf(terms.revision).modern) return undefined
+  return compareHeaders(headers, request.message, schema)
 }
+
+/** The listed name that was meant, as far as can be told: the same but for case and punctuation. */
+const nearest = (name: string, names: Iterable<string>): string | undefined => {
+  const wanted = lettersOf(name)
+  if (wanted === '') return undefined
+  for (const listed of names) if (lettersOf(listed) === wanted) return listed
+  return undefined
+}
+
+const lettersOf = (name: string): string => name.slice(0, 128).toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')

@@ -1,176 +1,198 @@
-import { edit } from '../protocol/edit.js'
+import { edit, type Edit } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
-import { isObject, isString, member, type JsonObject } from '../protocol/json.js'
-import type { IdKey, Request } from '../protocol/json-rpc.js'
+import { isObject, member, type JsonObject } from '../protocol/json.js'
+import type { ErrorResponse, Id, IdKey, Result } from '../protocol/json-rpc.js'
 import { Catalog, type Listing } from './catalog.js'
-import type { Asked, Context } from './context.js'
+import type { Core } from './core.js'
 import type { Exchange } from './event.js'
-import { candidatesOf, judgePage, type JudgedPage } from './listing.js'
-import type { Finding } from './rule.js'
+import type { Findings } from './findings.js'
+import { Slot, type Flow } from './flow.js'
+import { judgePage, type JudgedPage } from './listing.js'
+import { OwnIds } from './own-ids.js'
+import type { PendingRequest } from './pending.js'
 
 const listTimer = 'list'
 
 /** A server that never ends its pages is stopped here: no real one has come near it. */
 const mostPages = 1000
 
-/** A list of the relay's own, under way: the pages asked for, and who waits for the last. */
-interface OwnList {
-  readonly waiting: { readonly asked: Asked; readonly then: (listed: boolean) => void }[]
-  readonly cursors: Set<string>
-  key: IdKey
-  exchange: Exchange
-  listing: Listing
+/** The answer to a page of ours; undefined when none will come. */
+type PageAnswer = { readonly frame: Frame; readonly message: Result | ErrorResponse | undefined; readonly findings: Findings } | undefined
+
+type Asked = NonNullable<PendingRequest['request']>
+
+/** A list of the relay's own, under way. */
+interface Walk {
+  /** In whose place it is asked for: on its exchange, with its credentials and in its terms. */
+  readonly request: PendingRequest
+  readonly like: Asked
+  /** Whether the whole list could be had. */
+  readonly listed: Slot<boolean>
+  flow: Flow | undefined
+  key: IdKey | undefined
+  page: Slot<PageAnswer>
 }
 
 /** Every page of `tools/list`: the client's, judged as it passes, and those that the relay asks for itself. */
 export class ToolLists {
-  readonly catalog = new Catalog()
-  readonly #context: Context
-  readonly #idPrefix: string
-  #own: OwnList | undefined
-  #lastId = 0
+  readonly catalog: Catalog
+  readonly ids: OwnIds
+  readonly #core: Core
+  readonly #waiting = new Set<PendingRequest>()
+  /** Said while lists of ours were under way: the client hears of it where it was no echo of them. */
+  readonly #changes: { readonly exchange: Exchange; readonly frame: Frame }[] = []
+  #walk: Walk | undefined
 
-  constructor(context: Context) {
-    this.#context = context
-    this.#idPrefix = `mcp-customs:${context.options.nonce}:`
+  constructor(core: Core) {
+    this.#core = core
+    this.catalog = new Catalog(core.options.mostTools)
+    this.ids = new OwnIds(core.options.nonce)
   }
 
-  /** Judges the page that answers the client's request. */
-  judge(asked: Asked, frame: Frame, result: JsonObject, then: (page: Frame | undefined, findings: readonly Finding[]) => void): void {
-    const cursor = member(asked.message.params, 'cursor')
-    const listing = this.catalog.listing(isString(cursor) ? cursor : undefined)
-    this.#judge(asked, listing, result, judged => {
-      if (judged === undefined) return then(undefined, [noList])
-      this.catalog.page(listing, judged.page, this.#context.now)
-      const page = judged.edits.length === 0 ? frame : { ...frame, bytes: edit(frame.bytes, judged.edits) }
-      then(page, judged.findings)
-    })
+  /** Judges the page that answers the client's request. @returns what the client gets; undefined where it is no list */
+  *page(request: PendingRequest, frame: Frame, result: JsonObject): Flow<Frame | undefined> {
+    const judged = yield* this.#judge(request, this.catalog.listing(request.cursor), frame, result, request.findings)
+    if (judged === undefined) return undefined
+    return judged.edits.length === 0 ? frame : { bytes: edit(frame.bytes, judged.edits), message: frame.message, faults: frame.faults, ...wrapping(frame) }
   }
 
   /** Walks all pages in the client's place, and says whether the whole list could be had (contract section 6). */
-  listAll(asked: Asked, then: (listed: boolean) => void): void {
-    if (this.#own !== undefined) {
-      this.#own.waiting.push({ asked, then })
-      return
+  *listAll(request: PendingRequest): Flow<boolean> {
+    const listed = this.#walk?.listed ?? new Slot<boolean>()
+    this.#waiting.add(request)
+    try {
+      if (this.#walk === undefined) this.#begin(request, listed)
+      return yield* listed.value()
+    } finally {
+      this.#waiting.delete(request)
     }
-    this.#begin([{ asked, then }])
+  }
+
+  /** `notifications/tools/list_changed`. @returns false when it is not to be passed on now */
+  changed(exchange: Exchange, frame: Frame): boolean {
+    this.catalog.changed()
+    if (this.#walk === undefined) return true
+    this.#changes.splice(0, Infinity, { exchange, frame })
+    return false
+  }
+
+  /** What was said meanwhile is passed on, unless the last list shows that nothing has changed. */
+  passChanges(): void {
+    if (this.#walk !== undefined) return
+    const changes = this.#changes.splice(0)
+    if (!this.catalog.isRepeated) for (const { exchange, frame } of changes) this.#core.output.toClient(exchange, frame)
   }
 
   /** True when the frame answers a list of the relay's own: it must never reach the client. */
   owns(key: IdKey): boolean {
-    return this.#own?.key === key
+    return this.#walk?.key === key
   }
 
-  /** True of every id that the relay ever made. */
-  made(key: IdKey): boolean {
-    return key.startsWith(JSON.stringify(this.#idPrefix).slice(0, -1))
-  }
-
-  ownAnswered(frame: Frame, findings: readonly Finding[]): void {
-    const own = this.#own
-    const asked = own?.waiting[0]?.asked
-    if (own === undefined || asked === undefined) return
+  /** The answer to a list of ours. @param message undefined when the frame cannot be used */
+  answered(frame: Frame, message: Result | ErrorResponse | undefined, findings: Findings): void {
+    const walk = this.#walk
+    if (walk === undefined) return
     // Taken: a second answer to the same page is an answer to nothing.
-    own.key = ''
-    const { message } = frame
-    if (message.kind !== 'result' || this.#context.judge(findings).verdict === 'block') {
-      this.#record(asked, frame, findings)
-      return this.#end(false)
-    }
-    this.#judge(asked, own.listing, message.result, judged => {
-      if (this.#own !== own) return
-      this.#record(asked, frame, [...findings, ...(judged?.findings ?? [noList])])
-      if (judged === undefined) return this.#end(false)
-      this.catalog.page(own.listing, judged.page, this.#context.now)
-      const { next } = judged.page
-      if (next === undefined) return this.#end(true)
-      if (own.cursors.has(next) || own.cursors.size >= mostPages) return this.#end(false)
-      own.cursors.add(next)
-      this.#ask(own, asked, next)
-    })
+    walk.key = undefined
+    this.#core.driver.fill(walk.page, { frame, message, findings })
   }
 
-  ownLost(): void {
-    this.#end(false)
+  /** No answer will come. */
+  lost(): void {
+    const walk = this.#walk
+    if (walk === undefined) return
+    this.#core.driver.fill(walk.page, undefined)
   }
 
   timerFired(timer: string): void {
-    if (timer === listTimer) this.#end(false)
+    if (timer === listTimer) this.lost()
   }
 
   /** Those who waited on this exchange are gone; others who share the list ask again on their own. */
   exchangeEnded(exchange: Exchange): void {
-    const own = this.#own
-    if (own === undefined) return
-    const others = own.waiting.filter(({ asked }) => asked.exchange !== exchange)
-    if (others.length === own.waiting.length) return
-    if (own.exchange !== exchange) {
-      own.waiting.splice(0, Infinity, ...others)
-      return
+    const walk = this.#walk
+    if (walk?.request.exchange !== exchange) return
+    this.#stop(walk)
+    const [next] = [...this.#waiting].filter(request => request.exchange !== exchange)
+    if (next !== undefined) this.#begin(next, walk.listed)
+  }
+
+  #begin(request: PendingRequest, listed: Slot<boolean>): void {
+    const like = request.request
+    // Only what is not yet at the server asks for a list.
+    if (like === undefined) return this.#core.driver.fill(listed, false)
+    const walk: Walk = { request, like, listed, flow: undefined, key: undefined, page: new Slot() }
+    this.#walk = walk
+    walk.flow = this.#life(walk)
+    this.#core.driver.run(walk.flow)
+  }
+
+  #stop(walk: Walk): void {
+    walk.flow?.return()
+    this.#end(walk)
+  }
+
+  #end(walk: Walk): void {
+    if (this.#walk !== walk) return
+    this.#walk = undefined
+    this.#core.output.emit({ type: 'stop-timer', timer: listTimer })
+  }
+
+  *#life(walk: Walk): Flow {
+    this.#core.output.emit({ type: 'start-timer', timer: listTimer, ms: this.#core.options.listMs })
+    const isListed = yield* this.#pages(walk)
+    this.#end(walk)
+    this.#core.driver.fill(walk.listed, isListed)
+  }
+
+  *#pages(walk: Walk): Flow<boolean> {
+    const listing = this.catalog.listing(undefined)
+    const cursors = new Set<string>()
+    for (let cursor: string | undefined; cursors.size < mostPages; cursors.add(cursor)) {
+      this.#ask(walk, cursor)
+      const answer = yield* walk.page.value()
+      if (answer === undefined) return false
+      walk.page = new Slot()
+      const { frame, message, findings } = answer
+      const result = message?.kind === 'result' && !findings.isStop ? message.result : undefined
+      const judged = result && (yield* this.#judge(walk.request, listing, frame, result, findings))
+      this.#core.records.write({ event: 'tools/list', bytes: { response: frame.bytes.length } }, findings, walk.request.terms)
+      if (judged === undefined) return false
+      cursor = judged.page.next
+      if (cursor === undefined) return true
+      if (cursors.has(cursor)) return false
     }
-    this.#stop()
-    if (others.length > 0) this.#begin(others)
+    return false
   }
 
-  #begin(waiting: OwnList['waiting']): void {
-    const asked = waiting[0]?.asked
-    if (asked === undefined) return
-    const own = { waiting, cursors: new Set<string>(), key: '', exchange: asked.exchange, listing: this.catalog.listing(undefined) }
-    this.#own = own
-    this.#context.emit({ type: 'start-timer', timer: listTimer, ms: this.#context.options.listMs })
-    this.#ask(own, asked, undefined)
+  #ask(walk: Walk, cursor: string | undefined): void {
+    const { exchange, id: theirs } = walk.request
+    const id = this.ids.next(theirs)
+    walk.key = JSON.stringify(id)
+    this.#core.output.toServer(exchange, listRequest(id, walk.key, cursor, walk.like))
   }
 
-  #ask(own: OwnList, asked: Asked, cursor: string | undefined): void {
-    const id = this.#idPrefix + String(++this.#lastId)
-    own.key = JSON.stringify(id)
-    this.#context.toServer(own.exchange, listRequest(id, own.key, cursor, asked.message))
-  }
-
-  #judge(asked: Asked, listing: Listing, result: JsonObject, then: (judged: JudgedPage | undefined) => void): void {
-    const { options } = this.#context
-    const candidates = candidatesOf(result, options)
-    if (candidates === undefined) return then(undefined)
-    this.#context.check(
-      candidates.flatMap(({ subjects }) => subjects),
-      inspected => {
-        const where = { listing, catalog: this.catalog, revision: asked.terms.revision }
-        then(judgePage(candidates, inspected, where, result, this.#context))
-      },
-    )
-  }
-
-  #record(asked: Asked, frame: Frame, found: readonly Finding[]): void {
-    const { verdict, findings } = this.#context.judge(found)
-    const bytes = { response: frame.bytes.length }
-    this.#context.record({ event: 'tools/list', verdict, findings, bytes }, asked.terms)
-  }
-
-  #end(listed: boolean): void {
-    for (const { then } of this.#stop()) then(listed)
-  }
-
-  #stop(): OwnList['waiting'] {
-    const waiting = this.#own?.waiting ?? []
-    if (this.#own !== undefined) this.#context.emit({ type: 'stop-timer', timer: listTimer })
-    this.#own = undefined
-    return waiting
+  *#judge(request: PendingRequest, listing: Listing, frame: Frame, result: JsonObject, findings: Findings): Flow<JudgedPage | undefined> {
+    const judged = yield* judgePage(this.#core, this.catalog, listing, request, frame, result, findings)
+    if (judged !== undefined) this.catalog.page(listing, judged.page, this.#core.output.now)
+    return judged
   }
 }
 
-const noList: Finding = { rule: 'tool/definition', path: '/result/tools', message: 'the result has no list of tools' }
+const wrapping = ({ envelope }: Frame) => (envelope ? { envelope } : {})
 
-/** Terms under which a modern server answers; nothing else of the client's `_meta` is ours to repeat. */
-const repeated = ['protocolVersion', 'clientInfo', 'clientCapabilities'].map(key => `io.modelcontextprotocol/${key}`)
-
-const listRequest = (id: string, key: IdKey, cursor: string | undefined, parked: Request): Frame => {
-  const theirs = member(parked.params, '_meta')
-  const terms = isObject(theirs) ? repeated.filter(name => Object.hasOwn(theirs, name)) : []
-  const meta = Object.fromEntries(terms.map(name => [name, isObject(theirs) ? member(theirs, name) : undefined]))
-  const params = { ...(cursor !== undefined && { cursor }), ...(terms.length > 0 && { _meta: meta }) }
-  return {
-    bytes: Buffer.from(`{"jsonrpc":"2.0","id":${key},"method":"tools/list","params":${JSON.stringify(params)}}`),
-    message: { kind: 'request', id, key, method: 'tools/list', params },
-    faults: [],
-  }
+/**
+ * Like one of the client's: its own request, with another method and other params. Of `_meta` all is repeated but the token by which it
+ * would hear of progress.
+ */
+const listRequest = (id: Id, key: IdKey, cursor: string | undefined, { frame, message }: Asked): Frame => {
+  const theirs = member(message.params, '_meta')
+  const meta = isObject(theirs) ? Object.fromEntries(Object.entries(theirs).filter(([name]) => name !== 'progressToken')) : undefined
+  const params = { ...(cursor !== undefined && { cursor }), ...(meta && { _meta: meta }) }
+  const edits: readonly Edit[] = [
+    { path: ['id'], replace: key },
+    { path: ['method'], replace: '"tools/list"' },
+    { path: ['params'], replace: JSON.stringify(params) },
+  ]
+  return { bytes: edit(frame.bytes, edits), message: { kind: 'request', id, key, method: 'tools/list', params }, faults: [] }
 }

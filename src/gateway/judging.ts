@@ -1,31 +1,59 @@
+import type { Checked, SchemaChecker, Subject } from '../core/check.js'
 import type { Exchange } from '../core/event.js'
 
 /** The checks that are under way, and what has to wait for them, so that order is kept. */
 export class Judging {
-  readonly #checks = new Map<number, Exchange | undefined>()
+  readonly #checker: SchemaChecker
+  /** What the engine has promised, until the relay asks for it. */
+  readonly #promised = new Map<Subject, Promise<Checked>>()
+  readonly #exchanges = new Map<number, Exchange>()
+  readonly #underWay = new Map<Exchange, number>()
   readonly #waiting = new Map<Exchange, (() => void)[]>()
   #whenDone: (() => void) | undefined
 
-  /** @param exchange of the message that is judged; undefined when it belongs to none */
-  began(check: number, exchange: Exchange | undefined): void {
-    this.#checks.set(check, exchange)
+  constructor(checker: SchemaChecker) {
+    this.#checker = checker
+  }
+
+  /** The engine's verdict, where it has it at once. */
+  readonly now = (subject: Subject): Checked | undefined => {
+    const checked = this.#checker.check(subject)
+    if (!(checked instanceof Promise)) return checked
+    // A check that crashed is no verdict: fail closed.
+    const failed: Checked = [{ kind: 'unchecked', path: subject.path, message: 'the engine failed' }]
+    this.#promised.set(subject, checked.catch(() => failed))
+    return undefined
+  }
+
+  /** What the engine says later; of no subject at all, when others have had their turn. */
+  begin(check: number, subjects: readonly Subject[], exchange: Exchange): Promise<readonly Checked[]> {
+    this.#exchanges.set(check, exchange)
+    this.#underWay.set(exchange, (this.#underWay.get(exchange) ?? 0) + 1)
+    if (subjects.length === 0) return new Promise(resolve => setImmediate(() => resolve([])))
+    const promised = subjects.map(subject => this.#promised.get(subject) ?? Promise.resolve([]))
+    for (const subject of subjects) this.#promised.delete(subject)
+    return Promise.all(promised)
   }
 
   /** To be told when everything that came of the check is done. */
   ended(check: number): void {
-    const exchange = this.#checks.get(check)
-    this.#checks.delete(check)
-    if (exchange !== undefined && !this.#isUnderWay(exchange)) {
+    const exchange = this.#exchanges.get(check)
+    if (exchange === undefined) return
+    this.#exchanges.delete(check)
+    const left = (this.#underWay.get(exchange) ?? 0) - 1
+    if (left > 0) this.#underWay.set(exchange, left)
+    else {
+      this.#underWay.delete(exchange)
       const waiting = this.#waiting.get(exchange) ?? []
       this.#waiting.delete(exchange)
       for (const act of waiting) act()
     }
-    if (this.#checks.size === 0) this.#whenDone?.()
+    if (this.#exchanges.size === 0) this.#whenDone?.()
   }
 
   /** Does something at once, or after what is being judged of the exchange. */
   after(exchange: Exchange, act: () => void): void {
-    if (!this.#isUnderWay(exchange)) return act()
+    if (!this.#underWay.has(exchange)) return act()
     const waiting = this.#waiting.get(exchange)
     if (waiting === undefined) this.#waiting.set(exchange, [act])
     else waiting.push(act)
@@ -33,15 +61,7 @@ export class Judging {
 
   /** Does something when nothing is being judged any more. */
   afterAll(act: () => void): void {
-    if (this.#checks.size === 0) act()
+    if (this.#exchanges.size === 0) act()
     else this.#whenDone = act
-  }
-
-  exchangeOf(check: number): Exchange | undefined {
-    return this.#checks.get(check)
-  }
-
-  #isUnderWay(exchange: Exchange): boolean {
-    return [...this.#checks.values()].includes(exchange)
   }
 }

@@ -7,6 +7,7 @@ import type { Policy } from '../core/policy.js'
 import { Relay } from '../core/relay.js'
 import { rules } from '../rules/index.js'
 import type { Transport } from '../transport/transport.js'
+import { Judging } from './judging.js'
 import { Session } from './session.js'
 
 /** What every session in front of one server has in common. */
@@ -17,6 +18,8 @@ export interface Guard {
   readonly tools: ReadonlyMap<string, ToolSetting>
   readonly listMs: number
   readonly requestMs: number
+  readonly mostTools: number
+  readonly intent: boolean
   readonly checker: SchemaChecker
   /** Records a decision; throws when that cannot be done. */
   readonly audit: (entry: Entry) => void
@@ -29,9 +32,11 @@ export type OpenServer = (inputSchemaOf: Relay['inputSchemaOf']) => Transport
 
 /** Puts a relay between two transports. @param stateless each exchange has ids of its own */
 export const openSession = (guard: Guard, client: Transport, openServer: OpenServer, stateless = false): Session => {
-  const { name, checker, audit, moved, policy, trusted, tools, listMs, requestMs } = guard
+  const { name, checker, audit, moved, policy, trusted, tools, listMs, requestMs, mostTools, intent } = guard
+  const judging = new Judging(checker)
   const relay = new Relay({
-    server: name, session: randomUUID(), nonce: randomUUID(), stateless, policy, rules, trusted, tools, listMs, requestMs,
+    server: name, session: randomUUID(), nonce: randomUUID(), stateless, policy, rules, trusted, tools, listMs, requestMs, mostTools, intent,
+    checkNow: judging.now,
   })
-  return new Session({ client, server: openServer(tool => relay.inputSchemaOf(tool)), relay, checker, audit, moved })
+  return new Session({ client, server: openServer(tool => relay.inputSchemaOf(tool)), relay, judging, audit, moved })
 }

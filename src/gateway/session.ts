@@ -1,4 +1,3 @@
-import type { Checked, SchemaChecker, Subject } from '../core/check.js'
 import type { Effect, Entry } from '../core/effect.js'
 import type { Event, Exchange, Side, Timer } from '../core/event.js'
 import { errorAnswer } from '../core/refusal.js'
@@ -6,13 +5,13 @@ import type { Relay } from '../core/relay.js'
 import type { Frame } from '../protocol/frame.js'
 import { errorCode } from '../protocol/json-rpc.js'
 import type { Exit, Transport, TransportEvent } from '../transport/transport.js'
-import { Judging } from './judging.js'
+import type { Judging } from './judging.js'
 
 export interface SessionParts {
   readonly client: Transport
   readonly server: Transport
   readonly relay: Relay
-  readonly checker: SchemaChecker
+  readonly judging: Judging
   /** Returns when the record is on its way to the disk; throws when it cannot be written. */
   readonly audit: (entry: Entry) => void
   /** Told of every message that crosses, in bytes; for metrics. */
@@ -32,14 +31,13 @@ export class Session {
   readonly ended: Promise<Ended>
   readonly #ends: Readonly<Record<Side, Transport>>
   readonly #relay: Relay
-  readonly #checker: SchemaChecker
   readonly #audit: SessionParts['audit']
   readonly #moved: SessionParts['moved']
   readonly #timers = new Map<Timer, NodeJS.Timeout>()
-  /** Sides whose peer does not read, with the sides that are held back for it. */
-  readonly #full = new Map<Side, Set<Side>>()
+  /** What holds a side back: a peer that does not read, or more of its own than can wait here. */
+  readonly #full = new Map<Side | 'lane', Set<Side>>()
   readonly #waiting: Event[] = []
-  readonly #judging = new Judging()
+  readonly #judging: Judging
   /** Where the event in hand made the relay send to. */
   readonly #sent = new Set<Side>()
   #busy = false
@@ -50,10 +48,10 @@ export class Session {
   #exit: Exit | undefined
   #resolve: (ended: Ended) => void = () => undefined
 
-  constructor({ client, server, relay, checker, audit, moved }: SessionParts) {
+  constructor({ client, server, relay, judging, audit, moved }: SessionParts) {
     this.#ends = { client, server }
     this.#relay = relay
-    this.#checker = checker
+    this.#judging = judging
     this.#audit = audit
     this.#moved = moved
     this.ended = new Promise(resolve => {
@@ -134,6 +132,8 @@ export class Session {
     } finally {
       this.#busy = false
     }
+    if (this.#relay.isCrowded) this.#hold('lane', 'client')
+    else this.#drained('lane')
     this.#stopIfAlone()
   }
 
@@ -143,36 +143,30 @@ export class Session {
     this.stop()
   }
 
-  /** @param exchange of the message in hand, where there is one */
-  #handle(event: Event, exchange = this.#exchangeOf(event)): void {
+  #handle(event: Event): void {
     if (this.#over) return
-    const cause = event.type === 'frame-received' ? event.from : 'server'
-    const failed = this.#failure !== undefined
     for (const effect of this.#relay.handle(event, performance.now())) {
-      const unrecorded = !failed && this.#failure !== undefined
-      const kept = unrecorded ? withheld(effect) : effect
-      if (kept !== undefined) this.#perform(kept, cause, exchange)
+      // What would leave without its record does not.
+      const kept = this.#failure === undefined ? effect : withheld(effect)
+      if (kept !== undefined) this.#perform(kept)
     }
     if (event.type === 'checked') this.#judging.ended(event.check)
     if (event.type === 'session-ended') this.#finish(event.reason)
   }
 
-  #exchangeOf(event: Event): Exchange | undefined {
-    if (event.type === 'checked') return this.#judging.exchangeOf(event.check)
-    return event.type === 'frame-received' ? event.exchange : undefined
-  }
-
-  #perform(effect: Effect, cause: Side, exchange: Exchange | undefined): void {
+  #perform(effect: Effect): void {
     switch (effect.type) {
       case 'send':
         this.#sent.add(effect.to)
-        if (!this.#ends[effect.to].send(effect.exchange, effect.frame)) this.#hold(effect.to, cause)
+        if (!this.#ends[effect.to].send(effect.exchange, effect.frame)) this.#hold(effect.to, effect.cause)
         break
       case 'audit':
         this.#record(effect.entry)
         break
       case 'check':
-        this.#check(effect.check, effect.subjects, exchange)
+        void this.#judging
+          .begin(effect.check, effect.subjects, effect.exchange)
+          .then(results => this.#dispatch({ type: 'checked', check: effect.check, results }))
         break
       case 'start-timer':
         this.#startTimer(effect.timer, effect.ms)
@@ -184,24 +178,13 @@ export class Session {
       case 'abandon':
         this.#ends.server.abandon?.(effect.exchange, effect.key)
         break
+      case 'close':
+        this.#failure ??= new Error(effect.reason)
+        this.stop()
+        break
       default:
         effect satisfies never
     }
-  }
-
-  #check(check: number, subjects: readonly Subject[], exchange: Exchange | undefined): void {
-    const results = subjects.map(subject => this.#checker.check(subject))
-    if (results.every(isDone)) return this.#handle({ type: 'checked', check, results }, exchange)
-    this.#judging.began(check, exchange)
-    // A check that crashed is no verdict: fail closed.
-    const safe = results.map(async (result, index) => {
-      try {
-        return await result
-      } catch {
-        return [{ kind: 'unchecked', path: subjects[index]?.path ?? '', message: 'the engine failed' } as const]
-      }
-    })
-    void Promise.all(safe).then(done => this.#dispatch({ type: 'checked', check, results: done }))
   }
 
   #startTimer(timer: Timer, ms: number): void {
@@ -227,15 +210,16 @@ export class Session {
   }
 
   /** A side whose peer does not read holds back the side that feeds it, so that nothing piles up here. */
-  #hold(full: Side, cause: Side): void {
+  #hold(full: Side | 'lane', cause: Side): void {
     const held = this.#full.get(full) ?? new Set()
     this.#full.set(full, held.add(cause))
     this.#ends[cause].pause()
   }
 
-  #drained(side: Side): void {
-    const held = this.#full.get(side) ?? []
-    this.#full.delete(side)
+  #drained(full: Side | 'lane'): void {
+    const held = this.#full.get(full)
+    if (held === undefined) return
+    this.#full.delete(full)
     for (const one of held) {
       if (![...this.#full.values()].some(others => others.has(one))) this.#ends[one].resume()
     }
@@ -252,7 +236,7 @@ export class Session {
 
 const noAudit = 'the audit log cannot be written, so nothing may pass'
 
-/** What would leave without its record does not; who waits for an answer is told so. */
+/** Who waits for an answer is told that there is none; nothing else leaves. */
 const withheld = (effect: Effect): Effect | undefined => {
   if (effect.type !== 'send') return effect
   const { message } = effect.frame
@@ -263,5 +247,3 @@ const withheld = (effect: Effect): Effect | undefined => {
 const owesAnswer = ({ message }: Frame): boolean =>
   message.kind === 'request' ||
   (message.kind === 'batch' && message.members.some(({ message: { kind } }) => kind === 'request'))
-
-const isDone = (result: Checked | Promise<Checked>): result is Checked => !(result instanceof Promise)

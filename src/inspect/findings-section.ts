@@ -1,5 +1,5 @@
 import { severer } from '../core/policy.js'
-import type { RuleName } from '../core/rule-name.js'
+import type { RuleName } from '../rules/index.js'
 import type { Inspection, Weighed } from './inspection.js'
 import { plain } from './plain.js'
 import type { Style } from './style.js'

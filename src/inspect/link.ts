@@ -16,7 +16,7 @@ export interface LinkOptions {
   readonly policy: Policy
   readonly trusted: boolean
   readonly tools: ReadonlyMap<string, ToolSetting>
-  readonly limits: FrameLimits
+  readonly limits: FrameLimits & { readonly tools: number }
   readonly listMs: number
   readonly checker: SchemaChecker
   readonly audit: (entry: Entry) => void
@@ -53,6 +53,8 @@ export const openLink = (options: LinkOptions): Link => {
     {
       ...guard,
       requestMs: 0,
+      mostTools: limits.tools,
+      intent: false,
       audit: entry => {
         audit(entry)
         if (entry.findings.length > 0 && isNew(entry)) entries.push(entry)

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { RuleName } from '../core/rule-name.js'
 import type { Inspection, Weighed } from './inspection.js'
 import { plain, plainJson } from './plain.js'
-import { ruleTexts } from './rule-texts.js'
+import { ruleNamed, type RuleName } from '../rules/index.js'
 
 /**
  * The findings as SARIF 2.1.0, for code scanning in CI. Definitions come from a running server and have no line in any file; the
@@ -17,7 +16,7 @@ export const sarifReport = (inspection: Inspection, file: string, version: strin
     version: '2.1.0',
     runs: [
       {
-        tool: { driver: { name: 'mcp-customs', semanticVersion: version, rules: rules.map(descriptor) } },
+        tool: { driver: { name: 'mcp-customs', semanticVersion: version, rules: rules.map(rule => descriptor(rule, ruleNamed(rule)?.text ?? rule)) } },
         automationDetails: { id: `mcp-customs/${inspection.name}/` },
         properties: { server: plain(target, 300), revision: plain(revision) },
         results: inspection.findings.map(finding => result(finding, rules.indexOf(finding.rule), inspection.name, file)),
@@ -26,11 +25,11 @@ export const sarifReport = (inspection: Inspection, file: string, version: strin
   }) + '\n'
 }
 
-const descriptor = (rule: RuleName) => ({
+const descriptor = (rule: RuleName, text: string) => ({
   id: rule,
-  shortDescription: { text: ruleTexts[rule] },
-  fullDescription: { text: ruleTexts[rule] },
-  help: { text: ruleTexts[rule] },
+  shortDescription: { text },
+  fullDescription: { text },
+  help: { text },
   properties: { tags: rule.startsWith('advice/') ? ['mcp'] : ['mcp', 'security'] },
 })
 

@@ -36,7 +36,7 @@ class Guarded implements GuardedTransport {
 
   constructor(inner: SdkTransport, options: GuardOptions) {
     const { limits, server, ...judgement } = readOptions(options)
-    const { listMs, requestMs } = limits
+    const { listMs, requestMs, tools: mostTools } = limits
     this.#inner = inner
     this.#client = new ClientEnd(limits, (message, extra) => this.onmessage?.(message, extra))
     this.#server = new ServerEnd(inner, this.#client, {
@@ -46,7 +46,7 @@ class Guarded implements GuardedTransport {
     this.#begin = () => {
       const checker = createSchemaChecker(limits)
       const audit = (entry: Entry) => options.onRecord?.(entry)
-      const session = openSession({ ...judgement, name: server, listMs, requestMs, checker, audit }, this.#client, () => this.#server)
+      const session = openSession({ ...judgement, name: server, listMs, requestMs, mostTools, intent: false, checker, audit }, this.#client, () => this.#server)
       session.start()
       void session.ended.then(async ({ failure }) => {
         await checker.close()

@@ -1,8 +1,8 @@
 import { defaultLimits, limitBounds, type Limits } from '../config/limits.js'
-import { allows, onlyResults, presetPolicy, presets, type Preset } from '../config/preset.js'
+import { onlyResults } from '../config/policy.js'
 import type { ToolSetting } from '../core/options.js'
 import { actions, type Action, type Policy } from '../core/policy.js'
-import { isRuleName, type RuleName } from '../core/rule-name.js'
+import { actionsOf, isRuleName, presetPolicy, presets, type Preset, type RuleName } from '../rules/index.js'
 import { CustomsError } from '../errors.js'
 import { isObject, type JsonObject } from '../protocol/json.js'
 
@@ -55,7 +55,7 @@ const readPolicy = (preset: string, rules: Readonly<Record<string, string | unde
     if (asked === undefined) continue
     if (!isRuleName(rule)) return fail(`rules: no rule ${JSON.stringify(rule)}`)
     const action = actions.find(one => one === asked) ?? fail(`rules: ${rule}: no action ${JSON.stringify(asked)} (${actions.join(', ')})`)
-    if (!allows(rule, action)) return fail(`rules: ${rule}: ${onlyResults}`)
+    if (!actionsOf(rule).includes(action)) return fail(`rules: ${rule}: ${onlyResults}`)
     policy.set(rule, action)
   }
   return policy

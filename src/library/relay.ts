@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Checked, Subject } from '../core/check.js'
 import type { Effect } from '../core/effect.js'
 import type { Event } from '../core/event.js'
 import { Relay as CoreRelay } from '../core/relay.js'
@@ -18,6 +19,8 @@ export interface RelayOptions extends JudgeOptions {
   readonly session?: string
   /** Each exchange has ids of its own (HTTP without a session). Default: false. */
   readonly stateless?: boolean
+  /** What a check says, where that is known at once. Default: nothing is, and each is asked for by the effect `check`. */
+  readonly checkNow?: (subject: Subject) => Checked | undefined
 }
 
 /**
@@ -25,7 +28,7 @@ export interface RelayOptions extends JudgeOptions {
  * @throws CustomsError BAD_CONFIG, naming the option
  */
 export const createRelay = (options: RelayOptions = {}): Relay => {
-  const { limits: { listMs, requestMs }, ...judgement } = readOptions(options)
-  const { session = randomUUID(), stateless = false } = options
-  return new CoreRelay({ ...judgement, session, stateless, nonce: randomUUID(), rules, listMs, requestMs })
+  const { limits: { listMs, requestMs, tools: mostTools }, ...judgement } = readOptions(options)
+  const { session = randomUUID(), stateless = false, checkNow = () => undefined } = options
+  return new CoreRelay({ ...judgement, session, stateless, nonce: randomUUID(), rules, listMs, requestMs, mostTools, intent: false, checkNow })
 }

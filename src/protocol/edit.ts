@@ -1,3 +1,4 @@
+import type { Frame } from './frame.js'
 import { afterSpace, afterValue, byte, eachChild, type Child } from './scan.js'
 import { soleObject } from './sole.js'
 
@@ -6,21 +7,23 @@ export type Path = readonly (string | number)[]
 
 /**
  * One change of a JSON text. With `replace` (JSON text) the value at the path is replaced, or added at the end when
- * its object has no such member or its array ends just there; with `remove` the member or element goes. Where there
- * is nothing to change, nothing is changed.
+ * its object has no such member or its array ends just there; with `remove` the member or element goes; with `length` an array keeps
+ * so many of its elements. Where there is nothing to change, nothing is changed.
  */
 export type Edit =
   | { readonly path: Path; readonly replace: Buffer | string }
   | { readonly path: Path; readonly remove: true }
+  | { readonly path: Path; readonly length: number }
 
 /**
  * The JSON text of the value at the path, as it crossed the wire; undefined when there is none. Of a key that is
  * there twice, the last counts, as for `JSON.parse`.
- * @param bytes a JSON text that was parsed
+ * @param frame of a message that was read
  */
-export const slice = (bytes: Buffer, path: Path): Buffer | undefined => {
+export const slice = (frame: Frame, path: Path): Buffer | undefined => {
+  const { bytes } = frame
   const [first, ...rest] = path
-  const sole = first === undefined ? undefined : soleObject(bytes)
+  const sole = first === undefined ? undefined : soleObject(frame)
   if (sole !== undefined && sole.key === first) return below(bytes, sole.value, sole.to, rest)
   return below(bytes, afterSpace(bytes, 0), undefined, path)
 }
@@ -76,15 +79,17 @@ const collect = (bytes: Buffer, value: Span, edits: readonly Edit[], depth: numb
   const here = at(edits, depth)
   if (here !== undefined && 'replace' in here) {
     splices.push({ from: value.from, to: value.to ?? afterValue(bytes, value.from), insert: Buffer.from(here.replace) })
-  } else if (isContainer(bytes, value.from)) collectInside(bytes, value.from, edits, depth, splices)
+  } else if (isContainer(bytes, value.from)) {
+    const length = here !== undefined && 'length' in here ? here.length : Infinity
+    const last = collectInside(bytes, value.from, edits, depth, length, splices)
+    if (length < Infinity) splices.push({ from: last, to: (value.to ?? afterValue(bytes, value.from)) - 1, insert: nothing })
+  }
 }
 
-const collectInside = (bytes: Buffer, open: number, edits: readonly Edit[], depth: number, splices: Splice[]): void => {
+/** @param length of the children, no more are looked at @returns the end of the last of them */
+const collectInside = (bytes: Buffer, open: number, edits: readonly Edit[], depth: number, length: number, splices: Splice[]): number => {
   const children: Child[] = []
-  eachChild(bytes, open, child => {
-    children.push(child)
-    return false
-  })
+  if (length > 0) eachChild(bytes, open, child => children.push(child) >= length)
   const steps = byStep(edits, depth)
   const gone = children.map(child => isRemoval(at(steps.get(stepOf(child)) ?? [], depth + 1)))
   const firstKept = gone.indexOf(false)
@@ -94,10 +99,10 @@ const collectInside = (bytes: Buffer, open: number, edits: readonly Edit[], dept
     if (gone[index] === true) splices.push({ ...cut(children, index, firstKept), insert: nothing })
     else collect(bytes, { from: child.value, to: child.to }, inside, depth + 1, splices)
   }
-  const added = additions(bytes[open] === byte.openObject, children, steps, depth + 1)
-  if (added.length === 0) return
   const end = children.at(-1)?.to ?? open + 1
-  splices.push({ from: end, to: end, insert: Buffer.concat(firstKept < 0 ? added.slice(1) : added) })
+  const added = additions(bytes[open] === byte.openObject, children, steps, depth + 1)
+  if (added.length > 0) splices.push({ from: end, to: end, insert: Buffer.concat(firstKept < 0 ? added.slice(1) : added) })
+  return end
 }
 
 /**
@@ -158,10 +163,13 @@ const isContainer = (bytes: Buffer, from: number): boolean =>
   bytes[from] === byte.openObject || bytes[from] === byte.openArray
 
 /**
- * The same JSON text on one line: line ends become spaces, one byte for one byte. They stand between tokens only:
- * inside a string JSON allows none.
+ * The same JSON text on one line, for every reader: line ends become spaces, one byte for one byte, but for a carriage return at the end.
+ * They stand between tokens only: inside a string JSON allows none. Readers with universal newlines (Python's text mode, Java's
+ * readLine) take a bare carriage return for the end of a line.
  */
-export const withoutLineEnds = (bytes: Buffer): Buffer => {
-  if (!bytes.includes(0x0a) && !bytes.includes(0x0d)) return bytes
-  return Buffer.from(bytes.map(one => (one === 0x0a || one === 0x0d ? 0x20 : one)))
+export const onOneLine = (bytes: Buffer): Buffer => {
+  const first = bytes.indexOf(0x0d)
+  const last = bytes.length - 1
+  if ((first < 0 || first === last) && !bytes.includes(0x0a)) return bytes
+  return Buffer.from(bytes.map((one, index) => (one === 0x0a || (one === 0x0d && index < last) ? 0x20 : one)))
 }

@@ -17,10 +17,20 @@ export interface Frame {
   readonly bytes: Buffer
   readonly message: Message
   readonly faults: readonly Fault[]
+  /** What the scan of the bytes found; undefined of a frame that we made or changed. */
+  readonly facts?: Facts | undefined
   /** Further ids of a frame that names more than one: a duplicated `id`. */
   readonly otherKeys?: readonly IdKey[] | undefined
   /** What a transport wrapped round it (HTTP status, SSE id): handed on unread, for the transport on the other side. */
   readonly envelope?: Envelope
+}
+
+/** Found once, when the bytes are read: nobody looks through them again for it. */
+export interface Facts {
+  /** No string holds anything but printable ASCII, TAB, LF and CR: nothing can be hidden in it. */
+  readonly plain: boolean
+  /** No key is there twice, and of all members one alone is an object or array: it can be cut out from both ends, unread. */
+  readonly sole: boolean
 }
 
 export interface Envelope {

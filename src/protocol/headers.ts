@@ -1,23 +1,13 @@
 import { decodeHeaderValue, encodeHeaderValue } from './header-value.js'
 import { isObject, isString, member, type Json } from './json.js'
 import type { Request } from './json-rpc.js'
+import { inMeta } from './meta.js'
+import { methodOf } from './methods.js'
 import { paramHeaders, type ParamHeader } from './param-headers.js'
 import { quote } from './quote.js'
 
 export { decodeHeaderValue, encodeHeaderValue } from './header-value.js'
 export { paramHeaders, type HeaderProblem, type ParamHeader } from './param-headers.js'
-
-/** Where a request's `Mcp-Name` comes from (2026-07-28, Standard Request Headers; the tasks extension, SEP-2663). */
-const nameSources: ReadonlyMap<string, { readonly key: string; readonly required: boolean }> = new Map([
-  ['tools/call', { key: 'name', required: true }],
-  ['prompts/get', { key: 'name', required: true }],
-  ['resources/read', { key: 'uri', required: true }],
-  ['tasks/get', { key: 'taskId', required: false }],
-  ['tasks/update', { key: 'taskId', required: false }],
-  ['tasks/cancel', { key: 'taskId', required: false }],
-])
-
-const versionKey = 'io.modelcontextprotocol/protocolVersion'
 
 /**
  * The headers that repeat what is in a request's body, as a conforming client sends them; by lower-case name. For
@@ -54,7 +44,7 @@ export const compareHeaders = (
 
 const compareName = (message: Request, headers: ReadonlyMap<string, string>): string | undefined => {
   const name = nameOf(message)
-  const required = nameSources.get(message.method)?.required === true
+  const required = methodOf(message.method)?.names?.required === true
   return name === undefined ? undefined : compare('Mcp-Name', headers, name, { required, encoded: true })
 }
 
@@ -112,14 +102,13 @@ const compare = (
 const decimal = /^-?\d{1,17}(?:\.0{1,17})?$/
 
 const nameOf = ({ method, params }: Request): string | undefined => {
-  const source = nameSources.get(method)
+  const source = methodOf(method)?.names
   const name = source && member(params, source.key)
   return isString(name) ? name : undefined
 }
 
 const versionOf = ({ params }: Request): string | undefined => {
-  const meta = member(params, '_meta')
-  const version = isObject(meta) ? member(meta, versionKey) : undefined
+  const version = inMeta(params, 'protocolVersion')
   return isString(version) ? version : undefined
 }
 

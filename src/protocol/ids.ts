@@ -1,9 +1,10 @@
 import type { Id, IdKey } from './json-rpc.js'
 import { fold } from './protocol-keys.js'
-import { afterSpace, byte, eachChild } from './scan.js'
+import { afterSpace, afterValue, byte, eachChild } from './scan.js'
 
-/** More ids than that are not looked for in one text. */
-const mostKeys = 1000
+/** In so many members ids are looked for, and in so many bytes: what is no message is not worth more. */
+const mostMembers = 10_000
+const mostBytes = 1024 * 1024
 
 /** An id as JSON text: a number, or a string. */
 const number = String.raw`-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?`
@@ -30,27 +31,35 @@ export const keyOf = (id: Id, bytes: Buffer): IdKey => {
 
 /**
  * Every id that can be read from a text that may be malformed, cut off or ambiguous, likeliest first: what stands as
- * `id` at the top (or in the elements of a batch), the last one first, as `JSON.parse` would have it; then what
- * readers that ignore case would take for it.
+ * `id` at the top (or in the elements of a batch, or in further messages), the last one first, as `JSON.parse` would have it; then
+ * what readers that ignore case would take for it.
  */
 export const keysIn = (bytes: Buffer): readonly IdKey[] => {
+  if (bytes.length > mostBytes) return keysAtEnds(bytes.subarray(0, mostBytes), bytes.subarray(-reach))
+  // UTF-16, and all that is not ASCII in it is of no interest here.
+  if (bytes.includes(0)) return keysIn(Buffer.from(bytes.filter(one => one !== 0)))
   const exact: IdKey[] = []
   const folded: IdKey[] = []
+  let left = mostMembers
   const read = (at: number) =>
     eachChild(bytes, at, ({ key, value, to }) => {
-      if (key !== 'id' && (key === undefined || key.length !== 2 || fold(key) !== 'id')) return false
-      // What runs to the end of a text that is cut off may be cut off itself.
-      const text = to < bytes.length ? asKey(bytes.toString('utf8', value, to)) : undefined
-      if (text !== undefined) (key === 'id' ? exact : folded).push(text)
-      return exact.length + folded.length >= mostKeys
+      if (key === 'id' || (key?.length === 2 && fold(key) === 'id')) {
+        // What runs to the end of a text that is cut off may be cut off itself.
+        const text = to < bytes.length ? asKey(bytes.toString('utf8', value, to)) : undefined
+        if (text !== undefined) (key === 'id' ? exact : folded).push(text)
+      }
+      return --left <= 0
     })
-  const start = opening(bytes)
-  if (bytes[start] === byte.openArray) {
-    eachChild(bytes, start, ({ value }) => {
-      if (bytes[value] === byte.openObject) read(value)
-      return exact.length + folded.length >= mostKeys
-    })
-  } else read(start)
+  for (let at = opening(bytes, 0); at < bytes.length && left > 0; at = opening(bytes, afterValue(bytes, at))) {
+    left--
+    if (bytes[at] !== byte.openArray) read(at)
+    else {
+      eachChild(bytes, at, ({ value }) => {
+        if (bytes[value] === byte.openObject) read(value)
+        return --left <= 0
+      })
+    }
+  }
   return unique([...exact.reverse(), ...folded.reverse()])
 }
 
@@ -61,10 +70,12 @@ export const keysAtEnds = (head: Buffer, tail: Buffer): readonly IdKey[] => {
   return unique([...keysIn(head), ...(key === undefined ? [] : [key])])
 }
 
-/** Where the message begins: what stands before it may be noise. */
-const opening = (bytes: Buffer): number => {
-  const first = afterSpace(bytes, 0)
-  return bytes[first] === byte.openArray ? first : Math.max(first, bytes.indexOf(byte.openObject, first))
+/** Where the next message begins: what stands before it may be noise. */
+const opening = (bytes: Buffer, at: number): number => {
+  const first = afterSpace(bytes, at)
+  if (bytes[first] === byte.openArray) return first
+  const found = bytes.indexOf(byte.openObject, first)
+  return found < 0 ? bytes.length : found
 }
 
 const asKey = (text: string): IdKey | undefined => {

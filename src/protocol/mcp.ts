@@ -1,7 +1,8 @@
 import { isArray, isObject, isString, member, type Json, type JsonObject } from './json.js'
+import { listMethods, methodOf } from './methods.js'
 import { traitsOf, type Revision } from './revision.js'
 import {
-  anyObject, anything, arrayOf, byMember, flag, integer, misfit, number, objectOf, oneOf, recordOf, text,
+  anyObject, anything, arrayOf, byMember, either, flag, integer, misfit, number, objectOf, oneOf, recordOf, text,
   type Fields, type Shape,
 } from './shape.js'
 
@@ -19,41 +20,37 @@ export interface Part {
   readonly path: string
 }
 
-/** The content of a method's result, in its order; what is no object is left out. */
-export const partsOf = (method: string, result: JsonObject): readonly Part[] => {
-  switch (method) {
-    case 'tools/call':
-      return each(member(result, 'content'), '/result/content', blockParts)
-    case 'prompts/get':
-      return each(member(result, 'messages'), '/result/messages', (message, path) => {
-        const content = member(message, 'content')
-        // One block by every revision; several are read all the same, for clients that do.
-        return isObject(content) ? blockParts(content, `${path}/content`) : each(content, `${path}/content`, blockParts)
-      })
-    case 'resources/read':
-      return each(member(result, 'contents'), '/result/contents', (value, path) => [{ kind: 'resource', value, path }])
-    default:
-      return []
-  }
-}
-
-const blockParts = (value: JsonObject, path: string): readonly Part[] => {
-  const resource = member(value, 'type') === 'resource' ? member(value, 'resource') : undefined
-  const block: Part = { kind: 'block', value, path }
-  return isObject(resource) ? [block, { kind: 'resource', value: resource, path: `${path}/resource` }] : [block]
-}
-
-const each = (
-  value: Json | undefined,
-  path: string,
-  partsIn: (element: JsonObject, path: string) => readonly Part[],
-): readonly Part[] => {
+/**
+ * The content of a method's result, in its order; what is no object is left out.
+ * @param path JSON Pointer of the result in the frame
+ */
+export const partsOf = (method: string, result: JsonObject, path: string): readonly Part[] => {
+  const places = methodOf(method)?.content
+  if (places === undefined) return none
   const parts: Part[] = []
-  if (!isArray(value)) return parts
-  for (const [index, element] of value.entries()) {
-    if (isObject(element)) for (const part of partsIn(element, `${path}/${index}`)) parts.push(part)
-  }
+  for (const { way, kind } of places) collect(result, path, way, kind, parts)
   return parts
+}
+
+const none: readonly Part[] = []
+
+/** One element where several may be, and several where the revision has one: clients read either. */
+const collect = (value: Json | undefined, path: string, way: readonly string[], kind: Part['kind'], parts: Part[]): void => {
+  if (isArray(value)) {
+    for (let index = 0; index < value.length; index++) collect(value[index], `${path}/${index}`, way, kind, parts)
+  } else if (isObject(value)) {
+    const [key, ...rest] = way
+    if (key !== undefined) return collect(member(value, key), `${path}/${key}`, rest, kind, parts)
+    parts.push({ kind, value, path })
+    const resource = kind === 'block' && member(value, 'type') === 'resource' ? member(value, 'resource') : undefined
+    if (isObject(resource)) parts.push({ kind: 'resource', value: resource, path: `${path}/resource` })
+  }
+}
+
+/** Of annotations, what claims nothing of what the tool does. */
+export const titleOf = (annotations: Json | undefined): JsonObject => {
+  const title = isObject(annotations) ? member(annotations, 'title') : undefined
+  return title === undefined ? {} : { title }
 }
 
 const meta = { _meta: anyObject }
@@ -114,10 +111,13 @@ const toolAnnotations = objectOf({}, {
   title: text, readOnlyHint: flag, destructiveHint: flag, idempotentHint: flag, openWorldHint: flag,
 })
 
+const schema = either(anyObject, flag)
+
 /** The legacy revisions spell out a little of what an object's schema is; the modern one leaves it to JSON Schema. */
 const legacySchema = (revision: Revision, required: Fields = {}): Shape =>
   objectOf(required, {
-    properties: recordOf(anyObject),
+    // A boolean is tool/input-type: it is mended, where anything else is not.
+    properties: recordOf(schema),
     required: arrayOf(text),
     ...(revision >= '2025-11-25' && { $schema: text }),
   })
@@ -153,3 +153,14 @@ const shapes: Readonly<Record<Revision, Shapes>> = {
   '2025-11-25': shapesOf('2025-11-25'),
   '2026-07-28': shapesOf('2026-07-28'),
 }
+
+/** What the result of a method that lists something must be; undefined for another method. The elements of `tools` are judged one by one. */
+export const listShape = (method: string): Shape | undefined => listShapes.get(method)
+
+const listShapes: ReadonlyMap<string, Shape> = new Map(
+  [...listMethods].map(([method, { key, needs }]) => {
+    const element = objectOf(Object.fromEntries(needs.map(name => [name, text])))
+    const elements = arrayOf(needs.length === 0 ? anything : element)
+    return [method, objectOf({ [key]: elements }, { nextCursor: text, ttlMs: integer, cacheScope: oneOf('public', 'private') })]
+  }),
+)

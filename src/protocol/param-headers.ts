@@ -37,10 +37,23 @@ type Pointer = readonly (string | number)[]
 
 const mostProblems = 20
 
+interface ParamHeaders {
+  readonly headers: readonly ParamHeader[]
+  readonly problems: readonly HeaderProblem[]
+}
+
+/** A schema is looked through once, not at each call. */
+const known = new WeakMap<JsonObject, ParamHeaders>()
+
 /** The parameters that have a header of their own, and what is wrong with the annotations of others. */
-export const paramHeaders = (
-  inputSchema: Json | undefined,
-): { readonly headers: readonly ParamHeader[]; readonly problems: readonly HeaderProblem[] } => {
+export const paramHeaders = (inputSchema: Json | undefined): ParamHeaders => {
+  if (!isObject(inputSchema)) return { headers: [], problems: [] }
+  const found = known.get(inputSchema) ?? search(inputSchema)
+  known.set(inputSchema, found)
+  return found
+}
+
+const search = (inputSchema: JsonObject): ParamHeaders => {
   const headers: ParamHeader[] = []
   const problems: HeaderProblem[] = []
   const taken = new Set<string>()

@@ -1,19 +1,16 @@
 import { isAscii, isUtf8 } from 'node:buffer'
-import type { Fault, Frame, FrameLimits, Message } from './frame.js'
-import { keyOf, keysAtEnds, keysIn } from './ids.js'
-import { isArray, isObject, isString, member, parseJson, type Json, type JsonObject } from './json.js'
-import type { Id } from './json-rpc.js'
+import type { Fault, Frame, FrameLimits } from './frame.js'
+import { keysAtEnds, keysIn } from './ids.js'
+import { isObject, isString, parseJson, type Json, type JsonObject } from './json.js'
+import { messageOf } from './message.js'
+import { isLarge, parseInPieces, pieceBytes } from './pieces.js'
 import { caseVariants } from './protocol-keys.js'
-import { afterContainer, afterSpace, byte, deepest, eachChild } from './scan.js'
-import { noteShape } from './sole.js'
-import { loneSurrogate, survey, tooDeep } from './survey.js'
-import { tally } from './tally.js'
+import { afterContainer, afterSpace, byte, deepest, eachChild, type Child } from './scan.js'
+import { stringsIn, tally } from './tally.js'
+import { survey, tooDeep } from './survey.js'
 
 /** So many opening brackets `JSON.parse` may meet before their nesting is measured: each level costs it memory. */
 const harmlessOpens = 100_000
-
-/** Containers nested deeper than that are left to the survey, which needs no stack. */
-const shallow = 1000
 
 /** So much of the beginning and of the end is looked at of what is too long. */
 const kept = 4096
@@ -27,7 +24,29 @@ const mostMembers = 10_000
  * start at the member; whether a batch is allowed is for the caller to say.
  * @param bytes one message, without the line end or the SSE dressing
  */
-export const parseFrame = (bytes: Buffer, limits: FrameLimits): Frame => read(bytes, limits, true)
+export const parseFrame = (bytes: Buffer, limits: FrameLimits): Frame => {
+  const reading = readFrame(bytes, limits)
+  if (!isReading(reading)) return reading
+  for (;;) {
+    const { done, value } = reading.next()
+    if (done === true) return value
+  }
+}
+
+/**
+ * As `parseFrame`; a message that is large, or a batch, is read a piece at a time: whoever goes on with it can let others have their
+ * turn after each.
+ */
+export const readFrame = (bytes: Buffer, limits: FrameLimits): Frame | Reading => {
+  const isBatch = bytes[afterSpace(bytes, 0)] === byte.openArray
+  if (bytes.length > limits.messageBytes || (!isBatch && !isLarge(bytes))) return single(bytes, limits)
+  return isBatch ? batch(bytes, limits) : large(bytes, limits)
+}
+
+/** A message that is being read. */
+export type Reading = Generator<void, Frame, void>
+
+export const isReading = (frame: Frame | Reading): frame is Reading => !('bytes' in frame)
 
 /**
  * A message over the limit, of which only the beginning and the end were kept.
@@ -39,7 +58,8 @@ export const oversizedFrame = (head: Buffer, tail: Buffer, size: number, limits:
   faults: [fault('size', `${size} bytes long, over the limit of ${limits.messageBytes}`)],
 })
 
-const read = (bytes: Buffer, limits: FrameLimits, batches: boolean): Frame => {
+/** A message that is parsed at once. */
+const single = (bytes: Buffer, limits: FrameLimits): Frame => {
   if (bytes.length > limits.messageBytes) {
     return oversizedFrame(bytes.subarray(0, kept), bytes.subarray(-kept), bytes.length, limits)
   }
@@ -52,112 +72,79 @@ const read = (bytes: Buffer, limits: FrameLimits, batches: boolean): Frame => {
     // Latin-1 is ASCII's cheapest way into a string.
     value = parseJson(bytes.toString(ascii ? 'latin1' : 'utf8'))
   } catch {
-    return unusable(bytes, deepest(bytes) > limits.depth ? tooDeep(limits) : fault('json', whyNotJson(bytes)))
+    return notJson(bytes, limits)
   }
-  if (isArray(value)) {
-    if (counts.opens > limits.depth && deepest(bytes) > limits.depth) return unusable(bytes, tooDeep(limits))
-    return batches ? batch(bytes, value, limits) : unusable(bytes, fault('json-rpc', 'a batch inside a batch'))
-  }
-
-  const clear = 2 * strings(value, Math.min(limits.depth, shallow), counts.escapes) === counts.quotes
-  const faults = clear ? [] : survey(bytes, limits)
+  const clear = 2 * stringsIn(value, limits.depth, counts.unicodeEscapes) === counts.quotes
+  const faults = clear ? none : survey(bytes, limits)
   if (faults.some(({ kind }) => kind === 'size')) return unusable(bytes, ...faults)
-  return single(bytes, value, [...faults, ...caseVariants(value)])
+  return framed(bytes, value, faults, ascii && !counts.unicodeEscapes && !counts.controlEscapes && !bytes.includes(byte.delete))
 }
 
-/**
- * The number of strings in a value, keys included. When two members of the text have the same key, one of them is
- * not in the value, and the text has more strings.
- * @returns NaN where something is to be looked into: a number beyond a double, half of a surrogate pair, deep nesting
- */
-const strings = (value: Json, depth: number, escapes: boolean): number => {
-  if (typeof value === 'string') return escapes && loneSurrogate.test(value) ? NaN : 1
-  if (typeof value === 'number') return Number.isFinite(value) ? 0 : NaN
-  if (typeof value !== 'object' || value === null) return 0
-  if (depth === 0) return NaN
-  let count = 0
-  if (isArray(value)) {
-    for (let index = 0; index < value.length; index++) count += leaf(value[index], depth, escapes)
-  } else {
-    for (const key in value) {
-      count += 1 + leaf(value[key], depth, escapes)
-      if (escapes && loneSurrogate.test(key)) return NaN
-    }
-  }
-  return count
+function* large(bytes: Buffer, limits: FrameLimits): Reading {
+  const ascii = isAscii(bytes)
+  if (!ascii && !isUtf8(bytes)) return unusable(bytes, fault('json', 'not UTF-8'))
+  const { value, faults } = yield* parseInPieces(bytes, ascii, limits)
+  if (value === undefined) return faults.length > 0 ? unusable(bytes, ...faults) : notJson(bytes, limits)
+  return framed(bytes, value, faults, ascii && !bytes.includes(byte.backslash) && !bytes.includes(byte.delete))
 }
 
-// Most values are strings and numbers: not to call for those halves the cost of the walk.
-const leaf = (value: Json | undefined, depth: number, escapes: boolean): number => {
-  if (typeof value === 'string' && !escapes) return 1
-  if (typeof value === 'number' && Number.isFinite(value)) return 0
-  return strings(value ?? null, depth - 1, escapes)
-}
-
-const single = (bytes: Buffer, value: Json, ambiguities: readonly Fault[]): Frame => {
-  const read = messageOf(bytes, value)
-  if (isString(read)) return unusable(bytes, ...ambiguities, fault('json-rpc', read))
-  if (ambiguities.length === 0) {
-    if (isObject(value)) noteShape(bytes, value)
-    return { bytes, message: read, faults: ambiguities }
-  }
-  const own = 'key' in read ? read.key : undefined
+const framed = (bytes: Buffer, value: Json, found: readonly Fault[], plain: boolean): Frame => {
+  const variants = caseVariants(value)
+  const faults = variants.length === 0 ? found : [...found, ...variants]
+  const message = messageOf(bytes, value)
+  if (isString(message)) return unusable(bytes, ...faults, fault('json-rpc', message))
+  if (faults.length === 0) return { bytes, message, faults, facts: { plain, sole: isObject(value) && hasOneContainer(value) } }
+  const own = 'key' in message ? message.key : undefined
   const otherKeys = keysIn(bytes).filter(key => key !== own)
-  return { bytes, message: read, faults: ambiguities, ...(otherKeys.length > 0 && { otherKeys }) }
+  return { bytes, message, faults, facts: { plain, sole: false }, ...(otherKeys.length > 0 && { otherKeys }) }
 }
 
-/** The message, or what keeps the value from being one (JSON-RPC 2.0, sections 4 and 5, and what MCP narrows). */
-const messageOf = (bytes: Buffer, value: Json): Message | string => {
-  if (!isObject(value)) return 'not an object'
-  if (member(value, 'jsonrpc') !== '2.0') return '"jsonrpc" is not "2.0"'
-  const id = member(value, 'id')
-  if (id !== undefined && !isId(id)) return '"id" is neither a string nor an integer'
-  const method = member(value, 'method')
-  const result = member(value, 'result')
-  const error = member(value, 'error')
-  if (method !== undefined && (result !== undefined || error !== undefined)) return 'a request and a response in one'
-  if (result !== undefined && error !== undefined) return 'both "result" and "error"'
-  if (method !== undefined) return request(bytes, id, method, member(value, 'params'))
-  if (result === undefined && error === undefined) return 'neither "method" nor "result" nor "error"'
-  if (id === undefined) return 'a response without "id"'
-  if (error !== undefined) return errorResponse(bytes, id, error)
-  return isObject(result) ? { kind: 'result', id, key: keyOf(id, bytes), result } : '"result" is not an object'
+const none: readonly Fault[] = []
+
+const hasOneContainer = (message: JsonObject): boolean => {
+  let containers = 0
+  for (const key in message) if (typeof message[key] === 'object' && message[key] !== null) containers++
+  return containers === 1
 }
 
-const request = (bytes: Buffer, id: Id | undefined, method: Json, params: Json | undefined): Message | string => {
-  if (!isString(method)) return '"method" is not a string'
-  if (params !== undefined && !isObject(params)) return '"params" is not an object'
-  if (id === undefined) return { kind: 'notification', method, params }
-  return { kind: 'request', id, key: keyOf(id, bytes), method, params }
-}
-
-const errorResponse = (bytes: Buffer, id: Id, error: Json): Message | string => {
-  if (!isObject(error)) return '"error" is not an object'
-  const code = member(error, 'code')
-  const message = member(error, 'message')
-  if (typeof code !== 'number' || !Number.isInteger(code)) return '"error" has no integer "code"'
-  if (!isString(message)) return '"error" has no string "message"'
-  return { kind: 'error', id, key: keyOf(id, bytes), error: { code, message, ...data(error) } }
-}
-
-const data = (error: JsonObject): { data?: Json } => {
-  const value = member(error, 'data')
-  return value === undefined ? {} : { data: value }
-}
-
-const isId = (value: Json): value is Id => isString(value) || (typeof value === 'number' && Number.isInteger(value))
-
-const batch = (bytes: Buffer, elements: readonly Json[], limits: FrameLimits): Frame => {
-  if (elements.length === 0) return unusable(bytes, fault('json-rpc', 'an empty batch'))
-  if (elements.length > mostMembers) {
-    return unusable(bytes, fault('size', `a batch of more than ${mostMembers} messages`))
-  }
+/** Each member is read by itself; of the batch's own bytes only what stands between the members is left to judge. */
+function* batch(bytes: Buffer, limits: FrameLimits): Reading {
+  const start = afterSpace(bytes, 0)
+  const children: Child[] = []
+  eachChild(bytes, start, child => children.push(child) > mostMembers)
+  if (children.length > mostMembers) return unusable(bytes, fault('size', `a batch of more than ${mostMembers} messages`))
+  if (!isList(bytes, start, children)) return notJson(bytes, limits)
+  if (children.length === 0) return unusable(bytes, fault('json-rpc', 'an empty batch'))
   const members: Frame[] = []
-  eachChild(bytes, afterSpace(bytes, 0), ({ value, to }) => {
-    members.push(read(bytes.subarray(value, to), limits, false))
-    return false
-  })
-  return { bytes, message: { kind: 'batch', members }, faults: [] }
+  // The batch is a level of nesting itself.
+  const inside = { ...limits, depth: limits.depth - 1 }
+  let since = 0
+  for (const { value, to } of children) {
+    const bytesOfOne = bytes.subarray(value, to)
+    const member = isLarge(bytesOfOne) ? yield* large(bytesOfOne, inside) : single(bytesOfOne, inside)
+    const spoilt = member.faults.some(({ kind }) => kind === 'json' || kind === 'size')
+    if (spoilt) return notJson(bytes, limits)
+    members.push(member)
+    if ((since += bytesOfOne.length) < pieceBytes) continue
+    since = 0
+    yield
+  }
+  return { bytes, message: { kind: 'batch', members }, faults: none }
+}
+
+/** Whether an array's text holds nothing but its elements, a comma between each two of them, and white space. */
+const isList = (bytes: Buffer, start: number, elements: readonly Child[]): boolean => {
+  let at = start + 1
+  for (const [index, { value, to }] of elements.entries()) {
+    if (index > 0) {
+      at = afterSpace(bytes, at)
+      if (bytes[at++] !== byte.comma) return false
+    }
+    if (afterSpace(bytes, at) !== value) return false
+    at = to
+  }
+  at = afterSpace(bytes, at)
+  return bytes[at] === byte.closeArray && afterSpace(bytes, at + 1) === bytes.length
 }
 
 const unusable = (bytes: Buffer, ...faults: readonly Fault[]): Frame => ({
@@ -167,6 +154,9 @@ const unusable = (bytes: Buffer, ...faults: readonly Fault[]): Frame => ({
 })
 
 const fault = (kind: Fault['kind'], message: string): Fault => ({ kind, path: '', message })
+
+const notJson = (bytes: Buffer, limits: FrameLimits): Frame =>
+  unusable(bytes, deepest(bytes) > limits.depth ? tooDeep(limits) : fault('json', whyNotJson(bytes)))
 
 const whyNotJson = (bytes: Buffer): string => {
   if (bytes.toString('latin1', 0, 3) === '\u00ef\u00bb\u00bf') return 'not JSON: a byte order mark at the beginning'

@@ -10,6 +10,7 @@ export const byte = {
   closeArray: 0x5d,
   openObject: 0x7b,
   closeObject: 0x7d,
+  delete: 0x7f,
 } as const
 
 /** So much of a string is walked before the native search is asked: for short ones that costs more than it saves. */

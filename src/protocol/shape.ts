@@ -78,6 +78,12 @@ export const objectOf = (required: Fields, optional: Fields = {}): Shape => {
   }
 }
 
+/** Of one shape or of another; what is wrong is told by the first. */
+export const either = (first: Shape, second: Shape): Shape => value => {
+  const misfits = first(value)
+  return misfits.length > 0 && second(value).length === 0 ? none : misfits
+}
+
 /** The shape that a string member names; an object with another one is not judged. */
 export const byMember = (key: string, shapes: ReadonlyMap<string, Shape>): Shape => value => {
   if (!isObject(value)) return misfit('must be an object')

@@ -1,24 +1,15 @@
-import { type JsonObject } from './json.js'
+import type { Frame } from './frame.js'
 import { afterSpace, afterValue, byte, isSpace, stringOf, type Child } from './scan.js'
 
 /** Members beside the one object are short: further than that from the end they are not looked for. */
 const reach = 1024
 
-const noted = new WeakSet<Buffer>()
-
 /**
- * Remembers of a message without duplicate keys that it holds one object (`params`, `result` or `error`) and beside
- * it nothing but strings and numbers, as nearly every message does: the object can be cut out from both ends, unread.
+ * The one object (`params`, `result` or `error`) of a message that holds nothing beside it but strings and numbers (`facts.sole`), as
+ * nearly every message does: it is cut out from both ends, unread.
  */
-export const noteShape = (bytes: Buffer, message: JsonObject): void => {
-  let containers = 0
-  for (const key in message) if (typeof message[key] === 'object' && message[key] !== null) containers++
-  if (containers === 1) noted.add(bytes)
-}
-
-/** That one object, of a message that was noted. */
-export const soleObject = (bytes: Buffer): Child | undefined => {
-  if (!noted.has(bytes)) return undefined
+export const soleObject = ({ bytes, facts }: Frame): Child | undefined => {
+  if (facts?.sole !== true) return undefined
   const to = endOf(bytes)
   if (to === undefined) return undefined
   for (let index = 0, from = afterSpace(bytes, afterSpace(bytes, 0) + 1); ; index++) {

@@ -1,4 +1,6 @@
+import { isArray, type Json } from './json.js'
 import { byte } from './scan.js'
+import { loneSurrogate } from './survey.js'
 
 /** What is counted in a JSON text before it is parsed, to be held against what the parser made of it. */
 export interface Tally {
@@ -6,8 +8,10 @@ export interface Tally {
   readonly quotes: number
   /** Opening brackets and braces; an upper bound of the nesting, for those in strings may be counted too. */
   readonly opens: number
-  /** Whether there is a `\u` escape. */
-  readonly escapes: boolean
+  /** Whether there is a `\u` escape, of whatever character. */
+  readonly unicodeEscapes: boolean
+  /** Whether there is an escape of a control character other than TAB, LF and CR. */
+  readonly controlEscapes: boolean
 }
 
 /** So many bytes are counted before the end of a long string is looked for: 255 words, lest a lane overflow. */
@@ -23,7 +27,8 @@ export const tally = (bytes: Buffer): Tally => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, length)
   let quotes = 0
   let opens = 0
-  let escapes = false
+  let unicodeEscapes = false
+  let controlEscapes = false
   let quote = -1
   for (let at = 0; at < length;) {
     const stop = Math.min(at + block, length - 3)
@@ -44,7 +49,11 @@ export const tally = (bytes: Buffer): Tally => {
     for (const end = Math.min(at + 4, length); at < end; at++) {
       const one = bytes[at] ?? 0
       if (one === byte.quote) quotes++
-      else if (one === byte.backslash) escapes = bytes[++at] === 0x75 || escapes
+      else if (one === byte.backslash) {
+        const escaped = bytes[++at]
+        if (escaped === 0x75) unicodeEscapes = true
+        else if (escaped === 0x62 || escaped === 0x66) controlEscapes = true
+      }
       else if ((one | 0x20) === byte.openObject) opens++
     }
     // Inside a string that is still open after a whole block: on to its end, or to its next escape.
@@ -54,7 +63,7 @@ export const tally = (bytes: Buffer): Tally => {
       at = escape < 0 ? quote : at + escape
     }
   }
-  return { quotes, opens, escapes }
+  return { quotes, opens, unicodeEscapes, controlEscapes }
 }
 
 const orEnd = (index: number, length: number): number => (index < 0 ? length : index)
@@ -68,3 +77,37 @@ const zeros = (word: number): number => ~(((word & 0x7f7f7f7f) + 0x7f7f7f7f) | w
 /** The sum of a word's four bytes. */
 const sum = (lanes: number): number =>
   (lanes & 0xff) + ((lanes >>> 8) & 0xff) + ((lanes >>> 16) & 0xff) + (lanes >>> 24)
+
+/**
+ * The number of strings in a value, keys included. When two members of the text have the same key, one of them is
+ * not in the value, and the text has more strings.
+ * @returns NaN where something is to be looked into: a number beyond a double, half of a surrogate pair, deep nesting
+ */
+export const stringsIn = (value: Json, depth: number, escapes: boolean): number => within(value, Math.min(depth, shallow), escapes)
+
+/** Containers nested deeper than that are left to the survey, which needs no stack. */
+const shallow = 1000
+
+const within = (value: Json, depth: number, escapes: boolean): number => {
+  if (typeof value === 'string') return escapes && loneSurrogate.test(value) ? NaN : 1
+  if (typeof value === 'number') return Number.isFinite(value) ? 0 : NaN
+  if (typeof value !== 'object' || value === null) return 0
+  if (depth === 0) return NaN
+  let count = 0
+  if (isArray(value)) {
+    for (let index = 0; index < value.length; index++) count += leaf(value[index], depth, escapes)
+  } else {
+    for (const key in value) {
+      count += 1 + leaf(value[key], depth, escapes)
+      if (escapes && loneSurrogate.test(key)) return NaN
+    }
+  }
+  return count
+}
+
+// Most values are strings and numbers: not to call for those halves the cost of the walk.
+const leaf = (value: Json | undefined, depth: number, escapes: boolean): number => {
+  if (typeof value === 'string' && !escapes) return 1
+  if (typeof value === 'number' && Number.isFinite(value)) return 0
+  return within(value ?? null, depth - 1, escapes)
+}

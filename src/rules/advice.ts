@@ -1,28 +1,26 @@
 import { isArray, isObject, isString, member, type Json } from '../protocol/json.js'
-import type { Rule } from '../core/rule.js'
+import type { Powers } from '../core/rule.js'
 import { agreeing, jsonTextsOf, textsOf } from './json-text.js'
-import { most, nothing, one } from './finding.js'
+import { most, nothing, one } from './problem.js'
 
-const inText = (index: number): string => `/result/content/${index}/text`
+const inText = (path: string, index: number): string => `${path}/content/${index}/text`
 
-const jsonInText: Rule = {
-  name: 'advice/json-in-text',
-  onResult: ({ result }) =>
-    member(result, 'structuredContent') !== undefined || member(result, 'isError') === true
+export const jsonInText: Powers = {
+  onResult: ({ value, path }) =>
+    member(value, 'structuredContent') !== undefined || member(value, 'isError') === true
       ? nothing
-      : jsonTextsOf(result)
+      : jsonTextsOf(value)
           .slice(0, most)
           .flatMap(({ index }) =>
-            one('advice/json-in-text', inText(index), 'is JSON: declare an outputSchema and return structuredContent'),
+            one(inText(path, index), 'is JSON: declare an outputSchema and return structuredContent'),
           ),
 }
 
-const noOutputSchema: Rule = {
-  name: 'advice/no-output-schema',
+export const noOutputSchema: Powers = {
   onTool: ({ definition, path, revision }) =>
     // Before, there was none to declare.
     revision >= '2025-06-18' && member(definition, 'outputSchema') === undefined
-      ? one('advice/no-output-schema', path, 'declares no outputSchema: no result of it can be checked')
+      ? one(path, 'declares no outputSchema: no result of it can be checked')
       : nothing,
 }
 
@@ -32,14 +30,13 @@ const vague = new RegExp(
     '(?:error|failure|failed|exception|problem|something went wrong)(?: (?:has )?occurred| happened)?$',
 )
 
-const vagueError: Rule = {
-  name: 'advice/vague-error',
-  onResult({ result }) {
-    if (member(result, 'isError') !== true) return nothing
-    const texts = textsOf(result).map(({ text }) => text.slice(0, 200).toLowerCase())
+export const vagueError: Powers = {
+  onResult({ value, path }) {
+    if (member(value, 'isError') !== true) return nothing
+    const texts = textsOf(value).map(({ text }) => text.slice(0, 200).toLowerCase())
     const said = texts.map(text => text.replace(/[^\p{L}\p{N}]+/gu, ' ').trim())
     return said.every(text => text === '' || vague.test(text.replace(/^(?:error )+(?=.)/, '')))
-      ? one('advice/vague-error', '/result/content', 'does not say what went wrong and what to do about it')
+      ? one(`${path}/content`, 'does not say what went wrong and what to do about it')
       : nothing
   },
 }
@@ -47,9 +44,8 @@ const vagueError: Rule = {
 /** In characters of the text that repeats what structuredContent has. */
 const heavy = 10_240
 
-const duplicatedPayload: Rule = {
-  name: 'advice/duplicated-payload',
-  onResult({ result }) {
+export const duplicatedPayload: Powers = {
+  onResult({ value: result, path }) {
     const structured = member(result, 'structuredContent')
     if (structured === undefined) return nothing
     const texts = jsonTextsOf(result).filter(({ text }) => text.length > heavy)
@@ -58,7 +54,7 @@ const duplicatedPayload: Rule = {
       .filter(({ index }) => agree.has(index))
       .slice(0, most)
       .flatMap(({ index }) =>
-        one('advice/duplicated-payload', inText(index), 'repeats a large structuredContent: a summary would do'),
+        one(inText(path, index), 'repeats a large structuredContent: a summary would do'),
       )
   },
 }
@@ -73,24 +69,22 @@ const isBinary = (text: string): boolean => {
   return false
 }
 
-const binaryInText: Rule = {
-  name: 'advice/binary-in-text',
-  onResult: ({ result }) =>
-    textsOf(result)
+export const binaryInText: Powers = {
+  onResult: ({ value, path }) =>
+    textsOf(value)
       .filter(({ text }) => isBinary(text))
       .slice(0, most)
       .flatMap(({ index }) =>
-        one('advice/binary-in-text', inText(index), 'carries binary data: use an image, audio or resource block'),
+        one(inText(path, index), 'carries binary data: use an image, audio or resource block'),
       ),
 }
 
-const noDescription: Rule = {
-  name: 'advice/no-description',
+export const noDescription: Powers = {
   onTool({ definition, path }) {
     const description = member(definition, 'description')
     return isString(description) && description.trim() !== ''
       ? nothing
-      : one('advice/no-description', path, 'has no description: a model has only the name to choose by')
+      : one(path, 'has no description: a model has only the name to choose by')
   },
 }
 
@@ -108,23 +102,18 @@ const isFlatList = (value: Json | undefined): boolean => {
   return folders.size > 1 && folders.size * 2 <= value.length
 }
 
-const flatList: Rule = {
-  name: 'advice/flat-list',
-  onResult({ result }) {
+export const flatList: Powers = {
+  onResult({ value: result, path }) {
     const structured = member(result, 'structuredContent')
-    const inStructured = structured === undefined ? [] : [{ value: structured, path: '/result/structuredContent' }]
-    const inTexts = jsonTextsOf(result).map(({ value, index }) => ({ value, path: inText(index) }))
+    const inStructured = structured === undefined ? [] : [{ value: structured, path: `${path}/structuredContent` }]
+    const inTexts = jsonTextsOf(result).map(({ value, index }) => ({ value, path: inText(path, index) }))
     return [...inStructured, ...inTexts]
       .flatMap(({ value, path }) => {
         const lists = isObject(value) ? Object.values(value) : [value]
         return lists.some(isFlatList)
-          ? one('advice/flat-list', path, 'is a flat list of paths: a tree would be shorter and clearer')
+          ? one(path, 'is a flat list of paths: a tree would be shorter and clearer')
           : []
       })
       .slice(0, most)
   },
 }
-
-export const advice: readonly Rule[] = [
-  jsonInText, noOutputSchema, vagueError, duplicatedPayload, binaryInText, noDescription, flatList,
-]

@@ -1,29 +1,37 @@
 import { isObject, member } from '../protocol/json.js'
-import type { Rule } from '../core/rule.js'
-import { nothing, one } from './finding.js'
+import { titleOf } from '../protocol/mcp.js'
+import type { Edit } from '../protocol/edit.js'
+import type { JsonObject } from '../protocol/json.js'
+import type { Powers } from '../core/rule.js'
+import { nothing, one } from './problem.js'
 
-const untrusted: Rule = {
-  name: 'tool/annotations',
-  onTool: ({ definition, path, trusted }) =>
-    trusted || member(definition, 'annotations') === undefined
-      ? nothing
-      : one('tool/annotations', `${path}/annotations`, 'come from a server that the operator does not trust'),
+/** A title claims nothing of what the tool does. */
+export const untrusted: Powers = {
+  onTool({ definition, path, trusted }) {
+    const annotations = member(definition, 'annotations')
+    if (trusted || annotations === undefined) return nothing
+    const isClaim = !isObject(annotations) || Object.keys(annotations).some(key => key !== 'title')
+    return isClaim ? one(`${path}/annotations`, 'come from a server that the operator does not trust') : nothing
+  },
+}
+
+export const cutAnnotations = (tool: JsonObject): readonly Edit[] => {
+  const title = titleOf(member(tool, 'annotations'))
+  const path = ['annotations']
+  return [Object.keys(title).length === 0 ? { path, remove: true } : { path, replace: JSON.stringify(title) }]
 }
 
 /**
  * Only what cannot both be true. The specification calls `idempotentHint` and `destructiveHint` meaningless for a tool
  * that is read-only, and many servers write them out with their defaults: that alone contradicts nothing.
  */
-const contradiction: Rule = {
-  name: 'tool/contradiction',
+export const contradiction: Powers = {
   onTool({ definition, path }) {
     const annotations = member(definition, 'annotations')
     if (!isObject(annotations)) return nothing
     const says = (hint: string) => member(annotations, hint) === true
     return says('readOnlyHint') && says('destructiveHint')
-      ? one('tool/contradiction', `${path}/annotations`, 'a tool cannot be read-only and destructive')
+      ? one(`${path}/annotations`, 'a tool cannot be read-only and destructive')
       : nothing
   },
 }
-
-export const annotations: readonly Rule[] = [untrusted, contradiction]

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { isString, member } from '../protocol/json.js'
 import type { Part } from '../protocol/mcp.js'
-import { nothing, one, partRule } from './finding.js'
+import { nothing, one, partRule } from './problem.js'
 
 // In characters; a multiple of four, and small enough that a piece and its bytes stay in the processor's cache.
 const piece = 16384
@@ -34,9 +34,9 @@ export const payloadOf = ({ kind, value }: Part): { readonly key: string; readon
   return key !== undefined && isString(data) ? { key, data } : undefined
 }
 
-export const base64 = partRule('content/base64', part => {
+export const base64 = partRule(part => {
   const payload = payloadOf(part)
   return payload === undefined || isBase64(payload.data)
     ? nothing
-    : one('content/base64', `${part.path}/${payload.key}`, 'is not base64 (standard alphabet, padded, one line)')
+    : one(`${part.path}/${payload.key}`, 'is not base64 (standard alphabet, padded, one line)')
 })

@@ -1,36 +1,48 @@
-import type { Call, Rule } from '../core/rule.js'
+import type { Call, Powers } from '../core/rule.js'
+import { isObject, member, type Json } from '../protocol/json.js'
 import { quote } from '../protocol/quote.js'
-import { isMismatch, isNoVerdict, nothing, ofKind, one } from './finding.js'
+import { below, isMismatch, isNoVerdict, most, nothing, ofKind, one } from './problem.js'
 
 /** Also the place of a call without a name: it is a call of nothing that is listed. */
-const unlisted: Rule = {
-  name: 'call/unlisted',
+export const unlisted: Powers = {
   onCall: ({ name, tool, listed, denied }) =>
     listed && tool === undefined && !denied
-      ? one('call/unlisted', '/params/name', `the server lists no tool ${quote(name)} that may be called`)
+      ? one('/params/name', `the server lists no tool ${quote(name)} that may be called`)
       : nothing,
 }
 
-const denied: Rule = {
-  name: 'call/denied',
-  onCall: ({ name, denied }) =>
-    denied ? one('call/denied', '/params/name', `the operator denies the tool ${quote(name)}`) : nothing,
+/** A tool that is denied is in no list either. */
+export const denied: Powers = {
+  onCall: ({ name, denied }) => (denied ? one('/params/name', `the operator denies the tool ${quote(name)}`) : nothing),
+  onTool: ({ path, denied }) => (denied ? one(path, 'the operator denies this tool') : nothing),
 }
 
 /** Formats are no reason here: to JSON Schema they annotate, and what counts as a date is the server's affair. */
-const wrong: Rule = {
-  name: 'call/arguments',
-  onCall: ({ checked }) => ofKind('call/arguments', checked, isMismatch),
+export const wrong: Powers = {
+  onArguments: ({ checked }) => ofKind(checked, isMismatch),
 }
 
-const unchecked: Rule = {
-  name: 'call/unchecked',
-  onCall: call =>
-    isUnknown(call)
-      ? one('call/unchecked', '/params/arguments', 'the list of tools could not be had')
-      : ofKind('call/unchecked', call.checked, isNoVerdict),
+export const unchecked: Powers = {
+  onCall: call => (isUnknown(call) ? one('/params/arguments', 'the list of tools could not be had') : nothing),
+  onArguments: ({ checked }) => ofKind(checked, isNoVerdict),
 }
 
 const isUnknown = ({ listed, tool, denied }: Call): boolean => !listed && tool === undefined && !denied
 
-export const call: readonly Rule[] = [unlisted, denied, wrong, unchecked]
+/** What nobody declared nobody reads; or it is a misspelling, or an attempt. */
+export const undeclared: Powers = {
+  onCall({ arguments: given, tool }) {
+    const schema = tool?.inputSchemas[0]
+    if (given === undefined || !isObject(schema)) return nothing
+    const properties = member(schema, 'properties')
+    if (!isObject(properties) || openings.some(key => member(schema, key) !== undefined)) return nothing
+    const unknown = Object.keys(given).filter(key => !Object.hasOwn(properties, key))
+    return unknown.slice(0, most).map(key => ({ path: below('/params/arguments', key), message: 'is not declared by the inputSchema' }))
+  },
+}
+
+/** Keywords by which a schema says more of further members than `properties` does: then it is theirs to judge. */
+const openings: readonly string[] = [
+  'additionalProperties', 'patternProperties', 'unevaluatedProperties', '$ref', '$dynamicRef', '$recursiveRef', 'allOf', 'anyOf', 'oneOf', 'if',
+  'dependentSchemas', 'dependencies',
+] satisfies Json[]

@@ -1,37 +1,36 @@
 import { isArray, isObject, isString, member, type JsonObject } from '../protocol/json.js'
 import { quote } from '../protocol/quote.js'
 import { traitsOf } from '../protocol/revision.js'
-import type { Finding } from '../core/rule.js'
-import { nothing, one, partRule } from './finding.js'
+import type { Problem } from '../core/rule.js'
+import { nothing, one, partRule } from './problem.js'
 
-export const type = partRule('content/type', ({ kind, value, path }, { revision }) => {
+export const type = partRule(({ kind, value, path }, { revision }) => {
   const type = member(value, 'type')
   return kind !== 'block' || !isString(type) || traitsOf(revision).contentTypes.has(type)
     ? nothing
-    : one('content/type', `${path}/type`, `${quote(type)} is no content type of revision ${revision}`)
+    : one(`${path}/type`, `${quote(type)} is no content type of revision ${revision}`)
 })
 
-export const annotations = partRule('content/annotations', ({ value, path }) => {
+export const annotations = partRule(({ value, path }) => {
   const annotations = member(value, 'annotations')
   return isObject(annotations) ? judge(annotations, `${path}/annotations`) : nothing
 })
 
 // A member of another type than it should have is the shape's affair.
-const judge = (annotations: JsonObject, path: string): readonly Finding[] => {
-  const rule = 'content/annotations'
+const judge = (annotations: JsonObject, path: string): readonly Problem[] => {
   const priority = member(annotations, 'priority')
   const audience = member(annotations, 'audience')
   const lastModified = member(annotations, 'lastModified')
   const isRole = (role: unknown) => role === 'user' || role === 'assistant'
   return [
     ...(typeof priority === 'number' && !(priority >= 0 && priority <= 1)
-      ? one(rule, `${path}/priority`, 'must be from 0 to 1')
+      ? one(`${path}/priority`, 'must be from 0 to 1')
       : nothing),
     ...(isArray(audience) && !audience.every(isRole)
-      ? one(rule, `${path}/audience`, 'may name "user" and "assistant" only')
+      ? one(`${path}/audience`, 'may name "user" and "assistant" only')
       : nothing),
     ...(isString(lastModified) && !isIsoTime(lastModified)
-      ? one(rule, `${path}/lastModified`, 'must be a time by ISO 8601, such as 2025-01-12T15:00:58Z')
+      ? one(`${path}/lastModified`, 'must be a time by ISO 8601, such as 2025-01-12T15:00:58Z')
       : nothing),
   ]
 }

@@ -1,49 +1,83 @@
-import { isObject, isString, member } from '../protocol/json.js'
-import { toolShape } from '../protocol/mcp.js'
+import { isArray, isObject, isString, member, type Json } from '../protocol/json.js'
+import { listShape, toolShape } from '../protocol/mcp.js'
+import { equal } from '../protocol/json.js'
+import { quote } from '../protocol/quote.js'
+import { traitsOf } from '../protocol/revision.js'
 import type { SchemaProblem } from '../core/check.js'
-import type { Rule } from '../core/rule.js'
-import type { RuleName } from '../core/rule-name.js'
-import { below, nothing, ofKind, one } from './finding.js'
+import type { Powers, Problem } from '../core/rule.js'
+import { below, most, nothing, ofKind, ofMisfits, one } from './problem.js'
 
-const definition: Rule = {
-  name: 'tool/definition',
+export const definition: Powers = {
   onTool: ({ definition, path, revision }) =>
-    toolShape(revision)(definition).map(misfit => ({
-      rule: 'tool/definition',
-      path: below(path, ...misfit.path),
-      message: misfit.message,
-    })),
+    definition === undefined ? one(path, 'a tool must be an object') : ofMisfits(toolShape(revision)(definition), path),
+  onList: ({ method, result }) =>
+    method === 'tools/list' && !isArray(member(result, 'tools')) ? one('/result/tools', 'the result has no list of tools') : nothing,
 }
 
-const inputType: Rule = {
-  name: 'tool/input-type',
-  onTool({ definition, path }) {
+/** What strict clients refuse the whole list for, and what can be mended without changing what is meant. */
+export const inputType: Powers = {
+  onTool({ definition, path, revision }) {
     const schema = member(definition, 'inputSchema')
-    if (!isObject(schema) || member(schema, 'type') === 'object') return nothing
-    return one('tool/input-type', `${path}/inputSchema`, 'must have "type": "object"')
+    const isTyped = !isObject(schema) || member(schema, 'type') === 'object'
+    const missing = isTyped ? nothing : one(`${path}/inputSchema`, 'must have "type": "object"')
+    if (traitsOf(revision).modern) return missing
+    const booleans = ['inputSchema', 'outputSchema'].flatMap(key => booleansIn(member(definition, key), `${path}/${key}/properties`))
+    return booleans.length === 0 ? missing : [...missing, ...booleans]
   },
 }
 
-const name: Rule = {
-  name: 'tool/name',
+const booleansIn = (schema: Json | undefined, path: string): readonly Problem[] => {
+  const properties = isObject(schema) ? member(schema, 'properties') : undefined
+  if (!isObject(properties)) return nothing
+  return Object.keys(properties)
+    .filter(key => typeof properties[key] === 'boolean')
+    .slice(0, most)
+    .map(key => ({ path: below(path, key), message: 'must be an object, not true or false' }))
+}
+
+export const list: Powers = {
+  onList({ method, result }) {
+    const misfits = listShape(method)?.(result) ?? []
+    // A result without a list of tools is tool/definition.
+    return ofMisfits(misfits.filter(({ path }) => path.length > 1 || path[0] !== 'tools'), '/result')
+  },
+}
+
+export const name: Powers = {
   onTool({ definition, path }) {
     const name = member(definition, 'name')
     if (!isString(name) || /^[A-Za-z0-9_.-]{1,128}$/.test(name)) return nothing
-    return one('tool/name', `${path}/name`, 'must be 1 to 128 letters, digits, underscores, hyphens and dots (ASCII)')
+    return one(`${path}/name`, 'must be 1 to 128 letters, digits, underscores, hyphens and dots (ASCII)')
+  },
+}
+
+export const duplicate: Powers = {
+  onTool({ definition, path, repeated }) {
+    const name = member(definition, 'name')
+    return repeated && isString(name) ? one(path, `the name ${quote(name)} is listed twice`) : nothing
+  },
+}
+
+/** Against what this session listed first: the baseline never moves, so a second poisoned list is found as well. */
+export const drift: Powers = {
+  onTool({ sent, path, first, settled }) {
+    const name = member(sent, 'name')
+    if (sent === undefined || sent === first || !isString(name)) return nothing
+    if (first === undefined) return settled ? one(path, `the tool ${quote(name)} was not in this session's first list`) : nothing
+    const keys = [...new Set([...Object.keys(first), ...Object.keys(sent)])]
+    return keys
+      .filter(key => !equal(member(first, key), member(sent, key)))
+      .slice(0, most)
+      .map(key => ({ path, message: `${quote(key)} differs from what this session listed first` }))
   },
 }
 
 /** What the inspection of a schema found; of the kinds that only values have, none is expected, and none passes. */
-const ofInspection = (name: RuleName, isIts: (kind: SchemaProblem['kind']) => boolean): Rule => ({
-  name,
-  onTool: ({ schemas }) => ofKind(name, schemas, isIts),
-})
+const ofInspection = (isIts: (kind: SchemaProblem['kind']) => boolean): Powers => ({ onTool: ({ schemas }) => ofKind(schemas, isIts) })
 
-export const definitionRules: readonly Rule[] = [
-  definition,
-  inputType,
-  name,
-  ofInspection('tool/schema', kind => kind !== 'external-ref' && kind !== 'cost'),
-  ofInspection('tool/external-ref', kind => kind === 'external-ref'),
-  ofInspection('tool/schema-cost', kind => kind === 'cost'),
-]
+export const schema = ofInspection(kind => kind !== 'external-ref' && kind !== 'cost')
+export const externalRef = ofInspection(kind => kind === 'external-ref')
+export const cost: Powers = {
+  ...ofInspection(kind => kind === 'cost'),
+  onSurplus: ({ count, reason }) => one('/result/tools', `${reason}: ${count === 1 ? 'one is' : `${count} are`} not kept`),
+}

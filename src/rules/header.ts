@@ -1,16 +1,14 @@
 import { member } from '../protocol/json.js'
 import { paramHeaders } from '../protocol/param-headers.js'
 import { traitsOf } from '../protocol/revision.js'
-import type { Rule } from '../core/rule.js'
-import { nothing } from './finding.js'
+import type { Powers } from '../core/rule.js'
+import { nothing } from './problem.js'
 
 /** Legacy revisions know nothing of `x-mcp-header`: to them it is one more keyword that nobody reads. */
-export const header: Rule = {
-  name: 'tool/header',
+export const header: Powers = {
   onTool({ definition, path, revision }) {
     if (!traitsOf(revision).modern) return nothing
     return paramHeaders(member(definition, 'inputSchema')).problems.map(problem => ({
-      rule: 'tool/header',
       path: `${path}/inputSchema${problem.path}`,
       message: problem.message,
     }))

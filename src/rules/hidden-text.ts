@@ -1,27 +1,22 @@
-import type { Finding, Reading, Rule } from '../core/rule.js'
-import type { RuleName } from '../core/rule-name.js'
+import type { Powers, Problem } from '../core/rule.js'
 import { findHidden, nameOf } from '../protocol/hidden-text.js'
 import { isArray, isObject, isString, type Json } from '../protocol/json.js'
 import { quote } from '../protocol/quote.js'
 import { isBase64 } from './base64.js'
-import { below, most, nothing } from './finding.js'
+import { below, most, nothing, readingRule } from './problem.js'
 
-export const toolHiddenText: Rule = {
-  name: 'tool/hidden-text',
-  onTool: ({ definition, path }) => search('tool/hidden-text', definition, path),
+export const toolHiddenText: Powers = {
+  onTool: ({ definition, path }) => (definition === undefined ? nothing : search(definition, path)),
 }
 
-const hiddenIn = ({ result, plain }: Reading): readonly Finding[] =>
-  plain ? nothing : search('content/hidden-text', result, '/result')
-
-export const contentHiddenText: Rule = { name: 'content/hidden-text', onResult: hiddenIn, onReading: hiddenIn }
+export const contentHiddenText: Powers = readingRule(({ value, path, plain }) => (plain ? nothing : search(value, path)))
 
 /** A text of this length may be worth a look whether it is base64, which hides nothing and is told faster. */
 const long = 4096
 
 /** Looks at every string below a value, the names of members included. */
-const search = (rule: RuleName, root: Json, path: string): readonly Finding[] => {
-  const findings: Finding[] = []
+const search = (root: Json, path: string): readonly Problem[] => {
+  const problems: Problem[] = []
   // The way to the value at hand; it becomes a path only where something is found.
   const way: (string | number)[] = []
 
@@ -31,11 +26,11 @@ const search = (rule: RuleName, root: Json, path: string): readonly Finding[] =>
     if (hidden === undefined) return
     const what = key === undefined ? 'the text' : `the name of the member ${quote(key)}`
     const message = `${what} has a hidden character at position ${hidden.index} (${nameOf(hidden)})`
-    findings.push({ rule, path: below(path, ...way), message })
+    problems.push({ path: below(path, ...way), message })
   }
 
   const walk = (value: Json) => {
-    if (findings.length >= most) return
+    if (problems.length >= most) return
     if (isString(value)) look(value)
     else if (isArray(value)) {
       for (let index = 0; index < value.length; index++) step(index, value[index] ?? null)
@@ -55,5 +50,5 @@ const search = (rule: RuleName, root: Json, path: string): readonly Finding[] =>
   }
 
   walk(root)
-  return findings
+  return problems
 }

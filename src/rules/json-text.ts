@@ -1,44 +1,101 @@
 import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
 
-/** A text block whose text is a JSON object or array. */
-export interface JsonText {
+/** A text block, by its place in `content`. */
+interface Text {
   readonly index: number
   readonly text: string
+}
+
+/** A text block whose text is a JSON object or array. */
+interface JsonText extends Text {
   readonly value: Json
 }
 
-/** The text blocks of a result, by their place in `content`. */
-export const textsOf = (result: JsonObject): readonly { readonly index: number; readonly text: string }[] => {
-  const texts: { readonly index: number; readonly text: string }[] = []
+export const textsOf = (result: JsonObject): readonly Text[] => {
   const content = member(result, 'content')
-  if (!isArray(content)) return texts
-  for (const [index, block] of content.entries()) {
+  if (!isArray(content)) return []
+  const texts: Text[] = []
+  for (let index = 0; index < content.length; index++) {
+    const block = content[index]
     const text = isObject(block) && member(block, 'type') === 'text' ? member(block, 'text') : undefined
     if (isString(text)) texts.push({ index, text })
   }
   return texts
 }
 
-export const jsonTextsOf = (result: JsonObject): readonly JsonText[] =>
-  textsOf(result).flatMap(({ index, text }) => {
-    const value = parsed(text)
-    return value === undefined ? [] : [{ index, text, value }]
+export const jsonTextsOf = (result: JsonObject): readonly JsonText[] => parsedOf(textsOf(result).filter(looksLikeJson))
+
+const parsedOf = (texts: readonly Text[]): readonly JsonText[] =>
+  texts.flatMap(({ index, text }) => {
+    try {
+      const value: unknown = JSON.parse(text)
+      return isObject(value) || isList(value) ? [{ index, text, value }] : []
+    } catch {
+      return []
+    }
   })
 
-/** The object or array that a text spells out; most texts are told by their ends. */
-const parsed = (text: string): JsonObject | readonly Json[] | undefined => {
+/** Most texts are told by their ends. */
+const looksLikeJson = ({ text }: Text): boolean => {
   const trimmed = text.trim()
-  const ends = trimmed.slice(0, 1) + trimmed.slice(-1)
-  if (ends !== '{}' && ends !== '[]') return undefined
-  try {
-    const value: unknown = JSON.parse(trimmed)
-    return isObject(value) || isList(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  const ends = trimmed.charAt(0) + trimmed.charAt(trimmed.length - 1)
+  return ends === '{}' || ends === '[]'
 }
 
 const isList = (value: unknown): value is readonly Json[] => Array.isArray(value)
+
+/** So many characters of text are parsed to see what they say. */
+const mostParsed = 4 * 1024 * 1024
+
+/**
+ * The texts of a result that are JSON and say something else than the structured content.
+ * @param structuredText the JSON text of the structured content: nearly always the very text, white space apart
+ */
+export const disagreeing = (
+  result: JsonObject,
+  structured: Json,
+  structuredText: () => string | undefined,
+): readonly { readonly index: number; readonly message: string }[] => {
+  const texts = textsOf(result).filter(looksLikeJson)
+  if (texts.length === 0) return []
+  const raw = structuredText()
+  if (raw !== undefined && texts.every(({ text }) => isSameText(text, raw))) return []
+  let left = mostParsed
+  const few = texts.filter(({ text }) => (left -= text.length) >= 0)
+  const parsed = parsedOf(few)
+  const agree = agreeing(parsed, structured, texts.length)
+  return [
+    ...parsed.filter(({ index }) => !agree.has(index)).map(({ index }) => ({ index, message: 'is JSON that says something else than structuredContent' })),
+    ...texts.slice(few.length).map(({ index }) => ({ index, message: 'is too long to be compared with structuredContent' })),
+  ]
+}
+
+/** The same JSON text, white space between tokens apart. Texts that differ in more may still say the same. */
+export const isSameText = (a: string, b: string): boolean => {
+  if (a === b) return true
+  let inString = false
+  let i = 0
+  let j = 0
+  for (;;) {
+    if (!inString) {
+      while (isWhite(a.charCodeAt(i))) i++
+      while (isWhite(b.charCodeAt(j))) j++
+    }
+    const one = a.charCodeAt(i)
+    if (one !== b.charCodeAt(j)) return Number.isNaN(one) && Number.isNaN(b.charCodeAt(j))
+    if (Number.isNaN(one)) return true
+    if (one === 0x22) inString = !inString
+    else if (one === 0x5c && inString) {
+      i++
+      j++
+      if (a.charCodeAt(i) !== b.charCodeAt(j)) return false
+    }
+    i++
+    j++
+  }
+}
+
+const isWhite = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 
 /** A wrapper has few members; looking into more of them would be work that a peer can pile up. */
 const mostMembers = 4
@@ -47,10 +104,10 @@ const mostMembers = 4
  * The texts, by their place in `content`, that say the same as the structured content or as a part of it. Servers wrap
  * what is no object (`{ "result": [ … ] }`) and write the bare value into the text, or one block per element.
  */
-export const agreeing = (texts: readonly JsonText[], structured: Json): ReadonlySet<number> => {
+export const agreeing = (texts: readonly JsonText[], structured: Json, count = texts.length): ReadonlySet<number> => {
   const members = isObject(structured) ? Object.values(structured) : []
   const wholes = [structured, ...(members.length <= mostMembers ? members : [])]
-  const lists = wholes.filter(whole => isArray(whole) && whole.length === texts.length)
+  const lists = wholes.filter(whole => isArray(whole) && whole.length === count)
   return new Set(
     texts
       .filter(

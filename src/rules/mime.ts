@@ -2,16 +2,16 @@ import { Buffer } from 'node:buffer'
 import { isString, member } from '../protocol/json.js'
 import { quote } from '../protocol/quote.js'
 import { payloadOf } from './base64.js'
-import { nothing, one, partRule } from './finding.js'
+import { nothing, one, partRule } from './problem.js'
 
-export const mime = partRule('content/mime', part => {
+export const mime = partRule(part => {
   const given = member(part.value, 'mimeType')
   if (!isString(given)) return nothing
   const path = `${part.path}/mimeType`
-  if (given.length > longest || !mediaType.test(given)) return one('content/mime', path, `${quote(given)} is no media type`)
+  if (given.length > longest || !mediaType.test(given)) return one(path, `${quote(given)} is no media type`)
   const data = payloadOf(part)?.data
   const seen = data === undefined ? undefined : contradicted(given, head(data))
-  return seen === undefined ? nothing : one('content/mime', path, `${quote(given)}, but the data ${seen}`)
+  return seen === undefined ? nothing : one(path, `${quote(given)}, but the data ${seen}`)
 })
 
 const longest = 255

@@ -1,94 +1,66 @@
 import { member, type Json } from '../protocol/json.js'
 import { resultShape } from '../protocol/mcp.js'
-import type { Answer, Rule } from '../core/rule.js'
-import { agreeing, jsonTextsOf, textsOf } from './json-text.js'
-import { below, isFormat, isMismatch, isNoVerdict, most, nothing, ofKind, one } from './finding.js'
-
-const path = '/result/structuredContent'
+import type { Answer, Powers } from '../core/rule.js'
+import { disagreeing } from './json-text.js'
+import { isFormat, isMismatch, isNoVerdict, most, nothing, ofKind, ofMisfits, one } from './problem.js'
+import { textsOf } from './json-text.js'
 
 /** Null, false and empty values are there: only a member that is not there is missing. */
-const structuredOf = ({ result }: Answer): Json | undefined => member(result, 'structuredContent')
+const structuredOf = ({ value }: Answer): Json | undefined => member(value, 'structuredContent')
 
-const isError = ({ result }: Answer): boolean => member(result, 'isError') === true
+const isError = ({ value }: Answer): boolean => member(value, 'isError') === true
 
-const shape: Rule = {
-  name: 'result/shape',
-  onResult: ({ result, revision }) =>
-    resultShape(revision)(result).map(misfit => ({
-      rule: 'result/shape',
-      path: below('/result', ...misfit.path),
-      message: misfit.message,
-    })),
+const declares = ({ tool }: Answer): boolean => tool !== undefined && tool.outputSchemas.length > 0
+
+export const shape: Powers = {
+  onResult: ({ value, path, revision }) => ofMisfits(resultShape(revision)(value), path),
 }
 
-const missing: Rule = {
-  name: 'result/missing',
+export const missing: Powers = {
   onResult: answer =>
-    answer.tool?.outputSchema !== undefined && structuredOf(answer) === undefined && !isError(answer)
-      ? one('result/missing', '/result', 'the tool declares an outputSchema, but there is no structuredContent')
+    declares(answer) && structuredOf(answer) === undefined && !isError(answer)
+      ? one(answer.path, 'the tool declares an outputSchema, but there is no structuredContent')
       : nothing,
 }
 
-const schema: Rule = {
-  name: 'result/schema',
-  onResult: answer => (isError(answer) ? nothing : ofKind('result/schema', answer.checked, isMismatch)),
+export const schema: Powers = {
+  onResult: answer => (isError(answer) ? nothing : ofKind(answer.checked, isMismatch)),
 }
 
-const format: Rule = {
-  name: 'result/format',
+export const format: Powers = {
+  onResult: answer => (answer.checked?.some(({ kind }) => isMismatch(kind)) === true ? nothing : ofKind(answer.checked, isFormat)),
+}
+
+export const unchecked: Powers = {
+  onResult: answer => (isError(answer) ? nothing : ofKind(answer.checked, isNoVerdict)),
+}
+
+/** What stands beside a server's error hides it from strict clients; nor is what could not be checked there left unsaid. */
+export const errorStructured: Powers = {
   onResult: answer =>
-    answer.checked?.some(({ kind }) => isMismatch(kind)) === true ? nothing : ofKind('result/format', answer.checked, isFormat),
+    isError(answer) && structuredOf(answer) !== undefined ? ofKind(answer.checked, kind => !isFormat(kind)) : nothing,
 }
 
-const unchecked: Rule = {
-  name: 'result/unchecked',
-  onResult: answer => (isError(answer) ? nothing : ofKind('result/unchecked', answer.checked, isNoVerdict)),
-}
-
-/** A server's error is never withheld for what stands beside it, nor is what could not be checked there left unsaid. */
-const errorStructured: Rule = {
-  name: 'result/error-structured',
+export const undeclared: Powers = {
   onResult: answer =>
-    isError(answer) && structuredOf(answer) !== undefined
-      ? ofKind('result/error-structured', answer.checked, kind => !isFormat(kind))
+    answer.tool !== undefined && !declares(answer) && structuredOf(answer) !== undefined
+      ? one(`${answer.path}/structuredContent`, 'the tool declares no outputSchema')
       : nothing,
 }
 
-const undeclared: Rule = {
-  name: 'result/undeclared',
-  onResult: answer =>
-    answer.tool !== undefined && answer.tool.outputSchema === undefined && structuredOf(answer) !== undefined
-      ? one('result/undeclared', path, 'the tool declares no outputSchema')
-      : nothing,
-}
-
-const text: Rule = {
-  name: 'result/text',
+export const text: Powers = {
   onResult(answer) {
     const structured = structuredOf(answer)
     if (structured === undefined) return nothing
-    const texts = jsonTextsOf(answer.result)
-    if (texts.length === 0) return nothing
-    const agree = agreeing(texts, structured)
-    return texts
-      .filter(({ index }) => !agree.has(index))
+    return disagreeing(answer.value, structured, answer.structuredText)
       .slice(0, most)
-      .map(({ index }) => ({
-        rule: 'result/text',
-        path: below('/result/content', index, 'text'),
-        message: 'is JSON that says something else than structuredContent',
-      }))
+      .map(({ index, message }) => ({ path: `${answer.path}/content/${index}/text`, message }))
   },
 }
 
-const noText: Rule = {
-  name: 'result/no-text',
+export const noText: Powers = {
   onResult: answer =>
-    structuredOf(answer) !== undefined && textsOf(answer.result).length === 0
-      ? one('result/no-text', '/result/content', 'no text block tells structuredContent to clients that read only text')
+    structuredOf(answer) !== undefined && textsOf(answer.value).length === 0
+      ? one(`${answer.path}/content`, 'no text block tells structuredContent to clients that read only text')
       : nothing,
 }
-
-export const result: readonly Rule[] = [
-  shape, missing, schema, format, unchecked, errorStructured, undeclared, text, noText,
-]

@@ -1,16 +1,14 @@
 import { isObject, isString, member, type JsonObject } from '../protocol/json.js'
 import { quote } from '../protocol/quote.js'
-import type { Rule, ServerRequest } from '../core/rule.js'
-import type { RuleName } from '../core/rule-name.js'
-import { nothing, one } from './finding.js'
+import type { Powers, ServerRequest } from '../core/rule.js'
+import { nothing, one } from './problem.js'
 
 const sampling = 'sampling/createMessage'
 const elicitation = 'elicitation/create'
 const roots = 'roots/list'
 
 /** Other requests (`ping`, those of extensions) are nobody's business here. */
-const undeclared: Rule = {
-  name: 'server/request',
+export const undeclared: Powers = {
   onServerRequest(request) {
     switch (request.method) {
       case sampling:
@@ -47,7 +45,7 @@ const elicitationNeeds = (request: ServerRequest): readonly Need[] => {
   const at = has(request, 'mode') ? '/params/mode' : '/method'
   return [
     need('/method', 'elicitation'),
-    ...(mode === 'form' && isFormImplied(request.clientCapabilities)
+    ...(mode === 'form' && isFormImplied(request.clientCapabilities ?? {})
       ? []
       : [need(at, 'elicitation', isString(mode) ? mode : '')]),
     ...(has(request, 'task') ? [need('/params/task', 'tasks', 'requests', 'elicitation', 'create')] : []),
@@ -61,10 +59,12 @@ const isFormImplied = (capabilities: JsonObject): boolean => {
 }
 
 const lacking = ({ path, clientCapabilities }: ServerRequest, needs: readonly Need[]) => {
+  // What was declared elsewhere is not known to be missing.
+  if (clientCapabilities === undefined) return nothing
   const lacked = needs.find(({ capability }) => !isDeclared(clientCapabilities, capability))
   return lacked === undefined
     ? nothing
-    : one('server/request', path + lacked.at, `the client did not declare ${quote(lacked.capability.join('.'))}`)
+    : one(path + lacked.at, `the client did not declare ${quote(lacked.capability.join('.'))}`)
 }
 
 const isDeclared = (capabilities: JsonObject, way: readonly string[]): boolean => {
@@ -78,15 +78,10 @@ const isDeclared = (capabilities: JsonObject, way: readonly string[]): boolean =
 }
 
 /** For operators who let a server ask for nothing of the kind, whatever the client could do. */
-const asks = (name: RuleName, method: string): Rule => ({
-  name,
-  onServerRequest: request =>
-    request.method === method ? one(name, `${request.path}/method`, `the server sends ${method}`) : nothing,
+const asks = (method: string): Powers => ({
+  onServerRequest: request => (request.method === method ? one(`${request.path}/method`, `the server sends ${method}`) : nothing),
 })
 
-export const server: readonly Rule[] = [
-  undeclared,
-  asks('server/sampling', sampling),
-  asks('server/elicitation', elicitation),
-  asks('server/roots', roots),
-]
+export const asksForSampling = asks(sampling)
+export const asksForElicitation = asks(elicitation)
+export const asksForRoots = asks(roots)

@@ -1,12 +1,12 @@
 import { isArray, isObject, isString, member, type Json } from '../protocol/json.js'
 import type { Part } from '../protocol/mcp.js'
 import { quote } from '../protocol/quote.js'
-import { nothing, one, partRule } from './finding.js'
+import { nothing, one, partRule } from './problem.js'
 
-export const uri = partRule('content/uri', part =>
+export const uri = partRule(part =>
   urisOf(part).flatMap(({ uri, path }) => {
     const fault = isString(uri) ? faultOf(uri) : undefined
-    return fault === undefined ? nothing : one('content/uri', path, fault)
+    return fault === undefined ? nothing : one(path, fault)
   }),
 )
 

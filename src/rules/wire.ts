@@ -1,24 +1,47 @@
 import type { Fault } from '../protocol/frame.js'
-import type { Rule } from '../core/rule.js'
-import { nothing } from './finding.js'
+import { isRequestMethod } from '../protocol/methods.js'
+import { traitsOf } from '../protocol/revision.js'
+import type { Arrival, IdUse, Powers, Problem } from '../core/rule.js'
+import { nothing, one } from './problem.js'
 
-/** The strict parse and the transports have found these; here they become findings. */
-const ofFault = (kind: Fault['kind']): Rule => {
-  const name = `wire/${kind}` as const
-  return {
-    name,
-    // Nearly every frame has none.
-    onFrame: ({ faults }) =>
-      faults.length === 0
-        ? nothing
-        : faults.filter(fault => fault.kind === kind).map(({ path, message }) => ({ rule: name, path, message })),
-  }
+/** The strict parse and the transports have found these. */
+const faultsOf = ({ frame: { faults } }: Arrival, kind: Fault['kind']): readonly Problem[] =>
+  // Nearly every frame has none.
+  faults.length === 0 ? nothing : faults.filter(fault => fault.kind === kind)
+
+const ofFault = (kind: Fault['kind']): Powers => ({ onFrame: arrival => faultsOf(arrival, kind) })
+
+export const json = ofFault('json')
+export const ambiguous = ofFault('ambiguous')
+export const size: Powers = {
+  ...ofFault('size'),
+  onId: ({ use }) => (use === 'too-many' ? one('', 'the requests in flight take too much memory') : nothing),
 }
 
-export const wire: readonly Rule[] = [
-  ofFault('json'),
-  ofFault('json-rpc'),
-  ofFault('ambiguous'),
-  ofFault('size'),
-  ofFault('http'),
-]
+export const jsonRpc: Powers = {
+  onFrame: arrival => {
+    const { frame: { message }, revision } = arrival
+    if (message.kind === 'batch' && !traitsOf(revision).batches) return one('', 'batches are allowed in revision 2025-03-26 only')
+    // A lenient reader would carry it out, past every check of requests.
+    if (message.kind === 'notification' && isRequestMethod(message.method)) return [...faultsOf(arrival, 'json-rpc'), ...one('/id', 'a request must have an id')]
+    return faultsOf(arrival, 'json-rpc')
+  },
+}
+
+export const http: Powers = {
+  ...ofFault('http'),
+  onCall: ({ mismatch }) => (mismatch === undefined ? nothing : one('', mismatch)),
+}
+
+const idMessage = ({ use, from }: IdUse): string | undefined => {
+  if (use === 'repeated') return 'a request of this id is in flight'
+  if (use === 'too-many') return undefined
+  return from === 'server' ? 'answers no request in flight by its exact id' : 'answers no request that the server has in flight'
+}
+
+export const id: Powers = {
+  onId: asked => {
+    const message = idMessage(asked)
+    return message === undefined ? nothing : one('/id', message)
+  },
+}

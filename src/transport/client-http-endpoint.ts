@@ -1,7 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { withoutLineEnds } from '../protocol/edit.js'
-import type { Frame, FrameLimits } from '../protocol/frame.js'
-import { parseFrame } from '../protocol/parse.js'
+import type { FrameLimits } from '../protocol/frame.js'
 import { readBody } from './client-http-body.js'
 import { checkAccept, checkContentType } from './client-http-media.js'
 import { dueIn, isInitialize, isModern, received, statusOf } from './client-http-message.js'
@@ -9,6 +7,7 @@ import { Places, type Endpoint, type PlaceSettings } from './client-http-places.
 import { refusal, refusalBody, type Refusal } from './client-http-refusal.js'
 import { nothingOwed, Reply, type Owed, type ReplySettings } from './client-http-reply.js'
 import type { HttpSession } from './client-http-session.js'
+import { parseInTurns } from './turns.js'
 
 interface EndpointSettings extends PlaceSettings, ReplySettings {
   readonly limits: FrameLimits
@@ -43,8 +42,7 @@ export class EndpointServer {
     // Whoever left meanwhile will not be told of: there is nobody to begin an answer for.
     if (body === undefined || request.socket.destroyed) return
     if (!Buffer.isBuffer(body)) return this.#settings.refuse(request, response, body)
-    const whole = parseFrame(body, this.#settings.limits)
-    const read = this.places.own ? inOneLine(whole, this.#settings.limits) : whole
+    const read = await parseInTurns(body, this.#settings.limits)
     const modern = isModern(request.headers, read)
     const frame = received(read, this.places.handedOn(request), modern)
     const due = dueIn(frame)
@@ -99,12 +97,4 @@ export class EndpointServer {
     if (session.id !== undefined) response.setHeader('mcp-session-id', session.id)
     return new Reply(response, owed, !this.places.own, this.#settings)
   }
-}
-
-/** For a pipe, on which a line end ends the message. */
-const inOneLine = (frame: Frame, limits: FrameLimits): Frame => {
-  const bytes = withoutLineEnds(frame.bytes)
-  if (bytes === frame.bytes) return frame
-  // Of what is a message, it was between tokens that they stood.
-  return frame.message.kind === 'unusable' ? { ...frame, bytes } : parseFrame(bytes, limits)
 }

@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
-import { oversizedFrame, parseFrame } from '../protocol/parse.js'
+import { isReading, oversizedFrame, readFrame } from '../protocol/parse.js'
 import { LineSplitter, type Line } from './lines.js'
+import { finished } from './turns.js'
 
 /**
  * Reads frames from a stream of lines. After `pause` come at most the frames of the chunk in hand (64 KB of input):
@@ -14,6 +15,11 @@ export class FrameReader {
   readonly #ended: (error?: Error) => void
   #stream: Readable | undefined
   #paused = false
+  /** Lines that came after one that is still being read: a large one takes several turns of the event loop. */
+  readonly #waiting: Line[] = []
+  #isReading = false
+  /** The stream has come to its end, or failed. */
+  #end: { readonly error: Error | undefined } | undefined
 
   /** @param ended the stream came to its end, or failed; said once, after the last frame */
   constructor(limits: FrameLimits, hear: (frame: Frame) => void, ended: (error?: Error) => void) {
@@ -41,7 +47,7 @@ export class FrameReader {
 
   resume(): void {
     this.#paused = false
-    this.#stream?.resume()
+    if (!this.#isReading) this.#stream?.resume()
   }
 
   /** Reads no more, and lets go of the stream. */
@@ -57,26 +63,44 @@ export class FrameReader {
 
   // Node resumes the pipes of a child that exits, whoever had paused them.
   readonly #onResume = (): void => {
-    if (this.#paused) this.#stream?.pause()
+    if (this.#paused || this.#isReading) this.#stream?.pause()
   }
 
   readonly #onData = (chunk: Buffer): void => {
-    for (const line of this.#lines.push(chunk)) {
-      if (this.#stream === undefined) return
-      this.#take(line)
-    }
+    for (const line of this.#lines.push(chunk)) this.#waiting.push(line)
+    this.#read()
   }
 
   readonly #onEnd = (error?: unknown): void => {
-    if (this.#stream === undefined) return
-    for (const line of this.#lines.end()) this.#take(line)
+    if (this.#stream === undefined || this.#end !== undefined) return
+    for (const line of this.#lines.end()) this.#waiting.push(line)
+    this.#end = { error: error instanceof Error ? error : undefined }
+    this.#read()
+  }
+
+  #read(): void {
+    while (!this.#isReading && this.#stream !== undefined) {
+      const line = this.#waiting.shift()
+      if (line === undefined) break
+      this.#take(line)
+    }
+    if (this.#isReading || this.#end === undefined || this.#stream === undefined) return
     this.close()
-    this.#ended(error instanceof Error ? error : undefined)
+    this.#ended(this.#end.error)
   }
 
   #take(line: Line): void {
-    this.#hear(
-      line.kind === 'whole' ? parseFrame(line.bytes, this.#limits) : oversizedFrame(line.head, line.tail, line.size, this.#limits),
-    )
+    if (line.kind !== 'whole') return this.#hear(oversizedFrame(line.head, line.tail, line.size, this.#limits))
+    const frame = readFrame(line.bytes, this.#limits)
+    if (!isReading(frame)) return this.#hear(frame)
+    this.#isReading = true
+    this.#stream?.pause()
+    void finished(frame).then(read => {
+      this.#isReading = false
+      if (this.#stream === undefined) return
+      if (!this.#paused) this.#stream.resume()
+      this.#hear(read)
+      this.#read()
+    })
   }
 }

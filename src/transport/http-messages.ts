@@ -1,6 +1,6 @@
 import type { Frame, FrameLimits } from '../protocol/frame.js'
 import type { IdKey } from '../protocol/json-rpc.js'
-import { oversizedFrame, parseFrame } from '../protocol/parse.js'
+import { oversizedFrame } from '../protocol/parse.js'
 import { quote } from '../protocol/quote.js'
 import { decoded, UndecodableBody } from './http-decode.js'
 import { isUtf8, mediaType } from './http-headers.js'
@@ -8,6 +8,7 @@ import type { Latch } from './http-latch.js'
 import type { Cursor } from './http-resume.js'
 import type { HttpReply } from './http-upstream.js'
 import { SseParser, type SseEvent } from './sse.js'
+import { parseInTurns } from './turns.js'
 
 /** What a response's body is to be read as. */
 export type BodyKind = 'json' | 'sse' | 'other'
@@ -77,7 +78,7 @@ async function* jsonBody(reply: HttpReply, { limits, latch, asked }: Reading): A
   }
   const bytes = Buffer.concat(chunks)
   if (size === 0) return
-  const frame = size > limits.messageBytes ? oversizedFrame(bytes.subarray(0, keptBytes), chunks.at(-1) ?? bytes, size, limits) : parseFrame(bytes, limits)
+  const frame = size > limits.messageBytes ? oversizedFrame(bytes.subarray(0, keptBytes), chunks.at(-1) ?? bytes, size, limits) : await parseInTurns(bytes, limits)
   const { message } = frame
   // A whole body without an id that can be read is the answer to what was asked with it, and to nothing else.
   yield message.kind === 'unusable' && message.keys.length === 0 ? { ...frame, message: { ...message, keys: asked() } } : frame
@@ -107,10 +108,10 @@ const advance = (cursor: Cursor, { kind, id, retry }: SseEvent): void => {
 }
 
 /** What an event says. */
-export const read = (event: SseEvent, limits: FrameLimits): Frame | Dressing => {
+export const read = async (event: SseEvent, limits: FrameLimits): Promise<Frame | Dressing> => {
   switch (event.kind) {
     case 'message': {
-      const frame = parseFrame(event.data, limits)
+      const frame = await parseInTurns(event.data, limits)
       return event.dressing === '' ? frame : { ...frame, envelope: { event: event.dressing } }
     }
     case 'oversized':

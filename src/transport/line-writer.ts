@@ -1,4 +1,5 @@
 import type { Writable } from 'node:stream'
+import { onOneLine } from '../protocol/edit.js'
 
 const lineFeed = Buffer.from('\n')
 
@@ -40,7 +41,7 @@ export class LineWriter {
    * @param lost called later, when the line could not be handed over
    * @returns false when the peer is not reading
    */
-  write(bytes: Buffer, lost: () => void = () => {}): boolean {
+  write(frame: Buffer, lost: () => void = () => {}): boolean {
     if (this.#broken || !this.#stream.writable) {
       process.nextTick(lost)
       return true
@@ -52,6 +53,7 @@ export class LineWriter {
       if (error) lost()
       if (this.#pending === 0) this.#settled()
     }
+    const bytes = onOneLine(frame)
     const small = bytes.length < copyBytes
     if (!small) this.#stream.write(bytes)
     const free = this.#stream.write(small ? Buffer.concat([bytes, lineFeed]) : lineFeed, done)

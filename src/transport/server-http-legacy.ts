@@ -101,7 +101,7 @@ export class LegacySse {
     let reason = streamCut
     try {
       for await (const event of events) {
-        const heard = read(event, limits)
+        const heard = await read(event, limits)
         if ('bytes' in heard) told(heard)
       }
     } catch (error) {

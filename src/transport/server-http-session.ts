@@ -1,5 +1,4 @@
 import { wholePipe, type Exchange } from '../core/event.js'
-import { withoutLineEnds } from '../protocol/edit.js'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
 import { isString, member } from '../protocol/json.js'
 import type { Call } from './http-calls.js'
@@ -202,16 +201,10 @@ class HttpSession extends HttpSide {
     const { agreed } = this.#handshake
     if (agreed) agreed.version ??= versionBy(agreed, frame)
     this.calls.answered(exchange, frame)
-    this.#tell({ type: 'frame', exchange, frame: inOneLine(frame) })
+    this.#tell({ type: 'frame', exchange, frame })
   }
 
   #tell(event: TransportEvent): void {
     if (!this.#closing.signal.aborted) this.#hear(event)
   }
-}
-
-/** On a pipe a line end ends the message. */
-const inOneLine = (frame: Frame): Frame => {
-  const bytes = withoutLineEnds(frame.bytes)
-  return bytes === frame.bytes ? frame : { ...frame, bytes }
 }

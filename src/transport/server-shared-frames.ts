@@ -2,8 +2,9 @@ import { edit, slice, type Edit } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { isObject, isString, member, parseJson, type Json, type JsonObject } from '../protocol/json.js'
 import type { ErrorResponse, IdKey, Notification, Request, Result } from '../protocol/json-rpc.js'
+import { inMeta, metaPrefix } from '../protocol/meta.js'
 import { afterSpace, eachChild } from '../protocol/scan.js'
-import { noteShape, soleObject } from '../protocol/sole.js'
+import { soleObject } from '../protocol/sole.js'
 
 /**
  * How messages are renamed between clients who do not know of each other and the one server that they share: to the
@@ -19,16 +20,15 @@ export interface Names {
   readonly token: Buffer | undefined
 }
 
-const prefix = 'io.modelcontextprotocol/'
 const tokenPath = ['params', '_meta', 'progressToken']
-const subscriptionPath = ['_meta', `${prefix}subscriptionId`]
+const subscriptionPath = ['_meta', `${metaPrefix}subscriptionId`]
 
-export const namesOf = ({ bytes }: Frame, { key, params }: Request): Names => {
+export const namesOf = (frame: Frame, { key, params }: Request): Names => {
   const token = at(params, ['_meta', 'progressToken'])
   return {
-    id: slice(bytes, ['id']) ?? Buffer.from(key),
+    id: slice(frame, ['id']) ?? Buffer.from(key),
     key,
-    token: isString(token) || typeof token === 'number' ? slice(bytes, tokenPath) : undefined,
+    token: isString(token) || typeof token === 'number' ? slice(frame, tokenPath) : undefined,
   }
 }
 
@@ -38,7 +38,7 @@ export const renamed = (frame: Frame, message: Request, { token }: Names, number
   const edits: Edit[] = [{ path: ['id'], replace }, ...(token ? [{ path: tokenPath, replace }] : [])]
   const params = token && message.params ? put(message.params, ['_meta', 'progressToken'], number) : message.params
   const request: Request = { kind: 'request', id: number, key: replace, method: message.method, params }
-  return { bytes: edit(frame.bytes, edits), message: request, faults: frame.faults }
+  return { bytes: edit(frame.bytes, edits), message: request, faults: frame.faults, facts: frame.facts }
 }
 
 /**
@@ -48,19 +48,20 @@ export const renamed = (frame: Frame, message: Request, { token }: Names, number
 export const restoredAnswer = (frame: Frame, message: Result | ErrorResponse, names: Names, number: number): Frame => {
   const id = idOf(names)
   const key = message.key === String(number) ? names.key : ` ${names.key}`
-  const { faults } = frame
-  const bytes = withId(frame.bytes, names.id)
-  if (message.kind === 'error') return { bytes, message: { kind: 'error', id, key, error: message.error }, faults }
+  const { faults, facts } = frame
+  const bytes = withId(frame, names.id)
+  if (message.kind === 'error') return { bytes, message: { kind: 'error', id, key, error: message.error }, faults, facts }
   const { result } = message
-  if (at(result, subscriptionPath) !== number) return { bytes, message: { kind: 'result', id, key, result }, faults }
+  if (at(result, subscriptionPath) !== number) return { bytes, message: { kind: 'result', id, key, result }, faults, facts }
   // The end of a subscription names it a second time.
   const named = edit(bytes, [{ path: ['result', ...subscriptionPath], replace: names.id }])
-  return { bytes: named, message: { kind: 'result', id, key, result: put(result, subscriptionPath, id) }, faults }
+  return { bytes: named, message: { kind: 'result', id, key, result: put(result, subscriptionPath, id) }, faults, facts }
 }
 
 /** Answers can be large, and nearly all of one is its result: that is stepped over, where it is known to be the only object. */
-const withId = (bytes: Buffer, id: Buffer): Buffer => {
-  const sole = soleObject(bytes)
+const withId = (frame: Frame, id: Buffer): Buffer => {
+  const { bytes } = frame
+  const sole = soleObject(frame)
   if (sole === undefined) return edit(bytes, [{ path: ['id'], replace: id }])
   const [before, after] = [bytes.subarray(0, sole.value), bytes.subarray(sole.to)]
   const rest = Buffer.concat([before, placeholder, after])
@@ -71,7 +72,6 @@ const withId = (bytes: Buffer, id: Buffer): Buffer => {
     renamed = Buffer.concat([bytes.subarray(0, value + shift), id, bytes.subarray(to + shift)])
     return true
   })
-  noteShape(renamed, { [sole.key ?? '']: {} })
   return renamed
 }
 
@@ -109,7 +109,7 @@ export const nameIn = ({ method, params }: Notification): Json | undefined => {
 export const numberIn = (key: IdKey): number => Number(parseJson(key))
 
 /** A server decides by the first message that says nothing of its revision that all of them are legacy. */
-export const namesRevision = ({ params }: Request | Notification): boolean => isString(at(params, ['_meta', `${prefix}protocolVersion`]))
+export const namesRevision = ({ params }: Request | Notification): boolean => isString(inMeta(params, 'protocolVersion'))
 
 /** Tells the server that nobody waits for a request any more; by the revision that the request named. */
 export const cancellation = (number: number, request: Request): Frame => {
@@ -124,13 +124,14 @@ export const cancellation = (number: number, request: Request): Frame => {
   }
 }
 
-const repeated: ReadonlySet<string> = new Set(['protocolVersion', 'clientInfo', 'clientCapabilities'].map(key => prefix + key))
+const repeated: ReadonlySet<string> = new Set(['protocolVersion', 'clientInfo', 'clientCapabilities'].map(key => metaPrefix + key))
 
 /** A frame without further keys: those are the server's names, and mean nothing to a client. */
-const framed = ({ bytes, faults }: Frame, edits: readonly Edit[], message: Frame['message']): Frame => ({
+const framed = ({ bytes, faults, facts }: Frame, edits: readonly Edit[], message: Frame['message']): Frame => ({
   bytes: edits.length > 0 ? edit(bytes, edits) : bytes,
   message,
   faults,
+  facts,
 })
 
 const idOf = ({ key }: Names): string | number => {

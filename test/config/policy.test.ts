@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parseRules, readPolicy, resolvePolicy } from '../../dist/config/policy.js'
-import { ruleNames, type RuleName } from '../../dist/core/rule-name.js'
+import { ruleNames, type RuleName } from '../../dist/rules/index.js'
 
 type Setting = string | Readonly<Record<string, string>>
 

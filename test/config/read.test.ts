@@ -89,7 +89,7 @@ t.test('a configuration with everything in it', async t => {
     ['drop', { ...tool, denied: true }],
   ])
   t.strictSame(read.tokens, ['s3cret-client'])
-  t.strictSame(read.audit, { file: join(directory, 'audit.ndjson'), payloads: 'redacted' })
+  t.strictSame(read.audit, { file: join(directory, 'audit.ndjson'), payloads: 'redacted', intent: false })
   t.strictSame(read.tls, { cert: join(directory, 'server.pem'), key: join(directory, 'server.key') })
   t.strictSame(read.allowHosts, ['mcp.example.com', 'mcp.example.com:8443'])
   t.strictSame(read.allowOrigins, ['https://app.example.com', 'tauri://localhost'])
@@ -103,9 +103,9 @@ t.test('an empty configuration has the defaults of the contract', async t => {
   const read = await readConfiguration(join(directory, 'customs.json'), {})
   t.strictSame(read.limits, {
     messageBytes: 16777216, depth: 128, schemaBytes: 262144, schemaDepth: 64, subschemas: 5000,
-    validationMs: 100, listMs: 10000, requestMs: 0,
+    validationMs: 100, tools: 5000, listMs: 10000, requestMs: 0,
   })
-  t.strictSame(read.audit, { file: undefined, payloads: 'digest' })
+  t.strictSame(read.audit, { file: undefined, payloads: 'digest', intent: false })
   t.equal(read.tokens, undefined)
   t.equal(read.policy, undefined)
   t.equal(read.servers.size, 0)
@@ -124,7 +124,7 @@ const wrong = [
   ['a list', '[]', ': must be a map of keys, not a list'],
   ['nothing', '', ': must be a map of keys, not nothing'],
   ['an unknown key', 'polcy: strict', ': polcy: unknown key; did you mean "policy"?'],
-  ['an unknown key, nothing like it', 'audit: { where: x }', ': audit.where: unknown key; known here: file, payloads'],
+  ['an unknown key, nothing like it', 'audit: { where: x }', ': audit.where: unknown key; known here: file, payloads, intent'],
   ['an unknown key further in', 'limits: { messageByte: 1 }', ': limits.messageByte: unknown key; did you mean "messageBytes"?'],
   ['an inherited key', 'constructor: 1', /: constructor: unknown key; known here: /],
   ['__proto__', '__proto__: { policy: strict }', /: __proto__: unknown key; known here: /],

@@ -10,7 +10,7 @@ import { auditKeys, authKeys, configurationKeys, readConfiguration, tlsKeys } fr
 import { annotationKeys, serverKeys, serverTlsKeys, toolKeys } from '../../dist/config/server.js'
 import { trustKeys } from '../../dist/config/trust-list.js'
 import { actions } from '../../dist/core/policy.js'
-import { ruleNames } from '../../dist/core/rule-name.js'
+import { ruleNames } from '../../dist/rules/index.js'
 
 interface Schema {
   readonly properties: Readonly<Record<string, Schema>>

@@ -38,12 +38,12 @@ t.test('a call of an unknown tool waits while all pages are listed, and the list
   script.server(result(0, { protocolVersion: '2025-11-25' }))
   t.match(script.client(call(1, 'weather')), [
     ['start timer', 'list'],
-    ['to server', { method: 'tools/list', id: 'mcp-customs:nonce:1', params: {} }],
+    ['to server', { method: 'tools/list', params: {} }],
   ])
-  t.match(script.server(result('mcp-customs:nonce:1', { tools: [{ ...weather, name: 'other' }], nextCursor: 'p2' })), [
-    ['to server', { method: 'tools/list', id: 'mcp-customs:nonce:2', params: { cursor: 'p2' } }],
+  t.match(script.server(result(script.ownId, { tools: [{ ...weather, name: 'other' }], nextCursor: 'p2' })), [
+    ['to server', { method: 'tools/list', params: { cursor: 'p2' } }],
   ])
-  t.match(script.server(result('mcp-customs:nonce:2', { tools: [weather] })), [
+  t.match(script.server(result(script.ownId, { tools: [weather] })), [
     ['stop timer', 'list'],
     ['to server', { id: 1, method: 'tools/call' }],
   ])
@@ -53,11 +53,11 @@ t.test('a call of an unknown tool waits while all pages are listed, and the list
 
 t.test('a list that repeats its cursor, fails, or does not come in time lets the call go on unchecked, and blocks its result', t => {
   const ends = {
-    'a cursor again': (script: Script) => script.server(result('mcp-customs:nonce:1', { tools: [], nextCursor: '' })).concat(
-      script.server(result('mcp-customs:nonce:2', { tools: [], nextCursor: '' })),
+    'a cursor again': (script: Script) => script.server(result(script.ownId, { tools: [], nextCursor: 'again' })).concat(
+      script.server(result(script.ownId, { tools: [], nextCursor: 'again' })),
     ),
-    'an error': (script: Script) => script.server({ jsonrpc: '2.0', id: 'mcp-customs:nonce:1', error: { code: -32601, message: 'no' } }),
-    'no list': (script: Script) => script.server(result('mcp-customs:nonce:1', {})),
+    'an error': (script: Script) => script.server({ jsonrpc: '2.0', id: script.ownId, error: { code: -32601, message: 'no' } }),
+    'no list': (script: Script) => script.server(result(script.ownId, {})),
     'time over': (script: Script) => script.happens({ type: 'timer-fired', timer: 'list' } as never),
   }
   for (const [name, end] of Object.entries(ends)) {
@@ -110,7 +110,7 @@ t.test('a tool that the operator denies is in no list and cannot be called', t =
 t.test('annotations of a server that is not trusted are cut out of the page, and nothing else is', t => {
   const script = new Script({ trusted: false })
   script.client({ jsonrpc: '2.0', id: 'l', method: 'tools/list' })
-  script.server('{"jsonrpc":"2.0","id":"l","result":{"tools":[ {"name":"a","x":1.0, "annotations":{"title":"A"},"inputSchema":{"type":"object"}} ]}}')
+  script.server('{"jsonrpc":"2.0","id":"l","result":{"tools":[ {"name":"a","x":1.0, "annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}} ]}}')
   t.equal(
     script.raw.at(-1)?.bytes,
     '{"jsonrpc":"2.0","id":"l","result":{"tools":[ {"name":"a","x":1.0,"inputSchema":{"type":"object"}} ]}}',
@@ -189,9 +189,9 @@ t.test('when the server is gone everyone who waits is told, and so is everyone w
 
 t.test('an answer that is late is replaced, the server is told to stop, and what comes later does not pass', t => {
   const script = new Script({ requestMs: 50 })
-  t.match(script.client({ jsonrpc: '2.0', id: 1, method: 'ping' }), [['start timer', 'request stdio 1'], ['to server', { id: 1 }]])
-  t.match(script.happens({ type: 'timer-fired', timer: 'request stdio 1' } as never), [
-    ['stop timer', 'request stdio 1'],
+  t.match(script.client({ jsonrpc: '2.0', id: 1, method: 'ping' }), [['start timer', 'request 1'], ['to server', { id: 1 }]])
+  t.match(script.happens({ type: 'timer-fired', timer: 'request 1' } as never), [
+    ['stop timer', 'request 1'],
     ['to client', { id: 1, error: { code: -31002 } }],
     ['abandon', '1'],
     ['to server', { method: 'notifications/cancelled', params: { requestId: 1 } }],
@@ -224,7 +224,7 @@ t.test('a cancelled call that waits for the list never reaches the server', t =>
   const script = new Script()
   script.client(call(1, 'weather'))
   t.strictSame(script.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }), [])
-  t.strictSame(script.server(result('mcp-customs:nonce:1', { tools: [weather] })), [['stop timer', 'list']])
+  t.strictSame(script.server(result(script.ownId, { tools: [weather] })), [['stop timer', 'list']])
   t.match(script.entries.find(({ event }) => event === 'tools/call'), { verdict: 'pass', tool: 'weather' })
   t.end()
 })
@@ -247,7 +247,7 @@ t.test('answers to a list of the relay never reach the client, not even late and
   const script = new Script({ actions: { 'wire/id': 'log' } })
   script.client(call(1, 'weather'))
   script.happens({ type: 'timer-fired', timer: 'list' } as never)
-  t.strictSame(script.server(result('mcp-customs:nonce:1', { tools: [] })), [])
+  t.strictSame(script.server(result(script.ownId, { tools: [] })), [])
   t.end()
 })
 
@@ -313,7 +313,7 @@ t.test('a modern call carries its own terms, and so does the list that the relay
     'to server',
     { method: 'tools/list', params: { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', progressToken: undefined } } },
   ])
-  script.server(result('mcp-customs:nonce:1', { tools: [weather], resultType: 'complete', ttlMs: 0, cacheScope: 'private' }))
+  script.server(result(script.ownId, { tools: [weather], resultType: 'complete', ttlMs: 0, cacheScope: 'private' }))
   t.match(script.server(result(1, { resultType: 'complete', content: [], structuredContent: 1 })), [
     ['to client', { result: { isError: true, resultType: 'complete' } }],
   ])
@@ -422,7 +422,7 @@ t.test('an operator\'s schema stands even when no list can be had', t => {
   const setting = { denied: false, outputSchema: { type: 'object' }, annotations: undefined }
   const script = new Script({ tools: new Map([['weather', setting]]) })
   script.client(call(1, 'weather'))
-  script.server({ jsonrpc: '2.0', id: 'mcp-customs:nonce:1', error: { code: -32601, message: 'no' } })
+  script.server({ jsonrpc: '2.0', id: script.ownId, error: { code: -32601, message: 'no' } })
   t.match(script.server(result(1, { content: [{ type: 'text', text: 'x' }] })), [['to client', { result: { isError: true } }]])
   t.match(script.entries.at(-1), { verdict: 'demote', findings: [{ rule: 'call/unchecked' }, { rule: 'result/missing' }] })
   t.end()

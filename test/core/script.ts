@@ -1,26 +1,11 @@
-import { readFileSync } from 'node:fs'
 import type { Checked, Subject } from '../../dist/core/check.js'
 import type { Effect, Entry } from '../../dist/core/effect.js'
 import type { Event, Exchange, Side } from '../../dist/core/event.js'
 import type { RelayOptions } from '../../dist/core/options.js'
 import type { Action } from '../../dist/core/policy.js'
 import { Relay } from '../../dist/core/relay.js'
-import { isRuleName, type RuleName } from '../../dist/core/rule-name.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
-import { rules } from '../../dist/rules/index.js'
-
-const root = new URL('../../', import.meta.url)
-
-const standard = (): Map<RuleName, Action> => {
-  const preset = JSON.parse(readFileSync(new URL('config/standard.json', root), 'utf8')) as { rules: Record<string, unknown> }
-  return new Map(
-    Object.entries(preset.rules).map(([rule, setting]) => {
-      if (!isRuleName(rule)) throw new Error(`no rule: ${rule}`)
-      const action = typeof setting === 'string' ? setting : rule === 'tool/drift' ? 'log' : 'off'
-      return [rule, action as Action]
-    }),
-  )
-}
+import { isRuleName, presetPolicy, rules, type RuleName } from '../../dist/rules/index.js'
 
 export interface Setting extends Partial<RelayOptions> {
   readonly actions?: Partial<Record<RuleName, Action>>
@@ -36,17 +21,18 @@ export type Did = readonly [string, unknown]
 export class Script {
   readonly relay: Relay
   readonly entries: Entry[] = []
-  readonly raw: { to: Side; exchange: Exchange; bytes: string }[] = []
+  readonly raw: { to: Side; exchange: Exchange; bytes: string; cause: Side }[] = []
   at = 0
   holdChecks = false
   readonly held: { check: number; subjects: readonly Subject[] }[] = []
 
   constructor({ actions = {}, ...options }: Setting = {}) {
-    const policy = standard()
-    for (const [rule, action] of Object.entries(actions)) if (isRuleName(rule)) policy.set(rule, action)
+    const policy = presetPolicy('standard', { purpose: 'relay', locked: false })
+    for (const [rule, action] of Object.entries(actions)) if (isRuleName(rule) && action !== undefined) policy.set(rule, action)
     this.relay = new Relay({
       server: 'weather', session: 's1', nonce: 'nonce', stateless: false, policy, rules, trusted: true,
-      tools: new Map(), listMs: 1000, requestMs: 0, ...options,
+      tools: new Map(), listMs: 1000, requestMs: 0, mostTools: 5000, intent: false,
+      checkNow: subject => (this.holdChecks ? undefined : verdict(subject)), ...options,
     })
   }
 
@@ -80,6 +66,12 @@ export class Script {
     return this
   }
 
+  /** The id of the list that the relay asked for last. */
+  get ownId(): string | number {
+    const own = this.raw.findLast(({ to, bytes }) => to === 'server' && bytes.includes('"tools/list"'))
+    return (JSON.parse(own?.bytes ?? '{"id":"none"}') as { id: string | number }).id
+  }
+
   #hear(from: Side, message: unknown, exchange: Exchange): Did[] {
     const bytes = Buffer.from(typeof message === 'string' ? message : JSON.stringify(message))
     const frame = parseFrame(bytes, { messageBytes: 1 << 24, depth: 128 })
@@ -90,7 +82,7 @@ export class Script {
     return effects.flatMap((effect): Did[] => {
       switch (effect.type) {
         case 'send':
-          this.raw.push({ to: effect.to, exchange: effect.exchange, bytes: effect.frame.bytes.toString() })
+          this.raw.push({ to: effect.to, exchange: effect.exchange, bytes: effect.frame.bytes.toString(), cause: effect.cause })
           return [[`to ${effect.to}`, readable(effect.frame.bytes)]]
         case 'audit':
           this.entries.push(effect.entry)
@@ -100,15 +92,15 @@ export class Script {
             this.held.push(effect)
             return []
           }
-          return this.happens({
-            type: 'checked', check: effect.check, results: effect.subjects.map(verdict),
-          })
+          return this.happens({ type: 'checked', check: effect.check, results: effect.subjects.map(verdict) })
         case 'start-timer':
           return [['start timer', effect.timer]]
         case 'stop-timer':
           return [['stop timer', effect.timer]]
         case 'abandon':
           return [['abandon', effect.key]]
+        case 'close':
+          return [['close', effect.reason]]
       }
     })
   }

@@ -1,5 +1,5 @@
 import type { Verdict } from '../../dist/core/policy.js'
-import type { RuleName } from '../../dist/core/rule-name.js'
+import type { RuleName } from '../../dist/rules/index.js'
 import type { Revision } from '../../dist/protocol/revision.js'
 
 /** What the scripted server does when a line arrives; see test/fixtures/lying/scripted-server.mjs. */

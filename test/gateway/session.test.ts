@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Checked, SchemaChecker } from '../../dist/core/check.js'
 import type { Entry } from '../../dist/core/effect.js'
 import { openSession } from '../../dist/gateway/open.js'
-import { presetPolicy } from '../../dist/config/preset.js'
+import { presetPolicy } from '../../dist/rules/index.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import type { Transport, TransportEvent } from '../../dist/transport/transport.js'
 
@@ -58,7 +58,7 @@ const begin = () => {
   const [client, server, checker, records] = [new End(), new End(), new SlowChecker(), new Array<Entry>()]
   const guard = {
     name: 'test', policy: presetPolicy('standard', { purpose: 'relay', locked: false }), trusted: false, tools: new Map(), listMs: 1000,
-    requestMs: 0, checker, audit: (entry: Entry) => void records.push(entry),
+    requestMs: 0, mostTools: 5000, intent: false, checker, audit: (entry: Entry) => void records.push(entry),
   }
   const session = openSession(guard, client, () => server)
   session.start()

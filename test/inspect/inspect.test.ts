@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Policy } from '../../dist/core/policy.js'
 import { watching } from '../../dist/inspect/policy.js'
-import { ruleNames } from '../../dist/core/rule-name.js'
+import { ruleNames } from '../../dist/rules/index.js'
 import { discovered, error, initialized, result, tool, type Quirk } from './quirks.js'
 import { rulesOf, run } from './run.js'
 

@@ -1,10 +1,8 @@
 import { PassThrough } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import t from 'tap'
-import { ruleNames } from '../../dist/core/rule-name.js'
 import { jsonReport } from '../../dist/inspect/json-report.js'
 import { report } from '../../dist/inspect/report.js'
-import { ruleTexts } from '../../dist/inspect/rule-texts.js'
 import { sarifReport } from '../../dist/inspect/sarif.js'
 import { spinner } from '../../dist/inspect/spinner.js'
 import { colourStyle, plainStyle, styleFor, widthOf } from '../../dist/inspect/style.js'
@@ -116,12 +114,6 @@ t.test('many findings of one kind are told once', async t => {
     'tools/list': () => result({ tools: Array.from({ length: 9 }, (_, index) => tool(`tool_${index}`, { title: `${'x'.repeat(index)}\u202e` })) }),
   })
   t.match(report(various.inspection, plainStyle, 100), /✗ tool\/hidden-text \(block, 9 times\)[^]*\n {6}and 4 more\n/)
-})
-
-t.test('every rule has a sentence that says what it looks for', t => {
-  for (const rule of ruleNames) t.match(ruleTexts[rule], /^[^.].*[^.]\.$/, rule)
-  t.strictSame(Object.keys(ruleTexts), [...ruleNames])
-  t.end()
 })
 
 t.test('SARIF tells the kinds of findings apart, and the findings of two servers', async t => {

@@ -33,7 +33,7 @@ t.test('clients of both SDKs get the checks with one line', async t => {
     const names = tools.map(tool => tool.name)
     t.ok(names.includes('get_weather'), `${name}: an honest definition passes`)
     t.notOk(names.includes('add_numbers'), `${name}: hidden text is kept out of the list`)
-    t.equal(tools.find(tool => tool.name === 'delete_everything')?.annotations, undefined, `${name}: no annotations of strangers`)
+    t.strictSame(tools.find(tool => tool.name === 'delete_everything')?.annotations, { title: 'Look around' }, `${name}: no claims of strangers`)
 
     const paris = await client.callTool({ name: 'get_weather', arguments: { city: 'Paris' } })
     t.strictSame(paris.structuredContent, { temperature: 21.5, conditions: 'sunny' }, name)

@@ -16,8 +16,9 @@ t.test('what real servers sent has no faults', { skip: !existsSync(corpus) && 'n
     const at = (name: string) => linesOf(new URL(`${server}/${name}`, corpus))
     const calls = at('calls.jsonl').map(line => (JSON.parse(line) as { readonly response?: unknown }).response)
     for (const line of [...at('tools-list.jsonl'), ...calls.filter(one => typeof one === 'string')]) {
-      const { bytes, faults, message } = parseFrame(Buffer.from(line), limits)
-      const raw = slice(bytes, [message.kind === 'error' ? 'error' : 'result'])
+      const frame = parseFrame(Buffer.from(line), limits)
+      const { faults, message } = frame
+      const raw = slice(frame, [message.kind === 'error' ? 'error' : 'result'])
       t.same(faults, [], server)
       t.same(JSON.parse(String(raw)), message.kind === 'result' ? message.result : message.kind === 'error' ? message.error : undefined)
       read++

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { edit, slice, withoutLineEnds, type Edit, type Path } from '../../dist/protocol/edit.js'
+import { edit, onOneLine, slice, type Edit, type Path } from '../../dist/protocol/edit.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import { soleObject } from '../../dist/protocol/sole.js'
 import { model, picks, valueOf, write, type Model } from './json-text.js'
 
-const cut = (text: string, ...path: Path): string | undefined => slice(Buffer.from(text), path)?.toString()
+const cut = (text: string, ...path: Path): string | undefined => slice({ bytes: Buffer.from(text), message: { kind: 'unusable', keys: [] }, faults: [] }, path)?.toString()
 const change = (text: string, ...edits: readonly Edit[]): string => edit(Buffer.from(text), edits).toString()
 const remove = (...path: Path): Edit => ({ path, remove: true })
 const replace = (replacement: string | Buffer, ...path: Path): Edit => ({ path, replace: replacement })
@@ -59,6 +59,20 @@ t.test('what is removed takes one comma and its white space along', async t => {
   for (const [text, edits, expected] of cases) t.equal(change(text, ...edits), expected, `${text} ${JSON.stringify(edits)}`)
 })
 
+t.test('an array that keeps its first elements loses the others, and what stands before them', async t => {
+  const keep = (length: number, ...path: Path): Edit => ({ path, length })
+  const cases = [
+    ['{"a":[1, 2 , 3 ],"b":4}', [keep(2, 'a')], '{"a":[1, 2],"b":4}'],
+    ['{"a":[1, 2 , 3 ],"b":4}', [keep(0, 'a')], '{"a":[],"b":4}'],
+    ['{"a":[1,2]}', [keep(2, 'a')], '{"a":[1,2]}'],
+    ['{"a":[1,2]}', [keep(7, 'a')], '{"a":[1,2]}'],
+    ['{"a":[1,2,3,4]}', [keep(3, 'a'), remove('a', 0), replace('9', 'a', 1)], '{"a":[9,3]}'],
+    ['{"a":[1,2,3]}', [remove('a', 0), keep(1, 'a')], '{"a":[]}'],
+    ['[[1,[2,3]],4]', [keep(1, 0, 1), keep(1)], '[[1,[2]]]'],
+  ] as const
+  for (const [text, edits, expected] of cases) t.equal(change(text, ...edits), expected, `${text} ${JSON.stringify(edits)}`)
+})
+
 t.test('what is replaced stands where the value stood, or at the end', async t => {
   const cases = [
     ['{"a" : 1 , "b":2}', [replace('[ ]', 'a')], '{"a" : [ ] , "b":2}'],
@@ -85,9 +99,12 @@ t.test('what is replaced stands where the value stood, or at the end', async t =
 })
 
 t.test('line ends between tokens become spaces', async t => {
-  t.equal(withoutLineEnds(Buffer.from('{\r\n "a\\n": [1,\n2]\r}')).toString(), '{   "a\\n": [1, 2] }')
-  const bytes = Buffer.from('{"a":1}')
-  t.equal(withoutLineEnds(bytes), bytes, 'nothing is copied where there is none')
+  t.equal(onOneLine(Buffer.from('{\r\n "a\\n": [1,\n2]\r}')).toString(), '{   "a\\n": [1, 2] }')
+  t.equal(onOneLine(Buffer.from('{"a":\r1}\r')).toString(), '{"a": 1}\r', 'but for a carriage return at the end')
+  for (const text of ['{"a":1}', '{"a":1}\r']) {
+    const bytes = Buffer.from(text)
+    t.equal(onOneLine(bytes), bytes, 'nothing is copied where there is none')
+  }
 })
 
 t.test('the result of a message that was read is cut out from both ends, and is the same', async t => {
@@ -105,15 +122,14 @@ t.test('the result of a message that was read is cut out from both ends, and is 
     [`{"jsonrpc":"2.0","m\\u0065thod":"m","p\\u0061rams":${tricky}}`, 'params'],
   ] as const
   for (const [text, key] of cases) {
-    const { bytes, faults } = parseFrame(Buffer.from(text), { messageBytes: 1e6, depth: 10 })
-    t.same(faults, [])
-    t.equal(slice(bytes, [key])?.toString(), tricky)
-    t.equal(slice(bytes, [key, 'c', 0, 'id'])?.toString(), '9')
-    t.equal(slice(bytes, ['jsonrpc'])?.toString(), '"2.0"')
-    t.equal(slice(bytes, ['error']), undefined)
+    const frame = parseFrame(Buffer.from(text), { messageBytes: 1e6, depth: 10 })
+    t.same(frame.faults, [])
+    t.equal(slice(frame, [key])?.toString(), tricky)
+    t.equal(slice(frame, [key, 'c', 0, 'id'])?.toString(), '9')
+    t.equal(slice(frame, ['jsonrpc'])?.toString(), '"2.0"')
+    t.equal(slice(frame, ['error']), undefined)
   }
-  const twice = Buffer.from(`{"jsonrpc":"2.0","id":1,"result":{"a":"${filler}"},"result":{}}`)
-  parseFrame(twice, { messageBytes: 1e6, depth: 10 })
+  const twice = parseFrame(Buffer.from(`{"jsonrpc":"2.0","id":1,"result":{"a":"${filler}"},"result":{}}`), { messageBytes: 1e6, depth: 10 })
   t.equal(slice(twice, ['result'])?.toString(), '{}', 'of two results the one that was read')
 })
 
@@ -202,10 +218,9 @@ t.test('a message that was read is cut as any other text is', async () => {
       const at = last ? rest.length : place % (rest.length + 1)
       const message: Model = { kind: 'object', members: [...rest.slice(0, at), ['result', result], ...rest.slice(at)] }
       const text = write(message, from())
-      const bytes = Buffer.from(text)
-      parseFrame(bytes, { messageBytes: 1e6, depth: 100 })
-      if (soleObject(bytes) !== undefined) cutFromBothEnds++
-      for (const path of paths(message)) assert.equal(slice(bytes, path)?.toString(), cut(text, ...path))
+      const frame = parseFrame(Buffer.from(text), { messageBytes: 1e6, depth: 100 })
+      if (soleObject(frame) !== undefined) cutFromBothEnds++
+      for (const path of paths(message)) assert.equal(slice(frame, path)?.toString(), cut(text, ...path))
     }),
     { numRuns: 1000 },
   )
@@ -232,9 +247,9 @@ t.test('whatever the bytes, nothing is thrown', async () => {
   fc.assert(
     fc.property(soup, parts => {
       const bytes = Buffer.from(parts.join(''))
-      slice(bytes, ['a', 0])
-      edit(bytes, [remove('a'), replace('1', 'b'), remove(0)])
-      withoutLineEnds(bytes)
+      cut(parts.join(''), 'a', 0)
+      edit(bytes, [remove('a'), replace('1', 'b'), remove(0), { path: ['a'], length: 1 }, { path: [], length: 2 }])
+      onOneLine(bytes)
     }),
     { numRuns: 1000 },
   )

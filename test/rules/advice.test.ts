@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { RuleName } from '../../dist/core/rule-name.js'
+import type { RuleName } from '../../dist/rules/index.js'
 import type { JsonObject } from '../../dist/protocol/json.js'
 import { answer, listed, paths, ruleNamed, text, type Case } from './ask.js'
 

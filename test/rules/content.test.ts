@@ -1,6 +1,6 @@
 import t from 'tap'
 import fc from 'fast-check'
-import type { RuleName } from '../../dist/core/rule-name.js'
+import type { RuleName } from '../../dist/rules/index.js'
 import type { Json, JsonObject } from '../../dist/protocol/json.js'
 import type { Revision } from '../../dist/protocol/revision.js'
 import { isBase64 } from '../../dist/rules/base64.js'

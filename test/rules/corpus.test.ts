@@ -38,7 +38,7 @@ const findingsOn = (server: string, revision: Revision): readonly Finding[] => {
       if (!isObject(result) || member(result, 'task') !== undefined) return []
       const outputSchema = member(declared.get(member(object(member(call, 'params')), 'name')), 'outputSchema')
       return all.onResult(
-        answer(result, { revision, tool: tool({ outputSchema: isObject(outputSchema) ? outputSchema : undefined }) }),
+        answer(result, { revision, tool: tool({ outputSchemas: isObject(outputSchema) ? [outputSchema] : [] }) }),
       )
     }),
     ...all.onReading(reading('initialize', object(member(parsed(text(server, 'initialize.json')), 'result')), { revision })),

@@ -33,7 +33,8 @@ const definitions: readonly Case<InRevision>[] = [
   ['a hint that is a word', ['2025-03-26', { ...good, annotations: { readOnlyHint: 'yes' } }], at('/annotations/readOnlyHint')],
   ['an output schema that is null', ['2025-06-18', { ...good, outputSchema: null }], at('/outputSchema')],
   ['a legacy output schema of an array', ['2025-06-18', { ...good, outputSchema: { type: 'array' } }], at('/outputSchema/type')],
-  ['a legacy property whose schema is a boolean', ['2025-11-25', { ...good, inputSchema: { type: 'object', properties: { 'a/b': true } } }], at('/inputSchema/properties/a~1b')],
+  ['a legacy property whose schema is a boolean, which is tool/input-type', ['2025-11-25', { ...good, inputSchema: { type: 'object', properties: { 'a/b': true } } }], []],
+  ['a legacy property whose schema is a number', ['2025-11-25', { ...good, inputSchema: { type: 'object', properties: { 'a/b': 1 } } }], at('/inputSchema/properties/a~1b')],
   ['required that is a boolean', ['2025-11-25', { ...good, inputSchema: { type: 'object', required: true } }], at('/inputSchema/required')],
   ['a dialect that is a number', ['2026-07-28', { ...good, inputSchema: { type: 'object', $schema: 7 } }], at('/inputSchema/$schema')],
   ['icons that are an object', ['2025-11-25', { ...good, icons: {} }], at('/icons')],
@@ -56,9 +57,10 @@ const inputTypes: readonly Case<JsonObject>[] = [
   ['another type', { ...good, inputSchema: { type: 'string' } }, at('/inputSchema')],
   ['a list of types', { ...good, inputSchema: { type: ['object', 'null'] } }, at('/inputSchema')],
   ['no schema, which is tool/definition', { name: 'x' }, []],
+  ['booleans for the schemas of properties', { ...good, inputSchema: { type: 'object', properties: { a: {}, 'b/c': true, d: false } } }, at('/inputSchema/properties/b~1c', '/inputSchema/properties/d')],
 ]
 
-t.test('tool/input-type: an input schema that does not say that it is an object', t => {
+t.test('tool/input-type: an input schema that does not say that it is an object, or has booleans in it', t => {
   for (const [title, definition, expected] of inputTypes) {
     t.same(paths(ruleNamed('tool/input-type').onTool?.(listed(definition))), expected, title)
   }
@@ -92,5 +94,37 @@ t.test('what the inspection of the schemas found is the finding of the rule for 
   t.same(found('tool/schema'), ['schema', 'unchecked', 'mismatch'])
   t.same(found('tool/external-ref'), ['external-ref'])
   t.same(found('tool/schema-cost'), ['cost'])
+  t.end()
+})
+
+const lists: readonly Case<readonly [method: string, result: JsonObject]>[] = [
+  ['tools', ['tools/list', { tools: [1, {}], nextCursor: 'a', ttlMs: 1, cacheScope: 'public' }], []],
+  ['a cursor that is null', ['tools/list', { tools: [], nextCursor: null }], ['/result/nextCursor']],
+  ['a lifetime in words, a scope that is none', ['tools/list', { tools: [], ttlMs: 'long', cacheScope: 'ours' }], ['/result/ttlMs', '/result/cacheScope']],
+  ['no tools, which is tool/definition', ['tools/list', {}], []],
+  ['prompts', ['prompts/list', { prompts: [{ name: 'a' }] }], []],
+  ['prompts without a list', ['prompts/list', {}], ['/result/prompts']],
+  ['a prompt without a name', ['prompts/list', { prompts: [{ name: 'a' }, {}] }], ['/result/prompts/1/name']],
+  ['a resource without a URI', ['resources/list', { resources: [{ name: 'a' }] }], ['/result/resources/0/uri']],
+  ['a template with a URI in place of one', ['resources/templates/list', { resourceTemplates: [{ name: 'a', uri: 'x:' }] }], ['/result/resourceTemplates/0/uriTemplate']],
+  ['what lists nothing', ['resources/read', { nextCursor: null }], []],
+]
+
+t.test('list/shape: a list that is none of the revision', t => {
+  for (const [title, [method, result], expected] of lists) {
+    t.same(paths(ruleNamed('list/shape').onList?.({ method, result, revision: '2025-11-25' })), expected, title)
+  }
+  t.end()
+})
+
+t.test('tool/duplicate and tool/drift: by what the session has listed', t => {
+  const drift = (more: Parameters<typeof listed>[1]) => (ruleNamed('tool/drift').onTool?.(listed(good, more)) ?? []).map(({ message }) => message)
+  t.same(paths(ruleNamed('tool/duplicate').onTool?.(listed(good, { repeated: true }))), at(''))
+  t.same(paths(ruleNamed('tool/duplicate').onTool?.(listed(good))), [])
+  t.same(drift({}), [], 'as it was listed first')
+  t.same(drift({ first: undefined }), [], 'new, in the first list')
+  t.match(drift({ first: undefined, settled: true }), [/"weather" was not in/])
+  t.match(drift({ first: { ...good, title: 'x', inputSchema: {} } }), [/^"title"|^"inputSchema"/, /differs/])
+  t.same(drift({ first: { ...good } }), [], 'equal, though not the same')
   t.end()
 })

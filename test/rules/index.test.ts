@@ -1,14 +1,16 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { ruleNames } from '../../dist/core/rule-name.js'
 import { isObject, type Json, type JsonObject } from '../../dist/protocol/json.js'
 import { revisions } from '../../dist/protocol/revision.js'
-import { rules } from '../../dist/rules/index.js'
+import { ruleNames, rules } from '../../dist/rules/index.js'
 import { all, answer, asked, call, listed, reading, tool } from './ask.js'
 
-t.test('every rule of the contract is here once, in its order, but those that take the memory of a session', t => {
-  const elsewhere = ['wire/id', 'tool/duplicate', 'tool/drift']
-  t.same(rules.map(({ name }) => name), ruleNames.filter(name => !elsewhere.includes(name)))
+t.test('every rule stands in the table once, looks for something, and says so', t => {
+  t.equal(new Set(ruleNames).size, rules.length)
+  for (const { name, title, text, ...rest } of rules) {
+    t.ok(title.length > 10 && text.endsWith('.'), name)
+    t.ok(Object.keys(rest).some(key => key.startsWith('on')), `${name} has a power`)
+  }
   t.end()
 })
 
@@ -34,10 +36,11 @@ const revision = fc.constantFrom(...revisions)
 t.test('no rule throws, whatever is judged, and every finding names its rule and a path', t => {
   fc.assert(
     fc.property(object, object, json, revision, (value, other, any, revision) => {
-      const declared = tool({ outputSchema: other })
+      const declared = tool({ outputSchemas: [other] })
       const findings = [
         ...all.onTool(listed(value, { revision })),
-        ...all.onCall(call({ name: JSON.stringify(any), arguments: value, revision })),
+        ...all.onCall(call({ name: JSON.stringify(any), arguments: value, tool: tool({ inputSchemas: [other] }), revision })),
+        ...['tools/list', 'prompts/list', 'resources/list'].flatMap(method => all.onList({ method, result: value, revision })),
         ...all.onResult(answer(value, { tool: declared, revision })),
         ...all.onResult(answer({ ...value, content: [any, value], structuredContent: any }, { tool: declared, revision })),
         ...['prompts/get', 'resources/read', 'initialize', 'server/discover'].flatMap(method =>

@@ -59,7 +59,7 @@ t.test('result/shape: what is no CallToolResult of the revision', t => {
   t.end()
 })
 
-const declared = { tool: tool({ outputSchema: { type: 'object' } }) }
+const declared = { tool: tool({ outputSchemas: [{ type: 'object' }] }) }
 const problems = (...kinds: readonly Checked[number]['kind'][]): Partial<Answer> => ({
   ...declared,
   checked: kinds.map(kind => ({ kind, path: `/result/structuredContent/${kind}`, message: kind })),
@@ -73,7 +73,7 @@ const verdicts: readonly (readonly [title: string, answer: Answer, found: readon
   ['false, an empty string, an empty array', answer({ content: [text('x')], structuredContent: '' }, declared), []],
   ['none, where an output schema is', answer({ content: [] }, declared), ['result/missing /result']],
   ['none, but inherited', answer(Object.create({ structuredContent: {} }) as JsonObject, declared), ['result/missing /result']],
-  ['none, where the output schema is false', answer({ content: [] }, { tool: tool({ outputSchema: false }) }), ['result/missing /result']],
+  ['none, where the output schema is false', answer({ content: [] }, { tool: tool({ outputSchemas: [false] }) }), ['result/missing /result']],
   ['none in an error', answer({ content: [], isError: true }, declared), []],
   ['none, and isError is a word', answer({ content: [], isError: 'true' }, declared), ['result/missing /result']],
   ['none, and none declared', answer({ content: [] }), []],
@@ -97,7 +97,8 @@ const judging = [
 
 t.test('result/*: what is wrong between a result and what the tool declared', t => {
   for (const [title, subject, found] of verdicts) {
-    const findings = judging.flatMap(name => ruleNamed(name).onResult?.({ ...subject, revision: '2026-07-28' }) ?? [])
+    const findings = judging.flatMap(rule =>
+      (ruleNamed(rule).onResult?.({ ...subject, revision: '2026-07-28' }) ?? []).map(problem => ({ rule, ...problem })))
     t.same(findings.map(({ rule, path }) => `${rule} ${path}`), found, title)
   }
   t.end()

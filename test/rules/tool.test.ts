@@ -5,9 +5,12 @@ import { listed, paths, ruleNamed, type Case } from './ask.js'
 const good = { name: 'weather', inputSchema: { type: 'object' } }
 const at = (...paths: readonly string[]) => paths.map(path => `/result/tools/0${path}`)
 
-t.test('tool/annotations: whatever annotations a server has that is not trusted', t => {
+t.test('tool/annotations: whatever a server claims in annotations that is not trusted', t => {
   const rule = ruleNamed('tool/annotations')
-  for (const annotations of [{}, { readOnlyHint: true }, { title: 'x' }, null, 1]) {
+  for (const annotations of [{}, { title: 'x' }]) t.same(paths(rule.onTool?.(listed({ ...good, annotations }))), [], 'no claim')
+  t.same(rule.cut?.({ annotations: { title: 'x', readOnlyHint: true } }), [{ path: ['annotations'], replace: '{"title":"x"}' }], 'the title stays')
+  t.same(rule.cut?.({ annotations: { readOnlyHint: true } }), [{ path: ['annotations'], remove: true }])
+  for (const annotations of [{ readOnlyHint: true }, { title: 'x', own: 1 }, null, 1]) {
     t.same(paths(rule.onTool?.(listed({ ...good, annotations }))), at('/annotations'), JSON.stringify(annotations))
     t.same(paths(rule.onTool?.(listed({ ...good, annotations }, { trusted: true }))), [], 'trusted')
   }
@@ -43,6 +46,15 @@ const icons: readonly Case<JsonObject[string]>[] = [
   ['no source', [{}, null, 1], at('/icons/0', '/icons/1', '/icons/2')],
   ['no array', { src: 'javascript:1' }, at('/icons')],
 ]
+
+t.test('tool/icon: what is reported is cut off, what is removed is not', t => {
+  const rule = ruleNamed('tool/icon')
+  const many = (count: number) => ({ ...good, icons: Array.from({ length: count }, (_, index) => ({ src: index === 3 ? 'https://x/' : 'javascript:1' })) })
+  t.equal(rule.onTool?.(listed(many(25))).length, 20)
+  t.equal(rule.cut?.(many(25)).length, 24)
+  t.same(rule.cut?.(many(5000)), [{ path: ['icons'], remove: true }], 'of very many none is worth keeping')
+  t.end()
+})
 
 t.test('tool/icon: an icon that is neither https: nor data:image/', t => {
   for (const [title, icons_, expected] of icons) {

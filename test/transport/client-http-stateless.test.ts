@@ -112,17 +112,3 @@ t.test('who takes nothing is cut off when too much waits for it, and the others 
   opened.transport.send(other.exchange, result('1'))
   t.equal(await textOf(await quick), answer)
 })
-
-t.test('a message of several lines reaches the process as one, and nothing else of it changes', async t => {
-  const { port, session } = await start(t, { act: echo })
-  const body = '{\n  "jsonrpc": "2.0",\r\n  "id": 1, "method": "ping",\n  "params": { "a": "\\n\\r", "n": 1.0 }\n}\n'
-  await ask(port, { body: body.replace('"ping"', '"initialize"') })
-  const frame = await (await session(0)).until('frame')
-  t.equal(frame.frame.bytes.toString(), body.replace('"ping"', '"initialize"').replace(/[\r\n]/g, ' '))
-  t.match(frame.frame.message, { kind: 'request', params: { a: '\n\r' } })
-  const bad = `${ping.body}\n${ping.body}`
-  t.equal((await ask(port, { headers: ping.headers, body: bad })).status, 400)
-  const unusable = await (await session(1)).until('frame')
-  t.equal(unusable.frame.bytes.includes('\n'), false, 'what is two messages does not become two of them')
-  t.equal(unusable.frame.message.kind, 'unusable')
-})

@@ -5,6 +5,7 @@ import { buffer, text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { onOneLine } from '../../dist/protocol/edit.js'
 import { stdioClient } from '../../dist/transport/client-stdio.js'
 import { anyLine, listen, raw } from './listen.js'
 
@@ -34,6 +35,16 @@ t.test('what the client writes is heard byte for byte, however it is cut', async
   }))
 })
 
+t.test('a message of several lines leaves in one, for readers of every kind of line end', async t => {
+  const { output, transport } = start()
+  const lines = ['{\n  "a": "\\n",\r\n  "b": 1.0\n}\n', '{"a":\r[\r{"id":1}]}', '{"a":1}\r']
+  for (const line of lines) transport.send('stdio', raw(Buffer.from(line)))
+  const heard = buffer(output)
+  await transport.close()
+  output.end()
+  t.equal((await heard).toString(), '{   "a": "\\n",    "b": 1.0 } \n{"a": [ {"id":1}]}\n{"a":1}\r\n')
+})
+
 t.test('what is sent reaches the client byte for byte, in order, each with a line end', async () => {
   await fc.assert(fc.asyncProperty(fc.array(fc.oneof(anyLine, fc.constant(Buffer.alloc(10_000, 'x')))), async lines => {
     const { output, transport } = start()
@@ -41,7 +52,7 @@ t.test('what is sent reaches the client byte for byte, in order, each with a lin
     const heard = buffer(output)
     await transport.close()
     output.end()
-    return (await heard).equals(Buffer.concat(lines.flatMap(line => [line, Buffer.from('\n')])))
+    return (await heard).equals(Buffer.concat(lines.flatMap(line => [onOneLine(line), Buffer.from('\n')])))
   }))
 })
 

@@ -154,8 +154,8 @@ t.test('nothing of a large answer changes but its id', async t => {
     const [event] = first().events
     const frame = event?.type === 'frame' ? event.frame : t.fail('nothing was heard')
     t.same(first().heard(), [`e ${shape(id)}`])
-    t.strictSame(frame, frameOf(shape(id)))
-    t.equal(typeof frame === 'object' && slice(frame.bytes, ['result'])?.toString(), shape(id).includes('"error"') ? undefined : text)
+    t.strictSame(typeof frame === 'object' && { ...frame, facts: undefined }, { ...frameOf(shape(id)), facts: undefined })
+    t.equal(typeof frame === 'object' && slice(frame, ['result'])?.toString(), shape(id).includes('"error"') ? undefined : text)
   }
 })
 

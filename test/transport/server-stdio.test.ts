@@ -7,6 +7,7 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { exitCodeOf } from '../../dist/transport/process.js'
 import { stdioServer, type StdioServerOptions } from '../../dist/transport/server-stdio.js'
+import { onOneLine } from '../../dist/protocol/edit.js'
 import { anyLine, listen, raw, request, runs } from './listen.js'
 
 const fixture = (name: string) => fileURLToPath(new URL(`../../test/fixtures/process/${name}`, import.meta.url))
@@ -30,7 +31,7 @@ t.test('any bytes come back from an echo as they went, and in order', async t =>
     for (const line of lines) transport.send('stdio', raw(line))
     count += lines.length
     const heard = (await frames(count)).slice(-lines.length)
-    return Buffer.concat(heard).equals(Buffer.concat(lines)) && heard.length === lines.length
+    return Buffer.concat(heard).equals(Buffer.concat(lines.map(onOneLine))) && heard.length === lines.length
   }))
 })
 

@@ -69,7 +69,9 @@ export const resultCases: readonly Case[] = [
   }),
 
   // result/error-structured
-  outcome('result/error-structured', 'an error with structured content that does not match passes', 'log', { outputSchema: weather, result: reported('{"temperature":"hot"}', ',"isError":true') }),
+  outcome('result/error-structured', 'an error with structured content that does not match loses it, and keeps its text', 'demote', {
+    outputSchema: weather, result: reported('{"temperature":"hot"}', ',"isError":true'), content: `[{"type":"text","text":${JSON.stringify('{"temperature":"hot"}')}}]`,
+  }),
   outcome('result/error-structured', 'an error with structured content that matches is fine', 'pass', { outputSchema: weather, result: reported('{"temperature":0}', ',"isError":true'), revisions: [legacy] }),
 
   // result/undeclared

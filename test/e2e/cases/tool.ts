@@ -66,10 +66,10 @@ export const toolCases: readonly Case[] = [
   definition('tool/annotations', 'annotations of a server that nobody trusts are taken away', 'block', annotated('{"readOnlyHint":true}'), {
     cut: ',"annotations":{"readOnlyHint":true}',
   }),
-  definition('tool/annotations', 'a closed world is a claim like any other', 'block', annotated('{"openWorldHint":false,"title":"Safe"}'), {
-    cut: ',"annotations":{"openWorldHint":false,"title":"Safe"}',
-    revisions: [modern],
+  definition('tool/annotations', 'a closed world is a claim like any other, a title is none', 'block', annotated('{"openWorldHint":false,"title":"Safe"}'), {
+    cut: '"openWorldHint":false,',
   }),
+  definition('tool/annotations', 'a title alone stays, and so does nothing at all', 'pass', annotated('{"title":"Look around"}')),
   definition('tool/annotations', 'annotations of a server that the operator trusts stay', 'pass', annotated('{"readOnlyHint":true,"destructiveHint":false}'), { options: ['--trust'] }),
   definition('tool/annotations', 'nobody invents annotations', 'pass', tool(input, 'delete_everything')),
   definition('tool/annotations', 'observed, annotations stay', 'log', annotated('{"readOnlyHint":true}'), { options: ['--policy', 'observe'], revisions: [legacy] }),

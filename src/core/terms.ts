@@ -1,19 +1,14 @@
-import { isObject, isString, member, type JsonObject } from '../protocol/json.js'
+import { isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
 import type { Request } from '../protocol/json-rpc.js'
 import { clip } from '../protocol/quote.js'
 import { nearest, traitsOf, type Revision } from '../protocol/revision.js'
-
-const metaPrefix = 'io.modelcontextprotocol/'
-
-const inMeta = (params: JsonObject | undefined, key: string) => {
-  const meta = member(params, '_meta')
-  return isObject(meta) ? member(meta, metaPrefix + key) : undefined
-}
+import { inMeta } from '../protocol/meta.js'
 
 /** Who asks, and by which revision and capabilities one request is to be judged. */
 export interface Terms {
   readonly revision: Revision
-  readonly capabilities: JsonObject
+  /** What the client declared; undefined where that was not seen. */
+  readonly capabilities: JsonObject | undefined
   readonly client: Implementation | undefined
 }
 
@@ -26,9 +21,14 @@ export interface Implementation {
 const unknownRevision: Revision = '2025-11-25'
 
 /** What the handshake of a legacy session agreed on; a modern request carries its own terms. */
-export class Session {
+export class Handshake {
   #agreed = false
-  #terms: Terms = { revision: unknownRevision, capabilities: {}, client: undefined }
+  #terms: Terms
+
+  /** @param seen false where a handshake may have taken place elsewhere */
+  constructor(seen: boolean) {
+    this.#terms = { revision: unknownRevision, capabilities: seen ? {} : undefined, client: undefined }
+  }
 
   get terms(): Terms {
     return this.#terms
@@ -41,22 +41,20 @@ export class Session {
       const named = headers?.get('mcp-protocol-version')
       return this.#agreed || named === undefined ? this.#terms : { ...this.#terms, revision: legacy(named) }
     }
-    const capabilities = inMeta(request.params, 'clientCapabilities')
     return {
       revision: nearest(version),
-      capabilities: isObject(capabilities) ? capabilities : {},
+      capabilities: objectOr(inMeta(request.params, 'clientCapabilities')),
       client: implementation(inMeta(request.params, 'clientInfo')),
     }
   }
 
   /** The client's `initialize`: who it is and what it can do. */
   offered(params: JsonObject | undefined): void {
-    const capabilities = member(params, 'capabilities')
     const asked = member(params, 'protocolVersion')
     this.#terms = {
       // Until the server says what it speaks, by what the client asked for.
       revision: isString(asked) ? legacy(asked) : this.#terms.revision,
-      capabilities: isObject(capabilities) ? capabilities : {},
+      capabilities: objectOr(member(params, 'capabilities')),
       client: implementation(member(params, 'clientInfo')),
     }
   }
@@ -69,6 +67,8 @@ export class Session {
     this.#terms = { ...this.#terms, revision: legacy(version) }
   }
 }
+
+const objectOr = (value: Json | undefined): JsonObject => (isObject(value) ? value : {})
 
 /** A handshake never agrees on a revision that has none. */
 const legacy = (version: string): Revision => {

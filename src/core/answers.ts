@@ -1,0 +1,178 @@
+import { slice } from '../protocol/edit.js'
+import type { Frame } from '../protocol/frame.js'
+import { isObject, isString, member, pointer, type Json, type JsonObject } from '../protocol/json.js'
+import { partsOf } from '../protocol/mcp.js'
+import { hasFinalMember, methodOf } from '../protocol/methods.js'
+import { traitsOf } from '../protocol/revision.js'
+import type { Checked, Subject } from './check.js'
+import type { Core } from './core.js'
+import type { Exchange } from './event.js'
+import type { Findings } from './findings.js'
+import type { Flow } from './flow.js'
+import { toolOf } from './listing.js'
+import { actionOf } from './policy.js'
+import type { Called, PendingRequest } from './pending.js'
+import { blocked, demoted, inItsPlace, refusedResult } from './refusal.js'
+import { judgeServerRequest } from './server-requests.js'
+import { Tasks } from './tasks.js'
+import type { Terms } from './terms.js'
+import type { ToolLists } from './tool-lists.js'
+
+/** The result of a tool, and where it stands: that of a task stands deeper in its frame. */
+interface ToolResult {
+  readonly called: Called | undefined
+  readonly at: readonly string[]
+  readonly result: JsonObject
+}
+
+/** Judges what the server says, by the method that was asked, or by which it says it. */
+export class Answers {
+  readonly tasks = new Tasks()
+  readonly #core: Core
+  readonly #lists: ToolLists
+  /** Whether anybody asks what the engine says of results. */
+  readonly #checks: boolean
+
+  constructor(core: Core, lists: ToolLists) {
+    this.#core = core
+    this.#lists = lists
+    const { rules, policy } = core.options
+    this.#checks = rules.some(({ name, needsCheck }) => needsCheck === true && actionOf(policy, name) !== 'off')
+  }
+
+  /** @param exchange where it arrived @returns what the client gets */
+  *judge(request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject): Flow<Frame> {
+    const { method, terms, findings } = request
+    // Whatever the result says it is: a client that looks for requests of the server's will find them.
+    if (traitsOf(terms.revision).modern) this.#embeddedRequests(result, terms, ['result'], findings)
+    if (method === 'initialize') this.#core.handshake.agreed(result)
+    const outcomes = this.#toolResults(request, result)
+    if (method === 'tools/list' && !isInterim(terms, result)) return yield* this.#list(request, frame, result)
+    if (outcomes.length === 0) {
+      this.#read(method, frame, result, terms, findings)
+      return replaced(request, frame)
+    }
+    for (const outcome of outcomes) yield* this.#judgeTool(outcome, terms, exchange, frame, findings)
+    const [first] = outcomes
+    if (first?.result !== result) this.#read(method, frame, withoutResult(result), terms, findings)
+    return first === undefined ? frame : instead(request, frame, first, outcomes.length > 1)
+  }
+
+  /** An error of the server's. @returns what the client gets */
+  judgeError(request: PendingRequest, frame: Frame, error: JsonObject): Frame {
+    this.#core.ask('onReading', { ...this.#reading(request.method, frame, error, request.terms, '/error'), parts: [] }, request.findings, '/error')
+    return replaced(request, frame)
+  }
+
+  /** What a model reads of a message that the server sends unasked; with the outcome of a task, that as well. */
+  *judgeUnasked(method: string, exchange: Exchange, frame: Frame, params: JsonObject | undefined, findings: Findings): Flow {
+    const read = methodOf(method)?.read
+    if (params === undefined || read === undefined) return
+    const id = member(params, 'taskId')
+    const task = this.tasks.find(isString(id) ? id : undefined)
+    const terms = task?.terms ?? (method === 'notifications/tasks' ? unknownTask : this.#core.handshake.terms)
+    if (method === 'notifications/tasks') {
+      this.#embeddedRequests(params, terms, ['params'], findings)
+      for (const outcome of outcomesIn(params, task?.called, ['params'])) yield* this.#judgeTool(outcome, terms, exchange, frame, findings)
+    }
+    const value = read === 'all' ? withoutResult(params) : Object.fromEntries(read.map(key => [key, member(params, key)]))
+    this.#core.ask('onReading', { ...this.#reading(method, frame, value, terms, '/params'), parts: [] }, findings, '/params')
+  }
+
+  /** The results of tools in an answer. */
+  #toolResults(request: PendingRequest, result: JsonObject): readonly ToolResult[] {
+    const { method, called, terms } = request
+    if (isInterim(terms, result)) return []
+    switch (method) {
+      case 'tools/call':
+        return this.tasks.creates(request, result) ? [] : [{ called, at: ['result'], result }]
+      case 'tasks/result':
+        return [{ called, at: ['result'], result }]
+      case 'tasks/get':
+        return outcomesIn(result, called, ['result'])
+      default:
+        return []
+    }
+  }
+
+  *#list(request: PendingRequest, frame: Frame, result: JsonObject): Flow<Frame> {
+    const { findings } = request
+    const page = yield* this.#lists.page(request, frame, result)
+    // A list's findings concern its tools, and are mended in the page; only a page that is none is answered by an error.
+    return page !== undefined && findings.stopping.every(isMendedInPage) ? page : replaced(request, frame)
+  }
+
+  /** Every finding about one tool result. */
+  *#judgeTool({ called, at, result }: ToolResult, { revision }: Terms, exchange: Exchange, frame: Frame, findings: Findings): Flow {
+    const { options, ask } = this.#core
+    const { name, listed } = called ?? { name: '', listed: false }
+    const operators = options.tools.get(name)?.outputSchema
+    // The operator's schema stands, whether or not a list could be had.
+    const tool = operators === undefined ? called?.tool : toolOf(name, called?.tool?.definition ?? {}, operators)
+    const path = pointer(...at)
+    const structured = member(result, 'structuredContent')
+    let checked: Checked | undefined
+    if (tool === undefined && !listed) checked = [{ kind: 'unchecked', path, message: 'the declaration of its tool could not be had' }]
+    else if (tool !== undefined && structured !== undefined && this.#checks) {
+      const subjects = tool.outputSchemas.map((schema): Subject => ({ kind: 'value', schema, value: structured, path: `${path}/structuredContent` }))
+      checked = (yield* this.#core.checks.check(subjects, exchange)).flat()
+    }
+    const reading = this.#reading('tools/call', frame, result, { revision }, path)
+    const structuredText = () => slice(frame, [...at, 'structuredContent'])?.toString()
+    ask('onResult', { ...reading, name, tool, checked, structuredText }, findings, path)
+  }
+
+  /** The requests in an `input_required` result, or in the state of a task that waits for input. */
+  #embeddedRequests(holder: JsonObject, terms: Terms, at: readonly string[], findings: Findings): void {
+    const requests = member(holder, 'inputRequests')
+    if (typeof requests !== 'object' || requests === null) return
+    // An array is none that the revision knows, but a client that walks it finds requests all the same.
+    for (const [key, request] of Object.entries<Json | undefined>(requests)) {
+      judgeServerRequest(this.#core, isObject(request) ? request : {}, terms, [...at, 'inputRequests', key], findings)
+    }
+  }
+
+  #read(method: string, frame: Frame, result: JsonObject, terms: Terms, findings: Findings): void {
+    const { ask } = this.#core
+    if (methodOf(method)?.list !== undefined) ask('onList', { method, result, revision: terms.revision }, findings, '/result')
+    ask('onReading', this.#reading(method, frame, result, terms, '/result'), findings, '/result')
+  }
+
+  #reading(method: string, { facts }: Frame, value: JsonObject, { revision }: Pick<Terms, 'revision'>, path: string) {
+    return { method, value, path, parts: partsOf(method, value, path), revision, plain: facts?.plain === true }
+  }
+}
+
+/** A task of which nothing is known: its client declared nothing, as far as anybody can say. */
+const unknownTask: Terms = { revision: '2026-07-28', capabilities: {}, client: undefined }
+
+/** What the state of a task holds of its outcome: a result by itself, or itself where it looks like one. */
+const outcomesIn = (state: JsonObject, called: Called | undefined, at: readonly string[]): readonly ToolResult[] => {
+  const inner = member(state, 'result')
+  const looks = methodOf('tools/call')?.final?.some(key => member(state, key) !== undefined) === true
+  return [
+    ...(isObject(inner) ? [{ called, at: [...at, 'result'], result: inner }] : []),
+    ...(looks ? [{ called, at, result: state }] : []),
+  ]
+}
+
+const withoutResult = (state: JsonObject): JsonObject => Object.fromEntries(Object.entries(state).filter(([key]) => key !== 'result'))
+
+// A legacy client reads any result as the final one, whatever it says of itself.
+const isInterim = ({ revision }: Terms, result: JsonObject): boolean =>
+  traitsOf(revision).modern && member(result, 'resultType') === 'input_required' && !hasFinalMember(result)
+
+const isMendedInPage = (rule: string): boolean => rule.startsWith('tool/') || rule === 'call/denied'
+
+const replaced = (request: PendingRequest, frame: Frame): Frame =>
+  request.findings.isStop ? inItsPlace(frame, blocked(request, request.findings)) : frame
+
+/** What the client gets of a tool's result. @param several the frame has more than one of them: then there is no one to demote */
+const instead = (request: PendingRequest, frame: Frame, { called, at, result }: ToolResult, several: boolean): Frame => {
+  const { findings, terms } = request
+  if (!findings.isStop) return frame
+  const name = called?.name ?? ''
+  if (findings.verdict === 'demote' && !several) return demoted(frame, at, result, name, findings)
+  const { modern } = traitsOf(terms.revision)
+  return inItsPlace(frame, at.length === 1 ? refusedResult(request, name, findings, modern) : blocked(request, findings))
+}

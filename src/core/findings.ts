@@ -1,0 +1,85 @@
+import { actionOf, isStop, severer, type Policy, type Verdict } from './policy.js'
+import type { Finding, Problem, RuleName } from './rule.js'
+
+/** So many findings about one frame are kept and told (contract section 5), and so many characters of them. */
+const mostKept = 100
+const mostCharacters = 16_384
+
+const longestPath = 256
+
+/** What was found about one frame, and what the policy makes of it. Everything counts; the first of it is kept. */
+export class Findings {
+  readonly #policy: Policy
+  readonly #kept: Finding[] = []
+  #room = mostCharacters
+  #more = 0
+  #verdict: Verdict = 'pass'
+  /** Rules whose findings do not let it pass as it came. */
+  #stopping: RuleName[] | undefined
+
+  constructor(policy: Policy) {
+    this.#policy = policy
+  }
+
+  get verdict(): Verdict {
+    return this.#verdict
+  }
+
+  get isStop(): boolean {
+    return isStop(this.#verdict)
+  }
+
+  get kept(): readonly Finding[] {
+    return this.#kept
+  }
+
+  /** How many there were beyond those that were kept. */
+  get more(): number {
+    return this.#more
+  }
+
+  /** Each once. */
+  get stopping(): readonly RuleName[] {
+    return this.#stopping ?? []
+  }
+
+  add(rule: RuleName, problems: readonly Problem[]): void {
+    if (problems.length === 0) return
+    const action = actionOf(this.#policy, rule)
+    if (action === 'off') return
+    const isFirstOfItsKind = severer(this.#verdict, action) !== this.#verdict
+    this.#verdict = severer(this.#verdict, action)
+    if (isStop(action) && this.#stopping?.includes(rule) !== true) (this.#stopping ??= []).push(rule)
+    // What led to the verdict is told, however much was found before it.
+    if (isFirstOfItsKind && this.#isFull) this.#room = (this.#kept.pop()?.message.length ?? 0) + longestPath
+    for (const problem of problems) this.#keep(rule, problem)
+  }
+
+  /** Those that led to the verdict. */
+  told(): readonly Finding[] {
+    return this.#kept.filter(({ rule }) => actionOf(this.#policy, rule) === this.#verdict)
+  }
+
+  /** Takes in what was found about a part of the frame. */
+  include(part: Findings): void {
+    if (part.#verdict === 'pass') return
+    this.#verdict = severer(this.#verdict, part.#verdict)
+    for (const rule of part.stopping) if (this.#stopping?.includes(rule) !== true) (this.#stopping ??= []).push(rule)
+    for (const finding of part.#kept) this.#keep(finding.rule, finding)
+    this.#more += part.#more
+  }
+
+  get #isFull(): boolean {
+    return this.#kept.length >= mostKept || this.#room <= 0
+  }
+
+  #keep(rule: RuleName, { path, message }: Problem): void {
+    if (this.#isFull) {
+      this.#more++
+      return
+    }
+    const shown = path.length <= longestPath ? path : `${path.slice(0, longestPath - 1)}…`
+    this.#room -= shown.length + message.length
+    this.#kept.push({ rule, path: shown, message })
+  }
+}

@@ -1,0 +1,87 @@
+import { slice } from '../protocol/edit.js'
+import type { Frame } from '../protocol/frame.js'
+import type { Entry } from './effect.js'
+import type { Findings } from './findings.js'
+import type { RelayOptions } from './options.js'
+import type { Output } from './output.js'
+import type { PendingRequest } from './pending.js'
+import type { Handshake, Terms } from './terms.js'
+
+/** Puts decisions on record; each record goes before the frame that it is about, so that nothing leaves unrecorded (promise 7). */
+export class Records {
+  readonly #options: RelayOptions
+  readonly #output: Output
+  readonly #handshake: Handshake
+  #started = false
+
+  constructor(options: RelayOptions, output: Output, handshake: Handshake) {
+    this.#options = options
+    this.#output = output
+    this.#handshake = handshake
+  }
+
+  /** The session's first record: written when it is known who the client says it is. */
+  start(terms: Terms = this.#handshake.terms): void {
+    if (this.#started) return
+    this.#started = true
+    this.write({ event: 'session/start' }, undefined, terms)
+  }
+
+  /** @param findings none: nothing was found */
+  write(entry: Pick<Entry, 'event'> & Partial<Entry>, findings?: Findings, terms: Terms = this.#handshake.terms): void {
+    this.start(terms)
+    const { server, session } = this.#options
+    const { client, revision } = terms
+    const { verdict = 'pass', kept = [], more = 0 } = findings ?? {}
+    this.#output.emit({
+      type: 'audit',
+      entry: { server, session, client, revision, verdict, findings: kept, more: more || undefined, ...entry },
+    })
+  }
+
+  /** Of what passes unless something is found, only that goes on record. */
+  note(event: string, findings: Findings, terms?: Terms): void {
+    if (findings.kept.length > 0) this.write({ event }, findings, terms)
+  }
+
+  /** A call is about to leave. */
+  sent(request: PendingRequest): void {
+    if (!this.#options.intent || request.method !== 'tools/call') return
+    const { called, id, bytes, findings, terms } = request
+    this.write({ event: request.method, phase: 'sent', tool: called?.name, id, bytes: { request: bytes }, arguments: request.arguments }, findings, terms)
+  }
+
+  /**
+   * A request is answered, or never will be.
+   * @param response the server's; undefined where there was none
+   * @param sent what the client gets
+   */
+  answered(request: PendingRequest, response: Frame | undefined, sent: Frame | undefined): void {
+    const { method, terms, findings, called } = request
+    const isCall = method === 'tools/call'
+    if (!isCall && method !== 'tools/list' && findings.kept.length === 0) return
+    this.start(terms)
+    const { server, session } = this.#options
+    const { now } = this.#output
+    // Spelt out: V8 gives every object that another was spread into a shape of its own, and makes all that reads it slow.
+    const entry: Entry = {
+      event: method,
+      server,
+      session,
+      client: terms.client,
+      revision: terms.revision,
+      tool: called?.name,
+      id: request.id,
+      verdict: findings.verdict,
+      findings: findings.kept,
+      more: findings.more || undefined,
+      ms: now - request.arrivedAt,
+      serverMs: request.sentAt === undefined ? undefined : (request.answeredAt ?? now) - request.sentAt,
+      bytes: { request: request.bytes, response: response?.bytes.length },
+      arguments: request.arguments,
+      result: isCall && response ? slice(response, ['result']) : undefined,
+      error: sent?.message.kind === 'error' ? sent.message.error.code : undefined,
+    }
+    this.#output.emit({ type: 'audit', entry })
+  }
+}

@@ -1,0 +1,95 @@
+import type { Frame, Message } from './frame.js'
+import { keyOf } from './ids.js'
+import { isObject, isString, member, parseJson, type Json, type JsonObject } from './json.js'
+import type { ErrorResponse, Id, IdKey, Result } from './json-rpc.js'
+
+/** The message, or what keeps the value from being one (JSON-RPC 2.0, sections 4 and 5, and what MCP narrows). */
+export const messageOf = (bytes: Buffer, value: Json): Message | string => {
+  if (!isObject(value)) return 'not an object'
+  if (member(value, 'jsonrpc') !== '2.0') return '"jsonrpc" is not "2.0"'
+  const id = member(value, 'id')
+  if (id !== undefined && !isId(id)) return '"id" is neither a string nor an integer'
+  const method = member(value, 'method')
+  const result = member(value, 'result')
+  const error = member(value, 'error')
+  if (method !== undefined && (result !== undefined || error !== undefined)) return 'a request and a response in one'
+  if (result !== undefined && error !== undefined) return 'both "result" and "error"'
+  if (method !== undefined) return request(bytes, id, method, member(value, 'params'))
+  if (result === undefined && error === undefined) return 'neither "method" nor "result" nor "error"'
+  if (id === undefined) return 'a response without "id"'
+  if (error !== undefined) return errorResponse(bytes, id, error)
+  return isObject(result) ? { kind: 'result', id, key: keyOf(id, bytes), result } : '"result" is not an object'
+}
+
+const request = (bytes: Buffer, id: Id | undefined, method: Json, params: Json | undefined): Message | string => {
+  if (!isString(method)) return '"method" is not a string'
+  if (params !== undefined && !isObject(params)) return '"params" is not an object'
+  if (id === undefined) return { kind: 'notification', method, params }
+  return { kind: 'request', id, key: keyOf(id, bytes), method, params }
+}
+
+const errorResponse = (bytes: Buffer, id: Id, error: Json): Message | string => {
+  if (!isObject(error)) return '"error" is not an object'
+  const code = member(error, 'code')
+  const message = member(error, 'message')
+  if (typeof code !== 'number' || !Number.isInteger(code)) return '"error" has no integer "code"'
+  if (!isString(message)) return '"error" has no string "message"'
+  return { kind: 'error', id, key: keyOf(id, bytes), error: { code, message, ...data(error) } }
+}
+
+const data = (error: JsonObject): { data?: Json } => {
+  const value = member(error, 'data')
+  return value === undefined ? {} : { data: value }
+}
+
+const isId = (value: Json): value is Id => isString(value) || (typeof value === 'number' && Number.isInteger(value))
+
+/** Every id that a frame names, likeliest first. */
+export const keysOf = ({ message, otherKeys }: Frame): readonly IdKey[] => {
+  switch (message.kind) {
+    case 'unusable':
+      return message.keys
+    case 'batch':
+      return message.members.flatMap(keysOf)
+    case 'notification':
+      return []
+    case 'request':
+    case 'result':
+    case 'error':
+      return [message.key, ...(otherKeys ?? [])]
+  }
+}
+
+export const idIn = (key: IdKey): Id => {
+  const id = parseJson(key)
+  return isString(id) ? id : Number(id)
+}
+
+/** True of a response that JSON-RPC allows where the id could not be read: `id` is null. */
+export const isAnonymousAnswer = (frame: Frame): boolean => {
+  const value = lenientValue(frame)
+  return (member(value, 'id') ?? null) === null && (member(value, 'error') ?? member(value, 'result')) !== undefined
+}
+
+/** What a lenient reader takes a frame for that is no message: the answer that it holds, whatever else it holds. */
+export const lenientAnswer = (frame: Frame): Result | ErrorResponse | undefined => {
+  const { message } = frame
+  if (message.kind === 'result' || message.kind === 'error') return message
+  const value = lenientValue(frame)
+  const result = member(value, 'result')
+  const error = member(value, 'error')
+  const [key = 'null'] = keysOf(frame)
+  if (isObject(result)) return { kind: 'result', id: idIn(key), key, result }
+  return isObject(error) ? { kind: 'error', id: idIn(key), key, error: { code: 0, message: '', ...error } } : undefined
+}
+
+const lenientValue = ({ message, faults, bytes }: Frame): JsonObject | undefined => {
+  // Of what is no JSON, or too long, there is nothing to be read.
+  if (message.kind !== 'unusable' || !faults.every(({ kind }) => kind === 'json-rpc' || kind === 'ambiguous')) return undefined
+  try {
+    const value = parseJson(bytes.toString())
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,201 @@
+import type { Fault, FrameLimits } from './frame.js'
+import { isArray, isObject, isString, parseJson, type Json } from './json.js'
+import { afterSpace, afterString, byte, isSpace } from './scan.js'
+import { tooDeep } from './survey.js'
+import { stringsIn } from './tally.js'
+
+/** So much is parsed in one turn of the event loop, whatever it is made of. */
+export const pieceBytes = 512 * 1024
+
+/** Up to here `JSON.parse` is quick enough at its worst (an object of as many keys as there is room for). */
+const largeBytes = 1536 * 1024
+
+export const isLarge = ({ length }: Buffer): boolean => length > largeBytes
+
+/** More objects and arrays than that are no message: each of them takes many times the memory that its text takes. */
+const mostContainers = 1_000_000
+
+interface Parsed {
+  /** Undefined when the text is no JSON, or over a limit. */
+  readonly value: Json | undefined
+  readonly faults: readonly Fault[]
+}
+
+/** An object or array whose end has not come. Its members since `from` are text; those before are read. */
+interface Open {
+  readonly named: boolean
+  from: number
+  /** What was read; undefined while nothing was. */
+  value: Record<string, Json> | Json[] | undefined
+  /** Where the key of the member at hand stands in an object. */
+  key: readonly [from: number, to: number]
+  /** Strings in the text since `from`, keys included. */
+  strings: number
+  /** What stands before `from`: the opening, a comma, or a member that was read. */
+  after: 'opening' | 'comma' | 'member'
+}
+
+class NotJson extends Error {}
+
+/**
+ * Parses a long JSON text as `JSON.parse` would, and as strictly: `JSON.parse` itself reads it, in runs of whole members of about
+ * `pieceBytes`; what is between the runs is judged here. Says also whether two parsers could read the text differently.
+ */
+export function* parseInPieces(bytes: Buffer, ascii: boolean, limits: FrameLimits): Generator<void, Parsed, void> {
+  const pieces = new Pieces(bytes, ascii)
+  try {
+    const start = afterSpace(bytes, 0)
+    if (bytes[start] !== byte.openObject && bytes[start] !== byte.openArray) throw new NotJson()
+    for (let at = start; at < bytes.length; at++) {
+      const one = bytes[at]
+      if (one === byte.quote) at = pieces.string(at) - 1
+      else if (one === byte.openObject || one === byte.openArray) {
+        if (pieces.open(one === byte.openObject, at) > limits.depth) return { value: undefined, faults: [tooDeep(limits)] }
+        if (pieces.containers > mostContainers) return { value: undefined, faults: [tooMany] }
+      } else if (one === byte.closeObject || one === byte.closeArray) {
+        const value = pieces.close(one === byte.closeObject, at)
+        if (value === undefined) continue
+        if (afterSpace(bytes, at + 1) < bytes.length) throw new NotJson()
+        return { value, faults: pieces.isAmbiguous ? [ambiguous] : [] }
+      } else if (one === byte.comma && pieces.comma(at)) yield
+      else if (one === byte.colon) pieces.colon()
+    }
+  } catch (error) {
+    if (!(error instanceof NotJson) && !(error instanceof SyntaxError)) throw error
+  }
+  return { value: undefined, faults: [] }
+}
+
+const tooMany: Fault = { kind: 'size', path: '', message: `more than ${mostContainers} objects and arrays` }
+
+/** Where in so long a text is not looked for: that would take as long again. */
+const ambiguous: Fault = {
+  kind: 'ambiguous',
+  path: '',
+  message: 'the same key twice, half of a surrogate pair, or a number beyond the range of a double',
+}
+
+class Pieces {
+  readonly #bytes: Buffer
+  readonly #encoding: 'latin1' | 'utf8'
+  readonly #stack: Open[] = []
+  #lastString: readonly [from: number, to: number] = [0, 0]
+  containers = 0
+  isAmbiguous = false
+
+  constructor(bytes: Buffer, ascii: boolean) {
+    this.#bytes = bytes
+    this.#encoding = ascii ? 'latin1' : 'utf8'
+  }
+
+  /** @returns the nesting */
+  open(named: boolean, at: number): number {
+    this.containers++
+    return this.#stack.push({ named, from: at + 1, value: undefined, key: [at, at], strings: 0, after: 'opening' })
+  }
+
+  /** @returns where the string ends */
+  string(at: number): number {
+    const to = afterString(this.#bytes, at)
+    this.#top.strings++
+    this.#lastString = [at, to]
+    return to
+  }
+
+  colon(): void {
+    this.#top.key = this.#lastString
+  }
+
+  /** @returns true when a piece was read */
+  comma(at: number): boolean {
+    const top = this.#top
+    if (at - top.from < pieceBytes) return false
+    for (const [depth, outer] of this.#stack.entries()) {
+      const inner = this.#stack[depth + 1]
+      if (inner !== undefined && inner.value === undefined) this.#readBefore(outer, inner)
+    }
+    this.#read(top, at, top.after === 'member')
+    top.from = at + 1
+    top.after = 'comma'
+    return true
+  }
+
+  /** @returns the value, when this was the end of the outermost */
+  close(named: boolean, at: number): Json | undefined {
+    const closed = this.#stack.pop()
+    if (closed?.named !== named) throw new NotJson()
+    const outer = this.#stack.at(-1)
+    if (closed.value === undefined && outer !== undefined) {
+      outer.strings += closed.strings
+      return undefined
+    }
+    const value = this.#read(closed, at, closed.after !== 'comma')
+    if (outer === undefined) return value
+    this.#put(this.#valueOf(outer), outer.named ? this.#string(outer.key) : '', value)
+    outer.from = at + 1
+    outer.after = 'member'
+    return undefined
+  }
+
+  get #top(): Open {
+    const top = this.#stack.at(-1)
+    if (top === undefined) throw new NotJson()
+    return top
+  }
+
+  /** Reads what stands in the outer before the inner, which is read in pieces from now on. */
+  #readBefore(outer: Open, inner: Open): void {
+    const opening = inner.from - 1
+    let to = opening
+    if (outer.named) {
+      const [from, end] = outer.key
+      const colon = afterSpace(this.#bytes, end)
+      if (from < outer.from || this.#bytes[colon] !== byte.colon || afterSpace(this.#bytes, colon + 1) !== opening) throw new NotJson()
+      outer.strings--
+      to = from
+    }
+    while (to > outer.from && isSpace(this.#bytes[to - 1])) to--
+    const isFirst = to === outer.from && outer.after !== 'member'
+    if (!isFirst && this.#bytes[to - 1] !== byte.comma) throw new NotJson()
+    if (!isFirst) this.#read(outer, to - 1, outer.after === 'member')
+    this.#valueOf(outer)
+    this.#valueOf(inner)
+  }
+
+  /** Reads the members between `from` and an end. @returns all that was read of the object or array */
+  #read(open: Open, end: number, mayBeNone: boolean): Json {
+    let from = afterSpace(this.#bytes, open.from)
+    const value = this.#valueOf(open)
+    if (from >= end && mayBeNone) return value
+    if (open.after === 'member') {
+      if (this.#bytes[from] !== byte.comma) throw new NotJson()
+      from = afterSpace(this.#bytes, from + 1)
+    }
+    if (from >= end) throw new NotJson()
+    const text = this.#bytes.toString(this.#encoding, from, end)
+    const part = parseJson(open.named ? `{${text}}` : `[${text}]`)
+    if (stringsIn(part, Infinity, text.includes('\\u')) !== open.strings) this.isAmbiguous = true
+    open.strings = 0
+    if (isArray(part)) for (const element of part) this.#put(value, '', element)
+    else if (isObject(part)) for (const key in part) this.#put(value, key, part[key] ?? null)
+    return value
+  }
+
+  #valueOf(open: Open): Record<string, Json> | Json[] {
+    return (open.value ??= open.named ? {} : [])
+  }
+
+  #put(into: Record<string, Json> | Json[], key: string, member: Json): void {
+    if (Array.isArray(into)) into.push(member)
+    else {
+      if (Object.hasOwn(into, key)) this.isAmbiguous = true
+      if (key === '__proto__') Object.defineProperty(into, key, { value: member, enumerable: true, configurable: true, writable: true })
+      else into[key] = member
+    }
+  }
+
+  #string([from, to]: readonly [number, number]): string {
+    const key = parseJson(this.#bytes.toString(this.#encoding, from, to))
+    return isString(key) ? key : ''
+  }
+}

@@ -1,0 +1,50 @@
+import { pointer } from '../protocol/json.js'
+import { clip } from '../protocol/quote.js'
+import type { SchemaProblem } from '../core/check.js'
+import type { Powers, Problem, Reading } from '../core/rule.js'
+import type { Misfit } from '../protocol/shape.js'
+import type { Part } from '../protocol/mcp.js'
+
+/** Problems that one rule finds in one thing: enough to act on, and no more work for a peer that breaks it everywhere. */
+export const most = 20
+
+export const nothing: readonly Problem[] = []
+
+/** The only problem that a rule finds. */
+export const one = (path: string, message: string): readonly Problem[] => [{ path, message }]
+
+type Kind = SchemaProblem['kind']
+
+export const isMismatch = (kind: Kind): boolean => kind === 'mismatch'
+export const isFormat = (kind: Kind): boolean => kind === 'format'
+export const isNoVerdict = (kind: Kind): boolean => !isMismatch(kind) && !isFormat(kind)
+
+/** The problems of a check that are of a rule's kinds. */
+export const ofKind = (problems: readonly SchemaProblem[] | undefined, isIts: (kind: Kind) => boolean): readonly Problem[] =>
+  // Nearly every check finds none.
+  problems === undefined || problems.length === 0 ? nothing : problems.filter(({ kind }) => isIts(kind))
+
+export const ofMisfits = (misfits: readonly Misfit[], path: string): readonly Problem[] =>
+  misfits.length === 0 ? nothing : misfits.map(misfit => ({ path: below(path, ...misfit.path), message: misfit.message }))
+
+/** A path, and what lies below it; the parts come from the wire. */
+export const below = (path: string, ...parts: readonly (string | number)[]): string =>
+  path + pointer(...parts.map(part => (typeof part === 'string' ? clip(part) : part)))
+
+/** A rule that is asked alike about the result of a tool and about whatever else a model reads. */
+export const readingRule = (judge: (reading: Reading) => readonly Problem[]): Powers => ({ onResult: judge, onReading: judge })
+
+/**
+ * A rule about each piece of the content that a model reads. It is asked about every piece of every result; a loop spares the arrays
+ * that each of them would cost.
+ */
+export const partRule = (judge: (part: Part, reading: Reading) => readonly Problem[]): Powers =>
+  readingRule(reading => {
+    let found = nothing
+    for (const part of reading.parts) {
+      const problems = judge(part, reading)
+      if (problems.length > 0) found = [...found, ...problems]
+      if (found.length >= most) return found.slice(0, most)
+    }
+    return found
+  })

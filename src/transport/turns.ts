@@ -1,0 +1,16 @@
+import type { Frame, FrameLimits } from '../protocol/frame.js'
+import { isReading, readFrame, type Reading } from '../protocol/parse.js'
+
+/** Reads one message; a large one a piece in each turn of the event loop, so that others have theirs. */
+export const parseInTurns = async (bytes: Buffer, limits: FrameLimits): Promise<Frame> => {
+  const frame = readFrame(bytes, limits)
+  return isReading(frame) ? finished(frame) : frame
+}
+
+export const finished = async (reading: Reading): Promise<Frame> => {
+  for (;;) {
+    const { done, value } = reading.next()
+    if (done === true) return value
+    await new Promise(setImmediate)
+  }
+}
