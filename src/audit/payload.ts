@@ -1,6 +1,5 @@
 import type { Entry } from '../core/effect.js'
 import { isArray, isObject, isString, type Json } from '../protocol/json.js'
-import { sha256 } from './canonical.js'
 import { redact } from './redact.js'
 
 /** What a record keeps of arguments and results; `redacted` and `full` keep the digests too. */
@@ -13,9 +12,6 @@ export interface Kept<Content> {
 
 /** Longest text, in bytes, in which secrets are looked for: the search runs between two messages, and takes time. */
 const longest = 256 * 1024
-
-/** Of the bytes as they crossed the wire. */
-export const digestsOf = (entry: Entry): Kept<string> | undefined => each(entry, bytes => `sha256-${sha256(bytes)}`)
 
 /**
  * The values, read as every other reader of JSON reads them. What could not be written again as it was is bent: a lone

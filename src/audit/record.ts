@@ -1,7 +1,7 @@
 import type { Entry } from '../core/effect.js'
 import type { Finding } from '../core/rule.js'
 import { canonical, sha256 } from './canonical.js'
-import { digestsOf, payloadsOf, wellFormed, type Payloads } from './payload.js'
+import { payloadsOf, wellFormed, type Payloads } from './payload.js'
 import { withoutSecrets } from './secrets.js'
 
 /**
@@ -11,22 +11,24 @@ import { withoutSecrets } from './secrets.js'
 type Members = Readonly<Record<Name, string>>
 
 type Name =
-  | 'time' | 'seq' | 'event' | 'server' | 'session' | 'client' | 'revision' | 'tool' | 'id' | 'verdict' | 'findings' | 'ms' | 'bytes'
-  | 'digest' | 'payload' | 'error' | 'reason' | 'prev'
+  | 'time' | 'seq' | 'event' | 'phase' | 'server' | 'session' | 'client' | 'revision' | 'tool' | 'id' | 'verdict' | 'findings' | 'more' | 'ms'
+  | 'bytes' | 'digest' | 'payload' | 'error' | 'reason' | 'prev'
 
 /** As the contract shows them (section 8). */
 const written = ({
-  time, seq, event, server, session, client, revision, tool, id, verdict, findings, ms, bytes, digest, payload, error, reason, prev,
+  time, seq, event, phase, server, session, client, revision, tool, id, verdict, findings, more, ms, bytes, digest, payload, error, reason,
+  prev,
 }: Members): string =>
-  time + seq + event + server + session + client + revision + tool + id + verdict + findings + ms + bytes + digest + payload + error +
-  reason + prev
+  time + seq + event + phase + server + session + client + revision + tool + id + verdict + findings + more + ms + bytes + digest +
+  payload + error + reason + prev
 
 /** In the order of the canonical form. The last one is there in every record. */
 const sorted = ({
-  bytes, client, digest, error, event, findings, id, ms, payload, prev, reason, revision, seq, server, session, time, tool, verdict,
+  bytes, client, digest, error, event, findings, id, more, ms, payload, phase, prev, reason, revision, seq, server, session, time, tool,
+  verdict,
 }: Members): string =>
-  bytes + client + digest + error + event + findings + id + ms + payload + prev + reason + revision + seq + server + session + time +
-  tool + verdict.slice(0, -1)
+  bytes + client + digest + error + event + findings + id + more + ms + payload + phase + prev + reason + revision + seq + server +
+  session + time + tool + verdict.slice(0, -1)
 
 /** How far a log has come. */
 export interface Position {
@@ -57,7 +59,7 @@ export const nextLine = (
 }
 
 const membersOf = (entry: Entry, last: Position, payloads: Payloads, now: Date): Members => {
-  const { client, revision, tool, id, verdict, findings, ms, bytes, error, reason } = entry
+  const { client, phase, revision, tool, id, verdict, findings, more, ms, error, reason } = entry
   const full = payloads === 'full'
   const text = full ? (value: string) => JSON.stringify(wellFormed(cut(value))) : nameText
   const clean = full ? wellFormed : scrubbed
@@ -65,6 +67,7 @@ const membersOf = (entry: Entry, last: Position, payloads: Payloads, now: Date):
     time: `"time":"${isoTime(now)}",`,
     seq: `"seq":${last.seq + 1},`,
     event: `"event":${text(entry.event)},`,
+    phase: phase === undefined ? '' : `"phase":"${phase}",`,
     server: `"server":${text(entry.server)},`,
     session: `"session":${text(entry.session)},`,
     client: client ? `"client":{"name":${text(client.name)},"version":${text(client.version)}},` : '',
@@ -73,9 +76,10 @@ const membersOf = (entry: Entry, last: Position, payloads: Payloads, now: Date):
     id: id === undefined ? '' : `"id":${idText(id, clean)},`,
     verdict: `"verdict":"${verdict}",`,
     findings: findings.length === 0 ? noFindings : optional('findings', findings.map(finding => cleaned(finding, clean))),
+    more: more === undefined ? '' : `"more":${more},`,
     ms: ms === undefined ? '' : `"ms":${Math.round(ms * 1000) / 1000},`,
-    bytes: bytes ? optional('bytes', { request: bytes.request, response: bytes.response }) : '',
-    digest: payloads === 'none' ? '' : optional('digest', digestsOf(entry)),
+    bytes: bytesOf(entry),
+    digest: payloads === 'none' ? '' : digestsOf(entry),
     payload: payloads === 'redacted' || full ? optional('payload', payloadsOf(entry, payloads)) : '',
     error: error === undefined ? '' : `"error":${error},`,
     reason: reason === undefined ? '' : `"reason":${text(reason)},`,
@@ -88,6 +92,20 @@ const cleaned = ({ rule, path, message }: Finding, clean: (text: string) => stri
   path: clean(path),
   message: clean(message),
 })
+
+const bytesOf = ({ bytes }: Entry): string => {
+  if (bytes === undefined) return ''
+  const { request, response } = bytes
+  return both('bytes', request === undefined ? '' : `"request":${request}`, response === undefined ? '' : `"response":${response}`)
+}
+
+/** Of the arguments and of the result, as they crossed the wire. */
+const digestsOf = ({ arguments: given, result }: Entry): string =>
+  given === undefined && result === undefined
+    ? ''
+    : both('digest', given && `"arguments":"sha256-${sha256(given)}"`, result && `"result":"sha256-${sha256(result)}"`)
+
+const both = (name: Name, one = '', other = ''): string => `"${name}":{${one}${one !== '' && other !== '' ? ',' : ''}${other}},`
 
 const noFindings = '"findings":[],'
 

@@ -1,7 +1,7 @@
 import { slice } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { isObject, isString, member, pointer, type Json, type JsonObject } from '../protocol/json.js'
-import { partsOf } from '../protocol/mcp.js'
+import { partsOf, type Part } from '../protocol/mcp.js'
 import { hasFinalMember, methodOf } from '../protocol/methods.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { Checked, Subject } from './check.js'
@@ -13,6 +13,7 @@ import { toolOf } from './listing.js'
 import { actionOf } from './policy.js'
 import type { Called, PendingRequest } from './pending.js'
 import { blocked, demoted, inItsPlace, refusedResult } from './refusal.js'
+import type { Reading } from './rule.js'
 import { judgeServerRequest } from './server-requests.js'
 import { Tasks } from './tasks.js'
 import type { Terms } from './terms.js'
@@ -60,7 +61,7 @@ export class Answers {
 
   /** An error of the server's. @returns what the client gets */
   judgeError(request: PendingRequest, frame: Frame, error: JsonObject): Frame {
-    this.#core.ask('onReading', { ...this.#reading(request.method, frame, error, request.terms, '/error'), parts: [] }, request.findings, '/error')
+    this.#core.ask('onReading', reading(request.method, frame, error, request.terms, '/error', []), request.findings, '/error')
     return replaced(request, frame)
   }
 
@@ -76,7 +77,7 @@ export class Answers {
       for (const outcome of outcomesIn(params, task?.called, ['params'])) yield* this.#judgeTool(outcome, terms, exchange, frame, findings)
     }
     const value = read === 'all' ? withoutResult(params) : Object.fromEntries(read.map(key => [key, member(params, key)]))
-    this.#core.ask('onReading', { ...this.#reading(method, frame, value, terms, '/params'), parts: [] }, findings, '/params')
+    this.#core.ask('onReading', reading(method, frame, value, terms, '/params', []), findings, '/params')
   }
 
   /** The results of tools in an answer. */
@@ -114,12 +115,17 @@ export class Answers {
     let checked: Checked | undefined
     if (tool === undefined && !listed) checked = [{ kind: 'unchecked', path, message: 'the declaration of its tool could not be had' }]
     else if (tool !== undefined && structured !== undefined && this.#checks) {
-      const subjects = tool.outputSchemas.map((schema): Subject => ({ kind: 'value', schema, value: structured, path: `${path}/structuredContent` }))
-      checked = (yield* this.#core.checks.check(subjects, exchange)).flat()
+      const { checks } = this.#core
+      const asked = checks.ask(tool.outputSchemas.map((schema): Subject => ({ kind: 'value', schema, value: structured, path: `${path}/structuredContent` })))
+      checked = (asked.all ?? (yield* checks.wait(asked, exchange))).flat()
     }
-    const reading = this.#reading('tools/call', frame, result, { revision }, path)
     const structuredText = () => slice(frame, [...at, 'structuredContent'])?.toString()
-    ask('onResult', { ...reading, name, tool, checked, structuredText }, findings, path)
+    const parts = partsOf('tools/call', result, path)
+    // Spelt out: V8 gives every object that another was spread into a shape of its own, and makes all that reads it slow.
+    const answer = {
+      method: 'tools/call', value: result, path, parts, revision, plain: frame.facts?.plain === true, name, tool, checked, structuredText,
+    }
+    ask('onResult', answer, findings, path)
   }
 
   /** The requests in an `input_required` result, or in the state of a task that waits for input. */
@@ -135,13 +141,13 @@ export class Answers {
   #read(method: string, frame: Frame, result: JsonObject, terms: Terms, findings: Findings): void {
     const { ask } = this.#core
     if (methodOf(method)?.list !== undefined) ask('onList', { method, result, revision: terms.revision }, findings, '/result')
-    ask('onReading', this.#reading(method, frame, result, terms, '/result'), findings, '/result')
-  }
-
-  #reading(method: string, { facts }: Frame, value: JsonObject, { revision }: Pick<Terms, 'revision'>, path: string) {
-    return { method, value, path, parts: partsOf(method, value, path), revision, plain: facts?.plain === true }
+    ask('onReading', reading(method, frame, result, terms, '/result', partsOf(method, result, '/result')), findings, '/result')
   }
 }
+
+const reading = (method: string, { facts }: Frame, value: JsonObject, { revision }: Terms, path: string, parts: readonly Part[]): Reading => ({
+  method, value, path, parts, revision, plain: facts?.plain === true,
+})
 
 /** A task of which nothing is known: its client declared nothing, as far as anybody can say. */
 const unknownTask: Terms = { revision: '2026-07-28', capabilities: {}, client: undefined }

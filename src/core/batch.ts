@@ -9,7 +9,7 @@ import type { Effect } from './effect.js'
 export class Convoy {
   readonly #frame: Frame
   readonly #members: readonly Frame[]
-  readonly #passed: Frame[] = []
+  readonly #passed = new Set<Frame>()
   readonly #send: (frame: Frame) => void
   #left: number
 
@@ -20,12 +20,11 @@ export class Convoy {
     this.#left = members.length
   }
 
-  /** One member is judged. @param frame undefined where it does not pass */
-  judged(frame: Frame | undefined): void {
-    if (frame !== undefined) this.#passed.push(frame)
+  judged(member: Frame, passes: boolean): void {
+    if (passes) this.#passed.add(member)
     if (--this.#left > 0) return
-    if (same(this.#passed, this.#members)) this.#send(this.#frame)
-    else for (const frame of this.#passed) this.#send(frame)
+    if (this.#passed.size === this.#members.length) this.#send(this.#frame)
+    else for (const one of this.#members) if (this.#passed.has(one)) this.#send(one)
   }
 }
 

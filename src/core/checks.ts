@@ -4,6 +4,15 @@ import { Slot, type Driver, type Flow } from './flow.js'
 import type { RelayOptions } from './options.js'
 import type { Output } from './output.js'
 
+interface Asked {
+  readonly subjects: readonly Subject[]
+  readonly results: readonly (Checked | undefined)[]
+  /** Undefined where the engine has not said all. */
+  readonly all: readonly Checked[] | undefined
+}
+
+const isDone = (result: Checked | undefined): result is Checked => result !== undefined
+
 /** What flows ask of the engine. */
 export class Checks {
   readonly #now: RelayOptions['checkNow']
@@ -20,17 +29,25 @@ export class Checks {
 
   /** One answer per subject: at once where the engine finds them cheap. @param exchange of the message that is judged */
   *check(subjects: readonly Subject[], exchange: Exchange): Flow<readonly Checked[]> {
+    const asked = this.ask(subjects)
+    return asked.all ?? (yield* this.wait(asked, exchange))
+  }
+
+  /** The same in two steps: most checks need no waiting, and no flow of their own. */
+  ask(subjects: readonly Subject[]): Asked {
     const results = subjects.map(this.#now)
-    const left = subjects.filter((_, index) => results[index] === undefined)
-    if (left.length === 0) return results.map(result => result ?? [])
-    const late = yield* this.#ask(left, exchange)
+    return { subjects, results, all: results.every(isDone) ? results : undefined }
+  }
+
+  *wait({ subjects, results }: Asked, exchange: Exchange): Flow<readonly Checked[]> {
+    const late = yield* this.#wait(subjects.filter((_, index) => results[index] === undefined), exchange)
     let next = 0
     return results.map(result => result ?? late[next++] ?? [])
   }
 
   /** Lets others have their turn: work on one message must not hold up all else. */
   *turn(exchange: Exchange): Flow {
-    yield* this.#ask([], exchange)
+    yield* this.#wait([], exchange)
   }
 
   done(check: number, results: readonly Checked[]): void {
@@ -39,7 +56,7 @@ export class Checks {
     if (slot !== undefined) this.#driver.fill(slot, results)
   }
 
-  *#ask(subjects: readonly Subject[], exchange: Exchange): Flow<readonly Checked[]> {
+  *#wait(subjects: readonly Subject[], exchange: Exchange): Flow<readonly Checked[]> {
     const check = ++this.#last
     const slot = new Slot<readonly Checked[]>()
     this.#waiting.set(check, slot)

@@ -73,23 +73,21 @@ export class ClientRequests {
     const refusal = isCall ? yield* this.#calls.judge(request, params) : undefined
     if (refusal !== undefined) return this.#refuse(request, refusal)
     this.#forward(request, frame)
-    if (isCall) yield* this.#calls.judgeBeside(request, params)
+    if (isCall && this.#calls.checks === 'beside') yield* this.#calls.check(request, params)
     const { arrived, frame: response, message } = yield* request.answer.value()
     const exchange = arrived === wholePipe ? request.exchange : arrived
-    this.#reply(request, exchange, response, yield* this.#judgeAnswer(request, exchange, response, message))
-  }
-
-  *#judgeAnswer(request: PendingRequest, exchange: Exchange, frame: Frame, message: Result | ErrorResponse | undefined): Flow<Frame> {
-    if (message === undefined) return inItsPlace(frame, blocked(request, request.findings))
-    if (message.kind === 'error') return this.#answers.judgeError(request, frame, message.error)
-    return yield* this.#answers.judge(request, exchange, frame, message.result)
+    const sent =
+      message === undefined ? inItsPlace(response, blocked(request, request.findings))
+      : message.kind === 'error' ? this.#answers.judgeError(request, response, message.error)
+      : yield* this.#answers.judge(request, exchange, response, message.result)
+    this.#reply(request, exchange, response, sent)
   }
 
   /** The server's answer; its exchange is where it arrived, which may be another stream than the one it was asked on. */
   answered(arrived: Exchange, frame: Frame, message: Result | ErrorResponse, findings: Findings): void {
     if (this.#lists.owns(message.key)) return this.#lists.answered(frame, message, findings)
     const request = this.#pending.find(arrived, message.key)
-    if (request === undefined || request.stage === 'held') return this.#unasked(arrived, frame, message, findings)
+    if (request === undefined || !request.isAtServer) return this.#unasked(arrived, frame, message, findings)
     this.#arrived(request, arrived, frame, message, findings)
   }
 
@@ -106,7 +104,7 @@ export class ClientRequests {
     }
     const meant = keys.map(key => this.#pending.find(arrived, key) ?? this.#pending.findMeant(arrived, key))
     if (meant.length === 0 && isAnonymous) meant.push(this.#pending.findOnly(arrived))
-    const waiting = [...new Set(meant)].filter(request => request !== undefined && request.stage !== 'held')
+    const waiting = [...new Set(meant)].filter(request => request?.isAtServer === true)
     // Where the policy lets it pass, it is judged as what a lenient reader makes of it.
     const message = findings.isStop ? undefined : lenientAnswer(frame)
     for (const request of waiting) if (request !== undefined) this.#arrived(request, arrived, frame, message, findings)
@@ -121,6 +119,7 @@ export class ClientRequests {
       this.#drop(request)
       return false
     }
+    if (!request.isAtServer) return true
     request.isCancelled()
     this.#cancelled.add(request)
     const [oldest] = this.#cancelled
@@ -131,7 +130,7 @@ export class ClientRequests {
   lost(exchange: Exchange, key: IdKey, reason: string): void {
     if (this.#lists.owns(key)) return this.#lists.lost()
     const request = this.#pending.find(exchange, key)
-    if (request !== undefined) this.#fail(request, errorCode.gone, reason)
+    if (request?.isAtServer === true) this.#fail(request, errorCode.gone, reason)
   }
 
   timerFired(timer: string): void {
@@ -148,6 +147,8 @@ export class ClientRequests {
     this.#lists.exchangeEnded(exchange)
     for (const request of this.#pending.on(exchange)) {
       const isHeld = request.stage === 'held'
+      // What is being judged is on record when that is done.
+      if (!isHeld && !request.isAtServer) continue
       // In a session the answer may still be fetched by another stream, once the server has the request.
       if (!this.#core.options.stateless && !isHeld) continue
       this.#drop(request)
@@ -157,7 +158,7 @@ export class ClientRequests {
 
   serverGone(reason: string): void {
     this.#gone = reason
-    for (const request of this.#pending.all()) this.#fail(request, errorCode.gone, reason)
+    for (const request of this.#pending.all()) if (request.stage !== 'answered') this.#fail(request, errorCode.gone, reason)
     this.#lists.lost()
   }
 
@@ -194,12 +195,12 @@ export class ClientRequests {
       output.emit({ type: 'start-timer', timer, ms: requestMs })
     }
     if (request.batch === undefined) output.toServer(request.exchange, frame)
-    else request.batch.convoy.judged(frame)
+    else request.batch.convoy.judged(frame, true)
   }
 
   /** What the server sent for a request goes to the request's flow. */
   #arrived(request: PendingRequest, arrived: Exchange, frame: Frame, message: Result | ErrorResponse | undefined, findings: Findings): void {
-    this.#close(request)
+    this.#stopTimer(request)
     request.isAnswered(this.#core.output.now)
     request.findings.include(findings)
     this.#core.driver.fill(request.answer, { arrived, frame, message })
@@ -214,7 +215,7 @@ export class ClientRequests {
     records.answered(request, undefined, undefined)
     batch?.answered(undefined, this.arriving)
     if (batch === undefined) output.toServer(exchange, frame)
-    else batch.convoy.judged(frame)
+    else batch.convoy.judged(frame, true)
   }
 
   /** A response to nothing asked, or to something asked by an id that is spelled otherwise. */
@@ -224,7 +225,7 @@ export class ClientRequests {
     // An answer to a list of ours that nobody waits for any more: no policy lets it reach the client.
     const isOurs = this.#lists.ids.isOurs(message.key)
     const meant = this.#pending.findMeant(arrived, message.key)
-    if (meant !== undefined && meant.stage !== 'held' && !isOurs) {
+    if (meant?.isAtServer === true && !isOurs) {
       return this.#arrived(meant, arrived, frame, findings.isStop ? undefined : message, findings)
     }
     if (findings.isStop || isOurs) return records.write({ event: 'wire', bytes: { response: frame.bytes.length } }, findings)
@@ -241,13 +242,13 @@ export class ClientRequests {
 
   /** An answer of ours, to what is not at the server, or will not be answered by it. */
   #refuse(request: PendingRequest, answer: Frame): void {
-    if (request.stage === 'held') request.batch?.convoy.judged(undefined)
-    this.#close(request)
+    this.#leavesBatch(request)
     this.#reply(request, request.exchange, undefined, answer)
   }
 
   #reply(request: PendingRequest, exchange: Exchange, response: Frame | undefined, sent: Frame): void {
     const { records, output } = this.#core
+    this.#close(request)
     records.answered(request, response, sent)
     request.isOver()
     if (request.batch === undefined) output.toClient(exchange, sent, response === undefined ? 'client' : 'server')
@@ -257,20 +258,29 @@ export class ClientRequests {
   /** Nobody waits for an answer: it goes on record without one. */
   #drop(request: PendingRequest): void {
     request.flow?.return()
-    if (request.stage === 'held') request.batch?.convoy.judged(undefined)
+    this.#leavesBatch(request)
     this.#close(request)
     this.#core.records.answered(request, undefined, undefined)
     request.isOver()
     request.batch?.answered(undefined, this.arriving)
   }
 
+  #leavesBatch({ stage, batch, request }: PendingRequest): void {
+    if (stage === 'held' && request !== undefined) batch?.convoy.judged(request.frame, false)
+  }
+
   #close(request: PendingRequest): void {
     if (!this.#pending.close(request)) return
     if (request.stage === 'held') this.#held--
     this.#cancelled.delete(request)
+    this.#stopTimer(request)
+  }
+
+  #stopTimer(request: PendingRequest): void {
     if (request.timer === undefined) return
     this.#timers.delete(request.timer)
     this.#core.output.emit({ type: 'stop-timer', timer: request.timer })
+    request.timer = undefined
   }
 }
 

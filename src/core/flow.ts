@@ -16,7 +16,9 @@ export class Slot<Value> implements Awaited {
   /** @returns those who waited */
   fill(value: Value): readonly Flow[] {
     this.#filled ??= { value }
-    return this.#waiting.splice(0)
+    const waiting = this.#waiting
+    this.#waiting = []
+    return waiting
   }
 
   add(flow: Flow): void {
@@ -35,15 +37,17 @@ export class Driver {
   readonly #ready: Flow[] = []
   #isRunning = false
 
-  run(...flows: readonly Flow[]): void {
-    this.#ready.push(...flows)
+  run(flow: Flow): void {
     // A flow that makes another go on is not interrupted by it.
-    if (this.#isRunning) return
+    if (this.#isRunning) {
+      this.#ready.push(flow)
+      return
+    }
     this.#isRunning = true
     try {
-      for (let flow = this.#ready.shift(); flow !== undefined; flow = this.#ready.shift()) {
-        const step = flow.next()
-        if (step.done !== true) step.value.add(flow)
+      for (let next: Flow | undefined = flow; next !== undefined; next = this.#ready.shift()) {
+        const step = next.next()
+        if (step.done !== true) step.value.add(next)
       }
     } finally {
       this.#isRunning = false
@@ -51,6 +55,6 @@ export class Driver {
   }
 
   fill<Value>(slot: Slot<Value>, value: Value): void {
-    this.run(...slot.fill(value))
+    for (const flow of slot.fill(value)) this.run(flow)
   }
 }

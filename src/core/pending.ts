@@ -99,6 +99,11 @@ export class PendingRequest implements Pending {
     return this.#stage
   }
 
+  /** The server has it, and has not answered. */
+  get isAtServer(): boolean {
+    return this.#stage === 'sent' || this.#stage === 'cancelled'
+  }
+
   get sentAt(): number | undefined {
     return this.#sentAt
   }

@@ -144,15 +144,15 @@ export class Relay {
     if (message.kind === 'request' && !findings.isStop) return this.#requests.received(exchange, frame, message, findings, batch)
     if (findings.isStop) {
       this.#refuse(exchange, frame, findings, batch)
-      return batch?.convoy.judged(undefined)
+      return batch?.convoy.judged(frame, false)
     }
     if (message.kind === 'result' || message.kind === 'error') {
       this.#serverRequests.answered(exchange, frame, message, findings)
-      return batch?.convoy.judged(undefined)
+      return batch?.convoy.judged(frame, false)
     }
     records.note('wire', findings)
     const passes = message.kind !== 'notification' || message.method !== cancelled || this.#cancels(exchange, frame)
-    if (batch !== undefined) batch.convoy.judged(passes ? frame : undefined)
+    if (batch !== undefined) batch.convoy.judged(frame, passes)
     else if (passes) output.toServer(exchange, frame)
   }
 

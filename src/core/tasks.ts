@@ -30,10 +30,9 @@ export class Tasks {
    */
   creates(request: PendingRequest, result: JsonObject): boolean {
     const { terms, called } = request
-    if (hasFinalMember(result)) return false
     const handle = traitsOf(terms.revision).modern ? modernHandle(terms, result) : legacyHandle(request, result)
     const id = member(handle, 'taskId')
-    if (!isString(id) || called === undefined) return false
+    if (!isString(id) || called === undefined || hasFinalMember(result)) return false
     // A running task cannot be given another tool: what says so is judged as the result that it then is not.
     const known = this.#tasks.get(id)
     if (known !== undefined && known.called.name !== called.name) return false

@@ -17,17 +17,14 @@ const mostLists = 3
 export class ToolCalls {
   readonly #core: Core
   readonly #lists: ToolLists
-  /** Whether anybody asks what the engine says of arguments, and whether that can keep a call from the server. */
-  readonly #checks: boolean
-  readonly #checkStops: boolean
+  readonly #checks: 'first' | 'beside' | 'never'
 
   constructor(core: Core, lists: ToolLists) {
     this.#core = core
     this.#lists = lists
     const { rules, policy } = core.options
     const actions = rules.filter(({ onArguments }) => onArguments !== undefined).map(({ name }) => actionOf(policy, name))
-    this.#checks = actions.some(action => action !== 'off')
-    this.#checkStops = actions.some(isStop)
+    this.#checks = actions.some(isStop) ? 'first' : actions.some(action => action !== 'off') ? 'beside' : 'never'
   }
 
   /** @returns the answer that refuses the call; undefined when it may go to the server */
@@ -37,7 +34,10 @@ export class ToolCalls {
     request.called = called
     const { tools, policy } = this.#core.options
     const denied = tools.get(called.name)?.denied === true
-    if (!denied || !isStop(actionOf(policy, 'call/denied'))) yield* this.#declare(request, called)
+    if (!denied || !isStop(actionOf(policy, 'call/denied'))) {
+      this.#look(called)
+      if (!called.listed) yield* this.#list(request, called)
+    }
     const given = member(params, 'arguments')
     const { revision } = request.terms
     const call = {
@@ -45,38 +45,41 @@ export class ToolCalls {
       mismatch: mismatchOf(request),
     }
     this.#core.ask('onCall', call, request.findings, '/params')
-    if (this.#checkStops) yield* this.#check(request, params)
+    if (this.#checks === 'first') yield* this.check(request, params)
     return request.findings.isStop ? this.#refusal(request, called.name) : undefined
   }
 
-  /** What can be judged while the server is at work. */
-  *judgeBeside(request: PendingRequest, params: JsonObject | undefined): Flow {
-    if (!this.#checkStops) yield* this.#check(request, params)
+  /** When the engine is asked about arguments: before the server has the call, where that can keep it from it; beside; or not at all. */
+  get checks(): 'first' | 'beside' | 'never' {
+    return this.#checks
   }
 
-  *#declare(request: PendingRequest, called: Called): Flow {
+  *check(request: PendingRequest, params: JsonObject | undefined): Flow {
+    const tool = request.called?.tool
+    if (tool === undefined) return
+    const value = member(params, 'arguments') ?? {}
+    const asked = this.#core.checks.ask(tool.inputSchemas.map((schema): Subject => ({ kind: 'value', schema, value, path: '/params/arguments' })))
+    const checked = asked.all ?? (yield* this.#core.checks.wait(asked, request.exchange))
+    this.#core.ask('onArguments', { checked: checked.flat() }, request.findings, '/params/arguments')
+  }
+
+  #look(called: Called, last = false): void {
     const { catalog } = this.#lists
-    const look = () => catalog.lookup(called.name, this.#core.output.now)
-    let found = look()
-    let isListed = true
-    for (let lists = 0; lists < mostLists && isListed && found.state === 'unknown'; lists++) {
-      isListed = yield* this.#lists.listAll(request)
-      found = look()
-    }
-    this.#lists.passChanges()
-    // After the last try the last list counts.
-    if (found.state === 'unknown' && isListed) found = catalog.lookupLast(called.name)
+    const found = last ? catalog.lookupLast(called.name) : catalog.lookup(called.name, this.#core.output.now)
     if (found.state === 'known') called.tool = found.tool
     called.listed = found.state !== 'unknown'
   }
 
-  *#check(request: PendingRequest, params: JsonObject | undefined): Flow {
-    const tool = request.called?.tool
-    if (tool === undefined || !this.#checks) return
-    const value = member(params, 'arguments') ?? {}
-    const subjects = tool.inputSchemas.map((schema): Subject => ({ kind: 'value', schema, value, path: '/params/arguments' }))
-    const checked = yield* this.#core.checks.check(subjects, request.exchange)
-    this.#core.ask('onArguments', { checked: checked.flat() }, request.findings, '/params/arguments')
+  /** Asks for the list in the client's place, as often as it takes. */
+  *#list(request: PendingRequest, called: Called): Flow {
+    let isListed = true
+    for (let lists = 0; lists < mostLists && isListed && !called.listed; lists++) {
+      isListed = yield* this.#lists.listAll(request)
+      this.#look(called)
+    }
+    this.#lists.passChanges()
+    // After the last try the last list counts.
+    if (isListed && !called.listed) this.#look(called, true)
   }
 
   #refusal(request: PendingRequest, name: string): Frame {

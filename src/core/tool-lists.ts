@@ -151,7 +151,10 @@ export class ToolLists {
     for (let cursor: string | undefined; cursors.size < mostPages; cursors.add(cursor)) {
       this.#ask(walk, cursor)
       const answer = yield* walk.page.value()
-      if (answer === undefined) return false
+      if (answer === undefined) {
+        this.#core.records.write({ event: 'tools/list', reason: 'no answer came in time' }, undefined, walk.request.terms)
+        return false
+      }
       walk.page = new Slot()
       const { frame, message, findings } = answer
       const result = message?.kind === 'result' && !findings.isStop ? message.result : undefined

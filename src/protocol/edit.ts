@@ -22,14 +22,13 @@ export type Edit =
  */
 export const slice = (frame: Frame, path: Path): Buffer | undefined => {
   const { bytes } = frame
-  const [first, ...rest] = path
-  const sole = first === undefined ? undefined : soleObject(frame)
-  if (sole !== undefined && sole.key === first) return below(bytes, sole.value, sole.to, rest)
-  return below(bytes, afterSpace(bytes, 0), undefined, path)
+  const sole = path.length === 0 ? undefined : soleObject(frame)
+  if (sole !== undefined && sole.key === path[0]) return below(bytes, sole.value, sole.to, path, 1)
+  return below(bytes, afterSpace(bytes, 0), undefined, path, 0)
 }
 
-const below = (bytes: Buffer, from: number, to: number | undefined, path: Path): Buffer | undefined => {
-  const [step, ...rest] = path
+const below = (bytes: Buffer, from: number, to: number | undefined, path: Path, depth: number): Buffer | undefined => {
+  const step = path[depth]
   if (step === undefined) return bytes.subarray(from, to ?? afterValue(bytes, from))
   let found: Child | undefined
   if (isContainer(bytes, from)) {
@@ -38,7 +37,7 @@ const below = (bytes: Buffer, from: number, to: number | undefined, path: Path):
       return typeof step === 'number' && child.index >= step
     })
   }
-  return found && below(bytes, found.value, found.to, rest)
+  return found && below(bytes, found.value, found.to, path, depth + 1)
 }
 
 /**

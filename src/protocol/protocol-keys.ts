@@ -1,5 +1,5 @@
 import type { Fault } from './frame.js'
-import { isArray, isObject, pointer, type Json, type JsonObject } from './json.js'
+import { isArray, isObject, pointer, type Json } from './json.js'
 import { clip } from './quote.js'
 
 /** A place of a message where the protocol gives keys a meaning (schema.json of every revision, and the tasks extension). */
@@ -53,54 +53,63 @@ const places: Readonly<Record<PlaceName, Place>> = {
 
 const mostFaults = 20
 
+type Way = readonly (string | number)[]
+
 /** The keys of a message that differ from a protocol key only in case: readers that ignore case take them for it. */
 export const caseVariants = (message: Json): readonly Fault[] => {
-  let faults: Fault[] | undefined
-  // The way to the value at hand; it becomes a path only where something is found.
-  const way: (string | number)[] = []
-
-  const lookAt = (value: Json | undefined, at: Place): void => {
-    if (isArray(value)) {
-      for (let index = 0; index < value.length; index++) step(index, value[index], at)
-    } else if (isObject(value)) lookInside(value, at)
-  }
-
-  const lookInside = (object: JsonObject, { keys, below }: Place): void => {
-    for (const key in object) {
-      const exact = keys.get(key)
-      if (exact !== key) note(key, exact ?? keys.get(fold(key)))
-      else if (below.size > 0) {
-        const inside = below.get(key)
-        if (inside !== undefined) lookBelow(key, object[key], inside.place, inside.named)
-      }
-    }
-  }
-
-  const lookBelow = (key: string, value: Json | undefined, name: PlaceName, named: true | undefined): void => {
-    if (named === undefined || !isObject(value)) return step(key, value, places[name])
-    way.push(key)
-    for (const each in value) step(each, value[each], places[name])
-    way.pop()
-  }
-
-  const step = (part: string | number, value: Json | undefined, at: Place): void => {
-    if (typeof value !== 'object' || value === null || (faults?.length ?? 0) >= mostFaults) return
-    way.push(part)
-    lookAt(value, at)
-    way.pop()
-  }
-
-  const note = (key: string, meant: string | undefined): void => {
-    if (meant === undefined || (faults?.length ?? 0) >= mostFaults) return
-    const path = pointer(...[...way, key].map(part => (typeof part === 'string' ? clip(part) : part)))
-    ;(faults ??= []).push({ kind: 'ambiguous', path, message: `a key that differs from "${meant}" only in case` })
-  }
-
-  lookAt(message, places.message)
-  return faults ?? none
+  if (!hasVariant(message, places.message)) return none
+  const faults: Fault[] = []
+  collect(message, places.message, [], faults)
+  return faults
 }
 
 const none: readonly Fault[] = []
+
+/** Nearly no message has one: where they are is looked for only then. */
+const hasVariant = (value: Json | undefined, place: Place): boolean => {
+  if (isArray(value)) {
+    for (let index = 0; index < value.length; index++) if (hasVariant(value[index], place)) return true
+  } else if (isObject(value)) {
+    for (const key in value) {
+      if (place.keys.get(key) !== key) {
+        if (meant(key, place) !== undefined) return true
+        continue
+      }
+      const below = place.below.get(key)
+      if (below === undefined) continue
+      const inner = value[key]
+      if (below.named !== true || !isObject(inner)) {
+        if (hasVariant(inner, places[below.place])) return true
+      } else for (const name in inner) if (hasVariant(inner[name], places[below.place])) return true
+    }
+  }
+  return false
+}
+
+const collect = (value: Json | undefined, place: Place, way: Way, faults: Fault[]): void => {
+  if (isArray(value)) {
+    for (let index = 0; index < value.length && faults.length < mostFaults; index++) collect(value[index], place, [...way, index], faults)
+  } else if (isObject(value)) {
+    for (const key of Object.keys(value)) {
+      if (faults.length >= mostFaults) return
+      const inner = value[key]
+      const below = place.below.get(key)
+      const other = meant(key, place)
+      if (other !== undefined) {
+        const path = pointer(...[...way, key].map(part => (typeof part === 'string' ? clip(part) : part)))
+        faults.push({ kind: 'ambiguous', path, message: `a key that differs from "${other}" only in case` })
+      } else if (below?.named === true && isObject(inner)) {
+        for (const name of Object.keys(inner)) collect(inner[name], places[below.place], [...way, key, name], faults)
+      } else if (below !== undefined) collect(inner, places[below.place], [...way, key], faults)
+    }
+  }
+}
+
+/** The protocol key that a key is taken for, and is not. */
+const meant = (key: string, { keys }: Place): string | undefined => {
+  const exact = keys.get(key)
+  return exact === key ? undefined : (exact ?? keys.get(fold(key)))
+}
 
 /**
  * As readers fold that ignore case, by one of the two cases or by both: the long s is an s to them, the Kelvin sign a k, and an i

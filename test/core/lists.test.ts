@@ -1,0 +1,127 @@
+import t from 'tap'
+import { answer, call, result, Script, weather } from './script.js'
+
+const changed = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' }
+const strict = { name: 'weather', inputSchema: { type: 'object' }, outputSchema: { type: 'object' } }
+const lax = { name: 'weather', inputSchema: { type: 'object' } }
+
+t.test('a list of ours looks like a request of the client\'s: its form of id, its members, its _meta', t => {
+  const cases = [
+    [7, /^\d+$/],
+    ['7', /^\d{13}$/],
+    ['a3f0c1d2-0b1c-4d2e-8f3a-123456789abc', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/],
+    ['req_12', /^r[a-f]q_\d\d\d{12}$/],
+  ] as const
+  for (const [id, form] of cases) {
+    const script = new Script()
+    const params = { name: 'weather', _meta: { progressToken: 1, traceparent: 'x', 'io.modelcontextprotocol/protocolVersion': '2026-07-28' }, arguments: {} }
+    script.client(`{ "method": "tools/call", "params": ${JSON.stringify(params)}, "jsonrpc": "2.0", "id": ${JSON.stringify(id)} }`)
+    t.match(String(script.ownId), form)
+    t.equal(typeof script.ownId, typeof id)
+    t.not(script.ownId, id)
+    t.equal(
+      script.raw.at(-1)?.bytes,
+      `{ "method": "tools/list", "params": {"_meta":{"traceparent":"x","io.modelcontextprotocol/protocolVersion":"2026-07-28"}}, "jsonrpc": "2.0", "id": ${JSON.stringify(script.ownId)} }`,
+    )
+  }
+  t.end()
+})
+
+t.test('ids of ours never reach the client, whatever the server says with them', t => {
+  const script = new Script({ actions: { 'wire/id': 'log' } })
+  script.client(call(1, 'weather'))
+  const first = script.ownId
+  t.same(script.server({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: first } }), [])
+  script.server(result(first, { tools: [weather] }))
+  t.same(script.server(result(first, { tools: [] })), [], 'a second answer')
+  t.same(script.server({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: first } }), [], 'later')
+  t.end()
+})
+
+t.test('a server that says "changed" whenever it is asked can be called, and the client does not hear of our lists', t => {
+  const script = new Script()
+  script.client(call(1, 'weather'))
+  for (let list = 0; list < 2; list++) {
+    t.same(script.server(changed), [])
+    script.server(result(script.ownId, { tools: [weather] }))
+  }
+  t.match(script.raw.at(-1), { to: 'server', bytes: /tools\/call/ }, 'two equal lists are enough')
+  t.match(script.server(answer(1, {})), [['to client', { result: { structuredContent: {} } }]])
+  t.match(script.server(changed), [['to client', changed]], 'what is said unasked is passed on')
+  script.client(call(2, 'weather'))
+  script.server(changed)
+  script.server(result(script.ownId, { tools: [weather] }))
+  t.match(script.raw.at(-1), { to: 'server', bytes: /"id":2/ }, 'and one, where the list is known')
+  t.equal(script.raw.filter(({ to, bytes }) => to === 'client' && bytes.includes('list_changed')).length, 1)
+  t.end()
+})
+
+t.test('a list that changes as fast as it is read: the last one counts, and the client hears of it', t => {
+  const script = new Script()
+  script.client(call(1, 'weather'))
+  for (let list = 0; list < 3; list++) {
+    script.server(changed)
+    script.server(result(script.ownId, { tools: [{ ...weather, description: String(list) }] }))
+  }
+  t.match(script.raw.slice(-2).map(({ to, bytes }) => [to, bytes]), [['client', JSON.stringify(changed)], ['server', /tools\/call/]])
+  t.match(script.server(answer(1, 'hot')), [['to client', { result: { isError: true } }]], 'and its results are judged')
+  t.end()
+})
+
+t.test('a tool that was listed in two ways is judged by both, until the list is said to have changed', t => {
+  for (const [first, second] of [[strict, lax], [lax, strict]]) {
+    const script = new Script().begin([first ?? {}])
+    script.client({ jsonrpc: '2.0', id: 'm', method: 'tools/list' })
+    script.server(result('m', { tools: [second] }))
+    script.client(call(1, 'weather'))
+    t.match(script.server(answer(1, 'hot')), [['to client', { result: { isError: true } }]])
+  }
+  const script = new Script().begin([strict])
+  script.server(changed)
+  script.client({ jsonrpc: '2.0', id: 'm', method: 'tools/list' })
+  script.server(result('m', { tools: [lax] }))
+  script.client(call(1, 'weather'))
+  t.match(script.server(answer(1, { any: 1 })), [['to client', { result: { structuredContent: { any: 1 } } }]])
+  const expired = new Script()
+  for (const [id, tool] of [['a', strict], ['b', lax]] as const) {
+    expired.client({ jsonrpc: '2.0', id, method: 'tools/list' })
+    expired.server(result(id, { tools: [tool], ttlMs: 10 }))
+    expired.at += 20
+  }
+  expired.client({ jsonrpc: '2.0', id: 'c', method: 'tools/list' })
+  expired.server(result('c', { tools: [lax], ttlMs: 10_000 }))
+  expired.client(call(1, 'weather'))
+  t.match(expired.server(result(1, { content: [] })), [['to client', { result: { content: [] } }]], 'nor when the time of the first was over')
+  t.end()
+})
+
+t.test('an empty cursor ends a list, as it does for clients', t => {
+  const script = new Script()
+  script.client(call(1, 'nowhere'))
+  t.match(script.server(result(script.ownId, { tools: [weather], nextCursor: '' })), [['stop timer', 'list'], ['to client', { error: { code: -32602 } }]])
+  t.end()
+})
+
+t.test('a list of ours that does not come is on record', t => {
+  const late = new Script()
+  late.client(call(1, 'weather'))
+  late.happens({ type: 'timer-fired', timer: 'list' })
+  t.match(late.entries, [{ event: 'session/start' }, { event: 'tools/list', reason: 'no answer came in time' }])
+  t.end()
+})
+
+t.test('a denied tool that is taken from a list is on record', t => {
+  const denied = { denied: true, outputSchema: undefined, annotations: undefined }
+  const script = new Script({ tools: new Map([['weather', denied]]) })
+  script.client({ jsonrpc: '2.0', id: 'l', method: 'tools/list' })
+  t.match(script.server(result('l', { tools: [weather, { ...lax, name: 'other' }] })), [['to client', { result: { tools: [{ name: 'other' }] } }]])
+  t.match(script.entries.at(-1), { verdict: 'block', findings: [{ rule: 'call/denied', path: '/result/tools/0' }] })
+  t.end()
+})
+
+t.test('who names a tool nearly is told which was meant', t => {
+  const script = new Script().begin([{ ...lax, name: 'get_weather' }])
+  t.match(script.client(call(1, 'getWeather')), [['to client', { error: { code: -32602, message: 'Unknown tool: getWeather', data: { didYouMean: 'get_weather' } } }]])
+  t.match(script.client({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: {} }), [['to client', { error: { message: /names none/ } }]])
+  t.end()
+})

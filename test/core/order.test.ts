@@ -1,0 +1,117 @@
+import t from 'tap'
+import { answer, call, result, Script, weather } from './script.js'
+
+const methods = (script: Script) =>
+  script.raw.filter(({ to }) => to === 'server').map(({ bytes }) => {
+    const { id, method } = JSON.parse(bytes) as { id?: unknown; method: string }
+    return id === undefined ? method : `${method} ${String(id)}`
+  })
+
+const ping = (id: number) => ({ jsonrpc: '2.0', id, method: 'ping' })
+
+t.test('what follows a call on a pipe waits while the call waits for a check that could stop it', t => {
+  const script = new Script({ actions: { 'call/arguments': 'block' } }).begin()
+  script.holdChecks = true
+  script.client(call(1, 'weather'))
+  script.client(call(2, 'weather'))
+  script.client(ping(3))
+  script.client({ jsonrpc: '2.0', method: 'notifications/progress' })
+  t.same(methods(script), [])
+  t.ok(script.relay.holding)
+  script.release()
+  t.same(methods(script), ['tools/call 1', 'tools/call 2', 'ping 3', 'notifications/progress'])
+  t.notOk(script.relay.holding)
+  t.end()
+})
+
+t.test('a check that can stop nothing holds nothing back: the call goes at once, and is judged beside it', t => {
+  const script = new Script().begin()
+  script.holdChecks = true
+  script.client(call(1, 'weather'))
+  script.client(ping(2))
+  t.same(methods(script), ['tools/call 1', 'ping 2'])
+  script.server(answer(1, {}))
+  t.equal(script.raw.filter(({ to }) => to === 'client').length, 0, 'its answer waits for what is still being judged')
+  script.release()
+  t.match(script.entries.filter(({ event }) => event === 'tools/call'), [{ id: 1, verdict: 'pass' }])
+  t.match(script.raw.at(-1), { to: 'client', bytes: /"id":1/ })
+  t.end()
+})
+
+t.test('what follows a call on a pipe waits while the list is asked for', t => {
+  const script = new Script()
+  script.client(call(1, 'weather'))
+  script.client(ping(2))
+  t.match(methods(script), [/^tools\/list/])
+  script.server(result(script.ownId, { tools: [weather] }))
+  t.match(methods(script), [/^tools\/list/, 'tools/call 1', 'ping 2'])
+  t.end()
+})
+
+t.test('answers to the server, and what is taken back, do not wait', t => {
+  const script = new Script({ actions: { 'call/arguments': 'block' } }).begin()
+  script.server({ jsonrpc: '2.0', id: 's', method: 'ping' })
+  script.holdChecks = true
+  script.client(call(1, 'weather'))
+  script.client(call(2, 'weather'))
+  script.client(result('s', {}))
+  t.match(script.raw.at(-1), { to: 'server', bytes: /"id":"s"/ })
+  script.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 2 } })
+  script.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } })
+  script.release()
+  t.same(methods(script).filter(method => method.startsWith('tools')), [], 'neither call reaches the server')
+  t.match(script.entries.filter(({ event }) => event === 'tools/call'), [{ id: 1 }, { id: 2 }], 'both are on record')
+  t.end()
+})
+
+t.test('requests by HTTP do not wait for each other', t => {
+  const script = new Script({ actions: { 'call/arguments': 'block' } }).begin()
+  script.holdChecks = true
+  script.client(call(1, 'weather'), 'post-1')
+  script.client(ping(2), 'post-2')
+  t.same(methods(script), ['ping 2'])
+  t.end()
+})
+
+t.test('what waits is bounded: the client is held back', t => {
+  const script = new Script({ actions: { 'call/arguments': 'block' } }).begin()
+  script.holdChecks = true
+  script.client(call(1, 'weather'))
+  for (let id = 2; id < 5; id++) {
+    t.notOk(script.relay.isCrowded)
+    script.client(call(id, 'weather', { text: 'x'.repeat(400_000) }))
+  }
+  t.ok(script.relay.isCrowded)
+  script.release()
+  t.notOk(script.relay.isCrowded)
+  t.end()
+})
+
+t.test('a session that ends has on record what never left', t => {
+  const script = new Script({ actions: { 'call/arguments': 'block' } }).begin()
+  script.holdChecks = true
+  script.client(call(1, 'weather'))
+  script.client(call(2, 'weather'))
+  script.happens({ type: 'session-ended', reason: 'over' })
+  t.match(script.entries, [{ event: 'tools/call', id: 1 }, { event: 'tools/call', id: 2 }, { event: 'session/end' }])
+  t.end()
+})
+
+t.test('each frame names who caused it: he is held back where the other side does not read', t => {
+  const script = new Script({ actions: { 'call/arguments': 'block' } }).begin()
+  script.holdChecks = true
+  script.client(call(1, 'weather'))
+  script.release()
+  t.match(script.raw.at(-1), { to: 'server', cause: 'client' }, 'a call that was held for a check')
+  script.server(answer(1, {}))
+  t.match(script.raw.at(-1), { to: 'client', cause: 'server' })
+  script.client(call(2, 'nowhere'))
+  t.match(script.raw.at(-1), { to: 'client', cause: 'client' }, 'a refusal of ours')
+  script.server({ jsonrpc: '2.0', id: 's', method: 'roots/list' })
+  t.match(script.raw.at(-1), { to: 'server', cause: 'server' }, 'an answer of ours to the server')
+  const cold = new Script()
+  cold.client(call(1, 'weather'))
+  cold.server(result(cold.ownId, { tools: [weather] }))
+  t.match(cold.raw.map(({ to, cause }) => [to, cause]), [['server', 'client'], ['server', 'client']], 'a call that was held for the list')
+  t.end()
+})
