@@ -50,7 +50,7 @@ export class ClientRequests {
   }
 
   received(exchange: Exchange, frame: Frame, message: Request, findings: Findings, batch: ClientBatch | undefined): void {
-    const { handshake, records, output, ask, driver } = this.#core
+    const { handshake, records, output, ask } = this.#core
     const { id, method, params } = message
     if (method === 'initialize') handshake.offered(params)
     this.#lists.ids.saw(id)
@@ -60,11 +60,15 @@ export class ClientRequests {
     if (this.#gone !== undefined) return this.#refuse(request, errorAnswer(request, errorCode.gone, `mcp-customs: ${this.#gone}`))
     if (this.#pending.bytes + request.bytes > mostBytes) ask('onId', { use: 'too-many', from: 'client' }, findings, '/id')
     if (findings.isStop) return this.#refuse(request, blocked(request, findings))
-    if (!this.#pending.open(request)) return this.#repeated(request, frame)
+    if (!this.#pending.open(request)) return this.#repeated(request, frame, params)
+    this.#begin(request, frame, params)
+  }
+
+  #begin(request: PendingRequest, frame: Frame, params: JsonObject | undefined): void {
     this.#held++
     request.called = this.#answers.tasks.find(request.taskId)?.called
     request.flow = this.#life(request, frame, params)
-    driver.run(request.flow)
+    this.#core.driver.run(request.flow)
   }
 
   /** The life of a request. */
@@ -94,7 +98,8 @@ export class ClientRequests {
   /**
    * A frame of the server's that cannot be used, or may not be: whoever waits for it gets an answer of ours.
    * @param keys the ids that could be read from it, likeliest first
-   * @param isAnonymous true when it is an answer without an id, which can only be that of the one request in flight
+   * @param isAnonymous true when it is an answer without an id, which can only be that of the one request in flight; where it passes by
+   *   policy the client cannot tell whose it is, and goes on waiting
    * @returns false when it is nobody's answer
    */
   unusable(arrived: Exchange, frame: Frame, keys: readonly IdKey[], isAnonymous: boolean, findings: Findings): boolean {
@@ -103,8 +108,11 @@ export class ClientRequests {
       return true
     }
     const meant = keys.map(key => this.#pending.find(arrived, key) ?? this.#pending.findMeant(arrived, key))
-    if (meant.length === 0 && isAnonymous) meant.push(this.#pending.findOnly(arrived))
+    if (meant.length === 0 && isAnonymous && findings.isStop) meant.push(this.#pending.findOnly(arrived))
     const waiting = [...new Set(meant)].filter(request => request?.isAtServer === true)
+    if (!findings.isStop && waiting.some(request => request !== undefined && !keys.includes(request.key))) {
+      this.#core.ask('onId', { use: 'unasked', from: 'server' }, findings, '/id')
+    }
     // Where the policy lets it pass, it is judged as what a lenient reader makes of it.
     const message = findings.isStop ? undefined : lenientAnswer(frame)
     for (const request of waiting) if (request !== undefined) this.#arrived(request, arrived, frame, message, findings)
@@ -207,11 +215,17 @@ export class ClientRequests {
   }
 
   /** Two requests in flight with one id: the first lives, the second is refused. */
-  #repeated(request: PendingRequest, frame: Frame): void {
+  #repeated(request: PendingRequest, frame: Frame, params: JsonObject | undefined): void {
     const { findings, exchange, batch } = request
     const { ask, records, output } = this.#core
     ask('onId', { use: 'repeated', from: 'client' }, findings, '/id')
     if (findings.isStop) return this.#refuse(request, blocked(request, findings))
+    const first = this.#pending.find(exchange, request.key)
+    // Nobody waits for the first any more: what comes is for the second.
+    if (first?.stage === 'cancelled') {
+      this.#drop(first)
+      if (this.#pending.open(request)) return this.#begin(request, frame, params)
+    }
     records.answered(request, undefined, undefined)
     batch?.answered(undefined, this.arriving)
     if (batch === undefined) output.toServer(exchange, frame)

@@ -72,8 +72,7 @@ export class Relay {
   #handle(event: Event): void {
     switch (event.type) {
       case 'frame-received':
-        if (event.from === 'server') return this.#serverFrame(event.exchange, event.frame)
-        return this.#mustWait(event.exchange, event.frame) ? this.#lane.add(event.frame) : this.#clientFrame(event.exchange, event.frame)
+        return event.from === 'server' ? this.#serverFrame(event.exchange, event.frame) : this.#arrived(event.exchange, event.frame)
       case 'checked':
         return this.#core.checks.done(event.check, event.results)
       case 'timer-fired':
@@ -93,10 +92,14 @@ export class Relay {
     }
   }
 
-  /** What came by a pipe waits for what came before it; only what the server may be waiting for itself does not. */
-  #mustWait(exchange: Exchange, { message }: Frame): boolean {
-    if (exchange !== wholePipe || !this.holding) return false
-    return message.kind !== 'result' && message.kind !== 'error' && !(message.kind === 'notification' && message.method === cancelled)
+  /** What came by a pipe waits for what came before it; only what the server may be waiting for itself, and what is taken back, does not. */
+  #arrived(exchange: Exchange, frame: Frame): void {
+    const { message } = frame
+    const isResponse = message.kind === 'result' || message.kind === 'error'
+    if (exchange !== wholePipe || !this.holding || isResponse) return this.#clientFrame(exchange, frame)
+    if (message.kind !== 'notification' || message.method !== cancelled) return this.#lane.add(frame)
+    const key = requestIdOf(frame)
+    if (key === undefined || !this.#lane.cancel(key)) this.#clientFrame(exchange, frame)
   }
 
   #openLane(): void {
@@ -158,20 +161,23 @@ export class Relay {
 
   #cancels(exchange: Exchange, frame: Frame): boolean {
     const key = requestIdOf(frame)
-    return key === undefined || (!this.#lane.cancel(key) && this.#requests.cancelled(exchange, key))
+    return key === undefined || this.#requests.cancelled(exchange, key)
   }
 
   /** A frame of the client's that goes nowhere: whoever asks by it is told, and so is the server where it waits for it. */
   #refuse(exchange: Exchange, frame: Frame, findings: Findings, batch?: ClientBatch): void {
-    const { output, records } = this.#core
-    records.write({ event: 'wire', bytes: { request: frame.bytes.length } }, findings)
-    for (const key of keysOf(frame)) {
-      if (this.#serverRequests.unusable(exchange, key, findings) || !asks(frame)) continue
-      const asker = { id: idIn(key), key }
-      const refusal = isMismatch(findings) ? headerMismatch(asker, findings) : blocked(asker, findings)
-      if (batch !== undefined && frame.message.kind === 'request') batch.answered(refusal, undefined)
-      else output.toClient(exchange, refusal, 'client')
-    }
+    this.#core.records.write({ event: 'wire', bytes: { request: frame.bytes.length } }, findings)
+    const members = frame.message.kind === 'batch' ? frame.message.members : [frame]
+    for (const one of members) for (const key of keysOf(one)) this.#refuseRequest(exchange, one, key, findings, batch)
+  }
+
+  #refuseRequest(exchange: Exchange, frame: Frame, key: IdKey, findings: Findings, batch: ClientBatch | undefined): void {
+    const isRequest = frame.message.kind === 'request'
+    if ((!isRequest && this.#serverRequests.unusable(exchange, key, findings)) || !asks(frame)) return
+    const asker = { id: idIn(key), key }
+    const refusal = isMismatch(findings) ? headerMismatch(asker, findings) : blocked(asker, findings)
+    if (batch !== undefined && isRequest) batch.answered(refusal, undefined)
+    else this.#core.output.toClient(exchange, refusal, 'client')
   }
 
   #serverFrame(exchange: Exchange, frame: Frame): void {

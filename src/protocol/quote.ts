@@ -11,11 +11,14 @@ export const quote = (text: string): string => JSON.stringify(clip(text))
 
 /** As `quote`, without the quotation marks: for the parts of a path. */
 export const clip = (text: string): string => {
+  if (plain.test(text)) return text
   const visible = strip(text.slice(0, read))
-  // The cut may not leave half a surrogate pair behind.
-  return visible.length <= longest ? visible : `${visible.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, '')}…`
+  // The cut may not leave half a surrogate pair behind, nor what was innocent only by what stood after it.
+  return visible.length <= longest ? visible : stripHidden(`${visible.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, '')}…`)
 }
 
-// Controls, format characters (zero width, bidi), surrogates, private use and line separators: none belongs in a
-// message, not even where it is fine in a text of the server's own.
-const strip = (text: string): string => stripHidden(text).replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Co}\u2028\u2029]/gu, '')
+const plain = new RegExp(`^[\\x20-\\x7e]{0,${longest}}$`)
+
+// Controls, format characters (zero width, bidi) and surrogates: none belongs in a message, not even where it is fine in a text
+// of the server's own.
+const strip = (text: string): string => stripHidden(text.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, ''))

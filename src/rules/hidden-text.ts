@@ -14,15 +14,20 @@ export const contentHiddenText: Powers = readingRule(({ value, path, plain }) =>
 /** A text of this length may be worth a look whether it is base64, which hides nothing and is told faster. */
 const long = 4096
 
+/** So many characters that may be hidden are looked at in one message: a book in Persian has fewer joiners. */
+const mostSuspects = 400_000
+
 /** Looks at every string below a value, the names of members included. */
 const search = (root: Json, path: string): readonly Problem[] => {
   const problems: Problem[] = []
   // The way to the value at hand; it becomes a path only where something is found.
   const way: (string | number)[] = []
 
+  const patience = { left: mostSuspects }
+
   const look = (text: string, key?: string) => {
     if (text.length >= long && isBase64(text)) return
-    const hidden = findHidden(text)
+    const hidden = findHidden(text, patience)
     if (hidden === undefined) return
     const what = key === undefined ? 'the text' : `the name of the member ${quote(key)}`
     const message = `${what} has a hidden character at position ${hidden.index} (${nameOf(hidden)})`

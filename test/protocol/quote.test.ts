@@ -16,6 +16,13 @@ t.test('what is neither a control nor a format character, and yet invisible, is 
   t.end()
 })
 
+t.test('what is innocent only beside what was cut off or stripped is stripped too', t => {
+  for (const text of ['\u{1f3f4}\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}\ufe0f', '\u2801\u2800'.repeat(39) + '\u2801\u2800\u2801', 'x'.repeat(77) + '\u2801\u2800\u2801\u2801']) {
+    t.equal(findHidden(clip(text)), undefined)
+  }
+  t.end()
+})
+
 t.test('a flood of hidden characters is not read to its end', t => {
   t.equal(clip('\u200b'.repeat(1_000_000) + 'x'), '')
   t.end()
