@@ -37,7 +37,7 @@ export const limitBounds: Readonly<Record<keyof Limits, Bound>> = {
   schemaDepth: { usual: 64, least: 1, most: 500 },
   subschemas: { usual: 5000, least: 1, most: 100_000 },
   validationMs: { usual: 100, least: 1, most: 60_000 },
-  tools: { usual: 5000, least: 1, most: 100_000 },
+  tools: { usual: 5000, least: 1, most: 50_000 },
   listMs: { usual: 10_000, least: 1, most: longestTimer },
   requestMs: { usual: 0, least: 0, most: longestTimer },
 }

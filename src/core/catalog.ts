@@ -1,4 +1,4 @@
-import { equal, isArray, isObject, isString, type Json, type JsonObject } from '../protocol/json.js'
+import { equal, isArray, isString, type Json, type JsonObject } from '../protocol/json.js'
 
 export type Schema = JsonObject | boolean
 
@@ -64,6 +64,7 @@ export class Catalog {
   /** How each name was listed first in this session: the one to differ from. */
   readonly #first = new Map<string, JsonObject>()
   #firstWeight = 0
+  readonly #weights = new WeakMap<JsonObject, number>()
   readonly #open = new Map<string, Listing>()
   /** The last whole listing. */
   #last: Listing | undefined
@@ -138,7 +139,7 @@ export class Catalog {
   /** Why there is no room for a further tool; undefined when there is. @param listed of the page, so far */
   noRoom(listing: Listing, listed: ReadonlyMap<string, JsonObject>, definition: JsonObject): string | undefined {
     if (listing.names.size + listed.size >= this.#mostTools) return `more than ${this.#mostTools} tools`
-    const weight = this.#firstWeight + listing.weight + weigh(definition)
+    const weight = this.#firstWeight + listing.weight + this.#weightOf(definition)
     return weight > mostWeight ? 'more than the catalogue has room for' : undefined
   }
 
@@ -175,12 +176,18 @@ export class Catalog {
   #weigh(listing: Listing, name: string, definition: JsonObject): void {
     const first = this.#first.get(name)
     if (first === definition) return
-    const weight = weigh(definition)
+    const weight = this.#weightOf(definition)
     if (first !== undefined) listing.weight += weight
     else {
       this.#first.set(name, definition)
       this.#firstWeight += weight
     }
+  }
+
+  #weightOf(definition: JsonObject): number {
+    const weight = this.#weights.get(definition) ?? weigh(definition)
+    this.#weights.set(definition, weight)
+    return weight
   }
 
   #keep(cursor: string, listing: Listing): void {
@@ -220,9 +227,9 @@ const forms = (newest: readonly Schema[], known: readonly Schema[]): readonly Sc
 /** About the memory that a value takes, in bytes: that of its texts, and something for each thing in it. */
 const weigh = (value: Json): number => {
   if (isString(value)) return 32 + value.length
-  if (isArray(value)) return value.reduce<number>((sum, element) => sum + weigh(element), 32)
-  if (!isObject(value)) return 8
+  if (typeof value !== 'object' || value === null) return 8
   let sum = 32
-  for (const key in value) sum += key.length + weigh(value[key] ?? null)
+  if (isArray(value)) for (let index = 0; index < value.length; index++) sum += weigh(value[index] ?? null)
+  else for (const key in value) sum += key.length + weigh(value[key] ?? null)
   return sum
 }

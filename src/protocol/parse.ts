@@ -91,6 +91,7 @@ function* large(bytes: Buffer, limits: FrameLimits): Reading {
 const framed = (bytes: Buffer, value: Json, found: readonly Fault[], plain: boolean): Frame => {
   const variants = caseVariants(value)
   const faults = variants.length === 0 ? found : [...found, ...variants]
+  if (variants.some(({ kind }) => kind === 'size')) return unusable(bytes, ...faults)
   const message = messageOf(bytes, value)
   if (isString(message)) return unusable(bytes, ...faults, fault('json-rpc', message))
   if (faults.length === 0) return { bytes, message, faults, facts: { plain, sole: isObject(value) && hasOneContainer(value) } }

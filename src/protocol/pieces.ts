@@ -12,8 +12,11 @@ const largeBytes = 1536 * 1024
 
 export const isLarge = ({ length }: Buffer): boolean => length > largeBytes
 
-/** More objects and arrays than that are no message: each of them takes many times the memory that its text takes. */
-const mostContainers = 1_000_000
+/** More than that are no message: each takes many times the memory that its text takes, an object twice what an array takes. */
+const mostArrays = 1_200_000
+
+/** More members than that are no object that anybody reads: to list them once takes as long as a turn may. */
+const mostMembers = 100_000
 
 interface Parsed {
   /** Undefined when the text is no JSON, or over a limit. */
@@ -29,6 +32,8 @@ interface Open {
   value: Record<string, Json> | Json[] | undefined
   /** Where the key of the member at hand stands in an object. */
   key: readonly [from: number, to: number]
+  /** How many members of an object were read. */
+  members: number
   /** Strings in the text since `from`, keys included. */
   strings: number
   /** What stands before `from`: the opening, a comma, or a member that was read. */
@@ -39,10 +44,10 @@ class NotJson extends Error {}
 
 /**
  * Parses a long JSON text as `JSON.parse` would, and as strictly: `JSON.parse` itself reads it, in runs of whole members of about
- * `pieceBytes`; what is between the runs is judged here. Says also whether two parsers could read the text differently.
+ * `runBytes`; what is between the runs is judged here. Says also whether two parsers could read the text differently.
  */
-export function* parseInPieces(bytes: Buffer, ascii: boolean, limits: FrameLimits): Generator<void, Parsed, void> {
-  const pieces = new Pieces(bytes, ascii)
+export function* parseInPieces(bytes: Buffer, ascii: boolean, limits: FrameLimits, runBytes = pieceBytes): Generator<void, Parsed, void> {
+  const pieces = new Pieces(bytes, ascii, runBytes)
   try {
     const start = afterSpace(bytes, 0)
     if (bytes[start] !== byte.openObject && bytes[start] !== byte.openArray) throw new NotJson()
@@ -51,14 +56,16 @@ export function* parseInPieces(bytes: Buffer, ascii: boolean, limits: FrameLimit
       if (one === byte.quote) at = pieces.string(at) - 1
       else if (one === byte.openObject || one === byte.openArray) {
         if (pieces.open(one === byte.openObject, at) > limits.depth) return { value: undefined, faults: [tooDeep(limits)] }
-        if (pieces.containers > mostContainers) return { value: undefined, faults: [tooMany] }
+        if (pieces.containers > mostArrays) return { value: undefined, faults: [tooManyContainers] }
       } else if (one === byte.closeObject || one === byte.closeArray) {
         const value = pieces.close(one === byte.closeObject, at)
         if (value === undefined) continue
         if (afterSpace(bytes, at + 1) < bytes.length) throw new NotJson()
         return { value, faults: pieces.isAmbiguous ? [ambiguous] : [] }
-      } else if (one === byte.comma && pieces.comma(at)) yield
-      else if (one === byte.colon) pieces.colon()
+      } else if (one === byte.comma && pieces.comma(at)) {
+        if (pieces.members > mostMembers) return { value: undefined, faults: [tooManyMembers] }
+        yield
+      } else if (one === byte.colon) pieces.colon()
     }
   } catch (error) {
     if (!(error instanceof NotJson) && !(error instanceof SyntaxError)) throw error
@@ -66,7 +73,8 @@ export function* parseInPieces(bytes: Buffer, ascii: boolean, limits: FrameLimit
   return { value: undefined, faults: [] }
 }
 
-const tooMany: Fault = { kind: 'size', path: '', message: `more than ${mostContainers} objects and arrays` }
+const tooManyContainers: Fault = { kind: 'size', path: '', message: `more than ${mostArrays / 2} objects, or ${mostArrays} arrays` }
+const tooManyMembers: Fault = { kind: 'size', path: '', message: `an object of more than ${mostMembers} members` }
 
 /** Where in so long a text is not looked for: that would take as long again. */
 const ambiguous: Fault = {
@@ -78,20 +86,25 @@ const ambiguous: Fault = {
 class Pieces {
   readonly #bytes: Buffer
   readonly #encoding: 'latin1' | 'utf8'
+  readonly #runBytes: number
   readonly #stack: Open[] = []
   #lastString: readonly [from: number, to: number] = [0, 0]
+  /** In arrays. */
   containers = 0
+  /** Of the largest object that was read so far. */
+  members = 0
   isAmbiguous = false
 
-  constructor(bytes: Buffer, ascii: boolean) {
+  constructor(bytes: Buffer, ascii: boolean, runBytes: number) {
     this.#bytes = bytes
+    this.#runBytes = runBytes
     this.#encoding = ascii ? 'latin1' : 'utf8'
   }
 
   /** @returns the nesting */
   open(named: boolean, at: number): number {
-    this.containers++
-    return this.#stack.push({ named, from: at + 1, value: undefined, key: [at, at], strings: 0, after: 'opening' })
+    this.containers += named ? 2 : 1
+    return this.#stack.push({ named, from: at + 1, value: undefined, key: [at, at], members: 0, strings: 0, after: 'opening' })
   }
 
   /** @returns where the string ends */
@@ -109,7 +122,7 @@ class Pieces {
   /** @returns true when a piece was read */
   comma(at: number): boolean {
     const top = this.#top
-    if (at - top.from < pieceBytes) return false
+    if (at - top.from < this.#runBytes) return false
     for (const [depth, outer] of this.#stack.entries()) {
       const inner = this.#stack[depth + 1]
       if (inner !== undefined && inner.value === undefined) this.#readBefore(outer, inner)
@@ -131,7 +144,7 @@ class Pieces {
     }
     const value = this.#read(closed, at, closed.after !== 'comma')
     if (outer === undefined) return value
-    this.#put(this.#valueOf(outer), outer.named ? this.#string(outer.key) : '', value)
+    this.#put(outer, outer.named ? this.#string(outer.key) : '', value)
     outer.from = at + 1
     outer.after = 'member'
     return undefined
@@ -176,8 +189,8 @@ class Pieces {
     const part = parseJson(open.named ? `{${text}}` : `[${text}]`)
     if (stringsIn(part, Infinity, text.includes('\\u')) !== open.strings) this.isAmbiguous = true
     open.strings = 0
-    if (isArray(part)) for (const element of part) this.#put(value, '', element)
-    else if (isObject(part)) for (const key in part) this.#put(value, key, part[key] ?? null)
+    if (isArray(part)) for (const element of part) this.#put(open, '', element)
+    else if (isObject(part)) for (const key in part) this.#put(open, key, part[key] ?? null)
     return value
   }
 
@@ -185,9 +198,11 @@ class Pieces {
     return (open.value ??= open.named ? {} : [])
   }
 
-  #put(into: Record<string, Json> | Json[], key: string, member: Json): void {
+  #put(open: Open, key: string, member: Json): void {
+    const into = this.#valueOf(open)
     if (Array.isArray(into)) into.push(member)
     else {
+      this.members = Math.max(this.members, ++open.members)
       if (Object.hasOwn(into, key)) this.isAmbiguous = true
       if (key === '__proto__') Object.defineProperty(into, key, { value: member, enumerable: true, configurable: true, writable: true })
       else into[key] = member

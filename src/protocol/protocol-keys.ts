@@ -7,7 +7,12 @@ interface Place {
   /** Each key as it is, and under the form in which readers that ignore case look it up. */
   readonly keys: ReadonlyMap<string, string>
   /** What stands below a key: one of a place, an array of them, or an object of them by names of the peer's own. */
-  readonly below: ReadonlyMap<string, { readonly place: PlaceName; readonly named?: true }>
+  readonly below: ReadonlyMap<string, Below>
+}
+
+interface Below {
+  readonly place: PlaceName
+  readonly named?: true
 }
 
 type PlaceName = 'message' | 'params' | 'error' | 'result' | 'tool' | 'block' | 'resource' | 'utterance' | 'request'
@@ -53,11 +58,19 @@ const places: Readonly<Record<PlaceName, Place>> = {
 
 const mostFaults = 20
 
+/** More elements, or members, than that are nothing that the protocol has a place for. */
+const mostElements = 50_000
+const mostMembers = 1000
+
+const tooMany: Fault = { kind: 'size', path: '', message: `more than ${mostElements} elements, or ${mostMembers} members, where the protocol has few` }
+
 type Way = readonly (string | number)[]
 
 /** The keys of a message that differ from a protocol key only in case: readers that ignore case take them for it. */
 export const caseVariants = (message: Json): readonly Fault[] => {
-  if (!hasVariant(message, places.message)) return none
+  const doubt = look(message, places.message)
+  if (doubt === 'none') return none
+  if (doubt === 'size') return [tooMany]
   const faults: Fault[] = []
   collect(message, places.message, [], faults)
   return faults
@@ -66,24 +79,33 @@ export const caseVariants = (message: Json): readonly Fault[] => {
 const none: readonly Fault[] = []
 
 /** Nearly no message has one: where they are is looked for only then. */
-const hasVariant = (value: Json | undefined, place: Place): boolean => {
+const look = (value: Json | undefined, place: Place): 'none' | 'variant' | 'size' => {
   if (isArray(value)) {
-    for (let index = 0; index < value.length; index++) if (hasVariant(value[index], place)) return true
+    if (value.length > mostElements) return 'size'
+    for (let index = 0; index < value.length; index++) {
+      const found = look(value[index], place)
+      if (found !== 'none') return found
+    }
   } else if (isObject(value)) {
+    let members = 0
     for (const key in value) {
-      if (place.keys.get(key) !== key) {
-        if (meant(key, place) !== undefined) return true
-        continue
-      }
-      const below = place.below.get(key)
-      if (below === undefined) continue
-      const inner = value[key]
-      if (below.named !== true || !isObject(inner)) {
-        if (hasVariant(inner, places[below.place])) return true
-      } else for (const name in inner) if (hasVariant(inner[name], places[below.place])) return true
+      if (++members > mostMembers) return 'size'
+      const found = place.keys.get(key) === key ? lookBelow(value[key], place.below.get(key)) : meant(key, place) === undefined ? 'none' : 'variant'
+      if (found !== 'none') return found
     }
   }
-  return false
+  return 'none'
+}
+
+const lookBelow = (value: Json | undefined, below: Below | undefined): ReturnType<typeof look> => {
+  if (below === undefined) return 'none'
+  if (below.named !== true || !isObject(value)) return look(value, places[below.place])
+  let members = 0
+  for (const name in value) {
+    const found = ++members > mostMembers ? 'size' : look(value[name], places[below.place])
+    if (found !== 'none') return found
+  }
+  return 'none'
 }
 
 const collect = (value: Json | undefined, place: Place, way: Way, faults: Fault[]): void => {

@@ -28,8 +28,10 @@ export const isSpace = (one: number | undefined): boolean =>
 /** The index after the string whose opening quotation mark stands at `at`. */
 export const afterString = (bytes: Buffer, at: number): number => {
   const { length } = bytes
-  for (at += 1; at < length;) {
-    const stop = Math.min(length, at + walked)
+  // Where one quotation mark is escaped others are: the search would find each of them.
+  for (let stride = walked, from = at + 1; from < length; stride *= 2) {
+    at = from
+    const stop = Math.min(length, at + stride)
     for (; at < stop; at++) {
       const one = bytes[at]
       if (one === byte.quote) return at + 1
@@ -40,7 +42,7 @@ export const afterString = (bytes: Buffer, at: number): number => {
     let escape = quote
     while (escape > at && bytes[escape - 1] === byte.backslash) escape--
     if ((quote - escape) % 2 === 0) return quote + 1
-    at = quote + 1
+    from = quote + 1
   }
   return length
 }

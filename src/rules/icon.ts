@@ -3,6 +3,9 @@ import { isArray, isObject, isString, member, type Json, type JsonObject } from 
 import type { Powers } from '../core/rule.js'
 import { most, nothing, one } from './problem.js'
 
+/** More icons than that are not told apart: they go together. */
+const mostIcons = 1000
+
 // A client fetches what is named here: over the web's secure scheme, or not at all, when the picture is there already.
 const harmless = /^(?:https:\/\/|data:image\/)/i
 
@@ -11,14 +14,12 @@ export const icon: Powers = {
     const icons = member(definition, 'icons')
     if (icons === undefined) return nothing
     if (!isArray(icons)) return one(`${path}/icons`, 'must be an array')
+    if (icons.length > mostIcons) return one(`${path}/icons`, `are more than ${mostIcons}`)
     return harmful(icons)
       .slice(0, most)
       .map(index => ({ path: `${path}/icons/${index}`, message: 'src must be an https: or data:image/ URI' }))
   },
 }
-
-/** More icons than that are not told apart: they go together. */
-const mostIcons = 1000
 
 export const cutIcons = (tool: JsonObject): readonly Edit[] => {
   const icons = member(tool, 'icons')

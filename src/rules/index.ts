@@ -41,7 +41,7 @@ export const rules: readonly Row[] = [
     'A message must be one that JSON-RPC 2.0 and MCP allow.', wire.jsonRpc),
   row('wire/ambiguous', 'block', 'two parsers could disagree: duplicate keys, lone surrogates, numbers beyond a double, protocol keys in another case',
     'A message must mean the same to every parser: no key twice, no lone surrogate, no number beyond a double.', wire.ambiguous),
-  row('wire/size', 'block', 'longer than `messageBytes`, nested deeper than `depth`, or more than a million objects',
+  row('wire/size', 'block', 'longer than `messageBytes`, nested deeper than `depth`, or made of very many parts',
     'A message must stay within the limits of size and nesting.', wire.size),
   row('wire/id', 'block', 'a response to nothing asked, by another type or spelling of the id, or a second time',
     'A response must answer a request in flight, once, by its exact id.', wire.id),

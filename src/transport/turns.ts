@@ -10,7 +10,8 @@ export const parseInTurns = async (bytes: Buffer, limits: FrameLimits): Promise<
 export const finished = async (reading: Reading): Promise<Frame> => {
   for (;;) {
     const { done, value } = reading.next()
-    if (done === true) return value
+    // What is made of the message has a turn of its own.
     await new Promise(setImmediate)
+    if (done === true) return value
   }
 }
