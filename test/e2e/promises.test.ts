@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { cli } from './bridge.js'
 import { answer, call, honest, legacy, modern, on, report, request, type Act } from './cases.js'
@@ -43,6 +44,31 @@ t.test('a hundred calls in flight get a hundred answers', async t => {
   for (const id of [...ids, '"end"']) t.equal(errorOf(await relay.answerTo(id)), -31001)
   await relay.exit
   t.strictSame(relay.untaken, [])
+})
+
+t.test('a server that reads nothing while it writes is no deadlock: a hundred large calls at once are all answered', async t => {
+  const server = fileURLToPath(new URL('../../test/fixtures/lying/sync-server.mjs', import.meta.url))
+  const relay = start(t, process.execPath, [cli, 'wrap', '--audit', 'none', '--', process.execPath, server])
+  relay.send(request(legacy, '0', 'initialize', '"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}'))
+  await relay.answerTo('0')
+  relay.send(request(legacy, '"l"', 'tools/list'))
+  await relay.answerTo('"l"')
+  const ids = Array.from({ length: 100 }, (_, index) => String(index + 1))
+  for (const id of ids) relay.send(call(legacy, id, 'echo', `{"text":"${'x'.repeat(20_000)}"}`))
+  for (const id of ids) t.ok((await relay.answerTo(id)).length > 200_000, id)
+  relay.closeInput()
+  await relay.exit
+})
+
+t.test('a carriage return inside a message is no second message to anybody', async t => {
+  const wrapped = await warm(t, [{ when: '"id":2,', say: [`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":[\r${okay('1')}\r]}}`, okay('2')] }])
+  const smuggled = `{"jsonrpc":"2.0","method":"notifications/x","params":{"a":[\r${call(legacy, '9', 'honest')}\r]}}`
+  wrapped.relay.send(smuggled)
+  wrapped.relay.send(call(legacy, '2', 'honest'))
+  t.equal(await wrapped.relay.next(), `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":[ ${okay('1')} ]}}`)
+  t.equal(await wrapped.relay.next(), okay('2'))
+  t.ok(wrapped.received().includes(smuggled.replaceAll('\r', ' ')))
+  await ended(t, wrapped)
 })
 
 t.test('a command that does not exist is one clear line', async t => {

@@ -13,6 +13,8 @@ class End implements Transport {
   tell: (event: TransportEvent) => void = () => {}
   readonly log: string[] = []
   closed = 0
+  isFull = false
+  paused = false
 
   start(hear: (event: TransportEvent) => void): void {
     this.tell = hear
@@ -20,15 +22,20 @@ class End implements Transport {
 
   send(exchange: string, { bytes }: { readonly bytes: Buffer }): boolean {
     this.log.push(`${exchange} ${bytes.toString()}`)
-    return true
+    return !this.isFull
   }
 
   hand(event: { readonly type: string }): void {
     this.log.push(event.type)
   }
 
-  pause(): void {}
-  resume(): void {}
+  pause(): void {
+    this.paused = true
+  }
+
+  resume(): void {
+    this.paused = false
+  }
 
   close(): Promise<void> {
     this.closed++
@@ -54,11 +61,14 @@ class SlowChecker implements SchemaChecker {
   }
 }
 
-const begin = () => {
+const begin = (record: (entry: Entry) => void = () => {}) => {
   const [client, server, checker, records] = [new End(), new End(), new SlowChecker(), new Array<Entry>()]
   const guard = {
     name: 'test', policy: presetPolicy('standard', { purpose: 'relay', locked: false }), trusted: false, tools: new Map(), listMs: 1000,
-    requestMs: 0, mostTools: 5000, intent: false, checker, audit: (entry: Entry) => void records.push(entry),
+    requestMs: 0, mostTools: 5000, intent: false, checker, audit: (entry: Entry) => {
+      record(entry)
+      records.push(entry)
+    },
   }
   const session = openSession(guard, client, () => server)
   session.start()
@@ -102,4 +112,53 @@ t.test('a server that ends has its last answer judged and passed on, and others 
   t.match(client.log, [/^y .*"id":2,"error":\{"code":-31001/, /^x .*"id":1,"result"/])
   t.equal(records.at(-1)?.event, 'session/end')
   t.equal(client.closed, 1)
+})
+
+t.test('after the audit has failed nothing passes any more, not even what was being judged', async t => {
+  let isFull = false
+  const { client, server, checker, session, asks, lists } = begin(() => {
+    if (isFull) throw new Error('no space left')
+  })
+  asks('x', 1, 'tools/list')
+  asks('y', 2, 'tools/list')
+  lists('x', 1)
+  isFull = true
+  lists('y', 2)
+  server.tell({ type: 'frame', exchange: 'x', frame: frame({ id: 's', method: 'roots/list' }) })
+  await checker.answer()
+  await checker.answer()
+  server.tell({ type: 'frame', exchange: 'x', frame: frame({ id: 't', method: 'roots/list' }) })
+  server.tell({ type: 'ended', reason: 'the server exited' })
+  const { failure } = await session.ended
+  t.match(failure, /no space left/)
+  t.same(client.log.filter(line => !line.includes('-31001')), [])
+  t.match(client.log, [/"id":1,"error"/, /"id":2,"error"/])
+})
+
+t.test('a peer that does not read holds back who writes to it: the client for the server, even after a check', async t => {
+  const { client, server, checker, asks, lists } = begin()
+  asks('stdio', 1, 'tools/list')
+  lists('stdio', 1)
+  await checker.answer()
+  server.isFull = true
+  client.tell({ type: 'frame', exchange: 'stdio', frame: frame({ id: 2, method: 'tools/call', params: { name: 'a' } }) })
+  await checker.answer()
+  t.same([client.paused, server.paused], [true, false])
+  server.isFull = false
+  server.tell({ type: 'drained' })
+  t.same([client.paused, server.paused], [false, false])
+  client.isFull = true
+  server.tell({ type: 'frame', exchange: 'stdio', frame: frame({ method: 'notifications/message', params: { level: 'info', data: 1 } }) })
+  t.same([client.paused, server.paused], [false, true])
+})
+
+t.test('an exception in the core ends the session, and who waits is told', async t => {
+  const { client, server, session, records, asks } = begin()
+  asks('x', 1, 'ping')
+  server.tell({ type: 'frame', exchange: 'x', frame: { ...frame({ id: 1, result: {} }), message: { kind: 'result', id: 1, key: '1', get result(): never { throw new TypeError('broken') } } } })
+  t.match(client.log, [/"id":1,"error":\{"code":-31000/])
+  server.tell({ type: 'ended', reason: 'it was closed' })
+  const { failure } = await session.ended
+  t.match(failure, /TypeError/)
+  t.match(records.at(-1), { event: 'session/end', verdict: 'block' })
 })
