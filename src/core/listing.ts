@@ -9,7 +9,7 @@ import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import type { ToolSetting } from './options.js'
 
-import type { PendingRequest } from './pending.js'
+import type { PendingRequest } from './request.js'
 import type { Rule } from './rule.js'
 
 export interface JudgedPage {

@@ -4,7 +4,7 @@ import type { Entry } from './effect.js'
 import type { Findings } from './findings.js'
 import type { RelayOptions } from './options.js'
 import type { Output } from './output.js'
-import type { PendingRequest } from './pending.js'
+import type { PendingRequest } from './request.js'
 import type { Handshake, Terms } from './terms.js'
 
 /** Puts decisions on record; each record goes before the frame that it is about, so that nothing leaves unrecorded (promise 7). */

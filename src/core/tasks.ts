@@ -2,7 +2,7 @@ import { isObject, isString, member, type JsonObject } from '../protocol/json.js
 import { metaPrefix } from '../protocol/meta.js'
 import { hasFinalMember } from '../protocol/methods.js'
 import { traitsOf } from '../protocol/revision.js'
-import type { Called, PendingRequest } from './pending.js'
+import type { Called, PendingRequest } from './request.js'
 import type { Terms } from './terms.js'
 
 /** Tasks remembered; the oldest is forgotten first, and its result is then result/unchecked. So is one whose id is no id. */

@@ -6,7 +6,7 @@ import type { Subject } from './check.js'
 import type { Core } from './core.js'
 import type { Flow } from './flow.js'
 import { actionOf, isStop } from './policy.js'
-import type { Called, PendingRequest } from './pending.js'
+import type { Called, PendingRequest } from './request.js'
 import { headerMismatch, isMismatch, refusedCall, unknownTool } from './refusal.js'
 import type { ToolLists } from './tool-lists.js'
 

@@ -9,7 +9,7 @@ import type { Findings } from './findings.js'
 import { Slot, type Flow } from './flow.js'
 import { judgePage, type JudgedPage } from './listing.js'
 import { OwnIds } from './own-ids.js'
-import type { PendingRequest } from './pending.js'
+import type { PendingRequest } from './request.js'
 
 const listTimer = 'list'
 

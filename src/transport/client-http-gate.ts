@@ -88,6 +88,27 @@ export const authorizationDigest = (headers: IncomingHttpHeaders): string =>
     .update(JSON.stringify([headers.authorization, headers.cookie, headers['x-api-key']]))
     .digest('base64url')
 
+/**
+ * Whom a server without sessions may take a request for: by anything in its head that is not known to say nothing of that. What it lists
+ * for one of them is not shown to another.
+ */
+export const contextDigest = (headers: IncomingHttpHeaders): string => {
+  const telling = Object.entries(headers).filter(([name]) => !harmless.has(name) && !harmlessPrefix.test(name))
+  return createHash('sha256').update(JSON.stringify(telling.sort(([a], [b]) => (a < b ? -1 : 1)))).digest('base64url')
+}
+
+/** Headers that describe a message, a connection or a trace, and no one. */
+const harmless: ReadonlySet<string> = new Set([
+  'accept', 'accept-charset', 'accept-encoding', 'accept-language', 'b3', 'baggage', 'cache-control', 'cf-ray', 'connection', 'content-encoding',
+  'content-language', 'content-length', 'content-type', 'date', 'dnt', 'expect', 'forwarded', 'host', 'if-match', 'if-modified-since',
+  'if-none-match', 'keep-alive', 'last-event-id', 'mcp-method', 'mcp-name', 'mcp-protocol-version', 'origin', 'pragma', 'priority',
+  'proxy-connection', 'range', 'referer', 'request-id', 'sentry-trace', 'te', 'traceparent', 'tracestate', 'trailer', 'transfer-encoding',
+  'uber-trace-id', 'upgrade', 'upgrade-insecure-requests', 'user-agent', 'via', 'x-amzn-trace-id', 'x-cloud-trace-context', 'x-correlation-id',
+  'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-prefix', 'x-forwarded-proto', 'x-real-ip', 'x-request-id',
+  'x-requested-with',
+])
+const harmlessPrefix = /^(?:sec-|mcp-param-|x-b3-|x-datadog-|x-envoy-)/
+
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 const bracketed = (host: string): string => (host.includes(':') && !host.startsWith('[') ? `[${host}]` : host)

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Frame } from '../protocol/frame.js'
 import { errorCode } from '../protocol/json-rpc.js'
 import { revisions, traitsOf } from '../protocol/revision.js'
-import { authorizationDigest } from './client-http-gate.js'
+import { authorizationDigest, contextDigest } from './client-http-gate.js'
 import { isInitialize, isModern, lacksEnvelope, namesUnknownRevision, unsupportedVersion } from './client-http-message.js'
 import { refusal, type Refusal } from './client-http-refusal.js'
 import { HttpSession, type SessionKind } from './client-http-session.js'
@@ -162,7 +162,7 @@ export class Places {
   }
 
   #groupName(revision: 'modern' | 'legacy', headers: IncomingMessage['headers']): string {
-    return `${revision} ${this.#generation} ${authorizationDigest(headers)}`
+    return `${revision} ${this.#generation} ${contextDigest(headers)}`
   }
 
   get #full(): Refusal {

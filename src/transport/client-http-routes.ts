@@ -15,8 +15,9 @@ export interface Open {
   readonly carries: boolean
 }
 
-/** Messages of the server's that wait for a stream to leave by; the oldest is dropped beyond this. */
+/** Messages of the server's that wait for a stream to leave by, and their bytes; the oldest are dropped beyond this. */
 const mostWaiting = 256
+const mostWaitingBytes = 16 * 1024 * 1024
 /** Streams opened by GET; the oldest is ended beyond this. */
 const mostStreams = 4
 
@@ -24,6 +25,7 @@ const mostStreams = 4
 export class Routes {
   readonly #exchanges = new Map<Exchange, Open & { readonly ties: Ties }>()
   readonly #waiting: Frame[] = []
+  #waitingBytes = 0
   readonly #whose: 'one client' | 'as named'
   #last = 0
 
@@ -61,6 +63,7 @@ export class Routes {
   /** What waited for an exchange like this leaves by it. */
   flush({ reply, request, carries }: Open): void {
     if (request !== 'GET' && !carries) return
+    this.#waitingBytes = 0
     for (const frame of this.#waiting.splice(0)) reply.send(frame)
   }
 
@@ -95,7 +98,10 @@ export class Routes {
     const chosen = open.find(({ request }) => request === 'GET') ?? open.find(({ reply, carries }) => carries && reply.awaited)
     if (chosen) return chosen.reply
     this.#waiting.push(frame)
-    if (this.#waiting.length > mostWaiting) this.#waiting.shift()
+    this.#waitingBytes += frame.bytes.length
+    while (this.#waiting.length > mostWaiting || (this.#waitingBytes > mostWaitingBytes && this.#waiting.length > 1)) {
+      this.#waitingBytes -= this.#waiting.shift()?.bytes.length ?? 0
+    }
     return undefined
   }
 

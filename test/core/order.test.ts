@@ -3,8 +3,8 @@ import { answer, call, result, Script, weather } from './script.js'
 
 const methods = (script: Script) =>
   script.raw.filter(({ to }) => to === 'server').map(({ bytes }) => {
-    const { id, method } = JSON.parse(bytes) as { id?: unknown; method: string }
-    return id === undefined ? method : `${method} ${String(id)}`
+    const { id, method } = JSON.parse(bytes) as { id?: string | number; method: string }
+    return id === undefined ? method : `${method} ${id}`
   })
 
 const ping = (id: number) => ({ jsonrpc: '2.0', id, method: 'ping' })

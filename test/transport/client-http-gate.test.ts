@@ -1,5 +1,5 @@
 import t from 'tap'
-import { authorizationDigest, Gate } from '../../dist/transport/client-http-gate.js'
+import { authorizationDigest, contextDigest, Gate } from '../../dist/transport/client-http-gate.js'
 
 const gate = (options: Partial<ConstructorParameters<typeof Gate>[0]> = {}) =>
   new Gate({ host: '127.0.0.1', allowHosts: [], allowOrigins: [], tokens: [], ...options })
@@ -89,5 +89,17 @@ t.test('an authorization context is told by the credentials, and does not tell t
   t.not(digest, authorizationDigest({}))
   t.not(authorizationDigest({ cookie: 'a' }), authorizationDigest({ authorization: 'a' }))
   t.notMatch(digest, /secret/)
+  t.end()
+})
+
+t.test('a catalogue is divided by whatever may tell one client from another, and by nothing else', t => {
+  const one = contextDigest({ authorization: 'Bearer secret', host: 'a', 'user-agent': 'x', traceparent: '1', 'mcp-param-region': 'eu', 'sec-fetch-mode': 'cors' })
+  t.equal(one, contextDigest({ authorization: 'Bearer secret', host: 'b', 'user-agent': 'y', traceparent: '2', accept: '*/*', 'x-request-id': '3' }))
+  for (const header of ['x-auth-token', 'api-key', 'x-api-key', 'cookie', 'x-tenant', 'x-forwarded-user', 'proxy-authorization']) {
+    t.not(contextDigest({ authorization: 'Bearer secret', [header]: 'a' }), one, header)
+    t.not(contextDigest({ [header]: 'a' }), contextDigest({ [header]: 'b' }), header)
+  }
+  t.equal(contextDigest({ 'x-a': '1', 'x-b': '2' }), contextDigest({ 'x-b': '2', 'x-a': '1' }), 'their order says nothing')
+  t.notMatch(one, /secret/)
   t.end()
 })

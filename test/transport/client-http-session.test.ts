@@ -140,6 +140,15 @@ t.test('what waits for a stream is bounded, and so are the streams', async t => 
   t.equal(await first?.rest(), '', 'the oldest of too many streams is ended')
 })
 
+t.test('what waits for a stream is bounded in bytes as well', async t => {
+  const { port, session } = await start(t, { act: echo })
+  const headers = { ...post, 'mcp-session-id': await handshake(port) }
+  const { transport } = await session(0)
+  for (let i = 0; i < 10; i++) transport.send('stdio', frameOf(note(`n${i} ${'x'.repeat(5_000_000)}`)))
+  const stream = new Reader(await begin(port, { method: 'GET', headers }))
+  t.match((await stream.to('\n\n')).slice(0, 100), 'n7 ', 'three of them fit')
+})
+
 t.test('a session that nobody uses ends, but never while a request or a stream is open', async t => {
   const timers = new ManualTimers()
   const { port, session } = await start(t, { act: echo, timers, idleMs })
