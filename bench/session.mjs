@@ -11,7 +11,7 @@ const { openSession } = await load('gateway/open.js')
 const { parseFrame } = await load('protocol/parse.js')
 const { createSchemaChecker } = await load('schema/index.js')
 const { openAudit } = await load('audit/sink.js')
-const { presetPolicy } = await load('rules/index.js').then(rules => (rules.presetPolicy ? rules : load('config/preset.js')))
+const { presetPolicy } = await load('rules/index.js')
 
 const limits = { messageBytes: 16 << 20, depth: 128, schemaBytes: 262144, schemaDepth: 64, subschemas: 5000, validationMs: 100, tools: 5000, listMs: 10000, requestMs: 0 }
 
