@@ -1,6 +1,6 @@
 import { slice } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
-import { isObject, isString, member, pointer, type Json, type JsonObject } from '../protocol/json.js'
+import { isObject, isString, member, omit, pointer, type Json, type JsonObject } from '../protocol/json.js'
 import { partsOf, type Part } from '../protocol/mcp.js'
 import { hasFinalMember, methodOf } from '../protocol/methods.js'
 import { traitsOf } from '../protocol/revision.js'
@@ -48,15 +48,11 @@ export class Answers {
     if (traitsOf(terms.revision).modern) this.#embeddedRequests(result, terms, ['result'], findings)
     if (method === 'initialize') this.#core.handshake.agreed(result)
     const outcomes = this.#toolResults(request, result)
-    if (method === 'tools/list' && !isInterim(terms, result)) return yield* this.#list(request, frame, result)
-    if (outcomes.length === 0) {
-      this.#read(method, frame, result, terms, findings)
-      return replaced(request, frame)
-    }
+    if (method === 'tools/list' && !isInterim(terms, result)) return yield* this.#list(request, exchange, frame, result)
     for (const outcome of outcomes) yield* this.#judgeTool(outcome, terms, exchange, frame, findings)
     const [first] = outcomes
-    if (first?.result !== result) this.#read(method, frame, withoutResult(result), terms, findings)
-    return first === undefined ? frame : instead(request, frame, first, outcomes.length > 1)
+    if (outcomes.every(outcome => outcome.result !== result)) this.#read(method, frame, unjudged(result, outcomes), terms, findings)
+    return first === undefined ? replaced(request, frame) : instead(request, frame, first, outcomes.length > 1)
   }
 
   /** An error of the server's. @returns what the client gets */
@@ -72,11 +68,10 @@ export class Answers {
     const id = member(params, 'taskId')
     const task = this.tasks.find(isString(id) ? id : undefined)
     const terms = task?.terms ?? (method === 'notifications/tasks' ? unknownTask : this.#core.handshake.terms)
-    if (method === 'notifications/tasks') {
-      this.#embeddedRequests(params, terms, ['params'], findings)
-      for (const outcome of outcomesIn(params, task?.called, ['params'])) yield* this.#judgeTool(outcome, terms, exchange, frame, findings)
-    }
-    const value = read === 'all' ? withoutResult(params) : Object.fromEntries(read.map(key => [key, member(params, key)]))
+    const outcomes = method === 'notifications/tasks' ? outcomesIn(params, task?.called, ['params']) : []
+    if (method === 'notifications/tasks') this.#embeddedRequests(params, terms, ['params'], findings)
+    for (const outcome of outcomes) yield* this.#judgeTool(outcome, terms, exchange, frame, findings)
+    const value = read === 'all' ? unjudged(params, outcomes) : Object.fromEntries(read.map(key => [key, member(params, key)]))
     this.#core.ask('onReading', reading(method, frame, value, terms, '/params', []), findings, '/params')
   }
 
@@ -96,9 +91,9 @@ export class Answers {
     }
   }
 
-  *#list(request: PendingRequest, frame: Frame, result: JsonObject): Flow<Frame> {
+  *#list(request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject): Flow<Frame> {
     const { findings } = request
-    const page = yield* this.#lists.page(request, frame, result)
+    const page = yield* this.#lists.page(request, exchange, frame, result)
     // A list's findings concern its tools, and are mended in the page; only a page that is none is answered by an error.
     return page !== undefined && findings.stopping.every(isMendedInPage) ? page : replaced(request, frame)
   }
@@ -115,9 +110,8 @@ export class Answers {
     let checked: Checked | undefined
     if (tool === undefined && !listed) checked = [{ kind: 'unchecked', path, message: 'the declaration of its tool could not be had' }]
     else if (tool !== undefined && structured !== undefined && this.#checks) {
-      const { checks } = this.#core
-      const asked = checks.ask(tool.outputSchemas.map((schema): Subject => ({ kind: 'value', schema, value: structured, path: `${path}/structuredContent` })))
-      checked = (asked.all ?? (yield* checks.wait(asked, exchange))).flat()
+      const subjects = tool.outputSchemas.map((schema): Subject => ({ kind: 'value', schema, value: structured, path: `${path}/structuredContent` }))
+      checked = (yield* this.#core.checks.check(subjects, exchange)).flat()
     }
     const structuredText = () => slice(frame, [...at, 'structuredContent'])?.toString()
     const parts = partsOf('tools/call', result, path)
@@ -162,7 +156,9 @@ const outcomesIn = (state: JsonObject, called: Called | undefined, at: readonly 
   ]
 }
 
-const withoutResult = (state: JsonObject): JsonObject => Object.fromEntries(Object.entries(state).filter(([key]) => key !== 'result'))
+/** The state without the result in it that was judged as one. */
+const unjudged = (state: JsonObject, outcomes: readonly ToolResult[]): JsonObject =>
+  outcomes.some(({ result }) => result === member(state, 'result')) ? omit(state, 'result') : state
 
 // A legacy client reads any result as the final one, whatever it says of itself.
 const isInterim = ({ revision }: Terms, result: JsonObject): boolean =>

@@ -1,4 +1,4 @@
-import { equal, isArray, isString, type Json, type JsonObject } from '../protocol/json.js'
+import { equal, weigh, type JsonObject } from '../protocol/json.js'
 
 export type Schema = JsonObject | boolean
 
@@ -7,7 +7,7 @@ export interface Tool {
   readonly name: string
   /** As the server sent it. */
   readonly definition: JsonObject
-  /** The newest first. A tool that was listed in several ways, with no `list_changed` between, is judged by all of them. */
+  /** The newest first: see `Form`. */
   readonly inputSchemas: readonly Schema[]
   readonly outputSchemas: readonly Schema[]
 }
@@ -16,8 +16,12 @@ export interface Tool {
 export interface Listing {
   /** True when it began at the first page: only such a listing can tell that a tool is in no list. */
   readonly whole: boolean
+  /** True of a list of the relay's own, which the client does not see. */
+  readonly isOurs: boolean
   /** Counts `list_changed`: a listing that one overtook is out of date when it ends. */
   readonly generation: number
+  /** The same when its last page arrived. */
+  arrived: number
   readonly tools: Map<string, Tool>
   /** Every name that was listed, blocked tools too: a second one of the name is a duplicate. */
   readonly names: Set<string>
@@ -25,14 +29,12 @@ export interface Listing {
   weight: number
   /** True when tools passed for which there was no room: what is not in the listing may be somewhere. */
   isPartial: boolean
+  /** True when it has ended and says the same as the whole list before it. */
+  isRepeated: boolean
 }
 
-export type Lookup =
-  | { readonly state: 'known'; readonly tool: Tool }
-  /** In no list: a call of it is call/unlisted. */
-  | { readonly state: 'absent' }
-  /** Not seen yet, or seen too long ago: the list must be asked for. */
-  | { readonly state: 'unknown' }
+/** What is known of a tool; `absent`: it is in no list; undefined: not seen yet, or seen too long ago, so that the list must be asked for. */
+export type Lookup = Tool | 'absent' | undefined
 
 export interface Page {
   /** Every definition of the page that has a name, as the server sent it. */
@@ -48,11 +50,24 @@ export interface Page {
   readonly isPartial: boolean
 }
 
+/**
+ * One way in which a tool was listed. Its calls are judged by all that were seen since the list changed, and by what the client was shown
+ * last, for that is what it goes by: a server must not show one thing to it and another to us.
+ */
+interface Form {
+  readonly tool: Tool
+  readonly generation: number
+  readonly isShown: boolean
+}
+
+/** By so many forms calls are judged: the newest, and those that were listed first. */
+const mostForms = 16
+
 /** What a catalogue may weigh (see `weigh`): what is listed now, what was listed first, and walks that have not ended. */
 const mostWeight = 64 * 1024 * 1024
 
-/** By so many forms of a tool its calls are judged: the newest, and those that were listed first. */
-const mostForms = 16
+/** A definition that weighs more is none that anybody reads. */
+const mostDefinition = 2 * 1024 * 1024
 
 /** Walks that a client may leave unfinished before the oldest is forgotten. */
 const openListings = 16
@@ -61,10 +76,14 @@ const openListings = 16
 export class Catalog {
   readonly #mostTools: number
   #tools = new Map<string, Tool>()
+  readonly #forms = new Map<string, readonly Form[]>()
+  /** Of all but the newest of each tool. */
+  #formsWeight = 0
   /** How each name was listed first in this session: the one to differ from. */
   readonly #first = new Map<string, JsonObject>()
   #firstWeight = 0
   readonly #weights = new WeakMap<JsonObject, number>()
+  /** The client's walks that have not ended, by the cursor of their next page. */
   readonly #open = new Map<string, Listing>()
   /** The last whole listing. */
   #last: Listing | undefined
@@ -74,45 +93,53 @@ export class Catalog {
   /** What is known may be out of date. */
   #changed = false
   #expires = Infinity
-  #isRepeated = false
 
   constructor(mostTools: number) {
     this.#mostTools = mostTools
   }
 
   lookup(name: string, at: number): Lookup {
-    return this.#changed || at >= this.#expires ? { state: 'unknown' } : this.#lookup(name, this.#whole)
+    this.#expire(at)
+    return this.#changed ? undefined : (this.#tools.get(name) ?? (this.#whole ? 'absent' : undefined))
   }
 
   /** By the last list, even where it is out of date. */
   lookupLast(name: string): Lookup {
-    return this.#lookup(name, this.#last !== undefined && !this.#last.isPartial)
-  }
-
-  #lookup(name: string, isAll: boolean): Lookup {
-    const tool = this.#tools.get(name)
-    if (tool !== undefined) return { state: 'known', tool }
-    return { state: isAll ? 'absent' : 'unknown' }
+    return this.#tools.get(name) ?? (this.#last?.isPartial === false ? 'absent' : undefined)
   }
 
   names(): Iterable<string> {
     return this.#tools.keys()
   }
 
-  /** `notifications/tools/list_changed`: nothing is known any more until the next whole listing. */
+  /** True when nothing is known to have changed since the last whole listing. */
+  get isCurrent(): boolean {
+    return !this.#changed
+  }
+
+  /** `notifications/tools/list_changed`, or the like: nothing is known any more until the next whole listing. */
   changed(): void {
     this.#generation++
     this.#changed = true
     this.#whole = false
   }
 
-  /** The listing to which the page asked for with `cursor` belongs. */
-  listing(cursor: string | undefined): Listing {
+  /** The listing to which the page that the client asked for with `cursor` belongs, or a new one of the relay's own. */
+  listing(cursor: string | undefined, isOurs = false): Listing {
     const open = cursor === undefined ? undefined : this.#open.get(cursor)
     // A copy: a page that is asked for twice, or by two clients, is not listed twice.
     if (open !== undefined) return { ...open, tools: new Map(open.tools), names: new Set(open.names) }
     const generation = this.#generation
-    return { whole: cursor === undefined, generation, tools: new Map(), names: new Set(), weight: 0, isPartial: false }
+    return {
+      whole: cursor === undefined, isOurs, generation, arrived: generation, tools: new Map(), names: new Set(), weight: 0, isPartial: false,
+      isRepeated: false,
+    }
+  }
+
+  /** A page of the listing has come, and is about to be judged. */
+  arrived(listing: Listing, at: number): void {
+    this.#expire(at)
+    listing.arrived = this.#generation
   }
 
   /** How the name was listed first in this session; the one to differ from. */
@@ -125,11 +152,6 @@ export class Catalog {
     return this.#last !== undefined
   }
 
-  /** True when the last whole list says the same as the one before. */
-  get isRepeated(): boolean {
-    return this.#isRepeated
-  }
-
   /** The definition that is held already, where it is equal to this one: it is kept once, and read once. */
   held(name: string, definition: JsonObject): JsonObject {
     const known = [this.#first.get(name), this.#tools.get(name)?.definition]
@@ -139,8 +161,9 @@ export class Catalog {
   /** Why there is no room for a further tool; undefined when there is. @param listed of the page, so far */
   noRoom(listing: Listing, listed: ReadonlyMap<string, JsonObject>, definition: JsonObject): string | undefined {
     if (listing.names.size + listed.size >= this.#mostTools) return `more than ${this.#mostTools} tools`
-    const weight = this.#firstWeight + listing.weight + this.#weightOf(definition)
-    return weight > mostWeight ? 'more than the catalogue has room for' : undefined
+    const own = this.#weightOf(definition)
+    if (own > mostDefinition) return 'a definition that is too long to be read'
+    return this.#firstWeight + this.#formsWeight + listing.weight + own > mostWeight ? 'more than the catalogue has room for' : undefined
   }
 
   /** Takes in a page. */
@@ -150,27 +173,62 @@ export class Catalog {
       listing.names.add(name)
       this.#weigh(listing, name, definition)
       const tool = page.accepted.get(name)
-      if (tool === undefined) this.#tools.delete(name)
+      if (tool === undefined) this.#unlisted(name, listing)
       else {
-        const known = this.#changed || at >= this.#expires ? undefined : this.#tools.get(name)
-        const judged = known === undefined ? tool : withForms(tool, known)
+        const judged = this.#formed(tool, !listing.isOurs)
         listing.tools.set(name, judged)
         this.#tools.set(name, judged)
       }
     }
-    if (page.next !== undefined) this.#keep(page.next, listing)
-    else if (listing.whole) this.#completed(listing, page.lifetime > 0 ? at + page.lifetime : Infinity)
+    if (page.next === undefined) {
+      if (listing.whole) this.#completed(listing, page.lifetime > 0 ? at + page.lifetime : Infinity)
+    } else if (!listing.isOurs) this.#keep(page.next, listing)
   }
 
   #completed(listing: Listing, expires: number): void {
+    listing.isRepeated = this.#last !== undefined && isSame(listing, this.#last)
     // A server that says "changed" whenever it is asked has not changed for that.
-    this.#isRepeated = this.#last !== undefined && isSame(listing, this.#last)
-    const isFresh = this.#isRepeated || listing.generation === this.#generation
+    const isFresh = listing.generation === this.#generation || (listing.isRepeated && listing.arrived === this.#generation)
+    for (const name of this.#forms.keys()) if (!listing.tools.has(name)) this.#unlisted(name, listing)
     this.#tools = new Map(listing.tools)
     this.#whole = isFresh && !listing.isPartial
     if (isFresh) this.#changed = false
     this.#last = listing
     this.#expires = expires
+  }
+
+  #expire(at: number): void {
+    if (at < this.#expires) return
+    this.#expires = Infinity
+    this.changed()
+  }
+
+  /** What the client was shown it knows, until it is shown something else. */
+  #unlisted(name: string, { isOurs }: Listing): void {
+    this.#tools.delete(name)
+    this.#keepForms(name, (this.#forms.get(name) ?? []).filter(({ isShown }) => isOurs && isShown))
+  }
+
+  /** The tool with all forms by which it is judged. */
+  #formed(tool: Tool, isShown: boolean): Tool {
+    const known = this.#forms.get(tool.name) ?? []
+    const same = known.find(form => form.tool.definition === tool.definition)
+    const others = known.filter(form => form !== same && (form.generation === this.#generation || (form.isShown && !isShown)))
+    const forms = [{ tool, generation: this.#generation, isShown: isShown || same?.isShown === true }, ...others.slice(-mostForms)]
+    this.#keepForms(tool.name, forms)
+    if (forms.length === 1) return tool
+    return {
+      ...tool,
+      inputSchemas: distinct(forms.flatMap(form => form.tool.inputSchemas)),
+      outputSchemas: distinct(forms.flatMap(form => form.tool.outputSchemas)),
+    }
+  }
+
+  #keepForms(name: string, forms: readonly Form[]): void {
+    const weightOf = (kept: readonly Form[] = []) => kept.slice(1).reduce((sum, { tool }) => sum + this.#weightOf(tool.definition), 0)
+    this.#formsWeight += weightOf(forms) - weightOf(this.#forms.get(name))
+    if (forms.length > 0) this.#forms.set(name, forms)
+    else this.#forms.delete(name)
   }
 
   #weigh(listing: Listing, name: string, definition: JsonObject): void {
@@ -185,7 +243,7 @@ export class Catalog {
   }
 
   #weightOf(definition: JsonObject): number {
-    const weight = this.#weights.get(definition) ?? weigh(definition)
+    const weight = this.#weights.get(definition) ?? weigh(definition, mostDefinition)
     this.#weights.set(definition, weight)
     return weight
   }
@@ -193,12 +251,12 @@ export class Catalog {
   #keep(cursor: string, listing: Listing): void {
     this.#open.delete(cursor)
     this.#open.set(cursor, listing)
-    let weight = cursor.length
-    for (const open of this.#open.values()) weight += open.weight
+    let weight = 0
+    for (const [one, open] of this.#open) weight += one.length + open.weight
     for (const [oldest, open] of this.#open) {
       if (this.#open.size <= openListings && weight <= mostWeight) break
       this.#open.delete(oldest)
-      weight -= open.weight
+      weight -= oldest.length + open.weight
     }
   }
 }
@@ -210,26 +268,5 @@ const isSame = (a: Listing, b: Listing): boolean =>
   [...a.names].every(name => b.names.has(name)) &&
   [...a.tools].every(([name, { definition }]) => b.tools.get(name)?.definition === definition)
 
-const withForms = (tool: Tool, known: Tool): Tool =>
-  known.definition === tool.definition
-    ? known
-    : {
-        ...tool,
-        inputSchemas: forms(tool.inputSchemas, known.inputSchemas),
-        outputSchemas: forms(tool.outputSchemas, known.outputSchemas),
-      }
-
-const forms = (newest: readonly Schema[], known: readonly Schema[]): readonly Schema[] => {
-  const others = known.filter(schema => !newest.some(one => equal(one, schema)))
-  return [...newest, ...others.slice(-mostForms)]
-}
-
-/** About the memory that a value takes, in bytes: that of its texts, and something for each thing in it. */
-const weigh = (value: Json): number => {
-  if (isString(value)) return 32 + value.length
-  if (typeof value !== 'object' || value === null) return 8
-  let sum = 32
-  if (isArray(value)) for (let index = 0; index < value.length; index++) sum += weigh(value[index] ?? null)
-  else for (const key in value) sum += key.length + weigh(value[key] ?? null)
-  return sum
-}
+const distinct = (schemas: readonly Schema[]): readonly Schema[] =>
+  schemas.filter((schema, index) => schemas.findIndex(one => equal(one, schema)) === index)

@@ -4,15 +4,6 @@ import { Slot, type Driver, type Flow } from './flow.js'
 import type { RelayOptions } from './options.js'
 import type { Output } from './output.js'
 
-interface Asked {
-  readonly subjects: readonly Subject[]
-  readonly results: readonly (Checked | undefined)[]
-  /** Undefined where the engine has not said all. */
-  readonly all: readonly Checked[] | undefined
-}
-
-const isDone = (result: Checked | undefined): result is Checked => result !== undefined
-
 /** What flows ask of the engine. */
 export class Checks {
   readonly #now: RelayOptions['checkNow']
@@ -29,20 +20,11 @@ export class Checks {
 
   /** One answer per subject: at once where the engine finds them cheap. @param exchange of the message that is judged */
   *check(subjects: readonly Subject[], exchange: Exchange): Flow<readonly Checked[]> {
-    const asked = this.ask(subjects)
-    return asked.all ?? (yield* this.wait(asked, exchange))
-  }
-
-  /** The same in two steps: most checks need no waiting, and no flow of their own. */
-  ask(subjects: readonly Subject[]): Asked {
-    const results = subjects.map(this.#now)
-    return { subjects, results, all: results.every(isDone) ? results : undefined }
-  }
-
-  *wait({ subjects, results }: Asked, exchange: Exchange): Flow<readonly Checked[]> {
-    const late = yield* this.#wait(subjects.filter((_, index) => results[index] === undefined), exchange)
+    const now = subjects.map(this.#now)
+    if (now.every(isDone)) return now
+    const late = yield* this.#wait(subjects.filter((_, index) => now[index] === undefined), exchange)
     let next = 0
-    return results.map(result => result ?? late[next++] ?? [])
+    return now.map((result, index) => result ?? late[next++] ?? unchecked(subjects[index]))
   }
 
   /** Lets others have their turn: work on one message must not hold up all else. */
@@ -64,3 +46,8 @@ export class Checks {
     return yield* slot.value()
   }
 }
+
+const isDone = (result: Checked | undefined): result is Checked => result !== undefined
+
+/** An engine that says nothing has found nothing out. */
+const unchecked = (subject: Subject | undefined): Checked => [{ kind: 'unchecked', path: subject?.path ?? '', message: 'the engine gave no verdict' }]

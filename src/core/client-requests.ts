@@ -10,8 +10,9 @@ import { wholePipe, type Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { PendingRequests } from './pending.js'
-import { PendingRequest, text } from './request.js'
+import { PendingRequest, text, type Arrived } from './request.js'
 import { blocked, errorAnswer, inItsPlace } from './refusal.js'
+import type { Terms } from './terms.js'
 import type { ToolCalls } from './tool-calls.js'
 import type { ToolLists } from './tool-lists.js'
 
@@ -23,14 +24,13 @@ const mostBytes = 64 * 1024 * 1024
 
 /** Every request of the client's, from its arrival to its one answer (promise 3). */
 export class ClientRequests {
-  /** A batch of the server's whose members are being handled. */
-  arriving: Frame | undefined
   readonly #core: Core
   readonly #lists: ToolLists
   readonly #calls: ToolCalls
   readonly #answers: Answers
   readonly #pending: PendingRequests<PendingRequest>
   readonly #timers = new Map<string, PendingRequest>()
+  /** Nobody waits for their answers; the one that was cancelled first comes first. */
   readonly #cancelled = new Set<PendingRequest>()
   #held = 0
   #lastTimer = 0
@@ -50,87 +50,73 @@ export class ClientRequests {
     return this.#held
   }
 
+  /** By what the client speaks on an exchange, where that is not a matter of the session. */
+  termsOn(exchange: Exchange): Terms | undefined {
+    return this.#core.options.stateless ? this.#pending.on(exchange)[0]?.terms : undefined
+  }
+
   received(exchange: Exchange, frame: Frame, message: Request, findings: Findings, batch: ClientBatch | undefined): void {
     const { handshake, records, output, ask } = this.#core
-    const { id, method, params } = message
-    if (method === 'initialize') handshake.offered(params)
-    this.#lists.ids.saw(id)
+    if (message.method === 'initialize') handshake.offered(message.params)
+    this.#lists.ids.saw(message.id)
     const terms = handshake.termsOf(message, frame.envelope?.headers)
-    const request = new PendingRequest({ exchange, terms, arrivedAt: output.now, findings, batch }, frame, message)
+    const request = new PendingRequest(exchange, frame, message, terms, output.now, findings, batch)
     records.start(terms)
     if (this.#gone !== undefined) return this.#refuse(request, errorAnswer(request, errorCode.gone, `mcp-customs: ${this.#gone}`))
-    if (this.#pending.bytes + request.bytes > mostBytes) ask('onId', { use: 'too-many', from: 'client' }, findings, '/id')
+    if (!this.#hasRoom(request.bytes)) ask('onId', { use: 'too-many', from: 'client' }, findings, '/id')
     if (findings.isStop) return this.#refuse(request, blocked(request, findings))
-    if (!this.#pending.open(request)) return this.#repeated(request, frame, params)
-    this.#begin(request, frame, params)
+    if (!this.#pending.open(request)) return this.#repeated(request, frame, message.params)
+    this.#begin(request, frame, message.params)
   }
 
-  #begin(request: PendingRequest, frame: Frame, params: JsonObject | undefined): void {
-    this.#held++
-    request.called = this.#answers.tasks.find(request.taskId)?.called
-    request.flow = this.#life(request, frame, params)
-    this.#core.driver.run(request.flow)
-  }
-
-  /** The life of a request. */
-  *#life(request: PendingRequest, frame: Frame, params: JsonObject | undefined): Flow {
-    const isCall = request.method === 'tools/call'
-    const refusal = isCall ? yield* this.#calls.judge(request, params) : undefined
-    if (refusal !== undefined) return this.#refuse(request, refusal)
-    this.#forward(request, frame)
-    if (isCall && this.#calls.checks === 'beside') yield* this.#calls.check(request, params)
-    const { arrived, frame: response, message } = yield* request.answer.value()
-    const exchange = arrived === wholePipe ? request.exchange : arrived
-    const sent =
-      message === undefined ? inItsPlace(response, blocked(request, request.findings))
-      : message.kind === 'error' ? this.#answers.judgeError(request, response, message.error)
-      : yield* this.#answers.judge(request, exchange, response, message.result)
-    this.#reply(request, exchange, response, sent)
-  }
-
-  /** The server's answer; its exchange is where it arrived, which may be another stream than the one it was asked on. */
-  answered(arrived: Exchange, frame: Frame, message: Result | ErrorResponse, findings: Findings): void {
-    if (this.#lists.owns(message.key)) return this.#lists.answered(frame, message, findings)
-    const request = this.#pending.find(arrived, message.key)
-    if (request === undefined || !request.isAtServer) return this.#unasked(arrived, frame, message, findings)
-    this.#arrived(request, arrived, frame, message, findings)
+  /** The server's answer. */
+  answered(arrived: Arrived & { readonly message: Result | ErrorResponse }, findings: Findings): void {
+    const { exchange, frame, message } = arrived
+    if (this.#lists.owns(message.key)) return this.#lists.answered(exchange, frame, message, findings)
+    const request = this.#pending.find(exchange, message.key)
+    if (request?.isAtServer === true) this.#arrived(request, arrived, findings)
+    else this.#unasked(arrived, message.key, findings)
   }
 
   /**
    * A frame of the server's that cannot be used, or may not be: whoever waits for it gets an answer of ours.
    * @param keys the ids that could be read from it, likeliest first
-   * @param isAnonymous true when it is an answer without an id, which can only be that of the one request in flight; where it passes by
-   *   policy the client cannot tell whose it is, and goes on waiting
+   * @param isAnonymous true when it is an answer without an id, which can only be that of the one request in flight. Where it passes by
+   *   policy the client cannot tell whose it is, and goes on waiting; unless it says why what was posted has failed, by an HTTP status
    * @returns false when it is nobody's answer
    */
-  unusable(arrived: Exchange, frame: Frame, keys: readonly IdKey[], isAnonymous: boolean, findings: Findings): boolean {
+  unusable(arrived: Omit<Arrived, 'message'>, keys: readonly IdKey[], isAnonymous: boolean, findings: Findings): boolean {
+    const { exchange, frame } = arrived
     if (keys.some(key => this.#lists.owns(key))) {
-      this.#lists.answered(frame, undefined, findings)
+      this.#lists.answered(exchange, frame, undefined, findings)
       return true
     }
-    const meant = keys.map(key => this.#pending.find(arrived, key) ?? this.#pending.findMeant(arrived, key))
-    if (meant.length === 0 && isAnonymous && findings.isStop) meant.push(this.#pending.findOnly(arrived))
-    const waiting = [...new Set(meant)].filter(request => request?.isAtServer === true)
-    if (!findings.isStop && waiting.some(request => request !== undefined && !keys.includes(request.key))) {
+    const meant = keys.map(key => this.#pending.find(exchange, key) ?? this.#pending.findMeant(exchange, key))
+    const hasFailed = (frame.envelope?.status ?? 200) >= 400
+    if (keys.length === 0 && isAnonymous && (findings.isStop || hasFailed)) meant.push(this.#pending.findOnly(exchange))
+    const waiting = [...new Set(meant)].filter(request => request !== undefined).filter(({ isAtServer }) => isAtServer)
+    if (keys.length > 0 && !findings.isStop && waiting.some(({ key }) => !keys.includes(key))) {
       this.#core.ask('onId', { use: 'unasked', from: 'server' }, findings, '/id')
     }
-    // Where the policy lets it pass, it is judged as what a lenient reader makes of it.
-    const message = findings.isStop ? undefined : lenientAnswer(frame)
-    for (const request of waiting) if (request !== undefined) this.#arrived(request, arrived, frame, message, findings)
+    if (findings.isStop) for (const request of waiting) this.#arrived(request, { ...arrived, message: undefined }, findings)
+    // Where the policy lets it pass, it is judged as what a lenient reader makes of it: one answer, to whom it likeliest means.
+    else if (waiting[0] !== undefined) this.#arrived(waiting[0], { ...arrived, message: lenientAnswer(frame) }, findings)
     return waiting.length > 0
   }
 
   /** The request that the client no longer waits for. @returns true when the server must hear of it */
   cancelled(exchange: Exchange, key: IdKey): boolean {
     const request = this.#pending.find(exchange, key)
-    if (request === undefined) return true
-    if (request.stage === 'held') {
+    if (request?.stage === 'held') {
       this.#drop(request)
       return false
     }
-    if (!request.isAtServer) return true
-    request.isCancelled()
+    if (request === undefined || !request.isAtServer) return true
+    request.cancel()
     this.#cancelled.add(request)
+    // What else was asked in its batch need not wait for it.
+    request.batch?.answered(undefined)
+    request.batch = undefined
     const [oldest] = this.#cancelled
     if (this.#cancelled.size > mostCancelled && oldest !== undefined) this.#drop(oldest)
     return true
@@ -148,7 +134,7 @@ export class ClientRequests {
     const { options, output } = this.#core
     this.#fail(request, errorCode.late, `the server did not answer within ${options.requestMs} ms`)
     output.emit({ type: 'abandon', exchange: request.exchange, key: request.key })
-    output.toServer(request.exchange, cancellation(request))
+    output.toServer(request.exchange, cancellation(request, 'timed out'))
   }
 
   /** The client went away from this exchange: nobody is left to answer. */
@@ -171,10 +157,13 @@ export class ClientRequests {
     this.#lists.lost()
   }
 
-  /** Everyone who waits is told so. */
+  /** The relay itself can go on no more: everyone who waits is told so. */
   failed(reason: string): void {
     this.#gone = reason
-    for (const request of this.#pending.all()) this.#fail(request, errorCode.blocked, reason)
+    for (const request of this.#pending.all()) {
+      request.findings.block()
+      this.#fail(request, errorCode.blocked, reason)
+    }
   }
 
   /** What the client took back, or left behind, before it was looked at: a call is on record all the same. */
@@ -182,7 +171,7 @@ export class ClientRequests {
     const { message } = frame
     if (message.kind !== 'request') return
     const terms = this.#core.handshake.termsOf(message, frame.envelope?.headers)
-    const request = new PendingRequest({ exchange, terms, arrivedAt: this.#core.output.now, findings, batch: undefined }, frame, message)
+    const request = new PendingRequest(exchange, frame, message, terms, this.#core.output.now, findings, undefined)
     request.called = { name: text(message.params, 'name') ?? '', tool: undefined, listed: false }
     this.#core.records.answered(request, undefined, undefined)
   }
@@ -192,11 +181,33 @@ export class ClientRequests {
     for (const request of this.#pending.all()) this.#drop(request)
   }
 
-  #forward(request: PendingRequest, frame: Frame): void {
+  #begin(request: PendingRequest, frame: Frame, params: JsonObject | undefined): void {
+    this.#held++
+    request.called = this.#answers.tasks.find(request.taskId)?.called
+    request.flow = this.#life(request, frame, params)
+    this.#core.driver.run(request.flow)
+  }
+
+  /** The life of a request. */
+  *#life(request: PendingRequest, frame: Frame, params: JsonObject | undefined): Flow {
+    const isCall = request.method === 'tools/call'
+    const refusal = isCall ? yield* this.#calls.judge(request, params) : undefined
+    if (refusal !== undefined) return this.#refuse(request, refusal)
+    yield* this.#forward(request, frame)
+    if (isCall && this.#calls.checks === 'beside') yield* this.#calls.check(request, params)
+    const arrived = yield* request.answer.value()
+    this.#reply(request, arrived, yield* this.#judged(request, arrived))
+  }
+
+  *#forward(request: PendingRequest, frame: Frame): Flow {
     const { options: { requestMs }, output, records } = this.#core
     records.sent(request)
+    if (request.batch !== undefined) {
+      request.batch.judged(frame, true)
+      yield* request.batch.left.value()
+    }
     this.#held--
-    request.isSent(output.now)
+    request.sent(output.now)
     if (requestMs > 0 && methodOf(request.method)?.lasting !== true) {
       const timer = `request ${++this.#lastTimer}`
       request.timer = timer
@@ -204,15 +215,31 @@ export class ClientRequests {
       output.emit({ type: 'start-timer', timer, ms: requestMs })
     }
     if (request.batch === undefined) output.toServer(request.exchange, frame)
-    else request.batch.convoy.judged(frame, true)
+  }
+
+  /** @returns what the client gets */
+  *#judged(request: PendingRequest, arrived: Arrived): Flow<Frame> {
+    const { frame, message } = arrived
+    if (message === undefined) return inItsPlace(frame, blocked(request, request.findings))
+    if (message.kind === 'error') return this.#answers.judgeError(request, frame, message.error)
+    return yield* this.#answers.judge(request, exchangeOf(request, arrived), frame, message.result)
   }
 
   /** What the server sent for a request goes to the request's flow. */
-  #arrived(request: PendingRequest, arrived: Exchange, frame: Frame, message: Result | ErrorResponse | undefined, findings: Findings): void {
+  #arrived(request: PendingRequest, arrived: Arrived, findings: Findings): void {
     this.#stopTimer(request)
-    request.isAnswered(this.#core.output.now)
+    request.answered(this.#core.output.now)
     request.findings.include(findings)
-    this.#core.driver.fill(request.answer, { arrived, frame, message })
+    this.#core.driver.fill(request.answer, arrived)
+  }
+
+  /** Makes room for a request where cancelled ones, whose answers nobody waits for, can give it. */
+  #hasRoom(bytes: number): boolean {
+    for (const oldest of this.#cancelled) {
+      if (this.#pending.bytes + bytes <= mostBytes) break
+      this.#drop(oldest)
+    }
+    return this.#pending.bytes + bytes <= mostBytes
   }
 
   /** Two requests in flight with one id: the first lives, the second is refused. */
@@ -228,24 +255,23 @@ export class ClientRequests {
       if (this.#pending.open(request)) return this.#begin(request, frame, params)
     }
     records.answered(request, undefined, undefined)
-    batch?.answered(undefined, this.arriving)
+    batch?.answered(undefined)
     if (batch === undefined) output.toServer(exchange, frame)
-    else batch.convoy.judged(frame, true)
+    else batch.judged(frame, true)
   }
 
   /** A response to nothing asked, or to something asked by an id that is spelled otherwise. */
-  #unasked(arrived: Exchange, frame: Frame, message: Result | ErrorResponse, findings: Findings): void {
+  #unasked(arrived: Arrived, key: IdKey, findings: Findings): void {
+    // To a list of ours that nobody waits for any more: an honest server may be late, and the client has not asked.
+    if (this.#lists.ids.isOurs(key)) return
     const { ask, records, output } = this.#core
+    const { exchange, frame } = arrived
     ask('onId', { use: 'unasked', from: 'server' }, findings, '/id')
-    // An answer to a list of ours that nobody waits for any more: no policy lets it reach the client.
-    const isOurs = this.#lists.ids.isOurs(message.key)
-    const meant = this.#pending.findMeant(arrived, message.key)
-    if (meant?.isAtServer === true && !isOurs) {
-      return this.#arrived(meant, arrived, frame, findings.isStop ? undefined : message, findings)
-    }
-    if (findings.isStop || isOurs) return records.write({ event: 'wire', bytes: { response: frame.bytes.length } }, findings)
+    const meant = this.#pending.findMeant(exchange, key)
+    if (meant?.isAtServer === true) return this.#arrived(meant, findings.isStop ? { ...arrived, message: undefined } : arrived, findings)
+    if (findings.isStop) return records.write({ event: 'wire', bytes: { response: frame.bytes.length } }, findings)
     records.note('wire', findings)
-    output.toClient(arrived, frame)
+    output.toClient(exchange, frame)
   }
 
   #fail(request: PendingRequest, code: number, reason: string): void {
@@ -258,16 +284,17 @@ export class ClientRequests {
   /** An answer of ours, to what is not at the server, or will not be answered by it. */
   #refuse(request: PendingRequest, answer: Frame): void {
     this.#leavesBatch(request)
-    this.#reply(request, request.exchange, undefined, answer)
+    this.#reply(request, undefined, answer)
   }
 
-  #reply(request: PendingRequest, exchange: Exchange, response: Frame | undefined, sent: Frame): void {
+  #reply(request: PendingRequest, arrived: Arrived | undefined, sent: Frame): void {
     const { records, output } = this.#core
     this.#close(request)
-    records.answered(request, response, sent)
-    request.isOver()
-    if (request.batch === undefined) output.toClient(exchange, sent, response === undefined ? 'client' : 'server')
-    else request.batch.answered(sent, this.arriving)
+    records.answered(request, arrived?.frame, sent)
+    request.end()
+    if (request.batch !== undefined) return request.batch.answered(sent, arrived?.batch)
+    if (arrived === undefined) output.toClient(request.exchange, sent, 'client')
+    else output.toClient(exchangeOf(request, arrived), sent)
   }
 
   /** Nobody waits for an answer: it goes on record without one. */
@@ -276,12 +303,12 @@ export class ClientRequests {
     this.#leavesBatch(request)
     this.#close(request)
     this.#core.records.answered(request, undefined, undefined)
-    request.isOver()
-    request.batch?.answered(undefined, this.arriving)
+    request.end()
+    request.batch?.answered(undefined)
   }
 
   #leavesBatch({ stage, batch, request }: PendingRequest): void {
-    if (stage === 'held' && request !== undefined) batch?.convoy.judged(request.frame, false)
+    if (stage === 'held' && request !== undefined) batch?.judged(request.frame, false)
   }
 
   #close(request: PendingRequest): void {
@@ -299,8 +326,11 @@ export class ClientRequests {
   }
 }
 
-const cancellation = ({ id }: PendingRequest): Frame => {
-  const params = { requestId: id, reason: 'timed out' }
+/** Where the client waits for it: by a pipe that is known of the request alone. */
+const exchangeOf = (request: PendingRequest, { exchange }: Arrived): Exchange => (exchange === wholePipe ? request.exchange : exchange)
+
+const cancellation = ({ id }: PendingRequest, reason: string): Frame => {
+  const params = { requestId: id, reason }
   return {
     bytes: Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })),
     message: { kind: 'notification', method: 'notifications/cancelled', params },

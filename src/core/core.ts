@@ -23,7 +23,5 @@ export class Core {
     this.ask = askFor(options.rules, options.policy)
   }
 
-  findings(): Findings {
-    return new Findings(this.options.policy)
-  }
+  readonly findings = (): Findings => new Findings(this.options.policy)
 }

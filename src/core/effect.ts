@@ -16,8 +16,8 @@ export type Effect =
   | { readonly type: 'audit'; readonly entry: Entry }
   | { readonly type: 'start-timer'; readonly timer: Timer; readonly ms: number }
   | { readonly type: 'stop-timer'; readonly timer: Timer }
-  /** The core has failed: who waited was answered, and the session can only end. */
-  | { readonly type: 'close'; readonly reason: string }
+  /** The core has failed: who waited was answered, and the session can only end. @property cause the exception */
+  | { readonly type: 'close'; readonly reason: string; readonly cause: unknown }
 
 /** One decision, for the audit log; `audit/` adds time, sequence, digests and chain (contract section 8). */
 export interface Entry {

@@ -7,6 +7,8 @@ const mostCharacters = 16_384
 
 const longestPath = 256
 
+const none: readonly RuleName[] = []
+
 /** What was found about one frame, and what the policy makes of it. Everything counts; the first of it is kept. */
 export class Findings {
   readonly #policy: Policy
@@ -47,12 +49,13 @@ export class Findings {
     if (problems.length === 0) return
     const action = actionOf(this.#policy, rule)
     if (action === 'off') return
-    const isFirstOfItsKind = severer(this.#verdict, action) !== this.#verdict
-    this.#verdict = severer(this.#verdict, action)
-    if (isStop(action) && this.#stopping?.includes(rule) !== true) (this.#stopping ??= []).push(rule)
-    // What led to the verdict is told, however much was found before it.
-    if (isFirstOfItsKind && this.#isFull) this.#room = (this.#kept.pop()?.message.length ?? 0) + longestPath
+    this.#decide(action, isStop(action) ? [rule] : none)
     for (const problem of problems) this.#keep(rule, problem)
+  }
+
+  /** Whatever was found: it cannot pass. */
+  block(): void {
+    this.#verdict = 'block'
   }
 
   /** Those that led to the verdict. */
@@ -63,10 +66,22 @@ export class Findings {
   /** Takes in what was found about a part of the frame. */
   include(part: Findings): void {
     if (part.#verdict === 'pass') return
-    this.#verdict = severer(this.#verdict, part.#verdict)
-    for (const rule of part.stopping) if (this.#stopping?.includes(rule) !== true) (this.#stopping ??= []).push(rule)
-    for (const finding of part.#kept) this.#keep(finding.rule, finding)
+    this.#decide(part.#verdict, part.stopping)
+    // What led to its verdict first: there may be no room for more.
+    const told = part.told()
+    for (const finding of told) this.#keep(finding.rule, finding)
+    for (const finding of part.#kept) if (!told.includes(finding)) this.#keep(finding.rule, finding)
     this.#more += part.#more
+  }
+
+  #decide(verdict: Verdict, stopping: readonly RuleName[]): void {
+    // What led to the verdict is told, however much was found before it.
+    if (this.#isFull && severer(this.#verdict, verdict) !== this.#verdict) {
+      this.#room = (this.#kept.pop()?.message.length ?? 0) + longestPath
+      this.#more++
+    }
+    this.#verdict = severer(this.#verdict, verdict)
+    for (const rule of stopping) if (this.#stopping?.includes(rule) !== true) (this.#stopping ??= []).push(rule)
   }
 
   get #isFull(): boolean {

@@ -39,7 +39,10 @@ export class OwnIds {
   }
 
   #greater(): number {
-    return (this.#greatest = Math.min(this.#greatest + 100_000 + this.#random(900_000), Number.MAX_SAFE_INTEGER))
+    const greater = this.#greatest + 100_000 + this.#random(900_000)
+    // Beyond the greatest there is only what a client that has come so far will not count to again.
+    if (greater > Number.MAX_SAFE_INTEGER) return -1 - this.#random(2 ** 31)
+    return (this.#greatest = greater)
   }
 
   #textLike(like: string): string {

@@ -57,6 +57,14 @@ export class PendingRequests<Kind extends Pending> {
     return this.#scopes.get(this.#scope(exchange))?.get(key)
   }
 
+  /** As `find`, whatever the exchange: an answer may come by another one than the question went by. */
+  findAnywhere(exchange: Exchange, key: IdKey): Kind | undefined {
+    const here = this.find(exchange, key)
+    if (here !== undefined || !this.#stateless) return here
+    for (const those of this.#scopes.values()) if (those.has(key)) return those.get(key)
+    return undefined
+  }
+
   /**
    * The request that an answer with another type or spelling of its id must have meant: `"1"` or `1.0` for 1.
    * Such an answer never passes, but its request must not wait for ever.

@@ -1,17 +1,17 @@
 import { slice } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
-import { isString } from '../protocol/json.js'
-import { errorCode, type Batch, type IdKey, type Notification } from '../protocol/json-rpc.js'
+import { isString, member } from '../protocol/json.js'
+import { errorCode, type IdKey, type Notification } from '../protocol/json-rpc.js'
 import { idIn, isAnonymousAnswer, keysOf } from '../protocol/message.js'
 import { Answers } from './answers.js'
-import { ClientBatch, Convoy, rejoined } from './batch.js'
+import { ClientBatch, joined, rejoined } from './batch.js'
 import { ClientRequests } from './client-requests.js'
 import { Core } from './core.js'
 import type { Effect } from './effect.js'
 import { wholePipe, type Event, type Exchange, type Side } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
-import { Lane } from './lane.js'
+import { membersOf, Queue } from './queue.js'
 import type { RelayOptions } from './options.js'
 import { blocked, errorAnswer, headerMismatch, isMismatch } from './refusal.js'
 import { ServerRequests } from './server-requests.js'
@@ -28,7 +28,7 @@ export class Relay {
   readonly #answers: Answers
   readonly #requests: ClientRequests
   readonly #serverRequests: ServerRequests
-  readonly #lane = new Lane()
+  readonly #queue = new Queue()
   #hasFailed = false
 
   constructor(options: RelayOptions) {
@@ -45,8 +45,8 @@ export class Relay {
     this.#core.output.now = now
     if (this.#hasFailed) return []
     try {
-      this.#handle(event)
-      this.#openLane()
+      this.#happened(event)
+      this.#openQueue()
       return this.#core.output.take()
     } catch (error) {
       return this.#failed(error)
@@ -55,24 +55,24 @@ export class Relay {
 
   /** True while something of the client's is not yet at the server: its input must stay open. */
   get holding(): boolean {
-    return this.#requests.held > 0 || !this.#lane.isEmpty
+    return this.#requests.held > 0 || !this.#queue.isEmpty
   }
 
   /** True while the client sends more than can wait for what is held: it must be held back itself. */
   get isCrowded(): boolean {
-    return this.#lane.isCrowded
+    return this.#queue.isCrowded
   }
 
   /** The input schema by which a call is checked, as headers are made from it as well. */
   inputSchemaOf(tool: string) {
     const found = this.#lists.catalog.lookup(tool, this.#core.output.now)
-    return found.state === 'known' ? found.tool.inputSchemas[0] : undefined
+    return found === 'absent' ? undefined : found?.inputSchemas[0]
   }
 
-  #handle(event: Event): void {
+  #happened(event: Event): void {
     switch (event.type) {
       case 'frame-received':
-        return event.from === 'server' ? this.#serverFrame(event.exchange, event.frame) : this.#arrived(event.exchange, event.frame)
+        return event.from === 'server' ? this.#serverFrame(event.exchange, event.frame) : this.#clientFrame(event.exchange, event.frame)
       case 'checked':
         return this.#core.checks.done(event.check, event.results)
       case 'timer-fired':
@@ -85,90 +85,107 @@ export class Relay {
       case 'server-gone':
         return this.#requests.serverGone(event.reason)
       case 'session-ended':
-        this.#ended()
+        this.#requests.ended()
+        for (const one of this.#unsent()) this.#neverSent(one)
         return this.#core.records.write({ event: 'session/end', reason: event.reason })
       default:
         event satisfies never
     }
   }
 
-  /** What came by a pipe waits for what came before it; only what the server may be waiting for itself, and what is taken back, does not. */
-  #arrived(exchange: Exchange, frame: Frame): void {
-    const { message } = frame
-    const isResponse = message.kind === 'result' || message.kind === 'error'
-    if (exchange !== wholePipe || !this.holding || isResponse) return this.#clientFrame(exchange, frame)
-    if (message.kind !== 'notification' || message.method !== cancelled) return this.#lane.add(frame)
-    const key = requestIdOf(frame)
-    if (key === undefined || !this.#lane.cancel(key)) this.#clientFrame(exchange, frame)
-  }
-
-  #openLane(): void {
-    while (this.#requests.held === 0) {
-      const next = this.#lane.next()
-      if (next === undefined) return
-      if (next.isCancelled) this.#requests.neverSent(wholePipe, next.frame, this.#core.findings())
-      else this.#clientFrame(wholePipe, next.frame)
-    }
-  }
-
-  #ended(): void {
-    this.#requests.ended()
-    for (let next = this.#lane.next(); next !== undefined; next = this.#lane.next()) {
-      this.#requests.neverSent(wholePipe, next.frame, this.#core.findings())
-    }
-  }
-
   /** An exception ends this session alone: who waits is told, and it is on record why. */
-  #failed(error: unknown): readonly Effect[] {
+  #failed(cause: unknown): readonly Effect[] {
     this.#hasFailed = true
-    const reason = `mcp-customs failed: ${error instanceof Error ? error.name : 'an exception'}`
+    const reason = 'the relay failed on a message of this session, which is over'
     this.#core.output.take()
     this.#requests.failed(reason)
+    for (const { message } of this.#unsent()) {
+      if (message.kind === 'request') this.#core.output.toClient(wholePipe, errorAnswer(message, errorCode.blocked, `mcp-customs: ${reason}`), 'client')
+    }
     this.#core.records.write({ event: 'session/end', verdict: 'block', reason })
-    return [...this.#core.output.take(), { type: 'close', reason }]
+    return [...this.#core.output.take(), { type: 'close', reason, cause }]
   }
 
+  /** What came by a pipe waits for what came before it; only what the server may be waiting for itself, and what is taken back, does not. */
   #clientFrame(exchange: Exchange, frame: Frame): void {
-    const { message } = frame
-    if (message.kind !== 'batch') return this.#fromClient(exchange, frame, this.#found('client', frame), undefined)
-    const { output, records } = this.#core
-    const findings = this.#found('client', frame)
-    if (findings.isStop) return this.#refuse(exchange, frame, findings)
-    records.note('wire', findings)
-    const convoy = new Convoy(frame, message, one => output.toServer(exchange, one))
-    const requests = message.members.filter(one => one.message.kind === 'request').length
-    const batch = new ClientBatch(convoy, requests, one => output.toClient(exchange, one))
-    for (const one of message.members) this.#fromClient(exchange, one, this.#found('client', one), batch)
+    if (frame.message.kind === 'batch') {
+      const findings = this.#found('client', exchange, frame)
+      if (findings.isStop) return this.#refuse(exchange, frame, findings, undefined)
+      this.#core.records.note('wire', findings)
+    }
+    if (exchange !== wholePipe || !this.holding) return this.#send(exchange, frame, membersOf(frame))
+    const { members } = this.#queue.add(frame)
+    for (const one of members) if (this.#wentAhead(one)) members.delete(one)
   }
 
-  #fromClient(exchange: Exchange, frame: Frame, findings: Findings, batch: ClientBatch | undefined): void {
+  #wentAhead(frame: Frame): boolean {
     const { message } = frame
-    const { output, records } = this.#core
-    if (message.kind === 'request' && !findings.isStop) return this.#requests.received(exchange, frame, message, findings, batch)
-    if (findings.isStop) {
-      this.#refuse(exchange, frame, findings, batch)
-      return batch?.convoy.judged(frame, false)
-    }
-    if (message.kind === 'result' || message.kind === 'error') {
-      this.#serverRequests.answered(exchange, frame, message, findings)
-      return batch?.convoy.judged(frame, false)
-    }
-    records.note('wire', findings)
-    const passes = message.kind !== 'notification' || message.method !== cancelled || this.#cancels(exchange, frame)
-    if (batch !== undefined) batch.convoy.judged(frame, passes)
-    else if (passes) output.toServer(exchange, frame)
+    const isCancellation = message.kind === 'notification' && message.method === cancelled
+    if (!isCancellation && message.kind !== 'result' && message.kind !== 'error') return false
+    const key = isCancellation ? keyIn(frame, 'requestId') : undefined
+    const taken = key === undefined ? undefined : this.#queue.cancel(key)
+    if (taken === undefined) this.#fromClient(wholePipe, frame, undefined)
+    else this.#neverSent(taken)
+    return true
   }
 
-  #cancels(exchange: Exchange, frame: Frame): boolean {
-    const key = requestIdOf(frame)
-    return key === undefined || this.#requests.cancelled(exchange, key)
+  #openQueue(): void {
+    while (this.#requests.held === 0) {
+      const next = this.#queue.next()
+      if (next === undefined) return
+      this.#send(wholePipe, next.frame, [...next.members])
+    }
+  }
+
+  /** What is taken out of the queue unsent. */
+  *#unsent(): Generator<Frame> {
+    for (let next = this.#queue.next(); next !== undefined; next = this.#queue.next()) yield* next.members
+  }
+
+  #neverSent(frame: Frame): void {
+    this.#requests.neverSent(wholePipe, frame, this.#core.findings())
+  }
+
+  /** @param members of the frame, those that are left of it, or the frame itself */
+  #send(exchange: Exchange, frame: Frame, members: readonly Frame[]): void {
+    const { output, driver } = this.#core
+    if (frame.message.kind !== 'batch') {
+      for (const one of members) this.#fromClient(exchange, one, undefined)
+      return
+    }
+    const left = members.length === frame.message.members.length ? frame : joined(members)
+    const forward = (frames: readonly Frame[]) => {
+      for (const one of frames) output.toServer(exchange, one)
+      driver.fill(batch.left, undefined)
+    }
+    const batch: ClientBatch = new ClientBatch(left, members, forward, answer => output.toClient(exchange, answer))
+    for (const one of members) this.#fromClient(exchange, one, batch)
+  }
+
+  #fromClient(exchange: Exchange, frame: Frame, batch: ClientBatch | undefined): void {
+    const { message } = frame
+    const { output, records } = this.#core
+    const findings = this.#found('client', exchange, frame)
+    if (findings.isStop) this.#refuse(exchange, frame, findings, batch)
+    else if (message.kind === 'request') return this.#requests.received(exchange, frame, message, findings, batch)
+    else if (message.kind === 'result' || message.kind === 'error') this.#serverRequests.answered(exchange, frame, message, findings)
+    else {
+      records.note('wire', findings)
+      const key = message.kind === 'notification' && message.method === cancelled ? keyIn(frame, 'requestId') : undefined
+      const passes = key === undefined || this.#requests.cancelled(exchange, key)
+      if (batch !== undefined) return batch.judged(frame, passes)
+      return passes ? output.toServer(exchange, frame) : undefined
+    }
+    batch?.judged(frame, false)
   }
 
   /** A frame of the client's that goes nowhere: whoever asks by it is told, and so is the server where it waits for it. */
-  #refuse(exchange: Exchange, frame: Frame, findings: Findings, batch?: ClientBatch): void {
+  #refuse(exchange: Exchange, frame: Frame, findings: Findings, batch: ClientBatch | undefined): void {
     this.#core.records.write({ event: 'wire', bytes: { request: frame.bytes.length } }, findings)
-    const members = frame.message.kind === 'batch' ? frame.message.members : [frame]
-    for (const one of members) for (const key of keysOf(one)) this.#refuseRequest(exchange, one, key, findings, batch)
+    for (const one of membersOf(frame)) {
+      // One answer is owed to the batch, however many ids its member names.
+      for (const [index, key] of keysOf(one).entries()) this.#refuseRequest(exchange, one, key, findings, index === 0 ? batch : undefined)
+    }
   }
 
   #refuseRequest(exchange: Exchange, frame: Frame, key: IdKey, findings: Findings, batch: ClientBatch | undefined): void {
@@ -182,37 +199,31 @@ export class Relay {
 
   #serverFrame(exchange: Exchange, frame: Frame): void {
     const { message } = frame
-    if (message.kind !== 'batch') return this.#fromServer(exchange, frame)
-    this.#serverBatch(exchange, frame, message)
-  }
-
-  #serverBatch(exchange: Exchange, frame: Frame, { members }: Batch<Frame>): void {
+    if (message.kind !== 'batch') return this.#fromServer(exchange, frame, undefined)
     const { output, records } = this.#core
-    const findings = this.#found('server', frame)
-    if (findings.isStop) return this.#unusable(exchange, frame, findings)
+    const findings = this.#found('server', exchange, frame)
+    if (findings.isStop) return this.#unusable(exchange, frame, undefined, findings)
     records.note('wire', findings)
     const before = output.take()
-    this.#requests.arriving = frame
-    for (const one of members) this.#fromServer(exchange, one)
-    this.#requests.arriving = undefined
-    for (const effect of [...before, ...rejoined(output.take(), frame, members)]) output.emit(effect)
+    for (const one of message.members) this.#fromServer(exchange, one, frame)
+    for (const effect of [...before, ...rejoined(output.take(), frame, message.members)]) output.emit(effect)
   }
 
-  #fromServer(exchange: Exchange, frame: Frame): void {
+  #fromServer(exchange: Exchange, frame: Frame, batch: Frame | undefined): void {
     const { message } = frame
-    const findings = this.#found('server', frame)
-    if (findings.isStop) return this.#unusable(exchange, frame, findings)
+    const findings = this.#found('server', exchange, frame)
+    if (findings.isStop) return this.#unusable(exchange, frame, batch, findings)
     switch (message.kind) {
       case 'result':
       case 'error':
-        return this.#requests.answered(exchange, frame, message, findings)
+        return this.#requests.answered({ exchange, frame, message, batch }, findings)
       case 'request':
         return this.#core.driver.run(this.#serverRequests.received(exchange, frame, message, findings))
       case 'notification':
         return this.#core.driver.run(this.#notified(exchange, frame, message, findings))
       case 'batch':
       case 'unusable':
-        if (this.#requests.unusable(exchange, frame, keysOf(frame), isAnonymousAnswer(frame), findings)) return
+        if (this.#requests.unusable({ exchange, frame, batch }, keysOf(frame), isAnonymousAnswer(frame), findings)) return
         this.#core.records.note('wire', findings)
         this.#core.output.toClient(exchange, frame)
     }
@@ -224,29 +235,29 @@ export class Relay {
     const event = findings.kept.length > 0 ? 'wire' : method
     yield* this.#answers.judgeUnasked(method, exchange, frame, params, findings)
     records.note(event, findings)
-    if (method === cancelled) {
-      const key = requestIdOf(frame)
-      if (key !== undefined && this.#lists.ids.isOurs(key)) return
-      if (key !== undefined) this.#serverRequests.cancelled(exchange, key)
-    }
+    // What it says of a request of ours is for nobody else.
+    const key = keyIn(frame, method === cancelled ? 'requestId' : 'progressToken')
+    if (key !== undefined && this.#lists.ids.isOurs(key)) return
+    if (key !== undefined && method === cancelled) this.#serverRequests.cancelled(exchange, key)
     if (method === 'notifications/tools/list_changed' && !this.#lists.changed(exchange, frame)) return
     if (!findings.isStop) output.toClient(exchange, frame)
   }
 
   /** A frame of the server's that is blocked as such. Nobody who waits for it, or for an answer to it, may wait for ever. */
-  #unusable(exchange: Exchange, frame: Frame, findings: Findings): void {
+  #unusable(exchange: Exchange, frame: Frame, batch: Frame | undefined, findings: Findings): void {
     const { message } = frame
     const isAnswer = message.kind !== 'request' && message.kind !== 'notification'
-    if (isAnswer && this.#requests.unusable(exchange, frame, keysOf(frame), isAnonymousAnswer(frame), findings)) return
+    if (isAnswer && this.#requests.unusable({ exchange, frame, batch }, keysOf(frame), isAnonymousAnswer(frame), findings)) return
     this.#core.records.write({ event: 'wire', bytes: { request: frame.bytes.length } }, findings)
     if (message.kind !== 'request') return
     this.#core.output.toServer(exchange, errorAnswer(message, errorCode.methodNotFound, 'Blocked by mcp-customs'), 'server')
   }
 
   /** What the rules say of a frame as such. */
-  #found(from: Side, frame: Frame): Findings {
+  #found(from: Side, exchange: Exchange, frame: Frame): Findings {
     const findings = this.#core.findings()
-    const { revision } = this.#core.handshake.terms
+    const asked = from === 'server' ? this.#requests.termsOn(exchange) : undefined
+    const { revision } = asked ?? this.#core.handshake.legacyTerms(frame.envelope?.headers)
     this.#core.ask('onFrame', { frame, from, revision }, findings, '')
     return findings
   }
@@ -257,10 +268,10 @@ const cancelled = 'notifications/cancelled'
 /** A bad frame of the client's that may have been a request: what surely is none gets no answer. */
 const asks = ({ message }: Frame): boolean => message.kind !== 'notification' && message.kind !== 'result' && message.kind !== 'error'
 
-/** The id that a cancellation names, as it is spelt; undefined where it names none. */
-const requestIdOf = (frame: Frame): IdKey | undefined => {
+/** The id that a member of the params is, as it is spelt; undefined where it is none. */
+const keyIn = (frame: Frame, name: 'requestId' | 'progressToken'): IdKey | undefined => {
   const { message } = frame
-  const id = message.kind === 'notification' ? message.params?.['requestId'] : undefined
+  const id = message.kind === 'notification' ? member(message.params, name) : undefined
   if (isString(id)) return JSON.stringify(id)
-  return typeof id === 'number' ? slice(frame, ['params', 'requestId'])?.toString() : undefined
+  return typeof id === 'number' ? slice(frame, ['params', name])?.toString() : undefined
 }

@@ -10,12 +10,15 @@ import { Slot, type Flow } from './flow.js'
 import type { Pending } from './pending.js'
 import type { Terms } from './terms.js'
 
-/** What came for a request. @property arrived where, which may be another stream than the one it was asked on */
+/** What came for a request. */
 export interface Arrived {
-  readonly arrived: Exchange
+  /** Where it came, which may be another stream than the one it was asked on. */
+  readonly exchange: Exchange
   readonly frame: Frame
   /** Undefined when the frame cannot be used. */
   readonly message: Result | ErrorResponse | undefined
+  /** The batch of the server's in which it came. */
+  readonly batch: Frame | undefined
 }
 
 /** Which tool is called, and what is known of it. */
@@ -30,22 +33,15 @@ export interface Called {
  * held: not yet at the server. sent: the server has it. cancelled: so it has, but the client waits no longer. answered: its answer is
  * being judged. over: it was answered, or never will be.
  */
-export type Stage = 'held' | 'sent' | 'cancelled' | 'answered' | 'over'
+type Stage = 'held' | 'sent' | 'cancelled' | 'answered' | 'over'
 
-/** A request of the client's, from its arrival to its one answer (promise 3). */
+/** A request of the client's, from its arrival to its one answer (promise 3). Its stages are changed here alone. */
 export class PendingRequest implements Pending {
-  readonly exchange: Exchange
   readonly id: Id
   readonly key: IdKey
   readonly method: string
-  readonly terms: Terms
-  readonly arrivedAt: number
   /** Of the request's frame. */
   readonly bytes: number
-  /** What was found so far; its record is written with the answer. */
-  readonly findings: Findings
-  /** The batch of which it is a member. */
-  readonly batch: ClientBatch | undefined
   readonly answer = new Slot<Arrived>()
   /** For `tools/call`: the JSON text of its arguments. */
   readonly arguments: Buffer | undefined
@@ -54,80 +50,64 @@ export class PendingRequest implements Pending {
   readonly taskId: string | undefined
   readonly wantsTask: boolean
   /** For a call, or what asks for the outcome of one: the declaration by which the result is judged. */
-  called: Called | undefined
-  flow: Flow | undefined
+  called: Called | undefined = undefined
+  flow: Flow | undefined = undefined
   /** The timer that limits how long its answer may take. */
-  timer: string | undefined
-  #request: { readonly frame: Frame; readonly message: Request } | undefined
-  #stage: Stage = 'held'
-  #sentAt: number | undefined
-  #answeredAt: number | undefined
+  timer: string | undefined = undefined
+  stage: Stage = 'held'
+  sentAt: number | undefined = undefined
+  answeredAt: number | undefined = undefined
+  /** As it came; undefined once the server has it. */
+  request: { readonly frame: Frame; readonly message: Request } | undefined
 
+  /**
+   * @param findings what was found so far; its record is written with the answer
+   * @param batch of which it is a member, until it is answered or given up
+   */
   constructor(
-    given: Pick<PendingRequest, 'exchange' | 'terms' | 'arrivedAt' | 'findings' | 'batch'>,
+    readonly exchange: Exchange,
     frame: Frame,
     message: Request,
+    readonly terms: Terms,
+    readonly arrivedAt: number,
+    readonly findings: Findings,
+    public batch: ClientBatch | undefined,
   ) {
-    this.exchange = given.exchange
     this.id = message.id
     this.key = message.key
     this.method = message.method
-    this.terms = given.terms
-    this.arrivedAt = given.arrivedAt
     this.bytes = frame.bytes.length
-    this.findings = given.findings
-    this.batch = given.batch
     this.arguments = message.method === 'tools/call' ? slice(frame, ['params', 'arguments']) : undefined
     this.cursor = text(message.params, 'cursor')
     this.taskId = text(message.params, 'taskId')
     this.wantsTask = isObject(member(message.params, 'task'))
-    this.called = undefined
-    this.flow = undefined
-    this.timer = undefined
-    this.#request = { frame, message }
-  }
-
-  get stage(): Stage {
-    return this.#stage
+    this.request = { frame, message }
   }
 
   /** The server has it, and has not answered. */
   get isAtServer(): boolean {
-    return this.#stage === 'sent' || this.#stage === 'cancelled'
+    return this.stage === 'sent' || this.stage === 'cancelled'
   }
 
-  get sentAt(): number | undefined {
-    return this.#sentAt
-  }
-
-  get answeredAt(): number | undefined {
-    return this.#answeredAt
-  }
-
-  /** As it came; undefined once the server has it. */
-  get request(): { readonly frame: Frame; readonly message: Request } | undefined {
-    return this.#request
-  }
-
-  isSent(at: number): void {
-    this.#stage = 'sent'
-    this.#sentAt = at
+  sent(at: number): void {
+    this.stage = 'sent'
+    this.sentAt = at
     // From now on memory is kept for what its record and its answer need alone.
-    this.#request = undefined
+    this.request = undefined
   }
 
-  isCancelled(): void {
-    this.#stage = 'cancelled'
+  cancel(): void {
+    this.stage = 'cancelled'
   }
 
-  isAnswered(at: number): void {
-    this.#stage = 'answered'
-    this.#answeredAt = at
+  answered(at: number): void {
+    this.stage = 'answered'
+    this.answeredAt = at
   }
 
-  isOver(): void {
-    this.#stage = 'over'
-    this.#request = undefined
+  end(): void {
+    this.stage = 'over'
+    this.request = undefined
   }
 }
 

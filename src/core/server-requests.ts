@@ -48,7 +48,7 @@ export class ServerRequests {
   /** The client's answer. */
   answered(exchange: Exchange, frame: Frame, { key }: Result | ErrorResponse, findings: Findings): void {
     const { ask, output, records } = this.#core
-    const pending = this.#pending.find(exchange, key)
+    const pending = this.#pending.findAnywhere(exchange, key)
     if (pending === undefined) ask('onId', { use: 'unasked', from: 'client' }, findings, '/id')
     else this.#pending.close(pending)
     records.note('wire', findings)
@@ -58,13 +58,13 @@ export class ServerRequests {
 
   /** Takes back a request; `notifications/cancelled` of the server's. */
   cancelled(exchange: Exchange, key: IdKey): void {
-    const pending = this.#pending.find(exchange, key)
+    const pending = this.#pending.findAnywhere(exchange, key)
     if (pending !== undefined) this.#pending.close(pending)
   }
 
   /** A frame of the client's that cannot be used, though its id can be read: the server need not wait for more. */
   unusable(exchange: Exchange, key: IdKey, findings: Findings): boolean {
-    const pending = this.#pending.find(exchange, key)
+    const pending = this.#pending.findAnywhere(exchange, key)
     if (pending === undefined) return false
     this.#pending.close(pending)
     this.#core.output.toServer(exchange, blocked(pending, findings))

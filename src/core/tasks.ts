@@ -1,12 +1,13 @@
-import { isObject, isString, member, type JsonObject } from '../protocol/json.js'
+import { isObject, isString, member, weigh, type JsonObject } from '../protocol/json.js'
 import { metaPrefix } from '../protocol/meta.js'
 import { hasFinalMember } from '../protocol/methods.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { Called, PendingRequest } from './request.js'
 import type { Terms } from './terms.js'
 
-/** Tasks remembered; the oldest is forgotten first, and its result is then result/unchecked. So is one whose id is no id. */
+/** Tasks remembered, and what they may weigh; the oldest is forgotten first, and its result is then result/unchecked. So is one whose id is no id. */
 const mostTasks = 10_000
+const mostWeight = 16 * 1024 * 1024
 const longestId = 1000
 
 const extension = `${metaPrefix}tasks`
@@ -15,6 +16,7 @@ const extension = `${metaPrefix}tasks`
 export interface Task {
   readonly called: Called
   readonly terms: Terms
+  readonly weight: number
 }
 
 /**
@@ -23,6 +25,7 @@ export interface Task {
  */
 export class Tasks {
   readonly #tasks = new Map<string, Task>()
+  #weight = 0
 
   /**
    * True when the result is a task's handle, asked for by the client, and nothing else: a result that has content as
@@ -36,7 +39,7 @@ export class Tasks {
     // A running task cannot be given another tool: what says so is judged as the result that it then is not.
     const known = this.#tasks.get(id)
     if (known !== undefined && known.called.name !== called.name) return false
-    this.#remember(id, { called, terms })
+    this.#remember(id, called, terms)
     return true
   }
 
@@ -44,11 +47,17 @@ export class Tasks {
     return id === undefined ? undefined : this.#tasks.get(id)
   }
 
-  #remember(id: string, task: Task): void {
+  #remember(id: string, { name, tool, listed }: Called, terms: Terms): void {
     if (id.length > longestId) return
-    this.#tasks.set(id, task)
-    const [oldest] = this.#tasks.keys()
-    if (this.#tasks.size > mostTasks && oldest !== undefined) this.#tasks.delete(oldest)
+    const weight = tool === undefined ? 0 : weigh(tool.outputSchemas)
+    this.#weight += weight - (this.#tasks.get(id)?.weight ?? 0)
+    // Of the declaration only that by which the result is judged.
+    this.#tasks.set(id, { called: { name, tool: tool && { ...tool, definition: {}, inputSchemas: [] }, listed }, terms, weight })
+    for (const [oldest, task] of this.#tasks) {
+      if (this.#tasks.size <= mostTasks && this.#weight <= mostWeight) return
+      this.#tasks.delete(oldest)
+      this.#weight -= task.weight
+    }
   }
 }
 

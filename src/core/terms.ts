@@ -37,15 +37,18 @@ export class Handshake {
   /** @param headers of the HTTP request that carried it: without a session, they alone name a legacy revision */
   termsOf(request: Request, headers?: ReadonlyMap<string, string>): Terms {
     const version = inMeta(request.params, 'protocolVersion')
-    if (!isString(version)) {
-      const named = headers?.get('mcp-protocol-version')
-      return this.#agreed || named === undefined ? this.#terms : { ...this.#terms, revision: legacy(named) }
-    }
+    if (!isString(version)) return this.legacyTerms(headers)
     return {
       revision: nearest(version),
       capabilities: objectOr(inMeta(request.params, 'clientCapabilities')),
       client: implementation(inMeta(request.params, 'clientInfo')),
     }
+  }
+
+  /** The terms of what does not carry its own. */
+  legacyTerms(headers?: ReadonlyMap<string, string>): Terms {
+    const named = headers?.get('mcp-protocol-version')
+    return this.#agreed || named === undefined ? this.#terms : { ...this.#terms, revision: legacy(named) }
   }
 
   /** The client's `initialize`: who it is and what it can do. */

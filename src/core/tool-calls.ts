@@ -10,9 +10,6 @@ import type { Called, PendingRequest } from './request.js'
 import { headerMismatch, isMismatch, refusedCall, unknownTool } from './refusal.js'
 import type { ToolLists } from './tool-lists.js'
 
-/** Lists of the relay's own for one call: a server whose list changes faster than it can be read is not waited for. */
-const mostLists = 3
-
 /** `tools/call`, from its arrival until it goes to the server. */
 export class ToolCalls {
   readonly #core: Core
@@ -35,8 +32,10 @@ export class ToolCalls {
     const { tools, policy } = this.#core.options
     const denied = tools.get(called.name)?.denied === true
     if (!denied || !isStop(actionOf(policy, 'call/denied'))) {
-      this.#look(called)
-      if (!called.listed) yield* this.#list(request, called)
+      const { catalog } = this.#lists
+      const found = catalog.lookup(called.name, this.#core.output.now) ?? (yield* this.#lists.find(called.name, request))
+      called.tool = found === 'absent' ? undefined : found
+      called.listed = found !== undefined
     }
     const given = member(params, 'arguments')
     const { revision } = request.terms
@@ -58,28 +57,9 @@ export class ToolCalls {
     const tool = request.called?.tool
     if (tool === undefined) return
     const value = member(params, 'arguments') ?? {}
-    const asked = this.#core.checks.ask(tool.inputSchemas.map((schema): Subject => ({ kind: 'value', schema, value, path: '/params/arguments' })))
-    const checked = asked.all ?? (yield* this.#core.checks.wait(asked, request.exchange))
+    const subjects = tool.inputSchemas.map((schema): Subject => ({ kind: 'value', schema, value, path: '/params/arguments' }))
+    const checked = yield* this.#core.checks.check(subjects, request.exchange)
     this.#core.ask('onArguments', { checked: checked.flat() }, request.findings, '/params/arguments')
-  }
-
-  #look(called: Called, last = false): void {
-    const { catalog } = this.#lists
-    const found = last ? catalog.lookupLast(called.name) : catalog.lookup(called.name, this.#core.output.now)
-    if (found.state === 'known') called.tool = found.tool
-    called.listed = found.state !== 'unknown'
-  }
-
-  /** Asks for the list in the client's place, as often as it takes. */
-  *#list(request: PendingRequest, called: Called): Flow {
-    let isListed = true
-    for (let lists = 0; lists < mostLists && isListed && !called.listed; lists++) {
-      isListed = yield* this.#lists.listAll(request)
-      this.#look(called)
-    }
-    this.#lists.passChanges()
-    // After the last try the last list counts.
-    if (isListed && !called.listed) this.#look(called, true)
   }
 
   #refusal(request: PendingRequest, name: string): Frame {

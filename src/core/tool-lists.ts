@@ -1,8 +1,8 @@
 import { edit, type Edit } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
-import { isObject, member, type JsonObject } from '../protocol/json.js'
+import { isObject, member, omit, type JsonObject } from '../protocol/json.js'
 import type { ErrorResponse, Id, IdKey, Result } from '../protocol/json-rpc.js'
-import { Catalog, type Listing } from './catalog.js'
+import { Catalog, type Listing, type Lookup } from './catalog.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
@@ -10,14 +10,19 @@ import { Slot, type Flow } from './flow.js'
 import { judgePage, type JudgedPage } from './listing.js'
 import { OwnIds } from './own-ids.js'
 import type { PendingRequest } from './request.js'
+import type { Terms } from './terms.js'
 
 const listTimer = 'list'
 
-/** A server that never ends its pages is stopped here: no real one has come near it. */
+/** A server that never ends its pages is stopped here, and so is one with cursors that nobody would keep: no real one has come near it. */
 const mostPages = 1000
+const longestCursor = 16_384
+
+/** Lists of the relay's own for one call: a server whose list changes faster than it can be read is not waited for. */
+const mostLists = 3
 
 /** The answer to a page of ours; undefined when none will come. */
-type PageAnswer = { readonly frame: Frame; readonly message: Result | ErrorResponse | undefined; readonly findings: Findings } | undefined
+type PageAnswer = { readonly exchange: Exchange; readonly frame: Frame; readonly message: Result | ErrorResponse | undefined; readonly findings: Findings } | undefined
 
 type Asked = NonNullable<PendingRequest['request']>
 
@@ -41,6 +46,8 @@ export class ToolLists {
   readonly #waiting = new Set<PendingRequest>()
   /** Said while lists of ours were under way: the client hears of it where it was no echo of them. */
   readonly #changes: { readonly exchange: Exchange; readonly frame: Frame }[] = []
+  /** True while every list of ours since then said what was known before. */
+  #isEcho = true
   #walk: Walk | undefined
 
   constructor(core: Core) {
@@ -49,22 +56,26 @@ export class ToolLists {
     this.ids = new OwnIds(core.options.nonce)
   }
 
-  /** Judges the page that answers the client's request. @returns what the client gets; undefined where it is no list */
-  *page(request: PendingRequest, frame: Frame, result: JsonObject): Flow<Frame | undefined> {
-    const judged = yield* this.#judge(request, this.catalog.listing(request.cursor), frame, result, request.findings)
-    if (judged === undefined) return undefined
-    return judged.edits.length === 0 ? frame : { bytes: edit(frame.bytes, judged.edits), message: frame.message, faults: frame.faults, ...wrapping(frame) }
+  /** Judges the page that answers the client's request. @param exchange where it arrived @returns what the client gets; undefined where it is no list */
+  *page({ cursor, terms, findings }: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject): Flow<Frame | undefined> {
+    const judged = yield* this.#judge(this.catalog.listing(cursor), terms, exchange, frame, result, findings)
+    if (judged === undefined || judged.edits.length === 0) return judged && frame
+    return { ...frame, bytes: edit(frame.bytes, judged.edits), facts: undefined }
   }
 
-  /** Walks all pages in the client's place, and says whether the whole list could be had (contract section 6). */
-  *listAll(request: PendingRequest): Flow<boolean> {
-    const listed = this.#walk?.listed ?? new Slot<boolean>()
+  /** What is known of a tool, after walking all pages in the client's place as often as it takes (contract section 6). */
+  *find(name: string, request: PendingRequest): Flow<Lookup> {
     this.#waiting.add(request)
     try {
-      if (this.#walk === undefined) this.#begin(request, listed)
-      return yield* listed.value()
+      for (let lists = 0; lists < mostLists; lists++) {
+        if (!(yield* this.#listed(request))) return undefined
+        const found = this.catalog.lookup(name, this.#core.output.now)
+        if (found !== undefined) return found
+      }
+      return this.catalog.lookupLast(name)
     } finally {
       this.#waiting.delete(request)
+      this.#passChanges()
     }
   }
 
@@ -76,11 +87,12 @@ export class ToolLists {
     return false
   }
 
-  /** What was said meanwhile is passed on, unless the last list shows that nothing has changed. */
-  passChanges(): void {
-    if (this.#walk !== undefined) return
+  /** What was said meanwhile is passed on, unless the lists show that nothing has changed. */
+  #passChanges(): void {
+    if (this.#walk !== undefined || this.#waiting.size > 0) return
     const changes = this.#changes.splice(0)
-    if (!this.catalog.isRepeated) for (const { exchange, frame } of changes) this.#core.output.toClient(exchange, frame)
+    if (!this.#isEcho || !this.catalog.isCurrent) for (const { exchange, frame } of changes) this.#core.output.toClient(exchange, frame)
+    this.#isEcho = true
   }
 
   /** True when the frame answers a list of the relay's own: it must never reach the client. */
@@ -89,12 +101,12 @@ export class ToolLists {
   }
 
   /** The answer to a list of ours. @param message undefined when the frame cannot be used */
-  answered(frame: Frame, message: Result | ErrorResponse | undefined, findings: Findings): void {
+  answered(exchange: Exchange, frame: Frame, message: Result | ErrorResponse | undefined, findings: Findings): void {
     const walk = this.#walk
     if (walk === undefined) return
     // Taken: a second answer to the same page is an answer to nothing.
     walk.key = undefined
-    this.#core.driver.fill(walk.page, { frame, message, findings })
+    this.#core.driver.fill(walk.page, { exchange, frame, message, findings })
   }
 
   /** No answer will come. */
@@ -117,6 +129,13 @@ export class ToolLists {
     if (next !== undefined) this.#begin(next, walk.listed)
   }
 
+  /** Whether the whole list could be had, by a walk of its own or by one that is under way. */
+  *#listed(request: PendingRequest): Flow<boolean> {
+    const listed = this.#walk?.listed ?? new Slot<boolean>()
+    if (this.#walk === undefined) this.#begin(request, listed)
+    return yield* listed.value()
+  }
+
   #begin(request: PendingRequest, listed: Slot<boolean>): void {
     const like = request.request
     // Only what is not yet at the server asks for a list.
@@ -129,41 +148,46 @@ export class ToolLists {
 
   #stop(walk: Walk): void {
     walk.flow?.return()
-    this.#end(walk)
+    this.#end(walk, false)
   }
 
-  #end(walk: Walk): void {
+  #end(walk: Walk, isEcho: boolean): void {
     if (this.#walk !== walk) return
     this.#walk = undefined
+    this.#isEcho &&= isEcho
     this.#core.output.emit({ type: 'stop-timer', timer: listTimer })
+    this.#passChanges()
   }
 
   *#life(walk: Walk): Flow {
     this.#core.output.emit({ type: 'start-timer', timer: listTimer, ms: this.#core.options.listMs })
-    const isListed = yield* this.#pages(walk)
-    this.#end(walk)
+    const isFirst = !this.catalog.settled
+    const listing = this.catalog.listing(undefined, true)
+    const isListed = yield* this.#pages(walk, listing)
+    this.#end(walk, isListed && (isFirst || listing.isRepeated))
     this.#core.driver.fill(walk.listed, isListed)
   }
 
-  *#pages(walk: Walk): Flow<boolean> {
-    const listing = this.catalog.listing(undefined)
+  *#pages(walk: Walk, listing: Listing): Flow<boolean> {
+    const { terms } = walk.request
+    const { records } = this.#core
     const cursors = new Set<string>()
     for (let cursor: string | undefined; cursors.size < mostPages; cursors.add(cursor)) {
       this.#ask(walk, cursor)
       const answer = yield* walk.page.value()
       if (answer === undefined) {
-        this.#core.records.write({ event: 'tools/list', reason: 'no answer came in time' }, undefined, walk.request.terms)
+        records.write({ event: 'tools/list', reason: 'no answer came in time' }, undefined, terms)
         return false
       }
       walk.page = new Slot()
-      const { frame, message, findings } = answer
+      const { exchange, frame, message, findings } = answer
       const result = message?.kind === 'result' && !findings.isStop ? message.result : undefined
-      const judged = result && (yield* this.#judge(walk.request, listing, frame, result, findings))
-      this.#core.records.write({ event: 'tools/list', bytes: { response: frame.bytes.length } }, findings, walk.request.terms)
+      const judged = result && (yield* this.#judge(listing, terms, exchange, frame, result, findings))
+      records.write({ event: 'tools/list', bytes: { response: frame.bytes.length } }, findings, terms)
       if (judged === undefined) return false
       cursor = judged.page.next
       if (cursor === undefined) return true
-      if (cursors.has(cursor)) return false
+      if (cursors.has(cursor) || cursor.length > longestCursor) return false
     }
     return false
   }
@@ -175,14 +199,13 @@ export class ToolLists {
     this.#core.output.toServer(exchange, listRequest(id, walk.key, cursor, walk.like))
   }
 
-  *#judge(request: PendingRequest, listing: Listing, frame: Frame, result: JsonObject, findings: Findings): Flow<JudgedPage | undefined> {
-    const judged = yield* judgePage(this.#core, this.catalog, listing, request, frame, result, findings)
+  *#judge(listing: Listing, terms: Terms, exchange: Exchange, frame: Frame, result: JsonObject, findings: Findings): Flow<JudgedPage | undefined> {
+    this.catalog.arrived(listing, this.#core.output.now)
+    const judged = yield* judgePage(this.#core, this.catalog, listing, terms, exchange, frame, result, findings)
     if (judged !== undefined) this.catalog.page(listing, judged.page, this.#core.output.now)
     return judged
   }
 }
-
-const wrapping = ({ envelope }: Frame) => (envelope ? { envelope } : {})
 
 /**
  * Like one of the client's: its own request, with another method and other params. Of `_meta` all is repeated but the token by which it
@@ -190,7 +213,7 @@ const wrapping = ({ envelope }: Frame) => (envelope ? { envelope } : {})
  */
 const listRequest = (id: Id, key: IdKey, cursor: string | undefined, { frame, message }: Asked): Frame => {
   const theirs = member(message.params, '_meta')
-  const meta = isObject(theirs) ? Object.fromEntries(Object.entries(theirs).filter(([name]) => name !== 'progressToken')) : undefined
+  const meta = isObject(theirs) ? omit(theirs, 'progressToken') : undefined
   const params = { ...(cursor !== undefined && { cursor }), ...(meta && { _meta: meta }) }
   const edits: readonly Edit[] = [
     { path: ['id'], replace: key },

@@ -179,7 +179,7 @@ export class Session {
         this.#ends.server.abandon?.(effect.exchange, effect.key)
         break
       case 'close':
-        this.#failure ??= new Error(effect.reason)
+        this.#failure ??= new Error(effect.reason, { cause: effect.cause })
         this.stop()
         break
       default:

@@ -167,8 +167,10 @@ const isContainer = (bytes: Buffer, from: number): boolean =>
  * readLine) take a bare carriage return for the end of a line.
  */
 export const onOneLine = (bytes: Buffer): Buffer => {
-  const first = bytes.indexOf(0x0d)
-  const last = bytes.length - 1
-  if ((first < 0 || first === last) && !bytes.includes(0x0a)) return bytes
-  return Buffer.from(bytes.map((one, index) => (one === 0x0a || (one === 0x0d && index < last) ? 0x20 : one)))
+  const end = bytes[bytes.length - 1] === 0x0d ? bytes.length - 1 : bytes.length
+  let made: Buffer | undefined
+  for (const lineEnd of [0x0a, 0x0d]) {
+    for (let at = bytes.indexOf(lineEnd); at >= 0 && at < end; at = bytes.indexOf(lineEnd, at + 1)) (made ??= Buffer.from(bytes))[at] = 0x20
+  }
+  return made ?? bytes
 }

@@ -9,15 +9,15 @@ export interface Hidden {
 }
 
 /** How many suspects are looked at more closely, in one text or in several: the next one after that counts as hidden. */
-export interface Patience {
+export interface Budget {
   left: number
 }
 
 /** The first hidden character of a text. */
-export const findHidden = (text: string, patience: Patience = { left: Infinity }): Hidden | undefined => {
+export const findHidden = (text: string, budget: Budget = { left: Infinity }): Hidden | undefined => {
   // One pass of the regular expression engine settles most texts; the table is asked from the first doubt on.
   const doubt = text.search(doubtful)
-  return doubt === -1 ? undefined : next(text, doubt, patience)
+  return doubt === -1 ? undefined : next(text, doubt, budget)
 }
 
 /** The text without its hidden characters. */
@@ -34,12 +34,12 @@ export const nameOf = ({ codePoint, name }: Hidden): string =>
   `U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}, ${name}`
 
 /** The next character that is hidden where it stands. */
-const next = (text: string, from: number, patience?: Patience): Hidden | undefined => {
+const next = (text: string, from: number, budget?: Budget): Hidden | undefined => {
   let index = suspectFrom(text, from)
   while (index < text.length) {
     const codePoint = text.codePointAt(index) ?? 0
     const row = rowOf(text.charCodeAt(index), codePoint)
-    const isTooMany = row !== undefined && patience !== undefined && --patience.left < 0
+    const isTooMany = row !== undefined && budget !== undefined && --budget.left < 0
     const innocent = row === undefined ? 1 : isTooMany ? 0 : (row.innocent?.(text, index) ?? 0)
     if (row !== undefined && innocent === 0) return { index, codePoint, name: row.name }
     index = suspectFrom(text, index + innocent)

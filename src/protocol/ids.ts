@@ -26,7 +26,18 @@ export const keyOf = (id: Id, bytes: Buffer): IdKey => {
   const raw =
     atHead.exec(bytes.toString('latin1', 0, reach))?.[1] ??
     atTail.exec(bytes.toString('latin1', Math.max(0, bytes.length - reach)))?.[1]
-  return raw !== undefined && Number(raw) === id ? raw : (keysIn(bytes)[0] ?? String(id))
+  return raw !== undefined && Number(raw) === id ? raw : (spelling(id, bytes) ?? String(id))
+}
+
+/** How the id is spelt that stands in the middle of a message. */
+const spelling = (id: number, bytes: Buffer): IdKey | undefined => {
+  let found: IdKey | undefined
+  eachChild(bytes, afterSpace(bytes, 0), ({ key, value, to }) => {
+    const text = key === 'id' ? bytes.toString('latin1', value, to) : ''
+    if (text !== '' && Number(text) === id) found = text
+    return found !== undefined
+  })
+  return found
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from './json.js'
+import type { JsonObject } from './json.js'
 
 export type Id = string | number
 
@@ -34,7 +34,7 @@ export interface ErrorResponse {
   readonly kind: 'error'
   readonly id: Id
   readonly key: IdKey
-  readonly error: { readonly code: number; readonly message: string; readonly data?: Json | undefined }
+  readonly error: JsonObject & { readonly code: number; readonly message: string }
 }
 
 /** A JSON-RPC batch (2025-03-26 only); each member is a frame of its own, cut from the batch's bytes. */

@@ -33,3 +33,17 @@ export const equal = (a: Json | undefined, b: Json | undefined): boolean => {
     keys.length === Object.keys(b).length && keys.every(key => Object.hasOwn(b, key) && equal(a[key], b[key]))
   )
 }
+
+/** About the memory that a value takes, in bytes: that of its texts, and something for each thing in it. Ends soon after `most`. */
+export const weigh = (value: Json, most = Infinity): number => {
+  if (isString(value)) return 32 + value.length
+  if (typeof value !== 'object' || value === null) return 8
+  let sum = 32
+  if (isArray(value)) for (let index = 0; index < value.length && sum <= most; index++) sum += weigh(value[index] ?? null, most - sum)
+  else for (const key in value) if ((sum += key.length + weigh(value[key] ?? null, most - sum)) > most) break
+  return sum
+}
+
+/** The object without a member. */
+export const omit = (object: JsonObject, key: string): JsonObject =>
+  Object.hasOwn(object, key) ? Object.fromEntries(Object.entries(object).filter(([name]) => name !== key)) : object

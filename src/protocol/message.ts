@@ -34,12 +34,7 @@ const errorResponse = (bytes: Buffer, id: Id, error: Json): Message | string => 
   const message = member(error, 'message')
   if (typeof code !== 'number' || !Number.isInteger(code)) return '"error" has no integer "code"'
   if (!isString(message)) return '"error" has no string "message"'
-  return { kind: 'error', id, key: keyOf(id, bytes), error: { code, message, ...data(error) } }
-}
-
-const data = (error: JsonObject): { data?: Json } => {
-  const value = member(error, 'data')
-  return value === undefined ? {} : { data: value }
+  return { kind: 'error', id, key: keyOf(id, bytes), error: { ...error, code, message } }
 }
 
 const isId = (value: Json): value is Id => isString(value) || (typeof value === 'number' && Number.isInteger(value))

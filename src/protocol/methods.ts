@@ -9,6 +9,9 @@ export interface ContentPlace {
 export interface Method {
   readonly from: 'client' | 'server' | 'either'
   readonly kind: 'request' | 'notification'
+  /** The members of its `params`, and of its result, that the protocol gives a meaning, beside `_meta`. */
+  readonly params?: string
+  readonly result?: string
   /** The member of `params` that names what is asked for, repeated in `Mcp-Name` (2026-07-28, Standard Request Headers; SEP-2663). */
   readonly names?: { readonly key: string; readonly required: boolean }
   /** The pieces of content in its result. */
@@ -26,65 +29,104 @@ export interface Method {
 const client = { from: 'client', kind: 'request' } as const
 const server = { from: 'server', kind: 'request' } as const
 const told = { from: 'server', kind: 'notification' } as const
+const tells = { from: 'client', kind: 'notification' } as const
 
 const taskId = { key: 'taskId', required: false } as const
+const task = 'taskId status statusMessage createdAt lastUpdatedAt ttl pollInterval requestState'
+const page = 'nextCursor ttlMs cacheScope'
+const retried = 'inputResponses requestState'
 
 /** Every method that something is known of (schema.json of every revision, and the extension io.modelcontextprotocol/tasks). */
 const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
-  ['initialize', client],
+  [
+    'initialize',
+    { ...client, params: 'protocolVersion capabilities clientInfo', result: 'protocolVersion capabilities serverInfo instructions' },
+  ],
   ['ping', { from: 'either', kind: 'request' }],
-  ['server/discover', client],
-  ['subscriptions/listen', { ...client, lasting: true }],
-  ['tools/list', { ...client, final: ['tools'], list: { key: 'tools', needs: [] } }],
+  ['server/discover', { ...client, result: `supportedVersions capabilities instructions ${page}` }],
+  ['subscriptions/listen', { ...client, params: 'notifications', lasting: true }],
+  ['tools/list', { ...client, params: 'cursor', result: `tools ${page}`, final: ['tools'], list: { key: 'tools', needs: [] } }],
   [
     'tools/call',
     {
       ...client,
+      params: `name arguments task ${retried}`,
+      result: 'content structuredContent isError toolResult task',
       names: { key: 'name', required: true },
       content: [{ way: ['content'], kind: 'block' }],
       final: ['content', 'structuredContent', 'toolResult'],
     },
   ],
-  ['resources/list', { ...client, final: ['resources'], list: { key: 'resources', needs: ['name', 'uri'] } }],
+  [
+    'resources/list',
+    { ...client, params: 'cursor', result: `resources ${page}`, final: ['resources'], list: { key: 'resources', needs: ['name', 'uri'] } },
+  ],
   [
     'resources/templates/list',
-    { ...client, final: ['resourceTemplates'], list: { key: 'resourceTemplates', needs: ['name', 'uriTemplate'] } },
+    {
+      ...client,
+      params: 'cursor',
+      result: `resourceTemplates ${page}`,
+      final: ['resourceTemplates'],
+      list: { key: 'resourceTemplates', needs: ['name', 'uriTemplate'] },
+    },
   ],
   [
     'resources/read',
     {
       ...client,
+      params: `uri ${retried}`,
+      result: 'contents ttlMs cacheScope',
       names: { key: 'uri', required: true },
       content: [{ way: ['contents'], kind: 'resource' }],
       final: ['contents'],
     },
   ],
-  ['resources/subscribe', client],
-  ['resources/unsubscribe', client],
-  ['prompts/list', { ...client, final: ['prompts'], list: { key: 'prompts', needs: ['name'] } }],
+  ['resources/subscribe', { ...client, params: 'uri' }],
+  ['resources/unsubscribe', { ...client, params: 'uri' }],
+  ['prompts/list', { ...client, params: 'cursor', result: `prompts ${page}`, final: ['prompts'], list: { key: 'prompts', needs: ['name'] } }],
   [
     'prompts/get',
     {
       ...client,
+      params: `name arguments ${retried}`,
+      result: 'description messages',
       names: { key: 'name', required: true },
       content: [{ way: ['messages', 'content'], kind: 'block' }],
       final: ['messages'],
     },
   ],
-  ['completion/complete', { ...client, final: ['completion'] }],
-  ['logging/setLevel', client],
-  ['tasks/get', { ...client, names: taskId, final: ['result'] }],
-  ['tasks/result', { ...client, lasting: true }],
-  ['tasks/update', { ...client, names: taskId }],
-  ['tasks/cancel', { ...client, names: taskId }],
-  ['tasks/list', { from: 'either', kind: 'request', final: ['tasks'] }],
-  ['sampling/createMessage', { ...server, read: 'all' }],
-  ['elicitation/create', { ...server, read: 'all' }],
-  ['roots/list', server],
-  ['notifications/message', { ...told, read: ['data'] }],
-  ['notifications/progress', { ...told, read: ['message'] }],
-  ['notifications/tasks', { ...told, read: 'all' }],
-  ['notifications/tasks/status', { ...told, read: 'all' }],
+  ['completion/complete', { ...client, params: 'ref argument context', result: 'completion', final: ['completion'] }],
+  ['logging/setLevel', { ...client, params: 'level' }],
+  ['tasks/get', { ...client, params: 'taskId', result: `result error inputRequests ${task}`, names: taskId, final: ['result'] }],
+  ['tasks/result', { ...client, params: 'taskId', lasting: true }],
+  ['tasks/update', { ...client, params: 'taskId inputResponses requestState', result: task, names: taskId }],
+  ['tasks/cancel', { ...client, params: 'taskId', result: task, names: taskId }],
+  ['tasks/list', { from: 'either', kind: 'request', params: 'cursor', result: 'tasks nextCursor', final: ['tasks'] }],
+  [
+    'sampling/createMessage',
+    {
+      ...server,
+      params: 'messages modelPreferences systemPrompt includeContext temperature maxTokens stopSequences metadata task tools toolChoice',
+      result: 'role content model stopReason',
+      read: 'all',
+    },
+  ],
+  [
+    'elicitation/create',
+    { ...server, params: 'message requestedSchema mode url elicitationId task', result: 'action content', read: 'all' },
+  ],
+  ['roots/list', { ...server, result: 'roots' }],
+  ['notifications/cancelled', { from: 'either', kind: 'notification', params: 'requestId reason', read: ['reason'] }],
+  ['notifications/initialized', tells],
+  ['notifications/roots/list_changed', tells],
+  ['notifications/message', { ...told, params: 'level logger data', read: ['logger', 'data'] }],
+  ['notifications/progress', { from: 'either', kind: 'notification', params: 'progressToken progress total message', read: ['message'] }],
+  ['notifications/resources/updated', { ...told, params: 'uri' }],
+  ['notifications/elicitation/complete', { ...told, params: 'elicitationId' }],
+  ['notifications/subscriptions/acknowledged', { ...told, params: 'notifications' }],
+  ['notifications/tasks', { ...told, params: `result error inputRequests ${task}`, read: 'all' }],
+  ['notifications/tasks/status', { ...told, params: task, read: 'all' }],
 ])
 
 export const methodOf = (name: string): Method | undefined => methods.get(name)
@@ -96,6 +138,15 @@ export const listMethods: ReadonlyMap<string, NonNullable<Method['list']>> = new
 
 /** Whether a message of this method needs an id: without one a lenient reader carries it out all the same. */
 export const isRequestMethod = (name: string): boolean => methods.get(name)?.kind === 'request'
+
+const keysOf = (of: 'params' | 'result'): readonly string[] =>
+  [...new Set([...methods.values()].flatMap(method => method[of]?.split(' ') ?? []))]
+
+/** The members of any method's params that the protocol gives a meaning. */
+export const paramKeys = keysOf('params')
+
+/** The same of any result: which method it answers is not known where it is read. */
+export const resultKeys: readonly string[] = [...keysOf('result'), 'resultType', 'inputRequests', 'requestState']
 
 const finals: ReadonlySet<string> = new Set([...methods.values()].flatMap(({ final = [] }) => final))
 

@@ -26,9 +26,12 @@ const mostMembers = 10_000
  */
 export const parseFrame = (bytes: Buffer, limits: FrameLimits): Frame => {
   const reading = readFrame(bytes, limits)
-  if (!isReading(reading)) return reading
+  return isReading(reading) ? finish(reading) : reading
+}
+
+const finish = <Result>(steps: Generator<void, Result, void>): Result => {
   for (;;) {
-    const { done, value } = reading.next()
+    const { done, value } = steps.next()
     if (done === true) return value
   }
 }
@@ -77,7 +80,7 @@ const single = (bytes: Buffer, limits: FrameLimits): Frame => {
   const clear = 2 * stringsIn(value, limits.depth, counts.unicodeEscapes) === counts.quotes
   const faults = clear ? none : survey(bytes, limits)
   if (faults.some(({ kind }) => kind === 'size')) return unusable(bytes, ...faults)
-  return framed(bytes, value, faults, ascii && !counts.unicodeEscapes && !counts.controlEscapes && !bytes.includes(byte.delete))
+  return framed(bytes, value, faults, ascii && !counts.unicodeEscapes && !counts.controlEscapes && !bytes.includes(byte.delete), finish(caseVariants(value)))
 }
 
 function* large(bytes: Buffer, limits: FrameLimits): Reading {
@@ -85,13 +88,11 @@ function* large(bytes: Buffer, limits: FrameLimits): Reading {
   if (!ascii && !isUtf8(bytes)) return unusable(bytes, fault('json', 'not UTF-8'))
   const { value, faults } = yield* parseInPieces(bytes, ascii, limits)
   if (value === undefined) return faults.length > 0 ? unusable(bytes, ...faults) : notJson(bytes, limits)
-  return framed(bytes, value, faults, ascii && !bytes.includes(byte.backslash) && !bytes.includes(byte.delete))
+  return framed(bytes, value, faults, ascii && !bytes.includes(byte.backslash) && !bytes.includes(byte.delete), yield* caseVariants(value))
 }
 
-const framed = (bytes: Buffer, value: Json, found: readonly Fault[], plain: boolean): Frame => {
-  const variants = caseVariants(value)
+const framed = (bytes: Buffer, value: Json, found: readonly Fault[], plain: boolean, variants: readonly Fault[]): Frame => {
   const faults = variants.length === 0 ? found : [...found, ...variants]
-  if (variants.some(({ kind }) => kind === 'size')) return unusable(bytes, ...faults)
   const message = messageOf(bytes, value)
   if (isString(message)) return unusable(bytes, ...faults, fault('json-rpc', message))
   if (faults.length === 0) return { bytes, message, faults, facts: { plain, sole: isObject(value) && hasOneContainer(value) } }
@@ -123,8 +124,8 @@ function* batch(bytes: Buffer, limits: FrameLimits): Reading {
   for (const { value, to } of children) {
     const bytesOfOne = bytes.subarray(value, to)
     const member = isLarge(bytesOfOne) ? yield* large(bytesOfOne, inside) : single(bytesOfOne, inside)
-    const spoilt = member.faults.some(({ kind }) => kind === 'json' || kind === 'size')
-    if (spoilt) return notJson(bytes, limits)
+    const spoilt = member.faults.find(({ kind }) => kind === 'json' || kind === 'size')
+    if (spoilt !== undefined) return spoilt.kind === 'size' ? unusable(bytes, spoilt) : notJson(bytes, limits)
     members.push(member)
     if ((since += bytesOfOne.length) < pieceBytes) continue
     since = 0

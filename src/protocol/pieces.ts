@@ -1,7 +1,7 @@
 import type { Fault, FrameLimits } from './frame.js'
 import { isArray, isObject, isString, parseJson, type Json } from './json.js'
 import { afterSpace, afterString, byte, isSpace } from './scan.js'
-import { tooDeep } from './survey.js'
+import { loneSurrogate, tooDeep } from './survey.js'
 import { stringsIn } from './tally.js'
 
 /** So much is parsed in one turn of the event loop, whatever it is made of. */
@@ -16,7 +16,7 @@ export const isLarge = ({ length }: Buffer): boolean => length > largeBytes
 const mostArrays = 1_200_000
 
 /** More members than that are no object that anybody reads: to list them once takes as long as a turn may. */
-const mostMembers = 100_000
+const mostMembers = 250_000
 
 interface Parsed {
   /** Undefined when the text is no JSON, or over a limit. */
@@ -211,6 +211,8 @@ class Pieces {
 
   #string([from, to]: readonly [number, number]): string {
     const key = parseJson(this.#bytes.toString(this.#encoding, from, to))
-    return isString(key) ? key : ''
+    if (!isString(key)) throw new NotJson()
+    if (loneSurrogate.test(key)) this.isAmbiguous = true
+    return key
   }
 }

@@ -1,137 +1,128 @@
 import type { Fault } from './frame.js'
-import { isArray, isObject, pointer, type Json } from './json.js'
+import { isArray, isObject, isString, member, pointer, type Json, type JsonObject } from './json.js'
+import { methodOf, paramKeys, resultKeys } from './methods.js'
 import { clip } from './quote.js'
 
 /** A place of a message where the protocol gives keys a meaning (schema.json of every revision, and the tasks extension). */
 interface Place {
   /** Each key as it is, and under the form in which readers that ignore case look it up. */
   readonly keys: ReadonlyMap<string, string>
-  /** What stands below a key: one of a place, an array of them, or an object of them by names of the peer's own. */
-  readonly below: ReadonlyMap<string, Below>
-}
-
-interface Below {
-  readonly place: PlaceName
-  readonly named?: true
+  /** What stands below a key: one of a place, or an array of them; in brackets, an object of them by names of the peer's own. */
+  readonly below: ReadonlyMap<string, PlaceName | readonly [PlaceName]>
 }
 
 type PlaceName = 'message' | 'params' | 'error' | 'result' | 'tool' | 'block' | 'resource' | 'utterance' | 'request'
 
-const place = (keys: string, below: Readonly<Record<string, PlaceName | readonly [PlaceName]>> = {}): Place => {
-  const all = [...keys.split(/\s+/), ...Object.keys(below)]
-  return {
-    keys: new Map([...all.map(key => [key.toLowerCase(), key] as const), ...all.map(key => [key, key] as const)]),
-    below: new Map(
-      Object.entries(below).map(([key, value]) =>
-        typeof value === 'string' ? [key, { place: value }] : [key, { place: value[0], named: true }],
-      ),
-    ),
-  }
+/** What stands below a key, wherever that key stands. */
+const inner = new Map<string, PlaceName | readonly [PlaceName]>([
+  ['params', 'params'], ['result', 'result'], ['error', 'error'], ['messages', 'utterance'], ['tools', 'tool'], ['content', 'block'],
+  ['contents', 'resource'], ['resource', 'resource'], ['inputRequests', ['request']], ['inputResponses', ['result']],
+])
+
+const place = (keys: readonly string[]): Place => ({
+  keys: new Map([...keys.map(key => [key.toLowerCase(), key] as const), ...keys.map(key => [key, key] as const)]),
+  below: new Map([...inner].filter(([key]) => keys.includes(key))),
+})
+
+const placeOf = (keys: string): Place => place(keys.split(' '))
+
+const places: Readonly<Record<PlaceName, Place>> = {
+  message: placeOf('jsonrpc id method params result error'),
+  error: placeOf('code message data'),
+  params: place(['_meta', ...paramKeys]),
+  result: place(['_meta', ...resultKeys]),
+  request: placeOf('method params'),
+  tool: placeOf('name title description inputSchema outputSchema annotations icons execution _meta'),
+  utterance: placeOf('role content _meta'),
+  block: placeOf(
+    'type text data mimeType uri name title description size icons annotations _meta id input toolUseId structuredContent isError resource content',
+  ),
+  resource: placeOf('uri mimeType text blob _meta'),
 }
 
-/** A place in brackets stands for each member of an object, whatever its name. */
-const places: Readonly<Record<PlaceName, Place>> = {
-  message: place('jsonrpc id method', { params: 'params', result: 'result', error: 'error' }),
-  error: place('code message data'),
-  params: place(
-    '_meta argument arguments capabilities clientInfo context createdAt cursor data elicitationId error includeContext ' +
-      'lastUpdatedAt level logger maxTokens message metadata mode modelPreferences name notifications pollInterval progress ' +
-      'progressToken protocolVersion reason ref requestId requestState requestedSchema status statusMessage stopSequences ' +
-      'systemPrompt task taskId temperature toolChoice total ttl uri url',
-    { messages: 'utterance', tools: 'tool', result: 'result', inputRequests: ['request'], inputResponses: ['result'] },
-  ),
-  result: place(
-    '_meta action cacheScope capabilities completion createdAt description error instructions isError lastUpdatedAt model ' +
-      'nextCursor pollInterval prompts protocolVersion requestState resourceTemplates resources resultType role roots serverInfo ' +
-      'status statusMessage stopReason structuredContent supportedVersions task taskId tasks toolResult ttl ttlMs',
-    { tools: 'tool', content: 'block', contents: 'resource', messages: 'utterance', result: 'result', inputRequests: ['request'] },
-  ),
-  request: place('method', { params: 'params' }),
-  tool: place('name title description inputSchema outputSchema annotations icons execution _meta'),
-  utterance: place('role _meta', { content: 'block' }),
-  block: place(
-    'type text data mimeType uri name title description size icons annotations _meta id input toolUseId structuredContent isError',
-    { resource: 'resource', content: 'block' },
-  ),
-  resource: place('uri mimeType text blob _meta'),
+const longest = Math.max(...Object.values(places).flatMap(({ keys }) => [...keys.keys()].map(key => key.length)))
+
+/** Of a method that nobody knows, the params are its own affair. */
+const ofNoMethod = placeOf('_meta')
+
+const paramsOf = (message: JsonObject): Place => {
+  const method = member(message, 'method')
+  return isString(method) && methodOf(method) === undefined ? ofNoMethod : places.params
 }
 
 const mostFaults = 20
 
-/** More elements, or members, than that are nothing that the protocol has a place for. */
-const mostElements = 50_000
-const mostMembers = 1000
+/** So many keys and elements are looked at in one turn. */
+const perTurn = 100_000
 
-const tooMany: Fault = { kind: 'size', path: '', message: `more than ${mostElements} elements, or ${mostMembers} members, where the protocol has few` }
-
-type Way = readonly (string | number)[]
-
-/** The keys of a message that differ from a protocol key only in case: readers that ignore case take them for it. */
-export const caseVariants = (message: Json): readonly Fault[] => {
-  const doubt = look(message, places.message)
-  if (doubt === 'none') return none
-  if (doubt === 'size') return [tooMany]
-  const faults: Fault[] = []
-  collect(message, places.message, [], faults)
-  return faults
+/**
+ * The keys of a message that differ from a protocol key only in case: readers that ignore case take them for it. Yields wherever so much
+ * was looked at that others may have their turn.
+ */
+export function* caseVariants(message: Json): Generator<void, readonly Fault[], void> {
+  const found: Fault[] = []
+  const left: Looked[] = [{ value: message, place: places.message, at: undefined, step: '' }]
+  let seen = 0
+  for (let here = left.pop(); here !== undefined && found.length < mostFaults; here = left.pop()) {
+    const { value, place } = here
+    if (isArray(value)) {
+      for (let index = value.length - 1; index >= 0; index--) {
+        const element = value[index] ?? null
+        if (typeof element === 'object' && element !== null) left.push({ value: element, place, at: here, step: index })
+        if (++seen % perTurn === 0) yield
+      }
+    } else if (isObject(value)) {
+      for (const key in value) {
+        if (++seen % perTurn === 0) yield
+        const exact = place.keys.get(key)
+        if (exact === key) {
+          const below = place.below.get(key)
+          if (below !== undefined) push(left, value, key, below, here)
+        } else {
+          const other = exact ?? meant(key, place)
+          if (other !== undefined && found.length < mostFaults) found.push(variant(here, key, other))
+        }
+      }
+    }
+  }
+  return found
 }
 
-const none: readonly Fault[] = []
+interface Looked {
+  readonly value: Json
+  readonly place: Place
+  /** What holds it, and by which step. */
+  readonly at: Looked | undefined
+  readonly step: string | number
+}
 
-/** Nearly no message has one: where they are is looked for only then. */
-const look = (value: Json | undefined, place: Place): 'none' | 'variant' | 'size' => {
-  if (isArray(value)) {
-    if (value.length > mostElements) return 'size'
-    for (let index = 0; index < value.length; index++) {
-      const found = look(value[index], place)
-      if (found !== 'none') return found
-    }
+const push = (left: Looked[], holder: JsonObject, key: string, below: PlaceName | readonly [PlaceName], at: Looked): void => {
+  const value = holder[key] ?? null
+  if (typeof value !== 'object' || value === null) return
+  if (typeof below === 'string') {
+    // What a user filled into a form has names of the form's own.
+    if (below === 'block' && isObject(value) && (!Object.hasOwn(value, 'type') || Object.hasOwn(holder, 'action'))) return
+    left.push({ value, place: below === 'params' ? paramsOf(holder) : places[below], at, step: key })
   } else if (isObject(value)) {
-    let members = 0
-    for (const key in value) {
-      if (++members > mostMembers) return 'size'
-      const found = place.keys.get(key) === key ? lookBelow(value[key], place.below.get(key)) : meant(key, place) === undefined ? 'none' : 'variant'
-      if (found !== 'none') return found
-    }
+    const names: Looked = { value, place: ofNoMethod, at, step: key }
+    for (const name in value) left.push({ value: value[name] ?? null, place: places[below[0]], at: names, step: name })
   }
-  return 'none'
 }
 
-const lookBelow = (value: Json | undefined, below: Below | undefined): ReturnType<typeof look> => {
-  if (below === undefined) return 'none'
-  if (below.named !== true || !isObject(value)) return look(value, places[below.place])
-  let members = 0
-  for (const name in value) {
-    const found = ++members > mostMembers ? 'size' : look(value[name], places[below.place])
-    if (found !== 'none') return found
-  }
-  return 'none'
-}
-
-const collect = (value: Json | undefined, place: Place, way: Way, faults: Fault[]): void => {
-  if (isArray(value)) {
-    for (let index = 0; index < value.length && faults.length < mostFaults; index++) collect(value[index], place, [...way, index], faults)
-  } else if (isObject(value)) {
-    for (const key of Object.keys(value)) {
-      if (faults.length >= mostFaults) return
-      const inner = value[key]
-      const below = place.below.get(key)
-      const other = meant(key, place)
-      if (other !== undefined) {
-        const path = pointer(...[...way, key].map(part => (typeof part === 'string' ? clip(part) : part)))
-        faults.push({ kind: 'ambiguous', path, message: `a key that differs from "${other}" only in case` })
-      } else if (below?.named === true && isObject(inner)) {
-        for (const name of Object.keys(inner)) collect(inner[name], places[below.place], [...way, key, name], faults)
-      } else if (below !== undefined) collect(inner, places[below.place], [...way, key], faults)
-    }
-  }
+const variant = (here: Looked, key: string, other: string): Fault => {
+  const way: (string | number)[] = [clip(key)]
+  for (let at = here; at.at !== undefined; at = at.at) way.unshift(typeof at.step === 'string' ? clip(at.step) : at.step)
+  return { kind: 'ambiguous', path: pointer(...way), message: `a key that differs from "${other}" only in case` }
 }
 
 /** The protocol key that a key is taken for, and is not. */
 const meant = (key: string, { keys }: Place): string | undefined => {
-  const exact = keys.get(key)
-  return exact === key ? undefined : (exact ?? keys.get(fold(key)))
+  if (key.length > 2 * longest) return undefined
+  return keys.get(key.toLowerCase()) ?? (foldsToAscii.test(key) ? keys.get(fold(key)) : undefined)
 }
+
+/** All characters beyond ASCII that `fold` makes ASCII of; nearly no key has one. */
+const foldsToAscii = /[\u00df\u0130\u0131\u0149\u017f\u01f0\u0307\u1e96-\u1e9a\u1e9e\u212a\ufb00-\ufb06]/
 
 /**
  * As readers fold that ignore case, by one of the two cases or by both: the long s is an s to them, the Kelvin sign a k, and an i

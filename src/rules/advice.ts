@@ -49,7 +49,7 @@ export const duplicatedPayload: Powers = {
     const structured = member(result, 'structuredContent')
     if (structured === undefined) return nothing
     const texts = jsonTextsOf(result).filter(({ text }) => text.length > heavy)
-    const agree = agreeing(texts, structured)
+    const agree = agreeing(texts, structured, texts.length)
     return texts
       .filter(({ index }) => agree.has(index))
       .slice(0, most)

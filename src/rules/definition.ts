@@ -1,6 +1,5 @@
-import { isArray, isObject, isString, member, type Json } from '../protocol/json.js'
+import { equal, isArray, isObject, isString, member, type Json } from '../protocol/json.js'
 import { listShape, toolShape } from '../protocol/mcp.js'
-import { equal } from '../protocol/json.js'
 import { quote } from '../protocol/quote.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { SchemaProblem } from '../core/check.js'

@@ -23,35 +23,41 @@ const search = (root: Json, path: string): readonly Problem[] => {
   // The way to the value at hand; it becomes a path only where something is found.
   const way: (string | number)[] = []
 
-  const patience = { left: mostSuspects }
+  const budget = { left: mostSuspects }
 
-  const look = (text: string, key?: string) => {
-    if (text.length >= long && isBase64(text)) return
-    const hidden = findHidden(text, patience)
+  const look = (text: string, part?: string | number) => {
+    if (text.length === 0 || problems.length >= most || (text.length >= long && isBase64(text))) return
+    const hidden = findHidden(text, budget)
     if (hidden === undefined) return
-    const what = key === undefined ? 'the text' : `the name of the member ${quote(key)}`
-    const message = `${what} has a hidden character at position ${hidden.index} (${nameOf(hidden)})`
+    const message = `the text has a hidden character at position ${hidden.index} (${nameOf(hidden)})`
+    problems.push({ path: below(path, ...way, ...(part === undefined ? [] : [part])), message })
+  }
+
+  const lookAtName = (key: string) => {
+    const hidden = problems.length < most ? findHidden(key, budget) : undefined
+    if (hidden === undefined) return
+    const message = `the name of the member ${quote(key)} has a hidden character at position ${hidden.index} (${nameOf(hidden)})`
     problems.push({ path: below(path, ...way), message })
   }
 
-  const walk = (value: Json) => {
-    if (problems.length >= most) return
-    if (isString(value)) look(value)
-    else if (isArray(value)) {
-      for (let index = 0; index < value.length; index++) step(index, value[index] ?? null)
-    } else if (isObject(value)) {
-      for (const key of Object.keys(value)) {
-        look(key, key)
-        step(key, value[key] ?? null)
-      }
+  const step = (part: string | number, value: Json | undefined) => {
+    if (isString(value)) look(value, part)
+    else if (typeof value === 'object' && value !== null) {
+      way.push(part)
+      walk(value)
+      way.pop()
     }
   }
 
-  const step = (part: string | number, value: Json) => {
-    if (value === null || typeof value === 'number' || typeof value === 'boolean') return
-    way.push(part)
-    walk(value)
-    way.pop()
+  const walk = (value: Json) => {
+    if (isArray(value)) {
+      for (let index = 0; index < value.length; index++) step(index, value[index])
+    } else if (isObject(value)) {
+      for (const key in value) {
+        lookAtName(key)
+        step(key, value[key])
+      }
+    } else if (isString(value)) look(value)
   }
 
   walk(root)

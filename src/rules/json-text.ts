@@ -1,8 +1,9 @@
 import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
 
-/** A text block, by its place in `content`. */
+/** A text block, by its place in `content`, and among all that are texts. */
 interface Text {
   readonly index: number
+  readonly place: number
   readonly text: string
 }
 
@@ -18,18 +19,30 @@ export const textsOf = (result: JsonObject): readonly Text[] => {
   for (let index = 0; index < content.length; index++) {
     const block = content[index]
     const text = isObject(block) && member(block, 'type') === 'text' ? member(block, 'text') : undefined
-    if (isString(text)) texts.push({ index, text })
+    if (isString(text)) texts.push({ index, place: texts.length, text })
   }
   return texts
 }
 
-export const jsonTextsOf = (result: JsonObject): readonly JsonText[] => parsedOf(textsOf(result).filter(looksLikeJson))
+/** So many texts are parsed to see what they say, and so many characters of them. */
+const mostTexts = 5000
+const mostCharacters = 4 * 1024 * 1024
+
+/** Those that look like JSON: the first that are worth a look, and how many more there are. */
+const candidatesOf = (texts: readonly Text[]): readonly [few: readonly Text[], rest: readonly Text[]] => {
+  const all = texts.filter(looksLikeJson)
+  let left = mostCharacters
+  const end = all.findIndex(({ text }, index) => index === mostTexts || (left -= text.length) < 0)
+  return end < 0 ? [all, []] : [all.slice(0, end), all.slice(end)]
+}
+
+export const jsonTextsOf = (result: JsonObject): readonly JsonText[] => parsedOf(candidatesOf(textsOf(result))[0])
 
 const parsedOf = (texts: readonly Text[]): readonly JsonText[] =>
-  texts.flatMap(({ index, text }) => {
+  texts.flatMap(one => {
     try {
-      const value: unknown = JSON.parse(text)
-      return isObject(value) || isList(value) ? [{ index, text, value }] : []
+      const value: unknown = JSON.parse(one.text)
+      return isObject(value) || isList(value) ? [{ ...one, value }] : []
     } catch {
       return []
     }
@@ -44,9 +57,6 @@ const looksLikeJson = ({ text }: Text): boolean => {
 
 const isList = (value: unknown): value is readonly Json[] => Array.isArray(value)
 
-/** So many characters of text are parsed to see what they say. */
-const mostParsed = 4 * 1024 * 1024
-
 /**
  * The texts of a result that are JSON and say something else than the structured content.
  * @param structuredText the JSON text of the structured content: nearly always the very text, white space apart
@@ -56,22 +66,25 @@ export const disagreeing = (
   structured: Json,
   structuredText: () => string | undefined,
 ): readonly { readonly index: number; readonly message: string }[] => {
-  const texts = textsOf(result).filter(looksLikeJson)
-  if (texts.length === 0) return []
-  const raw = structuredText()
-  if (raw !== undefined && texts.every(({ text }) => isSameText(text, raw))) return []
-  let left = mostParsed
-  const few = texts.filter(({ text }) => (left -= text.length) >= 0)
-  const parsed = parsedOf(few)
-  const agree = agreeing(parsed, structured, texts.length)
+  const texts = textsOf(result)
+  const [few, rest] = candidatesOf(texts)
+  if (few.length + rest.length === 0) return []
+  const raw = structuredText() ?? ''
+  const others = parsedOf(few.filter(({ text }) => !isSameText(text, raw)))
+  const agree = agreeing(others, structured, texts.length)
   return [
-    ...parsed.filter(({ index }) => !agree.has(index)).map(({ index }) => ({ index, message: 'is JSON that says something else than structuredContent' })),
-    ...texts.slice(few.length).map(({ index }) => ({ index, message: 'is too long to be compared with structuredContent' })),
+    ...others
+      .filter(({ index, text }) => !agree.has(index) || !hasNumerals(text, raw))
+      .map(({ index }) => ({ index, message: 'is JSON that says something else than structuredContent' })),
+    ...rest.map(({ index }) => ({ index, message: 'is too long to be compared with structuredContent' })),
   ]
 }
 
+/** Numbers of more digits than a double tells apart are compared by their digits. */
+const hasNumerals = (text: string, raw: string): boolean => (text.match(/\d{16,}/g) ?? []).every(numeral => raw.includes(numeral))
+
 /** The same JSON text, white space between tokens apart. Texts that differ in more may still say the same. */
-export const isSameText = (a: string, b: string): boolean => {
+const isSameText = (a: string, b: string): boolean => {
   if (a === b) return true
   let inString = false
   let i = 0
@@ -82,8 +95,8 @@ export const isSameText = (a: string, b: string): boolean => {
       while (isWhite(b.charCodeAt(j))) j++
     }
     const one = a.charCodeAt(i)
-    if (one !== b.charCodeAt(j)) return Number.isNaN(one) && Number.isNaN(b.charCodeAt(j))
-    if (Number.isNaN(one)) return true
+    if (Number.isNaN(one)) return Number.isNaN(b.charCodeAt(j))
+    if (one !== b.charCodeAt(j)) return false
     if (one === 0x22) inString = !inString
     else if (one === 0x5c && inString) {
       i++
@@ -104,14 +117,14 @@ const mostMembers = 4
  * The texts, by their place in `content`, that say the same as the structured content or as a part of it. Servers wrap
  * what is no object (`{ "result": [ … ] }`) and write the bare value into the text, or one block per element.
  */
-export const agreeing = (texts: readonly JsonText[], structured: Json, count = texts.length): ReadonlySet<number> => {
+export const agreeing = (texts: readonly JsonText[], structured: Json, count: number): ReadonlySet<number> => {
   const members = isObject(structured) ? Object.values(structured) : []
   const wholes = [structured, ...(members.length <= mostMembers ? members : [])]
   const lists = wholes.filter(whole => isArray(whole) && whole.length === count)
   return new Set(
     texts
       .filter(
-        ({ text, value }, place) =>
+        ({ text, value, place }) =>
           wholes.some(whole => whole === text || says(value, whole)) ||
           lists.some(list => isArray(list) && says(value, list[place])),
       )

@@ -1,9 +1,8 @@
 import { member, type Json } from '../protocol/json.js'
 import { resultShape } from '../protocol/mcp.js'
 import type { Answer, Powers } from '../core/rule.js'
-import { disagreeing } from './json-text.js'
+import { disagreeing, textsOf } from './json-text.js'
 import { isFormat, isMismatch, isNoVerdict, most, nothing, ofKind, ofMisfits, one } from './problem.js'
-import { textsOf } from './json-text.js'
 
 /** Null, false and empty values are there: only a member that is not there is missing. */
 const structuredOf = ({ value }: Answer): Json | undefined => member(value, 'structuredContent')

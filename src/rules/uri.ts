@@ -56,14 +56,7 @@ const bearsCredentials = (scheme: string, rest: string): boolean => {
   return /:./.test(user) || (user !== '' && /^(?:https?|wss?)$/.test(scheme))
 }
 
-const traverses = (rest: string): boolean => {
-  let path = rest.replace(/[?#][^]*$/, '')
-  // Whoever decodes once too often climbs as well.
-  for (let round = 0; round < 3; round++) {
-    if (/(?:^|[\\/])\.\.(?:[\\/]|$)/.test(path)) return true
-    const decoded = path.replace(/%(2e|2f|5c|25)/gi, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)))
-    if (decoded === path) return false
-    path = decoded
-  }
-  return false
-}
+const traverses = (rest: string): boolean => climbs.test(rest.replace(/[?#][^]*$/, ''))
+
+/** `..` between slashes, each of them spelt out or encoded, however often: whoever decodes once too often climbs as well. */
+const climbs = /(?:^|[\\/]|%(?:25)*(?:2f|5c))(?:\.|%(?:25)*2e){2}(?:[\\/]|%(?:25)*(?:2f|5c)|$)/i

@@ -59,13 +59,13 @@ t.test('tools beyond the limit of a catalogue are left out, over all pages, and 
 
 t.test('a catalogue keeps so many bytes, whatever it is filled with', t => {
   const script = new Script()
-  const long = 'x'.repeat(8_000_000)
-  for (let page = 0; page < 12; page++) {
+  const long = 'x'.repeat(2_000_000)
+  for (let page = 0; page < 36; page++) {
     script.client({ ...list(page), params: page === 0 ? {} : { cursor: `p${page}` } })
     script.server(result(page, { tools: [tool(`t${page}`, { description: long + String(page) })], nextCursor: `p${page + 1}` }))
   }
   t.match(script.entries.at(-1), { verdict: 'block', findings: [{ rule: 'tool/schema-cost', message: /room/ }] })
-  t.equal(script.entries.filter(({ verdict }) => verdict === 'pass' ).length > 3, true)
+  t.equal(script.entries.filter(({ verdict }) => verdict === 'pass').length > 3, true)
   t.end()
 })
 
@@ -120,11 +120,11 @@ t.test('an exception in the core ends the session alone, and everyone who waits 
   script.client({ jsonrpc: '2.0', id: 1, method: 'ping' })
   script.client(list('l'))
   t.match(script.server(result('l', { tools: [weather] })), [
-    ['to client', { id: 1, error: { code: -31000, message: /RangeError/ } }],
+    ['to client', { id: 1, error: { code: -31000, message: /the relay failed/ } }],
     ['to client', { id: 'l', error: { code: -31000 } }],
-    ['close', /RangeError/],
+    ['close', /the relay failed/],
   ])
-  t.match(script.entries.at(-1), { event: 'session/end', verdict: 'block', reason: /RangeError/ })
+  t.match(script.entries.at(-1), { event: 'session/end', verdict: 'block', reason: /the relay failed/ })
   t.same(script.client({ jsonrpc: '2.0', id: 2, method: 'ping' }), [])
   t.end()
 })

@@ -130,6 +130,15 @@ class Play {
     }
   }
 
+  /** The server answers all that it got, whose answers are judged. @returns how many still wait */
+  settle(): number {
+    while (this.#asked.length > 0 || this.#checks.length > 0) {
+      this.step({ does: 'check', which: 0 })
+      this.step({ does: 'answer', which: 0, with: { content: [] } })
+    }
+    return this.owed.length
+  }
+
   /** The server goes, and what is being judged is judged. */
   end(): void {
     this.#do(this.relay.handle({ type: 'server-gone', reason: 'gone' }, this.now))
@@ -212,10 +221,11 @@ for (const preset of ['observe', 'standard', 'strict'] as const) {
       fc.property(fc.boolean(), fc.boolean(), fc.array(step, { maxLength: 60, size: 'max' }), (stateless, sync, steps) => {
         const play = new Play(stateless, preset, sync)
         for (const one of steps) play.step(one)
+        const unanswered = play.settle()
         play.end()
         const last = play.entries.at(-1)
         const tooMany = preset !== 'observe' && [...play.balance.values()].some(left => left < 0)
-        return play.owed.length === 0 && !tooMany && last?.event === 'session/end' && !play.relay.holding
+        return unanswered === 0 && play.owed.length === 0 && !tooMany && last?.event === 'session/end' && !play.relay.holding
       }),
       { numRuns: runs },
     )

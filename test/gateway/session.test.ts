@@ -159,6 +159,6 @@ t.test('an exception in the core ends the session, and who waits is told', async
   t.match(client.log, [/"id":1,"error":\{"code":-31000/])
   server.tell({ type: 'ended', reason: 'it was closed' })
   const { failure } = await session.ended
-  t.match(failure, /TypeError/)
+  t.match(failure, { message: /the relay failed/, cause: { message: 'broken' } })
   t.match(records.at(-1), { event: 'session/end', verdict: 'block' })
 })

@@ -358,12 +358,12 @@ t.test('stripping leaves nothing hidden, and only leaves out', t => {
   t.end()
 })
 
-t.test('patience ends: what was not looked at counts as hidden', t => {
+t.test('budget ends: what was not looked at counts as hidden', t => {
   const text = 'می\u200cخواهم '.repeat(5)
   t.equal(findHidden(text), undefined)
   t.match(findHidden(text, { left: 3 }), { codePoint: 0x200c })
-  const patience = { left: 7 }
-  t.equal(findHidden(text, patience), undefined)
-  t.ok(findHidden(text, patience), 'over several texts')
+  const budget = { left: 7 }
+  t.equal(findHidden(text, budget), undefined)
+  t.ok(findHidden(text, budget), 'over several texts')
   t.end()
 })

@@ -178,6 +178,13 @@ t.test('keys that differ from a protocol key only in case, at protocol positions
     ['an unknown position', inResult('"vendor":{"Name":1}'), []],
     ['other keys', inResult('"Vendor":1,"contentX":2,"structured_content":3'), []],
     ['a protocol key of another position', inResult('"Arguments":1'), []],
+    ['the answers to a form', inResult('"action":"accept","content":{"Name":"Ada","TYPE":1,"type":"x"}'), []],
+    ['the answers to a form, in a request', inParams('"name":"a","inputResponses":{"one":{"action":"accept","content":{"Title":"x"}}}'), []],
+    ['such an answer itself', inParams('"name":"a","inputResponses":{"one":{"Action":"accept"}}'), ['/params/inputResponses/one/Action']],
+    ['a block that is no array', inResult('"role":"assistant","content":{"type":"text","Text":"x"}'), ['/result/content/Text']],
+    ['params of a method that nobody knows', '{"jsonrpc":"2.0","id":1,"method":"x/y","params":{"Name":1,"_Meta":{}}}', ['/params/_Meta']],
+    ['a character that becomes two', inParams('"me\u00dfage":"a"'), ['/params/me\u00dfage']],
+    ['letters beyond ASCII', inParams('"n\u00e4me":"a","\u540d":"b"'), []],
   ] as const
   for (const [what, text, paths] of cases) {
     const frame = read(text)

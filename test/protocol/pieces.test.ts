@@ -58,6 +58,15 @@ t.test('in pieces, a text that is no JSON is none', async () => {
   assert.ok(good > 200, `${good} of them were JSON`)
 })
 
+t.test('half of a surrogate pair is found, whether it stands in a piece or leads to one', async t => {
+  for (const run of [0, 5, 20, 1000]) {
+    for (const text of ['{"\\ud800":[1,2,3,4,5,6,7]}', '{"a":{"b":1,"\\udc00":{"c":[1,2,3,4]},"d":2}}', '["\\ud800",1,2,3,4,5,6,7,8,9]']) {
+      t.equal(inPieces(text, run).faults.length, 1, `${text} ${run}`)
+    }
+    t.equal(inPieces('{"\\ud83d\\ude00":[1,2,3,4,5,6,7]}', run).faults.length, 0)
+  }
+})
+
 t.test('keys that are there twice are found within a piece and across pieces', async t => {
   for (const run of [0, 5, 20, 1000]) {
     t.equal(inPieces('{"a":1,"bbbbbbbbbb":2,"a":3}', run).faults.length, 1)
@@ -76,11 +85,12 @@ t.test('what takes more memory than its text says is over the limit', async t =>
     ['objects', result(`[${'{},'.repeat(700_000)}1]`), ['size']],
     ['arrays', result(`[${'[],'.repeat(1_300_000)}1]`), ['size']],
     ['fewer arrays', result(`[${'[],'.repeat(700_000)}1]`), []],
-    ['members of one object', result(`{${Array.from({ length: 200_000 }, (_, index) => `"k${index}":1`).join()}}`), ['size']],
+    ['members of one object', result(`{${Array.from({ length: 300_000 }, (_, index) => `"k${index}":1`).join()}}`), ['size']],
     ['numbers', result(`[${'1,'.repeat(1_000_000)}1]`), []],
     ['nesting', result('['.repeat(1_000_000)), ['size']],
-    ['blocks', `{"jsonrpc":"2.0","id":7,"result":{"content":[${'1,'.repeat(60_000)}1]}}`, ['size']],
-    ['members of a result', `{"jsonrpc":"2.0","id":7,"result":{${Array.from({ length: 2000 }, (_, index) => `"k${index}":1`).join()}}}`, ['size']],
+    ['members of an object', result(`{${Array.from({ length: 150_000 }, (_, index) => `"k${index}":1`).join()}}`), []],
+    ['many blocks', `{"jsonrpc":"2.0","id":7,"result":{"content":[${'1,'.repeat(60_000)}1]}}`, []],
+    ['many members of a result', `{"jsonrpc":"2.0","id":7,"result":{${Array.from({ length: 2000 }, (_, index) => `"k${index}":1`).join()}}}`, []],
   ] as const
   for (const [what, text, kinds] of cases) {
     const { faults, message } = parseFrame(Buffer.from(text), limits)
