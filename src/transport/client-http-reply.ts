@@ -239,8 +239,9 @@ const noHeaders: HttpHeaders = new Map()
 const ours = (name: string): boolean => name.startsWith('access-control-')
 
 const answersIn = ({ message }: Frame): number => {
-  if (message.kind === 'result' || message.kind === 'error') return 1
-  return message.kind === 'batch' ? message.members.reduce((sum, one) => sum + answersIn(one), 0) : 0
+  if (message.kind === 'batch') return message.members.reduce((sum, one) => sum + answersIn(one), 0)
+  // What is no message, and passes all the same, answers whom it likeliest means: the page of an error, without an id.
+  return message.kind === 'result' || message.kind === 'error' || (message.kind === 'unusable' && message.keys.length > 0) ? 1 : 0
 }
 
 const unanswered = { code: errorCode.gone, message: 'The server gave no answer' }

@@ -125,3 +125,58 @@ t.test('who names a tool nearly is told which was meant', t => {
   t.match(script.client({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: {} }), [['to client', { error: { message: /names none/ } }]])
   t.end()
 })
+
+t.test('a change that a list of ours does not show is told, whoever gave up meanwhile', t => {
+  // The client is shown the first form; then the list changes twice while we ask for it.
+  const script = new Script().begin([strict])
+  script.server(changed)
+  script.client(call(1, 'weather'))
+  t.same(script.server(changed), [], 'it may be an echo')
+  script.server(result(script.ownId, { tools: [lax] }))
+  t.match(script.server(result(script.ownId, { tools: [lax] })).slice(-2), [['to client', changed], ['to server', { method: 'tools/call' }]])
+  const left = new Script().begin([strict])
+  left.server(changed)
+  left.client(call(1, 'weather'))
+  left.server(changed)
+  left.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } })
+  t.match(left.server(result(left.ownId, { tools: [lax] })).at(-1), ['to client', changed], 'nobody waits for the list any more')
+  t.end()
+})
+
+t.test('what a client was shown it is judged by, whatever a list of ours says', t => {
+  const script = new Script().begin([strict])
+  script.server(changed)
+  script.client(call(1, 'weather'))
+  script.server(result(script.ownId, { tools: [lax] }))
+  t.match(script.server(result(1, { content: [] })), [['to client', { result: { isError: true } }]], 'the client has not heard of another schema')
+  script.client({ jsonrpc: '2.0', id: 'm', method: 'tools/list' })
+  script.server(result('m', { tools: [lax] }))
+  script.server(changed)
+  script.client({ jsonrpc: '2.0', id: 'n', method: 'tools/list' })
+  script.server(result('n', { tools: [lax] }))
+  script.client(call(2, 'weather'))
+  t.match(script.server(result(2, { content: [] })), [['to client', { result: { content: [] } }]], 'now it has')
+  t.end()
+})
+
+t.test('a list of ours ends at a cursor that nobody would keep, and at one that was there before', t => {
+  for (const cursor of ['x'.repeat(20_000), 'again']) {
+    const script = new Script()
+    script.client(call(1, 'nowhere'))
+    script.server(result(script.ownId, { tools: [weather], nextCursor: cursor }))
+    if (cursor === 'again') script.server(result(script.ownId, { tools: [], nextCursor: cursor }))
+    t.match(script.raw.at(-1), { to: 'server', bytes: /"nowhere"/ }, 'no list could be had, so that nothing is known of the tool')
+  }
+  t.end()
+})
+
+t.test('an answer to a list of ours that comes too late is nobody\'s, and no finding', t => {
+  const script = new Script()
+  script.client(call(1, 'weather'))
+  const own = script.ownId
+  script.happens({ type: 'timer-fired', timer: 'list' })
+  const before = script.entries.length
+  t.same(script.server(result(own, { tools: [weather] })), [])
+  t.equal(script.entries.length, before)
+  t.end()
+})

@@ -115,3 +115,31 @@ t.test('each frame names who caused it: he is held back where the other side doe
   t.match(cold.raw.map(({ to, cause }) => [to, cause]), [['server', 'client'], ['server', 'client']], 'a call that was held for the list')
   t.end()
 })
+
+t.test('in a batch that waits, answers to the server and what is taken back do not wait; the rest leaves together', t => {
+  const script = new Script().begin([weather], '2025-03-26')
+  script.server({ jsonrpc: '2.0', id: 's', method: 'ping' })
+  script.server({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
+  script.client(call(1, 'weather'))
+  const own = script.ownId
+  script.raw.length = 0
+  const cancels = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 3 } }
+  script.client([ping(2), ping(3), result('s', {}), cancels, ping(4)])
+  t.match(script.raw, [{ to: 'server', bytes: /"id":"s"/ }], 'the answer alone')
+  script.server(result(own, { tools: [weather] }))
+  script.server(result(2, {}))
+  t.match(script.server(result(4, {})), [['to client', [{ id: 2 }, { id: 4 }]]])
+  t.notOk(script.raw.some(({ bytes }) => bytes.includes('"id":3')), 'what was taken back went nowhere')
+  t.end()
+})
+
+t.test('the members of a batch have gone when they leave, not when they are judged', t => {
+  const script = new Script({ requestMs: 1000, intent: true }).begin([weather], '2025-03-26')
+  script.server({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
+  const did = script.client([ping(1), call(2, 'weather')])
+  t.same(did.filter(([what]) => what === 'start timer'), [['start timer', 'list']], 'the ping waits for the call')
+  t.match(script.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }), [], 'it can be taken back unsent')
+  script.server(result(script.ownId, { tools: [weather] }))
+  t.match(script.raw.at(-1), { to: 'server', bytes: /"id":2/ })
+  t.end()
+})

@@ -137,6 +137,7 @@ t.test('a silent stream is kept alive with comments, and a long call becomes one
 
 t.test('what an HTTP server chose is what the client gets', async t => {
   const response = '{"jsonrpc":"2.0","id":7,"result":{}}'
+  const unread = '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}'
   const cases: readonly [string, (exchange: string, opened: Opened) => void, { status: number; headers: object; body: string }][] = [
     [
       'JSON with headers of its own',
@@ -195,6 +196,15 @@ t.test('what an HTTP server chose is what the client gets', async t => {
         transport.send(exchange, frameOf('{"jsonrpc":"2.0","id":7,"error":{"code":-31001,"message":"gone"}}'))
       },
       { status: 429, headers: { 'retry-after': '9', 'content-type': 'application/json' }, body: '{"jsonrpc":"2.0","id":7,"error":{"code":-31001,"message":"gone"}}' },
+    ],
+    [
+      'the page of an error, whose id could not be read',
+      (exchange, { transport }) => {
+        transport.hand?.({ type: 'head', exchange, status: 404, headers: headers({ 'content-type': 'application/json' }) })
+        transport.send(exchange, { ...frameOf(unread), message: { kind: 'unusable', keys: ['7'] } })
+        transport.hand?.({ type: 'stream-ended', exchange, resumable: false })
+      },
+      { status: 404, headers: {}, body: unread },
     ],
     [
       'no head at all: our answer alone',
