@@ -19,9 +19,7 @@ export class Judging {
   readonly now = (subject: Subject): Checked | undefined => {
     const checked = this.#checker.check(subject)
     if (!(checked instanceof Promise)) return checked
-    // A check that crashed is no verdict: fail closed.
-    const failed: Checked = [{ kind: 'unchecked', path: subject.path, message: 'the engine failed' }]
-    this.#promised.set(subject, checked.catch(() => failed))
+    this.#promised.set(subject, checked.catch(() => failed(subject)))
     return undefined
   }
 
@@ -30,7 +28,7 @@ export class Judging {
     this.#exchanges.set(check, exchange)
     this.#underWay.set(exchange, (this.#underWay.get(exchange) ?? 0) + 1)
     if (subjects.length === 0) return new Promise(resolve => setImmediate(() => resolve([])))
-    const promised = subjects.map(subject => this.#promised.get(subject) ?? Promise.resolve([]))
+    const promised = subjects.map(subject => this.#promised.get(subject) ?? Promise.resolve(failed(subject)))
     for (const subject of subjects) this.#promised.delete(subject)
     return Promise.all(promised)
   }
@@ -65,3 +63,6 @@ export class Judging {
     else this.#whenDone = act
   }
 }
+
+/** A check that crashed, or that nobody has promised, is no verdict: fail closed. */
+const failed = ({ path }: Subject): Checked => [{ kind: 'unchecked', path, message: 'the engine failed' }]

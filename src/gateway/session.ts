@@ -1,3 +1,4 @@
+import { joined } from '../core/batch.js'
 import type { Effect, Entry } from '../core/effect.js'
 import type { Event, Exchange, Side, Timer } from '../core/event.js'
 import { errorAnswer } from '../core/refusal.js'
@@ -45,6 +46,8 @@ export class Session {
   #stopping = false
   #over = false
   #failure: Error | undefined
+  /** The same, as it is told to those who wait. */
+  #failed = ''
   #exit: Exit | undefined
   #resolve: (ended: Ended) => void = () => undefined
 
@@ -147,8 +150,12 @@ export class Session {
     if (this.#over) return
     for (const effect of this.#relay.handle(event, performance.now())) {
       // What would leave without its record does not.
-      const kept = this.#failure === undefined ? effect : withheld(effect)
-      if (kept !== undefined) this.#perform(kept)
+      const kept = this.#failure === undefined ? effect : withheld(effect, this.#failed)
+      try {
+        if (kept !== undefined) this.#perform(kept)
+      } catch (error) {
+        this.#fail(error, 'the relay failed on a message of this session, which is over')
+      }
     }
     if (event.type === 'checked') this.#judging.ended(event.check)
     if (event.type === 'session-ended') this.#finish(event.reason)
@@ -179,8 +186,7 @@ export class Session {
         this.#ends.server.abandon?.(effect.exchange, effect.key)
         break
       case 'close':
-        this.#failure ??= new Error(effect.reason, { cause: effect.cause })
-        this.stop()
+        this.#fail(new Error(effect.reason, { cause: effect.cause }), effect.reason)
         break
       default:
         effect satisfies never
@@ -203,10 +209,17 @@ export class Session {
     try {
       this.#audit(entry)
     } catch (failure) {
-      this.#failure = failure instanceof Error ? failure : new Error(String(failure))
-      this.#waiting.unshift({ type: 'server-gone', reason: noAudit })
-      this.stop()
+      this.#fail(failure, noAudit)
     }
+  }
+
+  /** The session ends: those who wait are told why. */
+  #fail(failure: unknown, reason: string): void {
+    if (this.#failure !== undefined) return
+    this.#failure = failure instanceof Error ? failure : new Error(String(failure))
+    this.#failed = reason
+    this.#waiting.unshift({ type: 'server-gone', reason })
+    this.stop()
   }
 
   /** A side whose peer does not read holds back the side that feeds it, so that nothing piles up here. */
@@ -237,11 +250,18 @@ export class Session {
 const noAudit = 'the audit log cannot be written, so nothing may pass'
 
 /** Who waits for an answer is told that there is none; nothing else leaves. */
-const withheld = (effect: Effect): Effect | undefined => {
+const withheld = (effect: Effect, reason: string): Effect | undefined => {
   if (effect.type !== 'send') return effect
-  const { message } = effect.frame
-  if (message.kind !== 'result' && message.kind !== 'error') return undefined
-  return { ...effect, frame: errorAnswer(message, errorCode.gone, `mcp-customs: ${noAudit}`) }
+  const frame = instead(effect.frame, reason)
+  return frame && { ...effect, frame }
+}
+
+const instead = ({ message }: Frame, reason: string): Frame | undefined => {
+  if (message.kind !== 'batch') {
+    return message.kind === 'result' || message.kind === 'error' ? errorAnswer(message, errorCode.gone, `mcp-customs: ${reason}`) : undefined
+  }
+  const answers = message.members.flatMap(member => instead(member, reason) ?? [])
+  return answers.length === 0 ? undefined : joined(answers)
 }
 
 const owesAnswer = ({ message }: Frame): boolean =>

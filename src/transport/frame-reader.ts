@@ -101,6 +101,6 @@ export class FrameReader {
       if (!this.#paused) this.#stream.resume()
       this.#hear(read)
       this.#read()
-    })
+    }).catch((error: unknown) => this.#ended(error instanceof Error ? error : new Error('the frame could not be read')))
   }
 }

@@ -6,7 +6,9 @@ import { presetPolicy } from '../../dist/rules/index.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import type { Transport, TransportEvent } from '../../dist/transport/transport.js'
 
-const frame = (message: object) => parseFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })), { messageBytes: 9999, depth: 32 })
+const limits = { messageBytes: 9999, depth: 32 }
+
+const frame = (message: object) => parseFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })), limits)
 
 /** One end of a session, in the hands of the test. */
 class End implements Transport {
@@ -14,6 +16,7 @@ class End implements Transport {
   readonly log: string[] = []
   closed = 0
   isFull = false
+  isBroken = false
   paused = false
 
   start(hear: (event: TransportEvent) => void): void {
@@ -21,6 +24,7 @@ class End implements Transport {
   }
 
   send(exchange: string, { bytes }: { readonly bytes: Buffer }): boolean {
+    if (this.isBroken) throw new TypeError('broken')
     this.log.push(`${exchange} ${bytes.toString()}`)
     return !this.isFull
   }
@@ -133,6 +137,33 @@ t.test('after the audit has failed nothing passes any more, not even what was be
   t.match(failure, /no space left/)
   t.same(client.log.filter(line => !line.includes('-31001')), [])
   t.match(client.log, [/"id":1,"error"/, /"id":2,"error"/])
+})
+
+t.test('of a batch that is withheld every member is told so', async t => {
+  let isFull = false
+  const { client, server, session } = begin(() => {
+    if (isFull) throw new Error('no space left')
+  })
+  client.tell({ type: 'frame', exchange: 'stdio', frame: frame({ id: 0, method: 'initialize', params: { protocolVersion: '2025-03-26' } }) })
+  server.tell({ type: 'frame', exchange: 'stdio', frame: frame({ id: 0, result: { protocolVersion: '2025-03-26' } }) })
+  const asked = [1, 2].map(id => ({ jsonrpc: '2.0', id, method: 'tools/list' }))
+  client.tell({ type: 'frame', exchange: 'stdio', frame: parseFrame(Buffer.from(JSON.stringify(asked)), limits) })
+  isFull = true
+  const answers = [1, 2].map(id => ({ jsonrpc: '2.0', id, error: { code: -1, message: 'no' } }))
+  server.tell({ type: 'frame', exchange: 'stdio', frame: parseFrame(Buffer.from(JSON.stringify(answers)), limits) })
+  server.tell({ type: 'ended', reason: 'the server exited' })
+  await session.ended
+  t.match(client.log.at(-1), /^stdio \[.*"id":1,"error":{"code":-31001.*"id":2,"error":{"code":-31001.*\]/)
+})
+
+t.test('a side that cannot be written to ends its session alone', async t => {
+  const { server, client, session } = begin()
+  server.isBroken = true
+  client.tell({ type: 'frame', exchange: 'stdio', frame: frame({ id: 1, method: 'ping' }) })
+  server.tell({ type: 'ended', reason: 'it was closed' })
+  const { failure } = await session.ended
+  t.match(failure, { message: 'broken' })
+  t.match(client.log, [/"id":1,"error":{"code":-31001/])
 })
 
 t.test('a peer that does not read holds back who writes to it: the client for the server, even after a check', async t => {
