@@ -19,7 +19,7 @@ const local = (server: ProcessServer, limits: FrameLimits): Reach => {
   return {
     kind: 'stdio',
     connect: ({ kind }) => (kind === 'stateless' ? () => shared.connect() : make),
-    ready: () => Promise.resolve(canStart(server.command[0] ?? '', server.cwd)),
+    ready: () => Promise.resolve(canStart(server.command[0], server.cwd)),
     close: () => shared.close(),
   }
 }
