@@ -12,6 +12,7 @@ import { measure } from './measure.js'
 import { reachOf } from './reach.js'
 import { setUp, type ServerSetup, type Setup } from './setup.js'
 import { readPem } from './upstream.js'
+import { doubtsAbout } from './doubts.js'
 import { onChange } from './reload.js'
 
 /**
@@ -27,6 +28,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const metrics = counted?.metrics ?? noMetrics
   const audits = new Audits()
   const offers = new Offers(await offersOf(setup, audits, metrics, log))
+  for (const doubt of doubtsAbout(setup)) log.warn(doubt)
 
   const front = httpFront({
     ...listen,
@@ -47,6 +49,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const adminListener = admin && counted ? await listenAdmin(admin, offers, counted.exposition) : undefined
   const stopWatching = onChange(flags.config, async () => {
     const changed = await read()
+    for (const doubt of doubtsAbout(changed)) log.warn(doubt)
     offers.replace(await offersOf(changed, audits, metrics, log))
     front.offer(offers.endpoints())
   }, log)

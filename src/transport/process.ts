@@ -44,10 +44,10 @@ export const spawnGroup = ({ command: [program, ...args], env, cwd }: CommandLin
 const isServerChild = (child: ChildProcess): child is ServerChild => child.stdin !== null && child.stdout !== null
 
 /** Whether there is a program of this name to start, as far as can be told without starting it. */
-export const canStart = (program: string, cwd = process.cwd()): boolean => {
+export const canStart = ({ command: [program], env, cwd = process.cwd() }: CommandLine): boolean => {
   // Windows looks in more places, under more names.
   if (windows) return true
-  const folders = program.includes('/') ? [cwd] : (process.env['PATH'] ?? '').split(delimiter)
+  const folders = program.includes('/') ? [cwd] : ((env ?? process.env)['PATH'] ?? '').split(delimiter).map(folder => resolve(cwd, folder))
   return folders.some(folder => {
     try {
       accessSync(resolve(folder, program), fsConstants.X_OK)
