@@ -79,8 +79,8 @@ const readTool = async (tool: Written.Tool, keys: Keys, source: Source, limits: 
 const readSchema = async (written: unknown, keys: Keys, source: Source, limits: Limits): Promise<JsonObject | boolean> => {
   const file = typeof written === 'string' ? pathFrom(source, written) : undefined
   const schema: unknown = file === undefined ? written : (await namedAt(keys, readData(file))).data
-  const it = file ?? 'it'
-  if (typeof schema !== 'boolean' && !isObject(schema)) return fail(keys, `${it} holds no JSON Schema`)
+  const named = file === undefined ? '' : `${file} `
+  if (typeof schema !== 'boolean' && !isObject(schema)) return fail(keys, `${named}holds no JSON Schema`)
   const fault = await source.judgeSchema(schema, limits)
-  return fault === undefined ? schema : fail(keys, `${it} is no valid JSON Schema: ${fault}`)
+  return fault === undefined ? schema : fail(keys, `${named}is no valid JSON Schema: ${fault}`)
 }

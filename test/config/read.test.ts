@@ -176,6 +176,14 @@ const wrong = [
   ['a schema that is none', server('command: [a], tools: { b: { outputSchema: [] } }'), ':1:45: servers.a.tools.b.outputSchema: must be a JSON Schema or the path of one'],
   ['no schema file', server('command: [a], tools: { b: { outputSchema: none.json } }'), /none\.json: cannot be read \(ENOENT\)/],
   ['a broken schema file', server('command: [a], tools: { b: { outputSchema: broken.json } }'), /broken\.json:1:3: not JSON: nothing stands between "," and "\}"$/],
+  ['a schema file that holds no schema', server('command: [a], tools: { b: { outputSchema: list.json } }'), /^:1:45: servers\.a\.tools\.b\.outputSchema: .*list\.json holds no JSON Schema$/],
+  ['a schema file that is no valid schema', server('command: [a], tools: { b: { outputSchema: strnig.json } }'), /^:1:45: servers\.a\.tools\.b\.outputSchema: .*strnig\.json is no valid JSON Schema: \/type: must name types/],
+  ['an inline schema that is no valid one', server('command: [a], tools: { b: { outputSchema: { pattern: "(" } } }'), ':1:45: servers.a.tools.b.outputSchema: is no valid JSON Schema: /pattern: must be a regular expression (pattern)'],
+  ['a schema that refers to nothing', server('command: [a], tools: { b: { outputSchema: { $ref: "#/x" } } }'), /is no valid JSON Schema: \/\$ref: refers to nothing/],
+  ['headers twice in other case', server('url: "https://a/", headers: { Host: a, HOST: b }'), ':1:56: servers.a.headers.HOST: this header stands here twice'],
+  ['two places for authorities', server('url: "https://a/", ca: a, tls: { ca: b }'), ':1:36: servers.a.ca: stands in tls as well: give one of them'],
+  ['no name for a variable', server('command: [a], inheritEnv: [""]'), ':1:44: servers.a.inheritEnv.0: no name for an environment variable'],
+  ['an inheritance in words', server('command: [a], inheritEnv: all'), ':1:31: servers.a.inheritEnv: must be true, false or a list of names'],
   ['no tokens', 'auth: {}', ':1:1: auth: must have tokens'],
   ['an empty list of tokens', 'auth: { tokens: [] }', ':1:9: auth.tokens: must hold a token; leave auth out for an open door'],
   ['an empty token', 'auth: { tokens: ["${env:EMPTY}"] }', /: auth\.tokens\.0: must be a token/],
@@ -196,7 +204,7 @@ const wrong = [
 
 for (const [name, text, message] of wrong) {
   t.test(`${name} is refused, in one line that says where`, async t => {
-    const directory = t.testdir({ 'customs.yaml': text, 'broken.json': '{,}' })
+    const directory = t.testdir({ 'customs.yaml': text, 'broken.json': '{,}', 'list.json': '[1]', 'strnig.json': '{"type":"strnig"}' })
     const file = join(directory, 'customs.yaml')
     const error: unknown = await readConfiguration(file, environment).catch((error: unknown) => error)
     t.match(error, { name: 'CustomsError', code: 'BAD_CONFIG', exitCode: 2 })
