@@ -26,6 +26,6 @@ export const readPem = (file: string): Buffer => {
   try {
     return readFileSync(file)
   } catch (cause) {
-    throw new CustomsError('BAD_CONFIG', `${file}: cannot be read (tls)`, { cause })
+    throw new CustomsError('BAD_CONFIG', `${file}: cannot be read (${cause instanceof Error && 'code' in cause ? String(cause.code) : 'tls'})`, { cause })
   }
 }

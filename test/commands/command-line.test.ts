@@ -1,8 +1,15 @@
 import t from 'tap'
 import { readCommandLine } from '../../dist/commands/command-line.js'
 
+const ask = (line: string) => readCommandLine(line.split(' ').filter(word => word !== ''))
+
+const printed = async (line: string): Promise<string> => {
+  const asked = await ask(line)
+  return 'print' in asked ? asked.print : ''
+}
+
 const read = async (line: string) => {
-  const asked = await readCommandLine(line.split(' ').filter(word => word !== ''))
+  const asked = await ask(line)
   if ('print' in asked) return asked.print
   const { command, given, rest } = asked
   return { name: command.name, given: Object.fromEntries(given), ...rest }
@@ -53,17 +60,17 @@ const wrong = [
 
 for (const [line, message] of wrong) {
   t.test(`it refuses in one line: ${line}`, async t => {
-    await t.rejects(readCommandLine(line.split(' ').filter(word => word !== '')), { code: 'BAD_USAGE', exitCode: 2, message })
+    await t.rejects(ask(line), { code: 'BAD_USAGE', exitCode: 2, message })
   })
 }
 
 t.test('help of a command has its usage, its options and two examples, and no more words', async t => {
   for (const name of ['wrap', 'serve', 'inspect', 'audit']) {
-    const help = String(await read(`${name} --help`))
+    const help = await printed(`${name} --help`)
     t.match(help, new RegExp(`^mcp-customs ${name} `))
     t.notMatch(help, /words|undefined/)
     t.equal(help.slice(help.indexOf('Examples:')).match(new RegExp(`^  mcp-customs ${name} `, 'gm'))?.length, 2, name)
   }
-  t.match(await read('wrap --policy strict -h'), /^mcp-customs wrap /)
-  t.match(await read('--help'), /^mcp-customs COMMAND/)
+  t.match(await printed('wrap --policy strict -h'), /^mcp-customs wrap /)
+  t.match(await printed('--help'), /^mcp-customs COMMAND/)
 })
