@@ -1,75 +1,69 @@
-/** One flag, for both readers of the command line: Node's own (fast) and yargs (help, and errors that help). */
-export interface Flag {
-  readonly type: 'string' | 'boolean'
-  readonly multiple?: boolean
-  readonly choices?: readonly string[]
-  readonly describe: string
-}
-
-/** Flags by name, as they were given. */
-export type Given = ReadonlyMap<string, string | boolean | readonly string[]>
-
-/** What stands behind the flags: words, and the command line after `--`. */
-export interface Rest {
-  readonly words: readonly string[]
-  readonly command: readonly string[] | undefined
-}
+import { text, texts, type Flags, type Given, type Rest } from './flag.js'
+import { readSettings, type Settings } from './settings.js'
 
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 export type LogLevel = (typeof logLevels)[number]
 
 /** Flags that wrap, serve, inspect and lock share (contract section 2). */
-export const sharedFlags: Readonly<Record<string, Flag>> = {
-  config: { type: 'string', describe: 'configuration file (YAML or JSON)' },
-  server: { type: 'string', describe: 'which server of the file; else the name that the audit log gives this one' },
-  policy: { type: 'string', describe: 'observe, standard, strict, or a policy file (default: standard)' },
-  rule: { type: 'string', multiple: true, describe: 'ID=ACTION: off, log, demote or block (repeatable)' },
+export const sharedFlags: Flags = {
+  config: { type: 'string', value: 'FILE', describe: 'configuration file (YAML or JSON)' },
+  server: { type: 'string', value: 'NAME', describe: 'which server of the file; else the name that the audit log gives this one' },
+  header: { type: 'string', value: 'NAME=VALUE', multiple: true, describe: 'send this header to the URL; ${env:NAME} stands for a variable' },
+  ca: { type: 'string', value: 'FILE', describe: 'believe these authorities (PEM) instead of the usual ones' },
+  env: { type: 'string', value: 'NAME=VALUE', multiple: true, describe: 'set this variable for the command; ${env:NAME} stands for one of ours' },
+  policy: { type: 'string', value: 'NAME|FILE', describe: 'observe, standard (default), strict, or a policy file' },
+  rule: { type: 'string', value: 'ID=ACTION', multiple: true, describe: 'another action for one rule: off, log, demote or block' },
   trust: { type: 'boolean', describe: 'believe the annotations of this server' },
-  'trust-list': { type: 'string', describe: 'file that lists the trusted servers' },
-  audit: { type: 'string', describe: 'audit log: a file, - for the standard stream to spare, or none' },
-  'log-level': { type: 'string', choices: logLevels, describe: 'least severe message on stderr (default: warn)' },
+  'trust-list': { type: 'string', value: 'FILE', describe: 'file that lists the trusted servers' },
+  audit: { type: 'string', value: 'FILE|-|none', describe: 'audit log: a file, the standard stream to spare, or none' },
+  'log-level': { type: 'string', value: 'LEVEL', choices: logLevels, describe: `least severe message on stderr: ${logLevels.join(', ')} (default: warn)` },
+}
+
+/** Those of the commands that stand between a client and a server. */
+export const relayFlags: Flags = {
+  ...sharedFlags,
+  'request-timeout': { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'limits.requestMs', describe: 'longest wait for an answer; 0: no limit (default)' },
 }
 
 export interface SharedFlags {
   readonly config: string | undefined
   readonly server: string | undefined
+  readonly header: readonly string[]
+  readonly ca: string | undefined
+  readonly env: readonly string[]
   readonly policy: string | undefined
   readonly rule: readonly string[]
   readonly trust: boolean
   readonly trustList: string | undefined
   readonly audit: string | undefined
   readonly logLevel: LogLevel
+  readonly tokenFile: string | undefined
+  /** What the other flags say, as a configuration would. */
+  readonly settings: Settings
 }
 
-/** The server that the arguments name: a command line after `--`, or a URL. */
+/** The server that the arguments name: a command line, or a URL. */
 export interface Target {
   readonly command: readonly string[] | undefined
   readonly url: string | undefined
 }
 
-export const text = (given: Given, name: string): string | undefined => {
-  const value = given.get(name)
-  return typeof value === 'string' ? value : undefined
-}
-
-export const texts = (given: Given, name: string): readonly string[] => {
-  const value = given.get(name)
-  return Array.isArray(value) ? value.map(String) : []
-}
-
-export const readShared = (given: Given): SharedFlags => {
-  const level = text(given, 'log-level')
-  return {
-    config: text(given, 'config'),
-    server: text(given, 'server'),
-    policy: text(given, 'policy'),
-    rule: texts(given, 'rule'),
-    trust: given.get('trust') === true,
-    trustList: text(given, 'trust-list'),
-    audit: text(given, 'audit'),
-    logLevel: logLevels.find(one => one === level) ?? 'warn',
-  }
-}
+/** @throws CustomsError BAD_USAGE */
+export const readFlags = (flags: Flags, given: Given): SharedFlags => ({
+  config: text(given, 'config'),
+  server: text(given, 'server'),
+  header: texts(given, 'header'),
+  ca: text(given, 'ca'),
+  env: texts(given, 'env'),
+  policy: text(given, 'policy'),
+  rule: texts(given, 'rule'),
+  trust: given.get('trust') === true,
+  trustList: text(given, 'trust-list'),
+  tokenFile: text(given, 'token-file'),
+  audit: text(given, 'audit'),
+  logLevel: logLevels.find(one => one === text(given, 'log-level')) ?? 'warn',
+  settings: readSettings(flags, given),
+})
 
 export const readTarget = ({ words, command }: Rest): Target => ({ command, url: words[0] })

@@ -1,8 +1,9 @@
 import type { Log } from '../audit/log.js'
 import type { Audit } from '../audit/sink.js'
+import type { Configuration } from '../config/configuration.js'
 import { loadChecker } from '../gateway/checker.js'
 import type { Guard } from '../gateway/open.js'
-import type { ServerSetup, Setup } from './setup.js'
+import type { ServerSetup } from './setup.js'
 
 export interface OpenGuard extends Guard {
   close(): Promise<void>
@@ -11,7 +12,7 @@ export interface OpenGuard extends Guard {
 /** What stands in front of one server: its policy, its schemas' engine, and where decisions go. */
 export const openGuard = (
   { server, policy, trusted }: ServerSetup,
-  { limits, audit: { intent } }: Pick<Setup, 'limits' | 'audit'>,
+  { limits, audit: { intent } }: Configuration,
   audit: Audit,
   log: Log,
 ): OpenGuard => {

@@ -1,90 +1,40 @@
-import { readFileSync } from 'node:fs'
-import yargs, { type Argv } from 'yargs'
-import type { Command } from './index.js'
-import { commands } from './index.js'
-import type { Given, Rest } from './flags.js'
-import { suggestion } from '../config/suggestion.js'
-import { CustomsError } from '../errors.js'
-import { quote } from '../protocol/quote.js'
+import { commands, type Command } from './index.js'
 
-interface Read {
-  readonly command: Command
-  readonly given: Given
-  readonly rest: Rest
-}
+/** The text of `--help`: of one command, or of all. */
+export const help = (command?: Command): string => (command ? helpOf(command) : overview())
 
-/**
- * The command line as yargs reads it, from the same table of flags: prints the help and the version, and says what is
- * wrong with a command line that cannot be read.
- * @returns what to run, or the exit code when help or version was all that was asked for
- * @throws CustomsError BAD_USAGE
- */
-export const readOrExplain = async (words: readonly string[], command: readonly string[] | undefined): Promise<Read | number> => {
-  const [first] = words
-  if (first !== undefined && !first.startsWith('-')) checkName(first)
-  const read: Read[] = []
-  const printed: string[] = []
-  const parser = yargs([])
-    .scriptName('mcp-customs')
-    .usage('$0 COMMAND\n\nA validating proxy for the Model Context Protocol: checks what tools return against what they declare.')
-    .version(version())
-    .help()
-    .alias('help', 'h')
-    .strict()
-    .demandCommand(1, 'which command?')
-    .exitProcess(false)
-    .fail((message, error) => {
-      // yargs hands on what a handler throws as well as what it finds itself.
-      throw error instanceof CustomsError ? error : new CustomsError('BAD_USAGE', `${message || error.message} (see mcp-customs --help)`)
-    })
-    .wrap(Math.min(100, process.stdout.columns || 100))
-  for (const one of commands) {
-    parser.command(`${one.name} [words..]`, one.describe, builder(one), argv => {
-      const positionals = (argv.words as readonly unknown[] | undefined)?.map(String) ?? []
-      if (positionals.length < one.words.least || positionals.length > one.words.most) {
-        throw new CustomsError('BAD_USAGE', `usage: mcp-customs ${one.usage}`)
-      }
-      read.push({ command: one, given: givenOf(one, argv), rest: { words: positionals, command } })
-    })
-  }
-  await parser.parseAsync([...words], {}, (_error, _argv, output) => {
-    if (output !== '') printed.push(output)
-  })
-  for (const output of printed) process.stdout.write(`${output}\n`)
-  const [found] = read
-  if (found !== undefined) return found
-  if (printed.length > 0) return 0
-  throw new CustomsError('BAD_USAGE', 'nothing to do (see mcp-customs --help)')
-}
+const overview = (): string => [
+  'mcp-customs COMMAND',
+  '',
+  'A validating proxy for the Model Context Protocol: checks what tools return against what they declare.',
+  '',
+  'Commands:',
+  ...columns(commands.map(({ name, describe }) => [name, describe])),
+  '',
+  'Options:',
+  ...columns([['--version', 'print the version'], ['-h, --help', 'print this text, or that of a command']]),
+  '',
+  'Examples:',
+  ...commands.flatMap(({ examples: [first = ''] }) => [`  mcp-customs ${first}`]),
+].join('\n')
 
-const checkName = (name: string): void => {
-  const names = commands.map(one => one.name)
-  if (!names.includes(name)) throw new CustomsError('BAD_USAGE', `there is no command ${quote(name)}${suggestion(name, names)} (see mcp-customs --help)`)
-}
+const helpOf = ({ name, usage, describe, flags, examples }: Command): string => [
+  ...usage.map(one => `mcp-customs ${name} ${one}`),
+  '',
+  `${describe.charAt(0).toUpperCase()}${describe.slice(1)}.`,
+  '',
+  'Options:',
+  ...columns([
+    ...Object.entries(flags).map(([flag, { value, multiple = false, describe }]) =>
+      [value === undefined ? `--${flag}` : `--${flag} ${value}`, multiple ? `${describe} (repeatable)` : describe] as const),
+    ['-h, --help', 'print this text'],
+  ]),
+  '',
+  'Examples:',
+  ...examples.map(one => `  mcp-customs ${one}`),
+].join('\n')
 
-const builder = (one: Command) => (yargs: Argv) => {
-  yargs.usage(`mcp-customs ${one.usage}\n\n${one.describe}`).positional('words', { type: 'string', array: true })
-  for (const [name, { type, multiple = false, choices, describe }] of Object.entries(one.flags)) {
-    yargs.option(name, {
-      type, describe, array: multiple, ...(choices && { choices }), ...(type === 'string' && { requiresArg: true, nargs: 1 }),
-    })
-  }
-  return yargs
-}
-
-const givenOf = ({ flags }: Command, argv: Readonly<Record<string, unknown>>): Given =>
-  new Map(
-    Object.entries(flags).flatMap(([name, { type, multiple }]): [string, string | boolean | readonly string[]][] => {
-      const value = argv[name]
-      if (value === undefined) return []
-      if (multiple === true) return [[name, Array.isArray(value) ? value.map(String) : []]]
-      if (type === 'boolean') return [[name, value === true]]
-      if (typeof value === 'string') return [[name, value]]
-      throw new CustomsError('BAD_USAGE', `--${name} was given more than once`)
-    }),
-  )
-
-export const version = (): string => {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
-  return version
+const columns = (rows: readonly (readonly [string, string])[]): readonly string[] => {
+  const width = Math.max(...rows.map(([left]) => left.length))
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`)
 }

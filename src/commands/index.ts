@@ -1,58 +1,67 @@
-import { readServeFlags, serveFlags } from './serve-flags.js'
-import { readShared, readTarget, sharedFlags, type Flag, type Given, type Rest } from './flags.js'
+import type { Flags, Given, Rest } from './flag.js'
+import { readFlags, readTarget, relayFlags } from './flags.js'
 import { inspectFlags, readInspectFlags } from './inspect-flags.js'
+import { serveFlags } from './serve-flags.js'
 
 /** A command: what it takes, and what it does. Its module is loaded when it is run. */
 export interface Command {
   readonly name: string
-  readonly usage: string
+  /** What may stand behind the name, one line each. */
+  readonly usage: readonly string[]
   readonly describe: string
-  readonly flags: Readonly<Record<string, Flag>>
+  /** What may stand behind `mcp-customs`. */
+  readonly examples: readonly string[]
+  readonly flags: Flags
   /** How many words it takes besides the flags. */
   readonly words: { readonly least: number; readonly most: number }
+  /** It is about a server: the first word that is no URL begins the server's own command line. */
+  readonly server: boolean
   /** @returns the exit code */
   run(given: Given, rest: Rest): Promise<number>
 }
 
-const oneServer = { least: 0, most: 1 }
+const oneServer = { words: { least: 0, most: 1 }, server: true } as const
 
 export const commands: readonly Command[] = [
   {
     name: 'wrap',
-    usage: 'wrap [options] (-- COMMAND [ARG...] | URL)',
+    usage: ['[options] [--] COMMAND [ARG...]', '[options] URL', '[options] --config FILE [--server NAME]'],
     describe: 'stand between a stdio client and one server: the drop-in for a desktop client\'s "command"',
-    flags: sharedFlags,
-    words: oneServer,
-    run: async (given, rest) => (await import('./wrap.js')).wrap(readShared(given), readTarget(rest)),
+    examples: [
+      'wrap -- npx -y @modelcontextprotocol/server-filesystem /data',
+      'wrap --header \'Authorization=Bearer ${env:TOKEN}\' https://mcp.example.com/mcp',
+    ],
+    flags: relayFlags,
+    ...oneServer,
+    run: async (given, rest) => (await import('./wrap.js')).wrap(readFlags(relayFlags, given), readTarget(rest)),
   },
   {
     name: 'serve',
-    usage: 'serve [options] (-- COMMAND [ARG...] | URL | --config FILE)',
+    usage: ['[options] [--] COMMAND [ARG...]', '[options] URL', '[options] --config FILE'],
     describe: 'stand between Streamable HTTP clients and one server, or every server of a file',
+    examples: ['serve --listen 127.0.0.1:7400 -- npx -y @modelcontextprotocol/server-everything', 'serve --config customs.yaml --token-file tokens.txt'],
     flags: serveFlags,
-    words: oneServer,
-    run: async (given, rest) => {
-      const http = readServeFlags(given)
-      return (await import('./serve.js')).serve(readShared(given), http, readTarget(rest))
-    },
+    ...oneServer,
+    run: async (given, rest) => (await import('./serve.js')).serve(readFlags(serveFlags, given), readTarget(rest)),
   },
   {
     name: 'inspect',
-    usage: 'inspect [options] (-- COMMAND [ARG...] | URL)',
+    usage: ['[options] [--] COMMAND [ARG...]', '[options] URL', '[options] --config FILE [--server NAME]'],
     describe: 'connect to one server, list what it offers, judge all of it, and report',
+    examples: ['inspect -- npx -y @modelcontextprotocol/server-filesystem /tmp', 'inspect --sarif https://mcp.example.com/mcp > customs.sarif'],
     flags: inspectFlags,
-    words: oneServer,
-    run: async (given, rest) => {
-      const flags = readInspectFlags(given)
-      return (await import('./inspect.js')).inspectCommand(readShared(given), readTarget(rest), flags)
-    },
+    ...oneServer,
+    run: async (given, rest) =>
+      (await import('./inspect.js')).inspectCommand(readFlags(inspectFlags, given), readTarget(rest), readInspectFlags(given)),
   },
   {
     name: 'audit',
-    usage: 'audit verify FILE',
+    usage: ['verify FILE'],
     describe: 'verify an audit log: name the first line that was changed, removed, moved or cut',
+    examples: ['audit verify demo.ndjson', 'audit verify ~/.local/state/mcp-customs/server-filesystem.ndjson'],
     flags: {},
     words: { least: 2, most: 2 },
+    server: false,
     run: async (_given, { words }) => (await import('./audit.js')).audit(words),
   },
 ]

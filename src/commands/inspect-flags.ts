@@ -1,15 +1,17 @@
 import { CustomsError } from '../errors.js'
 import { isObject, type JsonObject } from '../protocol/json.js'
-import { sharedFlags, text, type Flag, type Given } from './flags.js'
+import { text, type Flags, type Given } from './flag.js'
+import { sharedFlags } from './flags.js'
+import { seconds } from './settings.js'
 
-export const inspectFlags: Readonly<Record<string, Flag>> = {
+export const inspectFlags: Flags = {
   ...sharedFlags,
-  audit: { type: 'string', describe: 'audit log of the inspection: a file, - for stderr, or none (default)' },
-  call: { type: 'string', describe: 'call this tool, and judge the result' },
-  args: { type: 'string', describe: 'the arguments of the call: a JSON object (default: {})' },
+  audit: { type: 'string', value: 'FILE|-|none', describe: 'audit log of the inspection: a file, - for stderr, or none (default)' },
+  call: { type: 'string', value: 'TOOL', describe: 'call this tool, and judge the result' },
+  args: { type: 'string', value: 'JSON', describe: 'the arguments of the call: a JSON object (default: {})' },
   json: { type: 'boolean', describe: 'report as JSON' },
   sarif: { type: 'boolean', describe: 'report as SARIF 2.1.0, for code scanning' },
-  timeout: { type: 'string', describe: 'seconds to wait for each answer (default: 30)' },
+  timeout: { type: 'string', value: 'SECONDS', describe: 'seconds to wait for each answer (default: 30)' },
 }
 
 export interface InspectFlags {
@@ -45,9 +47,9 @@ const argumentsOf = (json: string): JsonObject => {
 
 const longestTimeout = 24 * 60 * 60
 
-const milliseconds = (seconds: string): number => {
-  const number = /^\d+(?:\.\d+)?$/.test(seconds) ? Number(seconds) : 0
-  return number > 0 && number <= longestTimeout ? number * 1000 : fail(`--timeout ${JSON.stringify(seconds)}: must be a number of seconds above 0`)
+const milliseconds = (text: string): number => {
+  const number = seconds('timeout', text)
+  return number > 0 && number <= longestTimeout ? number * 1000 : fail(`--timeout ${JSON.stringify(text)}: must be a number of seconds above 0`)
 }
 
 const fail = (reason: string): never => {

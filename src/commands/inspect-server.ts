@@ -4,7 +4,7 @@ import type { ServerEnd } from '../inspect/link.js'
 import type { StderrTail } from '../inspect/stderr-tail.js'
 import type { FrameLimits } from '../protocol/frame.js'
 import { stdioServer } from '../transport/server-stdio.js'
-import { tlsOf } from './upstream.js'
+import { commandLineOf, tlsOf } from './upstream.js'
 
 /** How long a server that was only inspected has to end, in milliseconds; and again after SIGTERM. */
 const stopMs = 500
@@ -21,8 +21,7 @@ export const serverOpener = async (
     const options = { url: new URL(server.url), headers: server.headers, limits, stopMs, ...(tls && { tls }) }
     return inputSchemaOf => httpSession({ ...options, inputSchemaOf })
   }
-  const { command: [program = '', ...args], env, cwd } = server
-  const options = { command: [program, ...args] as const, env: Object.fromEntries(env), limits, stopMs, ...(cwd !== undefined && { cwd }) }
+  const options = { ...commandLineOf(server), limits, stopMs }
   return () => {
     tail.clear()
     return stdioServer({ ...options, stderr: tail.hear })

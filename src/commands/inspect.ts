@@ -10,7 +10,7 @@ import { spinner } from '../inspect/spinner.js'
 import { StderrTail } from '../inspect/stderr-tail.js'
 import { createSchemaChecker } from '../schema/index.js'
 import type { SharedFlags, Target } from './flags.js'
-import { version } from './help.js'
+import { version } from './version.js'
 import type { InspectFlags } from './inspect-flags.js'
 import { serverOpener } from './inspect-server.js'
 import { placeOf } from './inspect-place.js'
@@ -22,7 +22,7 @@ import { setUp } from './setup.js'
  * @throws CustomsError
  */
 export const inspectCommand = async (flags: SharedFlags, target: Target, own: InspectFlags): Promise<number> => {
-  const { configuration, limits, audit, servers: [setup] } = await setUp(flags, target, 'inspect')
+  const { configuration: { file, limits, audit }, servers: [setup] } = await setUp(flags, target, 'inspect')
   if (setup === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
   const { server, policy, trusted } = setup
   // The file's log belongs to the relay that runs by it.
@@ -49,7 +49,7 @@ export const inspectCommand = async (flags: SharedFlags, target: Target, own: In
     })
     waiting.stop()
     if (flags.logLevel === 'debug' || flags.logLevel === 'trace') printTail(tail)
-    await print(await render(inspection, own, await placeOf(server, configuration?.file)))
+    await print(await render(inspection, own, await placeOf(server, file)))
     return inspection.findings.some(({ action }) => action === 'block') ? 1 : 0
   } catch (error) {
     waiting.stop()

@@ -3,7 +3,7 @@ import type { Reach } from '../gateway/offer.js'
 import type { FrameLimits } from '../protocol/frame.js'
 import { canStart } from '../transport/process.js'
 import { sharedServer } from '../transport/server-shared.js'
-import { processOf, tlsOf } from './upstream.js'
+import { commandLineOf, processOf, tlsOf } from './upstream.js'
 
 /** How the sessions of `serve` reach a server. */
 export const reachOf = (server: ServerConfiguration, limits: FrameLimits): Promise<Reach> | Reach =>
@@ -19,7 +19,7 @@ const local = (server: ProcessServer, limits: FrameLimits): Reach => {
   return {
     kind: 'stdio',
     connect: ({ kind }) => (kind === 'stateless' ? () => shared.connect() : make),
-    ready: () => Promise.resolve(canStart(server.command[0] ?? '', server.cwd)),
+    ready: () => Promise.resolve(canStart(commandLineOf(server))),
     close: () => shared.close(),
   }
 }

@@ -2,7 +2,6 @@ import type { Exposition } from '../admin/prometheus.js'
 import { noMetrics, type Metrics } from '../admin/metrics.js'
 import { openLog, type Log } from '../audit/log.js'
 import type { Address } from '../config/address.js'
-import { defaultSessionLimits } from '../config/limits.js'
 import { Offer } from '../gateway/offer.js'
 import { Offers } from '../gateway/offers.js'
 import { httpFront } from '../transport/client-http.js'
@@ -11,41 +10,35 @@ import { Audits } from './audits.js'
 import { openGuard } from './guard.js'
 import { measure } from './measure.js'
 import { reachOf } from './reach.js'
-import type { ServeFlags } from './serve-flags.js'
 import { setUp, type ServerSetup, type Setup } from './setup.js'
 import { readPem } from './upstream.js'
+import { doubtsAbout } from './doubts.js'
 import { onChange } from './reload.js'
-
-const usual: Address = { host: '127.0.0.1', port: 7400 }
 
 /**
  * `serve`: Streamable HTTP clients in front of one server, or of every server of a file.
  * @returns 0, when it was told to stop and what was running has ended
  */
-export const serve = async (flags: SharedFlags, http: ServeFlags, target: Target): Promise<number> => {
+export const serve = async (flags: SharedFlags, target: Target): Promise<number> => {
   const read = () => setUp(flags, target, 'relay', true)
   const setup = await read()
-  const { configuration } = setup
+  const { listen, admin, limits, sessions, allowHosts, allowOrigins, tokens, tls } = setup.configuration
   const log = openLog(flags.logLevel)
-  const admin = http.admin ?? configuration?.admin
   const counted = admin && (await import('../admin/prometheus.js').then(({ prometheusMetrics }) => prometheusMetrics()))
   const metrics = counted?.metrics ?? noMetrics
   const audits = new Audits()
   const offers = new Offers(await offersOf(setup, audits, metrics, log))
+  for (const doubt of doubtsAbout(setup)) log.warn(doubt)
 
-  const { host, port } = http.listen ?? configuration?.listen ?? usual
-  const sessions = configuration?.sessions ?? defaultSessionLimits
-  const tls = configuration?.tls
   const front = httpFront({
-    host,
-    port,
+    ...listen,
     endpoints: offers.endpoints(),
-    limits: setup.limits,
-    maxSessions: sessions.maxSessions,
+    limits,
+    maxSessions: sessions.max,
     idleMs: sessions.idleMs,
-    allowHosts: [...(configuration?.allowHosts ?? []), ...http.allowHosts],
-    allowOrigins: [...(configuration?.allowOrigins ?? []), ...http.allowOrigins],
-    tokens: configuration?.tokens ?? [],
+    allowHosts,
+    allowOrigins,
+    tokens,
     ...(tls && { tls: { cert: readPem(tls.cert), key: readPem(tls.key) } }),
     refused: (status, message) => {
       metrics.refused(status)
@@ -56,6 +49,7 @@ export const serve = async (flags: SharedFlags, http: ServeFlags, target: Target
   const adminListener = admin && counted ? await listenAdmin(admin, offers, counted.exposition) : undefined
   const stopWatching = onChange(flags.config, async () => {
     const changed = await read()
+    for (const doubt of doubtsAbout(changed)) log.warn(doubt)
     offers.replace(await offersOf(changed, audits, metrics, log))
     front.offer(offers.endpoints())
   }, log)
@@ -63,7 +57,7 @@ export const serve = async (flags: SharedFlags, http: ServeFlags, target: Target
 
   await told(['SIGTERM', 'SIGINT'])
   stopWatching()
-  await front.close(http.graceMs ?? sessions.graceMs)
+  await front.close(sessions.graceMs)
   await offers.stop()
   await adminListener?.close()
   audits.close()
@@ -72,19 +66,18 @@ export const serve = async (flags: SharedFlags, http: ServeFlags, target: Target
 }
 
 const offersOf = async (
-  all: Setup,
+  { configuration, servers }: Setup,
   audits: Audits,
   metrics: Metrics,
   log: Log,
 ): Promise<ReadonlyMap<string, Offer>> => {
-  const { servers, limits, audit } = all
   const offers = new Map<string, Offer>()
   for (const setup of servers.map(asHttpServer)) {
     const { name } = setup.server
-    const guard = measure(openGuard(setup, all, audits.open(audit, name), log), setup.policy, metrics)
+    const guard = measure(openGuard(setup, configuration, audits.open(configuration.audit, name), log), setup.policy, metrics)
     offers.set(name, new Offer({
       guard,
-      reach: await reachOf(setup.server, limits),
+      reach: await reachOf(setup.server, configuration.limits),
       sessionStarted: () => metrics.sessionStarted(name),
       sessionEnded: ({ failure }) => {
         metrics.sessionEnded(name)

@@ -1,15 +1,17 @@
-import type { AuditConfiguration, Configuration, ServerConfiguration } from '../config/configuration.js'
-import { defaultLimits, type Limits } from '../config/limits.js'
-import { parseRules, readPolicy, resolvePolicy, type Circumstances, type PolicyLayer } from '../config/policy.js'
+import type { Configuration, ServerConfiguration } from '../config/configuration.js'
+import { resolvePolicy, type Circumstances, type PolicyLayer } from '../config/policy.js'
+import { Problem } from '../config/problem.js'
+import { readServerUrl } from '../config/url.js'
+import { usual } from '../config/usual.js'
 import type { Policy } from '../core/policy.js'
 import { CustomsError } from '../errors.js'
 import type { SharedFlags, Target } from './flags.js'
+import { judgeSchema } from './judge-schema.js'
+import { nameOf } from './server-name.js'
 
 /** Everything that the flags and the file say, flags first. */
 export interface Setup {
-  readonly configuration: Configuration | undefined
-  readonly limits: Limits
-  readonly audit: AuditConfiguration
+  readonly configuration: Configuration
   /** One for wrap, inspect and lock; all of the file's for `serve --config`. */
   readonly servers: readonly ServerSetup[]
 }
@@ -31,25 +33,19 @@ export const setUp = async (
   purpose: Circumstances['purpose'],
   many = false,
 ): Promise<Setup> => {
-  const configuration = flags.config === undefined ? undefined : await readFile(flags.config)
-  const flagLayer: PolicyLayer = {
-    policy: flags.policy === undefined ? undefined : await readPolicy(flags.policy, process.env),
-    rules: parseRules(flags.rule),
-  }
+  const configuration = await readAll(flags)
+  const flagLayer = await layerOf(flags)
   const trusts = await readTrust(configuration, flags)
+  const meant = chosen(flags, target, configuration, many)
+  const spoken = flags.header.length > 0 || flags.env.length > 0 || flags.ca !== undefined
+  const servers = spoken ? (await import('./server-flags.js')).withFlags(meant, flags) : meant
   return {
     configuration,
-    limits: configuration?.limits ?? defaultLimits,
-    audit: {
-      file: flags.audit ?? configuration?.audit.file,
-      payloads: configuration?.audit.payloads ?? 'digest',
-      intent: configuration?.audit.intent ?? false,
-    },
     servers: await Promise.all(
-      chosen(flags, target, configuration, many).map(async server => ({
+      servers.map(async server => ({
         server,
         // From the general to the particular: the file, its server, the flags.
-        policy: resolvePolicy([configuration ?? {}, server, flagLayer], { purpose, locked: false }),
+        policy: resolvePolicy([configuration, server, flagLayer], { purpose, locked: false }),
         trusted: await trusts(server),
       })),
     ),
@@ -57,15 +53,32 @@ export const setUp = async (
 }
 
 // Readers are loaded where there is something to read: a relay without a file starts sooner.
-const readFile = async (file: string): Promise<Configuration> => (await import('../config/read.js')).readConfiguration(file)
+const readAll = async (flags: SharedFlags): Promise<Configuration> => {
+  const source = { environment: process.env, judgeSchema }
+  const base = flags.config === undefined ? usual : await (await import('../config/read.js')).readConfiguration(flags.config, source)
+  const { written, refusal } = flags.settings
+  const said = Object.keys(written).length === 0 ? base : await (await import('../config/read.js')).overridden(base, written, source).catch((error: unknown) => {
+    throw error instanceof Problem ? refusal(error) : error
+  })
+  return {
+    ...said,
+    audit: { ...said.audit, file: flags.audit ?? said.audit.file },
+    tokens: flags.tokenFile === undefined ? said.tokens : await (await import('../config/tokens.js')).readTokens(flags.tokenFile),
+  }
+}
+
+const layerOf = async ({ policy, rule }: SharedFlags): Promise<PolicyLayer> => ({
+  policy: policy === undefined ? undefined : await (await import('../config/policy-file.js')).readPolicy(policy, process.env),
+  rules: rule.length === 0 ? undefined : (await import('../config/rules.js')).parseRules(rule),
+})
 
 const readTrust = async (
-  configuration: Configuration | undefined,
+  configuration: Configuration,
   { trust, trustList }: SharedFlags,
 ): Promise<(server: ServerConfiguration) => boolean | Promise<boolean>> => {
   if (trust) return () => true
   const entries = [
-    ...(configuration?.trust ?? []),
+    ...configuration.trust,
     ...(trustList === undefined ? [] : await (await import('../config/trust-list.js')).readTrustList(trustList, process.env)),
   ]
   if (entries.length === 0) return () => false
@@ -76,59 +89,50 @@ const readTrust = async (
 const chosen = (
   flags: SharedFlags,
   target: Target,
-  configuration: Configuration | undefined,
+  { file, servers }: Configuration,
   many: boolean,
 ): readonly ServerConfiguration[] => {
-  const fail = (reason: string): never => {
-    throw new CustomsError('BAD_USAGE', reason)
-  }
-  if (target.command !== undefined && target.url !== undefined) {
-    return fail('give either a URL or a command after --, not both')
-  }
+  if (target.command !== undefined && target.url !== undefined) return refuse('give either a URL or a command, not both')
   if (target.command !== undefined || target.url !== undefined) {
-    const named = flags.server === undefined ? undefined : configuration?.servers.get(flags.server)
-    return [fromTarget(target, flags.server, named)]
+    return [fromTarget(target, flags.server, flags.server === undefined ? undefined : servers.get(flags.server))]
   }
-  if (configuration === undefined) return fail('which server? give a command after --, a URL, or --config FILE')
-  const names = [...configuration.servers.keys()].join(', ')
+  if (file === undefined) return refuse('which server? give a command, a URL, or --config FILE')
+  const names = [...servers.keys()].join(', ')
   if (flags.server !== undefined) {
-    return [configuration.servers.get(flags.server) ?? fail(`${configuration.file}: no server ${JSON.stringify(flags.server)} (there is: ${names})`)]
+    return [servers.get(flags.server) ?? refuse(`${file}: no server ${JSON.stringify(flags.server)} (there is: ${names})`)]
   }
-  const all = [...configuration.servers.values()]
-  if (all.length === 0) return fail(`${configuration.file}: no servers`)
-  if (all.length > 1 && !many) return fail(`${configuration.file} has several servers: choose one with --server (${names})`)
-  return all
+  const all = [...servers.values()]
+  if (all.length === 0) return refuse(`${file}: servers: names none`)
+  if (all.length > 1 && !many) return refuse(`${file} has several servers: choose one with --server (${names})`)
+  return many ? all.map(isolated) : all
 }
 
+/** In a gateway a server does not see what is meant for its neighbours. */
+const isolated = (server: ServerConfiguration): ServerConfiguration =>
+  'url' in server ? server : { ...server, inheritEnv: server.inheritEnv ?? [] }
+
 /** A server of the arguments; the file's server of the same name lends it its rules and tools. */
-const fromTarget = (target: Target, name: string | undefined, named: ServerConfiguration | undefined): ServerConfiguration => {
+const fromTarget = ({ url, command }: Target, name: string | undefined, named: ServerConfiguration | undefined): ServerConfiguration => {
   const common = {
-    name: name ?? nameOf(target),
+    name: name ?? nameOf({ url, command }),
     policy: named?.policy,
     rules: named?.rules ?? new Map(),
     tools: named?.tools ?? new Map(),
   }
-  if (target.url !== undefined) {
-    if (!URL.canParse(target.url) || !/^https?:$/.test(new URL(target.url).protocol)) {
-      throw new CustomsError('BAD_USAGE', `${JSON.stringify(target.url)} is no http or https URL`)
-    }
-    return { ...common, url: target.url, headers: new Map(), tls: undefined }
+  if (url !== undefined) return { ...common, url: asServerUrl(url), headers: new Map(), tls: undefined }
+  const [program, ...args] = command ?? []
+  if (program === undefined || program === '') return refuse('no command after --')
+  return { ...common, command: [program, ...args], env: new Map(), inheritEnv: undefined, cwd: undefined }
+}
+
+const asServerUrl = (url: string): string => {
+  try {
+    return readServerUrl(url, [])
+  } catch (error) {
+    throw error instanceof Problem ? new CustomsError('BAD_USAGE', `the URL of the server ${error.reason}`, { cause: error }) : error
   }
-  const command = target.command ?? []
-  if (command.length === 0) throw new CustomsError('BAD_USAGE', 'no command after --')
-  return { ...common, command, env: new Map(), cwd: undefined }
 }
 
-/** What the audit log calls a server that nobody named: the host, the package or the script that it is. */
-const nameOf = ({ url, command = [] }: Target): string => {
-  if (url !== undefined) return URL.canParse(url) ? new URL(url).hostname : url
-  const [program = '', ...rest] = command
-  const word = launchers.test(program) ? (rest.find(isName) ?? program) : program
-  const base = word.replace(/^@[^/]+\//, '').replace(/@[^@]*$/, '').split(/[\\/]/).pop() ?? word
-  return base.replace(/\.[cm]?[jt]s$|\.py$|\.exe$/, '') || 'server'
+const refuse = (reason: string): never => {
+  throw new CustomsError('BAD_USAGE', reason)
 }
-
-const launchers = /(?:^|[\\/])(?:npx|npm|node|bunx|bun|deno|uvx|python3?)(?:\.\w+)?$/
-
-// Neither a flag, nor a subcommand, nor a program given as text (`node -e '…'`).
-const isName = (word: string): boolean => /^[\w@.\\/:-]+$/.test(word) && !word.startsWith('-') && word !== 'exec'

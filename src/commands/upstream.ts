@@ -2,12 +2,18 @@ import { readFileSync } from 'node:fs'
 import type { ProcessServer, RemoteServer } from '../config/configuration.js'
 import { CustomsError } from '../errors.js'
 import type { FrameLimits } from '../protocol/frame.js'
+import { processEnvironment } from './process-environment.js'
 import { stdioServer, type StdioServer } from '../transport/server-stdio.js'
+import type { CommandLine } from '../transport/process.js'
 import type { HttpTls } from '../transport/http-upstream.js'
 
 /** A process of the server's, not yet started. */
-export const processOf = ({ command: [program = '', ...args], env, cwd }: ProcessServer, limits: FrameLimits): StdioServer =>
-  stdioServer({ command: [program, ...args], env: Object.fromEntries(env), ...(cwd !== undefined && { cwd }), limits })
+export const processOf = (server: ProcessServer, limits: FrameLimits): StdioServer => stdioServer({ ...commandLineOf(server), limits })
+
+export const commandLineOf = (server: ProcessServer): CommandLine => {
+  const { command, cwd } = server
+  return { command, env: processEnvironment(server, process.env), ...(cwd !== undefined && { cwd }) }
+}
 
 /** @throws CustomsError BAD_CONFIG for a PEM file that cannot be read */
 export const tlsOf = ({ tls }: RemoteServer): HttpTls | undefined =>
@@ -20,6 +26,6 @@ export const readPem = (file: string): Buffer => {
   try {
     return readFileSync(file)
   } catch (cause) {
-    throw new CustomsError('BAD_CONFIG', `${file}: cannot be read (tls)`, { cause })
+    throw new CustomsError('BAD_CONFIG', `${file}: cannot be read (${cause instanceof Error && 'code' in cause ? String(cause.code) : 'tls'})`, { cause })
   }
 }

@@ -18,12 +18,12 @@ import { processOf, tlsOf } from './upstream.js'
  * @returns the exit code of the server's process; 0 for a remote server
  */
 export const wrap = async (flags: SharedFlags, target: Target): Promise<number> => {
-  const all = await setUp(flags, target, 'relay')
-  const { limits, audit: { file, payloads }, servers: [setup] } = all
+  const { configuration, servers: [setup] } = await setUp(flags, target, 'relay')
   if (setup === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
+  const { limits, audit: { file, payloads } } = configuration
   const audit = openAudit({ file, payloads, server: setup.server.name })
   const log = openLog(flags.logLevel)
-  const guard = openGuard(setup, all, audit, log)
+  const guard = openGuard(setup, configuration, audit, log)
   try {
     if ('url' in setup.server) {
       await run(await remoteSession(guard, setup.server, limits))

@@ -1,3 +1,5 @@
+import { fail, type Keys } from './problem.js'
+
 /** Where to listen. */
 export interface Address {
   /** Without the brackets of IPv6. */
@@ -6,10 +8,10 @@ export interface Address {
   readonly port: number
 }
 
-/** @param text `HOST:PORT` or `[IPv6]:PORT`; undefined when it is neither */
-export const parseAddress = (text: string): Address | undefined => {
-  const [, bracketed, plain, digits] = /^(?:\[([0-9A-Fa-f:.%]+)\]|([A-Za-z0-9._-]+)):([0-9]{1,5})$/.exec(text) ?? []
+/** @param text `HOST:PORT` or `[IPv6]:PORT`, by the schema's pattern */
+export const readAddress = (text: string, keys: Keys): Address => {
+  const [, bracketed, plain, digits] = /^(?:\[(.*)\]|([^:]*)):(\d+)$/.exec(text) ?? []
   const host = bracketed ?? plain
   const port = Number(digits)
-  return host !== undefined && port <= 65535 ? { host, port } : undefined
+  return host !== undefined && port <= 65535 ? { host, port } : fail(keys, 'must be HOST:PORT, the port from 0 to 65535')
 }

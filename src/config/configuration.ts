@@ -1,14 +1,18 @@
 import type { ToolSetting } from '../core/options.js'
 import type { Address } from './address.js'
+import type * as Written from './generated/types.js'
 import type { Limits, SessionLimits } from './limits.js'
 import type { BasePolicy, Rules } from './policy.js'
 import type { TrustEntry } from './trust-list.js'
 
-/** What an operator's file says (contract section 3): checked, paths made absolute, `${env:NAME}` replaced, frozen. */
+/**
+ * What an operator's file says (contract section 3): checked, paths made absolute, `${env:NAME}` replaced, defaults filled in, frozen.
+ * A key is described in `config/customs.schema.json`, of which the types in `generated/` are made; here stands what the program makes of it.
+ */
 export interface Configuration {
-  /** As it was named. */
-  readonly file: string
-  readonly listen: Address | undefined
+  /** As it was named; undefined: nothing but defaults. */
+  readonly file: string | undefined
+  readonly listen: Address
   /** Undefined: standard. With `rules`, a layer for `resolvePolicy`. */
   readonly policy: BasePolicy | undefined
   readonly rules: Rules
@@ -16,12 +20,12 @@ export interface Configuration {
   readonly trust: readonly TrustEntry[]
   /** In the order of the file. */
   readonly servers: ReadonlyMap<string, ServerConfiguration>
-  /** Bearer tokens, one of which clients must show; undefined: the door is open. */
-  readonly tokens: readonly string[] | undefined
+  /** Bearer tokens, one of which clients must show; none: the door is open. */
+  readonly tokens: readonly string[]
   readonly audit: AuditConfiguration
   /** Undefined: plain HTTP. */
   readonly tls: Certificate | undefined
-  /** Values of `Host` and `Origin` that are accepted besides the loopback ones. */
+  /** Hosts (without ports) and origins that are accepted besides the loopback ones, as clients spell them. */
   readonly allowHosts: readonly string[]
   readonly allowOrigins: readonly string[]
   /** Where health and metrics are served; undefined: nowhere. */
@@ -40,9 +44,12 @@ interface AnyServer {
 }
 
 export interface ProcessServer extends AnyServer {
-  readonly command: readonly string[]
-  /** Added to the relay's own environment. */
+  /** The program and its arguments. */
+  readonly command: readonly [string, ...string[]]
+  /** Added to what it inherits. */
   readonly env: ReadonlyMap<string, string>
+  /** What it gets of the relay's own environment: all of it, or PATH, HOME and the like and the variables of these names. Undefined: the command decides. */
+  readonly inheritEnv: true | readonly string[] | undefined
   readonly cwd: string | undefined
 }
 
@@ -65,14 +72,9 @@ export interface ServerTls {
   readonly client: Certificate | undefined
 }
 
-export const payloadKinds = ['none', 'digest', 'redacted', 'full'] as const
+type WrittenAudit = Required<NonNullable<Written.ConfigurationFile['audit']>>
 
-export type Payloads = (typeof payloadKinds)[number]
-
-export interface AuditConfiguration {
+export interface AuditConfiguration extends Readonly<Pick<WrittenAudit, 'payloads' | 'intent'>> {
   /** A path; `-`: the standard stream that the command has to spare; `none`: no log; undefined: the default file. */
   readonly file: string | undefined
-  readonly payloads: Payloads
-  /** A call goes on record before it goes to the server. */
-  readonly intent: boolean
 }

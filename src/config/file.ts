@@ -1,30 +1,54 @@
 import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { CustomsError } from '../errors.js'
-import type { Json } from '../protocol/json.js'
+import { checked, type Check } from './check.js'
+import { expand, type Environment } from './environment.js'
 import { parseJson } from './json-text.js'
-import { SyntaxProblem } from './syntax-problem.js'
+import { Problem, wayTo } from './problem.js'
+import { SyntaxProblem, type Place, type Text } from './text.js'
 import { parseYaml } from './yaml-text.js'
 
 /** Longest file, in bytes: larger by far than any that a person writes. */
 const longest = 256 * 1024
 
 /**
- * A file that an operator wrote, as plain data: JSON when it is named `.json`, else YAML.
- * @throws CustomsError BAD_CONFIG, one line with the file and, for its syntax, `:LINE:COLUMN`
+ * Reads a file that an operator wrote, by its schema.
+ * @param environment what `${env:NAME}` refers to
+ * @param read what the program makes of it; may throw a `Problem` of its own
+ * @throws CustomsError BAD_CONFIG: one line, `FILE:LINE:COLUMN: KEY.PATH: reason`; no value of the environment is in it
  */
-export const readData = async (file: string): Promise<Json> => {
-  const text = await readText(file)
+export const readChecked = async <Written, Read>(
+  file: string,
+  environment: Environment,
+  check: Check<Written>,
+  read: (written: Written) => Read | Promise<Read>,
+): Promise<Read> => {
+  const { data, placeOf } = await readData(file)
   try {
-    return extname(file).toLowerCase() === '.json' ? parseJson(text) : await parseYaml(text)
+    return await read(checked(check, expand(data, environment), data))
   } catch (cause) {
-    if (!(cause instanceof SyntaxProblem)) throw cause
-    const place = cause.place ? `:${cause.place.line}:${cause.place.column}` : ''
-    throw new CustomsError('BAD_CONFIG', `${file}${place}: ${cause.message}`, { cause })
+    if (!(cause instanceof Problem)) throw cause
+    const where = placed(file, await placeOf(cause.keys))
+    throw new CustomsError('BAD_CONFIG', [where, ...(cause.keys.length > 0 ? [wayTo(cause.keys)] : []), cause.reason].join(': '), { cause })
   }
 }
 
-const readText = async (file: string): Promise<string> => {
+/**
+ * A file as plain data: JSON when it is named `.json`, else YAML.
+ * @throws CustomsError BAD_CONFIG, one line with the file and, for its syntax, `:LINE:COLUMN`
+ */
+export const readData = async (file: string): Promise<Text> => {
+  const text = await readText(file)
+  try {
+    return await (extname(file).toLowerCase() === '.json' ? parseJson(text) : parseYaml(text))
+  } catch (cause) {
+    if (!(cause instanceof SyntaxProblem)) throw cause
+    throw new CustomsError('BAD_CONFIG', `${placed(file, cause.place)}: ${cause.message}`, { cause })
+  }
+}
+
+/** @throws CustomsError BAD_CONFIG */
+export const readText = async (file: string): Promise<string> => {
   const bytes = await readFile(file).catch((cause: unknown) => {
     throw new CustomsError('BAD_CONFIG', `${file}: cannot be read (${errorCode(cause)})`, { cause })
   })
@@ -35,6 +59,8 @@ const readText = async (file: string): Promise<string> => {
     throw new CustomsError('BAD_CONFIG', `${file}: not UTF-8`, { cause })
   }
 }
+
+const placed = (file: string, place: Place | undefined): string => (place ? `${file}:${place.line}:${place.column}` : file)
 
 const errorCode = (cause: unknown): string =>
   cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'

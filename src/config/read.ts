@@ -1,95 +1,65 @@
-import { parseAddress, type Address } from './address.js'
-import { payloadKinds, type AuditConfiguration, type Configuration, type ServerConfiguration } from './configuration.js'
-import { readData } from './file.js'
-import { defaultLimits, defaultSessionLimits, limitBounds, readBounded, sessionBounds } from './limits.js'
-import { policyOf, readRules } from './policy.js'
-import { readCertificate, readServer } from './server.js'
-import { Setting, type Environment } from './setting.js'
+import { resolve } from 'node:path'
+import type { Json } from '../protocol/json.js'
+import { readAddress } from './address.js'
+import { checked } from './check.js'
+import type { Configuration, ServerConfiguration } from './configuration.js'
+import { readChecked } from './file.js'
+import { isConfigurationFile } from './generated/checks.js'
+import type * as Written from './generated/types.js'
+import { readHost, readOrigin } from './host.js'
+import type { Limits } from './limits.js'
+import { readBasePolicy } from './policy-file.js'
+import { readRules } from './rules.js'
+import { readServer } from './server.js'
+import { pathFrom, type Source } from './source.js'
 import { readTrust } from './trust-list.js'
-
-// `$schema` is for editors.
-export const configurationKeys = [
-  '$schema', 'version', 'listen', 'policy', 'rules', 'limits', 'trust', 'servers', 'auth', 'audit',
-  'tls', 'allowHosts', 'allowOrigins', 'admin', 'sessions',
-] as const
-export const auditKeys = ['file', 'payloads', 'intent'] as const
-export const authKeys = ['tokens'] as const
-export const tlsKeys = ['cert', 'key'] as const
+import { usual } from './usual.js'
 
 /**
  * Reads a configuration file (YAML, or JSON when it is named `.json`), and the files that it names.
- * @param environment what `${env:NAME}` refers to
- * @throws CustomsError BAD_CONFIG: one line, `FILE: KEY.PATH: reason`; no value of the environment is in it
+ * @throws CustomsError BAD_CONFIG: one line, `FILE:LINE:COLUMN: KEY.PATH: reason`
  */
-export const readConfiguration = async (
-  file: string,
-  environment: Environment = process.env,
-): Promise<Configuration> => {
-  const root = new Setting({ file, environment }, await readData(file))
-  const at = root.known(configurationKeys)
-  at('$schema')?.text()
-  at('version')?.integer({ least: 1, most: 1 })
-  const policy = at('policy')
-  const tls = at('tls')
+export const readConfiguration = (file: string, source: Omit<Source, 'file'>): Promise<Configuration> =>
+  readChecked(file, source.environment, isConfigurationFile, written => said(written, { ...usual, file }, { ...source, file }))
+
+/**
+ * What flags say, over what a file says, by the same schema; their paths are relative to the working directory.
+ * @throws Problem
+ */
+export const overridden = async (base: Configuration, flags: Json, source: Omit<Source, 'file'>): Promise<Configuration> =>
+  said(checked(isConfigurationFile, flags, flags), base, { ...source, file: resolve('flags') })
+
+/** What the schema cannot say of a configuration, and what is left out of it. */
+const said = async (written: Written.ConfigurationFile, base: Configuration, source: Source): Promise<Configuration> => {
+  const { listen, auth, audit, tls, allowHosts = [], allowOrigins = [], admin } = written
+  const path = (file: string) => pathFrom(source, file)
+  const limits = { ...base.limits, ...written.limits }
   return freeze({
-    file,
-    listen: readAddress(at('listen')),
-    policy: policy && (await policyOf(policy)),
-    rules: readRules(at('rules')),
-    limits: readBounded(at('limits'), limitBounds, defaultLimits),
-    trust: readTrust(at('trust')),
-    servers: await readServers(at('servers')),
-    tokens: readTokens(at('auth')),
-    audit: readAudit(at('audit')),
-    tls: tls && readCertificate(tls, tls.known(tlsKeys)),
-    allowHosts: readHosts(at('allowHosts')),
-    allowOrigins: readOrigins(at('allowOrigins')),
-    admin: readAddress(at('admin')),
-    sessions: readBounded(at('sessions'), sessionBounds, defaultSessionLimits),
+    file: base.file,
+    listen: listen === undefined ? base.listen : readAddress(listen, ['listen']),
+    policy: (await readBasePolicy(written.policy, ['policy'], source)) ?? base.policy,
+    rules: new Map([...base.rules, ...readRules(written.rules, ['rules'])]),
+    limits,
+    trust: [...base.trust, ...readTrust(written.trust)],
+    servers: new Map([...base.servers, ...(await readServers(written.servers, source, limits))]),
+    tokens: auth?.tokens ?? base.tokens,
+    audit: { ...base.audit, ...audit, file: audit?.file === undefined ? base.audit.file : readLog(audit.file, source) },
+    tls: tls === undefined ? base.tls : { cert: path(tls.cert), key: path(tls.key) },
+    allowHosts: [...base.allowHosts, ...allowHosts.map((host, index) => readHost(host, ['allowHosts', index]))],
+    allowOrigins: [...base.allowOrigins, ...allowOrigins.map((origin, index) => readOrigin(origin, ['allowOrigins', index]))],
+    admin: admin === undefined ? base.admin : readAddress(admin, ['admin']),
+    sessions: { ...base.sessions, ...written.sessions },
   })
 }
 
-const readAddress = (setting: Setting | undefined): Address | undefined =>
-  setting && (parseAddress(setting.text()) ?? setting.fail('must be HOST:PORT, such as 127.0.0.1:7400 or [::1]:0'))
-
-const readServers = async (setting: Setting | undefined): Promise<ReadonlyMap<string, ServerConfiguration>> => {
-  const servers = new Map<string, ServerConfiguration>()
-  for (const [name, server] of setting?.members() ?? []) servers.set(name, await readServer(name, server))
+const readServers = async (written: Readonly<Record<string, Written.Server>> = {}, source: Source, limits: Limits) => {
+  const servers: [string, ServerConfiguration][] = []
+  for (const [name, server] of Object.entries(written)) servers.push([name, await readServer(name, server, source, limits)])
   return servers
 }
 
-const readTokens = (setting: Setting | undefined): readonly string[] | undefined => {
-  if (!setting) return undefined
-  const tokens = setting.known(authKeys)('tokens') ?? setting.fail('must have tokens')
-  // An empty list would read as a locked door and be an open one.
-  if (tokens.elements().length === 0) return tokens.fail('must hold a token; leave auth out for an open door')
-  return tokens.elements().map(token => token.textLike(/^[\x21-\x7e]+$/, 'a token: visible ASCII characters, and not empty'))
-}
-
-const readAudit = (setting: Setting | undefined): AuditConfiguration => {
-  const at = setting?.known(auditKeys)
-  const file = at?.('file')
-  const word = file?.text()
-  return {
-    file: word === '-' || word === 'none' ? word : file?.path(),
-    payloads: at?.('payloads')?.choice(payloadKinds, 'kind of payloads') ?? 'digest',
-    intent: at?.('intent')?.boolean() ?? false,
-  }
-}
-
-const readHosts = (setting: Setting | undefined): readonly string[] =>
-  setting?.elements().map(host =>
-    host.textLike(/^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$/, 'a host, such as mcp.example.com').toLowerCase(),
-  ) ?? []
-
-const readOrigins = (setting: Setting | undefined): readonly string[] =>
-  setting?.elements().map(origin => {
-    const text = origin.textLike(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#@\s]+$/, 'an origin, such as https://app.example.com')
-    if (!URL.canParse(text)) return origin.fail('must be an origin, such as https://app.example.com')
-    // A scheme that the browser does not know has no origin for `URL`: a desktop application's, perhaps.
-    const { origin: spelling } = new URL(text)
-    return spelling === 'null' ? text : spelling
-  }) ?? []
+/** A stream, nothing, or a file. */
+const readLog = (file: string, source: Source): string => (file === '-' || file === 'none' ? file : pathFrom(source, file))
 
 /** The maps are read-only by their type. */
 const freeze = <Value>(value: Value): Value => {

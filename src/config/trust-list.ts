@@ -1,5 +1,8 @@
-import { readData } from './file.js'
-import { Setting, type Environment } from './setting.js'
+import type { Environment } from './environment.js'
+import { readChecked } from './file.js'
+import { isTrustList } from './generated/checks.js'
+import type * as Written from './generated/types.js'
+import { fail, type Keys } from './problem.js'
 import { trustedPrefix } from './trusted-url.js'
 
 /** One line of the operator's word; what each means is in `trust.ts`, `trusted-package.ts` and `trusted-url.ts`. */
@@ -14,46 +17,18 @@ export type TrustEntry =
   | { readonly package: string }
   | { readonly url: string }
 
-export const trustKeys = ['command', 'sha256', 'package', 'url'] as const
-
-const packageName = '(?:@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*'
-const natural = '(?:0|[1-9][0-9]*)'
-const exactPackage = new RegExp(
-  `^${packageName}@${natural}\\.${natural}\\.${natural}(?:-[0-9A-Za-z.-]+)?(?:\\+[0-9A-Za-z.-]+)?$`,
-)
-
 /**
  * A trust-list file: `{ trust: [ … ] }`.
  * @throws CustomsError BAD_CONFIG
  */
-export const readTrustList = async (file: string, environment: Environment): Promise<readonly TrustEntry[]> =>
-  readTrust(new Setting({ file, environment }, await readData(file)).known(['trust'])('trust'))
+export const readTrustList = (file: string, environment: Environment): Promise<readonly TrustEntry[]> =>
+  readChecked(file, environment, isTrustList, ({ trust }) => readTrust(trust))
 
-export const readTrust = (setting: Setting | undefined): readonly TrustEntry[] => setting?.elements().map(readEntry) ?? []
+export const readTrust = (written: Written.Trust = []): readonly TrustEntry[] => written.map((entry, index) => readEntry(entry, ['trust', index]))
 
-const readEntry = (setting: Setting): TrustEntry => {
-  const at = setting.known(trustKeys)
-  const [command, sha256, spec, url] = [at('command'), at('sha256'), at('package'), at('url')]
-  if ([command, spec, url].filter(Boolean).length !== 1) {
-    return setting.fail('must have exactly one of command, package, url')
-  }
-  if (sha256 && !command) return sha256.fail('belongs to a command')
-  if (spec) return { package: spec.textLike(exactPackage, 'NAME@VERSION with an exact version, such as weather@1.2.3') }
-  if (url) return readUrlEntry(url)
-  return {
-    command: readCommand(command ?? setting),
-    ...(sha256 && { sha256: sha256.textLike(/^[0-9a-fA-F]{64}$/, '64 hex digits') }),
-  }
-}
-
-const readUrlEntry = (setting: Setting): TrustEntry => {
-  const url = setting.text()
-  if (trustedPrefix(url)) return { url }
-  return setting.fail('must be an https URL (http on loopback only) without user, query, fragment or encoded separators')
-}
-
-/** The words of a command line: at least one, none of them with a NUL. */
-export const readCommand = (setting: Setting): readonly string[] => {
-  const words = setting.elements().map(word => word.textLike(/^[^\0]*$/, 'text without NUL'))
-  return words[0] ? words : setting.fail('must name a program')
+const readEntry = ({ command, sha256, package: spec, url }: Written.TrustEntry, keys: Keys): TrustEntry => {
+  if (command !== undefined) return { command, ...(sha256 !== undefined && { sha256 }) }
+  if (spec !== undefined) return { package: spec }
+  if (url !== undefined && trustedPrefix(url)) return { url }
+  return fail([...keys, 'url'], 'must be an https URL (http on loopback only) without user, query, fragment or encoded separators')
 }

@@ -1,6 +1,7 @@
 import type { Document, Lexer } from 'yaml'
 import type { Json } from '../protocol/json.js'
-import { deepest, SyntaxProblem } from './syntax-problem.js'
+import type { Keys } from './problem.js'
+import { deepest, placeAt, SyntaxProblem, type Text } from './text.js'
 
 /** How often aliases may repeat what anchors hold: enough for sharing, too little for a bomb of nested aliases. */
 const mostAliases = 100
@@ -10,20 +11,19 @@ const mostAliases = 100
  * before: a configuration in JSON, or none, should not pay for it.
  * @throws SyntaxProblem
  */
-export const parseYaml = async (source: string): Promise<Json> => {
-  const { isScalar, Lexer, LineCounter, parseDocument, visit } = await import('yaml')
+export const parseYaml = async (source: string): Promise<Text> => {
+  const { isAlias, isMap, isNode, isScalar, isSeq, Lexer, parseDocument, visit } = await import('yaml')
   // The parser recurses, and a stack that overflows in the middle of it can take the process along.
   if (depthOf(new Lexer(), source) > deepest) throw new SyntaxProblem(`nested deeper than ${deepest}`)
-  const lines = new LineCounter()
   // The pretty form of an error quotes the file's lines, and there may be secrets in them. The package's own search for
   // duplicate keys compares each with each.
-  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, stringKeys: true, uniqueKeys: false })
+  const document = parseDocument(source, { prettyErrors: false, stringKeys: true, uniqueKeys: false })
   const fail = (at: number, reason: string): never => {
-    const { line, col } = lines.linePos(at)
-    throw new SyntaxProblem(reason, { line, column: col })
+    throw new SyntaxProblem(reason, placeAt(source, at))
   }
   const problem = document.errors[0] ?? document.warnings[0]
-  if (problem) return fail(problem.pos[0], problem.message.split('\n')[0] ?? 'not YAML')
+  // Some messages end with what was found there.
+  if (problem) return fail(problem.pos[0], problem.message.replace(/\n[^]*|:? "(?:[^"\\]|\\.)*"$/, ''))
   visit(document, {
     Map: (_, map) => {
       const seen = new Set<unknown>()
@@ -34,7 +34,19 @@ export const parseYaml = async (source: string): Promise<Json> => {
       }
     },
   })
-  return dataOf(document)
+  const placeOf = (keys: Keys) => {
+    let node: unknown = document.contents
+    let offset: number | undefined
+    for (const key of keys) {
+      if (isAlias(node)) node = node.resolve(document)
+      const pair = isMap(node) ? node.items.find(item => isScalar(item.key) && item.key.value === key) : undefined
+      const place = pair?.key ?? (isSeq(node) ? node.items[Number(key)] : undefined)
+      node = pair ? pair.value : place
+      if (isNode(place)) offset = place.range?.[0] ?? offset
+    }
+    return offset === undefined ? undefined : placeAt(source, offset)
+  }
+  return { data: dataOf(document), placeOf }
 }
 
 /** Brackets within brackets, and dashes in a row: nesting by indentation needs a file that grows with its square. */

@@ -13,7 +13,7 @@ const spawn = windows ? (await import('cross-spawn')).default : nodeSpawn
 export interface CommandLine {
   /** The program and its arguments; no shell ever reads them. */
   readonly command: readonly [string, ...string[]]
-  /** Added to the environment of this process. */
+  /** All of its environment; that of this process when absent. */
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
 }
@@ -30,7 +30,7 @@ export interface ServerChild extends ChildProcess {
  */
 export const spawnGroup = ({ command: [program, ...args], env, cwd }: CommandLine, stderr: 'inherit' | 'ignore' | 'pipe'): ServerChild => {
   const child = spawn(program, args, {
-    env: { ...process.env, ...env },
+    env: env ?? process.env,
     ...(cwd === undefined ? {} : { cwd }),
     stdio: ['pipe', 'pipe', stderr],
     // On Windows it would open a console window, and there are no groups to gain.
@@ -44,10 +44,10 @@ export const spawnGroup = ({ command: [program, ...args], env, cwd }: CommandLin
 const isServerChild = (child: ChildProcess): child is ServerChild => child.stdin !== null && child.stdout !== null
 
 /** Whether there is a program of this name to start, as far as can be told without starting it. */
-export const canStart = (program: string, cwd = process.cwd()): boolean => {
+export const canStart = ({ command: [program], env, cwd = process.cwd() }: CommandLine): boolean => {
   // Windows looks in more places, under more names.
   if (windows) return true
-  const folders = program.includes('/') ? [cwd] : (process.env['PATH'] ?? '').split(delimiter)
+  const folders = program.includes('/') ? [cwd] : ((env ?? process.env)['PATH'] ?? '').split(delimiter).map(folder => resolve(cwd, folder))
   return folders.some(folder => {
     try {
       accessSync(resolve(folder, program), fsConstants.X_OK)

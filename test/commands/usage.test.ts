@@ -9,9 +9,10 @@ t.test('a command line that cannot be carried out is told of in one line, with e
     ['a name from a prototype', ['constructor'], /^mcp-customs: there is no command "constructor" .*\n$/],
     ['a flag that is none', ['wrap', '--adit', 'none', ...demo], /^mcp-customs: .*adit.*\n$/],
     ['a flag without its value', ['wrap', '--audit'], /^mcp-customs: .*audit.*\n$/],
-    ['a flag twice', ['wrap', '--audit', 'a', '--audit', 'b', ...demo], /^mcp-customs: --audit was given more than once\n$/],
+    ['a flag twice', ['wrap', '--audit', 'a', '--audit', 'b', ...demo], /^mcp-customs: --audit was given more than once \(see mcp-customs wrap --help\)\n$/],
     ['no server', ['wrap'], /^mcp-customs: which server\? .*\n$/],
     ['two servers', ['wrap', 'https://a.example/', 'https://b.example/'], /^mcp-customs: usage: mcp-customs wrap .*\n$/],
+    ['a command that is not there', ['serve', '--listen', '127.0.0.1:0', 'no-such-command-here'], /^mcp-customs: cannot start "no-such-command-here": command not found\n$/],
     ['a log that cannot be', ['wrap', '--audit', '/dev/null/a/b', ...demo], /^mcp-customs: the audit log \/dev\/null\/a\/b cannot be written: ENOTDIR\n$/],
     ['an audit log that is not there', ['audit', 'verify', '/nowhere/a.ndjson'], /^mcp-customs: .*\/nowhere\/a\.ndjson.*\n$/],
   ]

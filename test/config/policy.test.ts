@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { parseRules, readPolicy, resolvePolicy } from '../../dist/config/policy.js'
+import { readPolicy } from '../../dist/config/policy-file.js'
+import { resolvePolicy } from '../../dist/config/policy.js'
+import { parseRules } from '../../dist/config/rules.js'
 import { ruleNames, type RuleName } from '../../dist/rules/index.js'
 
 type Setting = string | Readonly<Record<string, string>>
@@ -96,7 +98,7 @@ t.test('a policy file extends a preset', async t => {
   t.equal((await resolved('b.json')).get('result/schema'), 'block')
   await t.rejects(resolved('bad.yaml'), {
     code: 'BAD_CONFIG',
-    message: `${join(directory, 'bad.yaml')}: extends: "strickt" is no preset; did you mean "strict"?`,
+    message: `${join(directory, 'bad.yaml')}:1:1: extends: must be observe, standard, strict, not "strickt"; did you mean "strict"?`,
   })
   await t.rejects(resolved('none.yaml'), { code: 'BAD_CONFIG', message: /cannot be read \(ENOENT\)/ })
   await t.rejects(readPolicy('stict', {}), { code: 'BAD_USAGE', message: /--policy "stict": no such preset; did you mean "strict"/ })

@@ -1,0 +1,28 @@
+import { actions } from '../core/policy.js'
+import { CustomsError } from '../errors.js'
+import { actionsOf, isRuleName, ruleNames } from '../rules/index.js'
+import type * as Written from './generated/types.js'
+import { onlyResults, type Rules } from './policy.js'
+import { fail, type Keys } from './problem.js'
+import { suggestion } from './suggestion.js'
+
+/** The `rules` of a file: the schema knows their names and actions. */
+export const readRules = (written: Written.Rules | undefined, keys: Keys): Rules =>
+  new Map(Object.entries(written ?? {}).map(([name, action]) => (isRuleName(name) ? [name, action] : fail([...keys, name], 'unknown rule'))))
+
+/**
+ * The values of `--rule ID=ACTION`; the last one of a rule wins.
+ * @throws CustomsError BAD_USAGE
+ */
+export const parseRules = (flags: readonly string[]): Rules =>
+  new Map(flags.map(flag => {
+    const refuse = (reason: string): never => {
+      throw new CustomsError('BAD_USAGE', `--rule ${JSON.stringify(flag)}: ${reason}`)
+    }
+    const [name = '', asked = '', ...rest] = flag.split('=')
+    if (asked === '' || rest.length > 0) return refuse('must be ID=ACTION')
+    if (!isRuleName(name)) return refuse(`unknown rule${suggestion(name, ruleNames)}`)
+    const action = actions.find(candidate => candidate === asked)
+    if (action === undefined) return refuse(`unknown action${suggestion(asked, actions) || `: ${actions.join(', ')}`}`)
+    return actionsOf(name).includes(action) ? [name, action] : refuse(onlyResults)
+  }))

@@ -1,0 +1,22 @@
+import { readAddress } from './address.js'
+import type { Configuration } from './configuration.js'
+import { defaults } from './generated/defaults.js'
+import { defaultLimits, defaultSessionLimits } from './limits.js'
+
+/** What holds where nobody says anything. */
+export const usual: Configuration = {
+  file: undefined,
+  listen: readAddress(defaults.listen, ['listen']),
+  policy: undefined,
+  rules: new Map(),
+  limits: defaultLimits,
+  trust: [],
+  servers: new Map(),
+  tokens: [],
+  audit: { ...defaults.audit, file: undefined },
+  tls: undefined,
+  allowHosts: [],
+  allowOrigins: [],
+  admin: undefined,
+  sessions: defaultSessionLimits,
+}

@@ -1,0 +1,76 @@
+import t from 'tap'
+import { readCommandLine } from '../../dist/commands/command-line.js'
+
+const ask = (line: string) => readCommandLine(line.split(' ').filter(word => word !== ''))
+
+const printed = async (line: string): Promise<string> => {
+  const asked = await ask(line)
+  return 'print' in asked ? asked.print : ''
+}
+
+const read = async (line: string) => {
+  const asked = await ask(line)
+  if ('print' in asked) return asked.print
+  const { command, given, rest } = asked
+  return { name: command.name, given: Object.fromEntries(given), ...rest }
+}
+
+const good = [
+  // [line, flags, words, the server's command]
+  ['wrap -- node a.mjs --trust -- x', {}, [], ['node', 'a.mjs', '--trust', '--', 'x']],
+  ['wrap node a.mjs --trust -- x', {}, [], ['node', 'a.mjs', '--trust', '--', 'x']],
+  ['wrap --trust node --help', { trust: true }, [], ['node', '--help']],
+  ['wrap --policy strict --trust npx -y pkg https://a.example/', { policy: 'strict', trust: true }, [], ['npx', '-y', 'pkg', 'https://a.example/']],
+  ['wrap --policy=strict npx', { policy: 'strict' }, [], ['npx']],
+  ['wrap --audit - cat', { audit: '-' }, [], ['cat']],
+  ['wrap --env A=b --env C=--d cat', { env: ['A=b', 'C=--d'] }, [], ['cat']],
+  ['wrap --trust -- --odd', { trust: true }, [], ['--odd']],
+  ['wrap --', {}, [], []],
+  ['wrap https://a.example/ --trust', { trust: true }, ['https://a.example/'], undefined],
+  ['wrap --header A=b https://a.example/ --header=C=d', { header: ['A=b', 'C=d'] }, ['https://a.example/'], undefined],
+  ['wrap https://a.example/ cat', {}, ['https://a.example/'], ['cat']],
+  ['wrap ftp://a.example/', {}, ['ftp://a.example/'], undefined],
+  ['serve --allow-host a --allow-host b C:\\x.exe', { 'allow-host': ['a', 'b'] }, [], ['C:\\x.exe']],
+  ['inspect --json cat --json', { json: true }, [], ['cat', '--json']],
+  ['audit verify a.ndjson', {}, ['verify', 'a.ndjson'], undefined],
+] as const
+
+for (const [line, given, words, command] of good) {
+  t.test(`it reads: ${line}`, async t => {
+    t.strictSame(await read(line), { name: line.split(' ')[0], given, words, command })
+  })
+}
+
+const wrong = [
+  ['', 'which command? (see mcp-customs --help)'],
+  ['--frob', 'there is no command "--frob" (see mcp-customs --help)'],
+  ['wrpa cat', 'there is no command "wrpa"; did you mean "wrap"? (see mcp-customs --help)'],
+  ['wrap --polcy strict cat', 'there is no option --polcy; did you mean "--policy"? (see mcp-customs wrap --help)'],
+  ['wrap --constructor cat', 'there is no option --constructor (see mcp-customs wrap --help)'],
+  ['wrap -x cat', 'there is no option -x (see mcp-customs wrap --help)'],
+  ['wrap -trust cat', 'there is no option -t (see mcp-customs wrap --help)'],
+  ['wrap --trust=no cat', '--trust takes no value (see mcp-customs wrap --help)'],
+  ['wrap --policy', '--policy needs a value: NAME|FILE (see mcp-customs wrap --help)'],
+  ['wrap --policy --trust cat', '--policy needs a value: NAME|FILE (see mcp-customs wrap --help)'],
+  ['wrap --policy= cat', '--policy needs a value: NAME|FILE (see mcp-customs wrap --help)'],
+  ['wrap --policy a --policy b cat', '--policy was given more than once (see mcp-customs wrap --help)'],
+  ['wrap --log-level wran cat', '--log-level "wran": must be fatal, error, warn, info, debug, trace, silent; did you mean "warn"? (see mcp-customs wrap --help)'],
+  ['audit verify', 'usage: mcp-customs audit verify FILE (see mcp-customs audit --help)'],
+] as const
+
+for (const [line, message] of wrong) {
+  t.test(`it refuses in one line: ${line}`, async t => {
+    await t.rejects(ask(line), { code: 'BAD_USAGE', exitCode: 2, message })
+  })
+}
+
+t.test('help of a command has its usage, its options and two examples, and no more words', async t => {
+  for (const name of ['wrap', 'serve', 'inspect', 'audit']) {
+    const help = await printed(`${name} --help`)
+    t.match(help, new RegExp(`^mcp-customs ${name} `))
+    t.notMatch(help, /words|undefined/)
+    t.equal(help.slice(help.indexOf('Examples:')).match(new RegExp(`^  mcp-customs ${name} `, 'gm'))?.length, 2, name)
+  }
+  t.match(await printed('wrap --policy strict -h'), /^mcp-customs wrap /)
+  t.match(await printed('--help'), /^mcp-customs COMMAND/)
+})
