@@ -3,7 +3,7 @@ import type { OpenServer } from '../gateway/open.js'
 import type { ServerEnd } from '../inspect/link.js'
 import type { StderrTail } from '../inspect/stderr-tail.js'
 import type { FrameLimits } from '../protocol/frame.js'
-import { stdioServer } from '../transport/server-stdio.js'
+import { stdioServer } from '../transport/stdio/server.js'
 import { commandLineOf, tlsOf } from './upstream.js'
 
 /** How long a server that was only inspected has to end, in milliseconds; and again after SIGTERM. */
@@ -16,7 +16,7 @@ export const serverOpener = async (
   tail: StderrTail,
 ): Promise<(...known: Parameters<OpenServer>) => ServerEnd> => {
   if ('url' in server) {
-    const { httpSession } = await import('../transport/server-http-session.js')
+    const { httpSession } = await import('../transport/upstream/session/session.js')
     const tls = tlsOf(server)
     const options = { url: new URL(server.url), headers: server.headers, limits, stopMs, ...(tls && { tls }) }
     return inputSchemaOf => httpSession({ ...options, inputSchemaOf })

@@ -1,8 +1,8 @@
 import type { ProcessServer, RemoteServer, ServerConfiguration } from '../config/configuration.js'
 import type { Reach } from '../gateway/offer.js'
 import type { FrameLimits } from '../protocol/frame.js'
-import { canStart } from '../transport/process.js'
-import { sharedServer } from '../transport/server-shared.js'
+import { canStart } from '../transport/process/process.js'
+import { sharedServer } from '../transport/shared/server.js'
 import { commandLineOf, processOf, tlsOf } from './upstream.js'
 
 /** How the sessions of `serve` reach a server. */
@@ -27,8 +27,8 @@ const local = (server: ProcessServer, limits: FrameLimits): Reach => {
 /** The HTTP client is loaded only where there is a remote server. */
 const remote = async (server: RemoteServer, limits: FrameLimits): Promise<Reach> => {
   const [{ HttpUpstream }, { httpServer }] = await Promise.all([
-    import('../transport/http-upstream.js'),
-    import('../transport/server-http.js'),
+    import('../transport/upstream/pool.js'),
+    import('../transport/upstream/forward.js'),
   ])
   const upstream = new HttpUpstream(new URL(server.url), tlsOf(server))
   const { headers } = server

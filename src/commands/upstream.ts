@@ -3,9 +3,9 @@ import type { ProcessServer, RemoteServer } from '../config/configuration.js'
 import { CustomsError } from '../errors.js'
 import type { FrameLimits } from '../protocol/frame.js'
 import { processEnvironment } from './process-environment.js'
-import { stdioServer, type StdioServer } from '../transport/server-stdio.js'
-import type { CommandLine } from '../transport/process.js'
-import type { HttpTls } from '../transport/http-upstream.js'
+import { stdioServer, type StdioServer } from '../transport/stdio/server.js'
+import type { CommandLine } from '../transport/process/process.js'
+import type { HttpTls } from '../transport/upstream/pool.js'
 
 /** A process of the server's, not yet started. */
 export const processOf = (server: ProcessServer, limits: FrameLimits): StdioServer => stdioServer({ ...commandLineOf(server), limits })

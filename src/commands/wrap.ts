@@ -5,9 +5,9 @@ import { CustomsError } from '../errors.js'
 import { openSession, type Guard } from '../gateway/open.js'
 import type { Session } from '../gateway/session.js'
 import type { FrameLimits } from '../protocol/frame.js'
-import { stdioClient } from '../transport/client-stdio.js'
-import { exitCodeOf } from '../transport/process.js'
-import type { StdioServer } from '../transport/server-stdio.js'
+import { stdioClient } from '../transport/stdio/client.js'
+import { exitCodeOf } from '../transport/process/process.js'
+import type { StdioServer } from '../transport/stdio/server.js'
 import type { SharedFlags, Target } from './flags.js'
 import { openGuard } from './guard.js'
 import { setUp } from './setup.js'
@@ -42,7 +42,7 @@ const client = (limits: FrameLimits) => stdioClient({ input: process.stdin, outp
 
 /** The HTTP client is loaded only where it is needed: in front of a process the relay starts sooner without it. */
 const remoteSession = async (guard: Guard, server: RemoteServer, limits: FrameLimits): Promise<Session> => {
-  const { httpSession } = await import('../transport/server-http-session.js')
+  const { httpSession } = await import('../transport/upstream/session/session.js')
   const tls = tlsOf(server)
   const { url, headers } = server
   return openSession(guard, client(limits), inputSchemaOf =>

@@ -1,5 +1,5 @@
 import type { Transport } from '../transport/transport.js'
-import type { Opening } from '../transport/client-http.js'
+import type { Opening } from '../transport/front/front.js'
 import { openSession, type Guard, type OpenServer } from './open.js'
 import type { Session } from './session.js'
 

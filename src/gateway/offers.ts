@@ -1,4 +1,4 @@
-import type { Endpoint } from '../transport/client-http.js'
+import type { Endpoint } from '../transport/front/front.js'
 import { turnAway, type Offer } from './offer.js'
 
 /** The servers that are offered now, by name: replaced as a whole when the configuration changes. */

@@ -1,0 +1,248 @@
+import type { ServerResponse } from 'node:http'
+import type { Frame } from '../../protocol/frame.js'
+import { errorCode, type IdKey } from '../../protocol/json-rpc.js'
+import { eventStream, json } from './media-type.js'
+import { refusalBody } from './refusal.js'
+import type { Timers } from './timers.js'
+import { mediaType } from '../http/headers.js'
+import { encodeDressing, encodeEvent } from '../sse/parser.js'
+import type { HttpEvent, HttpHeaders } from '../transport.js'
+
+type Head = Extract<HttpEvent, { type: 'head' }>
+
+/** What a request is owed. */
+export interface Owed {
+  /** The ids of the requests in the client's message, one per answer that is due. */
+  readonly due: readonly IdKey[]
+  /** The status of answers for which the server has named none. */
+  readonly statusOf: (answers: readonly Frame[]) => number
+  /** The status when nothing was due, and nothing came. */
+  readonly settledStatus: 202 | 400
+}
+
+export const nothingOwed: Owed = { due: [], statusOf: () => 200, settledStatus: 202 }
+
+export interface ReplySettings {
+  /** After so many milliseconds of silence a stream gets a comment. */
+  readonly keepAliveMs: number
+  /** A reader that takes nothing for so many milliseconds while we hold back is cut off. */
+  readonly stallMs: number
+  readonly timers: Timers
+}
+
+/** From here on a reader counts as slow, in bytes that it has not taken. */
+const fullBytes = 256 * 1024
+
+const keepAlive = Buffer.from(': keep-alive\n\n')
+
+/** What a proxy in between must not do with a stream: keep it back, store it or pack it. */
+const streamHeaders = { 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' }
+
+/**
+ * The answer to one HTTP request, as it takes shape: one JSON text when the answer is the first thing to be sent, a stream of
+ * events when something else comes first; or what a server that speaks HTTP itself has chosen.
+ */
+export class Reply {
+  readonly #response: ServerResponse
+  readonly #owed: Owed
+  readonly #follows: boolean
+  readonly #settings: ReplySettings
+  #state: 'waiting' | 'streaming' | 'done' = 'waiting'
+  #head: Head | undefined
+  /** Answers that are still to come. */
+  #due: number
+  /** Answers that leave together, as one JSON text. */
+  #collected: Frame[] = []
+  #lastCall = false
+  #full = false
+  #quiet: () => void
+  #stalled: () => void = () => {}
+  #wrote = false
+  #onDrained: () => void = () => {}
+  #onOver: () => void = () => {}
+
+  /** @param follows the server speaks HTTP: the form of the answer is its choice, and is waited for */
+  constructor(response: ServerResponse, owed: Owed, follows: boolean, settings: ReplySettings) {
+    this.#response = response
+    this.#owed = owed
+    this.#follows = follows
+    this.#settings = settings
+    this.#due = owed.due.length
+    this.#quiet = settings.timers.every(settings.keepAliveMs, () => this.#beat())
+    response.on('drain', () => this.#onDrain())
+    response.once('close', () => this.#over())
+  }
+
+  /**
+   * @param drained the reader takes more again, or is gone, after `full`
+   * @param over the response is over, whole or cut; said once
+   */
+  watch(drained: () => void, over: () => void): void {
+    this.#onDrained = drained
+    this.#onOver = over
+  }
+
+  get done(): boolean {
+    return this.#state === 'done'
+  }
+
+  get full(): boolean {
+    return this.#full
+  }
+
+  /** The ids of the requests that are answered by it, or were. */
+  get due(): readonly IdKey[] {
+    return this.#owed.due
+  }
+
+  /** Whether answers are still to come. */
+  get awaited(): boolean {
+    return this.#due > 0
+  }
+
+  /** Opens the stream at once. */
+  stream(): void {
+    if (this.#state !== 'waiting') return
+    this.#state = 'streaming'
+    const headers = this.#head?.headers
+    for (const [name, value] of Object.entries(streamHeaders)) if (!headers?.has(name)) this.#response.setHeader(name, value)
+    this.#writeHead(this.#head?.status ?? 200, eventStream)
+    this.#response.flushHeaders()
+    for (const frame of this.#collected) this.#write(encodeEvent(frame))
+    this.#collected = []
+  }
+
+  head(head: Head): void {
+    if (this.#state !== 'waiting' || this.#head) return
+    this.#head = head
+    if (mediaType(head.headers) === eventStream) this.stream()
+  }
+
+  dressing(lines: string): void {
+    if (this.#state === 'streaming') this.#write(encodeDressing(lines))
+  }
+
+  send(frame: Frame): void {
+    if (this.#state === 'done') return
+    const answers = answersIn(frame)
+    this.#due -= answers
+    if (this.#state === 'waiting') {
+      if (answers > 0 || this.#head) {
+        this.#collected.push(frame)
+        if (this.#due <= 0) this.#endCollected()
+        return
+      }
+      this.stream()
+    }
+    this.#write(encodeEvent(frame))
+    // Where the server chose a stream, it also says when that is over.
+    if (answers > 0 && this.#due <= 0 && (!this.#head || this.#lastCall)) this.finish()
+  }
+
+  /** Nothing is waited for any more that is not an answer. */
+  lastCall(): void {
+    this.#lastCall = true
+    if (this.#state === 'streaming' && this.#owed.due.length > 0 && this.#due <= 0) this.finish()
+  }
+
+  /** The server's response is over; the answers that are due follow, unless the client can fetch them later. */
+  streamEnded(resumable: boolean): void {
+    this.#lastCall = true
+    if (resumable || this.#due <= 0) this.finish()
+  }
+
+  /** Nothing more will come: ends the answer in the form that it has. */
+  finish(): void {
+    if (this.#state === 'done') return
+    if (this.#state === 'streaming') {
+      this.#state = 'done'
+      this.#response.end()
+    } else if (this.#collected.length > 0) this.#endCollected()
+    else if (this.#head) this.#end(this.#head.status)
+    else if (this.#owed.settledStatus === 400) this.#end(400, refusalBody(unreadable, this.#onlyId()))
+    else if (this.#owed.due.length > 0) this.#end(502, refusalBody(unanswered, this.#onlyId()))
+    else this.#end(202)
+  }
+
+  /** Cuts the answer off where it is. */
+  destroy(): void {
+    this.#response.destroy()
+  }
+
+  #endCollected(): void {
+    const status = this.#head?.status ?? this.#owed.statusOf(this.#collected)
+    const [first = Buffer.alloc(0), ...more] = this.#collected.map(({ bytes }) => bytes)
+    if (more.length === 0) return this.#end(status, first)
+    this.#end(status, Buffer.concat([Buffer.from('['), first, ...more.flatMap(bytes => [Buffer.from(','), bytes]), Buffer.from(']')]))
+  }
+
+  #end(status: number, body?: Buffer): void {
+    this.#state = 'done'
+    const length = body?.length ?? 0
+    // A 204 has no length (RFC 9110, section 8.6).
+    if (status !== 204) this.#response.setHeader('content-length', length)
+    this.#writeHead(status, body ? json : undefined)
+    this.#response.end(body)
+  }
+
+  #writeHead(status: number, contentType: string | undefined): void {
+    for (const [name, values] of this.#head?.headers ?? noHeaders) {
+      if (name === 'vary') this.#response.appendHeader(name, values)
+      else if (!this.#response.hasHeader(name) && !ours(name)) this.#response.setHeader(name, values)
+    }
+    // The server's type stands where it is of the same kind: it may carry parameters.
+    const theirs = this.#head && mediaType(this.#head.headers)
+    if (contentType === undefined) this.#response.removeHeader('content-type')
+    else if (theirs !== contentType) this.#response.setHeader('content-type', contentType)
+    this.#response.writeHead(status)
+  }
+
+  #write(bytes: Buffer): void {
+    this.#wrote = true
+    const free = this.#response.write(bytes)
+    if (free || this.#full || this.#response.writableLength < fullBytes) return
+    this.#full = true
+    this.#stalled = this.#settings.timers.after(this.#settings.stallMs, () => this.destroy())
+  }
+
+  #onDrain(): void {
+    if (!this.#full) return
+    this.#full = false
+    this.#stalled()
+    this.#onDrained()
+  }
+
+  /** A stream that was silent for a whole interval shows that it lives; a long call becomes a stream, to be able to. */
+  #beat(): void {
+    const silent = !this.#wrote
+    this.#wrote = false
+    if (this.#state === 'waiting' && !this.#follows && this.#due > 0) this.stream()
+    if (this.#state !== 'streaming' || !silent || this.#response.writableNeedDrain) return
+    this.#response.write(keepAlive)
+  }
+
+  #over(): void {
+    this.#state = 'done'
+    this.#quiet()
+    this.#onDrain()
+    this.#onOver()
+  }
+
+  #onlyId(): IdKey | undefined {
+    return this.#owed.due.length === 1 ? this.#owed.due[0] : undefined
+  }
+}
+
+const noHeaders: HttpHeaders = new Map()
+
+/** The relay alone says which pages may read what it answers. */
+const ours = (name: string): boolean => name.startsWith('access-control-')
+
+const answersIn = ({ message }: Frame): number => {
+  if (message.kind === 'batch') return message.members.reduce((sum, one) => sum + answersIn(one), 0)
+  // What is no message, and passes all the same, answers whom it likeliest means: the page of an error, without an id.
+  return message.kind === 'result' || message.kind === 'error' || (message.kind === 'unusable' && message.keys.length > 0) ? 1 : 0
+}
+
+const unanswered = { code: errorCode.gone, message: 'The server gave no answer' }
+const unreadable = { code: errorCode.blocked, message: 'The body is no message that can be passed on' }

@@ -1,0 +1,221 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { Frame } from '../../../protocol/frame.js'
+import { errorCode } from '../../../protocol/json-rpc.js'
+import { revisions, traitsOf } from '../../../protocol/revision.js'
+import { authorizationDigest, contextDigest } from '../gate.js'
+import { isInitialize, isModern, lacksEnvelope, namesUnknownRevision, unsupportedVersion } from '../message.js'
+import { refusal, type Refusal } from '../refusal.js'
+import { FrontSession, type SessionKind } from './session.js'
+import { Sessions } from './registry.js'
+import type { Timers } from '../timers.js'
+import type { Transport } from '../../transport.js'
+
+/** A path at which one server is offered. */
+export interface Endpoint {
+  /**
+   * What stands behind it: a process, for which the front mints sessions and chooses statuses; or an HTTP server, whose
+   * sessions and statuses are handed on.
+   */
+  readonly server: 'stdio' | 'http'
+  /** Called for each new session, before its first event: start its transport, now or later. */
+  open(opening: Opening): void
+}
+
+/** A new session, to be joined to a server. */
+export interface Opening {
+  readonly path: string
+  readonly kind: SessionKind
+  /** The client's side. Its exchanges are HTTP requests; it is `ended` at the end of the session, and wants to be closed then. */
+  readonly transport: Transport
+  /** Names the session in records; it is not the `Mcp-Session-Id`, which is a secret. */
+  readonly session: string
+  /** Equal for clients that showed the same credentials; tells nothing about them. */
+  readonly authorization: string
+  /** Of the first request; without credentials that were meant for us. */
+  readonly headers: ReadonlyMap<string, string>
+}
+
+export interface PlaceSettings {
+  /** The Authorization header was meant for us: it is not handed on. */
+  readonly ownAuthorization: boolean
+  readonly maxSessions: number
+  readonly idleMs: number
+  readonly timers: Timers
+}
+
+/** Where a request belongs. */
+export interface Place {
+  readonly session: FrontSession
+  /** It names a session that only the server can know. */
+  readonly claims: boolean
+}
+
+/** Which session the requests at one path belong to: finds it, or begins it with the server that stands there now. */
+export class Places {
+  readonly #path: string
+  #endpoint: Endpoint | undefined
+  /** What stands behind the path; sessions that run keep theirs. */
+  #kind: Endpoint['server']
+  /** Counts the servers that stood here: nobody begins a session with one that was replaced. */
+  #generation = 0
+  readonly #ownAuthorization: boolean
+  readonly #sessions: Sessions<FrontSession>
+
+  constructor(path: string, endpoint: Endpoint, { ownAuthorization, maxSessions, idleMs, timers }: PlaceSettings) {
+    this.#path = path
+    this.#endpoint = endpoint
+    this.#kind = endpoint.server
+    this.#ownAuthorization = ownAuthorization
+    this.#sessions = new Sessions({ max: maxSessions, idleMs, timers })
+  }
+
+  /** A process stands there: sessions and statuses are ours to choose. */
+  get own(): boolean {
+    return this.#kind === 'stdio'
+  }
+
+  /** New sessions get another server, and requests without a session too. */
+  replace(endpoint: Endpoint): void {
+    const other = endpoint.server !== this.#kind
+    for (const session of this.#sessions.all()) {
+      if (other || (session.kind === 'stateless' && session.idle)) session.end('the server was replaced')
+    }
+    this.#endpoint = endpoint
+    this.#kind = endpoint.server
+    this.#generation++
+  }
+
+  /** Takes no new sessions. */
+  retire(): void {
+    this.#endpoint = undefined
+  }
+
+  sessions(): readonly FrontSession[] {
+    return this.#sessions.all()
+  }
+
+  /** The session to which a request belongs by its head, when there is one. */
+  known({ headers }: IncomingMessage): FrontSession | undefined {
+    if (isModern(headers)) return this.#sessions.find(this.#groupName('modern', headers))
+    const id = headers['mcp-session-id']
+    return typeof id === 'string' ? this.#sessions.find(idName(id, authorizationDigest(headers))) : undefined
+  }
+
+  /** The headers that the server may see. */
+  handedOn({ headers }: IncomingMessage): ReadonlyMap<string, string> {
+    const handedOn = new Map<string, string>()
+    for (const [name, value] of Object.entries(headers)) {
+      if (value !== undefined && !(name === 'authorization' && this.#ownAuthorization)) {
+        handedOn.set(name, typeof value === 'string' ? value : value.join(', '))
+      }
+    }
+    return handedOn
+  }
+
+  /**
+   * Where a request belongs, or why it is refused.
+   * @param frame undefined for a request without a message
+   */
+  find(request: IncomingMessage, modern: boolean, frame?: Frame): Place | Refusal {
+    if (modern) return this.own && frame ? this.#placeModern(request, frame) : this.#group('modern', request)
+    const id = request.headers['mcp-session-id']
+    const begins = frame !== undefined && isInitialize(frame)
+    if (this.own) return this.#placeOwn(request, begins)
+    if (typeof id === 'string') {
+      const known = this.known(request)
+      // One that is not known here may still be known to the server: the relay was restarted, or the credentials renewed.
+      const session = known ?? this.#open('upstream', request, [idName(id, authorizationDigest(request.headers))])
+      return session ? { session, claims: true } : this.#full
+    }
+    if (!begins) return this.#group('legacy', request)
+    const session = this.#open('upstream', request, [])
+    return session ? { session, claims: false } : this.#full
+  }
+
+  /** What a process cannot refuse for the HTTP server that it is not, is refused here (2026-07-28, server validation). */
+  #placeModern(request: IncomingMessage, frame: Frame): Place | Refusal {
+    // A process would take it for a legacy message, and from then on its connection for a legacy one.
+    if (lacksEnvelope(frame)) return noEnvelope
+    const requested = unsupportedVersion(request.headers, frame)
+    if (requested !== undefined) return { ...unsupported, data: { supported: modernRevisions, requested: requested.slice(0, 80) } }
+    return this.#group('modern', request)
+  }
+
+  #placeOwn(request: IncomingMessage, begins: boolean): Place | Refusal {
+    if (namesUnknownRevision(request.headers)) return bad('The MCP-Protocol-Version is not known')
+    if (request.headers['mcp-session-id'] !== undefined) {
+      const session = this.known(request)
+      if (!session) return refusal(404, 'There is no such session: begin a new one with initialize')
+      return begins ? bad('The session is initialized already') : { session, claims: false }
+    }
+    if (!begins) return bad('The Mcp-Session-Id header is missing: a session begins with initialize')
+    const session = this.#open('own', request, [])
+    return session ? { session, claims: false } : this.#full
+  }
+
+  /** Requests that belong to no session share one for each authorization context. */
+  #group(revision: 'modern' | 'legacy', request: IncomingMessage): Place | Refusal {
+    const name = this.#groupName(revision, request.headers)
+    const session = this.#sessions.find(name) ?? this.#open('stateless', request, [name])
+    return session ? { session, claims: false } : this.#full
+  }
+
+  #groupName(revision: 'modern' | 'legacy', headers: IncomingMessage['headers']): string {
+    return `${revision} ${this.#generation} ${contextDigest(headers)}`
+  }
+
+  get #full(): Refusal {
+    return this.#endpoint ? full : refusal(404, 'There is no endpoint at this path any more')
+  }
+
+  #open(kind: SessionKind, request: IncomingMessage, names: readonly string[]): FrontSession | undefined {
+    const endpoint = this.#endpoint
+    if (!endpoint || !this.#sessions.makeRoom()) return undefined
+    const authorization = authorizationDigest(request.headers)
+    const id = kind === 'own' ? randomUUID() : undefined
+    const generation = this.#generation
+    const session: FrontSession = new FrontSession(kind, id, {
+      idle: idle => {
+        // A handshake in which the server named no session has nothing to come back to.
+        if (idle && kind === 'upstream' && !this.#sessions.isNamed(session)) session.end('the server named no session')
+        else if (idle && kind === 'stateless' && generation < this.#generation) session.end('the server was replaced')
+        else this.#sessions.setIdle(session, idle)
+      },
+      named: name => this.#sessions.name(session, idName(name, authorization)),
+      ended: () => this.#sessions.remove(session),
+    })
+    this.#sessions.add(session)
+    for (const name of id === undefined ? names : [idName(id, authorization)]) this.#sessions.name(session, name)
+    try {
+      endpoint.open({
+        path: this.#path,
+        kind,
+        transport: session,
+        session: randomUUID(),
+        authorization,
+        headers: this.handedOn(request),
+      })
+    } catch (error) {
+      this.#sessions.remove(session)
+      throw error
+    }
+    return session
+  }
+}
+
+// A session belongs to the credentials that began it: its id alone opens nothing.
+const idName = (id: string, authorization: string): string => `id ${authorization} ${id}`
+
+const bad = (message: string): Refusal => ({ status: 400, code: errorCode.invalidRequest, message })
+
+const noEnvelope: Refusal = {
+  status: 400,
+  code: errorCode.invalidParams,
+  message: 'The request says nothing of its protocolVersion and clientCapabilities in _meta',
+}
+
+const unsupported: Refusal = { status: 400, code: errorCode.unsupportedVersion, message: 'The protocol version is not supported' }
+const modernRevisions = revisions.filter(revision => traitsOf(revision).modern)
+
+const full = refusal(503, 'There are too many sessions', { 'retry-after': '5' })

@@ -1,0 +1,222 @@
+import type { Exchange } from '../../../core/event.js'
+import type { Frame } from '../../../protocol/frame.js'
+import type { Reply } from '../reply.js'
+import { Routes, type Open } from './routes.js'
+import { only } from '../../http/headers.js'
+import type { HttpEvent, Transport, TransportEvent } from '../../transport.js'
+
+/**
+ * Whose exchanges make up the session.
+ * `own`: those of one client, which names the session by an id that was minted here for a server that knows none;
+ * `upstream`: those of one client, by an id of the server's;
+ * `stateless`: those of one authorization context, whose clients know of no session: ids mean nothing outside their exchange.
+ */
+export type SessionKind = 'own' | 'upstream' | 'stateless'
+
+export interface SessionHooks {
+  /** The session has no exchange any more, or has one again. */
+  readonly idle: (idle: boolean) => void
+  /** The server has named the session. */
+  readonly named: (id: string) => void
+  /** Nothing more is taken in. */
+  readonly ended: () => void
+}
+
+/** A reader for whom more than that waits, in bytes, after its share of patience is cut off. */
+const mostUnread = 16 * 1024 * 1024
+
+/** The HTTP requests of one session, as one transport: each of them is an exchange. */
+export class FrontSession implements Transport {
+  readonly kind: SessionKind
+  /** The `Mcp-Session-Id` that we gave it. */
+  readonly id: string | undefined
+  readonly #hooks: SessionHooks
+  readonly #routes: Routes
+  /** What is told before anybody hears. */
+  readonly #unheard: TransportEvent[] = []
+  #hear: ((event: TransportEvent) => void) | undefined
+  #paused: Promise<void> | undefined
+  #resume: () => void = () => {}
+  #full = false
+  /** Bytes that came for a reader while it was slow. */
+  readonly #unread = new WeakMap<Reply, number>()
+  #ended = false
+  #closed = false
+  /** The server has accepted something of this session. */
+  #accepted = false
+  /** Why the session ends with its last exchange. */
+  #last: string | undefined
+  #settleClosed: () => void = () => {}
+  /** Resolves when the gateway has closed it. */
+  readonly closed = new Promise<void>(resolve => {
+    this.#settleClosed = resolve
+  })
+
+  constructor(kind: SessionKind, id: string | undefined, hooks: SessionHooks) {
+    this.kind = kind
+    this.id = id
+    this.#hooks = hooks
+    this.#routes = new Routes(kind === 'own' ? 'one client' : 'as named')
+  }
+
+  start(hear: (event: TransportEvent) => void): void {
+    for (let event = this.#unheard.shift(); event; event = this.#unheard.shift()) hear(event)
+    this.#hear = hear
+  }
+
+  /** Resolves when the gateway wants to read. */
+  async readable(): Promise<void> {
+    while (this.#paused) await this.#paused
+  }
+
+  /** Takes in an HTTP request that carries a message. */
+  post(reply: Reply, frame: Frame, how: Pick<Open, 'claims' | 'carries'>): void {
+    const exchange = this.#opened({ reply, request: 'POST', frame, claims: how.claims, carries: how.carries })
+    this.#tell({ type: 'frame', exchange, frame })
+  }
+
+  /** Takes in an HTTP request for the server to answer. */
+  bare(reply: Reply, method: 'GET' | 'DELETE', headers: ReadonlyMap<string, string>, claims: boolean): void {
+    const exchange = this.#opened({ reply, request: method, claims, carries: false })
+    this.#tell({ type: 'bare-request', exchange, method, headers })
+  }
+
+  /** Takes in a GET whose stream is ours to fill: with what the server says unasked. */
+  listen(reply: Reply): void {
+    reply.stream()
+    this.#opened({ reply, request: 'GET', claims: false, carries: false })
+  }
+
+  send(exchange: Exchange, frame: Frame): boolean {
+    const reply = this.#routes.route(exchange, frame)
+    if (reply?.full === true && this.#isTooSlow(reply, frame)) reply.destroy()
+    reply?.send(frame)
+    this.#full ||= reply?.full === true
+    return !this.#full
+  }
+
+  /** Clients that share a server wait for each other a while only: then what is for a slow one piles up here, to an extent. */
+  #isTooSlow(reply: Reply, { bytes }: Frame): boolean {
+    const unread = (this.#unread.get(reply) ?? 0) + bytes.length
+    this.#unread.set(reply, unread)
+    return this.kind === 'stateless' && unread > mostUnread
+  }
+
+  hand(event: HttpEvent): void {
+    const open = this.#routes.find(event.exchange)
+    if (!open) return
+    switch (event.type) {
+      case 'head':
+        this.#learn(event, open)
+        return open.reply.head(event)
+      case 'dressing':
+        return open.reply.dressing(event.lines)
+      case 'stream-ended':
+        return open.reply.streamEnded(event.resumable)
+      default:
+        return event satisfies never
+    }
+  }
+
+  settle(exchange: Exchange): void {
+    this.#routes.find(exchange)?.reply.finish()
+  }
+
+  pause(): void {
+    this.#paused ??= new Promise(resolve => {
+      this.#resume = resolve
+    })
+  }
+
+  resume(): void {
+    this.#paused = undefined
+    this.#resume()
+  }
+
+  /** Nothing is waited for any more: who still waits for an answer is told so, and the session ends. */
+  giveUp(reason: string): void {
+    for (const [exchange, { reply }] of this.#routes.entries()) {
+      for (const key of reply.awaited ? reply.due : []) this.#tell({ type: 'lost', exchange, key, reason })
+    }
+    this.end(reason)
+  }
+
+  /** The session is over from the client's side, or for want of use; the gateway closes it when it has said its last. */
+  end(reason: string): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#hooks.ended()
+    this.#tell({ type: 'ended', reason })
+  }
+
+  close(): Promise<void> {
+    if (this.#closed) return Promise.resolve()
+    this.#closed = true
+    if (!this.#ended) this.#hooks.ended()
+    this.#ended = true
+    this.resume()
+    for (const { reply } of this.#routes.open()) reply.finish()
+    this.#settleClosed()
+    return Promise.resolve()
+  }
+
+  /** Ends the streams that would never end by themselves; the others end with the last answer, whatever the server means to add. */
+  endStreams(): void {
+    for (const { reply, request, frame } of this.#routes.open()) {
+      if (request === 'GET' || subscribes(frame)) reply.finish()
+      else reply.lastCall()
+    }
+  }
+
+  get idle(): boolean {
+    return this.#routes.size === 0
+  }
+
+  /** The HTTP response of the exchange is over, whole or cut. */
+  #over(exchange: Exchange): void {
+    if (!this.#routes.delete(exchange)) return
+    this.#tell({ type: 'exchange-ended', exchange })
+    this.#drained()
+    if (this.#routes.size > 0) return
+    if (this.#last !== undefined) this.end(this.#last)
+    this.#hooks.idle(true)
+  }
+
+  /** A reader takes more again, or is gone. */
+  #drained(): void {
+    if (!this.#full || this.#routes.open().some(({ reply }) => reply.full)) return
+    this.#full = false
+    this.#tell({ type: 'drained' })
+  }
+
+  #opened(open: Open): Exchange {
+    if (this.#routes.size === 0) this.#hooks.idle(false)
+    const exchange = this.#routes.add(open)
+    const drained = () => {
+      this.#unread.delete(open.reply)
+      this.#drained()
+    }
+    open.reply.watch(drained, () => this.#over(exchange))
+    this.#routes.flush(open)
+    return exchange
+  }
+
+  #learn({ status, headers }: Extract<HttpEvent, { type: 'head' }>, { request, claims }: Open): void {
+    if (status < 300) {
+      this.#accepted = true
+      this.#last = request === 'DELETE' ? 'the client ended the session' : undefined
+      const id = only(headers, 'mcp-session-id')
+      if (id !== undefined) this.#hooks.named(id)
+    } else if (status === 404 && claims) this.#last = 'the server knows no such session'
+    // Whom the server lets in with nothing must not fill the place of others.
+    else if ((status === 401 || status === 403) && !this.#accepted) this.#last = 'the server refused the credentials'
+  }
+
+  #tell(event: TransportEvent): void {
+    if (this.#hear) this.#hear(event)
+    else this.#unheard.push(event)
+  }
+}
+
+const subscribes = (frame: Frame | undefined): boolean =>
+  frame?.message.kind === 'request' && frame.message.method === 'subscriptions/listen'

@@ -1,0 +1,70 @@
+import { pipeline, Readable, type Duplex } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
+import type { HttpHeaders } from '../transport.js'
+
+/** The body is packed in a way that cannot be undone. */
+export class UndecodableBody extends Error {}
+
+/**
+ * The body unpacked: we ask for `identity`, and some servers pack all the same. It comes in pieces of at most 64 KB, and only as
+ * fast as they are read: whoever collects them bounds what a small body may grow to.
+ * @throws UndecodableBody, or whatever the body itself fails with
+ */
+export async function* decoded(body: Readable, headers: HttpHeaders): AsyncGenerator<Buffer> {
+  const encoding = (headers.get('content-encoding') ?? []).join().trim().toLowerCase()
+  if (encoding === '' || encoding === 'identity') {
+    yield* chunksOf(body)
+    return
+  }
+  const source = chunksOf(body)
+  const first = await source.next()
+  // An empty body is packed in no way, whatever the header says.
+  if (first.done === true) return
+  const decoder = decoderOf(encoding, first.value)
+  if (!decoder) {
+    await source.return(undefined)
+    throw new UndecodableBody('an encoding that was not asked for')
+  }
+  yield* unpacked(first.value, source, decoder)
+}
+
+const decoderOf = (encoding: string, first: Buffer): Duplex | undefined => {
+  switch (encoding) {
+    case 'gzip':
+    case 'x-gzip':
+      return createGunzip({ chunkSize })
+    case 'deflate':
+      // RFC 9110 means zlib's format; some servers send the bare one, which cannot begin with zlib's method 8.
+      return ((first[0] ?? 0) & 0x0f) === 8 ? createInflate({ chunkSize }) : createInflateRaw({ chunkSize })
+    case 'br':
+      return createBrotliDecompress({ chunkSize })
+    default:
+      return undefined
+  }
+}
+const chunkSize = 64 * 1024
+
+async function* unpacked(first: Buffer, rest: AsyncIterable<Buffer>, decoder: Duplex): AsyncGenerator<Buffer> {
+  let cut: Error | undefined
+  const packed = async function* () {
+    try {
+      yield first
+      yield* rest
+    } catch (error) {
+      cut = error instanceof Error ? error : new Error('cut', { cause: error })
+      throw cut
+    }
+  }
+  pipeline(Readable.from(packed()), decoder, () => {})
+  try {
+    yield* chunksOf(decoder)
+  } catch {
+    throw cut ?? new UndecodableBody('a body that is not packed as it says')
+  }
+}
+
+async function* chunksOf(stream: Readable): AsyncGenerator<Buffer> {
+  for await (const chunk of stream) {
+    if (Buffer.isBuffer(chunk)) yield chunk
+  }
+}

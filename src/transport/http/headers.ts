@@ -1,0 +1,61 @@
+import type { HttpHeaders } from '../transport.js'
+
+/** Headers of one connection (RFC 9110 section 7.6.1), which say nothing about the message and are never handed on. */
+const hopByHop = [
+  'connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-authentication-info', 'proxy-connection', 'te',
+  'trailer', 'transfer-encoding', 'upgrade',
+]
+
+/** What our own HTTP client writes: where the server is, how long the body is, how it may be packed, and no 100-continue. */
+const requestOwn = ['host', 'content-length', 'content-encoding', 'accept-encoding', 'expect']
+
+/**
+ * What described the body as it came, which may leave unpacked or replaced; and `alt-svc`, which would lead the client past us.
+ */
+const responseOwn = ['content-length', 'content-encoding', 'content-md5', 'content-digest', 'alt-svc']
+
+/** Headers as undici gives them: names in lower case, repeated ones as an array. */
+export const headersOf = (raw: Readonly<Record<string, string | readonly string[] | undefined>>): HttpHeaders => {
+  const headers = new Map<string, readonly string[]>()
+  for (const [name, value] of Object.entries(raw)) {
+    if (value !== undefined) headers.set(name, typeof value === 'string' ? [value] : value)
+  }
+  return headers
+}
+
+/** The header's value where it was sent exactly once: what is said twice is not known. */
+export const only = (headers: HttpHeaders, name: string): string | undefined => {
+  const values = headers.get(name)
+  return values?.length === 1 ? values[0] : undefined
+}
+
+/** The media type of the body, without its parameters; empty when there is none. */
+export const mediaType = (headers: HttpHeaders): string => {
+  const type = only(headers, 'content-type') ?? ''
+  return type.slice(0, type.includes(';') ? type.indexOf(';') : undefined).trim().toLowerCase()
+}
+
+/** True unless the content type names another character set. */
+export const isUtf8 = (headers: HttpHeaders): boolean => {
+  const charset = /;\s*charset\s*=\s*"?([^;"\s]*)/i.exec(only(headers, 'content-type') ?? '')?.[1]
+  return charset === undefined || /^utf-?8$/i.test(charset)
+}
+
+/** A client's headers as they go to the server. */
+export const forwardedRequest = (headers: ReadonlyMap<string, string>): Map<string, string> =>
+  without(headers, headers.get('connection') ?? '', requestOwn)
+
+/** A server's headers as they go to the client. */
+export const forwardedResponse = (headers: HttpHeaders): HttpHeaders =>
+  without(headers, (headers.get('connection') ?? []).join(), responseOwn)
+
+/** Of a response whose body is not handed on. */
+export const bodiless = (headers: HttpHeaders): HttpHeaders => new Map([...headers].filter(([name]) => name !== 'content-type'))
+
+/** @param connection the header in which the sender names further headers of the connection */
+const without = <Value>(headers: ReadonlyMap<string, Value>, connection: string, own: readonly string[]): Map<string, Value> => {
+  const kept = new Map(headers)
+  const named = connection.split(',').map(name => name.trim().toLowerCase())
+  for (const name of [...named, ...hopByHop, ...own]) kept.delete(name)
+  return kept
+}

@@ -1,0 +1,74 @@
+import type { Readable, Writable } from 'node:stream'
+import type { Frame, FrameLimits } from '../../protocol/frame.js'
+import { FrameReader } from './reader.js'
+import { LineWriter } from './writer.js'
+import type { Transport, TransportEvent } from '../transport.js'
+
+export interface StdioClientOptions {
+  /** What the client writes: the process's stdin. */
+  readonly input: Readable
+  /** What the client reads: the process's stdout. */
+  readonly output: Writable
+  readonly limits: FrameLimits
+}
+
+/** How long a client may take no line of ours, once we want to end, before we leave without it. */
+const flushMs = 2000
+
+/** Faces an MCP client that started this process and holds the other ends of its pipes. */
+export const stdioClient = (options: StdioClientOptions): Transport => new StdioClient(options)
+
+class StdioClient implements Transport {
+  readonly #input: Readable
+  readonly #reader: FrameReader
+  readonly #writer: LineWriter
+  #hear: (event: TransportEvent) => void = () => {}
+  #ended = false
+  #closed: Promise<void> | undefined
+
+  constructor({ input, output, limits }: StdioClientOptions) {
+    this.#input = input
+    this.#reader = new FrameReader(limits, frame => this.#hear({ type: 'frame', exchange: 'stdio', frame }), error =>
+      this.#end(error === undefined ? 'the client closed its output' : `reading from the client failed: ${error.message}`))
+    this.#writer = new LineWriter(output, () => this.#hear({ type: 'drained' }), error =>
+      this.#end(`the client does not read any more: ${error.message}`))
+  }
+
+  start(hear: (event: TransportEvent) => void): void {
+    this.#hear = hear
+    this.#reader.start(this.#input)
+  }
+
+  /** Works after `ended` too: a client that closed its output may still read the answers. */
+  send(_exchange: string, frame: Frame): boolean {
+    return this.#writer.write(frame.bytes)
+  }
+
+  pause(): void {
+    this.#reader.pause()
+  }
+
+  resume(): void {
+    this.#reader.resume()
+  }
+
+  /** Resolves when the client has been given everything, or takes no more. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
+    this.#ended = true
+    this.#reader.close()
+    await this.#writer.flush(flushMs)
+    this.#writer.close()
+  }
+
+  #end(reason: string): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#reader.close()
+    this.#hear({ type: 'ended', reason })
+  }
+}

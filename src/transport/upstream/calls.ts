@@ -1,0 +1,120 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Exchange } from '../../core/event.js'
+import type { Frame } from '../../protocol/frame.js'
+import type { Id, IdKey } from '../../protocol/json-rpc.js'
+
+/** One POST of a frame: from `send` until nothing more of it can come. */
+export class Call {
+  readonly #controller = new AbortController()
+  /** The requests in it that have no answer yet. */
+  readonly unanswered: Set<IdKey>
+  #settle = () => {}
+  /** Resolves when every request in it is answered; when the server has taken it, where there is none; or when it is over. */
+  readonly settled = new Promise<void>(resolve => (this.#settle = resolve))
+
+  constructor(
+    readonly exchange: Exchange,
+    readonly frame: Frame,
+  ) {
+    this.unanswered = new Set(requestKeys(frame))
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  /** The server sees the connection go. */
+  abort(): void {
+    this.#controller.abort()
+    this.settle()
+  }
+
+  settle(): void {
+    this.#settle()
+  }
+
+  answered(key: IdKey): void {
+    if (this.unanswered.delete(key) && this.unanswered.size === 0) this.settle()
+  }
+
+  /** Nobody waits for its answers any more. */
+  forget(): void {
+    this.unanswered.clear()
+    this.settle()
+  }
+}
+
+/** The POSTs that are under way. */
+export class Calls {
+  readonly #calls = new Set<Call>()
+  readonly #hurry = new AbortController()
+
+  start(exchange: Exchange, frame: Frame): Call {
+    const call = new Call(exchange, frame)
+    this.#calls.add(call)
+    return call
+  }
+
+  end(call: Call): void {
+    this.#calls.delete(call)
+    call.settle()
+  }
+
+  /** An answer came, by whichever stream of the exchange: nobody need answer in the server's place. */
+  answered(exchange: Exchange, frame: Frame): void {
+    const keys = answerKeys(frame)
+    if (keys.length === 0) return
+    for (const call of this.on(exchange)) for (const key of keys) call.answered(key)
+  }
+
+  /** Nobody waits for this answer any more. A batch goes on for the sake of its other requests. */
+  abandon(exchange: Exchange, key: IdKey): void {
+    for (const call of this.on(exchange)) {
+      if (!call.unanswered.has(key)) continue
+      call.answered(key)
+      if (call.unanswered.size === 0) call.abort()
+    }
+  }
+
+  /** The one request with this id; undefined when there are two, whose ids differ in spelling only. */
+  find(exchange: Exchange, id: Id): Call | undefined {
+    const found = this.on(exchange).filter(({ frame: { message }, unanswered }) =>
+      message.kind === 'request' && message.id === id && unanswered.has(message.key))
+    return found.length === 1 ? found[0] : undefined
+  }
+
+  on(exchange: Exchange): readonly Call[] {
+    return [...this.#calls].filter(call => call.exchange === exchange)
+  }
+
+  all(): readonly Call[] {
+    return [...this.#calls]
+  }
+
+  /**
+   * Resolves when every answer under way has come, after so many milliseconds, or on `hurry`. A subscription has no answer to
+   * wait for.
+   */
+  async rest(ms: number): Promise<void> {
+    const waiting = this.all().filter(({ frame: { message } }) => message.kind !== 'request' || message.method !== 'subscriptions/listen')
+    if (waiting.length === 0) return
+    const late = delay(ms, undefined, { signal: this.#hurry.signal }).catch(() => {})
+    await Promise.race([late, Promise.all(waiting.map(({ settled }) => settled))])
+    this.#hurry.abort()
+  }
+
+  /** Ends `rest` at once. */
+  hurry(): void {
+    this.#hurry.abort()
+  }
+}
+
+const requestKeys = ({ message }: Frame): readonly IdKey[] => {
+  if (message.kind === 'batch') return message.members.flatMap(requestKeys)
+  return message.kind === 'request' ? [message.key] : []
+}
+
+const answerKeys = ({ message }: Frame): readonly IdKey[] => {
+  if (message.kind === 'batch') return message.members.flatMap(answerKeys)
+  return message.kind === 'result' || message.kind === 'error' ? [message.key] : []
+}

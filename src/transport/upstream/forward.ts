@@ -1,0 +1,191 @@
+import type { Exchange } from '../../core/event.js'
+import type { Frame, FrameLimits } from '../../protocol/frame.js'
+import type { Call } from './calls.js'
+import { forwardedRequest, forwardedResponse, bodiless } from '../http/headers.js'
+import { bodyKind, messagesOf, misfit, type Dressing } from './messages.js'
+import { isModernVersion, metadataOf, withoutMetadata, type InputSchemaOf } from '../http/metadata.js'
+import { cursor, type Cursor } from './session/resume.js'
+import { HttpSide } from './side.js'
+import { discard, failureOf, type HttpReply, type HttpUpstream } from './pool.js'
+import type { HttpRequest, Transport, TransportEvent } from '../transport.js'
+
+export interface HttpServerOptions {
+  /** Shared by all sessions with the server; closed by whoever made it. */
+  readonly upstream: HttpUpstream
+  /** The operator's, by lower-case name: they stand in place of the client's. */
+  readonly headers: ReadonlyMap<string, string>
+  readonly limits: FrameLimits
+  readonly inputSchemaOf: InputSchemaOf
+  /** How long `close` waits for answers that are under way, in milliseconds. */
+  readonly stopMs?: number
+}
+
+/**
+ * Faces an MCP server over Streamable HTTP, for a client that speaks it too: each of its HTTP requests (`open`) is handed on with
+ * its own headers, and what the server makes of it is handed back. The session, if there is one, is the client's.
+ */
+export const httpServer = (options: HttpServerOptions): Transport => new HttpServer(options)
+
+/** A client's HTTP request, until `shut`. */
+interface Opened {
+  readonly request: HttpRequest
+  /** Of a GET or DELETE, while the server answers it. */
+  under?: AbortController
+}
+
+class HttpServer extends HttpSide {
+  readonly #options: HttpServerOptions
+  readonly #opened = new Map<Exchange, Opened>()
+  #hear: (event: TransportEvent) => void = () => {}
+  #ended = false
+
+  constructor(options: HttpServerOptions) {
+    super(options.stopMs)
+    this.#options = options
+  }
+
+  start(hear: (event: TransportEvent) => void): void {
+    this.#hear = hear
+  }
+
+  open(exchange: Exchange, request: HttpRequest): void {
+    const opened: Opened = { request }
+    this.#opened.set(exchange, opened)
+    if (request.method !== 'POST') void this.#bare(exchange, request.method, opened)
+  }
+
+  shut(exchange: Exchange): void {
+    this.#opened.get(exchange)?.under?.abort()
+    this.#opened.delete(exchange)
+    for (const call of this.calls.on(exchange)) call.abort()
+  }
+
+  send(exchange: Exchange, frame: Frame): boolean {
+    const request = this.#opened.get(exchange)?.request
+    // A modern server has learnt of it by the closing of the stream (2026-07-28, cancellation).
+    const told = isModernVersion(request?.headers.get('mcp-protocol-version')) && isCancellation(frame) && frame.bytes !== request?.body
+    if (!told) void this.#post(this.calls.start(exchange, frame), request)
+    return true
+  }
+
+  protected finish(): void {
+    this.#tell({ type: 'ended', reason: 'the connection to the server was closed' })
+    this.#ended = true
+    for (const exchange of [...this.#opened.keys()]) this.shut(exchange)
+    for (const call of this.calls.all()) call.abort()
+  }
+
+  /** A frame goes out; what comes back is heard to its end. */
+  async #post(call: Call, request: HttpRequest | undefined): Promise<void> {
+    const { exchange, frame, signal } = call
+    // What the relay asks of its own accord borrows the client's credentials; the HTTP side of its response concerns nobody.
+    const own = request?.body === frame.bytes
+    const headers = own ? this.#forwarded(request) : this.#borrowed(request, frame)
+    const position = cursor()
+    const due = call.unanswered.size > 0
+    let reason: string
+    try {
+      const reply = await this.#options.upstream.request({ method: 'POST', headers, body: frame.bytes, signal })
+      reason = await this.#answered(call, reply, position, own)
+    } catch (error) {
+      reason = failureOf(error)
+      if (own && !due) this.#unreachable(exchange)
+    }
+    this.calls.end(call)
+    const resumable = own && canResume(request, position)
+    if (!resumable) for (const key of call.unanswered) this.#tell({ type: 'lost', exchange, key, reason })
+    if (own) this.#tell({ type: 'stream-ended', exchange, resumable })
+  }
+
+  /** @returns why there will be no answer to what has none by now */
+  async #answered(call: Call, reply: HttpReply, position: Cursor, own: boolean): Promise<string> {
+    const { exchange, unanswered } = call
+    const readable = bodyKind(reply) !== 'other'
+    const due = unanswered.size > 0
+    if (own && (readable || !due || reply.status >= 400)) this.#head(exchange, reply)
+    if (!readable) {
+      discard(reply)
+      const instead = due ? misfit(reply, [...unanswered]) : ''
+      if (typeof instead === 'string') return instead
+      this.#tell({ type: 'frame', exchange, frame: instead })
+      return 'the response could not be read'
+    }
+    const { limits } = this.#options
+    for await (const heard of messagesOf(reply, { limits, latch: this.latch, asked: () => [...unanswered], cursor: position })) {
+      if ('bytes' in heard) {
+        this.calls.answered(exchange, heard)
+        this.#tell({ type: 'frame', exchange, frame: heard })
+      } else if (own) this.#dressing(exchange, heard)
+    }
+    return reply.status >= 400 ? `the server answered HTTP ${reply.status}` : 'the response ended before the answer'
+  }
+
+  /** GET for a stream, or DELETE for the end of the session: without a message. */
+  async #bare(exchange: Exchange, method: 'GET' | 'DELETE', opened: Opened): Promise<void> {
+    const position = cursor()
+    const { signal } = (opened.under = new AbortController())
+    try {
+      const reply = await this.#options.upstream.request({ method, headers: this.#forwarded(opened.request), signal })
+      await this.#heardBare(exchange, method, reply, position)
+    } catch {
+      this.#unreachable(exchange)
+    }
+    delete opened.under
+    this.#tell({ type: 'stream-ended', exchange, resumable: position.lastEventId !== undefined })
+  }
+
+  async #heardBare(exchange: Exchange, method: 'GET' | 'DELETE', reply: HttpReply, position: Cursor): Promise<void> {
+    const kind = bodyKind(reply)
+    if (method === 'GET' && kind !== 'sse' && reply.status < 400) {
+      discard(reply)
+      return this.#unreachable(exchange)
+    }
+    this.#head(exchange, reply)
+    if (kind === 'other') return discard(reply)
+    const { limits } = this.#options
+    for await (const heard of messagesOf(reply, { limits, latch: this.latch, asked: () => [], cursor: position })) {
+      if ('bytes' in heard) this.#tell({ type: 'frame', exchange, frame: heard })
+      else this.#dressing(exchange, heard)
+    }
+  }
+
+  #head(exchange: Exchange, reply: HttpReply): void {
+    const headers = forwardedResponse(reply.headers)
+    this.#tell({ type: 'head', exchange, status: reply.status, headers: bodyKind(reply) === 'other' ? bodiless(headers) : headers })
+  }
+
+  /** There is no response to hand on, and nobody to whom the core could answer in its place. After a head it changes nothing. */
+  #unreachable(exchange: Exchange): void {
+    this.#tell({ type: 'head', exchange, status: 502, headers: new Map() })
+  }
+
+  #dressing(exchange: Exchange, { lines }: Dressing): void {
+    this.#tell({ type: 'dressing', exchange, lines })
+  }
+
+  #forwarded(request: HttpRequest): Map<string, string> {
+    return new Map([...forwardedRequest(request.headers), ...this.#options.headers])
+  }
+
+  /** As the client's, with what describes the message replaced. */
+  #borrowed(request: HttpRequest | undefined, frame: Frame): Map<string, string> {
+    const { headers, inputSchemaOf } = this.#options
+    return new Map([
+      ...withoutMetadata(forwardedRequest(request?.headers ?? new Map())),
+      ['accept', 'application/json, text/event-stream'],
+      ['content-type', 'application/json'],
+      ...metadataOf(frame, inputSchemaOf),
+      ...headers,
+    ])
+  }
+
+  #tell(event: TransportEvent): void {
+    if (!this.#ended) this.#hear(event)
+  }
+}
+
+const isCancellation = ({ message }: Frame): boolean => message.kind === 'notification' && message.method === 'notifications/cancelled'
+
+/** In a legacy session the answer may be fetched with `Last-Event-ID`, once the client has an id to go on from. */
+const canResume = ({ headers }: HttpRequest, { lastEventId }: Cursor): boolean =>
+  lastEventId !== undefined && headers.has('mcp-session-id') && !isModernVersion(headers.get('mcp-protocol-version'))

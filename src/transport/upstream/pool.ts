@@ -1,0 +1,147 @@
+import { errors, Pool, type Dispatcher } from 'undici'
+import { headersOf, only } from '../http/headers.js'
+import type { HttpHeaders } from '../transport.js'
+
+/** TLS towards the server, in PEM. */
+export interface HttpTls {
+  /** Certificate authorities to trust in place of the built-in ones. */
+  readonly ca?: string | Buffer
+  /** The certificate that we show, and its key. */
+  readonly cert?: string | Buffer
+  readonly key?: string | Buffer
+}
+
+export interface HttpAsk {
+  readonly method: 'POST' | 'GET' | 'DELETE'
+  /** Where, on the server's own origin; its MCP endpoint when left out. */
+  readonly url?: URL
+  readonly headers: ReadonlyMap<string, string>
+  readonly body?: Buffer
+  readonly signal: AbortSignal
+}
+
+/** A response whose body is still on the wire: it must be read or destroyed. */
+export interface HttpReply {
+  readonly status: number
+  readonly headers: HttpHeaders
+  readonly body: Dispatcher.ResponseData['body']
+}
+
+/** Longest wait for a connection, in milliseconds. */
+const connectMs = 10_000
+/** All headers of a response, in bytes. */
+const headerBytes = 32 * 1024
+/** Longest wait for a sign of life, in milliseconds. */
+const reachMs = 3000
+/** Redirects in a row. */
+const mostRedirects = 3
+
+/** Why a request failed, in words that hold nothing of the request: no header, no token, no query. */
+export class HttpFailure extends Error {}
+
+/**
+ * One HTTP server: a pool of connections to its origin. A connection is never shared by two requests at a time, and there are
+ * as many as there are requests: streams stay open for hours, and a bound would make the next request wait for one of them.
+ */
+export class HttpUpstream {
+  readonly #pool: Pool
+  /** From the URL's user and password, where it has them. */
+  readonly #authorization: string | undefined
+  readonly url: URL
+
+  constructor(url: URL, tls: HttpTls = {}) {
+    this.url = url
+    const user = [url.username, url.password].map(decodeURIComponent).join(':')
+    this.#authorization = user === ':' ? undefined : `Basic ${Buffer.from(user).toString('base64')}`
+    this.#pool = new Pool(url.origin, {
+      connect: { timeout: connectMs, ...tls },
+      maxHeaderSize: headerBytes,
+      // How long an answer may take is the core's to say (`requestMs`), and a stream may be silent for hours.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
+  }
+
+  /** @throws HttpFailure, or what undici throws: see `failureOf` */
+  async request(ask: HttpAsk): Promise<HttpReply> {
+    let url = ask.url ?? this.url
+    for (let redirects = 0; redirects <= mostRedirects; redirects++) {
+      const reply = await this.#once(url, ask)
+      if (reply.status < 300 || reply.status > 399 || reply.status === 304) return reply
+      discard(reply)
+      url = this.#redirected(reply, url)
+    }
+    throw new HttpFailure('the server redirects without end')
+  }
+
+  /** Whether anything speaks HTTP there; what it says to a HEAD does not matter. */
+  async reachable(): Promise<boolean> {
+    try {
+      const { pathname, search } = this.url
+      const signal = AbortSignal.timeout(reachMs)
+      const { body } = await this.#pool.request({ path: pathname + search, method: 'HEAD', signal })
+      await body.dump()
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /** Cuts what is still open. */
+  async close(): Promise<void> {
+    await this.#pool.destroy()
+  }
+
+  async #once(url: URL, { method, headers, body, signal }: HttpAsk): Promise<HttpReply> {
+    const sent = new Map([...headers, ['accept-encoding', 'identity']])
+    if (this.#authorization !== undefined && !sent.has('authorization')) sent.set('authorization', this.#authorization)
+    const { statusCode, headers: received, body: stream } = await this.#pool.request({
+      path: url.pathname + url.search,
+      method,
+      headers: [...sent].flat(),
+      ...(body && { body }),
+      signal,
+    })
+    return { status: statusCode, headers: headersOf(received), body: stream }
+  }
+
+  /** Only within the origin, and only where the method and the body stay: a token must not follow a redirect elsewhere. */
+  #redirected({ status, headers }: HttpReply, from: URL): URL {
+    const location = only(headers, 'location')
+    const target = location !== undefined && URL.canParse(location, from.href) ? new URL(location, from) : undefined
+    const same = target?.origin === this.url.origin && target.username === '' && target.password === ''
+    if (!same || (status !== 307 && status !== 308)) throw new HttpFailure(`the server redirects (HTTP ${status}) where it may not be followed`)
+    return target
+  }
+}
+
+/** Lets go of a response that nobody reads; its connection is kept where the rest is short and soon here. */
+export const discard = ({ body }: HttpReply): void => {
+  body.dump({ limit: discardBytes, signal: AbortSignal.timeout(discardMs) }).catch(() => {})
+}
+const discardBytes = 16 * 1024
+const discardMs = 1000
+
+/** What went wrong on the way to the server, without the texts of errors: they may quote headers and URLs. */
+export const failureOf = (error: unknown): string => {
+  if (error instanceof HttpFailure) return error.message
+  if (error instanceof errors.HTTPParserError) return 'the server does not speak HTTP as it should'
+  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+  return reasons.get(code) ?? (code === '' ? 'the request to the server failed' : `the request to the server failed (${code})`)
+}
+
+const cut = 'the connection to the server was cut'
+const reasons: ReadonlyMap<string, string> = new Map([
+  ['ECONNREFUSED', 'the server refused the connection'],
+  ['ENOTFOUND', 'the server\'s host name was not found'],
+  ['EAI_AGAIN', 'the server\'s host name could not be looked up'],
+  ['ECONNRESET', cut],
+  ['EPIPE', cut],
+  ['UND_ERR_SOCKET', cut],
+  ['UND_ERR_ABORTED', cut],
+  ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', cut],
+  ['UND_ERR_CONNECT_TIMEOUT', 'the server could not be connected to in time'],
+  ['ETIMEDOUT', 'the server could not be connected to in time'],
+  ['UND_ERR_HEADERS_OVERFLOW', 'the server\'s HTTP headers are too long'],
+  ['UND_ERR_INVALID_ARG', 'a header of the request cannot be sent'],
+])

@@ -1,0 +1,119 @@
+import type { Frame } from '../../../protocol/frame.js'
+import { isString, member } from '../../../protocol/json.js'
+import { only } from '../../http/headers.js'
+import { bodyKind } from '../messages.js'
+import { isModernRequest, metadataOf, type InputSchemaOf } from '../../http/metadata.js'
+import { discard, HttpFailure, type HttpReply, type HttpUpstream } from '../pool.js'
+
+/** One session with the server, from the response to `initialize` on. */
+export interface Agreed {
+  readonly initialize: Frame
+  /** `Mcp-Session-Id`; undefined where the server keeps no sessions. */
+  readonly id: string | undefined
+  /** The revision, once the answer has named it. */
+  version: string | undefined
+  initialized: Frame | undefined
+  /** The stream of what the server says unasked: `refused` where it offers none. */
+  stream: 'closed' | 'open' | 'refused'
+  /** Aborted when the session is over. */
+  readonly over: AbortController
+}
+
+/** What a client and a server have agreed on by `initialize`, and our requests as they follow from it. */
+export class HttpHandshake {
+  readonly #upstream: HttpUpstream
+  readonly #headers: ReadonlyMap<string, string>
+  readonly #inputSchemaOf: InputSchemaOf
+  #agreed: Agreed | undefined
+
+  /** @param headers the operator's, by lower-case name, on every request */
+  constructor(upstream: HttpUpstream, headers: ReadonlyMap<string, string>, inputSchemaOf: InputSchemaOf) {
+    this.#upstream = upstream
+    this.#headers = headers
+    this.#inputSchemaOf = inputSchemaOf
+  }
+
+  /** Undefined before `initialize`, and for good with a modern client. */
+  get agreed(): Agreed | undefined {
+    return this.#agreed
+  }
+
+  /** From now on this session is the one. */
+  enter(agreed: Agreed): void {
+    this.#agreed?.over.abort()
+    this.#agreed = agreed
+  }
+
+  post(frame: Frame, signal: AbortSignal, agreed = this.#agreed): Promise<HttpReply> {
+    const headers = new Map([
+      ['accept', 'application/json, text/event-stream'],
+      ['content-type', 'application/json'],
+      ...(isInitialize(frame) || isModernRequest(frame) ? [] : sessionHeaders(agreed)),
+      ...metadataOf(frame, this.#inputSchemaOf),
+      ...this.#always(),
+    ])
+    return this.#upstream.request({ method: 'POST', headers, body: frame.bytes, signal })
+  }
+
+  /**
+   * A stream of the session.
+   * @param lastEventId of the stream to be resumed; undefined for that of what the server says unasked
+   * @returns a stream, or an error response
+   */
+  async get(lastEventId: string | undefined, signal: AbortSignal): Promise<HttpReply> {
+    const headers = new Map([
+      ['accept', 'text/event-stream'],
+      ...sessionHeaders(this.#agreed),
+      ...(lastEventId === undefined ? [] : [['last-event-id', Buffer.from(lastEventId).toString('latin1')] as const]),
+      ...this.#always(),
+    ])
+    const reply = await this.#upstream.request({ method: 'GET', headers, signal })
+    if (reply.status >= 400 || bodyKind(reply) === 'sse') return reply
+    discard(reply)
+    throw new HttpFailure('the server does not answer a GET with an event stream')
+  }
+
+  /** Ends the session politely, so that the server frees what it holds for it. Never fails. */
+  async leave(signal: AbortSignal): Promise<void> {
+    const agreed = this.#agreed
+    agreed?.over.abort()
+    if (agreed?.id === undefined) return
+    const headers = new Map([...sessionHeaders(agreed), ...this.#always()])
+    await this.#upstream.request({ method: 'DELETE', headers, signal }).then(discard, () => {})
+  }
+
+  #always(): readonly (readonly [string, string])[] {
+    return [['user-agent', 'mcp-customs'], ...this.#headers]
+  }
+}
+
+const sessionHeaders = (agreed: Agreed | undefined): readonly (readonly [string, string])[] => [
+  ...(agreed?.id === undefined ? [] : [['mcp-session-id', agreed.id] as const]),
+  ...(agreed?.version === undefined ? [] : [['mcp-protocol-version', agreed.version] as const]),
+]
+
+/** What follows from the response to an `initialize`. */
+export const agreedBy = (initialize: Frame, { headers }: HttpReply): Agreed => {
+  const id = only(headers, 'mcp-session-id')
+  return {
+    initialize,
+    // Anything else could not be sent back (2025-11-25, session management).
+    id: id !== undefined && /^[\x21-\x7e]+$/.test(id) ? id : undefined,
+    version: undefined,
+    initialized: undefined,
+    stream: 'closed',
+    over: new AbortController(),
+  }
+}
+
+/** @returns the revision, when the frame is the good answer to the session's `initialize` */
+export const versionBy = ({ initialize }: Agreed, { message }: Frame): string | undefined => {
+  if (message.kind !== 'result' || initialize.message.kind !== 'request' || message.key !== initialize.message.key) return undefined
+  const version = member(message.result, 'protocolVersion')
+  return isString(version) && /^[\x21-\x7e]{1,64}$/.test(version) ? version : undefined
+}
+
+export const isInitialize = ({ message }: Frame): boolean => message.kind === 'request' && message.method === 'initialize'
+
+export const isInitialized = ({ message }: Frame): boolean =>
+  message.kind === 'notification' && message.method === 'notifications/initialized'

@@ -1,0 +1,122 @@
+import type { Frame } from '../../../protocol/frame.js'
+import { errorCode } from '../../../protocol/json-rpc.js'
+import type { Call } from '../calls.js'
+import { bodyKind, eventsOf, read, type Reading } from '../messages.js'
+import { cursor } from './resume.js'
+import { discard, failureOf, type HttpUpstream } from '../pool.js'
+import type { SseEvent } from '../../sse/parser.js'
+
+export interface LegacyOptions extends Pick<Reading, 'limits' | 'latch'> {
+  readonly upstream: HttpUpstream
+  /** The operator's, by lower-case name, on every request. */
+  readonly headers: ReadonlyMap<string, string>
+  readonly told: (frame: Frame) => void
+  /** The stream is over, and with it the session. */
+  readonly ended: (reason: string) => void
+}
+
+/**
+ * Whether a server that refuses `initialize` like this may be one that knows HTTP+SSE only (2026-07-28, backward compatibility).
+ * @param errors the JSON-RPC errors in its response
+ */
+export const mayBeLegacy = (status: number, errors: readonly Frame[]): boolean =>
+  (status === 400 || status === 404 || status === 405) && !errors.some(frame => isModernRefusal(frame, status))
+
+const isModernRefusal = ({ message }: Frame, status: number): boolean =>
+  message.kind === 'error' && (modernErrors.has(message.error.code) || (status === 404 && message.error.code === errorCode.methodNotFound))
+/** Header mismatch, missing client capability, unsupported version (2026-07-28, error codes). */
+const modernErrors: ReadonlySet<number> = new Set([errorCode.headerMismatch, -32021, -32022])
+
+/** Longest wait for the server to name its endpoint, in milliseconds. */
+const endpointMs = 10_000
+
+/**
+ * The HTTP+SSE transport of 2024-11-05: one stream on which the server says everything, first of all the address that takes what
+ * the client says.
+ */
+export class LegacySse {
+  readonly #options: LegacyOptions
+  readonly #over = new AbortController()
+  #endpoint: URL | undefined
+
+  constructor(options: LegacyOptions) {
+    this.#options = options
+  }
+
+  /** @returns false when this is no such server */
+  async open(): Promise<boolean> {
+    const timer = setTimeout(() => this.close(), endpointMs)
+    try {
+      return await this.#open()
+    } catch {
+      return false
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** @returns why there will be no answer to what has none by now */
+  async post(call: Call): Promise<string> {
+    const { upstream, headers } = this.#options
+    const reply = await upstream.request({
+      method: 'POST',
+      ...(this.#endpoint && { url: this.#endpoint }),
+      headers: new Map([['content-type', 'application/json'], ...headers]),
+      body: call.frame.bytes,
+      signal: call.signal,
+    })
+    discard(reply)
+    if (reply.status >= 300) return `the server answered HTTP ${reply.status}`
+    if (call.unanswered.size === 0) call.settle()
+    await call.settled
+    return streamCut
+  }
+
+  close(): void {
+    this.#over.abort()
+  }
+
+  async #open(): Promise<boolean> {
+    const { upstream, headers, limits, latch } = this.#options
+    const { signal } = this.#over
+    const reply = await upstream.request({ method: 'GET', headers: new Map([['accept', 'text/event-stream'], ...headers]), signal })
+    if (reply.status !== 200 || bodyKind(reply) !== 'sse') {
+      discard(reply)
+      return false
+    }
+    const events = eventsOf(reply, { limits, latch, cursor: cursor() })
+    let first = await events.next()
+    while (first.done !== true && first.value.kind === 'dressing') first = await events.next()
+    this.#endpoint = first.done === true ? undefined : endpointOf(first.value, upstream.url)
+    if (this.#endpoint === undefined) {
+      await events.return(undefined)
+      return false
+    }
+    void this.#follow(events)
+    return true
+  }
+
+  async #follow(events: AsyncIterable<SseEvent>): Promise<void> {
+    const { limits, told, ended } = this.#options
+    let reason = streamCut
+    try {
+      for await (const event of events) {
+        const heard = await read(event, limits)
+        if ('bytes' in heard) told(heard)
+      }
+    } catch (error) {
+      reason = failureOf(error)
+    }
+    ended(reason)
+  }
+}
+
+const streamCut = 'the server\'s stream ended'
+
+/** Only of the server's own origin: what the client says must not be led elsewhere by what the server says. */
+const endpointOf = (event: SseEvent, url: URL): URL | undefined => {
+  if (event.kind !== 'message' || event.name !== 'endpoint') return undefined
+  const text = event.data.toString()
+  const endpoint = URL.canParse(text, url.href) ? new URL(text, url) : undefined
+  return endpoint?.origin === url.origin && endpoint.username === '' && endpoint.password === '' ? endpoint : undefined
+}

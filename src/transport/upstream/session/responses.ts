@@ -1,0 +1,76 @@
+import { wholePipe, type Exchange } from '../../../core/event.js'
+import type { Frame } from '../../../protocol/frame.js'
+import { isString } from '../../../protocol/json.js'
+import type { Call } from '../calls.js'
+import { bodyKind, messagesOf, misfit, type Dressing, type Reading } from '../messages.js'
+import { isModernRequest } from '../../http/metadata.js'
+import { cursor, resume, type Backoff, type Cursor } from './resume.js'
+import { discard, failureOf, type HttpReply } from '../pool.js'
+
+export interface ResponseOptions extends Pick<Reading, 'limits' | 'latch'> {
+  readonly backoff: Backoff
+  /** Asks for the rest of a stream. */
+  readonly get: (lastEventId: string | undefined, signal: AbortSignal) => Promise<HttpReply>
+  /** A message has come, by whichever stream. */
+  readonly told: (exchange: Exchange, frame: Frame) => void
+}
+
+/** Reads responses to the end, over as many connections as it takes: where the session is ours, so is resuming its streams. */
+export class HttpResponses {
+  readonly #options: ResponseOptions
+
+  constructor(options: ResponseOptions) {
+    this.#options = options
+  }
+
+  /** What comes of a POST. @returns why there will be no answer to what has none by now */
+  async answer(call: Call, reply: HttpReply): Promise<string> {
+    const { exchange, frame, unanswered } = call
+    const kind = bodyKind(reply)
+    if (kind === 'other') {
+      discard(reply)
+      const instead = unanswered.size > 0 ? misfit(reply, [...unanswered]) : ''
+      if (isString(instead)) return instead
+      this.#options.told(exchange, instead)
+      return 'the response could not be read'
+    }
+    const position = cursor()
+    let reason = reply.status >= 400 ? `the server answered HTTP ${reply.status}` : 'the response ended before the answer'
+    try {
+      await this.read(reply, position, call)
+    } catch (error) {
+      reason = failureOf(error)
+    }
+    const resumable = kind === 'sse' && position.lastEventId !== undefined && !isModernRequest(frame)
+    return resumable && unanswered.size > 0 ? this.#resumed(call, position) : reason
+  }
+
+  /** Tells every message of a body. @throws what the connection fails with */
+  async read(reply: HttpReply, position: Cursor, call?: Call): Promise<void> {
+    for await (const heard of this.messagesOf(reply, position, call)) {
+      // The page of an error may be JSON as well; its status says more than that it is no message.
+      const page = reply.status >= 400 && 'bytes' in heard && heard.message.kind === 'unusable'
+      if ('bytes' in heard && !page) this.#options.told(call?.exchange ?? wholePipe, heard)
+    }
+  }
+
+  messagesOf(reply: HttpReply, position = cursor(), call?: Call): AsyncIterable<Frame | Dressing> {
+    const { limits, latch } = this.#options
+    return messagesOf(reply, { limits, latch, asked: () => [...(call?.unanswered ?? [])], cursor: position })
+  }
+
+  async #resumed(call: Call, position: Cursor): Promise<string> {
+    const { signal, unanswered } = call
+    const outcome = await resume({
+      cursor: position,
+      backoff: this.#options.backoff,
+      signal,
+      open: () => this.#options.get(position.lastEventId, signal),
+      read: reply => this.read(reply, position, call),
+      done: () => unanswered.size === 0,
+    })
+    if (outcome === undefined || isString(outcome)) return outcome ?? ''
+    discard(outcome)
+    return `the stream was cut, and the server does not resume it (HTTP ${outcome.status})`
+  }
+}

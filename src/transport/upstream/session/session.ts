@@ -1,0 +1,210 @@
+import { wholePipe, type Exchange } from '../../../core/event.js'
+import type { Frame, FrameLimits } from '../../../protocol/frame.js'
+import { isString, member } from '../../../protocol/json.js'
+import type { Call } from '../calls.js'
+import { agreedBy, HttpHandshake, isInitialize, isInitialized, versionBy, type Agreed } from './handshake.js'
+import { listen } from './listener.js'
+import { bodyKind } from '../messages.js'
+import { isModernRequest, type InputSchemaOf } from '../../http/metadata.js'
+import { renew } from './renewal.js'
+import { HttpResponses } from './responses.js'
+import { backoff, type Backoff, type Cursor } from './resume.js'
+import { HttpSide } from '../side.js'
+import { discard, failureOf, HttpUpstream, type HttpReply, type HttpTls } from '../pool.js'
+import { LegacySse, mayBeLegacy } from './legacy.js'
+import type { Transport, TransportEvent } from '../../transport.js'
+
+export interface HttpSessionOptions {
+  readonly url: URL
+  readonly tls?: HttpTls
+  /** The operator's, by lower-case name, on every request. */
+  readonly headers: ReadonlyMap<string, string>
+  readonly limits: FrameLimits
+  readonly inputSchemaOf: InputSchemaOf
+  readonly backoff?: Backoff
+  /** How long `close` waits for answers that are under way, and again for the end of the session, in milliseconds. */
+  readonly stopMs?: number
+  /** How long a stream is read on when all that was asked by it is answered, in milliseconds: some servers never end theirs. */
+  readonly lingerMs?: number
+}
+
+/** Requests that change nothing, and may be made again when nobody knows what became of them. */
+const reads: ReadonlySet<string> = new Set([
+  'ping', 'tools/list', 'resources/list', 'resources/templates/list', 'resources/read', 'prompts/list', 'prompts/get',
+  'completion/complete', 'tasks/list', 'tasks/get', 'tasks/result',
+])
+
+/**
+ * Faces an MCP server over HTTP, for a client that speaks through a pipe: the session is ours to open, to keep and to end. Speaks
+ * Streamable HTTP of every revision, and HTTP+SSE (2024-11-05) where the server knows nothing newer.
+ */
+export const httpSession = (options: HttpSessionOptions): Transport => new UpstreamSession(options)
+
+class UpstreamSession extends HttpSide {
+  readonly #options: HttpSessionOptions
+  readonly #upstream: HttpUpstream
+  readonly #handshake: HttpHandshake
+  readonly #responses: HttpResponses
+  readonly #closing = new AbortController()
+  /** What goes out next waits for it: a server may refuse whatever overtakes the handshake. */
+  #turn: Promise<unknown> = Promise.resolve()
+  #renewal: Promise<boolean> | undefined
+  #legacy: LegacySse | undefined
+  #hear: (event: TransportEvent) => void = () => {}
+
+  constructor(options: HttpSessionOptions) {
+    super(options.stopMs)
+    this.#options = options
+    this.#upstream = new HttpUpstream(options.url, options.tls)
+    this.#handshake = new HttpHandshake(this.#upstream, options.headers, options.inputSchemaOf)
+    this.#responses = new HttpResponses({
+      limits: options.limits,
+      latch: this.latch,
+      backoff: options.backoff ?? backoff,
+      get: (lastEventId, signal) => this.#handshake.get(lastEventId, signal),
+      told: (exchange, frame) => this.#told(exchange, frame),
+    })
+  }
+
+  start(hear: (event: TransportEvent) => void): void {
+    this.#hear = hear
+  }
+
+  send(exchange: Exchange, frame: Frame): boolean {
+    if (this.#cancels(exchange, frame)) return true
+    const call = this.calls.start(exchange, frame)
+    const turn = this.#turn
+    if (isInitialize(frame) || isInitialized(frame)) this.#turn = turn.then(() => call.settled)
+    void turn.then(() => this.#deliver(call))
+    return true
+  }
+
+  protected async finish(): Promise<void> {
+    this.#end('the connection to the server was closed')
+    await this.#handshake.leave(AbortSignal.timeout(this.stopMs))
+    await this.#upstream.close()
+  }
+
+  #end(reason: string): void {
+    this.#tell({ type: 'ended', reason })
+    this.#closing.abort()
+    this.#legacy?.close()
+    for (const call of this.calls.all()) call.abort()
+  }
+
+  /** @returns true when the server need not be told: a modern one learns of it by the closing of the stream */
+  #cancels(exchange: Exchange, { message }: Frame): boolean {
+    if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return false
+    const id = member(message.params, 'requestId')
+    const call = isString(id) || typeof id === 'number' ? this.calls.find(exchange, id) : undefined
+    // Who cancels does not wait any more: that no answer comes is no loss.
+    call?.forget()
+    if (!call) return this.#handshake.agreed === undefined && !this.#legacy
+    if (isModernRequest(call.frame)) call.abort()
+    return isModernRequest(call.frame)
+  }
+
+  async #deliver(call: Call): Promise<void> {
+    const { exchange, unanswered, signal } = call
+    const linger = call.settled.then(() => setTimeout(() => call.abort(), this.#options.lingerMs ?? 5000))
+    let reason: string
+    try {
+      signal.throwIfAborted()
+      reason = await (this.#legacy ? this.#legacy.post(call) : this.#post(call, true))
+    } catch (error) {
+      reason = failureOf(error)
+    }
+    this.calls.end(call)
+    void linger.then(clearTimeout)
+    for (const key of unanswered) this.#tell({ type: 'lost', exchange, key, reason })
+  }
+
+  /** @returns why there will be no answer to what has none by now */
+  async #post(call: Call, first: boolean): Promise<string> {
+    const { frame, signal } = call
+    const { agreed } = this.#handshake
+    const reply = await this.#handshake.post(frame, signal)
+    if (isInitialize(frame)) {
+      if (reply.status >= 400) return this.#refused(call, reply)
+      this.#handshake.enter(agreedBy(frame, reply))
+    } else if (reply.status === 404 && agreed?.id !== undefined && !isModernRequest(frame)) {
+      discard(reply)
+      return this.#sessionLost(call, agreed, first)
+    }
+    if (reply.status < 300) this.#accepted(frame)
+    if (call.unanswered.size === 0) call.settle()
+    return this.#responses.answer(call, reply)
+  }
+
+  /** The server works: what hangs on the handshake goes on. */
+  #accepted(frame: Frame): void {
+    const { agreed } = this.#handshake
+    if (agreed && isInitialized(frame)) agreed.initialized = frame
+    if (agreed?.initialized && agreed.stream === 'closed') void this.#listen(agreed)
+  }
+
+  async #listen(agreed: Agreed): Promise<void> {
+    const read = (reply: HttpReply, position: Cursor) => this.#responses.read(reply, position)
+    const lost = await listen({ handshake: this.#handshake, agreed, backoff: this.#options.backoff ?? backoff, read })
+    if (lost) await this.#renewed(agreed)
+  }
+
+  async #sessionLost(call: Call, lost: Agreed, first: boolean): Promise<string> {
+    if (!(await this.#renewed(lost))) return 'the server has ended the session, and a new one could not be begun'
+    const { message } = call.frame
+    if (first && message.kind === 'request' && reads.has(message.method)) return this.#post(call, false)
+    return 'the server has ended the session; a new one was begun, but the request was not repeated: it may have been carried out'
+  }
+
+  /** Once for each session that is lost, whoever finds out first. @returns false when there is no new one */
+  #renewed(lost: Agreed): Promise<boolean> {
+    if (this.#handshake.agreed !== lost) return Promise.resolve(true)
+    if (this.#renewal) return this.#renewal
+    const renewal = renew({
+      handshake: this.#handshake,
+      lost,
+      closing: this.#closing.signal,
+      messagesOf: reply => this.#responses.messagesOf(reply),
+      told: frame => this.#told(wholePipe, frame),
+    }).catch(() => false).then(renewed => {
+      this.#renewal = undefined
+      if (renewed && lost.initialized) this.#accepted(lost.initialized)
+      return renewed
+    })
+    this.#renewal = renewal
+    // What the client sends meanwhile goes to the new session.
+    this.#turn = Promise.all([this.#turn, renewal])
+    return renewal
+  }
+
+  /** A server that knows no Streamable HTTP may know HTTP+SSE. */
+  async #refused(call: Call, reply: HttpReply): Promise<string> {
+    const errors: Frame[] = []
+    if (bodyKind(reply) === 'json') {
+      for await (const heard of this.#responses.messagesOf(reply)) if ('bytes' in heard && heard.message.kind === 'error') errors.push(heard)
+    } else discard(reply)
+    if (mayBeLegacy(reply.status, errors)) {
+      const { headers, limits } = this.#options
+      const told = (frame: Frame) => this.#told(wholePipe, frame)
+      const ended = (reason: string) => this.#end(reason)
+      const legacy = new LegacySse({ upstream: this.#upstream, headers, limits, latch: this.latch, told, ended })
+      if (await legacy.open()) {
+        this.#legacy = legacy
+        return legacy.post(call)
+      }
+    }
+    for (const frame of errors) this.#told(call.exchange, frame)
+    return `the server answered HTTP ${reply.status}`
+  }
+
+  #told(exchange: Exchange, frame: Frame): void {
+    const { agreed } = this.#handshake
+    if (agreed) agreed.version ??= versionBy(agreed, frame)
+    this.calls.answered(exchange, frame)
+    this.#tell({ type: 'frame', exchange, frame })
+  }
+
+  #tell(event: TransportEvent): void {
+    if (!this.#closing.signal.aborted) this.#hear(event)
+  }
+}

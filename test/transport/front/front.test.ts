@@ -1,0 +1,289 @@
+import { request as secureRequest } from 'node:https'
+import { createServer } from 'node:net'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { httpFront } from '../../../dist/transport/front/front.js'
+import { ask, begin, dial, echo, frameOf, handshake, initialize, limits, post, result, start, textOf } from './harness.js'
+
+const ping = '{"jsonrpc":"2.0","id":7,"method":"ping"}'
+const errorOf = (body: string): unknown => (JSON.parse(body) as { error?: { code?: unknown } }).error?.code
+
+t.test('what is refused by its head is refused with a JSON-RPC error', async t => {
+  const { port, sessions, refused } = await start(t, { tokens: ['good'], allowHosts: [] })
+  const good = { ...post, authorization: 'Bearer good' }
+  const cases = [
+    ['a rebound name', { headers: { ...good, host: 'evil.example' } }, 403, {}],
+    ['an origin from elsewhere', { headers: { ...good, origin: 'https://evil.example' } }, 403, {}],
+    ['no token', { headers: post }, 401, { 'www-authenticate': 'Bearer' }],
+    ['a wrong token', { headers: { ...post, authorization: 'Bearer bad' } }, 401, { 'www-authenticate': 'Bearer error="invalid_token"' }],
+    ['two tokens', { headers: { ...post, authorization: ['Bearer good', 'Bearer bad'] } }, 401, {}],
+    ['another path', { headers: good, path: '/mcp/' }, 404, {}],
+    ['a path that every object has', { headers: good, path: '/constructor' }, 404, {}],
+    ['another method', { headers: good, method: 'PUT' }, 405, { allow: 'GET, POST, DELETE' }],
+    ['a preflight of a stranger', { headers: good, method: 'OPTIONS' }, 405, {}],
+    ['text', { headers: { ...good, 'content-type': 'text/plain' } }, 415, {}],
+    ['two content types', { headers: { ...good, 'content-type': ['application/json', 'text/plain'] } }, 415, {}],
+    ['an unknown encoding', { headers: { ...good, 'content-encoding': 'zstd' } }, 415, {}],
+    ['two encodings', { headers: { ...good, 'content-encoding': 'gzip, gzip' } }, 415, {}],
+    ['a client that reads JSON only', { headers: { ...good, accept: 'application/json' } }, 406, {}],
+    ['a long body', { headers: good, body: `"${'x'.repeat(limits.messageBytes)}"` }, 413, {}],
+  ] as const
+  for (const [name, what, status, headers] of cases) {
+    const got = await ask(port, { body: ping, ...what })
+    t.equal(got.status, status, name)
+    t.match(got.headers, { 'content-type': 'application/json', ...headers }, name)
+    t.match(JSON.parse(got.body), { jsonrpc: '2.0', id: null, error: { code: -31000, message: String } }, name)
+    t.notMatch(got.body, /evil|bad|good/, 'nothing that was sent is sent back')
+  }
+  t.same(refused, cases.map(([, , status]) => status))
+  t.same(sessions, [], 'no session was begun for any of them')
+})
+
+t.test('a message that cannot be read is answered with 400', async t => {
+  const { port } = await start(t, { act: echo })
+  const session = { ...post, 'mcp-session-id': await handshake(port) }
+  for (const body of ['', '{', 'null', '[]', '{"id":1}', '\u0000', '\ufeff{}']) {
+    const got = await ask(port, { headers: post, body })
+    t.equal(got.status, 400, JSON.stringify(body))
+    t.type(errorOf(got.body), 'number')
+    const within = await ask(port, { headers: session, body })
+    t.equal(within.status, 400, `${JSON.stringify(body)} in a session`)
+    t.type(errorOf(within.body), 'number')
+  }
+})
+
+t.test('the id of a refused message is given back when it can be read', async t => {
+  const { port } = await start(t)
+  t.match(JSON.parse((await ask(port, { body: ping })).body), { id: 7, error: { code: -32600 } })
+  t.match(JSON.parse((await ask(port, { body: '{"jsonrpc":"1.0","id":"x","method":"ping"}' })).body), { id: 'x' })
+})
+
+t.test('a body without a length is bounded as well', async t => {
+  const { port } = await start(t)
+  const { socket, reader } = await dial(t, port)
+  socket.write('POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n')
+  const chunk = 'x'.repeat(600)
+  socket.write(`258\r\n${chunk}\r\n258\r\n${chunk}\r\n`)
+  t.match(await reader.to('\r\n\r\n'), /^HTTP\/1\.1 413 /)
+  t.match(JSON.parse(await reader.to('}}')), { error: { code: -31000 } })
+  t.notOk(reader.ended, 'the client may still send the end')
+  socket.write('0\r\n\r\n')
+  socket.write('GET /nowhere HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  t.match(await reader.to('\r\n\r\n'), /^HTTP\/1\.1 404 /, 'and the connection goes on')
+})
+
+t.test('a client that goes on sending after the refusal is cut off', async t => {
+  const { port } = await start(t)
+  const { socket, reader } = await dial(t, port)
+  socket.write('POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n')
+  const chunk = `400\r\n${'x'.repeat(1024)}\r\n`
+  const flood = () => {
+    while (!socket.destroyed && socket.write(chunk));
+  }
+  socket.on('drain', flood)
+  flood()
+  t.match(await reader.rest(), /^(HTTP\/1\.1 413 |$)/)
+  t.ok(reader.ended)
+})
+
+t.test('packed bodies are unpacked, and what they unpack to is bounded', async t => {
+  const { port } = await start(t, { act: echo })
+  const packers = [['gzip', gzipSync], ['x-gzip', gzipSync], ['deflate', deflateSync], ['br', brotliCompressSync]] as const
+  for (const [encoding, pack] of packers) {
+    const headers = { ...post, 'content-encoding': encoding }
+    const fine = await ask(port, { headers, body: pack(Buffer.from(initialize())) })
+    t.equal(fine.status, 200, encoding)
+    const bomb = pack(Buffer.alloc(500 * limits.messageBytes, 32))
+    t.ok(bomb.length < limits.messageBytes)
+    t.equal((await ask(port, { headers, body: bomb })).status, 413, `a bomb in ${encoding}`)
+    t.equal((await ask(port, { headers, body: pack(Buffer.alloc(limits.messageBytes + 1, 32)) })).status, 413, `one byte too many in ${encoding}`)
+    const broken = await ask(port, { headers, body: 'no such thing' })
+    t.equal(broken.status, 400, `no ${encoding}`)
+    t.equal(errorOf(broken.body), -32700)
+  }
+})
+
+for (const server of ['http', 'stdio'] as const) t.test(`the bytes of a message arrive as they were sent (${server})`, async t => {
+  const { port, session } = await start(t, { server })
+  const body = '{ "jsonrpc" : "2.0",\r\n"id":1.0,"method":"initialize","params":{"x":"é\\u00e9","n":12345678901234567890}}\r\n'
+  const { socket } = await dial(t, port)
+  const bytes = Buffer.from(body)
+  const split = bytes.indexOf(Buffer.from('é')) + 1
+  socket.write(`POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${bytes.length}\r\n\r\n`)
+  socket.write(bytes.subarray(0, split), () => socket.write(bytes.subarray(split)))
+  const told = await (await session(0)).until('frame')
+  t.equal(told.frame.bytes.toString(), body)
+  t.equal(told.frame.envelope?.headers?.get('content-type'), 'application/json')
+})
+
+t.test('a blank or damaged request gets an answer like every other', async t => {
+  const { port } = await start(t)
+  const cases = [
+    ['garbage\r\n\r\n', 400],
+    [`GET / HTTP/1.1\r\nhost: localhost\r\nx: ${'x'.repeat(40_000)}\r\n\r\n`, 431],
+    ['POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n', 400],
+    ['POST /mcp HTTP/1.1\r\n\r\n', 403],
+    ['GET /mcp HTTP/1.1\r\nhost: localhost\r\nhost: evil.example\r\n\r\n', 403],
+  ] as const
+  for (const [text, status] of cases) {
+    const { socket, reader } = await dial(t, port)
+    socket.write(text)
+    t.match(await reader.to('\r\n\r\n'), new RegExp(`^HTTP/1.1 ${status} `), text.slice(0, 60))
+    t.match(JSON.parse(await reader.to('}}')), { jsonrpc: '2.0', id: null })
+    socket.destroy()
+  }
+})
+
+t.test('requests on one connection, sent at once, are answered in their order', async t => {
+  const { port, session } = await start(t)
+  const { socket, reader } = await dial(t, port)
+  const request = (body: string) =>
+    `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+  socket.write(request(initialize(1)) + request(initialize(2)))
+  const first = await session(0)
+  const second = await session(1)
+  for (const [opened, id] of [[second, '2'], [first, '1']] as const) {
+    const { exchange } = await opened.until('frame')
+    opened.transport.send(exchange, result(id))
+  }
+  t.match(await reader.to('"id":1'), /^HTTP\/1\.1 200 /)
+  t.match(await reader.to('"id":2'), /HTTP\/1\.1 200 /)
+})
+
+t.test('a client that goes away before the end of its message leaves nothing behind', async t => {
+  const { port, front, sessions } = await start(t)
+  const { socket } = await dial(t, port)
+  socket.write('POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{')
+  await ask(port, { method: 'PUT' })
+  socket.destroy()
+  await front.close(60_000)
+  t.same(sessions, [])
+})
+
+t.test('a client that asks first is told to go on only when it may', async t => {
+  const { port } = await start(t, { act: echo })
+  const head = (host: string, length: number) =>
+    `POST /mcp HTTP/1.1\r\nhost: ${host}\r\nexpect: 100-continue\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`
+  const stranger = await dial(t, port)
+  stranger.socket.write(head('evil.example', 10))
+  t.match(await stranger.reader.to('\r\n\r\n'), /^HTTP\/1\.1 403 /)
+  const friend = await dial(t, port)
+  friend.socket.write(head('localhost', initialize().length))
+  t.match(await friend.reader.to('\r\n\r\n'), /^HTTP\/1\.1 100 /)
+  friend.socket.write(initialize())
+  t.match(await friend.reader.to('\r\n\r\n'), /^HTTP\/1\.1 200 /)
+})
+
+t.test('pages of an allowed origin may read what they are answered, and no others', async t => {
+  const { port } = await start(t, { act: echo, allowOrigins: ['https://app.example.com'], tokens: ['good'] })
+  const origin = 'https://app.example.com'
+  const preflight = await ask(port, {
+    method: 'OPTIONS',
+    headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization, mcp-param-region' },
+  })
+  t.equal(preflight.status, 204)
+  t.match(preflight.headers, {
+    'access-control-allow-origin': origin,
+    'access-control-allow-methods': 'GET, POST, DELETE',
+    'access-control-allow-headers': 'authorization, mcp-param-region',
+    vary: 'Origin',
+  })
+  t.equal(preflight.headers['access-control-allow-credentials'], undefined)
+
+  const called = await ask(port, { headers: { ...post, origin, authorization: 'Bearer good' }, body: initialize() })
+  t.equal(called.headers['access-control-allow-origin'], origin)
+  t.match(called.headers['access-control-expose-headers'], /Mcp-Session-Id/)
+  t.type(called.headers['mcp-session-id'], 'string')
+
+  const refused = await ask(port, { headers: { ...post, origin }, body: initialize() })
+  t.equal(refused.status, 401)
+  t.equal(refused.headers['access-control-allow-origin'], origin, 'the page learns that a token is needed')
+
+  const local = await ask(port, { headers: { ...post, origin: 'http://localhost:1', authorization: 'Bearer good' }, body: initialize() })
+  t.equal(local.status, 200)
+  t.equal(local.headers['access-control-allow-origin'], undefined)
+})
+
+t.test('credentials that were meant for us are not handed on', async t => {
+  const open = await start(t, { act: echo })
+  await ask(open.port, { headers: { ...post, authorization: 'Bearer theirs' }, body: initialize() })
+  t.equal((await open.session(0)).opening.headers.get('authorization'), 'Bearer theirs')
+
+  const guarded = await start(t, { act: echo, tokens: ['ours'] })
+  await ask(guarded.port, { headers: { ...post, authorization: 'Bearer ours' }, body: initialize() })
+  const { opening, told } = await guarded.session(0)
+  t.equal(opening.headers.get('authorization'), undefined)
+  t.match(told[0], { type: 'frame', frame: { envelope: { headers: opening.headers } } })
+})
+
+t.test('no more requests are open at a time than may be', async t => {
+  const { port, session } = await start(t, { maxRequests: 1 })
+  const held = begin(port, { body: initialize() })
+  const opened = await session(0)
+  const { exchange } = await opened.until('frame')
+  const refused = await ask(port, { body: initialize() })
+  t.equal(refused.status, 503)
+  t.equal(refused.headers['retry-after'], '5')
+  opened.transport.send(exchange, result('1'))
+  t.match(await textOf(await held), /"id":1/)
+})
+
+t.test('a port that is taken is a clear error', async t => {
+  const { port } = await start(t)
+  const second = httpFront({ host: '127.0.0.1', port, limits, endpoints: new Map() })
+  await t.rejects(second.listen(), { code: 'CANNOT_START', message: `cannot listen on 127.0.0.1:${port} (EADDRINUSE)` })
+})
+
+t.test('a session that cannot be begun is an answer, and not the end', async t => {
+  const front = httpFront({
+    host: '127.0.0.1', port: 0, limits,
+    endpoints: new Map([['/mcp', { server: 'stdio' as const, open: () => { throw new Error('no such command: secret') } }]]),
+  })
+  t.teardown(() => front.close(0))
+  const port = Number(new URL(await front.listen()).port)
+  const got = await ask(port, { body: initialize() })
+  t.equal(got.status, 500)
+  t.notMatch(got.body, /secret/)
+  t.equal((await ask(port, { method: 'PUT' })).status, 405)
+})
+
+t.test('a certificate makes it HTTPS', async t => {
+  const pem = (name: string) => readFileSync(new URL(`../../../test/fixtures/tls/${name}.pem`, import.meta.url))
+  const { port, url } = await start(t, { act: echo, tls: { cert: pem('cert'), key: pem('key') } })
+  t.match(url, /^https:/)
+  const status = await new Promise<number | undefined>((resolve, reject) => {
+    const request = secureRequest({ host: '127.0.0.1', port, path: '/mcp', method: 'POST', headers: post, rejectUnauthorized: false }, response => {
+      response.resume()
+      resolve(response.statusCode)
+    })
+    request.on('error', reject)
+    request.end(initialize())
+  })
+  t.equal(status, 200)
+})
+
+t.test('a batch that is refused as such is a bad request', async t => {
+  const { port } = await start(t, {
+    act: (event, opened) => {
+      if (event.type !== 'frame' || event.frame.message.kind !== 'batch') return echo(event, opened)
+      for (const key of ['5', '6']) {
+        opened.transport.send(event.exchange, frameOf(`{"jsonrpc":"2.0","id":${key},"error":{"code":-31000,"message":"Blocked"}}`))
+      }
+    },
+  })
+  const headers = { ...post, 'mcp-session-id': await handshake(port) }
+  const got = await ask(port, { headers, body: '[{"jsonrpc":"2.0","id":5,"method":"a"},{"jsonrpc":"2.0","id":6,"method":"b"}]' })
+  t.equal(got.status, 400)
+  t.match(JSON.parse(got.body), [{ id: 5 }, { id: 6 }])
+})
+
+t.test('it says where it listens', async t => {
+  const free = createServer().listen(0, '127.0.0.1')
+  await new Promise<void>(resolve => free.once('listening', resolve))
+  const address = free.address()
+  const port = typeof address === 'object' && address ? address.port : 0
+  await new Promise<void>(resolve => free.close(() => resolve()))
+  const { url } = await start(t, { port, host: 'localhost' })
+  t.equal(url, `http://localhost:${port}`)
+})

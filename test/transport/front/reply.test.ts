@@ -1,0 +1,333 @@
+import { connect } from 'node:net'
+import { once } from 'node:events'
+import t from 'tap'
+import type { TransportEvent } from '../../../dist/transport/transport.js'
+import {
+  ask, begin, dial, frameOf, handshake, initialize, ManualTimers, Reader, result, start, post, textOf, echo, type Opened,
+} from './harness.js'
+
+const call = (id: string | number = 7) => `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"tools/call"}`
+const progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}'
+const modern = { ...post, 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' }
+
+/** Calls once what a server that speaks HTTP would do with a message. */
+const upstream = (answer: (exchange: string, opened: Opened) => void) => ({
+  server: 'http' as const,
+  act: (event: TransportEvent, opened: Opened) => {
+    if (event.type === 'frame' || event.type === 'bare-request') answer(event.exchange, opened)
+  },
+})
+
+const headers = (of: Readonly<Record<string, string>>) => new Map(Object.entries(of).map(([name, value]) => [name, [value]]))
+
+t.test('an answer that comes first is one JSON text, byte for byte', async t => {
+  const text = '{ "id":1, "jsonrpc":"2.0",\r\n "result":{"n":1.0,"e":"\\u00e9é"}}\n'
+  const { port } = await start(t, {
+    act: (event, { transport }) => {
+      if (event.type === 'frame') transport.send(event.exchange, frameOf(text))
+    },
+  })
+  const { socket, reader } = await dial(t, port)
+  const body = initialize()
+  socket.write(`POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`)
+  const [head = '', got = ''] = (await reader.rest()).split('\r\n\r\n')
+  t.match(head, /^HTTP\/1\.1 200 OK\r\n/)
+  t.match(head, /\r\ncontent-type: application\/json\r\n/)
+  t.match(head, new RegExp(`\r\ncontent-length: ${Buffer.byteLength(text)}\r\n`))
+  t.match(head, /\r\nmcp-session-id: [0-9a-f-]{36}\r\n/)
+  t.equal(got, text)
+})
+
+t.test('anything before the answer makes it a stream, which ends with the answer', async t => {
+  const { port } = await start(t, {
+    act: (event, opened) => {
+      if (event.type !== 'frame' || event.frame.message.kind !== 'request') return
+      if (event.frame.message.method === 'initialize') return echo(event, opened)
+      opened.transport.send(event.exchange, frameOf(progress))
+      opened.transport.send(event.exchange, frameOf('{"jsonrpc":"2.0",\r\n"id":7,\n"result":{}}'))
+    },
+  })
+  const got = await ask(port, { headers: { ...post, 'mcp-session-id': await handshake(port) }, body: call() })
+  t.equal(got.status, 200)
+  t.match(got.headers, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' })
+  t.equal(got.headers['content-length'], undefined)
+  t.equal(got.body, `data: ${progress}\n\ndata: {"jsonrpc":"2.0",\ndata: "id":7,\ndata: "result":{}}\n\n`)
+})
+
+t.test('what needs no answer is accepted without one', async t => {
+  const { port, session } = await start(t, { act: echo })
+  const id = await handshake(port)
+  for (const body of ['{"jsonrpc":"2.0","method":"notifications/initialized"}', '{"jsonrpc":"2.0","id":1,"result":{}}']) {
+    const got = await ask(port, { headers: { ...post, 'mcp-session-id': id }, body })
+    t.match(got, { status: 202, body: '' })
+    t.equal(got.headers['content-type'], undefined)
+    t.equal(got.headers['content-length'], '0')
+  }
+  t.same((await session(0)).told.filter(({ type }) => type === 'frame').length, 3)
+})
+
+t.test('a batch is answered by one batch, or by a stream', async t => {
+  const batch = `[${call(1)},{"jsonrpc":"2.0","method":"a"},${call('1')}]`
+  const { port } = await start(t, {
+    act: (event, opened) => {
+      if (event.type !== 'frame') return
+      const { message } = event.frame
+      if (message.kind !== 'batch') return echo(event, opened)
+      if (message.members.length === 4) opened.transport.send(event.exchange, frameOf(progress))
+      opened.transport.send(event.exchange, result('"1"'))
+      opened.transport.send(event.exchange, result('1'))
+    },
+  })
+  const within = { ...post, 'mcp-session-id': await handshake(port) }
+  const joined = await ask(port, { headers: within, body: batch })
+  t.equal(joined.body, '[{"jsonrpc":"2.0","id":"1","result":{}},{"jsonrpc":"2.0","id":1,"result":{}}]')
+  const streamed = await ask(port, { headers: within, body: batch.replace(']', ',{"jsonrpc":"2.0","method":"b"}]') })
+  t.equal(streamed.body, `data: ${progress}\n\ndata: {"jsonrpc":"2.0","id":"1","result":{}}\n\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n\n`)
+})
+
+t.test('an error tells its status to modern clients, and none to the others', async t => {
+  const complete = '{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
+  const cases = [
+    [-32601, complete, 404, 200],
+    [-32602, complete, 200, 200],
+    [-32602, '{}', 400, 200],
+    [-32602, '{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}', 400, 200],
+    [-32020, complete, 400, 200],
+    [-32021, complete, 400, 200],
+    [-32022, complete, 400, 200],
+    [-32603, complete, 200, 200],
+    [-31000, complete, 200, 200],
+    [-31001, complete, 200, 200],
+  ] as const
+  for (const [code, meta, modernStatus, legacyStatus] of cases) {
+    const { port } = await start(t, {
+      act: (event, opened) => {
+        if (event.type !== 'frame' || event.frame.message.kind !== 'request') return
+        if (event.frame.message.method === 'initialize') return echo(event, opened)
+        opened.transport.send(event.exchange, frameOf(`{"jsonrpc":"2.0","id":7,"error":{"code":${code},"message":"x"}}`))
+      },
+    })
+    const body = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"_meta":${meta}}}`
+    t.equal((await ask(port, { headers: modern, body })).status, modernStatus, `${code} with ${meta}`)
+    const legacy = { ...post, 'mcp-session-id': await handshake(port) }
+    t.equal((await ask(port, { headers: legacy, body: call() })).status, legacyStatus, `${code} for a legacy client`)
+  }
+})
+
+t.test('a silent stream is kept alive with comments, and a long call becomes one', async t => {
+  const timers = new ManualTimers()
+  const { port, session } = await start(t, { timers, keepAliveMs: 15_000 })
+  const response = begin(port, { body: initialize() })
+  const { transport, ...opened } = await session(0).then(async one => ({ transport: one.transport, ...(await one.until('frame')) }))
+  t.equal(timers.fire(15_000), 1)
+  const stream = await response
+  t.equal(stream.headers['content-type'], 'text/event-stream')
+  const reader = new Reader(stream)
+  t.equal(await reader.to('\n\n'), ': keep-alive\n\n')
+  transport.send(opened.exchange, frameOf(progress))
+  t.equal(await reader.to('\n\n'), `data: ${progress}\n\n`)
+  timers.fire(15_000)
+  timers.fire(15_000)
+  t.equal(await reader.to('\n\n'), ': keep-alive\n\n', 'only an interval without a message is silent')
+  transport.send(opened.exchange, result('1'))
+  t.equal(await reader.rest(), 'data: {"jsonrpc":"2.0","id":1,"result":{}}\n\n')
+  await (await session(0)).until('exchange-ended')
+  t.equal(timers.count(15_000), 0, 'no clock is left running')
+})
+
+t.test('what an HTTP server chose is what the client gets', async t => {
+  const response = '{"jsonrpc":"2.0","id":7,"result":{}}'
+  const unread = '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}'
+  const cases: readonly [string, (exchange: string, opened: Opened) => void, { status: number; headers: object; body: string }][] = [
+    [
+      'JSON with headers of its own',
+      (exchange, { transport }) => {
+        transport.hand?.({ type: 'head', exchange, status: 200, headers: headers({ 'content-type': 'application/json; charset=utf-8', 'x-own': 'a' }) })
+        transport.send(exchange, frameOf(response))
+      },
+      { status: 200, headers: { 'content-type': 'application/json; charset=utf-8', 'x-own': 'a' }, body: response },
+    ],
+    [
+      'a stream, although its first event is the answer',
+      (exchange, { transport }) => {
+        transport.hand?.({ type: 'head', exchange, status: 200, headers: headers({ 'content-type': 'text/event-stream', 'cache-control': 'no-store' }) })
+        transport.hand?.({ type: 'dressing', exchange, lines: 'id: 1\nretry: 5\ndata:\n\n' })
+        transport.send(exchange, { ...frameOf(response), envelope: { event: 'event: message\r\nid: 2\r\n' } })
+        transport.hand?.({ type: 'dressing', exchange, lines: ': bye\n' })
+        transport.hand?.({ type: 'stream-ended', exchange, resumable: false })
+      },
+      {
+        status: 200,
+        headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
+        body: `id: 1\nretry: 5\ndata:\n\nevent: message\r\nid: 2\r\ndata: ${response}\n\n: bye\n`,
+      },
+    ],
+    [
+      'a stream that ends early, to be resumed',
+      (exchange, { transport }) => {
+        transport.hand?.({ type: 'head', exchange, status: 200, headers: headers({ 'content-type': 'text/event-stream' }) })
+        transport.hand?.({ type: 'dressing', exchange, lines: 'id: 1\n\n' })
+        transport.hand?.({ type: 'stream-ended', exchange, resumable: true })
+      },
+      { status: 200, headers: { 'content-type': 'text/event-stream' }, body: 'id: 1\n\n' },
+    ],
+    [
+      'a stream that is cut: our error ends it',
+      (exchange, { transport }) => {
+        transport.hand?.({ type: 'head', exchange, status: 200, headers: headers({ 'content-type': 'text/event-stream' }) })
+        transport.hand?.({ type: 'stream-ended', exchange, resumable: false })
+        transport.send(exchange, frameOf('{"jsonrpc":"2.0","id":7,"error":{"code":-31001,"message":"gone"}}'))
+      },
+      { status: 200, headers: {}, body: 'data: {"jsonrpc":"2.0","id":7,"error":{"code":-31001,"message":"gone"}}\n\n' },
+    ],
+    [
+      'a refusal without a message',
+      (exchange, { transport }) => {
+        transport.hand?.({ type: 'head', exchange, status: 401, headers: headers({ 'www-authenticate': 'Bearer resource_metadata="x"', 'content-type': 'text/html' }) })
+        transport.hand?.({ type: 'stream-ended', exchange, resumable: true })
+      },
+      { status: 401, headers: { 'www-authenticate': 'Bearer resource_metadata="x"', 'content-length': '0', 'content-type': undefined }, body: '' },
+    ],
+    [
+      'a refusal with our answer in it',
+      (exchange, { transport }) => {
+        transport.hand?.({ type: 'head', exchange, status: 429, headers: headers({ 'retry-after': '9' }) })
+        transport.hand?.({ type: 'stream-ended', exchange, resumable: false })
+        transport.send(exchange, frameOf('{"jsonrpc":"2.0","id":7,"error":{"code":-31001,"message":"gone"}}'))
+      },
+      { status: 429, headers: { 'retry-after': '9', 'content-type': 'application/json' }, body: '{"jsonrpc":"2.0","id":7,"error":{"code":-31001,"message":"gone"}}' },
+    ],
+    [
+      'the page of an error, whose id could not be read',
+      (exchange, { transport }) => {
+        transport.hand?.({ type: 'head', exchange, status: 404, headers: headers({ 'content-type': 'application/json' }) })
+        transport.send(exchange, { ...frameOf(unread), message: { kind: 'unusable', keys: ['7'] } })
+        transport.hand?.({ type: 'stream-ended', exchange, resumable: false })
+      },
+      { status: 404, headers: {}, body: unread },
+    ],
+    [
+      'no head at all: our answer alone',
+      (exchange, { transport }) => transport.send(exchange, frameOf('{"jsonrpc":"2.0","id":7,"error":{"code":-31000,"message":"x"}}')),
+      { status: 200, headers: { 'content-type': 'application/json' }, body: '{"jsonrpc":"2.0","id":7,"error":{"code":-31000,"message":"x"}}' },
+    ],
+    [
+      'cross-origin permissions: those are ours to give',
+      (exchange, { transport }) => {
+        transport.hand?.({ type: 'head', exchange, status: 200, headers: headers({ 'content-type': 'application/json', 'access-control-allow-origin': '*', vary: 'Accept' }) })
+        transport.send(exchange, frameOf(response))
+      },
+      { status: 200, headers: { 'access-control-allow-origin': undefined, vary: 'Accept' }, body: response },
+    ],
+    [
+      'nothing to say at the end',
+      (exchange, { transport }) => transport.settle?.(exchange),
+      { status: 502, headers: { 'content-type': 'application/json' }, body: '{"jsonrpc":"2.0","id":7,"error":{"code":-31001,"message":"The server gave no answer"}}' },
+    ],
+  ]
+  for (const [name, answer, wanted] of cases) {
+    const { port } = await start(t, upstream(answer))
+    const got = await ask(port, { headers: modern, body: call() })
+    t.equal(got.status, wanted.status, name)
+    t.has(got.headers, Object.fromEntries(Object.entries(wanted.headers).filter(([, value]) => value !== undefined)), name)
+    for (const [key, value] of Object.entries(wanted.headers)) if (value === undefined) t.equal(got.headers[key], undefined, `${name}: no ${key}`)
+    t.equal(got.body, wanted.body, name)
+  }
+})
+
+t.test('the silence of an HTTP server before its answer is passed on as it is', async t => {
+  const timers = new ManualTimers()
+  const { port, session } = await start(t, { server: 'http', timers, keepAliveMs: 15_000 })
+  const response = begin(port, { headers: modern, body: call() })
+  const opened = await session(0)
+  const { exchange } = await opened.until('frame')
+  timers.fire(15_000)
+  opened.transport.hand?.({ type: 'head', exchange, status: 404, headers: new Map() })
+  opened.transport.send(exchange, frameOf('{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"x"}}'))
+  t.equal((await response).statusCode, 404)
+  await textOf(await response)
+})
+
+t.test('a notification gets the status that the server gave it, or ours when it was stopped here', async t => {
+  const accepted = await start(t, upstream((exchange, { transport }) => {
+    transport.hand?.({ type: 'head', exchange, status: 202, headers: new Map() })
+    transport.hand?.({ type: 'stream-ended', exchange, resumable: false })
+  }))
+  const body = '{"jsonrpc":"2.0","method":"notifications/x"}'
+  t.match(await ask(accepted.port, { headers: modern, body }), { status: 202, body: '' })
+  const stopped = await start(t, upstream((exchange, { transport }) => transport.settle?.(exchange)))
+  t.match(await ask(stopped.port, { headers: modern, body }), { status: 202, body: '' })
+  const unreadable = await ask(stopped.port, { headers: modern, body: '{' })
+  t.equal(unreadable.status, 400)
+  t.match(JSON.parse(unreadable.body), { jsonrpc: '2.0', id: null, error: { code: -31000 } })
+})
+
+t.test('a client that goes away is told of once, and what comes too late is dropped', async t => {
+  const { port, session } = await start(t)
+  const { socket } = await dial(t, port)
+  const body = initialize()
+  socket.write(`POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+  const opened = await session(0)
+  const { exchange } = await opened.until('frame')
+  socket.destroy()
+  t.match(await opened.next(), { type: 'exchange-ended', exchange })
+  t.equal(opened.transport.send(exchange, result('1')), true)
+  t.same(opened.told.map(({ type }) => type), ['frame', 'exchange-ended'])
+})
+
+t.test('a client that goes away takes the requests with it that wait behind another', async t => {
+  const { port, session, front } = await start(t)
+  const { socket } = await dial(t, port)
+  const request = (body: string) =>
+    `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+  socket.write(request(initialize(1)) + request(initialize(2)) + 'GET /mcp HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  const both = [await session(0), await session(1)]
+  for (const opened of both) await opened.until('frame')
+  socket.destroy()
+  for (const opened of both) t.match(await opened.next(), { type: 'exchange-ended' })
+  await front.close(60_000)
+})
+
+/** A reader that reads nothing of what it asked for. */
+const deaf = async (port: number, body: string) => {
+  const socket = connect({ port, host: '127.0.0.1' })
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  socket.pause()
+  socket.write(`POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+  return socket
+}
+
+const large = frameOf(`{"jsonrpc":"2.0","method":"a","params":{"x":"${'x'.repeat(64 * 1024)}"}}`)
+
+t.test('a slow reader holds the session back until it reads again', async t => {
+  const { port, session } = await start(t, { timers: new ManualTimers() })
+  const socket = await deaf(port, initialize())
+  t.teardown(() => {
+    socket.destroy()
+  })
+  const opened = await session(0)
+  const { exchange } = await opened.until('frame')
+  let sent = 0
+  while (opened.transport.send(exchange, large)) sent++
+  t.ok(sent < 1000, `${sent} frames were taken before`)
+  t.equal(opened.transport.send(exchange, large), false)
+  socket.resume()
+  t.match(await opened.next(), { type: 'drained' })
+  t.equal(opened.transport.send(exchange, frameOf(progress)), true)
+})
+
+t.test('a reader that reads nothing more is cut off, and holds nobody back any more', async t => {
+  const timers = new ManualTimers()
+  const { port, session } = await start(t, { timers, stallMs: 30_000 })
+  const socket = await deaf(port, initialize())
+  t.teardown(() => {
+    socket.destroy()
+  })
+  const opened = await session(0)
+  const { exchange } = await opened.until('frame')
+  while (opened.transport.send(exchange, large));
+  t.equal(timers.fire(30_000), 1)
+  const told = [await opened.next(), await opened.next()].map(({ type }) => type)
+  t.same(told.sort(), ['drained', 'exchange-ended'])
+})

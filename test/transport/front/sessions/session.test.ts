@@ -1,0 +1,321 @@
+import t from 'tap'
+import type { TransportEvent } from '../../../../dist/transport/transport.js'
+import {
+  ask, begin, echo, frameOf, handshake, initialize, ManualTimers, Reader, result, start, post, textOf, type Opened,
+} from '../harness.js'
+
+const ping = (id: string | number = 7) => `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"ping"}`
+const note = (method: string) => `{"jsonrpc":"2.0","method":"${method}"}`
+const modernPing = (id: number) =>
+  `{"jsonrpc":"2.0","id":${id},"method":"ping","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+const modern = { ...post, 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'ping' }
+const idleMs = 1000
+
+t.test('a session of our own begins with initialize and ends with DELETE', async t => {
+  const { port, session, sessions } = await start(t, { act: echo })
+  const id = await handshake(port)
+  t.match(id, /^[0-9a-f-]{36}$/)
+  const opened = await session(0)
+  t.match(opened.opening, { path: '/mcp', kind: 'own' })
+  t.not(opened.opening.session, id, 'what names it in records opens nothing')
+  const headers = { ...post, 'mcp-session-id': id }
+  const answered = await ask(port, { headers, body: ping() })
+  t.equal(answered.status, 200)
+  t.equal(answered.headers['mcp-session-id'], id)
+  const stream = await begin(port, { method: 'GET', headers })
+  t.match(await ask(port, { method: 'DELETE', headers }), { status: 200, body: '' })
+  t.match(await opened.until('ended'), { reason: 'the client ended the session' })
+  t.equal(await textOf(stream), '', 'its streams end with it')
+  for (const method of ['POST', 'GET', 'DELETE']) {
+    const gone = await ask(port, { method, headers, ...(method === 'POST' && { body: ping() }) })
+    t.equal(gone.status, 404, method)
+    t.match(JSON.parse(gone.body), { error: { code: -31000 } })
+  }
+  t.equal(sessions.length, 1)
+})
+
+t.test('a session that nobody began is unknown, whatever its name', async t => {
+  const { port, sessions } = await start(t, { act: echo })
+  for (const id of ['constructor', '__proto__', 'toString', 'x'.repeat(1000), '%00', ' ']) {
+    const got = await ask(port, { headers: { ...post, 'mcp-session-id': id }, body: ping() })
+    t.equal(got.status, 404, JSON.stringify(id.slice(0, 20)))
+    t.match(JSON.parse(got.body), { id: 7, error: { code: -31000 } })
+  }
+  t.same(sessions, [])
+})
+
+t.test('what belongs to no session of our own is a bad request', async t => {
+  const { port } = await start(t, { act: echo })
+  const id = await handshake(port)
+  const cases = [
+    ['no session', 'POST', post, ping()],
+    ['a stream without a session', 'GET', post, undefined],
+    ['an end without a session', 'DELETE', post, undefined],
+    ['a second initialize', 'POST', { ...post, 'mcp-session-id': id }, initialize(2)],
+    ['a revision that never was', 'POST', { ...post, 'mcp-session-id': id, 'mcp-protocol-version': '1999-01-01' }, ping()],
+    ['no revision at all', 'POST', { ...post, 'mcp-session-id': id, 'mcp-protocol-version': 'latest' }, ping()],
+  ] as const
+  for (const [name, method, headers, body] of cases) {
+    const got = await ask(port, { method, headers, ...(body !== undefined && { body }) })
+    t.equal(got.status, 400, name)
+    t.match(JSON.parse(got.body), { error: { code: -32600 } })
+  }
+  for (const method of ['GET', 'DELETE']) {
+    const got = await ask(port, { method, headers: modern })
+    t.equal(got.status, 405, `${method} of a modern client`)
+    t.equal(got.headers.allow, 'POST')
+  }
+})
+
+t.test('a session belongs to the credentials that began it', async t => {
+  const { port } = await start(t, { act: echo, tokens: ['a', 'b'] })
+  const begun = await ask(port, { headers: { ...post, authorization: 'Bearer a' }, body: initialize() })
+  const id = begun.headers['mcp-session-id']
+  const headers = { ...post, 'mcp-session-id': typeof id === 'string' ? id : '' }
+  t.equal((await ask(port, { headers: { ...headers, authorization: 'Bearer b' }, body: ping() })).status, 404)
+  t.equal((await ask(port, { headers: { ...headers, authorization: 'Bearer a' }, body: ping() })).status, 200)
+})
+
+t.test('what the server says unasked goes to the stream that is open for it, and waits for one', async t => {
+  const { port, session } = await start(t, { act: echo })
+  const id = await handshake(port)
+  const { transport } = await session(0)
+  const headers = { ...post, 'mcp-session-id': id }
+  transport.send('stdio', frameOf(note('early')))
+  const first = new Reader(await begin(port, { method: 'GET', headers }))
+  t.equal(await first.to('\n\n'), `data: ${note('early')}\n\n`)
+  const second = new Reader(await begin(port, { method: 'GET', headers }))
+  transport.send('stdio', frameOf('{"jsonrpc":"2.0","id":1,"method":"roots/list"}'))
+  t.equal(await second.to('\n\n'), 'data: {"jsonrpc":"2.0","id":1,"method":"roots/list"}\n\n', 'to the newest, and to it alone')
+  transport.send('stdio', result('99'))
+  transport.send('stdio', frameOf(note('last')))
+  t.equal(await second.to('\n\n'), `data: ${note('last')}\n\n`, 'an answer to nobody goes nowhere')
+  await transport.close()
+  t.equal(await first.rest(), '')
+})
+
+t.test('progress goes with the answer that it is progress of, even where a stream is open', async t => {
+  const { port, session } = await start(t, { act: (event, opened) => event.type === 'frame' && opened.told.length === 1 && echo(event, opened) })
+  const headers = { ...post, 'mcp-session-id': await handshake(port) }
+  const stream = new Reader(await begin(port, { method: 'GET', headers }))
+  const calling = begin(port, { headers, body: '{"jsonrpc":"2.0","id":7,"method":"ping","params":{"_meta":{"progressToken":5}}}' })
+  const opened = await session(0)
+  await opened.until('exchange-ended')
+  const { exchange } = await opened.until('frame')
+  const progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":5,"progress":1}}'
+  opened.transport.send('stdio', frameOf(progress))
+  opened.transport.send(exchange, result('7'))
+  opened.transport.send('stdio', frameOf(progress))
+  t.equal(await textOf(await calling), `data: ${progress}\n\ndata: {"jsonrpc":"2.0","id":7,"result":{}}\n\n`)
+  t.equal(await stream.to('\n\n'), `data: ${progress}\n\n`, 'what comes late goes where there is a stream')
+})
+
+t.test('a client without a stream is told unasked things with its answers, but not before the handshake is over', async t => {
+  const { port, session } = await start(t)
+  const handshaking = begin(port, { body: initialize() })
+  const opened = await session(0)
+  const { exchange } = await opened.until('frame')
+  opened.transport.send('stdio', frameOf(note('early')))
+  opened.transport.send(exchange, result('1'))
+  const shaken = await handshaking
+  t.equal(await textOf(shaken), '{"jsonrpc":"2.0","id":1,"result":{}}')
+  const id = shaken.headers['mcp-session-id']
+  const calling = begin(port, { headers: { ...post, 'mcp-session-id': typeof id === 'string' ? id : '' }, body: ping() })
+  const call = await opened.until('frame')
+  opened.transport.send('stdio', frameOf(note('between')))
+  opened.transport.send(call.exchange, result('7'))
+  t.equal(await textOf(await calling), `data: ${note('early')}\n\ndata: ${note('between')}\n\ndata: {"jsonrpc":"2.0","id":7,"result":{}}\n\n`)
+})
+
+t.test('what waits for a stream is bounded, and so are the streams', async t => {
+  const { port, session } = await start(t, { act: echo })
+  const headers = { ...post, 'mcp-session-id': await handshake(port) }
+  const { transport } = await session(0)
+  for (let i = 0; i < 300; i++) transport.send('stdio', frameOf(note(`n${i}`)))
+  const streams = [new Reader(await begin(port, { method: 'GET', headers }))]
+  const [first] = streams
+  t.equal(await first?.to('\n\n'), `data: ${note('n44')}\n\n`)
+  await first?.to(`data: ${note('n299')}\n\n`)
+  for (let i = 0; i < 4; i++) streams.push(new Reader(await begin(port, { method: 'GET', headers })))
+  t.equal(await first?.rest(), '', 'the oldest of too many streams is ended')
+})
+
+t.test('what waits for a stream is bounded in bytes as well', async t => {
+  const { port, session } = await start(t, { act: echo })
+  const headers = { ...post, 'mcp-session-id': await handshake(port) }
+  const { transport } = await session(0)
+  for (let i = 0; i < 10; i++) transport.send('stdio', frameOf(note(`n${i} ${'x'.repeat(5_000_000)}`)))
+  const stream = new Reader(await begin(port, { method: 'GET', headers }))
+  t.match((await stream.to('\n\n')).slice(0, 100), 'n7 ', 'three of them fit')
+})
+
+t.test('a session that nobody uses ends, but never while a request or a stream is open', async t => {
+  const timers = new ManualTimers()
+  const { port, session } = await start(t, { act: echo, timers, idleMs })
+  const headers = { ...post, 'mcp-session-id': await handshake(port) }
+  const opened = await session(0)
+  await opened.until('exchange-ended')
+  const stream = await begin(port, { method: 'GET', headers })
+  t.equal(timers.fire(idleMs), 0)
+  stream.destroy()
+  await opened.until('exchange-ended')
+  t.equal(timers.fire(idleMs), 1)
+  t.match(await opened.until('ended'), { reason: 'nobody used the session' })
+  t.equal((await ask(port, { headers, body: ping() })).status, 404)
+})
+
+t.test('there are only so many sessions: an idle one makes room, one in use does not', async t => {
+  const { port, session } = await start(t, { act: echo, maxSessions: 1 })
+  const first = { ...post, 'mcp-session-id': await handshake(port) }
+  const stream = await begin(port, { method: 'GET', headers: first })
+  const refused = await ask(port, { body: initialize() })
+  t.equal(refused.status, 503)
+  t.equal(refused.headers['retry-after'], '5')
+  const opened = await session(0)
+  stream.destroy()
+  await opened.until('exchange-ended')
+  await opened.until('exchange-ended')
+  t.equal((await ask(port, { body: initialize() })).status, 200)
+  t.match(await opened.until('ended'), { reason: 'another session needed its place' })
+  t.equal((await ask(port, { headers: first, body: ping() })).status, 404)
+})
+
+t.test('a request whose headers say something else than its body is told to the core as such', async t => {
+  const { port, session } = await start(t, {
+    act: (event, { transport }) => {
+      if (event.type !== 'frame' || event.frame.message.kind !== 'request') return
+      const { key } = event.frame.message
+      const fault = event.frame.faults.find(({ kind }) => kind === 'http')
+      transport.send(event.exchange, fault ? frameOf(`{"jsonrpc":"2.0","id":${key},"error":{"code":-32020,"message":"x"}}`) : result(key))
+    },
+  })
+  const cases = [
+    [modern, 200],
+    [{ ...modern, 'mcp-method': 'tools/call' }, 400],
+    [{ ...modern, 'mcp-protocol-version': '2026-07-29' }, 400],
+    [{ ...modern, 'mcp-protocol-version': '2025-11-25' }, 400],
+    [{ ...post, 'mcp-method': 'ping' }, 400],
+    [{ ...post, 'mcp-protocol-version': '2026-07-28' }, 400],
+  ] as const
+  for (const [headers, status] of cases) {
+    t.equal((await ask(port, { headers, body: modernPing(1) })).status, status, JSON.stringify(headers))
+  }
+  const { told } = await session(0)
+  t.equal(told.filter(event => event.type === 'frame' && event.frame.faults.length > 0).length, 5)
+})
+
+t.test('what a modern request must say is asked of it in front of a process, and nothing reaches that', async t => {
+  const { port, sessions } = await start(t)
+  const asks = (version: string, meta: string) => ask(port, {
+    headers: { ...modern, 'mcp-protocol-version': version },
+    body: `{"jsonrpc":"2.0","id":3,"method":"ping","params":{"_meta":${meta}}}`,
+  })
+  const version = (value: string) => `"io.modelcontextprotocol/protocolVersion":"${value}"`
+  const capabilities = '"io.modelcontextprotocol/clientCapabilities":{}'
+  for (const meta of ['{}', `{${capabilities}}`, `{${version('2026-07-28')}}`]) {
+    const { status, body } = await asks('2026-07-28', meta)
+    t.equal(status, 400, meta)
+    t.match(JSON.parse(body), { id: 3, error: { code: -32602 } }, meta)
+  }
+  for (const named of ['v999.0.0', '2025-11-25']) {
+    const { status, body } = await asks(named, `{${version(named)},${capabilities}}`)
+    t.equal(status, 400, named)
+    t.match(JSON.parse(body), { id: 3, error: { code: -32022, data: { supported: ['2026-07-28'], requested: named } } }, named)
+  }
+  t.equal(sessions.length, 0)
+})
+
+/** A server that speaks HTTP and answers everything, with headers of its own. */
+const upstream = (head: (opened: Opened, event: TransportEvent) => { status?: number; headers?: Record<string, string> }) => ({
+  server: 'http' as const,
+  act: (event: TransportEvent, opened: Opened) => {
+    if (event.type !== 'frame' && event.type !== 'bare-request') return
+    const { status = 200, headers = {} } = head(opened, event)
+    const { exchange } = event
+    const of = { 'content-type': 'application/json', ...headers }
+    opened.transport.hand?.({ type: 'head', exchange, status, headers: new Map(Object.entries(of).map(([name, value]) => [name, [value]])) })
+    if (event.type === 'frame' && event.frame.message.kind === 'request' && status === 200) opened.transport.send(exchange, result(event.frame.message.key))
+    else opened.transport.hand?.({ type: 'stream-ended', exchange, resumable: true })
+  },
+})
+
+t.test('the session of an HTTP server is known by the id that it gives', async t => {
+  const { port, session, sessions } = await start(t, upstream(({ opening: { kind } }, { type }) =>
+    type === 'frame' && kind === 'upstream' ? { headers: { 'mcp-session-id': 'theirs' } } : {}))
+  const begun = await ask(port, { body: initialize() })
+  t.equal(begun.headers['mcp-session-id'], 'theirs')
+  const headers = { ...post, 'mcp-session-id': 'theirs', 'last-event-id': '5' }
+  t.equal((await ask(port, { headers, body: ping() })).status, 200)
+  await ask(port, { method: 'GET', headers })
+  const opened = await session(0)
+  t.match(await opened.until('bare-request'), { method: 'GET', headers: new Map([['last-event-id', '5']]) })
+  t.equal(sessions.length, 1)
+  t.equal((await ask(port, { method: 'DELETE', headers })).status, 200)
+  t.match(await opened.until('ended'), { reason: 'the client ended the session' })
+})
+
+t.test('an id that only the server can know is handed on, and forgotten when it does not', async t => {
+  const { port, session, sessions } = await start(t, upstream((_, event) =>
+    event.type === 'frame' && event.frame.envelope?.headers?.get('mcp-session-id') === 'unknown' ? { status: 404 } : {}))
+  t.equal((await ask(port, { headers: { ...post, 'mcp-session-id': 'before' }, body: ping() })).status, 200)
+  t.match((await session(0)).opening, { kind: 'upstream' })
+  t.equal((await ask(port, { headers: { ...post, 'mcp-session-id': 'before' }, body: ping() })).status, 200)
+  t.equal(sessions.length, 1)
+  t.equal((await ask(port, { headers: { ...post, 'mcp-session-id': 'unknown' }, body: ping() })).status, 404)
+  t.match(await (await session(1)).until('ended'), { reason: 'the server knows no such session' })
+})
+
+t.test('requests without a session share one for each authorization context', async t => {
+  const { port, session, sessions } = await start(t, upstream(() => ({})))
+  const as = (token: string) => ({ ...post, authorization: `Bearer ${token}` })
+  for (const token of ['a', 'b', 'a']) await ask(port, { headers: as(token), body: ping() })
+  await ask(port, { headers: { ...as('a'), ...modern }, body: modernPing(1) })
+  t.equal(sessions.length, 3)
+  const kinds = await Promise.all([0, 1, 2].map(async index => (await session(index)).opening))
+  t.same(kinds.map(({ kind }) => kind), ['stateless', 'stateless', 'stateless'])
+  t.not(kinds[0]?.authorization, kinds[1]?.authorization)
+  t.equal(kinds[0]?.authorization, kinds[2]?.authorization)
+})
+
+t.test('a handshake after which there is no session leaves none behind', async t => {
+  const { port, session } = await start(t, upstream(() => ({})))
+  await ask(port, { body: initialize() })
+  t.match(await (await session(0)).until('ended'), { reason: 'the server named no session' })
+})
+
+t.test('strangers whom the server refuses leave no session behind', async t => {
+  const { port, session, sessions } = await start(t, upstream(() => ({ status: 401, headers: { 'www-authenticate': 'Bearer' } })))
+  for (const token of ['a', 'b']) {
+    const got = await ask(port, { headers: { ...post, authorization: `Bearer ${token}` }, body: ping() })
+    t.equal(got.status, 401)
+    t.equal(got.headers['www-authenticate'], 'Bearer')
+  }
+  t.equal(sessions.length, 2)
+  await (await session(0)).until('ended')
+  await (await session(1)).until('ended')
+})
+
+t.test('a session that the gateway closes answers what is open, and is unknown from then on', async t => {
+  const { port, session } = await start(t)
+  const waiting = begin(port, { body: initialize() })
+  const opened = await session(0)
+  await opened.until('frame')
+  await opened.transport.close()
+  const got = await waiting
+  t.equal(got.statusCode, 502)
+  t.match(JSON.parse(await textOf(got)), { id: 1, error: { code: -31001 } })
+  const id = got.headers['mcp-session-id']
+  t.equal((await ask(port, { headers: { ...post, 'mcp-session-id': typeof id === 'string' ? id : '' }, body: ping() })).status, 404)
+})
+
+t.test('while a session is paused, the bodies of its requests are not read', async t => {
+  const { port, session } = await start(t, { act: echo })
+  const headers = { ...post, 'mcp-session-id': await handshake(port) }
+  const { transport, told } = await session(0)
+  transport.pause()
+  const waiting = ask(port, { headers, body: ping() })
+  await handshake(port)
+  t.equal(told.filter(({ type }) => type === 'frame').length, 1)
+  transport.resume()
+  t.equal((await waiting).status, 200)
+})

@@ -1,0 +1,124 @@
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import { createServer as createTcpServer, type AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { decoded } from '../../../dist/transport/http/content-coding.js'
+import { bodiless, forwardedRequest, forwardedResponse, headersOf, mediaType, only } from '../../../dist/transport/http/headers.js'
+import { discard, failureOf, HttpUpstream } from '../../../dist/transport/upstream/pool.js'
+import { serve } from './harness.js'
+
+const pem = (name: string) => readFileSync(fileURLToPath(new URL(`../../../test/fixtures/tls/${name}.pem`, import.meta.url)))
+
+const signal = new AbortController().signal
+const get = (upstream: HttpUpstream, headers: readonly (readonly [string, string])[] = []) =>
+  upstream.request({ method: 'GET', headers: new Map(headers), signal })
+
+const dial = (t: Test, url: URL, tls?: ConstructorParameters<typeof HttpUpstream>[1]) => {
+  const upstream = new HttpUpstream(url, tls)
+  t.teardown(() => upstream.close())
+  return upstream
+}
+
+t.test('TLS: the operator\'s authorities are trusted, no others, and our certificate is shown', async t => {
+  const [cert, key] = [pem('cert'), pem('key')]
+  let shown = false
+  const server = createServer({ cert, key, ca: cert, requestCert: true, rejectUnauthorized: false }, (request, response) => {
+    shown = 'authorized' in request.socket && request.socket.authorized === true
+    response.end('{}')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => new Promise(resolve => server.closeAllConnections() ?? server.close(resolve)))
+  const url = new URL(`https://127.0.0.1:${(server.address() as AddressInfo).port}/mcp?token=secret`)
+  const stranger = await get(dial(t, url)).catch(failureOf)
+  t.equal(stranger, 'the request to the server failed (DEPTH_ZERO_SELF_SIGNED_CERT)')
+  const reply = await get(dial(t, url, { ca: cert, cert, key }))
+  t.equal(reply.status, 200)
+  t.equal(shown, true)
+  discard(reply)
+})
+
+t.test('why a request failed is said without a word of the request', async t => {
+  const cases = [
+    ['nonsense', 'HELLO\r\n\r\n', 'the server does not speak HTTP as it should'],
+    ['endless headers', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(40_000)}\r\n\r\n`, 'the server\'s HTTP headers are too long'],
+    ['nothing at all', '', 'the connection to the server was cut'],
+  ] as const
+  for (const [name, bytes, reason] of cases) {
+    const server = createTcpServer(socket => {
+      socket.on('error', () => {})
+      socket.once('data', () => socket.end(bytes))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const upstream = dial(t, new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/?token=secret`))
+    t.equal(await get(upstream, [['authorization', 'secret']]).catch(failureOf), reason, name)
+    server.close()
+  }
+  const nowhere = dial(t, new URL('http://nowhere.invalid/?token=secret'))
+  t.match(await get(nowhere).catch(failureOf), /^the server's host name (?:was not found|could not be looked up)$/)
+  const server = await serve(t, (_, response) => void response.end())
+  t.equal(await get(dial(t, server.url), [['x-secret', 'a\nb']]).catch(failureOf), 'a header of the request cannot be sent')
+  t.equal(failureOf('secret'), 'the request to the server failed')
+})
+
+t.test('a user and a password in the URL become credentials, unless there are others', async t => {
+  const server = await serve(t, (_, response) => void response.end())
+  const url = new URL(server.url)
+  url.username = 'me'
+  url.password = 'a:b'
+  const upstream = dial(t, url)
+  discard(await get(upstream))
+  discard(await get(upstream, [['authorization', 'Bearer x']]))
+  t.same(server.seen.map(({ headers }) => headers.authorization), [`Basic ${Buffer.from('me:a:b').toString('base64')}`, 'Bearer x'])
+})
+
+t.test('an unread response leaves its connection to the next request when it is short, and costs it when it is long', async t => {
+  const server = await serve(t, (_, response) => {
+    response.write('x')
+    if (server.seen.length > 1) response.write('x'.repeat(100_000))
+    else response.end()
+  })
+  const upstream = dial(t, server.url)
+  discard(await get(upstream))
+  await server.seen[0]?.closed
+  discard(await get(upstream))
+  await server.seen[1]?.closed
+  t.equal(server.seen.length, 2)
+})
+
+t.test('what is unpacked is what was packed, wherever it is split', async () => {
+  const packers = { gzip: gzipSync, deflate: deflateSync, raw: deflateRawSync, br: brotliCompressSync, '': (body: Uint8Array) => body }
+  await fc.assert(
+    fc.asyncProperty(
+      fc.uint8Array({ minLength: 1, maxLength: 2000 }), fc.constantFrom('gzip', 'deflate', 'raw', 'br', ''), fc.array(fc.nat(2000), { maxLength: 5 }),
+      async (body, encoding, cuts) => {
+        const packed = Buffer.from(packers[encoding](body))
+        const ends = [...cuts.map(cut => cut % (packed.length + 1)).sort((a, b) => a - b), packed.length]
+        const pieces = ends.map((end, index) => packed.subarray(ends[index - 1] ?? 0, end)).filter(piece => piece.length > 0)
+        const headers = headersOf(encoding === '' ? {} : { 'content-encoding': encoding === 'raw' ? 'Deflate' : encoding })
+        const chunks: Buffer[] = []
+        for await (const chunk of decoded(Readable.from(pieces), headers)) chunks.push(chunk)
+        return Buffer.concat(chunks).equals(body)
+      },
+    ),
+    { numRuns: 200 },
+  )
+})
+
+t.test('headers of one connection are not handed on, nor those that the sender names as such', t => {
+  const request = new Map([['connection', 'close, X-Hop'], ['x-hop', '1'], ['te', 'trailers'], ['host', 'a'], ['accept', 'b'], ['mcp-session-id', 'c']])
+  t.same([...forwardedRequest(request)], [['accept', 'b'], ['mcp-session-id', 'c']])
+  const response = headersOf({ connection: ['x-a', 'x-b'], 'x-a': '1', 'x-b': '2', 'www-authenticate': ['A', 'B'], 'content-length': '3', 'content-type': 'x/y; q=1' })
+  t.same([...forwardedResponse(response)], [['www-authenticate', ['A', 'B']], ['content-type', ['x/y; q=1']]])
+  t.same([...bodiless(forwardedResponse(response))], [['www-authenticate', ['A', 'B']]])
+  t.equal(only(response, 'www-authenticate'), undefined)
+  t.equal(mediaType(response), 'x/y')
+  t.equal(mediaType(headersOf({ 'content-type': ['application/json', 'text/html'] })), '')
+  t.equal(mediaType(headersOf({ 'content-type': ' Application/JSON ;charset=utf-8' })), 'application/json')
+  t.equal(headersOf({}).get('constructor'), undefined)
+  t.end()
+})
