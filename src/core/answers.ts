@@ -2,6 +2,7 @@ import { slice } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { isObject, isString, member, omit, pointer, type Json, type JsonObject } from '../protocol/json.js'
 import { partsOf, type Part } from '../protocol/mcp.js'
+import type { Page } from '../protocol/json-rpc.js'
 import { hasFinalMember, methodOf } from '../protocol/methods.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { Checked, Subject } from './check.js'
@@ -59,6 +60,17 @@ export class Answers {
   judgeError(request: PendingRequest, frame: Frame, error: JsonObject): Frame {
     this.#core.ask('onReading', reading(request.method, frame, error, request.terms, '/error', []), request.findings, '/error')
     return replaced(request, frame)
+  }
+
+  /** The body of an HTTP error that is no message. @returns what the client gets */
+  judgePage(request: PendingRequest, frame: Frame, { text }: Page): Frame {
+    this.readPage(frame, text, request.findings)
+    return replaced(request, frame)
+  }
+
+  /** Whoever shows it to a model shows its text. */
+  readPage(frame: Frame, text: string, findings: Findings): void {
+    this.#core.ask('onReading', reading('', frame, { text }, this.#core.handshake.terms, '', []), findings, '')
   }
 
   /** What a model reads of a message that the server sends unasked; with the outcome of a task, that as well. */

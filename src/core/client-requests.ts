@@ -1,7 +1,7 @@
 import type { Frame } from '../protocol/frame.js'
 import type { JsonObject } from '../protocol/json.js'
 import { lenientAnswer } from '../protocol/message.js'
-import { errorCode, type ErrorResponse, type IdKey, type Request, type Result } from '../protocol/json-rpc.js'
+import { errorCode, type ErrorResponse, type IdKey, type Page, type Request, type Result } from '../protocol/json-rpc.js'
 import { methodOf } from '../protocol/methods.js'
 import type { Answers } from './answers.js'
 import type { ClientBatch } from './batch.js'
@@ -78,11 +78,21 @@ export class ClientRequests {
     else this.#unasked(arrived, message.key, findings)
   }
 
+  /** What the server says in place of an answer. @returns false when nobody has asked */
+  failed(arrived: Arrived & { readonly message: Page }, findings: Findings): boolean {
+    const { exchange, frame, message } = arrived
+    if (message.key === undefined) return false
+    const request = this.#pending.find(exchange, message.key)
+    if (this.#lists.owns(message.key)) this.#lists.answered(exchange, frame, undefined, findings)
+    else if (request?.isAtServer === true) this.#arrived(request, arrived, findings)
+    return true
+  }
+
   /**
    * A frame of the server's that cannot be used, or may not be: whoever waits for it gets an answer of ours.
    * @param keys the ids that could be read from it, likeliest first
-   * @param isAnonymous true when it is an answer without an id, which can only be that of the one request in flight. Where it passes by
-   *   policy the client cannot tell whose it is, and goes on waiting; unless it says why what was posted has failed, by an HTTP status
+   * @param isAnonymous true when it is an answer without an id, which can only be that of the one request in flight; where it passes by
+   *   policy the client cannot tell whose it is, and goes on waiting
    * @returns false when it is nobody's answer
    */
   unusable(arrived: Omit<Arrived, 'message'>, keys: readonly IdKey[], isAnonymous: boolean, findings: Findings): boolean {
@@ -92,8 +102,7 @@ export class ClientRequests {
       return true
     }
     const meant = keys.map(key => this.#pending.find(exchange, key) ?? this.#pending.findMeant(exchange, key))
-    const hasFailed = (frame.envelope?.status ?? 200) >= 400
-    if (keys.length === 0 && isAnonymous && (findings.isStop || hasFailed)) meant.push(this.#pending.findOnly(exchange))
+    if (keys.length === 0 && isAnonymous && findings.isStop) meant.push(this.#pending.findOnly(exchange))
     const waiting = [...new Set(meant)].filter(request => request !== undefined).filter(({ isAtServer }) => isAtServer)
     if (keys.length > 0 && !findings.isStop && waiting.some(({ key }) => !keys.includes(key))) {
       this.#core.ask('onId', { use: 'unasked', from: 'server' }, findings, '/id')
@@ -158,7 +167,7 @@ export class ClientRequests {
   }
 
   /** The relay itself can go on no more: everyone who waits is told so. */
-  failed(reason: string): void {
+  crashed(reason: string): void {
     this.#gone = reason
     for (const request of this.#pending.all()) {
       request.findings.block()
@@ -221,6 +230,7 @@ export class ClientRequests {
   *#judged(request: PendingRequest, arrived: Arrived): Flow<Frame> {
     const { frame, message } = arrived
     if (message === undefined) return inItsPlace(frame, blocked(request, request.findings))
+    if (message.kind === 'page') return this.#answers.judgePage(request, frame, message)
     if (message.kind === 'error') return this.#answers.judgeError(request, frame, message.error)
     return yield* this.#answers.judge(request, exchangeOf(request, arrived), frame, message.result)
   }

@@ -18,6 +18,7 @@ export const errorAnswer = ({ id, key }: Asker, code: number, message: string, d
     bytes: Buffer.from(`{"jsonrpc":"2.0","id":${key},"error":${JSON.stringify(error)}}`),
     message: { kind: 'error', id, key, error },
     faults: [],
+    own: true,
   }
 }
 
@@ -113,6 +114,7 @@ const toolError = ({ id, key }: Asker, text: string, findings: Findings, modern:
     bytes: Buffer.from(`{"jsonrpc":"2.0","id":${key},"result":${JSON.stringify(result)}}`),
     message: { kind: 'result', id, key, result },
     faults: [],
+    own: true,
   }
 }
 

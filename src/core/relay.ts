@@ -1,7 +1,7 @@
 import { slice } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { isString, member } from '../protocol/json.js'
-import { errorCode, type IdKey, type Notification } from '../protocol/json-rpc.js'
+import { errorCode, type IdKey, type Notification, type Page } from '../protocol/json-rpc.js'
 import { idIn, isAnonymousAnswer, keysOf } from '../protocol/message.js'
 import { Answers } from './answers.js'
 import { ClientBatch, joined, rejoined } from './batch.js'
@@ -14,6 +14,7 @@ import type { Flow } from './flow.js'
 import { membersOf, Queue } from './queue.js'
 import type { RelayOptions } from './options.js'
 import { blocked, errorAnswer, headerMismatch, isMismatch } from './refusal.js'
+import type { Arrived } from './request.js'
 import { ServerRequests } from './server-requests.js'
 import { ToolCalls } from './tool-calls.js'
 import { ToolLists } from './tool-lists.js'
@@ -98,7 +99,7 @@ export class Relay {
     this.#hasFailed = true
     const reason = 'the relay failed on a message of this session, which is over'
     this.#core.output.take()
-    this.#requests.failed(reason)
+    this.#requests.crashed(reason)
     for (const { message } of this.#unsent()) {
       if (message.kind === 'request') this.#core.output.toClient(wholePipe, errorAnswer(message, errorCode.blocked, `mcp-customs: ${reason}`), 'client')
     }
@@ -221,12 +222,22 @@ export class Relay {
         return this.#core.driver.run(this.#serverRequests.received(exchange, frame, message, findings))
       case 'notification':
         return this.#core.driver.run(this.#notified(exchange, frame, message, findings))
+      case 'page':
+        return this.#page({ exchange, frame, message, batch }, findings)
       case 'batch':
       case 'unusable':
         if (this.#requests.unusable({ exchange, frame, batch }, keysOf(frame), isAnonymousAnswer(frame), findings)) return
         this.#core.records.note('wire', findings)
         this.#core.output.toClient(exchange, frame)
     }
+  }
+
+  #page(arrived: Arrived & { readonly message: Page }, findings: Findings): void {
+    if (this.#requests.failed(arrived, findings)) return
+    const { output, records } = this.#core
+    this.#answers.readPage(arrived.frame, arrived.message.text, findings)
+    records.note('wire', findings)
+    if (!findings.isStop) output.toClient(arrived.exchange, arrived.frame)
   }
 
   /** The life of a notification of the server's. */

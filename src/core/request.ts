@@ -1,7 +1,7 @@
 import { slice } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { isObject, isString, member, type JsonObject } from '../protocol/json.js'
-import type { ErrorResponse, Id, IdKey, Request, Result } from '../protocol/json-rpc.js'
+import type { ErrorResponse, Id, IdKey, Page, Request, Result } from '../protocol/json-rpc.js'
 import type { ClientBatch } from './batch.js'
 import type { Tool } from './catalog.js'
 import type { Exchange } from './event.js'
@@ -16,7 +16,7 @@ export interface Arrived {
   readonly exchange: Exchange
   readonly frame: Frame
   /** Undefined when the frame cannot be used. */
-  readonly message: Result | ErrorResponse | undefined
+  readonly message: Result | ErrorResponse | Page | undefined
   /** The batch of the server's in which it came. */
   readonly batch: Frame | undefined
 }

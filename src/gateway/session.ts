@@ -1,11 +1,12 @@
 import { joined } from '../core/batch.js'
 import type { Effect, Entry } from '../core/effect.js'
-import type { Event, Exchange, Side, Timer } from '../core/event.js'
+import { wholePipe, type Event, type Exchange, type Side, type Timer } from '../core/event.js'
 import { errorAnswer } from '../core/refusal.js'
 import type { Relay } from '../core/relay.js'
 import type { Frame } from '../protocol/frame.js'
 import { errorCode } from '../protocol/json-rpc.js'
 import type { Exit, Transport, TransportEvent } from '../transport/transport.js'
+import { Held } from './held.js'
 import type { Judging } from './judging.js'
 
 export interface SessionParts {
@@ -35,8 +36,7 @@ export class Session {
   readonly #audit: SessionParts['audit']
   readonly #moved: SessionParts['moved']
   readonly #timers = new Map<Timer, NodeJS.Timeout>()
-  /** What holds a side back: a peer that does not read, or more of its own than can wait here. */
-  readonly #full = new Map<Side | 'lane', Set<Side>>()
+  readonly #held: Held
   readonly #waiting: Event[] = []
   readonly #judging: Judging
   /** Where the event in hand made the relay send to. */
@@ -53,6 +53,7 @@ export class Session {
 
   constructor({ client, server, relay, judging, audit, moved }: SessionParts) {
     this.#ends = { client, server }
+    this.#held = new Held(this.#ends)
     this.#relay = relay
     this.#judging = judging
     this.#audit = audit
@@ -82,14 +83,16 @@ export class Session {
       case 'dressing':
       case 'stream-ended':
         // The end of a response must not overtake an answer in it that is still being judged.
-        return this.#judging.after(event.exchange, () => this.#ends.client.hand?.(event))
+        return this.#judging.after(event.exchange, () => {
+          if (this.#ends.client.hand?.(event) === false) this.#held.hold('server', 'client', event.exchange)
+        })
       case 'lost':
         return this.#dispatch({ type: 'request-lost', exchange: event.exchange, key: event.key, reason: event.reason })
       case 'exchange-ended':
         this.#dispatch({ type: 'exchange-ended', exchange: event.exchange })
         return this.#ends.server.shut?.(event.exchange)
       case 'drained':
-        return this.#drained(side)
+        return this.#held.release(side, event.exchange)
       case 'ended':
         if (side === 'server') {
           this.#dispatch({ type: 'server-gone', reason: event.reason })
@@ -135,8 +138,8 @@ export class Session {
     } finally {
       this.#busy = false
     }
-    if (this.#relay.isCrowded) this.#hold('lane', 'client')
-    else this.#drained('lane')
+    if (this.#relay.isCrowded) this.#held.hold('client', 'queue', wholePipe)
+    else this.#held.release('queue', wholePipe)
     this.#stopIfAlone()
   }
 
@@ -165,7 +168,7 @@ export class Session {
     switch (effect.type) {
       case 'send':
         this.#sent.add(effect.to)
-        if (!this.#ends[effect.to].send(effect.exchange, effect.frame)) this.#hold(effect.to, effect.cause)
+        if (!this.#ends[effect.to].send(effect.exchange, effect.frame)) this.#held.hold(effect.cause, effect.to, effect.exchange)
         break
       case 'audit':
         this.#record(effect.entry)
@@ -220,22 +223,6 @@ export class Session {
     this.#failed = reason
     this.#waiting.unshift({ type: 'server-gone', reason })
     this.stop()
-  }
-
-  /** A side whose peer does not read holds back the side that feeds it, so that nothing piles up here. */
-  #hold(full: Side | 'lane', cause: Side): void {
-    const held = this.#full.get(full) ?? new Set()
-    this.#full.set(full, held.add(cause))
-    this.#ends[cause].pause()
-  }
-
-  #drained(full: Side | 'lane'): void {
-    const held = this.#full.get(full)
-    if (held === undefined) return
-    this.#full.delete(full)
-    for (const one of held) {
-      if (![...this.#full.values()].some(others => others.has(one))) this.#ends[one].resume()
-    }
   }
 
   #finish(reason: string): void {

@@ -1,4 +1,4 @@
-import type { Batch, ErrorResponse, IdKey, Notification, Request, Result, Unusable } from './json-rpc.js'
+import type { Batch, ErrorResponse, IdKey, Notification, Page, Request, Result, Unusable } from './json-rpc.js'
 
 /** What is wrong with a frame as such; `rules/wire.ts` makes findings of it. */
 export interface Fault {
@@ -9,7 +9,7 @@ export interface Fault {
   readonly message: string
 }
 
-export type Message = Request | Notification | Result | ErrorResponse | Batch<Frame> | Unusable
+export type Message = Request | Notification | Result | ErrorResponse | Batch<Frame> | Unusable | Page
 
 /** One message as it crossed the wire: its bytes, and the one reading of them on which everything is decided. */
 export interface Frame {
@@ -21,6 +21,8 @@ export interface Frame {
   readonly facts?: Facts | undefined
   /** Further ids of a frame that names more than one: a duplicated `id`. */
   readonly otherKeys?: readonly IdKey[] | undefined
+  /** An answer of ours, in the place of the server's or without one. */
+  readonly own?: true
   /** What a transport wrapped round it (HTTP status, SSE id): handed on unread, for the transport on the other side. */
   readonly envelope?: Envelope
 }

@@ -49,6 +49,16 @@ export interface Unusable {
   readonly keys: readonly IdKey[]
 }
 
+/**
+ * The body of an HTTP error that is no message: a page for people, or a problem in a JSON of another kind. It passes on as it is.
+ * `key`: the request that it answers; undefined where nothing was asked.
+ */
+export interface Page {
+  readonly kind: 'page'
+  readonly key: IdKey | undefined
+  readonly text: string
+}
+
 export type Response = Result | ErrorResponse
 
 /** Codes of ours lie outside the range that JSON-RPC reserves (-32768 to -32000). */

@@ -48,6 +48,8 @@ export const keysOf = ({ message, otherKeys }: Frame): readonly IdKey[] => {
       return message.members.flatMap(keysOf)
     case 'notification':
       return []
+    case 'page':
+      return message.key === undefined ? [] : [message.key]
     case 'request':
     case 'result':
     case 'error':
@@ -64,6 +66,15 @@ export const idIn = (key: IdKey): Id => {
 export const isAnonymousAnswer = (frame: Frame): boolean => {
   const value = lenientValue(frame)
   return (member(value, 'id') ?? null) === null && (member(value, 'error') ?? member(value, 'result')) !== undefined
+}
+
+/** The error in a response whose `id` is null or left out, which is else as it should be. */
+export const anonymousError = (frame: Frame): ErrorResponse['error'] | undefined => {
+  if (frame.faults.some(({ kind }) => kind !== 'json-rpc')) return undefined
+  const value = lenientValue(frame)
+  if (value === undefined || (member(value, 'id') ?? null) !== null) return undefined
+  const message = messageOf(frame.bytes, { ...value, id: 0 })
+  return !isString(message) && message.kind === 'error' ? message.error : undefined
 }
 
 /** What a lenient reader takes a frame for that is no message: the answer that it holds, whatever else it holds. */

@@ -5,8 +5,8 @@ import type { IdKey } from '../protocol/json-rpc.js'
 /** What a transport tells the gateway, one thing at a time. */
 export type TransportEvent =
   | { readonly type: 'frame'; readonly exchange: Exchange; readonly frame: Frame }
-  /** The peer reads again, after `send` said false. */
-  | { readonly type: 'drained' }
+  /** The peer reads again, after `send` or `hand` said false. @property exchange where it was said; by a pipe, the whole of it */
+  | { readonly type: 'drained'; readonly exchange: Exchange }
   /** This request, sent with `send`, will never be answered (server-facing transports). */
   | { readonly type: 'lost'; readonly exchange: Exchange; readonly key: IdKey; readonly reason: string }
   /** An exchange is over: answered, or left by the peer; nobody reads what is sent to it (client-facing transports). */
@@ -72,8 +72,8 @@ export interface Transport {
   open?(exchange: Exchange, request: HttpRequest): void
   /** The client's HTTP request is over, answered or not: nothing of it is wanted any more (server-facing HTTP). */
   shut?(exchange: Exchange): void
-  /** What the server's HTTP response said, for the client's (client-facing HTTP). */
-  hand?(event: HttpEvent): void
+  /** What the server's HTTP response said, for the client's (client-facing HTTP). @returns as `send` */
+  hand?(event: HttpEvent): boolean
   /**
    * Nothing will be sent to this exchange that was not sent before: its message needs no answer, or was blocked
    * and had no id to answer to (client-facing HTTP).
@@ -83,9 +83,12 @@ export interface Transport {
   send(exchange: Exchange, frame: Frame): boolean
   /** Nobody waits any more for the answer to this request. */
   abandon?(exchange: Exchange, key: IdKey): void
-  /** Stops and resumes reading, so that a slow reader on the other side does not grow memory here. */
-  pause(): void
-  resume(): void
+  /**
+   * Stops and resumes reading, so that a slow reader on the other side does not grow memory here.
+   * @param exchange where a server that speaks HTTP is not to be read; a pipe, and a client, are held as a whole
+   */
+  pause(exchange: Exchange): void
+  resume(exchange: Exchange): void
   /** Ends politely, then by force; resolves when nothing is left behind. */
   close(): Promise<void>
 }

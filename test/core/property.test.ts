@@ -186,7 +186,7 @@ class Play {
           for (const { message } of effect.frame.message.kind === 'batch' ? effect.frame.message.members : [effect.frame]) {
             if (effect.to === 'server' && message.kind === 'request') this.#asked.push({ key: message.key, exchange: effect.exchange })
             if (effect.to === 'server' || message.kind === 'request' || message.kind === 'notification') continue
-            for (const answered of message.kind === 'unusable' ? message.keys : 'key' in message ? [message.key] : []) {
+            for (const answered of message.kind === 'unusable' ? message.keys : 'key' in message && message.key !== undefined ? [message.key] : []) {
               this.#count(effect.exchange, answered, -1)
               const index = this.owed.findIndex(({ key, exchange }) => key === answered && (exchange === effect.exchange || !this.#stateless))
               if (index >= 0) this.owed.splice(index, 1)

@@ -29,8 +29,9 @@ class End implements Transport {
     return !this.isFull
   }
 
-  hand(event: { readonly type: string }): void {
+  hand(event: { readonly type: string }): boolean {
     this.log.push(event.type)
+    return !this.isFull
   }
 
   pause(): void {
@@ -176,7 +177,7 @@ t.test('a peer that does not read holds back who writes to it: the client for th
   await checker.answer()
   t.same([client.paused, server.paused], [true, false])
   server.isFull = false
-  server.tell({ type: 'drained' })
+  server.tell({ type: 'drained', exchange: 'stdio' })
   t.same([client.paused, server.paused], [false, false])
   client.isFull = true
   server.tell({ type: 'frame', exchange: 'stdio', frame: frame({ method: 'notifications/message', params: { level: 'info', data: 1 } }) })

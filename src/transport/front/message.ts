@@ -20,6 +20,7 @@ export const dueIn = ({ message }: Frame): readonly IdKey[] => {
     case 'notification':
     case 'result':
     case 'error':
+    case 'page':
       return []
   }
 }

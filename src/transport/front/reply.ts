@@ -4,7 +4,7 @@ import { errorCode, type IdKey } from '../../protocol/json-rpc.js'
 import { eventStream, json } from './media-type.js'
 import { refusalBody } from './refusal.js'
 import type { Timers } from './timers.js'
-import { mediaType } from '../http/headers.js'
+import { mediaType, only } from '../http/headers.js'
 import { encodeDressing, encodeEvent } from '../sse/parser.js'
 import type { HttpEvent, HttpHeaders } from '../transport.js'
 
@@ -58,6 +58,9 @@ export class Reply {
   #quiet: () => void
   #stalled: () => void = () => {}
   #wrote = false
+  /** Bytes that the reader has not taken, and how long it has taken none of them. */
+  #left = 0
+  #unmovedMs = 0
   #onDrained: () => void = () => {}
   #onOver: () => void = () => {}
 
@@ -170,18 +173,26 @@ export class Reply {
   }
 
   #endCollected(): void {
-    const status = this.#head?.status ?? this.#owed.statusOf(this.#collected)
     const [first = Buffer.alloc(0), ...more] = this.#collected.map(({ bytes }) => bytes)
-    if (more.length === 0) return this.#end(status, first)
-    this.#end(status, Buffer.concat([Buffer.from('['), first, ...more.flatMap(bytes => [Buffer.from(','), bytes]), Buffer.from(']')]))
+    if (more.length > 0) return this.#end(this.#statusOf(this.#collected), Buffer.concat([Buffer.from('['), first, ...more.flatMap(bytes => [Buffer.from(','), bytes]), Buffer.from(']')]))
+    // A page is of the type that the server gave it.
+    const type = this.#collected[0]?.message.kind === 'page' ? only(this.#head?.headers ?? noHeaders, 'content-type') : json
+    this.#end(this.#statusOf(this.#collected), first, type)
   }
 
-  #end(status: number, body?: Buffer): void {
+  /** An answer of ours has a status of ours: the server's may say that there is none. */
+  #statusOf(answers: readonly Frame[]): number {
+    const status = this.#head?.status
+    const isOurs = answers.every(({ own, message }) => own === true || message.kind === 'batch')
+    return status === undefined || (isOurs && status < 400) ? this.#owed.statusOf(answers) : status
+  }
+
+  #end(status: number, body?: Buffer, type: string | undefined = json): void {
     this.#state = 'done'
     const length = body?.length ?? 0
     // A 204 has no length (RFC 9110, section 8.6).
     if (status !== 204) this.#response.setHeader('content-length', length)
-    this.#writeHead(status, body ? json : undefined)
+    this.#writeHead(status, body ? type : undefined)
     this.#response.end(body)
   }
 
@@ -215,6 +226,11 @@ export class Reply {
   /** A stream that was silent for a whole interval shows that it lives; a long call becomes a stream, to be able to. */
   #beat(): void {
     const silent = !this.#wrote
+    // Who takes nothing of an answer must not keep it here for ever, whole or not.
+    const left = this.#response.writableLength
+    this.#unmovedMs = silent && left > 0 && left === this.#left ? this.#unmovedMs + this.#settings.keepAliveMs : 0
+    this.#left = left
+    if (this.#unmovedMs >= this.#settings.stallMs) return this.destroy()
     this.#wrote = false
     if (this.#state === 'waiting' && !this.#follows && this.#due > 0) this.stream()
     if (this.#state !== 'streaming' || !silent || this.#response.writableNeedDrain) return
@@ -240,7 +256,8 @@ const ours = (name: string): boolean => name.startsWith('access-control-')
 
 const answersIn = ({ message }: Frame): number => {
   if (message.kind === 'batch') return message.members.reduce((sum, one) => sum + answersIn(one), 0)
-  // What is no message, and passes all the same, answers whom it likeliest means: the page of an error, without an id.
+  if (message.kind === 'page') return message.key === undefined ? 0 : 1
+  // What is no message, and passes all the same, answers whom it likeliest means.
   return message.kind === 'result' || message.kind === 'error' || (message.kind === 'unusable' && message.keys.length > 0) ? 1 : 0
 }
 

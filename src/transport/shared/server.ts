@@ -82,6 +82,7 @@ class Shared implements SharedServer, Hub {
       case 'result':
       case 'error':
       case 'unusable':
+      case 'page':
         // The server asks nothing of clients that it cannot tell apart; and what cannot be read is not for all their ears.
         return true
     }
@@ -93,8 +94,8 @@ class Shared implements SharedServer, Hub {
   }
 
   held(): void {
-    if (this.#isHeld) this.#child?.pause()
-    else this.#child?.resume()
+    if (this.#isHeld) this.#child?.pause(wholePipe)
+    else this.#child?.resume(wholePipe)
   }
 
   get #isHeld(): boolean {
@@ -129,7 +130,7 @@ class Shared implements SharedServer, Hub {
     child.start(event => {
       if (this.#child === child) this.#heard(event)
     })
-    if (this.#isHeld) child.pause()
+    if (this.#isHeld) child.pause(wholePipe)
     return child
   }
 
@@ -243,7 +244,7 @@ class Shared implements SharedServer, Hub {
     for (const port of [...this.#ports]) {
       if (!port.full) continue
       port.full = false
-      port.tell({ type: 'drained' })
+      port.tell({ type: 'drained', exchange: wholePipe })
     }
   }
 

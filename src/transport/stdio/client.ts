@@ -1,3 +1,4 @@
+import { wholePipe } from '../../core/event.js'
 import type { Readable, Writable } from 'node:stream'
 import type { Frame, FrameLimits } from '../../protocol/frame.js'
 import { FrameReader } from './reader.js'
@@ -30,7 +31,7 @@ class StdioClient implements Transport {
     this.#input = input
     this.#reader = new FrameReader(limits, frame => this.#hear({ type: 'frame', exchange: 'stdio', frame }), error =>
       this.#end(error === undefined ? 'the client closed its output' : `reading from the client failed: ${error.message}`))
-    this.#writer = new LineWriter(output, () => this.#hear({ type: 'drained' }), error =>
+    this.#writer = new LineWriter(output, () => this.#hear({ type: 'drained', exchange: wholePipe }), error =>
       this.#end(`the client does not read any more: ${error.message}`))
   }
 

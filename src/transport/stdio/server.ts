@@ -1,4 +1,4 @@
-import type { Exchange } from '../../core/event.js'
+import { wholePipe, type Exchange } from '../../core/event.js'
 import { CustomsError } from '../../errors.js'
 import type { Frame, FrameLimits } from '../../protocol/frame.js'
 import type { IdKey } from '../../protocol/json-rpc.js'
@@ -86,7 +86,7 @@ class ServerProcess implements StdioServer {
       this.#settle()
     })
     if (child.pid !== undefined) this.#stopper = new Stopper(child, this.#options.stopMs ?? 1500)
-    this.#writer = new LineWriter(child.stdin, () => this.#tell({ type: 'drained' }))
+    this.#writer = new LineWriter(child.stdin, () => this.#tell({ type: 'drained', exchange: wholePipe }))
     this.#reader.start(child.stdout)
   }
 

@@ -29,6 +29,17 @@ export class Call {
     this.settle()
   }
 
+  /** Aborted after so many milliseconds, unless it is over by then. */
+  limit(ms: number): void {
+    const timer = setTimeout(() => this.abort(), ms)
+    void this.settled.then(() => clearTimeout(timer))
+  }
+
+  /** Whether answers to it are to come, or were. */
+  get asks(): boolean {
+    return requestKeys(this.frame).length > 0
+  }
+
   settle(): void {
     this.#settle()
   }
@@ -46,17 +57,20 @@ export class Call {
 
 /** The POSTs that are under way. */
 export class Calls {
-  readonly #calls = new Set<Call>()
+  readonly #calls = new Map<Exchange, Set<Call>>()
   readonly #hurry = new AbortController()
 
   start(exchange: Exchange, frame: Frame): Call {
     const call = new Call(exchange, frame)
-    this.#calls.add(call)
+    const those = this.#calls.get(exchange)
+    if (those === undefined) this.#calls.set(exchange, new Set([call]))
+    else those.add(call)
     return call
   }
 
   end(call: Call): void {
-    this.#calls.delete(call)
+    const those = this.#calls.get(call.exchange)
+    if (those?.delete(call) === true && those.size === 0) this.#calls.delete(call.exchange)
     call.settle()
   }
 
@@ -84,11 +98,11 @@ export class Calls {
   }
 
   on(exchange: Exchange): readonly Call[] {
-    return [...this.#calls].filter(call => call.exchange === exchange)
+    return [...(this.#calls.get(exchange) ?? [])]
   }
 
   all(): readonly Call[] {
-    return [...this.#calls]
+    return [...this.#calls.values()].flatMap(those => [...those])
   }
 
   /**
@@ -116,5 +130,6 @@ const requestKeys = ({ message }: Frame): readonly IdKey[] => {
 
 const answerKeys = ({ message }: Frame): readonly IdKey[] => {
   if (message.kind === 'batch') return message.members.flatMap(answerKeys)
+  if (message.kind === 'page') return message.key === undefined ? [] : [message.key]
   return message.kind === 'result' || message.kind === 'error' ? [message.key] : []
 }

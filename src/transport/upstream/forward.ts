@@ -2,7 +2,9 @@ import type { Exchange } from '../../core/event.js'
 import type { Frame, FrameLimits } from '../../protocol/frame.js'
 import type { Call } from './calls.js'
 import { forwardedRequest, forwardedResponse, bodiless } from '../http/headers.js'
-import { bodyKind, messagesOf, misfit, type Dressing } from './messages.js'
+import { errorBody } from './error-body.js'
+import { Latch } from './latch.js'
+import { bodyKind, messagesOf, misfit, type Dressing, type Reading } from './messages.js'
 import { isModernVersion, metadataOf, withoutMetadata, type InputSchemaOf } from '../http/metadata.js'
 import { cursor, type Cursor } from './session/resume.js'
 import { HttpSide } from './side.js'
@@ -29,9 +31,17 @@ export const httpServer = (options: HttpServerOptions): Transport => new HttpSer
 /** A client's HTTP request, until `shut`. */
 interface Opened {
   readonly request: HttpRequest
+  /** Closed while the client does not read what it has of the response. */
+  readonly latch: Latch
   /** Of a GET or DELETE, while the server answers it. */
   under?: AbortController
 }
+
+/** What the relay asks of its own accord is short, and waits for no reader. */
+const unheld = new Latch()
+
+/** How long a message that asks nothing may take to be taken in once its client has left, in milliseconds. */
+const leftMs = 30_000
 
 class HttpServer extends HttpSide {
   readonly #options: HttpServerOptions
@@ -49,22 +59,37 @@ class HttpServer extends HttpSide {
   }
 
   open(exchange: Exchange, request: HttpRequest): void {
-    const opened: Opened = { request }
+    const opened: Opened = { request, latch: new Latch() }
     this.#opened.set(exchange, opened)
     if (request.method !== 'POST') void this.#bare(exchange, request.method, opened)
   }
 
   shut(exchange: Exchange): void {
-    this.#opened.get(exchange)?.under?.abort()
+    const opened = this.#opened.get(exchange)
+    opened?.under?.abort()
+    opened?.latch.open()
     this.#opened.delete(exchange)
-    for (const call of this.calls.on(exchange)) call.abort()
+    for (const call of this.calls.on(exchange)) {
+      // What only tells the server something, or answers it, is none of the client's any more.
+      if (call.asks) call.abort()
+      else call.limit(leftMs)
+    }
+  }
+
+  override pause(exchange: Exchange): void {
+    this.#opened.get(exchange)?.latch.close()
+  }
+
+  override resume(exchange: Exchange): void {
+    this.#opened.get(exchange)?.latch.open()
   }
 
   send(exchange: Exchange, frame: Frame): boolean {
-    const request = this.#opened.get(exchange)?.request
+    const opened = this.#opened.get(exchange)
+    const request = opened?.request
     // A modern server has learnt of it by the closing of the stream (2026-07-28, cancellation).
     const told = isModernVersion(request?.headers.get('mcp-protocol-version')) && isCancellation(frame) && frame.bytes !== request?.body
-    if (!told) void this.#post(this.calls.start(exchange, frame), request)
+    if (!told) void this.#post(this.calls.start(exchange, frame), opened)
     return true
   }
 
@@ -76,8 +101,9 @@ class HttpServer extends HttpSide {
   }
 
   /** A frame goes out; what comes back is heard to its end. */
-  async #post(call: Call, request: HttpRequest | undefined): Promise<void> {
+  async #post(call: Call, opened: Opened | undefined): Promise<void> {
     const { exchange, frame, signal } = call
+    const request = opened?.request
     // What the relay asks of its own accord borrows the client's credentials; the HTTP side of its response concerns nobody.
     const own = request?.body === frame.bytes
     const headers = own ? this.#forwarded(request) : this.#borrowed(request, frame)
@@ -86,7 +112,7 @@ class HttpServer extends HttpSide {
     let reason: string
     try {
       const reply = await this.#options.upstream.request({ method: 'POST', headers, body: frame.bytes, signal })
-      reason = await this.#answered(call, reply, position, own)
+      reason = await this.#answered(call, reply, position, own ? opened?.latch : undefined)
     } catch (error) {
       reason = failureOf(error)
       if (own && !due) this.#unreachable(exchange)
@@ -98,26 +124,39 @@ class HttpServer extends HttpSide {
   }
 
   /** @returns why there will be no answer to what has none by now */
-  async #answered(call: Call, reply: HttpReply, position: Cursor, own: boolean): Promise<string> {
+  async #answered(call: Call, reply: HttpReply, position: Cursor, latch: Latch | undefined): Promise<string> {
     const { exchange, unanswered } = call
-    const readable = bodyKind(reply) !== 'other'
+    const kind = bodyKind(reply)
     const due = unanswered.size > 0
-    if (own && (readable || !due || reply.status >= 400)) this.#head(exchange, reply)
-    if (!readable) {
+    const own = latch !== undefined
+    if (own && (kind !== 'other' || !due)) this.#head(exchange, reply)
+    const { limits } = this.#options
+    const reading = { limits, latch: latch ?? unheld, asked: () => [...unanswered] }
+    if (kind === 'error') {
+      await this.#error(exchange, reply, reading)
+      return `the server answered HTTP ${reply.status}`
+    }
+    if (kind === 'other') {
       discard(reply)
       const instead = due ? misfit(reply, [...unanswered]) : ''
       if (typeof instead === 'string') return instead
       this.#tell({ type: 'frame', exchange, frame: instead })
       return 'the response could not be read'
     }
-    const { limits } = this.#options
-    for await (const heard of messagesOf(reply, { limits, latch: this.latch, asked: () => [...unanswered], cursor: position })) {
+    for await (const heard of messagesOf(reply, { ...reading, cursor: position })) {
       if ('bytes' in heard) {
         this.calls.answered(exchange, heard)
         this.#tell({ type: 'frame', exchange, frame: heard })
       } else if (own) this.#dressing(exchange, heard)
     }
-    return reply.status >= 400 ? `the server answered HTTP ${reply.status}` : 'the response ended before the answer'
+    return 'the response ended before the answer'
+  }
+
+  async #error(exchange: Exchange, reply: HttpReply, reading: Omit<Reading, 'cursor'>): Promise<void> {
+    const frame = await errorBody(reply, reading)
+    if (frame === undefined) return
+    this.calls.answered(exchange, frame)
+    this.#tell({ type: 'frame', exchange, frame })
   }
 
   /** GET for a stream, or DELETE for the end of the session: without a message. */
@@ -126,7 +165,7 @@ class HttpServer extends HttpSide {
     const { signal } = (opened.under = new AbortController())
     try {
       const reply = await this.#options.upstream.request({ method, headers: this.#forwarded(opened.request), signal })
-      await this.#heardBare(exchange, method, reply, position)
+      await this.#heardBare(exchange, method, reply, position, opened.latch)
     } catch {
       this.#unreachable(exchange)
     }
@@ -134,7 +173,7 @@ class HttpServer extends HttpSide {
     this.#tell({ type: 'stream-ended', exchange, resumable: position.lastEventId !== undefined })
   }
 
-  async #heardBare(exchange: Exchange, method: 'GET' | 'DELETE', reply: HttpReply, position: Cursor): Promise<void> {
+  async #heardBare(exchange: Exchange, method: 'GET' | 'DELETE', reply: HttpReply, position: Cursor, latch: Latch): Promise<void> {
     const kind = bodyKind(reply)
     if (method === 'GET' && kind !== 'sse' && reply.status < 400) {
       discard(reply)
@@ -142,8 +181,9 @@ class HttpServer extends HttpSide {
     }
     this.#head(exchange, reply)
     if (kind === 'other') return discard(reply)
-    const { limits } = this.#options
-    for await (const heard of messagesOf(reply, { limits, latch: this.latch, asked: () => [], cursor: position })) {
+    const reading = { limits: this.#options.limits, latch, asked: () => [] }
+    if (kind === 'error') return this.#error(exchange, reply, reading)
+    for await (const heard of messagesOf(reply, { ...reading, cursor: position })) {
       if ('bytes' in heard) this.#tell({ type: 'frame', exchange, frame: heard })
       else this.#dressing(exchange, heard)
     }

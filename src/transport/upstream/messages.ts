@@ -11,10 +11,11 @@ import { SseParser, type SseEvent } from '../sse/parser.js'
 import { parseInTurns } from '../turns.js'
 
 /** What a response's body is to be read as. */
-export type BodyKind = 'json' | 'sse' | 'other'
+export type BodyKind = 'json' | 'sse' | 'error' | 'other'
 
-export const bodyKind = ({ headers }: HttpReply): BodyKind => {
+export const bodyKind = ({ status, headers }: HttpReply): BodyKind => {
   const type = mediaType(headers)
+  if (status >= 400 && type !== 'text/event-stream') return 'error'
   // Read as anything but UTF-8, the bytes that were judged would say something else.
   if (!isUtf8(headers)) return 'other'
   return type === 'application/json' ? 'json' : type === 'text/event-stream' ? 'sse' : 'other'
@@ -54,7 +55,6 @@ export async function* messagesOf(reply: HttpReply, reading: Reading): AsyncGene
  * @returns a frame that is wrong as such, or the reason why there is no answer
  */
 export const misfit = ({ status, headers }: HttpReply, asked: readonly IdKey[]): Frame | string => {
-  if (status >= 400) return `the server answered HTTP ${status}`
   const type = mediaType(headers)
   if (status !== 200 || type === '') return `the server gave no answer (HTTP ${status})`
   if (!isUtf8(headers)) return httpFault('the response claims another character set than UTF-8', asked)

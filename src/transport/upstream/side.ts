@@ -28,11 +28,11 @@ export abstract class HttpSide implements Transport {
     this.calls.abandon(exchange, key)
   }
 
-  pause(): void {
+  pause(_exchange: Exchange): void {
     this.latch.close()
   }
 
-  resume(): void {
+  resume(_exchange: Exchange): void {
     this.latch.open()
   }
 

@@ -420,12 +420,12 @@ t.test('a process that does not read holds back those who write, until it reads 
   t.equal(a?.port.send('one', ask('1')), true)
   child().free = false
   t.equal(a?.port.send('two', ask('1')), false)
-  child().hear({ type: 'drained' })
-  t.match(a?.events, [{ type: 'drained' }])
+  child().hear({ type: 'drained', exchange: 'stdio' })
+  t.match(a?.events, [{ type: 'drained', exchange: 'stdio' }])
   t.same(b?.events, [])
   t.equal(b?.port.send('two', ask('1')), false)
   child().hear({ type: 'ended', reason: 'r' })
-  t.match(b?.events, [{ type: 'lost' }, { type: 'drained' }])
+  t.match(b?.events, [{ type: 'lost' }, { type: 'drained', exchange: 'stdio' }])
 })
 
 const holdMs = 1000
@@ -433,30 +433,30 @@ const holdMs = 1000
 t.test('a session that does not read holds the others up for a while, and never more than half of the time', async t => {
   const { ears: [a, b], child, timers, clock } = setUp(2)
   a?.port.send('one', ask('1'))
-  a?.port.pause()
-  a?.port.pause()
+  a?.port.pause('stdio')
+  a?.port.pause('stdio')
   t.equal(child().paused, true)
-  b?.port.pause()
-  b?.port.resume()
+  b?.port.pause('stdio')
+  b?.port.resume('stdio')
   t.equal(child().paused, true, 'one is enough')
   clock.now = 100
-  a?.port.resume()
+  a?.port.resume('stdio')
   t.equal(child().paused, false)
   clock.now = 199
-  a?.port.pause()
+  a?.port.pause('stdio')
   t.equal(child().paused, false, 'it was read for less time than it was held up')
   clock.now = 200
-  a?.port.pause()
+  a?.port.pause('stdio')
   t.equal(child().paused, true)
   clock.now += holdMs
   t.equal(timers.fire(holdMs), 1)
   t.equal(child().paused, false)
   clock.now += 10 * holdMs
-  a?.port.pause()
+  a?.port.pause('stdio')
   t.equal(child().paused, false, 'who never reads holds nobody up again')
-  a?.port.resume()
+  a?.port.resume('stdio')
   clock.now += holdMs
-  a?.port.pause()
+  a?.port.pause('stdio')
   t.equal(child().paused, true)
   await a?.port.close()
   t.equal(child().paused, false)
@@ -464,7 +464,7 @@ t.test('a session that does not read holds the others up for a while, and never 
 
 t.test('a process that is started for others is held up as well', async t => {
   const { ears: [a, b], child, children } = setUp(2)
-  a?.port.pause()
+  a?.port.pause('stdio')
   b?.port.send('one', ask('1'))
   t.equal(children.length, 1)
   t.equal(child().paused, true)

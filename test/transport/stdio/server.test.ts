@@ -68,11 +68,11 @@ t.test('what the server said last is heard before its end is', async t => {
 t.test('what the server said last is kept for a client that pauses', async t => {
   const { transport, lines, first } = behaving(t, ['exit', '0', '20000'])
   await first('frame')
-  transport.pause()
+  transport.pause('stdio')
   const before = lines().length
   // It cannot have said everything: so much does not fit into the pipe.
   t.ok(before < 20_000)
-  transport.resume()
+  transport.resume('stdio')
   await first('ended')
   t.equal(lines().length, 20_000)
 })
@@ -247,8 +247,8 @@ t.test('sending to a server that has ended does no harm', async t => {
   t.equal(transport.send('stdio', request(1)), true)
   await transport.close()
   transport.send('stdio', request(2))
-  transport.pause()
-  transport.resume()
+  transport.pause('stdio')
+  transport.resume('stdio')
   t.equal(events.at(-1)?.type, 'ended')
 })
 
@@ -281,12 +281,12 @@ t.test('a server that dies while it holds us up lets go', async t => {
 t.test('a paused server is not read', async t => {
   const { transport, line, lines } = behaving(t, ['chatter'])
   await line(0)
-  transport.pause()
+  transport.pause('stdio')
   // The chunk in hand has been told: nothing follows, however long the server chatters.
   const before = lines().length
   const other = behaving(t, ['chatter'])
   await other.line(100)
   t.equal(lines().length, before)
-  transport.resume()
+  transport.resume('stdio')
   await line(before + 10)
 })

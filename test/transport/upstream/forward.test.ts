@@ -56,7 +56,7 @@ t.test('statuses pass as they are', async t => {
     const [status, headers, body] = cases.find(([status]) => url === `/${status}`) ?? cases[0]
     response.writeHead(status, { 'content-type': 'text/html', ...headers }).end(body)
   })
-  for (const [status, headers] of cases) {
+  for (const [status, headers, body] of cases) {
     const client = connect(t, new URL(`/${status}`, server.url))
     for (const [exchange, begin] of [
       ['notification', () => post(client.transport, 'notification', notify('notifications/x'))],
@@ -69,11 +69,17 @@ t.test('statuses pass as they are', async t => {
       const head = await client.of('head', exchange)
       t.equal(head.status, status, `${exchange} ${status}`)
       for (const [name, value] of Object.entries(headers)) t.same(head.headers.get(name), [value])
-      t.notOk(head.headers.has('content-type'), 'the body does not go with it')
+      if (status === 202) continue
+      t.same(head.headers.get('content-type'), ['text/html'])
+      const pages = client.all('frame').filter(event => event.exchange === exchange).map(({ frame }) => frame)
+      t.match(pages, body === '' ? [] : [{ bytes: Buffer.from(body), message: { kind: 'page', key: undefined, text: body } }])
     }
     if (status === 202) continue
     post(client.transport, 'request', ask(1))
-    t.match(await client.first('lost'), { exchange: 'request', key: '1', reason: `the server answered HTTP ${status}` })
+    await client.of('stream-ended', 'request')
+    const page = client.all('frame').find(({ exchange }) => exchange === 'request')?.frame
+    if (body !== '') t.match(page, { bytes: Buffer.from(body), message: { kind: 'page', key: '1' } })
+    else t.match(await client.first('lost'), { exchange: 'request', key: '1', reason: `the server answered HTTP ${status}` })
     t.ok(client.all('head').some(event => event.exchange === 'request' && event.status === status))
   }
 })
@@ -89,7 +95,8 @@ t.test('an error of the protocol passes with its status, whatever its id', async
   await client.frames(2)
   t.same(client.all('head').map(({ status }) => status), [400, 400])
   t.match(client.all('frame').find(({ exchange }) => exchange === 'one')?.frame.message, { kind: 'error', key: '1' })
-  t.match(client.all('frame').find(({ exchange }) => exchange === 'two')?.frame.message, { kind: 'unusable', keys: ['2'] })
+  const unread = client.all('frame').find(({ exchange }) => exchange === 'two')?.frame
+  t.match(unread, { message: { kind: 'error', id: 2, key: '2', error: { code: -32022 } }, faults: [], bytes: Buffer.from('{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"no"}}') })
 })
 
 t.test('a response that is neither JSON nor a stream is a frame with a fault, and hides its head', async t => {
@@ -314,4 +321,52 @@ t.test('closing tells the end, and cuts what is open', async t => {
   await client.transport.close()
   await server.seen[0]?.closed
   t.same(client.events.map(({ type }) => type), ['head', 'ended'])
+})
+
+t.test('of an error to several requests nobody can say whose it is', async t => {
+  const server = await serve(t, (_, response) => json(response, '{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}', {}, 400))
+  const client = connect(t, server.url)
+  post(client.transport, 'batch', frame([{ jsonrpc: '2.0', id: 1, method: 'ping' }, { jsonrpc: '2.0', id: 2, method: 'ping' }]))
+  await client.of('stream-ended', 'batch')
+  t.same(client.all('frame'), [])
+  t.match(client.all('lost').map(({ key }) => key), ['1', '2'])
+})
+
+t.test('a response that is not read holds back itself alone', async t => {
+  const server = await serve(t, ({ message }, response) => {
+    if (message.id === 2) return void json(response, answer(2))
+    const events = stream(response)
+    for (let index = 0; index < 50; index++) events.event(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"n":${index}}}`)
+    events.event(answer(1))
+    response.end()
+  })
+  const client = connect(t, server.url)
+  post(client.transport, 'slow', ask(1))
+  client.transport.pause('slow')
+  post(client.transport, 'quick', ask(2))
+  await client.of('stream-ended', 'quick')
+  t.notOk(client.all('frame').some(({ exchange, frame: { message } }) => exchange === 'slow' && message.kind === 'result'))
+  client.transport.resume('slow')
+  await client.of('stream-ended', 'slow')
+  t.equal(client.all('frame').filter(({ exchange }) => exchange === 'slow').length, 51)
+})
+
+t.test('what answers the server is not cut off by the leaving of the client', async t => {
+  let taken: (() => void) | undefined
+  const server = await serve(t, (_, response) => {
+    taken = () => response.writeHead(202).end()
+  })
+  const client = connect(t, server.url)
+  post(client.transport, 'one', frame('{"jsonrpc":"2.0","id":"s","result":{}}'))
+  const asked = await server.until(() => server.seen[0])
+  client.transport.shut?.('one')
+  let isCut = false
+  void asked.closed.then(() => (isCut = true))
+  post(client.transport, 'two', ask(5))
+  const due = await server.asked('ping')
+  t.equal(isCut, false)
+  client.transport.shut?.('two')
+  await due.closed
+  t.equal(isCut, false, 'what waits for an answer is')
+  taken?.()
 })

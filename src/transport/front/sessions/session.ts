@@ -37,7 +37,8 @@ export class FrontSession implements Transport {
   #hear: ((event: TransportEvent) => void) | undefined
   #paused: Promise<void> | undefined
   #resume: () => void = () => {}
-  #full = false
+  /** Readers that take nothing, and where that was said. */
+  readonly #full = new Map<Reply, Set<Exchange>>()
   /** Bytes that came for a reader while it was slow. */
   readonly #unread = new WeakMap<Reply, number>()
   #ended = false
@@ -91,8 +92,13 @@ export class FrontSession implements Transport {
     const reply = this.#routes.route(exchange, frame)
     if (reply?.full === true && this.#isTooSlow(reply, frame)) reply.destroy()
     reply?.send(frame)
-    this.#full ||= reply?.full === true
-    return !this.#full
+    return this.#isFree(reply, exchange)
+  }
+
+  #isFree(reply: Reply | undefined, exchange: Exchange): boolean {
+    if (reply?.full !== true) return true
+    this.#full.set(reply, (this.#full.get(reply) ?? new Set()).add(exchange))
+    return false
   }
 
   /** Clients that share a server wait for each other a while only: then what is for a slow one piles up here, to an extent. */
@@ -102,20 +108,24 @@ export class FrontSession implements Transport {
     return this.kind === 'stateless' && unread > mostUnread
   }
 
-  hand(event: HttpEvent): void {
+  hand(event: HttpEvent): boolean {
     const open = this.#routes.find(event.exchange)
-    if (!open) return
+    if (!open) return true
     switch (event.type) {
       case 'head':
         this.#learn(event, open)
-        return open.reply.head(event)
+        open.reply.head(event)
+        break
       case 'dressing':
-        return open.reply.dressing(event.lines)
+        open.reply.dressing(event.lines)
+        break
       case 'stream-ended':
-        return open.reply.streamEnded(event.resumable)
+        open.reply.streamEnded(event.resumable)
+        break
       default:
-        return event satisfies never
+        event satisfies never
     }
+    return this.#isFree(open.reply, event.exchange)
   }
 
   settle(exchange: Exchange): void {
@@ -173,20 +183,20 @@ export class FrontSession implements Transport {
   }
 
   /** The HTTP response of the exchange is over, whole or cut. */
-  #over(exchange: Exchange): void {
+  #over(exchange: Exchange, reply: Reply): void {
     if (!this.#routes.delete(exchange)) return
     this.#tell({ type: 'exchange-ended', exchange })
-    this.#drained()
+    this.#drained(reply)
     if (this.#routes.size > 0) return
     if (this.#last !== undefined) this.end(this.#last)
     this.#hooks.idle(true)
   }
 
   /** A reader takes more again, or is gone. */
-  #drained(): void {
-    if (!this.#full || this.#routes.open().some(({ reply }) => reply.full)) return
-    this.#full = false
-    this.#tell({ type: 'drained' })
+  #drained(reply: Reply): void {
+    const where = this.#full.get(reply) ?? []
+    this.#full.delete(reply)
+    for (const exchange of where) this.#tell({ type: 'drained', exchange })
   }
 
   #opened(open: Open): Exchange {
@@ -194,9 +204,9 @@ export class FrontSession implements Transport {
     const exchange = this.#routes.add(open)
     const drained = () => {
       this.#unread.delete(open.reply)
-      this.#drained()
+      this.#drained(open.reply)
     }
-    open.reply.watch(drained, () => this.#over(exchange))
+    open.reply.watch(drained, () => this.#over(exchange, open.reply))
     this.#routes.flush(open)
     return exchange
   }

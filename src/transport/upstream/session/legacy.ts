@@ -17,10 +17,10 @@ export interface LegacyOptions extends Pick<Reading, 'limits' | 'latch'> {
 
 /**
  * Whether a server that refuses `initialize` like this may be one that knows HTTP+SSE only (2026-07-28, backward compatibility).
- * @param errors the JSON-RPC errors in its response
+ * @param error the JSON-RPC error in its response
  */
-export const mayBeLegacy = (status: number, errors: readonly Frame[]): boolean =>
-  (status === 400 || status === 404 || status === 405) && !errors.some(frame => isModernRefusal(frame, status))
+export const mayBeLegacy = (status: number, error: Frame | undefined): boolean =>
+  (status === 400 || status === 404 || status === 405) && (error === undefined || !isModernRefusal(error, status))
 
 const isModernRefusal = ({ message }: Frame, status: number): boolean =>
   message.kind === 'error' && (modernErrors.has(message.error.code) || (status === 404 && message.error.code === errorCode.methodNotFound))

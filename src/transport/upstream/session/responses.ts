@@ -1,6 +1,7 @@
 import { wholePipe, type Exchange } from '../../../core/event.js'
 import type { Frame } from '../../../protocol/frame.js'
 import { isString } from '../../../protocol/json.js'
+import { errorBody, withId } from '../error-body.js'
 import type { Call } from '../calls.js'
 import { bodyKind, messagesOf, misfit, type Dressing, type Reading } from '../messages.js'
 import { isModernRequest } from '../../http/metadata.js'
@@ -27,6 +28,13 @@ export class HttpResponses {
   async answer(call: Call, reply: HttpReply): Promise<string> {
     const { exchange, frame, unanswered } = call
     const kind = bodyKind(reply)
+    if (kind === 'error') {
+      const { limits, latch } = this.#options
+      const body = await errorBody(reply, { limits, latch, asked: () => [...unanswered] })
+      // Through a pipe nothing passes but messages.
+      if (body !== undefined && body.message.kind !== 'page') this.#options.told(exchange, withId(body))
+      return `the server answered HTTP ${reply.status}`
+    }
     if (kind === 'other') {
       discard(reply)
       const instead = unanswered.size > 0 ? misfit(reply, [...unanswered]) : ''
@@ -35,7 +43,7 @@ export class HttpResponses {
       return 'the response could not be read'
     }
     const position = cursor()
-    let reason = reply.status >= 400 ? `the server answered HTTP ${reply.status}` : 'the response ended before the answer'
+    let reason = 'the response ended before the answer'
     try {
       await this.read(reply, position, call)
     } catch (error) {
@@ -48,9 +56,7 @@ export class HttpResponses {
   /** Tells every message of a body. @throws what the connection fails with */
   async read(reply: HttpReply, position: Cursor, call?: Call): Promise<void> {
     for await (const heard of this.messagesOf(reply, position, call)) {
-      // The page of an error may be JSON as well; its status says more than that it is no message.
-      const page = reply.status >= 400 && 'bytes' in heard && heard.message.kind === 'unusable'
-      if ('bytes' in heard && !page) this.#options.told(call?.exchange ?? wholePipe, heard)
+      if ('bytes' in heard) this.#options.told(call?.exchange ?? wholePipe, heard)
     }
   }
 

@@ -4,7 +4,7 @@ import { isString, member } from '../../../protocol/json.js'
 import type { Call } from '../calls.js'
 import { agreedBy, HttpHandshake, isInitialize, isInitialized, versionBy, type Agreed } from './handshake.js'
 import { listen } from './listener.js'
-import { bodyKind } from '../messages.js'
+import { errorBody, withId } from '../error-body.js'
 import { isModernRequest, type InputSchemaOf } from '../../http/metadata.js'
 import { renew } from './renewal.js'
 import { HttpResponses } from './responses.js'
@@ -27,12 +27,6 @@ export interface HttpSessionOptions {
   /** How long a stream is read on when all that was asked by it is answered, in milliseconds: some servers never end theirs. */
   readonly lingerMs?: number
 }
-
-/** Requests that change nothing, and may be made again when nobody knows what became of them. */
-const reads: ReadonlySet<string> = new Set([
-  'ping', 'tools/list', 'resources/list', 'resources/templates/list', 'resources/read', 'prompts/list', 'prompts/get',
-  'completion/complete', 'tasks/list', 'tasks/get', 'tasks/result',
-])
 
 /**
  * Faces an MCP server over HTTP, for a client that speaks through a pipe: the session is ours to open, to keep and to end. Speaks
@@ -152,8 +146,9 @@ class UpstreamSession extends HttpSide {
   async #sessionLost(call: Call, lost: Agreed, first: boolean): Promise<string> {
     if (!(await this.#renewed(lost))) return 'the server has ended the session, and a new one could not be begun'
     const { message } = call.frame
-    if (first && message.kind === 'request' && reads.has(message.method)) return this.#post(call, false)
-    return 'the server has ended the session; a new one was begun, but the request was not repeated: it may have been carried out'
+    // Who knows no such session has carried nothing out.
+    if (first && message.kind === 'request') return this.#post(call, false)
+    return 'the server has ended the session, and the new one as well'
   }
 
   /** Once for each session that is lost, whoever finds out first. @returns false when there is no new one */
@@ -179,12 +174,11 @@ class UpstreamSession extends HttpSide {
 
   /** A server that knows no Streamable HTTP may know HTTP+SSE. */
   async #refused(call: Call, reply: HttpReply): Promise<string> {
-    const errors: Frame[] = []
-    if (bodyKind(reply) === 'json') {
-      for await (const heard of this.#responses.messagesOf(reply)) if ('bytes' in heard && heard.message.kind === 'error') errors.push(heard)
-    } else discard(reply)
-    if (mayBeLegacy(reply.status, errors)) {
-      const { headers, limits } = this.#options
+    const { limits } = this.#options
+    const body = await errorBody(reply, { limits, latch: this.latch, asked: () => [...call.unanswered] })
+    const error = body?.message.kind === 'error' ? withId(body) : undefined
+    if (mayBeLegacy(reply.status, error)) {
+      const { headers } = this.#options
       const told = (frame: Frame) => this.#told(wholePipe, frame)
       const ended = (reason: string) => this.#end(reason)
       const legacy = new LegacySse({ upstream: this.#upstream, headers, limits, latch: this.latch, told, ended })
@@ -193,7 +187,7 @@ class UpstreamSession extends HttpSide {
         return legacy.post(call)
       }
     }
-    for (const frame of errors) this.#told(call.exchange, frame)
+    if (error !== undefined) this.#told(call.exchange, error)
     return `the server answered HTTP ${reply.status}`
   }
 

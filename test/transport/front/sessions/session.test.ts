@@ -312,10 +312,10 @@ t.test('while a session is paused, the bodies of its requests are not read', asy
   const { port, session } = await start(t, { act: echo })
   const headers = { ...post, 'mcp-session-id': await handshake(port) }
   const { transport, told } = await session(0)
-  transport.pause()
+  transport.pause('stdio')
   const waiting = ask(port, { headers, body: ping() })
   await handshake(port)
   t.equal(told.filter(({ type }) => type === 'frame').length, 1)
-  transport.resume()
+  transport.resume('stdio')
   t.equal((await waiting).status, 200)
 })

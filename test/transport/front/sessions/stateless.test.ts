@@ -82,11 +82,11 @@ t.test('while the process does not read, neither are bodies', async t => {
   await ask(port, ping)
   const { transport, told } = await session(0)
   const frames = () => told.filter(({ type }) => type === 'frame').length
-  transport.pause()
+  transport.pause('stdio')
   const waiting = ask(port, ping)
   t.equal((await ask(port, { body: '{"jsonrpc":"2.0","id":2,"method":"ping"}' })).status, 400, 'others are heard')
   t.equal(frames(), 1)
-  transport.resume()
+  transport.resume('stdio')
   t.equal((await waiting).status, 200)
   t.equal(frames(), 2)
 })
