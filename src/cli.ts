@@ -5,7 +5,7 @@ import { CustomsError } from './errors.js'
 const run = async (): Promise<number> => {
   const asked = await readCommandLine(process.argv.slice(2))
   if (!('print' in asked)) return asked.command.run(asked.given, asked.rest)
-  process.stdout.write(`${asked.print}\n`)
+  process.stdout.write(asked.print)
   return 0
 }
 

@@ -1,71 +1,77 @@
 import { parseArgs } from 'node:util'
 import { CustomsError } from '../errors.js'
-import { texts, type Flag, type Given, type Rest } from './flag.js'
+import type { Given, Rest } from './flag.js'
 import { commands, type Command } from './index.js'
 
 /** What a command line asks for: a command, or a text to print. */
 export type Asked = { readonly command: Command; readonly given: Given; readonly rest: Rest } | { readonly print: string }
 
 /**
- * Reads the command line. The first word that is neither an option nor a URL begins the server's own command line, as `--` does: some
- * launchers swallow that (npm exec, npx in PowerShell). All that follows is the server's, whatever it looks like.
+ * Reads a command line that is right as it stands by Node's own parser, for a desktop client starts one relay per server;
+ * every other is for yargs to explain, which takes longer to load than all that `wrap` needs.
  * @throws CustomsError BAD_USAGE
  */
-export const readCommandLine = async ([first, ...words]: readonly string[]): Promise<Asked> => {
-  if (first === undefined) return refuse('which command?')
-  const print = await printed(first)
-  if (print !== undefined) return { print }
-  const command = commands.find(({ name }) => name === first)
-  if (command === undefined) return refuse(`there is no command ${JSON.stringify(first)}${await meant(first, commands.map(({ name }) => name))}`)
-  return readWords(command, words)
+export const readCommandLine = async (words: readonly string[]): Promise<Asked> => {
+  const [name, ...others] = words
+  const command = commands.find(one => one.name === name)
+  if (command === undefined) return { print: await (await import('./explain.js')).explain(words) }
+  const { own, server } = divide(command, others)
+  const read = readPlainly(command, own)
+  if (read === undefined) return { print: await (await import('./explain.js')).explain(own, command) }
+  return { command, given: read.given, rest: { words: read.words, command: server } }
 }
 
-const readWords = async (command: Command, words: readonly string[]): Promise<Asked> => {
-  const wrong = (reason: string) => refuse(reason, `${command.name} `)
-  const { tokens } = parseArgs({ args: [...words], options: optionsOf(command), strict: false, allowPositionals: true, tokens: true })
-  const end = tokens.findIndex(token => token.kind === 'option-terminator' || (token.kind === 'positional' && command.server && !isUrl(token.value)))
-  const last = tokens[end]
-  const server = last && words.slice(last.kind === 'positional' ? last.index : last.index + 1)
+/**
+ * Our own words, and the server's command line. The first word that is neither an option nor a URL begins that, as `--` does: some
+ * launchers swallow it (npm exec, npx in PowerShell). All that follows is the server's, whatever it looks like.
+ */
+export const divide = (command: Command, words: readonly string[]) => {
+  const { tokens } = parseArgs({ ...parserOf(command, words), strict: false })
+  const end = tokens.find(token => token.kind === 'option-terminator' || (token.kind === 'positional' && command.server && !isUrl(token.value)))
+  if (end === undefined) return { own: words, server: undefined }
+  return { own: words.slice(0, end.index), server: words.slice(end.kind === 'positional' ? end.index : end.index + 1) }
+}
+
+/** @throws CustomsError BAD_USAGE for what no parser of options minds */
+const readPlainly = (command: Command, words: readonly string[]) => {
+  const parsed = parse(command, words)
+  if (parsed === undefined) return undefined
+  const flags = new Map(Object.entries(command.flags))
   const given = new Map<string, string | boolean | readonly string[]>()
-  const plain: string[] = []
-  for (const token of end < 0 ? tokens : tokens.slice(0, end)) {
-    if (token.kind === 'positional') plain.push(token.value)
-    if (token.kind !== 'option') continue
-    const { name, rawName, value, inlineValue } = token
-    const print = await printed(rawName, command)
-    if (print !== undefined) return { print }
-    const flag = rawName.startsWith('--') ? new Map(Object.entries(command.flags)).get(name) : undefined
-    if (flag === undefined) return wrong(`there is no option ${rawName}${await meant(rawName, Object.keys(command.flags).map(one => `--${one}`))}`)
-    if (flag.type === 'boolean') {
-      if (value !== undefined) return wrong(`${rawName} takes no value`)
-      given.set(name, true)
-      continue
-    }
-    if (value === undefined || value === '' || (!inlineValue && /^-./.test(value))) return wrong(`${rawName} needs a value: ${flag.value ?? ''}`)
-    if (flag.choices?.includes(value) === false) return wrong(`${rawName} ${JSON.stringify(value)}: must be ${flag.choices.join(', ')}${await meant(value, flag.choices)}`)
-    if (flag.multiple === true) given.set(name, [...texts(given, name), value])
-    else if (given.has(name)) return wrong(`${rawName} was given more than once`)
-    else given.set(name, value)
+  for (const [name, value] of Object.entries(parsed.values)) {
+    const values = [value].flat().map(String)
+    const { type, multiple, choices, value: wanted } = flags.get(name) ?? {}
+    if (values.some(one => choices?.includes(one) === false)) return undefined
+    if (values.includes('')) return refuse(command, `--${name} needs a value: ${wanted}`)
+    if (type === 'string' && multiple !== true && values.length > 1) return refuse(command, `--${name} was given more than once`)
+    given.set(name, type === 'boolean' ? true : multiple === true ? values : String(value))
   }
-  if (plain.length < command.words.least || plain.length > command.words.most) return wrong(`usage: ${command.usage.map(one => `mcp-customs ${command.name} ${one}`).join(', or ')}`)
-  return { command, given, rest: { words: plain, command: server } }
+  const { least, most } = command.words
+  return parsed.positionals.length < least || parsed.positionals.length > most ? refuseUsage(command) : { given, words: parsed.positionals }
 }
 
-const optionsOf = ({ flags }: Command) =>
-  Object.fromEntries(Object.entries(flags).map(([name, { type, multiple = false }]: [string, Flag]) => [name, { type, multiple }]))
+const parse = (command: Command, words: readonly string[]) => {
+  try {
+    return parseArgs({ ...parserOf(command, words), strict: true })
+  } catch {
+    return undefined
+  }
+}
+
+/** Every option may come more than once here: Node would take the last, and say nothing. */
+const parserOf = ({ flags }: Command, words: readonly string[]) => ({
+  args: [...words],
+  options: Object.fromEntries(Object.entries(flags).map(([name, { type }]) => [name, { type, multiple: true }])),
+  allowPositionals: true,
+  tokens: true,
+} as const)
 
 /** A word with a scheme; which ones are served is judged later, by the reader of the file's URLs. */
 const isUrl = (word: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(word)
 
-/** Help and version are loaded where they are asked for. */
-const printed = async (word: string, command?: Command): Promise<string | undefined> => {
-  if (word === '--help' || word === '-h') return (await import('./help.js')).help(command)
-  return word === '--version' ? (await import('./version.js')).version() : undefined
-}
+export const refuseUsage = (command: Command): never =>
+  refuse(command, `usage: ${command.usage.map(one => `mcp-customs ${command.name} ${one}`.trim()).join(', or ')}`)
 
-const meant = async (word: string, candidates: readonly string[]): Promise<string> =>
-  (await import('../config/suggestion.js')).suggestion(word, candidates)
-
-const refuse = (reason: string, command = ''): never => {
-  throw new CustomsError('BAD_USAGE', `${reason} (see mcp-customs ${command}--help)`)
+export const refuse = (command: Command | undefined, reason: string): never => {
+  throw new CustomsError('BAD_USAGE', `${reason} (see mcp-customs ${command === undefined ? '' : `${command.name} `}--help)`)
 }

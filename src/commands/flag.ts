@@ -4,6 +4,8 @@ export interface Flag {
   readonly choices?: readonly string[]
   /** What stands for its value in the help, such as `FILE`. */
   readonly value?: string
+  /** What it is about: its heading in the help. */
+  readonly group?: string
   /** The key of the configuration that it sets, such as `sessions.max`: its schema judges the value. */
   readonly key?: string
   /** Of a number; the configuration counts in milliseconds. */
@@ -12,6 +14,9 @@ export interface Flag {
 }
 
 export type Flags = Readonly<Record<string, Flag>>
+
+export const about = (group: string, flags: Flags): Flags =>
+  Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, { ...flag, group }]))
 
 /** Flags by name, as they were given. */
 export type Given = ReadonlyMap<string, string | boolean | readonly string[]>

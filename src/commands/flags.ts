@@ -1,4 +1,4 @@
-import { text, texts, type Flags, type Given, type Rest } from './flag.js'
+import { about, text, texts, type Flags, type Given, type Rest } from './flag.js'
 import { readSettings, type Settings } from './settings.js'
 
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
@@ -7,23 +7,31 @@ export type LogLevel = (typeof logLevels)[number]
 
 /** Flags that wrap, serve, inspect and lock share (contract section 2). */
 export const sharedFlags: Flags = {
-  config: { type: 'string', value: 'FILE', describe: 'configuration file (YAML or JSON)' },
-  server: { type: 'string', value: 'NAME', describe: 'which server of the file; else the name that the audit log gives this one' },
-  header: { type: 'string', value: 'NAME=VALUE', multiple: true, describe: 'send this header to the URL; ${env:NAME} stands for a variable' },
-  ca: { type: 'string', value: 'FILE', describe: 'believe these authorities (PEM) instead of the usual ones' },
-  env: { type: 'string', value: 'NAME=VALUE', multiple: true, describe: 'set this variable for the command; ${env:NAME} stands for one of ours' },
-  policy: { type: 'string', value: 'NAME|FILE', describe: 'observe, standard (default), strict, or a policy file' },
-  rule: { type: 'string', value: 'ID=ACTION', multiple: true, describe: 'another action for one rule: off, log, demote or block' },
-  trust: { type: 'boolean', describe: 'believe the annotations of this server' },
-  'trust-list': { type: 'string', value: 'FILE', describe: 'file that lists the trusted servers' },
-  audit: { type: 'string', value: 'FILE|-|none', describe: 'audit log: a file, the standard stream to spare, or none' },
-  'log-level': { type: 'string', value: 'LEVEL', choices: logLevels, describe: `least severe message on stderr: ${logLevels.join(', ')} (default: warn)` },
+  ...about('Server', {
+    config: { type: 'string', value: 'FILE', describe: 'configuration file (YAML or JSON)' },
+    server: { type: 'string', value: 'NAME', describe: 'which server of the file; else the name that the audit log gives this one' },
+    header: { type: 'string', value: 'NAME=VALUE', multiple: true, describe: 'send this header to the URL; ${env:NAME} stands for a variable' },
+    ca: { type: 'string', value: 'FILE', describe: 'believe these authorities (PEM) instead of the usual ones' },
+    env: { type: 'string', value: 'NAME=VALUE', multiple: true, describe: 'set this variable for the command; ${env:NAME} stands for one of ours' },
+  }),
+  ...about('Rules', {
+    policy: { type: 'string', value: 'NAME|FILE', describe: 'observe, standard (default), strict, or a policy file' },
+    rule: { type: 'string', value: 'ID=ACTION', multiple: true, describe: 'another action for one rule: off, log, demote or block' },
+    trust: { type: 'boolean', describe: 'believe the annotations of this server' },
+    'trust-list': { type: 'string', value: 'FILE', describe: 'file that lists the trusted servers' },
+  }),
+  ...about('Log', {
+    audit: { type: 'string', value: 'FILE|-|none', describe: 'audit log: a file, the standard stream to spare, or none' },
+    'log-level': { type: 'string', value: 'LEVEL', choices: logLevels, describe: 'least severe message on stderr (default: warn)' },
+  }),
 }
 
 /** Those of the commands that stand between a client and a server. */
 export const relayFlags: Flags = {
   ...sharedFlags,
-  'request-timeout': { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'limits.requestMs', describe: 'longest wait for an answer; 0: no limit (default)' },
+  ...about('Requests', {
+    'request-timeout': { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'limits.requestMs', describe: 'longest wait for an answer; 0: no limit (default)' },
+  }),
 }
 
 export interface SharedFlags {

@@ -64,4 +64,14 @@ export const commands: readonly Command[] = [
     server: false,
     run: async (_given, { words }) => (await import('./audit.js')).audit(words),
   },
+  {
+    name: 'completion',
+    usage: [''],
+    describe: 'print the script that lets your shell (bash, zsh) complete commands and options',
+    examples: ['completion >> ~/.bashrc', 'completion >> ~/.zshrc'],
+    flags: {},
+    words: { least: 0, most: 0 },
+    server: false,
+    run: async () => (await import('./explain.js')).completion(),
+  },
 ]

@@ -1,17 +1,23 @@
 import { CustomsError } from '../errors.js'
 import { isObject, type JsonObject } from '../protocol/json.js'
-import { text, type Flags, type Given } from './flag.js'
+import { about, text, type Flags, type Given } from './flag.js'
 import { sharedFlags } from './flags.js'
 import { seconds } from './settings.js'
 
 export const inspectFlags: Flags = {
   ...sharedFlags,
-  audit: { type: 'string', value: 'FILE|-|none', describe: 'audit log of the inspection: a file, - for stderr, or none (default)' },
-  call: { type: 'string', value: 'TOOL', describe: 'call this tool, and judge the result' },
-  args: { type: 'string', value: 'JSON', describe: 'the arguments of the call: a JSON object (default: {})' },
-  json: { type: 'boolean', describe: 'report as JSON' },
-  sarif: { type: 'boolean', describe: 'report as SARIF 2.1.0, for code scanning' },
-  timeout: { type: 'string', value: 'SECONDS', describe: 'seconds to wait for each answer (default: 30)' },
+  ...about('Log', {
+    audit: { type: 'string', value: 'FILE|-|none', describe: 'audit log of the inspection: a file, - for stderr, or none (default)' },
+  }),
+  ...about('Report', {
+    json: { type: 'boolean', describe: 'report as JSON' },
+    sarif: { type: 'boolean', describe: 'report as SARIF 2.1.0, for code scanning' },
+  }),
+  ...about('Requests', {
+    call: { type: 'string', value: 'TOOL', describe: 'call this tool, and judge the result' },
+    args: { type: 'string', value: 'JSON', describe: 'the arguments of the call: a JSON object (default: {})' },
+    timeout: { type: 'string', value: 'SECONDS', describe: 'seconds to wait for each answer (default: 30)' },
+  }),
 }
 
 export interface InspectFlags {

@@ -1,14 +1,18 @@
-import type { Flags } from './flag.js'
+import { about, type Flags } from './flag.js'
 import { relayFlags } from './flags.js'
 
 export const serveFlags: Flags = {
   ...relayFlags,
-  listen: { type: 'string', value: 'HOST:PORT', key: 'listen', describe: 'where to listen; port 0 picks one (default: 127.0.0.1:7400)' },
-  'allow-host': { type: 'string', value: 'HOST', multiple: true, key: 'allowHosts', describe: 'accept this Host header too, beside the loopback names' },
-  'allow-origin': { type: 'string', value: 'ORIGIN', multiple: true, key: 'allowOrigins', describe: 'accept web pages of this Origin' },
-  'token-file': { type: 'string', value: 'FILE', describe: 'bearer tokens, one a line, one of which a client must show' },
-  admin: { type: 'string', value: 'HOST:PORT', key: 'admin', describe: 'where to serve /healthz, /readyz and /metrics (default: nowhere)' },
-  'max-sessions': { type: 'string', value: 'NUMBER', unit: 'pieces', key: 'sessions.max', describe: 'most sessions of a server at a time (default: 1000)' },
-  grace: { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'sessions.graceMs', describe: 'how long running requests may go on at the end (default: 30)' },
-  idle: { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'sessions.idleMs', describe: 'how long a session is kept in which nothing happens (default: 1800)' },
+  ...about('Clients', {
+    listen: { type: 'string', value: 'HOST:PORT', key: 'listen', describe: 'where to listen; port 0 picks one (default: 127.0.0.1:7400)' },
+    'allow-host': { type: 'string', value: 'HOST', multiple: true, key: 'allowHosts', describe: 'accept this Host header too, beside the loopback names' },
+    'allow-origin': { type: 'string', value: 'ORIGIN', multiple: true, key: 'allowOrigins', describe: 'accept web pages of this Origin' },
+    'token-file': { type: 'string', value: 'FILE', describe: 'bearer tokens, one a line, one of which a client must show' },
+    admin: { type: 'string', value: 'HOST:PORT', key: 'admin', describe: 'where to serve /healthz, /readyz and /metrics (default: nowhere)' },
+  }),
+  ...about('Sessions', {
+    'max-sessions': { type: 'string', value: 'NUMBER', unit: 'pieces', key: 'sessions.max', describe: 'most sessions of a server at a time (default: 1000)' },
+    grace: { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'sessions.graceMs', describe: 'how long running requests may go on at the end (default: 30)' },
+    idle: { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'sessions.idleMs', describe: 'how long a session is kept in which nothing happens (default: 1800)' },
+  }),
 }

@@ -19,9 +19,9 @@ export interface Run {
 
 type Test = Parameters<typeof start>[0]
 
-/** Runs the command with nothing on its input. */
-export const run = async (t: Test, words: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Run> => {
-  const ran = start(t, process.execPath, [cli, ...words], env)
+/** Runs the command with nothing on its input, by a Node that is given these options. */
+export const run = async (t: Test, words: readonly string[], env: NodeJS.ProcessEnv = {}, options: readonly string[] = []): Promise<Run> => {
+  const ran = start(t, process.execPath, [...options, cli, ...words], env)
   ran.closeInput()
   const { code } = await ran.exit
   return { code, stdout: ran.untaken.map(line => `${line}\n`).join(''), stderr: ran.stderr() }

@@ -4,9 +4,9 @@ import { demo, run } from './inspect-run.js'
 t.test('a command line that cannot be carried out is told of in one line, with exit code 2', async t => {
   const cases: readonly (readonly [string, readonly string[], RegExp])[] = [
     ['nothing', [], /^mcp-customs: which command\? .*\n$/],
-    ['no command', ['frob'], /^mcp-customs: there is no command "frob" \(see mcp-customs --help\)\n$/],
-    ['nearly a command', ['wrpa', ...demo], /^mcp-customs: there is no command "wrpa"; did you mean "wrap"\? .*\n$/],
-    ['a name from a prototype', ['constructor'], /^mcp-customs: there is no command "constructor" .*\n$/],
+    ['no command', ['frob'], /^mcp-customs: Unknown command: frob \(see mcp-customs --help\)\n$/],
+    ['nearly a command', ['wrpa', ...demo], /^mcp-customs: Unknown command: wrpa; did you mean "wrap"\? .*\n$/],
+    ['a name from a prototype', ['constructor'], /^mcp-customs: Unknown command: constructor .*\n$/],
     ['a flag that is none', ['wrap', '--adit', 'none', ...demo], /^mcp-customs: .*adit.*\n$/],
     ['a flag without its value', ['wrap', '--audit'], /^mcp-customs: .*audit.*\n$/],
     ['a flag twice', ['wrap', '--audit', 'a', '--audit', 'b', ...demo], /^mcp-customs: --audit was given more than once \(see mcp-customs wrap --help\)\n$/],
@@ -31,4 +31,12 @@ t.test('help and version are asked for, and no error', async t => {
     t.same([code, stderr], [0, ''], words.join(' '))
   }
   t.match(await run(t, ['--version']), { code: 0, stdout: /^\d+\.\d+\.\d+\n$/, stderr: '' })
+})
+
+t.test('a command line that is right as it stands is read without yargs, which takes long to load', async t => {
+  const resolve = 'export const resolve = (name, context, next) => { if (name === "yargs") throw new Error("yargs was loaded"); return next(name, context) }'
+  const hook = `import { register } from 'node:module'; register(${JSON.stringify(`data:text/javascript,${encodeURIComponent(resolve)}`)})`
+  const options = ['--import', `data:text/javascript,${encodeURIComponent(hook)}`]
+  t.match(await run(t, ['wrap', '--audit', 'none', '--', process.execPath, '-e', 'process.exit(7)'], {}, options), { code: 7, stderr: '' })
+  t.match(await run(t, ['wrap', '--help'], {}, options), { code: 70, stderr: /yargs was loaded/ })
 })

@@ -1,0 +1,78 @@
+import yargs, { type Argv } from 'yargs'
+import { suggestion } from '../config/suggestion.js'
+import { divide, refuse, refuseUsage } from './command-line.js'
+import { commands, type Command } from './index.js'
+import { version } from './version.js'
+
+/**
+ * What a person at a terminal needs: help, the version, completions, or what is wrong with a command line that could not be read.
+ * It runs no command: what is run was read by one parser alone.
+ * @param words those of ours: behind the command's name, where there is a command
+ * @returns what is left to print
+ * @throws CustomsError BAD_USAGE
+ */
+export const explain = async (words: readonly string[], command?: Command): Promise<string> => {
+  if (command === undefined && words[0] === '--get-yargs-completions') return complete(words)
+  const printed: string[] = []
+  const asked = command ? [command.name, ...words] : words.slice(0, 1)
+  await parser(command).parseAsync(asked, {}, (_error, _argv, output) => void printed.push(output))
+  const [text = ''] = printed
+  if (text !== '') return `${text}\n`
+  return command ? refuseUsage(command) : refuse(command, 'which command?')
+}
+
+// yargs writes completions to stdout itself: of those it hands nothing over.
+const complete = async (words: readonly string[]): Promise<string> => {
+  if (!isOthers(words)) await parser().parseAsync([...words])
+  return ''
+}
+
+/** Writes the script of the shell that `SHELL` names to stdout. */
+export const completion = (): number => {
+  parser().showCompletionScript()
+  return 0
+}
+
+const parser = (command?: Command): Argv => {
+  const known = [...commands.map(({ name }) => name), ...Object.keys(command?.flags ?? {})]
+  const start = yargs()
+    .scriptName('mcp-customs')
+    .locale('en')
+    .usage('$0 COMMAND\n\nA validating proxy for the Model Context Protocol: checks what tools return against what they declare.')
+    .parserConfiguration({ 'boolean-negation': false, 'camel-case-expansion': false, 'dot-notation': false })
+    .version(version())
+    .alias('help', 'h')
+    .strictOptions()
+    .strictCommands()
+    .exitProcess(false)
+    .wrap(Math.min(100, process.stdout.columns || 100))
+    .fail(message => {
+      const [, unknown] = /^Unknown \w+: ([^,]+)/.exec(message) ?? []
+      // yargs tells of a choice in several lines.
+      return refuse(command, `${message.replace(/\s+/g, ' ')}${unknown === undefined ? '' : suggestion(unknown, known)}`)
+    })
+  for (const { examples: [first = ''] } of commands) start.example(`$0 ${first}`, '')
+  return commands.reduce((all, one) => all.command(one.name, one.describe, inner => describe(inner, one)), start)
+}
+
+const describe = (parser: Argv, { name, usage, describe, flags, examples }: Command): Argv => {
+  parser
+    .usage(`${usage.map(one => `$0 ${name} ${one}`.trim()).join('\n')}\n\n${describe.charAt(0).toUpperCase()}${describe.slice(1)}.`)
+    .strictCommands(false)
+  for (const [flag, { type, group = 'Options', value, multiple, choices, describe }] of Object.entries(flags)) {
+    const text = `${value === undefined ? '' : `<${value}> `}${describe}${multiple === true ? ' (repeatable)' : ''}`
+    parser.option(flag, { describe: text, group: `${group}:`, ...(type === 'boolean' ? { type, nargs: 0 } : { nargs: 1 }), ...(choices && { choices }) })
+  }
+  for (const example of examples) parser.example(`$0 ${example}`, '')
+  return parser
+}
+
+/** The last word, which is being written, is the server's, a file, or the value of an option: the shell knows more about these. */
+const isOthers = (words: readonly string[]): boolean => {
+  const command = commands.find(({ name }) => name === words[2])
+  if (command === undefined) return false
+  const { own, server } = divide(command, words.slice(3, -1))
+  const before = own.at(-1) ?? ''
+  const flag = before.startsWith('--') ? new Map(Object.entries(command.flags)).get(before.slice(2)) : undefined
+  return server !== undefined || (!command.server && own.length > 0) || (flag?.type === 'string' && flag.choices === undefined)
+}
