@@ -167,6 +167,9 @@ class Shared implements SharedServer, Hub {
         return this.#notified(frame, message)
       case 'unusable':
         return this.#unusable(frame, message.keys)
+      // No process says such a thing.
+      case 'page':
+        return
       case 'request':
         this.#child?.send(wholePipe, errorAnswer(message, errorCode.methodNotFound, 'This revision has no requests of the server'))
         return this.#witness(withFault(frame, 'a request of the server, which many clients share'))

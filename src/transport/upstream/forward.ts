@@ -76,12 +76,16 @@ class HttpServer extends HttpSide {
     }
   }
 
-  override pause(exchange: Exchange): void {
+  pause(exchange: Exchange): void {
     this.#opened.get(exchange)?.latch.close()
   }
 
-  override resume(exchange: Exchange): void {
+  resume(exchange: Exchange): void {
     this.#opened.get(exchange)?.latch.open()
+  }
+
+  protected resumeAll(): void {
+    for (const { latch } of this.#opened.values()) latch.open()
   }
 
   send(exchange: Exchange, frame: Frame): boolean {

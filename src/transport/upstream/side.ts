@@ -2,13 +2,11 @@ import type { Exchange } from '../../core/event.js'
 import type { Frame } from '../../protocol/frame.js'
 import type { IdKey } from '../../protocol/json-rpc.js'
 import { Calls } from './calls.js'
-import { Latch } from './latch.js'
 import type { Transport, TransportEvent } from '../transport.js'
 
 /** What all have in common who face a server over HTTP: the calls that are under way, readers that can be held back, one end. */
 export abstract class HttpSide implements Transport {
   protected readonly calls = new Calls()
-  protected readonly latch = new Latch()
   /** How long `close` waits for answers that are under way, in milliseconds. */
   protected readonly stopMs: number
   #closed: Promise<void> | undefined
@@ -28,13 +26,12 @@ export abstract class HttpSide implements Transport {
     this.calls.abandon(exchange, key)
   }
 
-  pause(_exchange: Exchange): void {
-    this.latch.close()
-  }
+  abstract pause(exchange: Exchange): void
 
-  resume(_exchange: Exchange): void {
-    this.latch.open()
-  }
+  abstract resume(exchange: Exchange): void
+
+  /** Whatever was held back may go on. */
+  protected abstract resumeAll(): void
 
   /** Called again, it waits for no answer any more. */
   close(): Promise<void> {
@@ -44,7 +41,7 @@ export abstract class HttpSide implements Transport {
   }
 
   async #close(): Promise<void> {
-    this.latch.open()
+    this.resumeAll()
     await this.calls.rest(this.stopMs)
     await this.finish()
   }

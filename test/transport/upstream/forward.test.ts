@@ -334,7 +334,7 @@ t.test('of an error to several requests nobody can say whose it is', async t => 
 
 t.test('a response that is not read holds back itself alone', async t => {
   const server = await serve(t, ({ message }, response) => {
-    if (message.id === 2) return void json(response, answer(2))
+    if (message.id === 2) return json(response, answer(2))
     const events = stream(response)
     for (let index = 0; index < 50; index++) events.event(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"n":${index}}}`)
     events.event(answer(1))

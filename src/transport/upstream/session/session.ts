@@ -9,6 +9,7 @@ import { isModernRequest, type InputSchemaOf } from '../../http/metadata.js'
 import { renew } from './renewal.js'
 import { HttpResponses } from './responses.js'
 import { backoff, type Backoff, type Cursor } from './resume.js'
+import { Latch } from '../latch.js'
 import { HttpSide } from '../side.js'
 import { discard, failureOf, HttpUpstream, type HttpReply, type HttpTls } from '../pool.js'
 import { LegacySse, mayBeLegacy } from './legacy.js'
@@ -39,6 +40,8 @@ class UpstreamSession extends HttpSide {
   readonly #upstream: HttpUpstream
   readonly #handshake: HttpHandshake
   readonly #responses: HttpResponses
+  /** The client's one pipe holds back all of it. */
+  readonly #latch = new Latch()
   readonly #closing = new AbortController()
   /** What goes out next waits for it: a server may refuse whatever overtakes the handshake. */
   #turn: Promise<unknown> = Promise.resolve()
@@ -53,7 +56,7 @@ class UpstreamSession extends HttpSide {
     this.#handshake = new HttpHandshake(this.#upstream, options.headers, options.inputSchemaOf)
     this.#responses = new HttpResponses({
       limits: options.limits,
-      latch: this.latch,
+      latch: this.#latch,
       backoff: options.backoff ?? backoff,
       get: (lastEventId, signal) => this.#handshake.get(lastEventId, signal),
       told: (exchange, frame) => this.#told(exchange, frame),
@@ -71,6 +74,18 @@ class UpstreamSession extends HttpSide {
     if (isInitialize(frame) || isInitialized(frame)) this.#turn = turn.then(() => call.settled)
     void turn.then(() => this.#deliver(call))
     return true
+  }
+
+  pause(): void {
+    this.#latch.close()
+  }
+
+  resume(): void {
+    this.#latch.open()
+  }
+
+  protected resumeAll(): void {
+    this.#latch.open()
   }
 
   protected async finish(): Promise<void> {
@@ -175,13 +190,13 @@ class UpstreamSession extends HttpSide {
   /** A server that knows no Streamable HTTP may know HTTP+SSE. */
   async #refused(call: Call, reply: HttpReply): Promise<string> {
     const { limits } = this.#options
-    const body = await errorBody(reply, { limits, latch: this.latch, asked: () => [...call.unanswered] })
+    const body = await errorBody(reply, { limits, latch: this.#latch, asked: () => [...call.unanswered] })
     const error = body?.message.kind === 'error' ? withId(body) : undefined
     if (mayBeLegacy(reply.status, error)) {
       const { headers } = this.#options
       const told = (frame: Frame) => this.#told(wholePipe, frame)
       const ended = (reason: string) => this.#end(reason)
-      const legacy = new LegacySse({ upstream: this.#upstream, headers, limits, latch: this.latch, told, ended })
+      const legacy = new LegacySse({ upstream: this.#upstream, headers, limits, latch: this.#latch, told, ended })
       if (await legacy.open()) {
         this.#legacy = legacy
         return legacy.post(call)
