@@ -34,7 +34,7 @@ const cases: readonly (readonly [string, Json, readonly string[]])[] = [
   ['a length of 2.0', json('{"minLength":2.0}'), []],
   ['exclusiveMinimum as a flag in 2020-12', { exclusiveMinimum: true }, ['schema /exclusiveMinimum']],
   ['exclusiveMinimum as a flag in draft-04', { $schema: draft04, minimum: 1, exclusiveMinimum: true }, []],
-  ['the flag without its bound', { $schema: draft04, exclusiveMinimum: true }, ['schema /exclusiveMinimum']],
+  ['the flag without its bound', { $schema: draft04, exclusiveMinimum: true }, ['schema']],
   ['multipleOf 0', { multipleOf: 0 }, ['schema /multipleOf']],
   ['a pattern that is none', { pattern: '(' }, ['schema /pattern']],
   ['a pattern of the older syntax', { pattern: '^[\\w-.]+\\-$' }, []],
@@ -61,7 +61,18 @@ const cases: readonly (readonly [string, Json, readonly string[]])[] = [
   ['a part of a meta-schema', { $ref: 'https://json-schema.org/draft/2020-12/meta/validation#/$defs/stringArray' }, []],
   ['a part of a meta-schema that it has not', { $ref: 'http://json-schema.org/draft-07/schema#/nothing' }, ['schema /$ref']],
   ['a reference to itself', { $ref: '#' }, ['schema']],
-  ['a cycle of references', { $defs: { a: { $ref: '#/$defs/b' }, b: { anyOf: [{ $ref: '#/$defs/a' }] } } }, ['schema /$defs/a']],
+  ['a cycle of references', { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b' }, b: { anyOf: [{ $ref: '#/$defs/a' }] } } }, ['schema /$defs/a']],
+  ['a cycle that is reached from a property', { properties: { p: { $ref: '#/$defs/a' } }, $defs: { a: { if: true, then: { $ref: '#/$defs/a' } } } }, ['schema /$defs/a']],
+  ['a cycle that nobody refers to', { $defs: { x: { $ref: '#/$defs/x' } } }, []],
+  ['a cycle by a keyword that the dialect has not', { dependencies: { a: { $ref: '#' } } }, []],
+  ['the same, where it has', { $schema: draft07, dependencies: { a: { $ref: '#' } } }, ['schema']],
+  ['a cycle by then without if', { then: { $ref: '#' } }, []],
+  ['a cycle by what stands beside $ref, up to draft-07', { $schema: draft07, definitions: { a: {} }, $ref: '#/definitions/a', allOf: [{ $ref: '#' }] }, []],
+  ['the same in 2020-12', { $defs: { a: {} }, $ref: '#/$defs/a', allOf: [{ $ref: '#' }] }, ['schema']],
+  ['a schema of another dialect within', { $defs: { old: { $id: 'urn:old', $schema: draft04, minimum: 1, exclusiveMinimum: true, items: [{}] } } }, []],
+  ['the same, and wrong by its own dialect', { $defs: { old: { $id: 'urn:old', $schema: draft04, exclusiveMinimum: 1, minimum: 0 } } }, ['schema /$defs/old/exclusiveMinimum']],
+  ['a newer one in an older, in a list', { $schema: draft07, items: [{ $id: 'urn:new', $schema: 'https://json-schema.org/draft/2020-12/schema', $anchor: '1' }] }, ['schema /items/0/$anchor']],
+  ['a key of 20,000 characters', { properties: { ['k'.repeat(20_000)]: { allOf: [{}, {}] } }, required: ['k'.repeat(20_000)] }, []],
   ['a recursion through the value', { properties: { a: { $ref: '#' } }, items: { anyOf: [{ $ref: '#' }] } }, []],
   ['two schemas of one id', { $defs: { a: { $id: 'urn:a', type: 'string' }, b: { $id: 'urn:a' } } }, ['schema /$defs/b']],
   ['one schema written twice', { $defs: { a: { $id: 'urn:a', type: 'string' }, b: { $id: 'urn:a', type: 'string' } } }, []],
@@ -89,6 +100,18 @@ t.test('problems are in our words, and lie below the path that was given', async
   t.match(problem?.path, /^\/result\/tools\/0\/inputSchema\/properties\/ignore "all"~0~1x+…\/type$/)
   t.ok((problem?.path.length ?? 999) < 140)
   await checker.close()
+})
+
+t.test('what is wrong with a keyword is said of that keyword, once', async t => {
+  const ask = asker()
+  const messages = async (schema: Json) => (await ask.schema(schema)).map(({ path, message }) => `${path} ${message}`)
+  t.strictSame(await messages({ minLength: -1 }), ['/minLength must be at least 0 (minLength)'])
+  t.strictSame(await messages({ properties: [] }), ['/properties must be an object (properties)'])
+  t.strictSame(await messages({ properties: { a: { required: true } } }), ['/properties/a/required must be an array (required)'])
+  t.strictSame(await messages({ anyOf: [{}, 1] }), ['/anyOf/1 must be an object or a boolean (anyOf)'])
+  t.strictSame(await messages({ $id: 'http://a/#b' }), ['/$id must be a URI without fragment ($id)'])
+  t.strictSame(await messages({ items: [{}] }), ['/items must be a schema, or an array of schemas up to 2019-09 (items)'])
+  await ask.close()
 })
 
 t.test('no more than 20 problems are told', async t => {
