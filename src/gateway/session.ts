@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Checked, SchemaChecker, Subject } from '../core/check.js'
 import type { Effect, Entry } from '../core/effect.js'
 import type { Event, Exchange, Side, Timer } from '../core/event.js'
@@ -33,6 +34,8 @@ export class Session {
   readonly #ends: Readonly<Record<Side, Transport>>
   readonly #relay: Relay
   readonly #checker: SchemaChecker
+  /** By which the checker tells sessions apart. */
+  readonly #name = randomUUID()
   readonly #audit: SessionParts['audit']
   readonly #moved: SessionParts['moved']
   readonly #timers = new Map<Timer, NodeJS.Timeout>()
@@ -190,7 +193,7 @@ export class Session {
   }
 
   #check(check: number, subjects: readonly Subject[], exchange: Exchange | undefined): void {
-    const results = subjects.map(subject => this.#checker.check(subject))
+    const results = subjects.map(subject => this.#checker.check(subject, this.#name))
     if (results.every(isDone)) return this.#handle({ type: 'checked', check, results }, exchange)
     this.#judging.began(check, exchange)
     // A check that crashed is no verdict: fail closed.
