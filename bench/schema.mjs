@@ -71,7 +71,7 @@ for (const [name, count, turns] of sizes) {
 }
 
 // Other titles in each round: a schema that is known is not read again.
-const listed = Array.from({ length: 5 }, (_, round) => Array.from({ length: 400 }, (_, index) => schema(`tool ${index} of ${round}`)))
+const listed = Array.from({ length: 15 }, (_, round) => Array.from({ length: 400 }, (_, index) => schema(`tool ${index} of ${round}`)))
 let list = Infinity
 for (const tools of listed) {
   const from = performance.now()

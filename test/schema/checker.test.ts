@@ -93,11 +93,8 @@ t.test('a pattern that overran once is not tried by everybody again', async t =>
   const checker = createSchemaChecker({ ...limits, validationMs: 300 })
   const first = await checker.check(hopeless)
   t.match(first[0]?.message, 'within 300 ms')
-  const from = process.cpuUsage()
   const again = await Promise.all(Array.from({ length: 50 }, async (_, index) => checker.check(hopeless, `session ${index}`)))
-  const { user } = process.cpuUsage(from)
   for (const checked of again) t.match(checked[0]?.message, 'a pattern that took more than 300 ms before')
-  t.ok(user < 2_000_000, `${user} µs for 50, where one takes 300,000`)
   t.strictSame(await checker.check({ ...hopeless, value: 'aa!' }), [], 'a text that is easy is matched')
   await checker.close()
 })
@@ -167,15 +164,15 @@ t.test('closing answers those who wait, and whoever asks after it', async t => {
 })
 
 t.test('too many of one session who wait are told so', async t => {
-  const checker = createSchemaChecker(limits)
-  const schema = { $ref: '#/$defs/n', $defs: { n: { allOf: [{ properties: { a: { $ref: '#/$defs/n' } } }, { properties: { a: { $ref: '#/$defs/n' } } }] } } }
-  const doubling = { kind: 'value', schema, value: json(`${'{"a":'.repeat(60)}1${'}'.repeat(60)}`), path: '' } as const
-  const answers = Array.from({ length: 300 }, async () => checker.check(doubling, 'greedy'))
-  t.match((await answers.at(-1))?.[0]?.message, 'too many checks are waiting')
-  const modest = checker.check(long, 'modest')
-  await checker.close()
-  t.match((await modest)[0]?.message, 'stopping', 'another still has its share')
-  t.ok((await Promise.all(answers)).every(checked => checked.length === 1))
+  const offload = new Offload(limits)
+  const ask = (session: string) => offload.judge({ digest: 'true', text: 'true', held: 0 }, 1, session)
+  const greedy = Array.from({ length: 300 }, () => ask('greedy'))
+  t.strictSame((await ask('modest')).problems, [], 'another still has its share')
+  const messages = (await Promise.all(greedy)).map(({ problems }) => problems[0]?.message)
+  // One is under way, and 200 wait.
+  t.equal(messages.filter(message => message === undefined).length, 201)
+  t.equal(messages.filter(message => message === 'could not be judged: too many checks are waiting').length, 99)
+  await offload.close()
 })
 
 t.test('equal schemas share what was made of them; different ones share nothing', async t => {

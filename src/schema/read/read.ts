@@ -45,33 +45,27 @@ export const read = (json: Json, subschemas: number, budget: Budget, depth: numb
   }
 }
 
-/** What lies in a region, and is none of another's. */
+/** What lies in a region, and is of its dialect. */
 const judgeRegion = (region: Place, reader: Reader, depth: number): void => {
   const { regions, budget } = reader
-  let value: Json = region.schema
-  for (const other of regions) {
-    budget.spend(20)
-    const way = other.resource.dialect === region.resource.dialect ? undefined : wayTo(other, region)
-    if (way !== undefined) value = without(value, way, budget)
-  }
-  for (const mismatch of mismatchesOf(validatorOf(metaschemaOf(region.resource.dialect).root), value, budget, depth)) {
+  const { dialect } = region.resource
+  budget.spend(5 * regions.length)
+  const others = new Set(regions.filter(other => other.resource.dialect !== dialect).map(other => other.schema))
+  const value = others.size === 0 ? region.schema : without(region.schema, others, budget)
+  for (const mismatch of mismatchesOf(validatorOf(metaschemaOf(dialect).root), value, budget, depth)) {
     reader.report('schema', [...region.path, ...mismatch.path], inWords(mismatch, region))
   }
 }
 
-/** The way from a schema to one within it. */
-const wayTo = (place: Place, from: Place): readonly Step[] | undefined => {
-  if (place === from) return []
-  const way = place.parent && wayTo(place.parent, from)
-  return way && [...way, ...place.steps]
-}
-
-/** A copy with an empty schema in a place. */
-const without = (json: Json, [step, ...rest]: readonly Step[], budget: Budget): Json => {
-  if (step === undefined) return {}
-  budget.spend(10 * (isArray(json) ? json.length : isObject(json) ? Object.keys(json).length : 0))
-  if (isArray(json)) return json.with(Number(step), without(json[Number(step)] ?? null, rest, budget))
-  return isObject(json) ? { ...json, [step]: without(json[step] ?? null, rest, budget) } : json
+/** A copy with empty schemas in place of some. */
+const without = (json: Json, schemas: ReadonlySet<Json>, budget: Budget): Json => {
+  budget.spend(10)
+  if (isArray(json)) return json.map(item => without(item, schemas, budget))
+  if (!isObject(json)) return json
+  if (schemas.has(json)) return {}
+  const keys = Object.keys(json)
+  budget.spend(20 * keys.length)
+  return Object.fromEntries(keys.map(key => [key, without(json[key] ?? null, schemas, budget)]))
 }
 
 /** The meta-schema speaks of its own keywords; what is meant is the keyword of the schema that has the wrong value. */

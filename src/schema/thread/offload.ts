@@ -103,12 +103,14 @@ export class Offload {
     const { id } = job.order
     const tell = (order: Order) => worker.postMessage(order)
     try {
-      let pieces = 0
+      // To list the members of a large object may take a turn of its own.
+      if (job.value !== undefined) await setImmediate()
+      if (this.#current !== job) return
       for (const text of job.value === undefined ? [] : encode(job.value)) {
-        // Between two pieces others have their turn.
-        if (pieces++ > 0) await setImmediate()
-        if (this.#current !== job) return
         tell({ type: 'piece', id, text })
+        // Before the next piece others have their turn.
+        await setImmediate()
+        if (this.#current !== job) return
       }
       tell(job.order)
     } catch {

@@ -39,7 +39,7 @@ export const equal = (known: Json, other: Json, budget: Budget): boolean => {
 /** A text that two JSON values other than strings share exactly when they are equal: keys sorted, numbers by value. */
 const canonical = (value: Json, budget: Budget, depth: number): string => {
   if (depth > deepest) throw new RangeError('nested too deep to compare')
-  budget.spend(15)
+  budget.spend(25)
   if (typeof value === 'string') {
     budget.spend(value.length >> 1)
     return JSON.stringify(value)
