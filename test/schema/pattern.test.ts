@@ -134,10 +134,9 @@ t.test('an automaton takes steps in proportion to the text, whatever the pattern
 })
 
 t.test('reading a pattern costs in proportion to its length, and a property class once', t => {
-  const cost = (source: string) => spent(budget => isPattern(source, budget))
-  t.ok(cost('[\\P{L}'.padEnd(40_000, '\\P{L}') + ']') < 2_000_000)
-  t.ok(cost(`^${'\\p{L}'.repeat(8000)}`) < 2_000_000)
-  t.ok(cost('('.repeat(200) + 'a'.repeat(50_000)) < 2_500_000)
+  for (const source of ['[\\P{L}'.padEnd(40_000, '\\P{L}') + ']', `^${'\\p{L}'.repeat(8000)}`, '('.repeat(200) + 'a'.repeat(50_000)]) {
+    t.ok(spent(budget => isPattern(source, budget)) < 60 * source.length)
+  }
   t.end()
 })
 

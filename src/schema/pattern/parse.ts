@@ -19,7 +19,7 @@ const endless = 2 ** 31 - 1
 export const parsePattern = (source: string, budget: Budget): Parsed | undefined => parseAs(source, true, budget) ?? parseAs(source, false, budget)
 
 export const parseAs = (source: string, unicode: boolean, budget: Budget): Parsed | undefined => {
-  budget.spend(20 + 15 * source.length)
+  budget.spend(20 + 25 * source.length)
   try {
     return new Parser(source, unicode, budget).parse()
   } catch (error) {

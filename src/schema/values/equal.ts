@@ -45,7 +45,10 @@ const canonical = (value: Json, budget: Budget, depth: number): string => {
     return JSON.stringify(value)
   }
   if (isArray(value)) return `[${value.map(item => canonical(item, budget, depth + 1)).join()}]`
-  if (!isObject(value)) return String(value)
+  if (!isObject(value)) {
+    budget.spend(20)
+    return String(value)
+  }
   const keys = Object.keys(value).sort()
   budget.spend(2 * costOfMembers(keys.length))
   return `{${keys.map(key => `${canonical(key, budget, 0)}:${canonical(value[key] ?? null, budget, depth + 1)}`).join()}}`
