@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Checked, SchemaChecker, SchemaLimits, SchemaProblem, Subject } from '../core/check.js'
 import { isObject, type Json, type JsonObject } from '../protocol/json.js'
 import { Budget, Exhausted, mainThreadSteps } from './budget.js'
-import { mainThreadDepth } from './evaluate/judge.js'
+import { mainThreadDepth } from './evaluate/validate.js'
 import { Plans, type Plan, type SchemaText } from './plans.js'
 import { measure } from './read/measure.js'
 import { read, type Reading } from './read/read.js'
@@ -52,17 +52,17 @@ class Checker implements WarmableChecker {
   /** Fail closed: a check that crashed is a problem of its own. */
   #check(subject: Subject, session: string): Checked | Promise<Checked> {
     try {
-      const found = subject.kind === 'schema' ? this.#inspect(subject.schema, session) : this.#validate(subject.schema, subject.value, session)
+      const found = subject.kind === 'schema' ? this.#listed(subject.schema, session) : this.#validate(subject.schema, subject.value, session)
       return found instanceof Promise ? found.then(problems => placed(subject, problems)) : placed(subject, found)
     } catch {
       return placed(subject, unchecked(': beyond the engine'))
     }
   }
 
-  #inspect(schema: Json, session: string): Problems | Promise<Problems> {
+  #listed(schema: Json, session: string): Problems | Promise<Problems> {
     const plan = this.#planOf(schema)
     if ('over' in plan) return [{ kind: 'cost', path: '', message: plan.over }]
-    return plan.reading?.problems ?? this.#offload.inspect(plan, session).then(({ problems }) => problems)
+    return plan.reading?.problems ?? this.#offload.read(plan, session).then(({ problems }) => problems)
   }
 
   #validate(schema: JsonObject | boolean, value: Json, session: string): Problems | Promise<Problems> {
@@ -84,7 +84,7 @@ class Checker implements WarmableChecker {
   /** @param pattern the one that was too much for the main thread; where it was too much for the other as well nobody tries again */
   async #offloaded(plan: Plan, value: Json, session: string, pattern?: Exhausted['pattern']): Promise<Problems> {
     if (pattern?.overran === true) return unchecked(`: it meets a pattern that took more than ${this.#limits.validationMs} ms before`)
-    const { problems, overran } = await this.#offload.judge(plan, value, session)
+    const { problems, overran } = await this.#offload.validate(plan, value, session)
     if (pattern !== undefined && overran === true) pattern.overran = true
     return problems
   }

@@ -1,7 +1,7 @@
 import type { SchemaProblem } from '../core/check.js'
 import type { Json } from '../protocol/json.js'
 import type { Budget } from './budget.js'
-import { judge } from './evaluate/judge.js'
+import { validate } from './evaluate/validate.js'
 import type { Reading } from './read/read.js'
 
 /** No verdict was possible. */
@@ -9,4 +9,4 @@ export const unchecked = (why: string): readonly SchemaProblem[] => [{ kind: 'un
 
 /** The verdict on a value by a schema that was read. @throws Exhausted; RangeError when the native stack does not suffice */
 export const verdict = ({ schema, problems }: Reading, value: Json, budget: Budget, depth: number): readonly SchemaProblem[] =>
-  schema === undefined ? unchecked(`: the schema cannot be used: ${problems[0]?.message ?? ''}`) : judge(schema, value, budget, depth)
+  schema === undefined ? unchecked(`: the schema cannot be used: ${problems[0]?.message ?? ''}`) : validate(schema, value, budget, depth)

@@ -134,7 +134,7 @@ t.test('a thread that dies, or never answers, is replaced, and whoever waits is 
     })`)}`)
   const offload = new Offload({ ...limits, validationMs: 1 }, { script, patienceMs: 500 })
   const text = (what: string) => ({ digest: what, text: JSON.stringify(what), held: 0 })
-  const answers = await Promise.all(['fine', 'die', 'hang', 'fine'].map(what => offload.judge(text(what), 1, '')))
+  const answers = await Promise.all(['fine', 'die', 'hang', 'fine'].map(what => offload.validate(text(what), 1, '')))
   t.match(answers.map(({ problems }) => problems[0]?.message ?? ''), ['', 'its thread ended', 'does not answer', ''])
   await offload.close()
 })
@@ -165,7 +165,7 @@ t.test('closing answers those who wait, and whoever asks after it', async t => {
 
 t.test('too many of one session who wait are told so', async t => {
   const offload = new Offload(limits)
-  const ask = (session: string) => offload.judge({ digest: 'true', text: 'true', held: 0 }, 1, session)
+  const ask = (session: string) => offload.validate({ digest: 'true', text: 'true', held: 0 }, 1, session)
   const greedy = Array.from({ length: 300 }, () => ask('greedy'))
   t.strictSame((await ask('modest')).problems, [], 'another still has its share')
   const messages = (await Promise.all(greedy)).map(({ problems }) => problems[0]?.message)

@@ -67,12 +67,12 @@ export class Run {
     this.#depth--
   }
 
-  /** From here on nothing is told, up to `unhush`. */
-  hush(): void {
+  /** From here on nothing is told, up to `unmute`. */
+  mute(): void {
     this.#quiet++
   }
 
-  unhush(): void {
+  unmute(): void {
     this.#quiet--
   }
 

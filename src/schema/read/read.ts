@@ -3,7 +3,7 @@ import { isArray, isObject, type Json } from '../../protocol/json.js'
 import { clip } from '../../protocol/quote.js'
 import type { Budget } from '../budget.js'
 import type { Place, Step } from '../document/place.js'
-import { mismatchesOf, type Schema } from '../evaluate/judge.js'
+import { mismatchesOf, type Schema } from '../evaluate/validate.js'
 import { keywordsOf } from '../evaluate/keywords/index.js'
 import type { Mismatch } from '../evaluate/run.js'
 import { validatorOf } from '../evaluate/validator.js'
@@ -22,7 +22,7 @@ export interface Reading {
 export const unusable = (problems: readonly SchemaProblem[]): Reading => ({ schema: undefined, problems })
 
 /**
- * Reads a schema that keeps the limits of bytes and depth: its dialect, ids and anchors, where its references lead; and judges it
+ * Reads a schema that keeps the limits of bytes and depth: its dialect, ids and anchors, where its references lead; and validates it
  * by the meta-schema of its dialect.
  * @param subschemas the most that there may be
  * @param depth as for an evaluation
@@ -33,7 +33,7 @@ export const read = (json: Json, subschemas: number, budget: Budget, depth: numb
   try {
     const root = reader.open(json)
     reader.resolveReferences()
-    for (const region of reader.regions) judgeRegion(region, reader, depth)
+    for (const region of reader.regions) validateRegion(region, reader, depth)
     const cycle = root && findCycle(root, budget)
     if (cycle !== undefined) reader.report('schema', cycle.path, 'refers to itself without end ($ref)')
     if (root === undefined || reader.problems.length > 0) return unusable(reader.problems)
@@ -46,7 +46,7 @@ export const read = (json: Json, subschemas: number, budget: Budget, depth: numb
 }
 
 /** What lies in a region, and is of its dialect. */
-const judgeRegion = (region: Place, reader: Reader, depth: number): void => {
+const validateRegion = (region: Place, reader: Reader, depth: number): void => {
   const { regions, budget } = reader
   const { dialect } = region.resource
   budget.spend(5 * regions.length)

@@ -8,7 +8,7 @@ import type { Keyword } from '../evaluate/keywords/keyword.js'
 import { clippedPointer } from '../evaluate/run.js'
 import { equal } from '../values/equal.js'
 import { costOfName, nameKey } from '../values/name-key.js'
-import { References } from './references.js'
+import { ReferenceResolver } from './reference-resolver.js'
 import { resolve, unnamed } from './uri.js'
 
 /** Problems of a schema are reported up to this number. */
@@ -31,7 +31,7 @@ export class Reader {
   readonly budget: Budget
   readonly #official: (uri: string) => Resource | undefined
   readonly #resources = new Map<string, Resource>()
-  readonly #references = new References(this)
+  readonly #references = new ReferenceResolver(this)
   #room: number
 
   /**
@@ -130,7 +130,7 @@ export class Reader {
     const key = nameKey(resource.uri)
     const other = this.#resources.get(key)
     if (other === undefined) this.#resources.set(key, resource)
-    else this.#refuseTwin(other.root, resource.root, idKeyword(resource.dialect))
+    else this.#refuseDuplicate(other.root, resource.root, idKeyword(resource.dialect))
   }
 
   #anchor(place: Place, name: string, anchors = place.resource.anchors): void {
@@ -138,10 +138,10 @@ export class Reader {
     const key = nameKey(name)
     const other = anchors.get(key)
     if (other === undefined) anchors.set(key, place)
-    else if (other !== place) this.#refuseTwin(other, place, '$anchor')
+    else if (other !== place) this.#refuseDuplicate(other, place, '$anchor')
   }
 
-  #refuseTwin(first: Place, second: Place, keyword: string): void {
+  #refuseDuplicate(first: Place, second: Place, keyword: string): void {
     if (!equal(first.schema, second.schema, this.budget)) {
       this.report('schema', second.path, `has the name of another schema (${keyword})`)
     }

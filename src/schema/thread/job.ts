@@ -5,8 +5,8 @@ import type { SchemaText } from '../plans.js'
 export type Order =
   | { readonly type: 'piece'; readonly id: number; readonly text: string }
   | {
-      /** Read the schema; and judge the value by it. */
-      readonly type: 'inspect' | 'judge'
+      /** Read the schema; and validate the value by it. */
+      readonly type: 'read' | 'validate'
       readonly id: number
       readonly schema: SchemaText
       readonly subschemas: number

@@ -37,7 +37,7 @@ export interface OffloadOptions {
 }
 
 /**
- * The worker thread, where whatever is too much for the main thread is read and judged, one order at a time; sessions take turns. A
+ * The worker thread, where whatever is too much for the main thread is done, one order at a time; sessions take turns. A
  * thread that dies, of its memory, or never answers is replaced; the check that was on it comes back as `unchecked`, and the next begins.
  */
 export class Offload {
@@ -57,12 +57,12 @@ export class Offload {
     this.#patienceMs = patienceMs + patience * limits.validationMs
   }
 
-  judge(schema: SchemaText, value: Json, session: string): Promise<Answer> {
-    return this.#enqueue('judge', schema, value, session)
+  validate(schema: SchemaText, value: Json, session: string): Promise<Answer> {
+    return this.#enqueue('validate', schema, value, session)
   }
 
-  inspect(schema: SchemaText, session: string): Promise<Answer> {
-    return this.#enqueue('inspect', schema, undefined, session)
+  read(schema: SchemaText, session: string): Promise<Answer> {
+    return this.#enqueue('read', schema, undefined, session)
   }
 
   #enqueue(type: Job['order']['type'], { digest, text, held }: SchemaText, value: Json | undefined, session: string): Promise<Answer> {

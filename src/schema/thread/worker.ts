@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
 import { parseJson } from '../../protocol/json.js'
 import { Budget, Exhausted, stepsPerMs } from '../budget.js'
-import { workerDepth } from '../evaluate/judge.js'
+import { workerDepth } from '../evaluate/validate.js'
 import { Plans, type Plan } from '../plans.js'
 import { read, unusable, type Reading } from '../read/read.js'
 import { unchecked, verdict } from '../verdict.js'
@@ -52,12 +52,10 @@ const validate = (task: Task): Answer => {
   }
 }
 
-const inspect = (task: Task): Answer => ({ problems: planOf(task).reading.problems })
-
 parentPort?.on('message', (order: Order) => {
   // What was begun for another order, and not finished, is forgotten.
   if (order.id !== piecesOf) pieces = []
   piecesOf = order.id
   if (order.type === 'piece') pieces.push(order.text)
-  else parentPort?.postMessage({ id: order.id, ...(order.type === 'judge' ? validate(order) : inspect(order)) } satisfies Report)
+  else parentPort?.postMessage({ id: order.id, ...(order.type === 'validate' ? validate(order) : { problems: planOf(order).reading.problems }) } satisfies Report)
 })

@@ -37,21 +37,21 @@ export const equal = (known: Json, other: Json, budget: Budget): boolean => {
 }
 
 /** A text that two JSON values other than strings share exactly when they are equal: keys sorted, numbers by value. */
-const canonical = (value: Json, budget: Budget, depth: number): string => {
+const canonicalText = (value: Json, budget: Budget, depth: number): string => {
   if (depth > deepest) throw new RangeError('nested too deep to compare')
   budget.spend(25)
   if (typeof value === 'string') {
     budget.spend(value.length >> 1)
     return JSON.stringify(value)
   }
-  if (isArray(value)) return `[${value.map(item => canonical(item, budget, depth + 1)).join()}]`
+  if (isArray(value)) return `[${value.map(item => canonicalText(item, budget, depth + 1)).join()}]`
   if (!isObject(value)) {
     budget.spend(20)
     return String(value)
   }
   const keys = Object.keys(value).sort()
   budget.spend(2 * costOfMembers(keys.length))
-  return `{${keys.map(key => `${canonical(key, budget, 0)}:${canonical(value[key] ?? null, budget, depth + 1)}`).join()}}`
+  return `{${keys.map(key => `${canonicalText(key, budget, 0)}:${canonicalText(value[key] ?? null, budget, depth + 1)}`).join()}}`
 }
 
 /** A set of JSON values by JSON Schema's equality, at the cost of a look-up for strings and of a text for the rest. */
@@ -72,7 +72,7 @@ export class Distinct {
       this.#budget.spend(10 + costOfName(value))
       this.#strings.add(nameKey(value))
     } else {
-      const text = canonical(value, this.#budget, 0)
+      const text = canonicalText(value, this.#budget, 0)
       this.#budget.spend(costOfName(text))
       this.#texts.add(nameKey(text))
     }

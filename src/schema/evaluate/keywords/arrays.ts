@@ -1,13 +1,9 @@
 import { isArray, type Json } from '../../../protocol/json.js'
 import { Distinct } from '../../values/equal.js'
-import { since06, since2019, until2019, type Check, type Checks, type Keyword, type Site, type Subschema } from './keyword.js'
-import { aside } from './aside.js'
-import { sizeMessage } from './messages.js'
+import { attempt } from './attempt.js'
+import { schemasOf, since06, since2019, sizeMessage, until2019, type Check, type Checks, type Keyword, type Subschema } from './keyword.js'
 
 type ArrayCheck = Check<readonly Json[]>
-
-const subschemas = (value: Json, site: Site, keyword: string): readonly Subschema[] =>
-  isArray(value) ? value.flatMap((_, index) => site.subschema(keyword, index) ?? []) : []
 
 /** One schema for each position. */
 const tuple = (schemas: readonly Subschema[]): ArrayCheck => (items, run, seen) => {
@@ -39,7 +35,7 @@ const prefixItems: Keyword = {
   dialects: ['2020-12'],
   schemas: 'here',
   applies: 'below',
-  checks: (value, site) => ({ array: tuple(subschemas(value, site, 'prefixItems')) }),
+  checks: (value, site) => ({ array: tuple(schemasOf(value, site, 'prefixItems')) }),
 }
 
 const items: Keyword = {
@@ -48,7 +44,7 @@ const items: Keyword = {
   applies: 'below',
   expected: 'must be a schema, or an array of schemas up to 2019-09',
   checks(value, site) {
-    if (isArray(value)) return { array: tuple(subschemas(value, site, 'items')) }
+    if (isArray(value)) return { array: tuple(schemasOf(value, site, 'items')) }
     const schema = site.subschema('items')
     const before = site.dialect === '2020-12' ? site.sibling('prefixItems') : undefined
     return schema && { array: rest(schema, isArray(before) ? before.length : 0) }
@@ -85,7 +81,7 @@ const contains: Keyword = {
       array(items, run, seen) {
         let found = 0
         for (const [index, item] of items.entries()) {
-          if (!aside(schema, item, run, undefined)) continue
+          if (!attempt(schema, item, run, undefined)) continue
           found++
           if (site.dialect === '2020-12') seen?.addItem(index)
         }

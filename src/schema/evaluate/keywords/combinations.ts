@@ -1,16 +1,12 @@
-import { isArray, type Json } from '../../../protocol/json.js'
-import { aside } from './aside.js'
-import { forAll, since07, type Keyword, type Site, type Subschema } from './keyword.js'
-
-const branches = (value: Json, site: Site, keyword: string): readonly Subschema[] =>
-  isArray(value) ? value.flatMap((_, index) => site.subschema(keyword, index) ?? []) : []
+import { attempt } from './attempt.js'
+import { forAll, schemasOf, since07, type Keyword } from './keyword.js'
 
 const allOf: Keyword = {
   name: 'allOf',
   schemas: 'here',
   applies: 'here',
   checks(value, site) {
-    const schemas = branches(value, site, 'allOf')
+    const schemas = schemasOf(value, site, 'allOf')
     return forAll((value, run, seen) => {
       let valid = true
       for (const schema of schemas) {
@@ -28,11 +24,11 @@ const anyOf: Keyword = {
   schemas: 'here',
   applies: 'here',
   checks(value, site) {
-    const schemas = branches(value, site, 'anyOf')
+    const schemas = schemasOf(value, site, 'anyOf')
     return forAll((value, run, seen) => {
       let valid = false
       for (const schema of schemas) {
-        if (aside(schema, value, run, seen)) valid = true
+        if (attempt(schema, value, run, seen)) valid = true
         // The other branches matter only to those who go by what was evaluated.
         if (valid && seen === undefined) return true
       }
@@ -47,10 +43,10 @@ const oneOf: Keyword = {
   schemas: 'here',
   applies: 'here',
   checks(value, site) {
-    const schemas = branches(value, site, 'oneOf')
+    const schemas = schemasOf(value, site, 'oneOf')
     return forAll((value, run, seen) => {
       let fitting = 0
-      for (const schema of schemas) if (aside(schema, value, run, seen) && ++fitting > 1) break
+      for (const schema of schemas) if (attempt(schema, value, run, seen) && ++fitting > 1) break
       if (fitting === 0) return run.fail('must fit one of the alternatives (oneOf)')
       return fitting === 1 || run.fail('must fit only one of the alternatives (oneOf)')
     })
@@ -64,7 +60,7 @@ const not: Keyword = {
   applies: 'here',
   checks(_, site) {
     const schema = site.subschema('not')
-    return schema && forAll((value, run) => !aside(schema, value, run, undefined) || run.fail('must not fit the schema (not)'))
+    return schema && forAll((value, run) => !attempt(schema, value, run, undefined) || run.fail('must not fit the schema (not)'))
   },
 }
 
@@ -79,7 +75,7 @@ const conditional: Keyword = {
     if (condition === undefined) return undefined
     const [then, otherwise] = [site.subschema('then'), site.subschema('else')]
     return forAll((value, run, seen) => {
-      const chosen = aside(condition, value, run, seen) ? then : otherwise
+      const chosen = attempt(condition, value, run, seen) ? then : otherwise
       return chosen === undefined || chosen.matches(value, run, seen)
     })
   },

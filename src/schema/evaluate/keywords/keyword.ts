@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../protocol/json.js'
+import { isArray, type Json, type JsonObject } from '../../../protocol/json.js'
 import type { Budget } from '../../budget.js'
 import type { Dialect } from '../../document/dialect.js'
 import type { Place, Target } from '../../document/place.js'
@@ -78,3 +78,9 @@ export const until07 = ['draft-07', 'draft-06', 'draft-04'] as const
 /** The same check for values of any kind. */
 export const forAll = (check: Check<Json>): Checks => ({ null: check, boolean: check, number: check, string: check, array: check, object: check })
 
+/** The schemas of a keyword whose value is an array of them. */
+export const schemasOf = (value: Json, site: Site, keyword: string): readonly Subschema[] =>
+  isArray(value) ? value.flatMap((_, index) => site.subschema(keyword, index) ?? []) : []
+
+export const sizeMessage = (name: string, most: boolean, limit: number, noun: string): string =>
+  `must have at ${most ? 'most' : 'least'} ${limit} ${noun}${limit === 1 ? '' : 's'} (${name})`

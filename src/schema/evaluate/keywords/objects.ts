@@ -5,9 +5,8 @@ import { costOfMany, costOfMembers, manyMembers } from '../../values/equal.js'
 import { costOfName, nameKey } from '../../values/name-key.js'
 import type { Evaluated } from '../evaluated.js'
 import type { Run } from '../run.js'
-import { since06, since2019, until07, type Check, type Checks, type Keyword, type Site, type Subschema } from './keyword.js'
-import { aside } from './aside.js'
-import { sizeMessage } from './messages.js'
+import { since06, since2019, sizeMessage, until07, type Check, type Checks, type Keyword, type Site, type Subschema } from './keyword.js'
+import { attempt } from './attempt.js'
 import { ownMember, type OwnMember } from './own-member.js'
 
 type ObjectCheck = Check<JsonObject>
@@ -172,7 +171,7 @@ const propertyNames: Keyword = {
         run.spend(costOfMembers(names.length))
         let valid = true
         for (const name of names) {
-          if (aside(schema, name, run, undefined)) continue
+          if (attempt(schema, name, run, undefined)) continue
           valid = run.fail('has a name that is not allowed (propertyNames)', name)
           if (!run.collecting) break
         }

@@ -3,9 +3,8 @@ import { quote } from '../../../protocol/quote.js'
 import type { Budget } from '../../budget.js'
 import { compilePattern, isPattern } from '../../pattern/pattern.js'
 import { countOf } from '../../values/code-points.js'
-import { formatOf } from '../../values/formats.js'
-import type { Checks, Keyword } from './keyword.js'
-import { sizeMessage } from './messages.js'
+import { formatOf } from './formats.js'
+import { sizeMessage, type Checks, type Keyword } from './keyword.js'
 
 /** Code points, counted only where the code units leave it open. */
 const counted = (text: string, budget: Budget): number => {

@@ -4,9 +4,9 @@ import type { Run } from '../run.js'
 import type { Subschema } from './keyword.js'
 
 /** Whether what may fail without the whole failing holds: a branch of `anyOf`, a `not`. It is not told why not; what it evaluated counts only if it does. */
-export const aside = (branch: Subschema, value: Json, run: Run, seen: Evaluated | undefined): boolean => {
-  run.hush()
+export const attempt = (branch: Subschema, value: Json, run: Run, seen: Evaluated | undefined): boolean => {
+  run.mute()
   const valid = branch.matches(value, run, seen)
-  run.unhush()
+  run.unmute()
   return valid
 }

@@ -38,7 +38,7 @@ export const mismatchesOf = (validator: Validator, value: Json, budget: Budget, 
  * The verdict on a value: nothing, mismatches, or where there are none the formats that it breaks. Paths are pointers into the value.
  * @throws Exhausted; RangeError when the native stack does not suffice
  */
-export const judge = ({ validator, formats }: Schema, value: Json, budget: Budget, depth: number): readonly SchemaProblem[] => {
+export const validate = ({ validator, formats }: Schema, value: Json, budget: Budget, depth: number): readonly SchemaProblem[] => {
   // Most values are valid: that is found out first, without keeping account of where one is.
   if (evaluate(validator, value, budget, depth, formats === 'alone', 0) === undefined && formats !== 'entangled') return valid
   const pass = (asserting: boolean) => evaluate(validator, value, budget, depth, asserting, most)

@@ -16,7 +16,7 @@ interface Source {
 }
 
 /** What a schema refers to, found within the schema itself or in the official meta-schemas: nowhere else is looked. */
-export class References {
+export class ReferenceResolver {
   readonly #source: Source
   readonly #open: { place: Place; keyword: Keyword; reference: string }[] = []
 
