@@ -135,7 +135,7 @@ t.test('an automaton takes steps in proportion to the text, whatever the pattern
 
 t.test('reading a pattern costs in proportion to its length, and a property class once', t => {
   for (const source of ['[\\P{L}'.padEnd(40_000, '\\P{L}') + ']', `^${'\\p{L}'.repeat(8000)}`, '('.repeat(200) + 'a'.repeat(50_000)]) {
-    t.ok(spent(budget => isPattern(source, budget)) < 60 * source.length)
+    t.ok(spent(budget => isPattern(source, budget)) < 150 * source.length)
   }
   t.end()
 })
