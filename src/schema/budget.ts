@@ -15,6 +15,9 @@ export const stepsPerMs = 100_000
  */
 export const mainThreadSteps = 1_000_000
 
+/** What it does to read one schema: ordinary ones take a hundredth of that, and a list has many. */
+export const mainThreadReading = 300_000
+
 /** A number up to here is kept out of the heap. */
 const mostAtOnce = 2 ** 30
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Checked, SchemaChecker, SchemaLimits, SchemaProblem, Subject } from '../core/check.js'
 import { isObject, type Json, type JsonObject } from '../protocol/json.js'
-import { Budget, Exhausted, mainThreadSteps } from './budget.js'
+import { Budget, Exhausted, mainThreadReading, mainThreadSteps } from './budget.js'
 import { mainThreadDepth } from './evaluate/validate.js'
 import { Plans, type Plan, type SchemaText } from './plans.js'
 import { measure } from './read/measure.js'
@@ -101,14 +101,14 @@ class Checker implements WarmableChecker {
   }
 
   #read(schema: Json, text: SchemaText): Plan {
-    const budget = new Budget(mainThreadSteps)
+    const budget = new Budget(mainThreadReading)
     let reading: Reading | undefined
     try {
       reading = read(schema, this.#limits.subschemas, budget, mainThreadDepth)
     } catch (error) {
       tooMuch(error)
     }
-    turns.spend(mainThreadSteps - budget.left)
+    turns.spend(mainThreadReading - budget.left)
     return this.#plans.keep({ ...text, reading }, budget.kept)
   }
 }

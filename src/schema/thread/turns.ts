@@ -1,7 +1,7 @@
 import { FairQueue } from './fair-queue.js'
 
-/** Steps in one turn of the event loop, about 15 ms; a list of 400 ordinary tools takes no more. */
-const perTurn = 1_500_000
+/** Steps in one turn of the event loop, about 5 ms, after which no other check is begun in it. */
+const perTurn = 500_000
 /** Fewer are not worth finding out when the turn ends. */
 const few = perTurn / 10
 
