@@ -33,9 +33,10 @@ export type OpenServer = (inputSchemaOf: Relay['inputSchemaOf']) => Transport
 /** Puts a relay between two transports. @param stateless each exchange has ids of its own */
 export const openSession = (guard: Guard, client: Transport, openServer: OpenServer, stateless = false): Session => {
   const { name, checker, audit, moved, policy, trusted, tools, listMs, requestMs, mostTools, intent } = guard
-  const judging = new Judging(checker)
+  const session = randomUUID()
+  const judging = new Judging(checker, session)
   const relay = new Relay({
-    server: name, session: randomUUID(), nonce: randomUUID(), stateless, policy, rules, trusted, tools, listMs, requestMs, mostTools, intent,
+    server: name, session, nonce: randomUUID(), stateless, policy, rules, trusted, tools, listMs, requestMs, mostTools, intent,
     checkNow: judging.now,
   })
   return new Session({ client, server: openServer(tool => relay.inputSchemaOf(tool)), relay, judging, audit, moved })
