@@ -106,13 +106,12 @@ const interruptible = () => {
     },
     done: () => signals.forEach(signal => process.off(signal, heard)),
   }
+  // It is asked and told at once, then killed.
+  let urgency = 1
   const heard = (signal: (typeof signals)[number]) => {
     interruption.signal ??= signal
-    for (const { session } of links) {
-      // The second request takes the second step: asked, then told.
-      session.stop()
-      session.stop()
-    }
+    urgency += 1
+    for (const { session } of links) session.stop(urgency)
   }
   signals.forEach(signal => process.on(signal, heard))
   return interruption

@@ -1,7 +1,7 @@
 import type { ProcessServer, RemoteServer, ServerConfiguration } from '../config/configuration.js'
 import type { Reach } from '../gateway/offer.js'
 import type { FrameLimits } from '../protocol/frame.js'
-import { canStart } from '../transport/process/process.js'
+import { canStart } from '../transport/process/spawn.js'
 import { sharedServer } from '../transport/shared/server.js'
 import { commandLineOf, processOf, tlsOf } from './upstream.js'
 

@@ -2,6 +2,7 @@ import type { Exposition } from '../admin/prometheus.js'
 import { noMetrics, type Metrics } from '../admin/metrics.js'
 import { openLog, type Log } from '../audit/log.js'
 import type { Address } from '../config/address.js'
+import type { Configuration } from '../config/configuration.js'
 import { Offer } from '../gateway/offer.js'
 import { Offers } from '../gateway/offers.js'
 import { httpFront } from '../transport/front/front.js'
@@ -13,7 +14,9 @@ import { reachOf } from './reach.js'
 import { setUp, type ServerSetup, type Setup } from './setup.js'
 import { readPem } from './upstream.js'
 import { doubtsAbout } from './doubts.js'
+import { Lifetime } from './lifetime.js'
 import { onChange } from './reload.js'
+import { endAt } from './signals.js'
 
 /**
  * `serve`: Streamable HTTP clients in front of one server, or of every server of a file.
@@ -45,25 +48,39 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
       log.info(`refused with HTTP ${status}: ${message}`)
     },
   })
-  const url = await front.listen()
-  const adminListener = admin && counted ? await listenAdmin(admin, offers, counted.exposition) : undefined
-  const stopWatching = onChange(flags.config, async () => {
-    const changed = await read()
-    for (const doubt of doubtsAbout(changed)) log.warn(doubt)
-    offers.replace(await offersOf(changed, audits, metrics, log))
-    front.offer(offers.endpoints())
-  }, log)
-  process.stderr.write(`mcp-customs listening on ${url}\n`)
+  const adminListener = admin && counted ? await adminOf(admin, offers, counted.exposition) : undefined
 
-  await told(['SIGTERM', 'SIGINT'])
-  stopWatching()
-  await front.close(sessions.graceMs)
-  await offers.stop()
-  await adminListener?.close()
-  audits.close()
-  await log.close()
+  const lifetime = new Lifetime()
+  lifetime.add(() => log.close())
+  lifetime.add(() => audits.close())
+  lifetime.add(() => adminListener?.close())
+  lifetime.add(urgency => offers.stop(urgency))
+  // Who is in a hurry does not wait for what is being answered.
+  lifetime.add(urgency => (urgency === 1 ? front.close(sessions.graceMs) : undefined), sessions.graceMs + closingMs)
+  const { config } = flags
+  endAt({ SIGTERM: 1, SIGINT: 1, ...(config === undefined && { SIGHUP: 1 }) }, lifetime)
+  try {
+    const url = await front.listen()
+    await adminListener?.listen()
+    if (config !== undefined) {
+      const reload = async () => {
+        const changed = await read()
+        for (const doubt of doubtsAbout(changed)) log.warn(doubt)
+        offers.replace(await offersOf(changed, audits, metrics, log))
+        front.offer(offers.endpoints())
+      }
+      lifetime.add(onChange(config, reload, log))
+    }
+    process.stderr.write(`mcp-customs listening on ${url}\n`)
+  } catch (error) {
+    lifetime.fail(error)
+  }
+  await lifetime.ended
   return 0
 }
+
+/** How long the front may take beyond its grace, in milliseconds. */
+const closingMs = 5000
 
 const offersOf = async (
   { configuration, servers }: Setup,
@@ -72,22 +89,29 @@ const offersOf = async (
   log: Log,
 ): Promise<ReadonlyMap<string, Offer>> => {
   const offers = new Map<string, Offer>()
-  for (const setup of servers.map(asHttpServer)) {
-    const { name } = setup.server
-    const guard = measure(openGuard(setup, configuration, audits.open(configuration.audit, name), log), setup.policy, metrics)
-    offers.set(name, new Offer({
-      guard,
-      reach: await reachOf(setup.server, configuration.limits),
-      sessionStarted: () => metrics.sessionStarted(name),
-      sessionEnded: ({ failure }) => {
-        metrics.sessionEnded(name)
-        if (failure === undefined) return
-        metrics.auditFailed()
-        log.warn(failure.message)
-      },
-    }))
+  try {
+    for (const setup of servers.map(asHttpServer)) offers.set(setup.server.name, await offerOf(setup, configuration, audits, metrics, log))
+  } catch (error) {
+    for (const offer of offers.values()) void offer.retire()
+    throw error
   }
   return offers
+}
+
+const offerOf = async (setup: ServerSetup, configuration: Configuration, audits: Audits, metrics: Metrics, log: Log): Promise<Offer> => {
+  const { name } = setup.server
+  const reach = await reachOf(setup.server, configuration.limits)
+  return new Offer({
+    guard: measure(openGuard(setup, configuration, audits.open(configuration.audit, name), log), setup.policy, metrics),
+    reach,
+    sessionStarted: () => metrics.sessionStarted(name),
+    sessionEnded: ({ failure }) => {
+      metrics.sessionEnded(name)
+      if (failure === undefined) return
+      metrics.auditFailed()
+      log.warn(failure.message)
+    },
+  })
 }
 
 /**
@@ -99,19 +123,7 @@ const asHttpServer = (setup: ServerSetup): ServerSetup =>
     ? setup
     : { ...setup, policy: new Map([...setup.policy, ['wire/http', 'block']]) }
 
-const listenAdmin = async (
-  { host, port }: Address,
-  offers: Offers,
-  exposition: Exposition,
-) => {
+const adminOf = async ({ host, port }: Address, offers: Offers, exposition: Exposition) => {
   const { adminServer } = await import('../admin/server.js')
-  const server = adminServer({ host, port, state: { ready: () => offers.ready(), exposition } })
-  await server.listen()
-  return server
+  return adminServer({ host, port, state: { ready: () => offers.ready(), exposition } })
 }
-
-/** Resolves at the first of the signals; a second one ends the process at once. */
-const told = (signals: readonly NodeJS.Signals[]): Promise<void> =>
-  new Promise(resolve => {
-    for (const signal of signals) process.once(signal, () => resolve())
-  })

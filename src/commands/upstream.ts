@@ -4,7 +4,7 @@ import { CustomsError } from '../errors.js'
 import type { FrameLimits } from '../protocol/frame.js'
 import { processEnvironment } from './process-environment.js'
 import { stdioServer, type StdioServer } from '../transport/stdio/server.js'
-import type { CommandLine } from '../transport/process/process.js'
+import type { CommandLine } from '../transport/process/spawn.js'
 import type { HttpTls } from '../transport/upstream/pool.js'
 
 /** A process of the server's, not yet started. */

@@ -6,11 +6,13 @@ import { openSession, type Guard } from '../gateway/open.js'
 import type { Session } from '../gateway/session.js'
 import type { FrameLimits } from '../protocol/frame.js'
 import { stdioClient } from '../transport/stdio/client.js'
-import { exitCodeOf } from '../transport/process/process.js'
+import { exitCodeOf } from '../transport/process/exit.js'
 import type { StdioServer } from '../transport/stdio/server.js'
 import type { SharedFlags, Target } from './flags.js'
 import { openGuard } from './guard.js'
+import { Lifetime } from './lifetime.js'
 import { setUp } from './setup.js'
+import { endAt } from './signals.js'
 import { processOf, tlsOf } from './upstream.js'
 
 /**
@@ -24,18 +26,16 @@ export const wrap = async (flags: SharedFlags, target: Target): Promise<number> 
   const audit = openAudit({ file, payloads, server: setup.server.name })
   const log = openLog(flags.logLevel)
   const guard = openGuard(setup, configuration, audit, log)
-  try {
-    if ('url' in setup.server) {
-      await run(await remoteSession(guard, setup.server, limits))
-      return 0
-    }
-    const server = processOf(setup.server, limits)
-    await run(openSession(guard, client(limits), () => server))
-    return exitOf(server)
-  } finally {
-    await Promise.all([guard.close(), log.close()])
-    audit.close()
+  const lifetime = new Lifetime()
+  lifetime.add(() => audit.close())
+  lifetime.add(() => Promise.all([guard.close(), log.close()]))
+  if ('url' in setup.server) {
+    await run(await remoteSession(guard, setup.server, limits), lifetime)
+    return 0
   }
+  const server = processOf(setup.server, limits)
+  await run(openSession(guard, client(limits), () => server), lifetime)
+  return exitOf(server)
 }
 
 const client = (limits: FrameLimits) => stdioClient({ input: process.stdin, output: process.stdout, limits })
@@ -50,19 +50,16 @@ const remoteSession = async (guard: Guard, server: RemoteServer, limits: FrameLi
   )
 }
 
-const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-
-/** Ctrl-C asks the server to end; whoever terminates us wants it terminated. Each further signal is in more of a hurry. */
-const run = async (session: Session): Promise<void> => {
-  for (const signal of signals) {
-    process.on(signal, () => {
-      if (signal !== 'SIGINT') session.stop()
-      session.stop()
-    })
-  }
+const run = async (session: Session, lifetime: Lifetime): Promise<void> => {
+  lifetime.add(urgency => {
+    session.stop(urgency)
+    return session.ended
+  })
+  // Ctrl-C asks the server to end; whoever terminates us wants it terminated.
+  endAt({ SIGINT: 1, SIGTERM: 2, SIGHUP: 2 }, lifetime)
   session.start()
-  const { failure } = await session.ended
-  if (failure !== undefined) throw failure
+  void session.ended.then(({ failure }) => (failure === undefined ? lifetime.end() : lifetime.fail(failure)))
+  await lifetime.ended
 }
 
 const exitOf = ({ failure, exit }: StdioServer): number => {

@@ -65,9 +65,9 @@ export class Offer {
     return this.closed
   }
 
-  /** Ends what runs. */
-  stop(): Promise<void> {
-    for (const session of this.#sessions) session.stop()
+  /** Ends what runs. @param urgency as that of a session's `stop` */
+  stop(urgency: number): Promise<void> {
+    for (const session of this.#sessions) session.stop(urgency)
     return this.retire()
   }
 

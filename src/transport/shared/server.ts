@@ -43,7 +43,8 @@ class Shared implements SharedServer, Hub {
   readonly #ports = new Set<Port>()
   readonly #requests = new SharedRequests()
   #child: Transport | undefined
-  readonly #ending = new Set<Promise<void>>()
+  /** Processes that were told to end, and how often. */
+  readonly #ending = new Map<Transport, { readonly closed: Promise<void>; closes: number }>()
 
   constructor({ make, timers = realTimers, now = () => performance.now() }: SharedServerOptions) {
     this.#make = make
@@ -61,11 +62,14 @@ class Shared implements SharedServer, Hub {
     const child = this.#child
     if (child) {
       this.#child = undefined
-      const ending = child.close().finally(() => this.#ending.delete(ending))
-      this.#ending.add(ending)
+      this.#ending.set(child, { closed: child.close().finally(() => this.#ending.delete(child)), closes: 1 })
       this.#ended('the server is let go')
     }
-    await Promise.all(this.#ending)
+    await Promise.all([...this.#ending.values()].map(({ closed }) => closed))
+  }
+
+  hurry(closes: number): void {
+    for (const [child, ending] of this.#ending) for (; ending.closes < closes; ending.closes += 1) void child.close()
   }
 
   send(port: Port, exchange: Exchange, frame: Frame): boolean {

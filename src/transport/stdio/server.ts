@@ -4,7 +4,9 @@ import type { Frame, FrameLimits } from '../../protocol/frame.js'
 import type { IdKey } from '../../protocol/json-rpc.js'
 import { FrameReader } from './reader.js'
 import { LineWriter } from './writer.js'
-import { describeExit, spawnGroup, startFailure, Stopper, type CommandLine, type ServerChild } from '../process/process.js'
+import { describeExit } from '../process/exit.js'
+import { Stopper } from '../process/group.js'
+import { spawnGroup, startFailure, type CommandLine, type ServerChild } from '../process/spawn.js'
 import type { Exit, Transport, TransportEvent } from '../transport.js'
 
 export interface StdioServerOptions extends CommandLine {

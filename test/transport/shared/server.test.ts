@@ -415,6 +415,17 @@ t.test('the process ends with the last session, and another can begin meanwhile'
   t.equal(children.length, 2, 'a session that is over starts nothing')
 })
 
+t.test('who asks again for the end is in a hurry, once for all sessions', t => {
+  const { ears, first, children } = setUp(2)
+  first().port.send('a', ask('1'))
+  const close = () => {
+    for (const { port } of ears) void port.close()
+    return children.map(({ closes }) => closes)
+  }
+  t.same([close(), close(), close()], [[1], [2], [3]])
+  t.end()
+})
+
 t.test('a process that does not read holds back those who write, until it reads or is gone', async t => {
   const { ears: [a, b], child } = setUp(2)
   t.equal(a?.port.send('one', ask('1')), true)
