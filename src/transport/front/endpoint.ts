@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FrameLimits } from '../../protocol/frame.js'
+import { Arrival, type Peer } from './arrival.js'
 import { readBody } from './body.js'
 import { checkAccept, checkContentType } from './media-type.js'
 import { dueIn, isInitialize, isModern, received, statusOf } from './message.js'
@@ -27,26 +28,27 @@ export class EndpointServer {
     this.#settings = settings
   }
 
-  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (request.method === 'POST') return this.#post(request, response)
-    if (request.method === 'GET') return this.#get(request, response)
-    if (request.method === 'DELETE') return this.#delete(request, response)
+  async handle(request: IncomingMessage, response: ServerResponse, peer: Peer): Promise<void> {
+    const arrival = new Arrival(request, peer)
+    if (request.method === 'POST') return this.#post(request, response, arrival)
+    if (request.method === 'GET') return this.#get(request, response, arrival)
+    if (request.method === 'DELETE') return this.#delete(request, response, arrival)
     this.#settings.refuse(request, response, refusal(405, 'This method is not allowed', { allow: methods }))
   }
 
-  async #post(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #post(request: IncomingMessage, response: ServerResponse, arrival: Arrival): Promise<void> {
     const refused = checkContentType(request.headers) ?? checkAccept('POST', request.headers)
     if (refused) return this.#settings.refuse(request, response, refused)
-    await this.places.known(request)?.readable()
+    await this.places.known(arrival)?.readable()
     const body = await readBody(request, this.#settings.limits.messageBytes)
     // Whoever left meanwhile will not be told of: there is nobody to begin an answer for.
     if (body === undefined || request.socket.destroyed) return
     if (!Buffer.isBuffer(body)) return this.#settings.refuse(request, response, body)
     const read = await parseInTurns(body, this.#settings.limits)
-    const modern = isModern(request.headers, read)
-    const frame = received(read, this.places.handedOn(request), modern)
+    const modern = arrival.modern || isModern(read)
+    const frame = received(read, this.places.handedOn(arrival), modern)
     const due = dueIn(frame)
-    const place = this.places.find(request, modern, frame)
+    const place = this.places.find(arrival, modern, frame)
     if ('status' in place) {
       response.writeHead(place.status, { ...place.headers, 'content-type': 'application/json' })
       response.end(refusalBody(place, due.length === 1 ? due[0] : undefined))
@@ -63,25 +65,25 @@ export class EndpointServer {
     if (this.places.own && due.length === 0) reply.finish()
   }
 
-  #get(request: IncomingMessage, response: ServerResponse): void {
-    const modern = isModern(request.headers)
+  #get(request: IncomingMessage, response: ServerResponse, arrival: Arrival): void {
+    const { modern } = arrival
     if (this.places.own && modern) {
       return this.#settings.refuse(request, response, refusal(405, 'This revision has no stream of its own', { allow: 'POST' }))
     }
-    const place = checkAccept('GET', request.headers) ?? this.places.find(request, modern)
+    const place = checkAccept('GET', request.headers) ?? this.places.find(arrival, modern)
     if ('status' in place) return this.#settings.refuse(request, response, place)
     const { session, claims } = place
     const reply = this.#reply(session, response, nothingOwed)
     if (this.places.own) session.listen(reply)
-    else session.bare(reply, 'GET', this.places.handedOn(request), claims)
+    else session.bare(reply, 'GET', this.places.handedOn(arrival), claims)
   }
 
-  #delete(request: IncomingMessage, response: ServerResponse): void {
-    const modern = isModern(request.headers)
+  #delete(request: IncomingMessage, response: ServerResponse, arrival: Arrival): void {
+    const { modern } = arrival
     if (this.places.own && modern) {
       return this.#settings.refuse(request, response, refusal(405, 'This revision has no session to end', { allow: 'POST' }))
     }
-    const place = this.places.find(request, modern)
+    const place = this.places.find(arrival, modern)
     if ('status' in place) return this.#settings.refuse(request, response, place)
     const { session, claims } = place
     if (this.places.own) {
@@ -90,7 +92,7 @@ export class EndpointServer {
       return
     }
     const reply = this.#reply(session, response, nothingOwed)
-    session.bare(reply, 'DELETE', this.places.handedOn(request), claims)
+    session.bare(reply, 'DELETE', this.places.handedOn(arrival), claims)
   }
 
   #reply(session: FrontSession, response: ServerResponse, owed: Owed): Reply {

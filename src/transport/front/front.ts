@@ -5,8 +5,10 @@ import type { Socket } from 'node:net'
 import { CustomsError } from '../../errors.js'
 import type { FrameLimits } from '../../protocol/frame.js'
 import { errorCode } from '../../protocol/json-rpc.js'
+import type { Peer } from './arrival.js'
 import { EndpointServer } from './endpoint.js'
-import { Gate, preflight, type GateOptions } from './gate.js'
+import { isPreflight, preflight, shareWith } from './cors.js'
+import { Door, type DoorOptions } from './door.js'
 import type { Endpoint } from './sessions/find.js'
 import { answerUnreadable, refusal, refuse, type Refusal } from './refusal.js'
 import { realTimers, type Timers } from './timers.js'
@@ -14,7 +16,7 @@ import { realTimers, type Timers } from './timers.js'
 export type { Endpoint, Opening } from './sessions/find.js'
 export type { SessionKind } from './sessions/session.js'
 
-export interface HttpFrontOptions extends Partial<Pick<GateOptions, 'allowHosts' | 'allowOrigins' | 'tokens'>> {
+export interface HttpFrontOptions extends Partial<Pick<DoorOptions, 'allowHosts' | 'allowOrigins' | 'tokens'>> {
   /** The address to listen on. */
   readonly host: string
   /** 0 picks one. */
@@ -66,7 +68,7 @@ export const httpFront = (options: HttpFrontOptions): HttpFront => new Front(opt
 
 class Front implements HttpFront {
   readonly #options: HttpFrontOptions
-  readonly #gate: Gate
+  readonly #door: Door
   readonly #endpoints = new Map<string, EndpointServer>()
   readonly #server: Server
   readonly #timers: Timers
@@ -81,7 +83,7 @@ class Front implements HttpFront {
     this.#options = options
     this.#timers = options.timers ?? realTimers
     const { host, allowHosts = [], allowOrigins = [], tokens = [] } = options
-    this.#gate = new Gate({ host, allowHosts, allowOrigins, tokens })
+    this.#door = new Door({ host, allowHosts, allowOrigins, tokens })
     this.offer(options.endpoints)
     this.#server = this.#createServer()
   }
@@ -185,13 +187,13 @@ class Front implements HttpFront {
     response.once('close', () => this.#answered(response))
     this.#follow(request.socket, response)
     const path = (request.url ?? '').split('?', 1)[0] ?? ''
-    const refused = this.#check(request, response)
-    if (refused) return this.#refuse(request, response, refused)
-    if (response.writableEnded) return
+    const peer = this.#admit(request, response)
+    if (peer === 'answered') return
+    if ('status' in peer) return this.#refuse(request, response, peer)
     const endpoint = this.#endpoints.get(path)
     if (!endpoint) return this.#refuse(request, response, refusal(404, 'There is no endpoint at this path'))
     if (request.headers.expect !== undefined) response.writeContinue()
-    endpoint.handle(request, response).catch(() => this.#refuse(request, response, broken))
+    endpoint.handle(request, response, peer).catch(() => this.#refuse(request, response, broken))
   }
 
   /** Node tells the response that is being sent when its connection closes, but not those that wait behind it. */
@@ -209,22 +211,23 @@ class Front implements HttpFront {
     })
   }
 
-  #check(request: IncomingMessage, response: ServerResponse): Refusal | undefined {
+  /** Who may come in; or why not; or nobody, where the head was all there is to answer. */
+  #admit(request: IncomingMessage, response: ServerResponse): Peer | Refusal | 'answered' {
     const { headers } = request
-    const misnamed = this.#gate.checkNames(headers)
+    const misnamed = this.#door.checkNames(headers)
     if (misnamed) return misnamed
-    if (this.#gate.sharesWith(headers.origin)) {
-      response.setHeader('access-control-allow-origin', headers.origin)
-      response.setHeader('access-control-expose-headers', 'Mcp-Session-Id, WWW-Authenticate')
-      response.setHeader('vary', 'Origin')
-      if (request.method === 'OPTIONS' && headers['access-control-request-method'] !== undefined) {
+    if (this.#door.sharesWith(headers.origin)) {
+      shareWith(headers.origin, response)
+      if (isPreflight(request)) {
         preflight(request, response)
-        return undefined
+        return 'answered'
       }
     }
     if (this.#stopping) return refusal(503, 'The relay is stopping', { 'retry-after': '5', connection: 'close' })
     if (this.#open.size > (this.#options.maxRequests ?? 4096)) return refusal(503, 'Too many requests are open', { 'retry-after': '5' })
-    return this.#gate.checkToken(headers)
+    const token = this.#door.checkToken(headers)
+    if (typeof token === 'object') return token
+    return { address: request.socket.remoteAddress ?? '', token }
   }
 
   #refuse(request: IncomingMessage, response: ServerResponse, reason: Refusal): void {

@@ -67,13 +67,25 @@ t.test('what belongs to no session of our own is a bad request', async t => {
   }
 })
 
-t.test('a session belongs to the credentials that began it', async t => {
-  const { port } = await start(t, { act: echo, tokens: ['a', 'b'] })
-  const begun = await ask(port, { headers: { ...post, authorization: 'Bearer a' }, body: initialize() })
+t.test('a session outlives the token and the cookie that began it', async t => {
+  const { port, sessions } = await start(t, { act: echo, tokens: ['a', 'b'] })
+  const begun = await ask(port, { headers: { ...post, authorization: 'Bearer a', cookie: 'AWSALB=one' }, body: initialize() })
   const id = begun.headers['mcp-session-id']
   const headers = { ...post, 'mcp-session-id': typeof id === 'string' ? id : '' }
-  t.equal((await ask(port, { headers: { ...headers, authorization: 'Bearer b' }, body: ping() })).status, 404)
-  t.equal((await ask(port, { headers: { ...headers, authorization: 'Bearer a' }, body: ping() })).status, 200)
+  t.equal((await ask(port, { headers: { ...headers, authorization: 'Bearer a', cookie: 'AWSALB=two' }, body: ping() })).status, 200)
+  t.equal((await ask(port, { headers: { ...headers, authorization: 'Bearer b' }, body: ping() })).status, 200)
+  t.equal((await ask(port, { headers: { ...headers, authorization: 'Bearer c' }, body: ping() })).status, 401)
+  t.equal(sessions.length, 1)
+  t.match(sessions[0]?.opening.peer, { address: '127.0.0.1', token: 0 })
+})
+
+t.test('without tokens of ours no header is a part of a session of ours', async t => {
+  const { port, sessions } = await start(t, { act: echo })
+  const headers = { ...post, 'mcp-session-id': await handshake(port) }
+  for (const more of [{ cookie: 'AWSALB=two' }, { authorization: 'Bearer x' }, { 'x-api-key': 'y' }]) {
+    t.equal((await ask(port, { headers: { ...headers, ...more }, body: ping() })).status, 200)
+  }
+  t.equal(sessions.length, 1)
 })
 
 t.test('what the server says unasked goes to the stream that is open for it, and waits for one', async t => {
@@ -254,6 +266,17 @@ t.test('the session of an HTTP server is known by the id that it gives', async t
   t.match(await opened.until('ended'), { reason: 'the client ended the session' })
 })
 
+t.test('an answer to the server reaches its session under a renewed token', async t => {
+  const { port, session, sessions } = await start(t, upstream(({ opening: { kind } }, { type }) =>
+    type === 'frame' && kind === 'upstream' ? { headers: { 'mcp-session-id': 'theirs' } } : {}))
+  await ask(port, { headers: { ...post, authorization: 'Bearer old' }, body: initialize() })
+  const answer = '{"jsonrpc":"2.0","id":77,"result":{"roots":[]}}'
+  await ask(port, { headers: { ...post, authorization: 'Bearer new', cookie: 'x=1', 'mcp-session-id': 'theirs' }, body: answer })
+  const { told } = await session(0)
+  t.match(told.filter(({ type }) => type === 'frame').at(-1), { frame: { message: { kind: 'result', key: '77' } } })
+  t.equal(sessions.length, 1)
+})
+
 t.test('an id that only the server can know is handed on, and forgotten when it does not', async t => {
   const { port, session, sessions } = await start(t, upstream((_, event) =>
     event.type === 'frame' && event.frame.envelope?.headers?.get('mcp-session-id') === 'unknown' ? { status: 404 } : {}))
@@ -273,8 +296,6 @@ t.test('requests without a session share one for each authorization context', as
   t.equal(sessions.length, 3)
   const kinds = await Promise.all([0, 1, 2].map(async index => (await session(index)).opening))
   t.same(kinds.map(({ kind }) => kind), ['stateless', 'stateless', 'stateless'])
-  t.not(kinds[0]?.authorization, kinds[1]?.authorization)
-  t.equal(kinds[0]?.authorization, kinds[2]?.authorization)
 })
 
 t.test('a handshake after which there is no session leaves none behind', async t => {

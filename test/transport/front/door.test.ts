@@ -1,8 +1,8 @@
 import t from 'tap'
-import { authorizationDigest, contextDigest, Gate } from '../../../dist/transport/front/gate.js'
+import { Door } from '../../../dist/transport/front/door.js'
 
-const gate = (options: Partial<ConstructorParameters<typeof Gate>[0]> = {}) =>
-  new Gate({ host: '127.0.0.1', allowHosts: [], allowOrigins: [], tokens: [], ...options })
+const door = (options: Partial<ConstructorParameters<typeof Door>[0]> = {}) =>
+  new Door({ host: '127.0.0.1', allowHosts: [], allowOrigins: [], tokens: [], ...options })
 
 t.test('only names that are known to be ours may stand in Host', t => {
   const cases = [
@@ -31,7 +31,7 @@ t.test('only names that are known to be ours may stand in Host', t => {
   ] as const
   for (const [host, options, header, status] of cases) {
     const headers = header === undefined ? {} : { host: header }
-    t.equal(gate({ host, ...options }).checkNames(headers)?.status, status, `${header} at ${host}`)
+    t.equal(door({ host, ...options }).checkNames(headers)?.status, status, `${header} at ${host}`)
   }
   t.end()
 })
@@ -57,7 +57,7 @@ t.test('only origins that are known may call, and none is needed', t => {
   ] as const
   for (const [host, allowOrigins, origin, status] of cases) {
     const headers = { host: 'localhost', ...(origin !== undefined && { origin }) }
-    t.equal(gate({ host, allowOrigins }).checkNames(headers)?.status, status, `${origin} at ${host}`)
+    t.equal(door({ host, allowOrigins }).checkNames(headers)?.status, status, `${origin} at ${host}`)
   }
   t.end()
 })
@@ -65,8 +65,8 @@ t.test('only origins that are known may call, and none is needed', t => {
 t.test('one of the tokens must be shown, where there are any', t => {
   const cases = [
     [[], undefined, undefined],
-    [['a', 'b'], 'Bearer a', undefined],
-    [['a', 'b'], 'bearer  b', undefined],
+    [['a', 'b'], 'Bearer a', 0],
+    [['a', 'b'], 'bearer  b', 1],
     [['a', 'b'], 'Bearer c', 401],
     [['a', 'b'], 'Bearer ', 401],
     [['a', 'b'], 'Basic a', 401],
@@ -74,32 +74,10 @@ t.test('one of the tokens must be shown, where there are any', t => {
     [['a', 'b'], 'Bearer a, Bearer b', 401],
     [['a', 'b'], undefined, 401],
   ] as const
-  for (const [tokens, authorization, status] of cases) {
-    const refused = gate({ tokens }).checkToken(authorization === undefined ? {} : { authorization })
-    t.equal(refused?.status, status, authorization ?? 'none')
-    if (refused) t.match(refused.headers?.['www-authenticate'], /^Bearer/)
+  for (const [tokens, authorization, expected] of cases) {
+    const said = door({ tokens }).checkToken(authorization === undefined ? {} : { authorization })
+    t.equal(typeof said === 'object' ? said.status : said, expected, authorization ?? 'none')
+    if (typeof said === 'object') t.match(said.headers?.['www-authenticate'], /^Bearer/)
   }
-  t.end()
-})
-
-t.test('an authorization context is told by the credentials, and does not tell them', t => {
-  const digest = authorizationDigest({ authorization: 'Bearer secret' })
-  t.equal(digest, authorizationDigest({ authorization: 'Bearer secret', host: 'x' }))
-  t.not(digest, authorizationDigest({ authorization: 'Bearer other' }))
-  t.not(digest, authorizationDigest({}))
-  t.not(authorizationDigest({ cookie: 'a' }), authorizationDigest({ authorization: 'a' }))
-  t.notMatch(digest, /secret/)
-  t.end()
-})
-
-t.test('a catalogue is divided by whatever may tell one client from another, and by nothing else', t => {
-  const one = contextDigest({ authorization: 'Bearer secret', host: 'a', 'user-agent': 'x', traceparent: '1', 'mcp-param-region': 'eu', 'sec-fetch-mode': 'cors' })
-  t.equal(one, contextDigest({ authorization: 'Bearer secret', host: 'b', 'user-agent': 'y', traceparent: '2', accept: '*/*', 'x-request-id': '3' }))
-  for (const header of ['x-auth-token', 'api-key', 'x-api-key', 'cookie', 'x-tenant', 'x-forwarded-user', 'proxy-authorization']) {
-    t.not(contextDigest({ authorization: 'Bearer secret', [header]: 'a' }), one, header)
-    t.not(contextDigest({ [header]: 'a' }), contextDigest({ [header]: 'b' }), header)
-  }
-  t.equal(contextDigest({ 'x-a': '1', 'x-b': '2' }), contextDigest({ 'x-b': '2', 'x-a': '1' }), 'their order says nothing')
-  t.notMatch(one, /secret/)
   t.end()
 })
