@@ -1,4 +1,4 @@
-import { slice } from '../protocol/edit.js'
+import { edited, slice } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { isObject, isString, member, omit, pointer, type Json, type JsonObject } from '../protocol/json.js'
 import { partsOf, type Part } from '../protocol/mcp.js'
@@ -6,6 +6,7 @@ import type { Page } from '../protocol/json-rpc.js'
 import { hasFinalMember, methodOf } from '../protocol/methods.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { Checked, Subject } from './check.js'
+import { driftEdits } from './accepted.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
@@ -53,7 +54,10 @@ export class Answers {
     for (const outcome of outcomes) yield* this.#judgeTool(outcome, terms, exchange, frame, findings)
     const [first] = outcomes
     if (outcomes.every(outcome => outcome.result !== result)) this.#read(method, frame, unjudged(result, outcomes), terms, findings)
-    return first === undefined ? replaced(request, frame) : instead(request, frame, first, outcomes.length > 1)
+    if (first !== undefined) return instead(request, frame, first, outcomes.length > 1)
+    const edits = driftEdits(this.#core, method, result, findings)
+    if (edits.length === 0) return replaced(request, frame)
+    return findings.stopping.every(isMendedInPage) ? edited(frame, edits) : replaced(request, frame)
   }
 
   /** An error of the server's. @returns what the client gets */

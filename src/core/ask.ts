@@ -6,7 +6,7 @@ import type { Power, Powers, Rule, Subjects } from './rule.js'
 export type Ask = <Asked extends Power>(power: Asked, subject: Subjects[Asked], into: Findings, path: string) => void
 
 const powers: readonly Power[] = [
-  'onFrame', 'onId', 'onTool', 'onSurplus', 'onList', 'onCall', 'onArguments', 'onResult', 'onReading', 'onServerRequest',
+  'onFrame', 'onId', 'onTool', 'onDrift', 'onSurplus', 'onList', 'onCall', 'onArguments', 'onResult', 'onReading', 'onServerRequest',
 ]
 
 /**

@@ -49,7 +49,8 @@ export class Findings {
     if (problems.length === 0) return
     const action = actionOf(this.#policy, rule)
     if (action === 'off') return
-    this.#decide(action, isStop(action) ? [rule] : none)
+    const decided = isStop(action) && problems.every(({ isMinor }) => isMinor === true) ? 'log' : action
+    this.#decide(decided, isStop(decided) ? [rule] : none)
     for (const problem of problems) this.#keep(rule, problem)
   }
 

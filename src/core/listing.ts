@@ -1,7 +1,8 @@
-import type { Edit } from '../protocol/edit.js'
+import { edit, type Edit } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { isArray, isObject, isString, member, omit, pointer, type JsonObject } from '../protocol/json.js'
 import { titleOf } from '../protocol/mcp.js'
+import { judgeDrift } from './accepted.js'
 import type { Catalog, Listing, Page, Schema, Tool } from './catalog.js'
 import type { Checked, Subject } from './check.js'
 import type { Core } from './core.js'
@@ -38,9 +39,10 @@ interface Candidate {
  * @returns undefined when the result is no list of tools, which is a finding
  */
 export function* judgePage(
-  { options, ask, checks, findings: none }: Core, catalog: Catalog, listing: Listing, { revision }: Terms, exchange: Exchange, frame: Frame,
+  core: Core, catalog: Catalog, listing: Listing, { revision }: Terms, exchange: Exchange, frame: Frame,
   result: JsonObject, findings: Findings,
 ): Flow<JudgedPage | undefined> {
+  const { options, ask, checks, findings: none } = core
   ask('onList', { method: 'tools/list', result, revision }, findings, '/result')
   const tools = member(result, 'tools')
   if (!isArray(tools) || findings.isStop) return undefined
@@ -50,11 +52,11 @@ export function* judgePage(
   const edits: Edit[] = []
   let isPartial = false
 
-  const surplus = (edit: Edit, count: number, reason: string) => {
+  const surplus = (change: Edit, count: number, reason: string) => {
     const found = none()
     ask('onSurplus', { count, reason }, found, '/result/tools')
     findings.include(found)
-    if (found.isStop) edits.push(edit)
+    if (found.isStop) edits.push(change)
     else isPartial = true
   }
 
@@ -64,21 +66,27 @@ export function* judgePage(
     const found = none()
     // The rules judge what the server says; an operator's schema stands above them, but for being one at all (`schemas`).
     const definition = sent && setting?.outputSchema !== undefined ? omit(sent, 'outputSchema') : sent
-    const first = name === undefined ? undefined : catalog.firstListed(name)
+    // Where there is a lock, what the session listed before says nothing more.
+    const first = options.accepted !== undefined ? sent : name === undefined ? undefined : catalog.firstListed(name)
     const { settled } = catalog
     const denied = setting?.denied === true
+    const locked = name === undefined ? undefined : options.accepted?.tools.get(name)
+    const drift = sent === undefined ? 'same' : judgeDrift(core, 'tool', locked, sent, ['result', 'tools', index], found)
     ask('onTool', { sent, definition, path, revision, trusted: options.trusted, schemas, repeated, first, settled, denied }, found, path)
     findings.include(found)
+    // What was accepted goes on being what the client sees, and what its results are held to.
+    const shown = drift === 'same' ? sent : (locked ?? sent)
     const isRemoved = found.stopping.some(rule => rule !== 'call/denied' && !cuts.has(rule))
     if (isRemoved || denied) edits.push({ path: ['result', 'tools', index], remove: true })
-    else if (sent !== undefined) {
-      const cut = found.stopping.flatMap(rule => cuts.get(rule)?.(sent) ?? [])
-      const put = operators(sent, setting, found.stopping.includes('tool/annotations'))
-      for (const edit of [...cut, ...put]) edits.push({ ...edit, path: ['result', 'tools', index, ...edit.path] })
+    else if (shown !== undefined) {
+      const cut = found.stopping.flatMap(rule => cuts.get(rule)?.(shown) ?? [])
+      const own = [...cut, ...operators(shown, setting, found.stopping.includes('tool/annotations'))]
+      if (shown !== sent) edits.push({ path: ['result', 'tools', index], replace: edit(Buffer.from(JSON.stringify(shown)), own) })
+      else for (const one of own) edits.push({ ...one, path: ['result', 'tools', index, ...one.path] })
     }
-    if (name === undefined || sent === undefined || repeated) return
+    if (name === undefined || sent === undefined || shown === undefined || repeated) return
     listed.set(name, sent)
-    if (!isRemoved) accepted.set(name, toolOf(name, sent, setting?.outputSchema))
+    if (!isRemoved) accepted.set(name, toolOf(name, shown, setting?.outputSchema))
   }
 
   const room = Math.min(tools.length, options.mostTools - listing.names.size)
@@ -105,6 +113,10 @@ export function* judgePage(
   if (room < tools.length) surplus({ path: ['result', 'tools'], length: room }, tools.length - room, `more than ${options.mostTools} tools`)
   const next = member(result, 'nextCursor')
   const lifetime = member(result, 'ttlMs')
+  if (!isString(next) && listing.whole && options.accepted !== undefined) {
+    const gone = [...options.accepted.tools].filter(([name]) => !listing.names.has(name) && !listed.has(name))
+    for (const [, definition] of gone) judgeDrift(core, 'tool', definition, undefined, ['result', 'tools'], findings)
+  }
   return {
     edits,
     page: {

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../protocol/json.js'
+import type { Accepted } from './accepted.js'
 import type { Checked, Subject } from './check.js'
 import type { Policy } from './policy.js'
 import type { Rule } from './rule.js'
@@ -25,6 +26,8 @@ export interface RelayOptions {
   readonly rules: readonly Rule[]
   readonly trusted: boolean
   readonly tools: ReadonlyMap<string, ToolSetting>
+  /** Undefined where there is no lock. */
+  readonly accepted?: Accepted | undefined
   /** Longest wait for a list of the relay's own, in milliseconds. */
   readonly listMs: number
   /** Longest wait for an answer, in milliseconds; 0: as long as the server likes. */

@@ -2,9 +2,11 @@ import { compareHeaders } from '../protocol/headers.js'
 import type { Frame } from '../protocol/frame.js'
 import { isObject, isString, member, type JsonObject } from '../protocol/json.js'
 import { traitsOf } from '../protocol/revision.js'
+import type { Lookup } from './catalog.js'
 import type { Subject } from './check.js'
 import type { Core } from './core.js'
 import type { Flow } from './flow.js'
+import { toolOf } from './listing.js'
 import { actionOf, isStop } from './policy.js'
 import type { Called, PendingRequest } from './request.js'
 import { headerMismatch, isMismatch, refusedCall, unknownTool } from './refusal.js'
@@ -32,8 +34,7 @@ export class ToolCalls {
     const { tools, policy } = this.#core.options
     const denied = tools.get(called.name)?.denied === true
     if (!denied || !isStop(actionOf(policy, 'call/denied'))) {
-      const { catalog } = this.#lists
-      const found = catalog.lookup(called.name, this.#core.output.now) ?? (yield* this.#lists.find(called.name, request))
+      const found = this.#frozen(called.name) ?? this.#lists.catalog.lookup(called.name, this.#core.output.now) ?? (yield* this.#lists.find(called.name, request))
       called.tool = found === 'absent' ? undefined : found
       called.listed = found !== undefined
     }
@@ -62,10 +63,18 @@ export class ToolCalls {
     this.#core.ask('onArguments', { checked: checked.flat() }, request.findings, '/params/arguments')
   }
 
+  /** By what was accepted, where that alone counts. */
+  #frozen(name: string): Lookup {
+    const { accepted, tools } = this.#core.options
+    if (accepted?.isFrozen !== true) return undefined
+    const definition = accepted.tools.get(name)
+    return definition === undefined ? 'absent' : toolOf(name, definition, tools.get(name)?.outputSchema)
+  }
+
   #refusal(request: PendingRequest, name: string): Frame {
     const { findings, terms } = request
     if (isMismatch(findings)) return headerMismatch(request, findings)
-    if (findings.stopping.includes('call/unlisted')) return unknownTool(request, name, nearest(name, this.#lists.catalog.names()))
+    if (findings.stopping.includes('call/unlisted')) return unknownTool(request, name, nearest(name, this.#lists.catalog.names()), this.#core.options.accepted?.tools.has(name) === true)
     return refusedCall(request, name, findings, traitsOf(terms.revision).modern)
   }
 }

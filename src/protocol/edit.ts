@@ -15,6 +15,9 @@ export type Edit =
   | { readonly path: Path; readonly remove: true }
   | { readonly path: Path; readonly length: number }
 
+/** The frame with its bytes changed; nothing of what was found about them holds any more. */
+export const edited = (frame: Frame, edits: readonly Edit[]): Frame => ({ ...frame, bytes: edit(frame.bytes, edits), facts: undefined })
+
 /**
  * The JSON text of the value at the path, as it crossed the wire; undefined when there is none. Of a key that is
  * there twice, the last counts, as for `JSON.parse`.
