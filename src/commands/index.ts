@@ -1,3 +1,4 @@
+import { auditFlags } from './audit-flags.js'
 import { readServeFlags, serveFlags } from './serve-flags.js'
 import { readShared, readTarget, sharedFlags, type Flag, type Given, type Rest } from './flags.js'
 import { inspectFlags, readInspectFlags } from './inspect-flags.js'
@@ -49,10 +50,10 @@ export const commands: readonly Command[] = [
   },
   {
     name: 'audit',
-    usage: 'audit verify FILE',
-    describe: 'verify an audit log: name the first line that was changed, removed, moved or cut',
-    flags: {},
-    words: { least: 2, most: 2 },
-    run: async (_given, { words }) => (await import('./audit.js')).audit(words),
+    usage: 'audit verify [--key FILE] [--head HASH] (FILE | FOLDER)...',
+    describe: 'verify audit logs: name the first line of each that was changed, removed, moved or cut',
+    flags: auditFlags,
+    words: { least: 2, most: Infinity },
+    run: async (given, { words }) => (await import('./audit.js')).audit(given, words),
   },
 ]

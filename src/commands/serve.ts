@@ -30,7 +30,7 @@ export const serve = async (flags: SharedFlags, http: ServeFlags, target: Target
   const admin = http.admin ?? configuration?.admin
   const counted = admin && (await import('../admin/prometheus.js').then(({ prometheusMetrics }) => prometheusMetrics()))
   const metrics = counted?.metrics ?? noMetrics
-  const audits = new Audits()
+  const audits = new Audits(log)
   const offers = new Offers(await offersOf(setup, audits, metrics, log))
 
   const { host, port } = http.listen ?? configuration?.listen ?? usual
@@ -66,7 +66,7 @@ export const serve = async (flags: SharedFlags, http: ServeFlags, target: Target
   await front.close(http.graceMs ?? sessions.graceMs)
   await offers.stop()
   await adminListener?.close()
-  audits.close()
+  await audits.close()
   await log.close()
   return 0
 }
@@ -81,7 +81,7 @@ const offersOf = async (
   const offers = new Map<string, Offer>()
   for (const setup of servers.map(asHttpServer)) {
     const { name } = setup.server
-    const guard = measure(openGuard(setup, all, audits.open(audit, name), log), setup.policy, metrics)
+    const guard = measure(openGuard(setup, all, await audits.open(audit, name), log), setup.policy, metrics)
     offers.set(name, new Offer({
       guard,
       reach: await reachOf(setup.server, limits),

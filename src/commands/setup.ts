@@ -1,4 +1,4 @@
-import type { AuditConfiguration, Configuration, ServerConfiguration } from '../config/configuration.js'
+import { defaultAudit, type AuditConfiguration, type Configuration, type ServerConfiguration } from '../config/configuration.js'
 import { defaultLimits, type Limits } from '../config/limits.js'
 import { parseRules, readPolicy, resolvePolicy, type Circumstances, type PolicyLayer } from '../config/policy.js'
 import type { Policy } from '../core/policy.js'
@@ -40,11 +40,7 @@ export const setUp = async (
   return {
     configuration,
     limits: configuration?.limits ?? defaultLimits,
-    audit: {
-      file: flags.audit ?? configuration?.audit.file,
-      payloads: configuration?.audit.payloads ?? 'digest',
-      intent: configuration?.audit.intent ?? false,
-    },
+    audit: { ...(configuration?.audit ?? defaultAudit), ...(flags.audit !== undefined && { file: flags.audit }) },
     servers: await Promise.all(
       chosen(flags, target, configuration, many).map(async server => ({
         server,

@@ -19,10 +19,10 @@ import { processOf, tlsOf } from './upstream.js'
  */
 export const wrap = async (flags: SharedFlags, target: Target): Promise<number> => {
   const all = await setUp(flags, target, 'relay')
-  const { limits, audit: { file, payloads }, servers: [setup] } = all
+  const { limits, servers: [setup] } = all
   if (setup === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
-  const audit = openAudit({ file, payloads, server: setup.server.name })
   const log = openLog(flags.logLevel)
+  const audit = await openAudit({ ...all.audit, server: setup.server.name, log })
   const guard = openGuard(setup, all, audit, log)
   try {
     if ('url' in setup.server) {
@@ -33,8 +33,12 @@ export const wrap = async (flags: SharedFlags, target: Target): Promise<number> 
     await run(openSession(guard, client(limits), () => server))
     return exitOf(server)
   } finally {
-    await Promise.all([guard.close(), log.close()])
-    audit.close()
+    await guard.close()
+    try {
+      audit.close()
+    } finally {
+      await log.close()
+    }
   }
 }
 

@@ -69,10 +69,26 @@ export const payloadKinds = ['none', 'digest', 'redacted', 'full'] as const
 
 export type Payloads = (typeof payloadKinds)[number]
 
+export const periods = ['never', 'hourly', 'daily'] as const
+
+export type Period = (typeof periods)[number]
+
 export interface AuditConfiguration {
   /** A path; `-`: the standard stream that the command has to spare; `none`: no log; undefined: the default file. */
   readonly file: string | undefined
   readonly payloads: Payloads
   /** A call goes on record before it goes to the server. */
   readonly intent: boolean
+  /** A file that has grown to so many bytes is followed by the next; undefined: it grows on. */
+  readonly maxBytes: number | undefined
+  /** When the next file begins at the latest. */
+  readonly rotate: Period
+  /** How many files stay beside the current one; undefined: all. */
+  readonly keep: number | undefined
+  /** The file of the key that signs checkpoints. */
+  readonly signKey: string | undefined
+}
+
+export const defaultAudit: AuditConfiguration = {
+  file: undefined, payloads: 'digest', intent: false, maxBytes: undefined, rotate: 'never', keep: undefined, signKey: undefined,
 }

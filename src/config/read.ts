@@ -1,5 +1,5 @@
 import { parseAddress, type Address } from './address.js'
-import { payloadKinds, type AuditConfiguration, type Configuration, type ServerConfiguration } from './configuration.js'
+import { defaultAudit, payloadKinds, periods, type AuditConfiguration, type Configuration, type ServerConfiguration } from './configuration.js'
 import { readData } from './file.js'
 import { defaultLimits, defaultSessionLimits, limitBounds, readBounded, sessionBounds } from './limits.js'
 import { policyOf, readRules } from './policy.js'
@@ -12,7 +12,8 @@ export const configurationKeys = [
   '$schema', 'version', 'listen', 'policy', 'rules', 'limits', 'trust', 'servers', 'auth', 'audit',
   'tls', 'allowHosts', 'allowOrigins', 'admin', 'sessions',
 ] as const
-export const auditKeys = ['file', 'payloads', 'intent'] as const
+export const auditKeys = ['file', 'payloads', 'intent', 'maxBytes', 'rotate', 'keep', 'signKey'] as const
+export const auditBounds = { maxBytes: { least: 4096, most: 2 ** 40 }, keep: { least: 0, most: 1_000_000 } } as const
 export const authKeys = ['tokens'] as const
 export const tlsKeys = ['cert', 'key'] as const
 
@@ -72,8 +73,12 @@ const readAudit = (setting: Setting | undefined): AuditConfiguration => {
   const word = file?.text()
   return {
     file: word === '-' || word === 'none' ? word : file?.path(),
-    payloads: at?.('payloads')?.choice(payloadKinds, 'kind of payloads') ?? 'digest',
-    intent: at?.('intent')?.boolean() ?? false,
+    payloads: at?.('payloads')?.choice(payloadKinds, 'kind of payloads') ?? defaultAudit.payloads,
+    intent: at?.('intent')?.boolean() ?? defaultAudit.intent,
+    maxBytes: at?.('maxBytes')?.integer(auditBounds.maxBytes),
+    rotate: at?.('rotate')?.choice(periods, 'period') ?? defaultAudit.rotate,
+    keep: at?.('keep')?.integer(auditBounds.keep),
+    signKey: at?.('signKey')?.path(),
   }
 }
 

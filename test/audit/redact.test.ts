@@ -117,7 +117,7 @@ t.test('a secret is in no record, wherever it was put', t => {
   }))
   fc.assert(fc.property(tree, value => {
     const bytes = Buffer.from(JSON.stringify(value))
-    const { line } = nextLine(entry({ arguments: bytes, result: bytes }), beginning, 'redacted', new Date(0))
+    const { text: line } = nextLine(entry({ arguments: bytes, result: bytes }), beginning, 'redacted', new Date(0))
     return !line.includes(s)
   }), { numRuns: 500 })
   t.end()
@@ -127,7 +127,7 @@ t.test('findings and reasons hold no secret either', t => {
   const finding = { rule: 'call/arguments', path: `/params/arguments/sk-${s}`, message: `must not be "ghp_${s}"` } as const
   const given = entry({ findings: [finding], reason: `gone: https://u:${s}@a.example/` })
   for (const payloads of ['none', 'digest', 'redacted'] as const) {
-    t.notMatch(nextLine(given, beginning, payloads, new Date(0)).line, s)
+    t.notMatch(nextLine(given, beginning, payloads, new Date(0)).text, s)
   }
   t.end()
 })
@@ -146,7 +146,7 @@ t.test('no text takes long to search', t => {
 })
 
 t.test('a payload too long to be searched is not kept', t => {
-  const { line } = nextLine(entry({ result: Buffer.from(JSON.stringify('x'.repeat(300_000))) }), beginning, 'redacted', new Date(0))
+  const { text: line } = nextLine(entry({ result: Buffer.from(JSON.stringify('x'.repeat(300_000))) }), beginning, 'redacted', new Date(0))
   t.match(line, '"payload":{"result":"[300002 bytes]"}')
   t.end()
 })

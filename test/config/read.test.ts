@@ -35,7 +35,7 @@ servers:
       delete_everything: deny
       drop: { deny: true }
 auth: { tokens: [ "\${env:CLIENT_TOKEN}" ] }
-audit: { file: ./audit.ndjson, payloads: redacted }
+audit: { file: ./audit.ndjson, payloads: redacted, maxBytes: 1000000, rotate: daily, keep: 9, signKey: ./audit.key }
 tls: { cert: server.pem, key: server.key }
 allowHosts: [MCP.example.com, "mcp.example.com:8443"]
 allowOrigins: ["https://app.example.com:443", "tauri://localhost"]
@@ -89,7 +89,9 @@ t.test('a configuration with everything in it', async t => {
     ['drop', { ...tool, denied: true }],
   ])
   t.strictSame(read.tokens, ['s3cret-client'])
-  t.strictSame(read.audit, { file: join(directory, 'audit.ndjson'), payloads: 'redacted', intent: false })
+  t.strictSame(read.audit, {
+    file: join(directory, 'audit.ndjson'), payloads: 'redacted', intent: false, maxBytes: 1_000_000, rotate: 'daily', keep: 9, signKey: join(directory, 'audit.key'),
+  })
   t.strictSame(read.tls, { cert: join(directory, 'server.pem'), key: join(directory, 'server.key') })
   t.strictSame(read.allowHosts, ['mcp.example.com', 'mcp.example.com:8443'])
   t.strictSame(read.allowOrigins, ['https://app.example.com', 'tauri://localhost'])
@@ -105,7 +107,9 @@ t.test('an empty configuration has the defaults of the contract', async t => {
     messageBytes: 16777216, depth: 128, schemaBytes: 262144, schemaDepth: 64, subschemas: 5000,
     validationMs: 100, tools: 5000, listMs: 10000, requestMs: 0,
   })
-  t.strictSame(read.audit, { file: undefined, payloads: 'digest', intent: false })
+  t.strictSame(read.audit, {
+    file: undefined, payloads: 'digest', intent: false, maxBytes: undefined, rotate: 'never', keep: undefined, signKey: undefined,
+  })
   t.equal(read.tokens, undefined)
   t.equal(read.policy, undefined)
   t.equal(read.servers.size, 0)
@@ -124,7 +128,7 @@ const wrong = [
   ['a list', '[]', ': must be a map of keys, not a list'],
   ['nothing', '', ': must be a map of keys, not nothing'],
   ['an unknown key', 'polcy: strict', ': polcy: unknown key; did you mean "policy"?'],
-  ['an unknown key, nothing like it', 'audit: { where: x }', ': audit.where: unknown key; known here: file, payloads, intent'],
+  ['an unknown key, nothing like it', 'audit: { where: x }', ': audit.where: unknown key; known here: file, payloads, intent, maxBytes, rotate, keep, signKey'],
   ['an unknown key further in', 'limits: { messageByte: 1 }', ': limits.messageByte: unknown key; did you mean "messageBytes"?'],
   ['an inherited key', 'constructor: 1', /: constructor: unknown key; known here: /],
   ['__proto__', '__proto__: { policy: strict }', /: __proto__: unknown key; known here: /],
@@ -182,6 +186,8 @@ const wrong = [
   ['an unclosed reference', 'auth: { tokens: ["${env:CLIENT_TOKEN"] }', ': auth.tokens.0: a reference to the environment is spelt ${env:NAME}'],
   ['a reference to nothing', 'auth: { tokens: ["${env:}"] }', ': auth.tokens.0: a reference to the environment is spelt ${env:NAME}'],
   ['a secret for an action', 'rules: { wire/id: "${env:CLIENT_TOKEN}" }', ': rules.wire/id: "${env:CLIENT_TOKEN}" is no action: off, log, demote, block'],
+  ['a misspelt period', 'audit: { rotate: dayly }', ': audit.rotate: "dayly" is no period; did you mean "daily"?'],
+  ['a file that is full at once', 'audit: { maxBytes: 1 }', ': audit.maxBytes: must be a whole number from 4096 to 1099511627776'],
   ['a misspelt kind of payloads', 'audit: { payloads: digests }', ': audit.payloads: "digests" is no kind of payloads; did you mean "digest"?'],
   ['a certificate alone', 'tls: { cert: c.pem }', ': tls: must have both cert and key'],
   ['an origin with a path', 'allowOrigins: ["https://a.example/"]', /: allowOrigins\.0: must be an origin/],

@@ -4,9 +4,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import { parseYaml } from '../../dist/config/yaml-text.js'
 import { limitBounds, sessionBounds } from '../../dist/config/limits.js'
-import { payloadKinds } from '../../dist/config/configuration.js'
+import { payloadKinds, periods } from '../../dist/config/configuration.js'
 import { presets } from '../../dist/config/policy.js'
-import { auditKeys, authKeys, configurationKeys, readConfiguration, tlsKeys } from '../../dist/config/read.js'
+import { auditBounds, auditKeys, authKeys, configurationKeys, readConfiguration, tlsKeys } from '../../dist/config/read.js'
 import { annotationKeys, serverKeys, serverTlsKeys, toolKeys } from '../../dist/config/server.js'
 import { trustKeys } from '../../dist/config/trust-list.js'
 import { actions } from '../../dist/core/policy.js'
@@ -59,6 +59,7 @@ t.test('the schema has every rule, with the actions that it may have', t => {
   t.strictSame(schema.$defs.action?.enum, actions.filter(action => action !== 'demote'))
   t.strictSame(schema.$defs.policy?.anyOf[0]?.enum, [...presets])
   t.strictSame(at(schema, 'audit', 'payloads').enum, [...payloadKinds])
+  t.strictSame(at(schema, 'audit', 'rotate').enum, [...periods])
   t.end()
 })
 
@@ -69,6 +70,7 @@ t.test('the schema has the limits of the reader', t => {
       t.match(at(schema, place, name), { minimum: least, maximum: most, default: usual })
     }
   }
+  for (const [name, { least, most }] of Object.entries(auditBounds)) t.match(at(schema, 'audit', name), { minimum: least, maximum: most })
   t.end()
 })
 
@@ -101,7 +103,7 @@ const texts = [
   ['{ servers: { a: { command: [b, ""], env: { A: "${env:TOKEN}" }, cwd: . } } }', true],
   ['{ servers: { a: { url: "https://a.example/mcp", headers: { A: b }, tls: { ca: c } } } }', true],
   ['{ servers: { a: { command: [b], tools: { c: deny, d: { outputSchema: schema.json }, e: { outputSchema: true } } } } }', true],
-  ['{ auth: { tokens: ["${env:TOKEN}"] }, audit: { file: none, payloads: full }, tls: { cert: a, key: b } }', true],
+  ['{ auth: { tokens: ["${env:TOKEN}"] }, audit: { file: none, payloads: full, maxBytes: 4096, rotate: hourly, keep: 0, signKey: k }, tls: { cert: a, key: b } }', true],
   ['{ allowHosts: [a.example], allowOrigins: ["https://a.example"], sessions: { idleMs: 1000 } }', true],
   ['[]', false],
   ['{ nothing: 1 }', false],
@@ -127,6 +129,9 @@ const texts = [
   ['{ auth: {} }', false],
   ['{ auth: { tokens: [] } }', false],
   ['{ audit: { payloads: all } }', false],
+  ['{ audit: { maxBytes: 1 } }', false],
+  ['{ audit: { rotate: weekly } }', false],
+  ['{ audit: { keep: -1 } }', false],
   ['{ tls: { cert: c } }', false],
   ['{ allowOrigins: ["*"] }', false],
 ] as const
