@@ -129,6 +129,7 @@ class Sink implements Audit {
     this.#append(nextLine(entry, this.#position, this.#payloads, now))
     this.#records += 1
     if (this.#records >= mostRecords) this.#checkpoint({ reason: 'interval' }, now)
+    else this.#checkpointByTime(now)
   }
 
   close(): void {
@@ -169,6 +170,10 @@ class Sink implements Audit {
     this.#told?.checkpoint(this.file, this.#position)
   }
 
+  #checkpointByTime(now: Date): void {
+    if (this.#records > 0 && Math.abs(now.getTime() - this.#checkpointAt) >= longest) this.#checkpoint({ reason: 'interval' }, now)
+  }
+
   #check(now: Date): void {
     this.#checkedAt = now.getTime()
     if (this.#output instanceof LogFile) this.#output.check()
@@ -179,7 +184,7 @@ class Sink implements Audit {
     try {
       const now = this.#now()
       this.#check(now)
-      if (this.#records > 0 && Math.abs(now.getTime() - this.#checkpointAt) >= longest) this.#checkpoint({ reason: 'interval' }, now)
+      this.#checkpointByTime(now)
       this.#warned = false
     } catch (error) {
       if (!this.#warned) this.#told?.warn(error instanceof Error ? error.message : String(error))
