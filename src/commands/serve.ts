@@ -26,7 +26,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const log = openLog(flags.logLevel)
   const counted = admin && (await import('../admin/prometheus.js').then(({ prometheusMetrics }) => prometheusMetrics()))
   const metrics = counted?.metrics ?? noMetrics
-  const audits = new Audits()
+  const audits = new Audits(log)
   const offers = new Offers(await offersOf(setup, audits, metrics, log))
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
 
@@ -60,7 +60,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   await front.close(sessions.graceMs)
   await offers.stop()
   await adminListener?.close()
-  audits.close()
+  await audits.close()
   await log.close()
   return 0
 }
@@ -74,7 +74,7 @@ const offersOf = async (
   const offers = new Map<string, Offer>()
   for (const setup of servers.map(asHttpServer)) {
     const { name } = setup.server
-    const guard = measure(openGuard(setup, configuration, audits.open(configuration.audit, name), log), setup.policy, metrics)
+    const guard = measure(openGuard(setup, configuration, await audits.open(configuration.audit, name), log), setup.policy, metrics)
     offers.set(name, new Offer({
       guard,
       reach: await reachOf(setup.server, configuration.limits),

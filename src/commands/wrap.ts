@@ -20,9 +20,9 @@ import { processOf, tlsOf } from './upstream.js'
 export const wrap = async (flags: SharedFlags, target: Target): Promise<number> => {
   const { configuration, servers: [setup] } = await setUp(flags, target, 'relay')
   if (setup === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
-  const { limits, audit: { file, payloads } } = configuration
-  const audit = openAudit({ file, payloads, server: setup.server.name })
+  const { limits } = configuration
   const log = openLog(flags.logLevel)
+  const audit = await openAudit({ ...configuration.audit, server: setup.server.name, log })
   const guard = openGuard(setup, configuration, audit, log)
   try {
     if ('url' in setup.server) {
@@ -33,8 +33,12 @@ export const wrap = async (flags: SharedFlags, target: Target): Promise<number> 
     await run(openSession(guard, client(limits), () => server))
     return exitOf(server)
   } finally {
-    await Promise.all([guard.close(), log.close()])
-    audit.close()
+    await guard.close()
+    try {
+      audit.close()
+    } finally {
+      await log.close()
+    }
   }
 }
 
