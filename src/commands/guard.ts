@@ -12,7 +12,7 @@ export interface OpenGuard extends Guard {
 /** What stands in front of one server: its policy, its schemas' engine, and where decisions go. */
 export const openGuard = (
   { server, policy, trusted }: ServerSetup,
-  { limits, audit: { intent } }: Configuration,
+  { limits, audit: { intent, payloads } }: Configuration,
   audit: Audit,
   log: Log,
 ): OpenGuard => {
@@ -28,7 +28,7 @@ export const openGuard = (
     intent,
     checker,
     audit: entry => {
-      audit.write(entry)
+      audit.write(entry, payloads)
       log.entry(entry)
     },
     close: () => checker.close(),

@@ -1,3 +1,4 @@
+import { auditFlags } from './audit-flags.js'
 import type { Flags, Given, Rest } from './flag.js'
 import { readFlags, readTarget, relayFlags } from './flags.js'
 import { inspectFlags, readInspectFlags } from './inspect-flags.js'
@@ -56,13 +57,13 @@ export const commands: readonly Command[] = [
   },
   {
     name: 'audit',
-    usage: ['verify FILE'],
-    describe: 'verify an audit log: name the first line that was changed, removed, moved or cut',
-    examples: ['audit verify demo.ndjson', 'audit verify ~/.local/state/mcp-customs/server-filesystem.ndjson'],
-    flags: {},
-    words: { least: 2, most: 2 },
+    usage: ['verify [options] (FILE | FOLDER)...'],
+    describe: 'verify audit logs: name the first line of each that was changed, removed, moved or cut',
+    examples: ['audit verify ~/.local/state/mcp-customs', 'audit verify --key audit.pub audit.ndjson'],
+    flags: auditFlags,
+    words: { least: 2, most: Infinity },
     server: false,
-    run: async (_given, { words }) => (await import('./audit.js')).audit(words),
+    run: async (given, { words }) => (await import('./audit.js')).audit(given, words),
   },
   {
     name: 'completion',

@@ -26,7 +26,7 @@ export const inspectCommand = async (flags: SharedFlags, target: Target, own: In
   if (setup === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
   const { server, policy, trusted } = setup
   // The file's log belongs to the relay that runs by it.
-  const log = openAudit({ file: flags.audit ?? 'none', stream: 2, payloads: audit.payloads, server: server.name })
+  const log = await openAudit({ ...audit, file: flags.audit ?? 'none', server: server.name })
   const checker = createSchemaChecker(limits)
   const tail = new StderrTail()
   const waiting = spinner(process.stderr, process.env)
@@ -42,7 +42,7 @@ export const inspectCommand = async (flags: SharedFlags, target: Target, own: In
       timeoutMs: own.timeoutMs,
       probeMs: Math.min(own.timeoutMs, longestProbe),
       call: own.call,
-      audit: entry => log.write(entry),
+      audit: entry => log.write(entry, audit.payloads),
       openServer: await serverOpener(server, limits, tail),
       progress: doing => waiting.say(`${server.name}: ${doing}`),
       opened: interruption.opened,

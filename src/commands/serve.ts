@@ -29,7 +29,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const log = openLog(flags.logLevel)
   const counted = admin && (await import('../admin/prometheus.js').then(({ prometheusMetrics }) => prometheusMetrics()))
   const metrics = counted?.metrics ?? noMetrics
-  const audits = new Audits()
+  const audits = new Audits(log)
   const offers = new Offers(await offersOf(setup, audits, metrics, log))
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
 
@@ -102,7 +102,7 @@ const offerOf = async (setup: ServerSetup, configuration: Configuration, audits:
   const { name } = setup.server
   const reach = await reachOf(setup.server, configuration.limits)
   return new Offer({
-    guard: measure(openGuard(setup, configuration, audits.open(configuration.audit, name), log), setup.policy, metrics),
+    guard: measure(openGuard(setup, configuration, await audits.open(configuration.audit, name), log), setup.policy, metrics),
     reach,
     sessionStarted: () => metrics.sessionStarted(name),
     sessionEnded: ({ failure }) => {

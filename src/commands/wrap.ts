@@ -22,13 +22,14 @@ import { processOf, tlsOf } from './upstream.js'
 export const wrap = async (flags: SharedFlags, target: Target): Promise<number> => {
   const { configuration, servers: [setup] } = await setUp(flags, target, 'relay')
   if (setup === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
-  const { limits, audit: { file, payloads } } = configuration
-  const audit = openAudit({ file, payloads, server: setup.server.name })
+  const { limits } = configuration
   const log = openLog(flags.logLevel)
+  const audit = await openAudit({ ...configuration.audit, server: setup.server.name, log })
   const guard = openGuard(setup, configuration, audit, log)
   const lifetime = new Lifetime()
+  lifetime.add(() => log.close())
   lifetime.add(() => audit.close())
-  lifetime.add(() => Promise.all([guard.close(), log.close()]))
+  lifetime.add(() => guard.close())
   if ('url' in setup.server) {
     await run(await remoteSession(guard, setup.server, limits), lifetime)
     return 0

@@ -72,9 +72,10 @@ export interface ServerTls {
   readonly client: Certificate | undefined
 }
 
-type WrittenAudit = Required<NonNullable<Written.ConfigurationFile['audit']>>
+type WrittenAudit = NonNullable<Written.ConfigurationFile['audit']>
 
-export interface AuditConfiguration extends Readonly<Pick<WrittenAudit, 'payloads' | 'intent'>> {
+export interface AuditConfiguration
+  extends Readonly<Required<Pick<WrittenAudit, 'payloads' | 'intent' | 'rotate'>>>, Readonly<Pick<WrittenAudit, 'maxBytes' | 'keep' | 'signKey'>> {
   /** A path; `-`: the standard stream that the command has to spare; `none`: no log; undefined: the default file. */
   readonly file: string | undefined
 }

@@ -43,7 +43,12 @@ const said = async (written: Written.ConfigurationFile, base: Configuration, sou
     trust: [...base.trust, ...readTrust(written.trust)],
     servers: new Map([...base.servers, ...(await readServers(written.servers, source, limits))]),
     tokens: auth?.tokens ?? base.tokens,
-    audit: { ...base.audit, ...audit, file: audit?.file === undefined ? base.audit.file : readLog(audit.file, source) },
+    audit: {
+      ...base.audit,
+      ...audit,
+      file: audit?.file === undefined ? base.audit.file : readLog(audit.file, source),
+      ...(audit?.signKey !== undefined && { signKey: path(audit.signKey) }),
+    },
     tls: tls === undefined ? base.tls : { cert: path(tls.cert), key: path(tls.key) },
     allowHosts: [...base.allowHosts, ...allowHosts.map((host, index) => readHost(host, ['allowHosts', index]))],
     allowOrigins: [...base.allowOrigins, ...allowOrigins.map((origin, index) => readOrigin(origin, ['allowOrigins', index]))],
