@@ -38,12 +38,14 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
     endpoints: offers.endpoints(),
     limits,
     maxSessions: sessions.max,
+    maxProcesses: sessions.maxProcesses,
+    bufferedBytes: limits.bufferedBytes,
     idleMs: sessions.idleMs,
     allowHosts,
     allowOrigins,
     tokens,
     ...(tls && { tls: { cert: readPem(tls.cert), key: readPem(tls.key) } }),
-    refused: (status, message) => {
+    refused: ({ status, message }) => {
       metrics.refused(status)
       log.info(`refused with HTTP ${status}: ${message}`)
     },

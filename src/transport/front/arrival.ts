@@ -40,3 +40,6 @@ export class Arrival {
     return this.#context.digest
   }
 }
+
+/** Who shares the places with others: whoever shows the same token, or comes from the same address where none is asked for. */
+export const clientOf = ({ address, token }: Peer): string => (token === undefined ? `address ${address}` : `token ${token}`)

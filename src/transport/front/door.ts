@@ -53,6 +53,10 @@ export class Door {
     return known >= 0 ? known : refusal(401, 'The bearer token is not known', { 'www-authenticate': 'Bearer error="invalid_token"' })
   }
 
+  refuses(headers: IncomingHttpHeaders): boolean {
+    return this.checkNames(headers) !== undefined || typeof this.checkToken(headers) === 'object'
+  }
+
   /** Whether a bearer token is ours to ask for, and nobody else's to see. */
   get asksForToken(): boolean {
     return this.#tokens.length > 0

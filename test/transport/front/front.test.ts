@@ -4,7 +4,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { httpFront } from '../../../dist/transport/front/front.js'
-import { ask, begin, dial, echo, frameOf, handshake, initialize, limits, post, result, start, textOf } from './harness.js'
+import { ask, begin, dial, echo, frameOf, handshake, initialize, limits, ManualTimers, post, result, start, textOf } from './harness.js'
 
 const ping = '{"jsonrpc":"2.0","id":7,"method":"ping"}'
 const errorOf = (body: string): unknown => (JSON.parse(body) as { error?: { code?: unknown } }).error?.code
@@ -73,18 +73,59 @@ t.test('a body without a length is bounded as well', async t => {
   t.match(await reader.to('\r\n\r\n'), /^HTTP\/1\.1 404 /, 'and the connection goes on')
 })
 
-t.test('a client that goes on sending after the refusal is cut off', async t => {
-  const { port } = await start(t)
-  const { socket, reader } = await dial(t, port)
-  socket.write('POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n')
+t.test('a client that does not send the rest of what was refused is cut off, and so is one that goes on and on', async t => {
+  const timers = new ManualTimers()
+  const { port } = await start(t, { timers })
+  const head = 'POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n'
   const chunk = `400\r\n${'x'.repeat(1024)}\r\n`
-  const flood = () => {
-    while (!socket.destroyed && socket.write(chunk));
+  for (const goesOn of [true, false]) {
+    const { socket, reader } = await dial(t, port)
+    socket.write(head + chunk + chunk)
+    const flood = () => {
+      while (!socket.destroyed && socket.write(chunk));
+    }
+    if (goesOn) {
+      socket.on('drain', flood)
+      flood()
+    }
+    t.match(await reader.to('}}'), /^HTTP\/1\.1 413 /, 'it gets to read why')
+    t.equal(timers.fire(1000), 1)
+    await reader.rest()
+    t.ok(reader.ended)
   }
-  socket.on('drain', flood)
-  flood()
-  t.match(await reader.rest(), /^(HTTP\/1\.1 413 |$)/)
-  t.ok(reader.ended)
+})
+
+t.test('a stranger takes no place, however little of its request it sends', async t => {
+  const timers = new ManualTimers()
+  const { port } = await start(t, { act: echo, tokens: ['good'], maxRequests: 2, timers })
+  const strangers = await Promise.all([1, 2, 3].map(async () => {
+    const { socket, reader } = await dial(t, port)
+    socket.write('POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n')
+    t.match(await reader.to('}}'), /^HTTP\/1\.1 401 /)
+    return reader
+  }))
+  t.equal((await ask(port, { headers: { ...post, authorization: 'Bearer good' }, body: initialize() })).status, 200)
+  t.equal(timers.fire(1000), 3)
+  for (const reader of strangers) await reader.rest()
+})
+
+t.test('there is only so much room for the bodies of all, packed or not', async t => {
+  const { port, session } = await start(t, { bufferedBytes: 600 })
+  const long = (length: number) => initialize().replace('"c"', `"${'c'.repeat(length)}"`)
+  const waiting = begin(port, { body: long(200) })
+  const first = await session(0)
+  const { exchange } = await first.until('frame')
+  const refused = await ask(port, { body: long(200) })
+  t.equal(refused.status, 503)
+  t.equal(refused.headers['retry-after'], '5')
+  t.equal((await ask(port, { headers: { ...post, 'content-encoding': 'gzip' }, body: gzipSync(long(400)) })).status, 503)
+  first.transport.send(exchange, result('1'))
+  await textOf(await waiting)
+  await first.until('exchange-ended')
+  const next = begin(port, { headers: { ...post, 'content-encoding': 'gzip' }, body: gzipSync(long(200)) })
+  const second = await session(1)
+  second.transport.send((await second.until('frame')).exchange, result('1'))
+  t.equal((await next).statusCode, 200, 'what is answered gives its room back')
 })
 
 t.test('packed bodies are unpacked, and what they unpack to is bounded', async t => {
@@ -162,17 +203,34 @@ t.test('a client that goes away before the end of its message leaves nothing beh
 })
 
 t.test('a client that asks first is told to go on only when it may', async t => {
-  const { port } = await start(t, { act: echo })
-  const head = (host: string, length: number) =>
-    `POST /mcp HTTP/1.1\r\nhost: ${host}\r\nexpect: 100-continue\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`
-  const stranger = await dial(t, port)
-  stranger.socket.write(head('evil.example', 10))
-  t.match(await stranger.reader.to('\r\n\r\n'), /^HTTP\/1\.1 403 /)
-  const friend = await dial(t, port)
-  friend.socket.write(head('localhost', initialize().length))
-  t.match(await friend.reader.to('\r\n\r\n'), /^HTTP\/1\.1 100 /)
-  friend.socket.write(initialize())
-  t.match(await friend.reader.to('\r\n\r\n'), /^HTTP\/1\.1 200 /)
+  const { port } = await start(t, { act: echo, timers: new ManualTimers() })
+  const length = initialize().length
+  const head = (more: string, version = '1.1') =>
+    `POST /mcp HTTP/${version}\r\nexpect: 100-continue\r\n${more}\r\n`
+  const fine = `host: localhost\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n`
+  const cases = [
+    ['another Host', head(fine.replace('localhost', 'evil.example')), 403],
+    ['text', head(fine.replace('application/json', 'text/plain')), 415],
+    ['a client that reads text', head(`${fine}accept: text/plain\r\n`), 406],
+    ['a body that is too long', head(fine.replace(String(length), '99999999')), 413],
+    ['an unknown encoding', head(`${fine}content-encoding: zstd\r\n`), 415],
+    ['an unknown session', head(`${fine}mcp-session-id: x\r\n`), 404],
+    ['another expectation', head(fine).replace('100-continue', 'odd'), 417],
+    ['what it wants', head(fine), 100],
+  ] as const
+  for (const [name, text, status] of cases) {
+    const { socket, reader } = await dial(t, port)
+    socket.write(text)
+    t.match(await reader.to('\r\n\r\n'), new RegExp(`^HTTP/1.1 ${status} `), name)
+    if (status !== 100) t.match(JSON.parse(await reader.to('}}')), { error: { code: -31000 } }, name)
+    else {
+      socket.write(initialize())
+      t.match(await reader.to('\r\n\r\n'), /^HTTP\/1\.1 200 /)
+    }
+  }
+  const old = await dial(t, port)
+  old.socket.write(head(fine, '1.0') + initialize())
+  t.match(await old.reader.to('\r\n\r\n'), /^HTTP\/1\.1 200 /, 'HTTP/1.0 knows no 100')
 })
 
 t.test('pages of an allowed origin may read what they are answered, and no others', async t => {

@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto'
 import type { Frame } from '../../../protocol/frame.js'
 import { errorCode } from '../../../protocol/json-rpc.js'
 import { revisions, traitsOf } from '../../../protocol/revision.js'
-import type { Arrival, Peer } from '../arrival.js'
+import { clientOf, type Arrival, type Peer } from '../arrival.js'
 import type { Credentials } from '../credentials.js'
 import { isInitialize, isUnknownRevision, lacksEnvelope, unsupportedVersion } from '../message.js'
 import { refusal, type Refusal } from '../refusal.js'
 import { FrontSession, type SessionKind } from './session.js'
+import type { Quota } from './quota.js'
 import { Sessions } from './registry.js'
 import type { Timers } from '../timers.js'
 import type { Transport } from '../../transport.js'
@@ -36,12 +37,12 @@ export interface Opening {
   readonly headers: ReadonlyMap<string, string>
 }
 
+/** Read anew each time: all of it may be replaced while sessions run. */
 export interface PlaceSettings {
   /** The Authorization header was meant for us: it is not handed on. */
   readonly ownAuthorization: boolean
   readonly maxSessions: number
   readonly idleMs: number
-  readonly timers: Timers
 }
 
 /** Where a request belongs. */
@@ -59,15 +60,18 @@ export class Places {
   #kind: Endpoint['server']
   /** Counts the servers that stood here: nobody begins a session with one that was replaced. */
   #generation = 0
-  readonly #ownAuthorization: boolean
+  readonly #settings: () => PlaceSettings
+  readonly #processes: Quota
   readonly #sessions: Sessions<FrontSession>
 
-  constructor(path: string, endpoint: Endpoint, { ownAuthorization, maxSessions, idleMs, timers }: PlaceSettings) {
+  /** @param processes the places that the sessions of all paths share, each with a process of its own */
+  constructor(path: string, endpoint: Endpoint, settings: () => PlaceSettings, processes: Quota, timers: Timers) {
     this.#path = path
     this.#endpoint = endpoint
     this.#kind = endpoint.server
-    this.#ownAuthorization = ownAuthorization
-    this.#sessions = new Sessions({ max: maxSessions, idleMs, timers })
+    this.#settings = settings
+    this.#processes = processes
+    this.#sessions = new Sessions({ max: () => settings().maxSessions, idleMs: () => settings().idleMs, timers })
   }
 
   /** A process stands there: sessions and statuses are ours to choose. */
@@ -101,9 +105,14 @@ export class Places {
     return arrival.sessionId === undefined ? undefined : this.#sessions.find(idName(arrival.sessionId))
   }
 
+  /** Why a request is refused for its head alone, before its body is asked for. */
+  checkHead(arrival: Arrival): Refusal | undefined {
+    return this.own && !arrival.modern && arrival.sessionId !== undefined && !this.known(arrival) ? noSession : undefined
+  }
+
   /** The headers that the server may see. */
   handedOn({ headers }: Arrival): ReadonlyMap<string, string> {
-    if (!this.#ownAuthorization) return headers
+    if (!this.#settings().ownAuthorization) return headers
     return new Map([...headers].filter(([name]) => name !== 'authorization'))
   }
 
@@ -138,7 +147,7 @@ export class Places {
     if (isUnknownRevision(arrival.version)) return bad('The MCP-Protocol-Version is not known')
     if (arrival.sessionId !== undefined) {
       const session = this.known(arrival)
-      if (!session) return refusal(404, 'There is no such session: begin a new one with initialize')
+      if (!session) return noSession
       return begins ? bad('The session is initialized already') : { session, claims: false }
     }
     if (!begins) return bad('The Mcp-Session-Id header is missing: a session begins with initialize')
@@ -159,7 +168,7 @@ export class Places {
 
   get #credentials(): Credentials {
     if (!this.own) return 'server'
-    return this.#ownAuthorization ? 'token' : 'nobody'
+    return this.#settings().ownAuthorization ? 'token' : 'nobody'
   }
 
   get #full(): Refusal {
@@ -168,7 +177,8 @@ export class Places {
 
   #open(kind: SessionKind, arrival: Arrival, names: readonly string[]): FrontSession | undefined {
     const endpoint = this.#endpoint
-    if (!endpoint || !this.#sessions.makeRoom()) return undefined
+    if (!endpoint) return undefined
+    const client = clientOf(arrival.peer)
     const id = kind === 'own' ? randomUUID() : undefined
     const generation = this.#generation
     const session: FrontSession = new FrontSession(kind, id, {
@@ -181,7 +191,8 @@ export class Places {
       named: name => this.#sessions.name(session, idName(name)),
       ended: () => this.#sessions.remove(session),
     })
-    this.#sessions.add(session)
+    if (!this.#sessions.add(session, client, kind === 'stateless')) return undefined
+    if (kind === 'own' && !this.#takeProcess(session, client)) return undefined
     for (const name of id === undefined ? names : [idName(id)]) this.#sessions.name(session, name)
     try {
       endpoint.open({
@@ -193,10 +204,18 @@ export class Places {
         headers: this.handedOn(arrival),
       })
     } catch (error) {
-      this.#sessions.remove(session)
+      void session.close()
       throw error
     }
     return session
+  }
+
+  /** Its process lives until the gateway has closed the session. */
+  #takeProcess(session: FrontSession, client: string): boolean {
+    const taken = this.#processes.take(client)
+    if (taken) void session.closed.then(() => this.#processes.leave(client))
+    else this.#sessions.remove(session)
+    return taken
   }
 }
 
@@ -214,4 +233,5 @@ const noEnvelope: Refusal = {
 const unsupported: Refusal = { status: 400, code: errorCode.unsupportedVersion, message: 'The protocol version is not supported' }
 const modernRevisions = revisions.filter(revision => traitsOf(revision).modern)
 
+const noSession = refusal(404, 'There is no such session: begin a new one with initialize')
 const full = refusal(503, 'There are too many sessions', { 'retry-after': '5' })

@@ -176,20 +176,46 @@ t.test('a session that nobody uses ends, but never while a request or a stream i
   t.equal((await ask(port, { headers, body: ping() })).status, 404)
 })
 
-t.test('there are only so many sessions: an idle one makes room, one in use does not', async t => {
+t.test('there are only so many sessions, and none makes room for another', async t => {
   const { port, session } = await start(t, { act: echo, maxSessions: 1 })
-  const first = { ...post, 'mcp-session-id': await handshake(port) }
-  const stream = await begin(port, { method: 'GET', headers: first })
+  const headers = { ...post, 'mcp-session-id': await handshake(port) }
+  await (await session(0)).until('exchange-ended')
   const refused = await ask(port, { body: initialize() })
   t.equal(refused.status, 503)
   t.equal(refused.headers['retry-after'], '5')
-  const opened = await session(0)
-  stream.destroy()
-  await opened.until('exchange-ended')
-  await opened.until('exchange-ended')
+  t.match(JSON.parse(refused.body), { id: 1, error: { code: -31000 } })
+  t.equal((await ask(port, { headers, body: ping() })).status, 200, 'one that is idle goes on')
+  await ask(port, { method: 'DELETE', headers })
   t.equal((await ask(port, { body: initialize() })).status, 200)
-  t.match(await opened.until('ended'), { reason: 'another session needed its place' })
-  t.equal((await ask(port, { headers: first, body: ping() })).status, 404)
+})
+
+t.test('there are only so many processes, and their places are free when they are gone', async t => {
+  let gone = (): void => {}
+  const { port, sessions } = await start(t, {
+    maxProcesses: 1,
+    act: (event, opened) => {
+      echo(event, opened)
+      if (event.type === 'ended') gone = () => void opened.transport.close()
+    },
+    closes: false,
+  })
+  const headers = { ...post, 'mcp-session-id': await handshake(port) }
+  t.equal((await ask(port, { body: initialize() })).status, 503)
+  t.equal((await ask(port, { headers: modern, body: modernPing(1) })).status, 200, 'who needs none of its own is served')
+  await ask(port, { method: 'DELETE', headers })
+  t.equal((await ask(port, { body: initialize() })).status, 503, 'the process has not ended yet')
+  gone()
+  await new Promise(resolve => setImmediate(resolve))
+  t.equal((await ask(port, { body: initialize() })).status, 200)
+  t.equal(sessions.length, 3)
+})
+
+t.test('one client leaves places to others', async t => {
+  const { port } = await start(t, { act: echo, tokens: ['a', 'b'], maxSessions: 10 })
+  const begins = async (token: string) => (await ask(port, { headers: { ...post, authorization: `Bearer ${token}` }, body: initialize() })).status
+  for (let i = 0; i < 9; i++) t.equal(await begins('a'), 200)
+  t.equal(await begins('a'), 503)
+  t.equal(await begins('b'), 200)
 })
 
 t.test('a request whose headers say something else than its body is told to the core as such', async t => {
