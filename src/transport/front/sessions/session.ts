@@ -91,7 +91,7 @@ export class FrontSession implements Transport {
     const reply = this.#routes.route(exchange, frame)
     if (reply?.full === true && this.#isTooSlow(reply, frame)) reply.destroy()
     reply?.send(frame)
-    this.#full ||= reply?.full === true
+    this.#full ||= reply?.full === true || this.#routes.isCrowded
     return !this.#full
   }
 
@@ -182,9 +182,9 @@ export class FrontSession implements Transport {
     this.#hooks.idle(true)
   }
 
-  /** A reader takes more again, or is gone. */
+  /** A reader takes more again, or is gone; or what waited for one has left. */
   #drained(): void {
-    if (!this.#full || this.#routes.open().some(({ reply }) => reply.full)) return
+    if (!this.#full || this.#routes.isCrowded || this.#routes.open().some(({ reply }) => reply.full)) return
     this.#full = false
     this.#tell({ type: 'drained' })
   }
@@ -198,6 +198,7 @@ export class FrontSession implements Transport {
     }
     open.reply.watch(drained, () => this.#over(exchange))
     this.#routes.flush(open)
+    this.#drained()
     return exchange
   }
 
