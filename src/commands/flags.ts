@@ -31,6 +31,7 @@ export const relayFlags: Flags = {
   ...sharedFlags,
   ...about('Requests', {
     'request-timeout': { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'limits.requestMs', describe: 'longest wait for an answer; 0: no limit (default)' },
+    grace: { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'sessions.graceMs', describe: 'how long what was asked may take after the client, or serve itself, has come to its end (default: 30)' },
   }),
 }
 

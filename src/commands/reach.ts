@@ -19,7 +19,7 @@ const local = (server: ProcessServer, limits: FrameLimits): Reach => {
   return {
     kind: 'stdio',
     connect: ({ kind }) => (kind === 'stateless' ? () => shared.connect() : make),
-    ready: () => Promise.resolve(canStart(commandLineOf(server))),
+    ready: () => Promise.resolve(canStart(commandLineOf(server)) && shared.isReady),
     close: () => shared.close(),
   }
 }

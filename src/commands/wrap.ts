@@ -8,6 +8,7 @@ import type { FrameLimits } from '../protocol/frame.js'
 import { stdioClient } from '../transport/stdio/client.js'
 import { exitCodeOf } from '../transport/process/exit.js'
 import type { StdioServer } from '../transport/stdio/server.js'
+import type { Transport } from '../transport/transport.js'
 import type { SharedFlags, Target } from './flags.js'
 import { openGuard } from './guard.js'
 import { Lifetime } from './lifetime.js'
@@ -22,7 +23,8 @@ import { processOf, tlsOf } from './upstream.js'
 export const wrap = async (flags: SharedFlags, target: Target): Promise<number> => {
   const { configuration, servers: [setup] } = await setUp(flags, target, 'relay')
   if (setup === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
-  const { limits } = configuration
+  const { limits, sessions: { graceMs } } = configuration
+  const client = stdioClient({ input: process.stdin, output: process.stdout, limits, graceMs })
   const log = openLog(flags.logLevel)
   const audit = await openAudit({ ...configuration.audit, server: setup.server.name, log })
   const guard = openGuard(setup, configuration, audit, log)
@@ -31,22 +33,20 @@ export const wrap = async (flags: SharedFlags, target: Target): Promise<number> 
   lifetime.add(() => audit.close())
   lifetime.add(() => guard.close())
   if ('url' in setup.server) {
-    await run(await remoteSession(guard, setup.server, limits), lifetime)
+    await run(await remoteSession(guard, client, setup.server, limits), lifetime)
     return 0
   }
   const server = processOf(setup.server, limits)
-  await run(openSession(guard, client(limits), () => server), lifetime)
+  await run(openSession(guard, client, () => server), lifetime)
   return exitOf(server)
 }
 
-const client = (limits: FrameLimits) => stdioClient({ input: process.stdin, output: process.stdout, limits })
-
 /** The HTTP client is loaded only where it is needed: in front of a process the relay starts sooner without it. */
-const remoteSession = async (guard: Guard, server: RemoteServer, limits: FrameLimits): Promise<Session> => {
+const remoteSession = async (guard: Guard, client: Transport, server: RemoteServer, limits: FrameLimits): Promise<Session> => {
   const { httpSession } = await import('../transport/upstream/session/session.js')
   const tls = tlsOf(server)
   const { url, headers } = server
-  return openSession(guard, client(limits), inputSchemaOf =>
+  return openSession(guard, client, inputSchemaOf =>
     httpSession({ url: new URL(url), headers, limits, inputSchemaOf, ...(tls && { tls }) }),
   )
 }

@@ -43,6 +43,8 @@ export class Session {
   readonly #sent = new Set<Side>()
   #busy = false
   #clientIsGone = false
+  /** Runs while the client, which says nothing more, still waits for answers. */
+  #grace: NodeJS.Timeout | undefined
   #stops = 0
   /** Resolves when nothing of the server is left. */
   #serverClosed: Promise<void> | undefined
@@ -107,8 +109,7 @@ export class Session {
           this.#exit = event.exit
           return this.#judging.afterAll(() => this.#dispatch({ type: 'session-ended', reason: event.reason }))
         }
-        this.#clientEnded()
-        return
+        return this.#clientEnded(event.graceMs)
       default:
         event satisfies never
     }
@@ -130,9 +131,11 @@ export class Session {
     client.settle?.(exchange)
   }
 
-  #clientEnded(): void {
-    // A request that the relay holds back is not yet at the server: its input stays open for it.
+  #clientEnded(graceMs = 0): void {
     this.#clientIsGone = true
+    clearTimeout(this.#grace)
+    this.#grace = undefined
+    if (graceMs > 0) this.#grace = setTimeout(() => this.#clientEnded(), graceMs)
     this.#stopIfAlone()
   }
 
@@ -152,7 +155,9 @@ export class Session {
   }
 
   #stopIfAlone(): void {
-    if (this.#clientIsGone && !this.#relay.holding) this.stop()
+    // A request that the relay holds back is not yet at the server: its input stays open for it.
+    if (!this.#clientIsGone || this.#relay.holding) return
+    if (this.#grace === undefined || !this.#relay.isAwaited) this.stop()
   }
 
   #handle(event: Event): void {
@@ -234,6 +239,7 @@ export class Session {
   #finish(reason: string): void {
     this.#over = true
     for (const timer of this.#timers.values()) clearTimeout(timer)
+    clearTimeout(this.#grace)
     this.stop()
     const clientClosed = this.#ends.client.close()
     // A server may say that it has ended while it is being told to: only then is there what to wait for.

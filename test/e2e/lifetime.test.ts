@@ -6,7 +6,11 @@ import { verify } from '../../dist/audit/verify.js'
 import { auditOf, cli, scratch } from './bridge.js'
 import { HttpClient, serve } from './http-bridges.js'
 import { lineOf, start, type Started } from './harness.js'
+import { honest, legacy, request } from './cases.js'
 import { initialize, stubborn } from './stubborn.js'
+
+// Nearly all of their time is that which servers have to end.
+t.jobs = 4
 
 const skip = process.platform !== 'linux' && 'reads /proc'
 
@@ -134,4 +138,41 @@ t.test('a signal for which nobody listens takes the server with it all the same'
   relay.child.kill('SIGQUIT')
   t.strictSame(await relay.exit, { code: null, signal: 'SIGQUIT' })
   t.notOk(lives(Number(server)))
+})
+
+/** Answers a call after a while, and ends at once with its stdin, whatever it has to do. */
+const hasty = `
+import { createInterface } from 'node:readline'
+const answer = (id, result) => console.log(JSON.stringify({ jsonrpc: '2.0', id, result }))
+createInterface({ input: process.stdin }).on('line', line => {
+  const { id, method } = JSON.parse(line)
+  if (method === 'initialize') answer(id, { protocolVersion: '${legacy}', capabilities: { tools: {} }, serverInfo: { name: 'hasty', version: '1' } })
+  else if (method === 'tools/list') answer(id, { tools: [${honest}] })
+  else if (method === 'tools/call') setTimeout(() => answer(id, { content: [] }), 200)
+}).on('close', () => process.exit())
+`
+
+t.test('requests that are in flight when the input of wrap ends are answered', async t => {
+  const file = join(scratch(t), 'hasty.mjs')
+  writeFileSync(file, hasty)
+  const relay = start(t, process.execPath, [cli, 'wrap', '--audit', 'none', '--', process.execPath, file])
+  for (const line of [initialize, request(legacy, '1', 'tools/call', '"name":"honest","arguments":{}')]) relay.send(line)
+  relay.closeInput()
+  t.match(JSON.parse(await relay.answerTo('1')), { result: { content: [] } })
+  t.strictSame(await relay.exit, { code: 0, signal: null })
+})
+
+t.test('what lasts is not waited for, and neither is what takes longer than the grace', { skip }, async t => {
+  const lasting = request(legacy, '1', 'subscriptions/listen')
+  const endless = request(legacy, '1', 'tools/call', '"name":"honest","arguments":{}')
+  for (const [grace, line] of [['600', lasting], ['0', endless]] as const) {
+    const relay = start(t, process.execPath, [cli, 'wrap', '--audit', 'none', '--grace', grace, '--', ...stubborn(scratch(t))])
+    const started = lineOf(errorsOf(relay), /started (\d+)/)
+    for (const each of [initialize, line]) relay.send(each)
+    const [, server] = await started
+    relay.closeInput()
+    t.match(JSON.parse(await relay.answerTo('1')), { error: { code: -31001 } })
+    t.strictSame(await relay.exit, { code: 137, signal: null })
+    t.notOk(lives(Number(server)))
+  }
 })

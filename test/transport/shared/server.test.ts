@@ -78,12 +78,13 @@ const setUp = (sessions = 1) => {
   const children: Child[] = []
   const timers = new ManualTimers()
   const clock = { now: 0 }
+  const random = () => 1
   const make = () => {
     const child = new Child()
     children.push(child)
     return child
   }
-  const shared = sharedServer({ make, timers, now: () => clock.now })
+  const shared = sharedServer({ make, timers, now: () => clock.now, random })
   const ears = Array.from({ length: sessions }, () => new Ear(shared.connect()))
   const first = (): Ear => {
     const [ear] = ears
@@ -374,6 +375,38 @@ t.test('a process that dies loses what it was asked, and the next request starts
   a?.port.send('four', ask('5'))
   child().hear({ type: 'lost', exchange: 'stdio', key: '4', reason: 'the server does not read any more' })
   t.same(a?.lost(), ['four 5 the server does not read any more'])
+})
+
+t.test('a process that ends before it has answered anything is started again at once, then after longer and longer', async t => {
+  const { shared, first, children, child, clock } = setUp()
+  const waits: number[] = []
+  for (let start = 1; start <= 9; start += 1) {
+    first().port.send('x', ask(String(start)))
+    t.equal(children.length, start)
+    child().hear({ type: 'ended', reason: 'the server exited with code 1' })
+    const before = clock.now
+    while (!shared.isReady) clock.now += 500
+    waits.push(clock.now - before)
+  }
+  t.same(waits, [0, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000])
+  first().lost()
+  first().port.send('x', ask('10'))
+  child().say(answer('10'))
+  child().hear({ type: 'ended', reason: 'the server exited with code 1' })
+  t.ok(shared.isReady, 'one that has answered is started at once')
+})
+
+t.test('who asks meanwhile is told so', async t => {
+  const { first, child, children } = setUp()
+  for (const exchange of ['a', 'b']) {
+    first().port.send(exchange, ask('1'))
+    child().hear({ type: 'ended', reason: 'the server exited with code 1' })
+  }
+  first().lost()
+  t.equal(first().port.send('c', ask('7')), true)
+  await new Promise(process.nextTick)
+  t.same(first().lost(), ['c 7 the server keeps ending before it answers; it is started again in 1 s'])
+  t.equal(children.length, 2)
 })
 
 t.test('a subscription that the process takes back is over soon, answered or not', async t => {

@@ -88,6 +88,43 @@ t.test('without tokens of ours no header is a part of a session of ours', async 
   t.equal(sessions.length, 1)
 })
 
+/** Sends requests of the server's until it is held back. @returns how many that took */
+const fill = ({ transport }: Opened): number => {
+  for (let count = 1; ; count += 1) {
+    if (!transport.send('stdio', frameOf(`{"jsonrpc":"2.0","id":${count},"method":"roots/list"}`))) return count
+    if (count > 5000) throw new Error('it is never held back')
+  }
+}
+
+t.test('a server whose messages wait for a stream is held back, and none of them is lost', async t => {
+  const { port, session } = await start(t, { act: echo })
+  const id = await handshake(port)
+  const opened = await session(0)
+  const count = fill(opened)
+  // What was read with the last of them comes all the same.
+  for (let more = 1; more <= 700; more += 1) opened.transport.send('stdio', frameOf(`{"jsonrpc":"2.0","id":${count + more},"method":"roots/list"}`))
+  const reader = new Reader(await begin(port, { method: 'GET', headers: { ...post, 'mcp-session-id': id } }))
+  t.match(await opened.until('drained'), { type: 'drained' })
+  const got = await reader.to(`"id":${count + 700},`)
+  t.same([...got.matchAll(/"id":(\d+),/g)].map(([, each]) => Number(each)), Array.from({ length: count + 700 }, (_, index) => index + 1))
+})
+
+t.test('it is let go on for a request of which it owes the answer', async t => {
+  const { port, session } = await start(t)
+  const opening = begin(port, { body: initialize() })
+  const opened = await session(0)
+  const { exchange } = await opened.until('frame')
+  // Nothing goes with the answer to initialize, and nothing may keep it back.
+  for (let count = 1; count <= 300; count += 1) t.ok(opened.transport.send('stdio', frameOf(`{"jsonrpc":"2.0","id":${count},"method":"roots/list"}`)))
+  opened.transport.send(exchange, result('1'))
+  t.match(JSON.parse(await textOf(await opening)), { id: 1, result: {} })
+  t.equal(opened.transport.send('stdio', frameOf('{"jsonrpc":"2.0","id":301,"method":"roots/list"}')), false)
+  const { headers } = await opening
+  const asked = await begin(port, { headers: { ...post, 'mcp-session-id': String(headers['mcp-session-id']) }, body: ping() })
+  t.match(await opened.until('drained'), { type: 'drained' })
+  t.match(await new Reader(asked).to('"id":301,'), /"id":1,[^]*"id":301,/)
+})
+
 t.test('what the server says unasked goes to the stream that is open for it, and waits for one', async t => {
   const { port, session } = await start(t, { act: echo })
   const id = await handshake(port)
@@ -143,11 +180,11 @@ t.test('what waits for a stream is bounded, and so are the streams', async t => 
   const { port, session } = await start(t, { act: echo })
   const headers = { ...post, 'mcp-session-id': await handshake(port) }
   const { transport } = await session(0)
-  for (let i = 0; i < 300; i++) transport.send('stdio', frameOf(note(`n${i}`)))
+  for (let i = 0; i < 4140; i++) transport.send('stdio', frameOf(note(`n${i}`)))
   const streams = [new Reader(await begin(port, { method: 'GET', headers }))]
   const [first] = streams
   t.equal(await first?.to('\n\n'), `data: ${note('n44')}\n\n`)
-  await first?.to(`data: ${note('n299')}\n\n`)
+  await first?.to(`data: ${note('n4139')}\n\n`)
   for (let i = 0; i < 4; i++) streams.push(new Reader(await begin(port, { method: 'GET', headers })))
   t.equal(await first?.rest(), '', 'the oldest of too many streams is ended')
 })
