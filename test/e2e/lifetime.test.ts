@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { verify } from '../../dist/audit/verify.js'
+import { verify } from '../../dist/audit/read/verify.js'
 import { auditOf, cli, scratch } from './bridge.js'
 import { HttpClient, serve } from './http-bridges.js'
 import { lineOf, start, type Started } from './harness.js'
@@ -46,7 +46,7 @@ const nothingLeft = async (t: Test, audit: string, ...servers: readonly number[]
   t.same(servers.filter(lives), [], 'no server outlives the relay')
   const sessions = auditOf(audit).map(({ event }) => event).filter(event => event.startsWith('session/'))
   t.equal(sessions.filter(event => event === 'session/end').length, servers.length, 'every session has its end on record')
-  t.match(await verify(audit), { ok: true, open: 0 })
+  t.match(await verify([audit]), { ok: true, open: 0 })
 }
 
 const signals: readonly (readonly NodeJS.Signals[])[] = [
