@@ -1,3 +1,4 @@
+import type { Log } from '../audit/log.js'
 import type { ProcessServer, RemoteServer, ServerConfiguration } from '../config/configuration.js'
 import type { Reach } from '../gateway/offer.js'
 import type { FrameLimits } from '../protocol/frame.js'
@@ -6,15 +7,15 @@ import { sharedServer } from '../transport/shared/server.js'
 import { commandLineOf, processOf, tlsOf } from './upstream.js'
 
 /** How the sessions of `serve` reach a server. */
-export const reachOf = (server: ServerConfiguration, limits: FrameLimits): Promise<Reach> | Reach =>
-  'url' in server ? remote(server, limits) : local(server, limits)
+export const reachOf = (server: ServerConfiguration, limits: FrameLimits, log: Log): Promise<Reach> | Reach =>
+  'url' in server ? remote(server, limits) : local(server, limits, log)
 
 /**
  * A handshake makes a process one client's for good, and one that was asked without a handshake may refuse it afterwards: each
  * session has a process of its own, and all clients without a session have one together.
  */
-const local = (server: ProcessServer, limits: FrameLimits): Reach => {
-  const make = () => processOf(server, limits)
+const local = (server: ProcessServer, limits: FrameLimits, log: Log): Reach => {
+  const make = () => processOf(server, limits, reason => log.warn(`${server.name}: ${reason}`))
   const shared = sharedServer({ make })
   return {
     kind: 'stdio',

@@ -102,7 +102,7 @@ const offersOf = async (
 
 const offerOf = async (setup: ServerSetup, configuration: Configuration, audits: Audits, metrics: Metrics, log: Log): Promise<Offer> => {
   const { name } = setup.server
-  const reach = await reachOf(setup.server, configuration.limits)
+  const reach = await reachOf(setup.server, configuration.limits, log)
   return new Offer({
     guard: measure(openGuard(setup, configuration, await audits.open(configuration.audit, name), log), setup.policy, metrics),
     reach,

@@ -36,7 +36,10 @@ export const wrap = async (flags: SharedFlags, target: Target): Promise<number> 
     await run(await remoteSession(guard, client, setup.server, limits), lifetime)
     return 0
   }
-  const server = processOf(setup.server, limits)
+  const server = processOf(setup.server, limits, reason => {
+    // A command that cannot be started is what wrap fails with.
+    if (server.failure === undefined) log.warn(`${guard.name}: ${reason}`)
+  })
   await run(openSession(guard, client, () => server), lifetime)
   return exitOf(server)
 }

@@ -96,6 +96,19 @@ t.test('the end of the process is told', async t => {
   }
 })
 
+t.test('a death is told, and no end that was asked for', async t => {
+  const deaths: string[] = []
+  const died = (reason: string) => void deaths.push(reason)
+  const dead = behaving(t, ['exit', '3'], { died })
+  await dead.first('ended')
+  await dead.transport.close()
+  t.strictSame(deaths.splice(0), ['the server exited with code 3'])
+  await behaving(t, ['echo'], { died }).transport.close()
+  t.strictSame(deaths, [])
+  await start(t, ['no-such-command'], { died }).first('ended')
+  t.strictSame(deaths, ['cannot start "no-such-command": command not found'])
+})
+
 t.test('a command that cannot be started is an end with a clear reason', async t => {
   const dir = t.testdir({ plain: 'no program', orphan: '#!/no/such/interpreter\n' })
   chmodSync(`${dir}/orphan`, 0o755)
