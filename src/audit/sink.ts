@@ -11,9 +11,10 @@ export interface Audit {
   readonly file: string | undefined
   /**
    * Returns when the record is with the operating system.
+   * @param payloads what is kept of them, where it is not as the log was opened
    * @throws CustomsError CANNOT_AUDIT when it is not
    */
-  write(entry: Entry): void
+  write(entry: Entry, payloads?: Payloads): void
   close(): void
 }
 
@@ -71,10 +72,10 @@ class Sink implements Audit {
     this.#now = now
   }
 
-  write(entry: Entry): void {
+  write(entry: Entry, payloads = this.#payloads): void {
     if (this.#closed) throw cannotAudit(this.file, 'it is closed')
     if (this.#torn) throw cannotAudit(this.file, 'a record was cut short before')
-    const { line, position } = nextLine(entry, this.#position, this.#payloads, this.#now())
+    const { line, position } = nextLine(entry, this.#position, payloads, this.#now())
     this.#append(Buffer.from(line))
     this.#position = position
   }

@@ -2,18 +2,19 @@ import type { Exposition } from '../admin/prometheus.js'
 import { noMetrics, type Metrics } from '../admin/metrics.js'
 import { openLog, type Log } from '../audit/log.js'
 import type { Address } from '../config/address.js'
+import type { Configuration } from '../config/configuration.js'
 import { Offer } from '../gateway/offer.js'
 import { Offers } from '../gateway/offers.js'
 import { httpFront } from '../transport/front/front.js'
 import type { SharedFlags, Target } from './flags.js'
 import { Audits } from './audits.js'
-import { openGuard } from './guard.js'
+import { frontSettingsOf } from './front-settings.js'
+import { openGuard, rulingOf, type CurrentRuling } from './guard.js'
 import { measure } from './measure.js'
 import { reachOf } from './reach.js'
 import { setUp, type ServerSetup, type Setup } from './setup.js'
-import { readPem } from './upstream.js'
 import { doubtsAbout } from './doubts.js'
-import { onChange } from './reload.js'
+import { needRestart, onChange } from './reload.js'
 
 /**
  * `serve`: Streamable HTTP clients in front of one server, or of every server of a file.
@@ -22,26 +23,20 @@ import { onChange } from './reload.js'
 export const serve = async (flags: SharedFlags, target: Target): Promise<number> => {
   const read = () => setUp(flags, target, 'relay', true)
   const setup = await read()
-  const { listen, admin, limits, sessions, allowHosts, allowOrigins, tokens, tls } = setup.configuration
+  let { configuration } = setup
+  const { listen, admin } = configuration
   const log = openLog(flags.logLevel)
   const counted = admin && (await import('../admin/prometheus.js').then(({ prometheusMetrics }) => prometheusMetrics()))
   const metrics = counted?.metrics ?? noMetrics
-  const audits = new Audits()
-  const offers = new Offers(await offersOf(setup, audits, metrics, log))
+  const gateway: Gateway = { audits: new Audits(), rulings: new Map(), metrics, log }
+  const settings = frontSettingsOf(configuration)
+  const offers = new Offers(await offersOf(setup, gateway))
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
 
   const front = httpFront({
+    ...settings,
     ...listen,
     endpoints: offers.endpoints(),
-    limits,
-    maxSessions: sessions.max,
-    maxProcesses: sessions.maxProcesses,
-    bufferedBytes: limits.bufferedBytes,
-    idleMs: sessions.idleMs,
-    allowHosts,
-    allowOrigins,
-    tokens,
-    ...(tls && { tls: { cert: readPem(tls.cert), key: readPem(tls.key) } }),
     refused: ({ status, message }) => {
       metrics.refused(status)
       log.info(`refused with HTTP ${status}: ${message}`)
@@ -51,32 +46,53 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const adminListener = admin && counted ? await listenAdmin(admin, offers, counted.exposition) : undefined
   const stopWatching = onChange(flags.config, async () => {
     const changed = await read()
+    const changedSettings = frontSettingsOf(changed.configuration)
+    const changedOffers = await offersOf(changed, gateway)
     for (const doubt of doubtsAbout(changed)) log.warn(doubt)
-    offers.replace(await offersOf(changed, audits, metrics, log))
+    const late = needRestart(configuration, changed.configuration)
+    if (late.length > 0) log.warn(`${late.join(', ')}: changed, which takes a restart`)
+    configuration = changed.configuration
+    for (const one of changed.servers.map(asHttpServer)) currentRuling(gateway, one, configuration).now = rulingOf(one, configuration)
+    front.reload(changedSettings)
+    offers.replace(changedOffers, configuration.sessions.onReload)
     front.offer(offers.endpoints())
   }, log)
   process.stderr.write(`mcp-customs listening on ${url}\n`)
 
   await told(['SIGTERM', 'SIGINT'])
   stopWatching()
-  await front.close(sessions.graceMs)
+  await front.close(configuration.sessions.graceMs)
   await offers.stop()
   await adminListener?.close()
-  audits.close()
+  gateway.audits.close()
   await log.close()
   return 0
 }
 
-const offersOf = async (
-  { configuration, servers }: Setup,
-  audits: Audits,
-  metrics: Metrics,
-  log: Log,
-): Promise<ReadonlyMap<string, Offer>> => {
+/** What outlives a change of the configuration. */
+interface Gateway {
+  readonly audits: Audits
+  readonly metrics: Metrics
+  readonly log: Log
+  /** By the server's name. */
+  readonly rulings: Map<string, CurrentRuling>
+}
+
+/** Shared by the sessions that run and those that begin later: what is denied now is denied to both. */
+const currentRuling = ({ rulings }: Gateway, setup: ServerSetup, configuration: Configuration): CurrentRuling => {
+  const { name } = setup.server
+  const ruling = rulings.get(name) ?? { now: rulingOf(setup, configuration) }
+  rulings.set(name, ruling)
+  return ruling
+}
+
+const offersOf = async ({ configuration, servers }: Setup, gateway: Gateway): Promise<ReadonlyMap<string, Offer>> => {
+  const { audits, metrics, log } = gateway
   const offers = new Map<string, Offer>()
   for (const setup of servers.map(asHttpServer)) {
     const { name } = setup.server
-    const guard = measure(openGuard(setup, configuration, audits.open(configuration.audit, name), log), setup.policy, metrics)
+    const ruling = currentRuling(gateway, setup, configuration)
+    const guard = measure(openGuard(setup, configuration, audits.open(configuration.audit, name), log, ruling), metrics)
     offers.set(name, new Offer({
       guard,
       reach: await reachOf(setup.server, configuration.limits),

@@ -4,14 +4,20 @@ import { turnAway, type Offer } from './offer.js'
 /** The servers that are offered now, by name: replaced as a whole when the configuration changes. */
 export class Offers {
   #current: ReadonlyMap<string, Offer>
+  /** Those that were replaced, and still have sessions. */
+  readonly #leaving = new Set<Offer>()
 
   constructor(offers: ReadonlyMap<string, Offer>) {
     this.#current = offers
   }
 
-  /** New sessions get the new offers; those that run finish in front of the old ones, which close after the last. */
-  replace(offers: ReadonlyMap<string, Offer>): void {
-    for (const offer of this.#current.values()) void offer.retire()
+  /** New sessions get the new offers; those that run finish in front of the old ones, which close after the last; or they end. */
+  replace(offers: ReadonlyMap<string, Offer>, running: 'finish' | 'end' = 'finish'): void {
+    for (const offer of this.#current.values()) {
+      this.#leaving.add(offer)
+      void offer.retire().then(() => this.#leaving.delete(offer))
+    }
+    if (running === 'end') for (const offer of this.#leaving) void offer.stop()
     this.#current = offers
   }
 
@@ -39,6 +45,6 @@ export class Offers {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([...this.#current.values()].map(offer => offer.stop()))
+    await Promise.all([...this.#leaving, ...this.#current.values()].map(offer => offer.stop()))
   }
 }
