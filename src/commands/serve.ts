@@ -8,14 +8,14 @@ import { Offers } from '../gateway/offers.js'
 import { httpFront } from '../transport/front/front.js'
 import type { SharedFlags, Target } from './flags.js'
 import { Audits } from './audits.js'
-import { openGuard } from './guard.js'
+import { frontSettingsOf } from './front-settings.js'
+import { openGuard, rulingOf, type CurrentRuling } from './guard.js'
 import { measure } from './measure.js'
 import { reachOf } from './reach.js'
 import { setUp, type ServerSetup, type Setup } from './setup.js'
-import { readPem } from './upstream.js'
 import { doubtsAbout } from './doubts.js'
 import { Lifetime } from './lifetime.js'
-import { onChange } from './reload.js'
+import { needRestart, onChange } from './reload.js'
 import { endAt } from './signals.js'
 
 /**
@@ -25,26 +25,20 @@ import { endAt } from './signals.js'
 export const serve = async (flags: SharedFlags, target: Target): Promise<number> => {
   const read = () => setUp(flags, target, 'relay', true)
   const setup = await read()
-  const { listen, admin, limits, sessions, allowHosts, allowOrigins, tokens, tls } = setup.configuration
+  let { configuration } = setup
+  const { listen, admin } = configuration
   const log = openLog(flags.logLevel)
   const counted = admin && (await import('../admin/prometheus.js').then(({ prometheusMetrics }) => prometheusMetrics()))
   const metrics = counted?.metrics ?? noMetrics
-  const audits = new Audits(log)
-  const offers = new Offers(await offersOf(setup, audits, metrics, log))
+  const gateway: Gateway = { audits: new Audits(log), rulings: new Map(), metrics, log }
+  const settings = frontSettingsOf(configuration)
+  const offers = new Offers(await offersOf(setup, gateway))
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
 
   const front = httpFront({
+    ...settings,
     ...listen,
     endpoints: offers.endpoints(),
-    limits,
-    maxSessions: sessions.max,
-    maxProcesses: sessions.maxProcesses,
-    bufferedBytes: limits.bufferedBytes,
-    idleMs: sessions.idleMs,
-    allowHosts,
-    allowOrigins,
-    tokens,
-    ...(tls && { tls: { cert: readPem(tls.cert), key: readPem(tls.key) } }),
     refused: ({ status, message }) => {
       metrics.refused(status)
       log.info(`refused with HTTP ${status}: ${message}`)
@@ -54,25 +48,30 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
 
   const lifetime = new Lifetime()
   lifetime.add(() => log.close())
-  lifetime.add(() => audits.close())
+  lifetime.add(() => gateway.audits.close())
   lifetime.add(() => adminListener?.close())
   lifetime.add(urgency => offers.stop(urgency))
   // Who is in a hurry does not wait for what is being answered.
-  lifetime.add(urgency => (urgency === 1 ? front.close(sessions.graceMs) : undefined), sessions.graceMs + closingMs)
+  lifetime.add(urgency => (urgency === 1 ? front.close(configuration.sessions.graceMs) : undefined), configuration.sessions.graceMs + closingMs)
   const { config } = flags
   endAt({ SIGTERM: 1, SIGINT: 1, ...(config === undefined && { SIGHUP: 1 }) }, lifetime)
+  const reload = async () => {
+    const changed = await read()
+    const changedSettings = frontSettingsOf(changed.configuration)
+    const changedOffers = await offersOf(changed, gateway)
+    for (const doubt of doubtsAbout(changed)) log.warn(doubt)
+    const late = needRestart(configuration, changed.configuration)
+    if (late.length > 0) log.warn(`${late.join(', ')}: changed, which takes a restart`)
+    configuration = changed.configuration
+    for (const one of changed.servers.map(asHttpServer)) currentRuling(gateway, one, configuration).now = rulingOf(one, configuration)
+    front.reload(changedSettings)
+    offers.replace(changedOffers, configuration.sessions.onReload)
+    front.offer(offers.endpoints())
+  }
   try {
     const url = await front.listen()
     await adminListener?.listen()
-    if (config !== undefined) {
-      const reload = async () => {
-        const changed = await read()
-        for (const doubt of doubtsAbout(changed)) log.warn(doubt)
-        offers.replace(await offersOf(changed, audits, metrics, log))
-        front.offer(offers.endpoints())
-      }
-      lifetime.add(onChange(config, reload, log))
-    }
+    if (config !== undefined) lifetime.add(onChange(config, reload, log))
     process.stderr.write(`mcp-customs listening on ${url}\n`)
   } catch (error) {
     lifetime.fail(error)
@@ -84,15 +83,27 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
 /** How long the front may take beyond its grace, in milliseconds. */
 const closingMs = 5000
 
-const offersOf = async (
-  { configuration, servers }: Setup,
-  audits: Audits,
-  metrics: Metrics,
-  log: Log,
-): Promise<ReadonlyMap<string, Offer>> => {
+/** What outlives a change of the configuration. */
+interface Gateway {
+  readonly audits: Audits
+  readonly metrics: Metrics
+  readonly log: Log
+  /** By the server's name. */
+  readonly rulings: Map<string, CurrentRuling>
+}
+
+/** Shared by the sessions that run and those that begin later: what is denied now is denied to both. */
+const currentRuling = ({ rulings }: Gateway, setup: ServerSetup, configuration: Configuration): CurrentRuling => {
+  const { name } = setup.server
+  const ruling = rulings.get(name) ?? { now: rulingOf(setup, configuration) }
+  rulings.set(name, ruling)
+  return ruling
+}
+
+const offersOf = async ({ configuration, servers }: Setup, gateway: Gateway): Promise<ReadonlyMap<string, Offer>> => {
   const offers = new Map<string, Offer>()
   try {
-    for (const setup of servers.map(asHttpServer)) offers.set(setup.server.name, await offerOf(setup, configuration, audits, metrics, log))
+    for (const setup of servers.map(asHttpServer)) offers.set(setup.server.name, await offerOf(setup, configuration, gateway))
   } catch (error) {
     for (const offer of offers.values()) void offer.retire()
     throw error
@@ -100,11 +111,13 @@ const offersOf = async (
   return offers
 }
 
-const offerOf = async (setup: ServerSetup, configuration: Configuration, audits: Audits, metrics: Metrics, log: Log): Promise<Offer> => {
+const offerOf = async (setup: ServerSetup, configuration: Configuration, gateway: Gateway): Promise<Offer> => {
+  const { audits, metrics, log } = gateway
   const { name } = setup.server
   const reach = await reachOf(setup.server, configuration.limits, log)
+  const audit = await audits.open(configuration.audit, name)
   return new Offer({
-    guard: measure(openGuard(setup, configuration, await audits.open(configuration.audit, name), log), setup.policy, metrics),
+    guard: measure(openGuard(setup, configuration, audit, log, currentRuling(gateway, setup, configuration)), metrics),
     reach,
     sessionStarted: () => metrics.sessionStarted(name),
     sessionEnded: ({ failure }) => {

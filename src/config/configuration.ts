@@ -24,7 +24,7 @@ export interface Configuration {
   readonly tokens: readonly string[]
   readonly audit: AuditConfiguration
   /** Undefined: plain HTTP. */
-  readonly tls: Certificate | undefined
+  readonly tls: ListenerTls | undefined
   /** Hosts (without ports) and origins that are accepted besides the loopback ones, as clients spell them. */
   readonly allowHosts: readonly string[]
   readonly allowOrigins: readonly string[]
@@ -64,6 +64,11 @@ export interface RemoteServer extends AnyServer {
 export interface Certificate {
   readonly cert: string
   readonly key: string
+}
+
+/** `clientCa`: the path of those who vouch for clients; undefined: no client needs a certificate. */
+export interface ListenerTls extends Certificate {
+  readonly clientCa: string | undefined
 }
 
 /** `ca`: instead of the built-in authorities. */

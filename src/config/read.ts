@@ -49,7 +49,7 @@ const said = async (written: Written.ConfigurationFile, base: Configuration, sou
       file: audit?.file === undefined ? base.audit.file : readLog(audit.file, source),
       ...(audit?.signKey !== undefined && { signKey: path(audit.signKey) }),
     },
-    tls: tls === undefined ? base.tls : { cert: path(tls.cert), key: path(tls.key) },
+    tls: tls === undefined ? base.tls : { cert: path(tls.cert), key: path(tls.key), clientCa: tls.clientCa === undefined ? undefined : path(tls.clientCa) },
     allowHosts: [...base.allowHosts, ...allowHosts.map((host, index) => readHost(host, ['allowHosts', index]))],
     allowOrigins: [...base.allowOrigins, ...allowOrigins.map((origin, index) => readOrigin(origin, ['allowOrigins', index]))],
     admin: admin === undefined ? base.admin : readAddress(admin, ['admin']),

@@ -15,7 +15,7 @@ import { toolOf } from './listing.js'
 import { actionOf } from './policy.js'
 import type { Called, PendingRequest } from './request.js'
 import { blocked, demoted, inItsPlace, refusedResult } from './refusal.js'
-import type { Reading } from './rule.js'
+import type { Reading, Rule } from './rule.js'
 import { judgeServerRequest } from './server-requests.js'
 import { Tasks } from './tasks.js'
 import type { Terms } from './terms.js'
@@ -33,14 +33,13 @@ export class Answers {
   readonly tasks = new Tasks()
   readonly #core: Core
   readonly #lists: ToolLists
-  /** Whether anybody asks what the engine says of results. */
-  readonly #checks: boolean
+  /** Who asks what the engine says of results. */
+  readonly #checking: readonly Rule[]
 
   constructor(core: Core, lists: ToolLists) {
     this.#core = core
     this.#lists = lists
-    const { rules, policy } = core.options
-    this.#checks = rules.some(({ name, needsCheck }) => needsCheck === true && actionOf(policy, name) !== 'off')
+    this.#checking = core.options.rules.filter(({ needsCheck }) => needsCheck === true)
   }
 
   /** @param exchange where it arrived @returns what the client gets */
@@ -125,7 +124,7 @@ export class Answers {
     const structured = member(result, 'structuredContent')
     let checked: Checked | undefined
     if (tool === undefined && !listed) checked = [{ kind: 'unchecked', path, message: 'the declaration of its tool could not be had' }]
-    else if (tool !== undefined && structured !== undefined && this.#checks) {
+    else if (tool !== undefined && structured !== undefined && this.#checking.some(rule => actionOf(options.policy, rule.name) !== 'off')) {
       const subjects = tool.outputSchemas.map((schema): Subject => ({ kind: 'value', schema, value: structured, path: `${path}/structuredContent` }))
       checked = (yield* this.#core.checks.check(subjects, exchange)).flat()
     }

@@ -20,7 +20,7 @@ export class Core {
     this.handshake = new Handshake(!options.stateless)
     this.checks = new Checks(options, this.output, this.driver)
     this.records = new Records(options, this.output, this.handshake)
-    this.ask = askFor(options.rules, options.policy)
+    this.ask = askFor(options)
   }
 
   readonly findings = (): Findings => new Findings(this.options.policy)

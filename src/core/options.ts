@@ -13,6 +13,7 @@ export interface ToolSetting {
   readonly annotations: JsonObject | undefined
 }
 
+/** `policy` and `tools` are read when they are needed, and never kept: the operator may replace them while the session runs. */
 export interface RelayOptions {
   /** The server's name in the configuration; never `serverInfo.name`, which the server chooses itself. */
   readonly server: string

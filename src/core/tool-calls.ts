@@ -10,20 +10,19 @@ import { toolOf } from './listing.js'
 import { actionOf, isStop } from './policy.js'
 import type { Called, PendingRequest } from './request.js'
 import { headerMismatch, isMismatch, refusedCall, unknownTool } from './refusal.js'
+import type { Rule } from './rule.js'
 import type { ToolLists } from './tool-lists.js'
 
 /** `tools/call`, from its arrival until it goes to the server. */
 export class ToolCalls {
   readonly #core: Core
   readonly #lists: ToolLists
-  readonly #checks: 'first' | 'beside' | 'never'
+  readonly #ofArguments: readonly Rule[]
 
   constructor(core: Core, lists: ToolLists) {
     this.#core = core
     this.#lists = lists
-    const { rules, policy } = core.options
-    const actions = rules.filter(({ onArguments }) => onArguments !== undefined).map(({ name }) => actionOf(policy, name))
-    this.#checks = actions.some(isStop) ? 'first' : actions.some(action => action !== 'off') ? 'beside' : 'never'
+    this.#ofArguments = core.options.rules.filter(({ onArguments }) => onArguments !== undefined)
   }
 
   /** @returns the answer that refuses the call; undefined when it may go to the server */
@@ -45,13 +44,15 @@ export class ToolCalls {
       mismatch: mismatchOf(request),
     }
     this.#core.ask('onCall', call, request.findings, '/params')
-    if (this.#checks === 'first') yield* this.check(request, params)
+    if (this.checks === 'first') yield* this.check(request, params)
     return request.findings.isStop ? this.#refusal(request, called.name) : undefined
   }
 
   /** When the engine is asked about arguments: before the server has the call, where that can keep it from it; beside; or not at all. */
   get checks(): 'first' | 'beside' | 'never' {
-    return this.#checks
+    const { policy } = this.#core.options
+    const actions = this.#ofArguments.map(({ name }) => actionOf(policy, name))
+    return actions.some(isStop) ? 'first' : actions.some(action => action !== 'off') ? 'beside' : 'never'
   }
 
   *check(request: PendingRequest, params: JsonObject | undefined): Flow {

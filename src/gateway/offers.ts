@@ -12,12 +12,13 @@ export class Offers {
     this.#current = offers
   }
 
-  /** New sessions get the new offers; those that run finish in front of the old ones, which close after the last. */
-  replace(offers: ReadonlyMap<string, Offer>): void {
+  /** New sessions get the new offers; those that run finish in front of the old ones, which close after the last; or they end. */
+  replace(offers: ReadonlyMap<string, Offer>, running: 'finish' | 'end' = 'finish'): void {
     for (const offer of this.#current.values()) {
       this.#retired.add(offer)
       void offer.retire().then(() => this.#retired.delete(offer))
     }
+    if (running === 'end') for (const offer of this.#retired) void offer.stop(1)
     this.#current = offers
     if (this.#urgency > 0) void this.stop(this.#urgency)
   }

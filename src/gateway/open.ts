@@ -10,7 +10,7 @@ import type { Transport } from '../transport/transport.js'
 import { Judging } from './judging.js'
 import { Session } from './session.js'
 
-/** What every session in front of one server has in common. */
+/** What every session in front of one server has in common. `policy` and `tools` may be replaced while they run. */
 export interface Guard {
   readonly name: string
   readonly policy: Policy
@@ -32,11 +32,13 @@ export type OpenServer = (inputSchemaOf: Relay['inputSchemaOf']) => Transport
 
 /** Puts a relay between two transports. @param stateless each exchange has ids of its own */
 export const openSession = (guard: Guard, client: Transport, openServer: OpenServer, stateless = false): Session => {
-  const { name, checker, audit, moved, policy, trusted, tools, listMs, requestMs, mostTools, intent } = guard
+  const { name, checker, audit, moved, trusted, listMs, requestMs, mostTools, intent } = guard
   const session = randomUUID()
   const judging = new Judging(checker, session)
   const relay = new Relay({
-    server: name, session, nonce: randomUUID(), stateless, policy, rules, trusted, tools, listMs, requestMs, mostTools, intent,
+    server: name, session, nonce: randomUUID(), stateless, rules, trusted, listMs, requestMs, mostTools, intent,
+    get policy() { return guard.policy },
+    get tools() { return guard.tools },
     checkNow: judging.now,
   })
   return new Session({ client, server: openServer(tool => relay.inputSchemaOf(tool)), relay, judging, audit, moved })

@@ -95,7 +95,7 @@ t.test('a configuration with everything in it', async t => {
   t.strictSame(read.audit, {
     file: join(directory, 'audit.ndjson'), payloads: 'redacted', intent: false, maxBytes: 1_000_000, rotate: 'daily', keep: 9, signKey: join(directory, 'audit.key'),
   })
-  t.strictSame(read.tls, { cert: join(directory, 'server.pem'), key: join(directory, 'server.key') })
+  t.strictSame(read.tls, { cert: join(directory, 'server.pem'), key: join(directory, 'server.key'), clientCa: undefined })
   t.strictSame(read.allowHosts, ['mcp.example.com', '[::1]', 'xn--msli-0ra.example'])
   t.strictSame(read.allowOrigins, ['https://app.example.com', 'tauri://localhost'])
   t.strictSame(read.admin, { host: '127.0.0.1', port: 9090 })
@@ -108,7 +108,7 @@ t.test('an empty configuration has the defaults of the contract', async t => {
   const read = await readConfiguration(join(directory, 'customs.json'), {})
   t.strictSame(read.limits, {
     messageBytes: 16777216, depth: 128, schemaBytes: 262144, schemaDepth: 64, subschemas: 5000,
-    validationMs: 100, tools: 5000, listMs: 10000, requestMs: 0,
+    validationMs: 100, tools: 5000, listMs: 10000, requestMs: 0, bufferedBytes: 268_435_456,
   })
   t.strictSame(read.audit, { file: undefined, payloads: 'digest', intent: false, rotate: 'never' })
   t.strictSame(read.tokens, [])

@@ -7,6 +7,8 @@ import { CustomsError } from '../../errors.js'
 export interface FrontTls {
   readonly cert: string | Buffer
   readonly key: string | Buffer
+  /** Authorities of client certificates: without one of theirs nobody is let in. */
+  readonly ca?: string | Buffer
 }
 
 /** Longest header section of a request, in bytes. */
@@ -27,7 +29,8 @@ const settings = {
 }
 
 /** @param tls undefined: plain HTTP */
-export const createListener = (tls: FrontTls | undefined): Server => (tls ? createTlsServer({ ...settings, ...tls }) : createServer(settings))
+export const createListener = (tls: FrontTls | undefined): Server => 
+  tls ? createTlsServer({ ...settings, ...tls, requestCert: tls.ca !== undefined, rejectUnauthorized: tls.ca !== undefined }) : createServer(settings)
 
 /** New connections are met with this certificate; those that are open keep theirs. A listener without TLS stays without. */
 export const renewTls = (server: Server, tls: FrontTls | undefined): void => {

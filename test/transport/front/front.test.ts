@@ -4,7 +4,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { httpFront } from '../../../dist/transport/front/front.js'
-import { ask, begin, dial, echo, frameOf, handshake, initialize, limits, ManualTimers, post, result, start, textOf } from './harness.js'
+import { ask, begin, dial, echo, frameOf, handshake, initialize, limits, ManualTimers, post, Reader, result, start, textOf } from './harness.js'
 
 const ping = '{"jsonrpc":"2.0","id":7,"method":"ping"}'
 const errorOf = (body: string): unknown => (JSON.parse(body) as { error?: { code?: unknown } }).error?.code
@@ -321,6 +321,22 @@ t.test('a certificate makes it HTTPS', async t => {
   t.equal(status, 200)
 })
 
+t.test('where clients need a certificate, nobody comes in without one', async t => {
+  const pem = (name: string) => readFileSync(new URL(`../../../test/fixtures/tls/${name}.pem`, import.meta.url))
+  const own = { cert: pem('cert'), key: pem('key') }
+  const { port } = await start(t, { act: echo, tls: { ...own, ca: own.cert } })
+  const asks = (client: object) => new Promise<number | undefined>((resolve, reject) => {
+    const request = secureRequest({ host: '127.0.0.1', port, path: '/mcp', method: 'POST', headers: post, rejectUnauthorized: false, agent: false, ...client }, response => {
+      response.resume()
+      resolve(response.statusCode)
+    })
+    request.on('error', reject)
+    request.end(initialize())
+  })
+  t.equal(await asks(own), 200)
+  await t.rejects(asks({}))
+})
+
 t.test('a batch that is refused as such is a bad request', async t => {
   const { port } = await start(t, {
     act: (event, opened) => {
@@ -344,4 +360,28 @@ t.test('it says where it listens', async t => {
   await new Promise<void>(resolve => free.close(() => resolve()))
   const { url } = await start(t, { port, host: 'localhost' })
   t.equal(url, `http://localhost:${port}`)
+})
+
+t.test('other settings hold at once, for who is there already as well', async t => {
+  const { port, front, session } = await start(t, { act: echo, tokens: ['leaked', 'kept'], allowHosts: ['old.example'] })
+  const as = (token: string, host = 'localhost') => ({ ...post, host, authorization: `Bearer ${token}` })
+  const begun = await ask(port, { headers: as('kept'), body: initialize() })
+  const id = String(begun.headers['mcp-session-id'])
+  const theirs = await begin(port, { method: 'GET', headers: { ...as('leaked'), 'mcp-session-id': id } })
+  const ours = new Reader(await begin(port, { method: 'GET', headers: { ...as('kept'), 'mcp-session-id': id } }))
+  const cut = textOf(theirs)
+  front.reload({ limits: { ...limits, messageBytes: 300 }, tokens: ['new', 'kept'], allowHosts: ['new.example'], maxSessions: 1 })
+  await t.rejects(cut, 'a stream that was opened with a token that is none any more is cut')
+  const { transport } = await session(0)
+  transport.send('stdio', frameOf('{"jsonrpc":"2.0","method":"x"}'))
+  t.match(await ours.to('\n\n'), /"method":"x"/, 'others go on')
+  const cases = [
+    ['a token taken back', as('leaked'), ping, 401],
+    ['a new token, in a session that runs', { ...as('new'), 'mcp-session-id': id }, ping, 200],
+    ['a host taken back', as('kept', 'old.example'), ping, 403],
+    ['a new host', { ...as('kept', 'new.example'), 'mcp-session-id': id }, ping, 200],
+    ['a longer body', { ...as('kept'), 'mcp-session-id': id }, `"${'x'.repeat(400)}"`, 413],
+    ['one session more', as('kept'), initialize(), 503],
+  ] as const
+  for (const [name, headers, body, status] of cases) t.equal((await ask(port, { headers, body })).status, status, name)
 })
