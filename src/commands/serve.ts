@@ -3,7 +3,7 @@ import { noMetrics, type Metrics } from '../admin/metrics.js'
 import { openLog, type Log } from '../audit/log.js'
 import type { Address } from '../config/address.js'
 import type { Configuration } from '../config/configuration.js'
-import { Offer } from '../gateway/offer.js'
+import { Offer, type Reach } from '../gateway/offer.js'
 import { Offers } from '../gateway/offers.js'
 import { httpFront } from '../transport/front/front.js'
 import type { SharedFlags, Target } from './flags.js'
@@ -90,7 +90,10 @@ const offersOf = async (
 ): Promise<ReadonlyMap<string, Offer>> => {
   const offers = new Map<string, Offer>()
   try {
-    for (const setup of servers.map(asHttpServer)) offers.set(setup.server.name, await offerOf(setup, configuration, audits, metrics, log))
+    for (const setup of servers.map(asHttpServer)) {
+      const reach = await reachOf(setup.server, configuration.limits, log, servers.length === 1)
+      offers.set(setup.server.name, offerOf(setup, reach, configuration, audits, metrics, log))
+    }
   } catch (error) {
     for (const offer of offers.values()) void offer.retire()
     throw error
@@ -98,9 +101,8 @@ const offersOf = async (
   return offers
 }
 
-const offerOf = async (setup: ServerSetup, configuration: Configuration, audits: Audits, metrics: Metrics, log: Log): Promise<Offer> => {
+const offerOf = (setup: ServerSetup, reach: Reach, configuration: Configuration, audits: Audits, metrics: Metrics, log: Log): Offer => {
   const { name } = setup.server
-  const reach = await reachOf(setup.server, configuration.limits, log)
   return new Offer({
     guard: measure(openGuard(setup, configuration, audits.open(configuration.audit, name), log), setup.policy, metrics),
     reach,

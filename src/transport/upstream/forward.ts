@@ -1,6 +1,7 @@
 import type { Exchange } from '../../core/event.js'
 import type { Frame, FrameLimits } from '../../protocol/frame.js'
 import type { Call } from './calls.js'
+import { cookiesOf } from '../http/cookies.js'
 import { forwardedRequest, forwardedResponse, bodiless } from '../http/headers.js'
 import { bodyKind, messagesOf, misfit, type Dressing } from './messages.js'
 import { isModernVersion, metadataOf, withoutMetadata, type InputSchemaOf } from '../http/metadata.js'
@@ -16,6 +17,8 @@ export interface HttpServerOptions {
   readonly headers: ReadonlyMap<string, string>
   readonly limits: FrameLimits
   readonly inputSchemaOf: InputSchemaOf
+  /** The path below which the server's cookies are kept, where others are offered beside it. */
+  readonly cookiePath?: string | undefined
   /** How long `close` waits for answers that are under way, in milliseconds. */
   readonly stopMs?: number
 }
@@ -150,7 +153,9 @@ class HttpServer extends HttpSide {
   }
 
   #head(exchange: Exchange, reply: HttpReply): void {
-    const headers = forwardedResponse(reply.headers)
+    const { cookiePath } = this.#options
+    const forwarded = forwardedResponse(reply.headers)
+    const headers = cookiePath === undefined ? forwarded : cookiesOf(cookiePath, forwarded)
     this.#tell({ type: 'head', exchange, status: reply.status, headers: bodyKind(reply) === 'other' ? bodiless(headers) : headers })
   }
 
