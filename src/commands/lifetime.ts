@@ -9,6 +9,8 @@ type End = (urgency: number) => unknown
 
 /** So long a thing may take to end, in milliseconds, unless it says otherwise. */
 const usualMs = 10_000
+/** The longest that a clock of Node's can count; beyond, it counts one millisecond. */
+const longestMs = 2 ** 31 - 1
 
 /** What a command has started: ended once, in order, the last first, whatever one of them does. */
 export class Lifetime {
@@ -30,7 +32,7 @@ export class Lifetime {
 
   /** @param mostMs is waited for its end, at most */
   add(end: End, mostMs = usualMs): void {
-    this.#members.push({ end, mostMs })
+    this.#members.push({ end, mostMs: Math.min(mostMs, longestMs) })
   }
 
   /** Begins the end, if it has not begun. */

@@ -3,7 +3,7 @@ import { noMetrics, type Metrics } from '../admin/metrics.js'
 import { openLog, type Log } from '../audit/log.js'
 import type { Address } from '../config/address.js'
 import type { Configuration } from '../config/configuration.js'
-import { Offer } from '../gateway/offer.js'
+import { Offer, type Reach } from '../gateway/offer.js'
 import { Offers } from '../gateway/offers.js'
 import { httpFront } from '../transport/front/front.js'
 import type { SharedFlags, Target } from './flags.js'
@@ -103,7 +103,10 @@ const currentRuling = ({ rulings }: Gateway, setup: ServerSetup, configuration: 
 const offersOf = async ({ configuration, servers }: Setup, gateway: Gateway): Promise<ReadonlyMap<string, Offer>> => {
   const offers = new Map<string, Offer>()
   try {
-    for (const setup of servers.map(asHttpServer)) offers.set(setup.server.name, await offerOf(setup, configuration, gateway))
+    for (const setup of servers.map(asHttpServer)) {
+      const reach = await reachOf(setup.server, configuration.limits, gateway.log, servers.length === 1)
+      offers.set(setup.server.name, await offerOf(setup, reach, configuration, gateway))
+    }
   } catch (error) {
     for (const offer of offers.values()) void offer.retire()
     throw error
@@ -111,10 +114,9 @@ const offersOf = async ({ configuration, servers }: Setup, gateway: Gateway): Pr
   return offers
 }
 
-const offerOf = async (setup: ServerSetup, configuration: Configuration, gateway: Gateway): Promise<Offer> => {
+const offerOf = async (setup: ServerSetup, reach: Reach, configuration: Configuration, gateway: Gateway): Promise<Offer> => {
   const { audits, metrics, log } = gateway
   const { name } = setup.server
-  const reach = await reachOf(setup.server, configuration.limits, log)
   const audit = await audits.open(configuration.audit, name)
   return new Offer({
     guard: measure(openGuard(setup, configuration, audit, log, currentRuling(gateway, setup, configuration)), metrics),

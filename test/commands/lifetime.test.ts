@@ -6,7 +6,8 @@ const begin = () => {
   const log: string[] = []
   const due = new Set<() => void>()
   const timers = {
-    after: (_ms: number, act: () => void) => {
+    after: (ms: number, act: () => void) => {
+      if (ms > 2 ** 31 - 1) throw new RangeError('no clock counts so far')
       due.add(act)
       return () => void due.delete(act)
     },
@@ -80,7 +81,7 @@ t.test('what does not end is waited for so long only', async t => {
 t.test('what fails to end keeps nothing else from it, and is told at the end', async t => {
   const { lifetime, log, slow } = begin()
   slow('first').settle()
-  lifetime.add(() => Promise.reject(new Error('second')))
+  lifetime.add(() => Promise.reject(new Error('second')), 2 ** 31)
   lifetime.add(() => {
     throw new Error('third')
   })

@@ -196,31 +196,3 @@ t.test('a server that dies is one line on stderr, with its name', async t => {
   client.send(initialize)
   for (const text of [wrapped.stderr(), (await line).input]) t.strictSame(text.match(/"msg":"weather: [^"]*/g), ['"msg":"weather: the server exited with code 3'])
 })
-
-t.test('a server of a gateway sees nothing of its neighbours: neither their variables, nor the tokens of clients', async t => {
-  const [directory, seen] = [scratch(t), join(scratch(t), 'seen')]
-  const file = join(directory, 'curious.mjs')
-  writeFileSync(file, 'import { writeFileSync } from "node:fs"; process.stdin.once("data", () => { writeFileSync(process.argv[2] + process.argv[3], JSON.stringify(process.env)); process.exit() })')
-  const commandOf = (name: string) => [process.execPath, file, seen, name]
-  const config = join(directory, 'customs.json')
-  writeFileSync(config, JSON.stringify({
-    version: 1,
-    auth: { tokens: ['${env:CLIENT_TOKEN}'] },
-    servers: {
-      tickets: { command: commandOf('tickets'), env: { TOKEN: '${env:TICKETS_TOKEN}' } },
-      curious: { command: commandOf('curious'), inheritEnv: ['LANG'] },
-    },
-  }))
-  const secrets = { CLIENT_TOKEN: 'of-the-clients', TICKETS_TOKEN: 'of-tickets', LANG: 'C' }
-  const { url } = await serve(t, ['--audit', 'none', '--config', config], [], secrets)
-  const environments = await Promise.all(['tickets', 'curious'].map(async name => {
-    await fetch(`${url}/${name}/mcp`, {
-      method: 'POST', body: initialize,
-      headers: { authorization: 'Bearer of-the-clients', 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-    }).then(response => response.text())
-    return JSON.parse(readFileSync(seen + name, 'utf8')) as Record<string, string>
-  }))
-  const known = (environment: Record<string, string> | undefined) => Object.entries(environment ?? {}).filter(([name]) => ['CLIENT_TOKEN', 'TICKETS_TOKEN', 'TOKEN', 'LANG'].includes(name))
-  t.strictSame(environments.map(known), [[['TOKEN', 'of-tickets']], [['LANG', 'C']]])
-  t.notMatch(JSON.stringify(environments), /of-the-clients/)
-})

@@ -404,7 +404,7 @@ t.test('who asks meanwhile is told so', async t => {
   }
   first().lost()
   t.equal(first().port.send('c', ask('7')), true)
-  await new Promise(process.nextTick)
+  await new Promise(setImmediate)
   t.same(first().lost(), ['c 7 the server keeps ending before it answers; it is started again in 1 s'])
   t.equal(children.length, 2)
 })
