@@ -12,22 +12,22 @@ type Members = Readonly<Record<Name, string>>
 
 type Name =
   | 'time' | 'seq' | 'event' | 'phase' | 'server' | 'session' | 'client' | 'revision' | 'tool' | 'id' | 'verdict' | 'findings' | 'more' | 'ms'
-  | 'bytes' | 'digest' | 'payload' | 'error' | 'reason' | 'prev'
+  | 'bytes' | 'digest' | 'payload' | 'peer' | 'error' | 'reason' | 'prev'
 
 /** As the contract shows them (section 8). */
 const written = ({
-  time, seq, event, phase, server, session, client, revision, tool, id, verdict, findings, more, ms, bytes, digest, payload, error, reason,
+  time, seq, event, phase, server, session, client, peer, revision, tool, id, verdict, findings, more, ms, bytes, digest, payload, error, reason,
   prev,
 }: Members): string =>
-  time + seq + event + phase + server + session + client + revision + tool + id + verdict + findings + more + ms + bytes + digest +
+  time + seq + event + phase + server + session + client + peer + revision + tool + id + verdict + findings + more + ms + bytes + digest +
   payload + error + reason + prev
 
 /** In the order of the canonical form. The last one is there in every record. */
 const sorted = ({
-  bytes, client, digest, error, event, findings, id, more, ms, payload, phase, prev, reason, revision, seq, server, session, time, tool,
+  bytes, client, digest, error, event, findings, id, more, ms, payload, peer, phase, prev, reason, revision, seq, server, session, time, tool,
   verdict,
 }: Members): string =>
-  bytes + client + digest + error + event + findings + id + more + ms + payload + phase + prev + reason + revision + seq + server +
+  bytes + client + digest + error + event + findings + id + more + ms + payload + peer + phase + prev + reason + revision + seq + server +
   session + time + tool + verdict.slice(0, -1)
 
 /** How far a log has come. */
@@ -59,7 +59,7 @@ export const nextLine = (
 }
 
 const membersOf = (entry: Entry, last: Position, payloads: Payloads, now: Date): Members => {
-  const { client, phase, revision, tool, id, verdict, findings, more, ms, error, reason } = entry
+  const { client, peer, phase, revision, tool, id, verdict, findings, more, ms, error, reason } = entry
   const full = payloads === 'full'
   const text = full ? (value: string) => JSON.stringify(wellFormed(cut(value))) : nameText
   const clean = full ? wellFormed : scrubbed
@@ -71,6 +71,7 @@ const membersOf = (entry: Entry, last: Position, payloads: Payloads, now: Date):
     server: `"server":${text(entry.server)},`,
     session: `"session":${text(entry.session)},`,
     client: client ? `"client":{"name":${text(client.name)},"version":${text(client.version)}},` : '',
+    peer: peer ? `"peer":{"address":${text(peer.address)}${peer.token === undefined ? '' : `,"token":${peer.token}`}},` : '',
     revision: revision === undefined ? '' : `"revision":${text(revision)},`,
     tool: tool === undefined ? '' : `"tool":${text(tool)},`,
     id: id === undefined ? '' : `"id":${idText(id, clean)},`,

@@ -12,6 +12,7 @@ import { frontSettingsOf } from './front-settings.js'
 import { openGuard, rulingOf, type CurrentRuling } from './guard.js'
 import { measure } from './measure.js'
 import { reachOf } from './reach.js'
+import { Refusals, type ToldRefusal } from './refusals.js'
 import { setUp, type ServerSetup, type Setup } from './setup.js'
 import { doubtsAbout } from './doubts.js'
 import { needRestart, onChange } from './reload.js'
@@ -33,17 +34,18 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const offers = new Offers(await offersOf(setup, gateway))
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
 
+  const refusals = new Refusals(refusal => record(refusal, refusal.path === undefined ? undefined : offers.nameAt(refusal.path), gateway, configuration))
   const front = httpFront({
     ...settings,
     ...listen,
     endpoints: offers.endpoints(),
-    refused: ({ status, message }) => {
-      metrics.refused(status)
-      log.info(`refused with HTTP ${status}: ${message}`)
+    refused: refused => {
+      metrics.refused(refused.status)
+      refusals.note(refused)
     },
   })
   const url = await front.listen()
-  const adminListener = admin && counted ? await listenAdmin(admin, offers, counted.exposition) : undefined
+  const adminListener = admin && counted ? await listenAdmin(admin, offers, counted.exposition, () => configuration.allowHosts) : undefined
   const stopWatching = onChange(flags.config, async () => {
     const changed = await read()
     const changedSettings = frontSettingsOf(changed.configuration)
@@ -62,6 +64,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   await told(['SIGTERM', 'SIGINT'])
   stopWatching()
   await front.close(configuration.sessions.graceMs)
+  refusals.flush()
   await offers.stop()
   await adminListener?.close()
   gateway.audits.close()
@@ -84,6 +87,21 @@ const currentRuling = ({ rulings }: Gateway, setup: ServerSetup, configuration: 
   const ruling = rulings.get(name) ?? { now: rulingOf(setup, configuration) }
   rulings.set(name, ruling)
   return ruling
+}
+
+/** On stderr, and in the log of the server that was meant. */
+const record = ({ status, message, address, times }: ToldRefusal, server: string | undefined, { audits, metrics, log }: Gateway, { audit }: Configuration): void => {
+  const reason = `HTTP ${status}: ${message}${times > 1 ? ` (${times} times)` : ''}`
+  log.warn(`refused ${address}: ${reason}`)
+  if (server === undefined) return
+  try {
+    audits.open(audit, server).write({
+      event: 'http/refused', server, session: '', client: undefined, peer: { address, token: undefined }, revision: undefined, verdict: 'block', findings: [], reason,
+    })
+  } catch (failure) {
+    metrics.auditFailed()
+    log.warn(failure instanceof Error ? failure.message : String(failure))
+  }
 }
 
 const offersOf = async ({ configuration, servers }: Setup, gateway: Gateway): Promise<ReadonlyMap<string, Offer>> => {
@@ -121,9 +139,10 @@ const listenAdmin = async (
   { host, port }: Address,
   offers: Offers,
   exposition: Exposition,
+  allowHosts: () => readonly string[],
 ) => {
   const { adminServer } = await import('../admin/server.js')
-  const server = adminServer({ host, port, state: { ready: () => offers.ready(), exposition } })
+  const server = adminServer({ host, port, allowHosts, state: { ready: () => offers.ready(), exposition } })
   await server.listen()
   return server
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { errorCode, type IdKey } from '../../protocol/json-rpc.js'
 import type { Peer } from './arrival.js'
@@ -131,8 +131,8 @@ class Front implements HttpFront {
     renewTls(this.#server, settings.tls)
     this.#settings = settings
     this.#door = doorOf(this.#options.host, settings)
-    for (const [response, { headers }] of this.#open) {
-      if (this.#door.refuses(headers)) response.destroy()
+    for (const [response, request] of this.#open) {
+      if (this.#door.refuses(namesOf(request))) response.destroy()
     }
   }
 
@@ -229,7 +229,7 @@ class Front implements HttpFront {
   /** Who may come in; or why not; or nobody, where the head was all there is to answer. */
   #admit(request: IncomingMessage, response: ServerResponse): Peer | Refusal | 'answered' {
     const { headers } = request
-    const misnamed = this.#door.checkNames(headers)
+    const misnamed = this.#door.checkNames(namesOf(request))
     if (misnamed) return misnamed
     if (this.#door.sharesWith(headers.origin)) {
       shareWith(headers.origin, response)
@@ -270,7 +270,18 @@ const broken: Refusal = { status: 500, code: errorCode.blocked, message: 'The re
 const doorOf = (host: string, { allowHosts = [], allowOrigins = [], tokens = [] }: FrontSettings): Door =>
   new Door({ host, allowHosts, allowOrigins, tokens })
 
-const pathOf = ({ url = '' }: IncomingMessage): string => url.split('?', 1)[0] ?? ''
+/** Of a target in whichever form (RFC 9112, section 3.2), without its query and the slash behind it. */
+const pathOf = ({ url = '' }: IncomingMessage): string => {
+  const path = url.replace(absolute, '').split('?', 1)[0] ?? ''
+  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path
+}
+const absolute = /^https?:\/\/([^/?#]*)/i
+
+/** Whom the request is for: the target's own word, where it has one, and not the header's (RFC 9112, section 3.2.2). */
+const namesOf = ({ url = '', headers }: IncomingMessage): IncomingHttpHeaders => {
+  const host = absolute.exec(url)?.[1]
+  return host === undefined ? headers : { ...headers, host }
+}
 
 /** Of IPv4, as it is usually written, also where it comes by a socket of IPv6. */
 const addressOf = ({ socket }: IncomingMessage): string => (socket.remoteAddress ?? '').replace(/^::ffff:/, '')

@@ -18,7 +18,8 @@ t.test('what is refused by its head is refused with a JSON-RPC error', async t =
     ['no token', { headers: post }, 401, { 'www-authenticate': 'Bearer' }],
     ['a wrong token', { headers: { ...post, authorization: 'Bearer bad' } }, 401, { 'www-authenticate': 'Bearer error="invalid_token"' }],
     ['two tokens', { headers: { ...post, authorization: ['Bearer good', 'Bearer bad'] } }, 401, {}],
-    ['another path', { headers: good, path: '/mcp/' }, 404, {}],
+    ['another path', { headers: good, path: '/mcp/x' }, 404, {}],
+    ['another name in the target', { headers: good, path: 'http://evil.example/mcp' }, 403, {}],
     ['a path that every object has', { headers: good, path: '/constructor' }, 404, {}],
     ['another method', { headers: good, method: 'PUT' }, 405, { allow: 'GET, POST, DELETE' }],
     ['a preflight of a stranger', { headers: good, method: 'OPTIONS' }, 405, {}],
@@ -38,6 +39,14 @@ t.test('what is refused by its head is refused with a JSON-RPC error', async t =
   }
   t.same(refused, cases.map(([, , status]) => status))
   t.same(sessions, [], 'no session was begun for any of them')
+})
+
+t.test('a path may end with a slash, and be told with the name of the host', async t => {
+  const { port } = await start(t, { act: echo })
+  for (const path of ['/mcp/', '/mcp/?x=/', 'http://localhost/mcp', 'HTTP://127.0.0.1:1/mcp/?x']) {
+    t.equal((await ask(port, { path, body: initialize() })).status, 200, path)
+  }
+  t.equal((await ask(port, { path: 'http://localhost/mcp', headers: { ...post, host: 'evil.example' }, body: initialize() })).status, 200, 'the target counts')
 })
 
 t.test('a message that cannot be read is answered with 400', async t => {
