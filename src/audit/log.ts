@@ -11,6 +11,8 @@ export interface Log {
   entry(entry: Entry): void
   warn(message: string): void
   info(message: string): void
+  /** A request that is over, at level info. */
+  access(request: object): void
   /** Resolves when everything is said. */
   close(): Promise<void>
 }
@@ -47,6 +49,7 @@ export const openLog = (level: string): Log => {
       say(news ? levelOf[verdict] : 'info', told, saidOf(event, tool, verdict))
     },
     warn: message => say('warn', {}, message),
+    access: request => say('info', request, 'request'),
     info: message => say('info', {}, message),
     close: async () => {
       await loading

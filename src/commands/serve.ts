@@ -6,7 +6,8 @@ import type { Configuration } from '../config/configuration.js'
 import { Offer } from '../gateway/offer.js'
 import { Offers } from '../gateway/offers.js'
 import { httpFront } from '../transport/front/front.js'
-import type { SharedFlags, Target } from './flags.js'
+import { withoutSecrets } from '../audit/secrets.js'
+import type { LogLevel, SharedFlags, Target } from './flags.js'
 import { Audits } from './audits.js'
 import { frontSettingsOf } from './front-settings.js'
 import { openGuard, rulingOf, type CurrentRuling } from './guard.js'
@@ -39,6 +40,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
     ...settings,
     ...listen,
     endpoints: offers.endpoints(),
+    ...(speaks(flags.logLevel) && { served: request => log.access({ ...request, path: withoutSecrets(request.path) }) }),
     refused: refused => {
       metrics.refused(refused.status)
       refusals.note(refused)
@@ -71,6 +73,9 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   await log.close()
   return 0
 }
+
+/** Whether anybody reads what is said at level info. */
+const speaks = (level: LogLevel): boolean => ['info', 'debug', 'trace'].includes(level)
 
 /** What outlives a change of the configuration. */
 interface Gateway {

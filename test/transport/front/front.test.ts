@@ -284,6 +284,30 @@ t.test('credentials that were meant for us are not handed on', async t => {
   t.match(told[0], { type: 'frame', frame: { envelope: { headers: opening.headers } } })
 })
 
+t.test('a server learns whom a request is handed on for, and what leads back here is found', async t => {
+  const { port, session } = await start(t, { act: echo, server: 'http' })
+  await ask(port, { headers: { ...post, host: 'localhost', 'x-forwarded-for': '10.9.8.7', via: '1.1 before' }, body: initialize() })
+  const { headers } = (await session(0)).opening
+  t.equal(headers.get('x-forwarded-for'), '10.9.8.7, 127.0.0.1')
+  t.equal(headers.get('x-forwarded-proto'), 'http')
+  t.equal(headers.get('x-forwarded-host'), 'localhost')
+  const via = headers.get('via') ?? ''
+  t.match(via, /^1\.1 before, 1\.1 mcp-customs-[0-9a-f]{12}$/)
+  t.equal((await ask(port, { headers: { ...post, via }, body: initialize() })).status, 508)
+})
+
+t.test('every request is told of when it is over, and nothing secret with it', async t => {
+  const served: object[] = []
+  const { port } = await start(t, { act: echo, tokens: ['good'], served: one => served.push(one) })
+  await ask(port, { path: '/mcp?key=secret', headers: { ...post, authorization: 'Bearer good' }, body: initialize() })
+  await ask(port, { path: '/mcp', headers: { ...post, authorization: 'Bearer bad' }, body: initialize() })
+  t.match(served, [
+    { method: 'POST', path: '/mcp', status: 200, session: /^[0-9a-f]{8}$/, peer: '127.0.0.1', ms: Number },
+    { method: 'POST', path: '/mcp', status: 401, session: undefined, peer: '127.0.0.1' },
+  ])
+  t.notMatch(JSON.stringify(served), /secret|good|bad/)
+})
+
 t.test('no more requests are open at a time than may be', async t => {
   const { port, session } = await start(t, { maxRequests: 1 })
   const held = begin(port, { body: initialize() })
