@@ -14,6 +14,8 @@ export interface Log {
   info(message: string): void
   /** Says how far an audit log has come, at level info: who keeps this elsewhere can prove later that nothing was taken back. */
   checkpoint(file: string | undefined, position: Position): void
+  /** A request that is over, at level info. */
+  access(request: object): void
   /** Resolves when everything is said. */
   close(): Promise<void>
 }
@@ -50,6 +52,7 @@ export const openLog = (level: string): Log => {
       say(news ? levelOf[verdict] : 'info', told, saidOf(event, tool, verdict))
     },
     warn: message => say('warn', {}, message),
+    access: request => say('info', request, 'request'),
     info: message => say('info', {}, message),
     checkpoint: (file, { seq, hash }) => say('info', { file, seq, head: hash }, 'audit checkpoint'),
     close: async () => {

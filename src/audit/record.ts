@@ -40,7 +40,7 @@ const longest = 256
  * @param now the wall clock
  */
 export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: Date): Line => {
-  const { client, error, findings, id, more, ms, phase, reason, revision, tool } = entry
+  const { client, error, findings, id, more, ms, peer, phase, reason, revision, tool } = entry
   const full = payloads === 'full'
   const text = full ? (value: string) => JSON.stringify(wellFormed(cut(value))) : nameText
   const clean = full ? wellFormed : scrubbed
@@ -55,6 +55,7 @@ export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: 
     (more === undefined ? '' : `"more":${more},`) +
     (ms === undefined ? '' : `"ms":${Math.round(ms * 1000) / 1000},`) +
     (payloads === 'redacted' || full ? payloadText(entry, payloads) : '') +
+    (peer === undefined ? '' : `"peer":{"address":${text(peer.address)}${peer.token === undefined ? '' : `,"token":${peer.token}`}},`) +
     (phase === undefined ? '' : `"phase":"${phase}",`) +
     `"prev":"${last.hash}",` +
     (reason === undefined ? '' : `"reason":${text(reason)},`) +

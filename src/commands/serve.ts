@@ -6,12 +6,14 @@ import type { Configuration } from '../config/configuration.js'
 import { Offer, type Reach } from '../gateway/offer.js'
 import { Offers } from '../gateway/offers.js'
 import { httpFront } from '../transport/front/front.js'
-import type { SharedFlags, Target } from './flags.js'
+import { withoutSecrets } from '../audit/secrets.js'
+import type { LogLevel, SharedFlags, Target } from './flags.js'
 import { Audits } from './audits.js'
 import { frontSettingsOf } from './front-settings.js'
 import { openGuard, rulingOf, type CurrentRuling } from './guard.js'
 import { measure } from './measure.js'
 import { reachOf } from './reach.js'
+import { Refusals, type ToldRefusal } from './refusals.js'
 import { setUp, type ServerSetup, type Setup } from './setup.js'
 import { doubtsAbout } from './doubts.js'
 import { Lifetime } from './lifetime.js'
@@ -35,22 +37,25 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const offers = new Offers(await offersOf(setup, gateway))
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
 
+  const refusals = new Refusals(refusal => void record(refusal, refusal.path === undefined ? undefined : offers.nameAt(refusal.path), gateway, configuration))
   const front = httpFront({
     ...settings,
     ...listen,
     endpoints: offers.endpoints(),
-    refused: ({ status, message }) => {
-      metrics.refused(status)
-      log.info(`refused with HTTP ${status}: ${message}`)
+    ...(speaks(flags.logLevel) && { served: request => log.access({ ...request, path: withoutSecrets(request.path) }) }),
+    refused: refused => {
+      metrics.refused(refused.status)
+      refusals.note(refused)
     },
   })
-  const adminListener = admin && counted ? await adminOf(admin, offers, counted.exposition) : undefined
+  const adminListener = admin && counted ? await adminOf(admin, offers, counted.exposition, () => configuration.allowHosts) : undefined
 
   const lifetime = new Lifetime()
   lifetime.add(() => log.close())
   lifetime.add(() => gateway.audits.close())
   lifetime.add(() => adminListener?.close())
   lifetime.add(urgency => offers.stop(urgency))
+  lifetime.add(() => refusals.flush())
   // Who is in a hurry does not wait for what is being answered.
   lifetime.add(urgency => (urgency === 1 ? front.close(configuration.sessions.graceMs) : undefined), configuration.sessions.graceMs + closingMs)
   const { config } = flags
@@ -83,6 +88,9 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
 /** How long the front may take beyond its grace, in milliseconds. */
 const closingMs = 5000
 
+/** Whether anybody reads what is said at level info. */
+const speaks = (level: LogLevel): boolean => ['info', 'debug', 'trace'].includes(level)
+
 /** What outlives a change of the configuration. */
 interface Gateway {
   readonly audits: Audits
@@ -98,6 +106,22 @@ const currentRuling = ({ rulings }: Gateway, setup: ServerSetup, configuration: 
   const ruling = rulings.get(name) ?? { now: rulingOf(setup, configuration) }
   rulings.set(name, ruling)
   return ruling
+}
+
+/** On stderr, and in the log of the server that was meant. */
+const record = async ({ status, message, address, times }: ToldRefusal, server: string | undefined, { audits, metrics, log }: Gateway, { audit }: Configuration): Promise<void> => {
+  const reason = `HTTP ${status}: ${message}${times > 1 ? ` (${times} times)` : ''}`
+  log.warn(`refused ${address}: ${reason}`)
+  if (server === undefined) return
+  try {
+    const file = await audits.open(audit, server)
+    file.write({
+      event: 'http/refused', server, session: '', client: undefined, peer: { address, token: undefined }, revision: undefined, verdict: 'block', findings: [], reason,
+    })
+  } catch (failure) {
+    metrics.auditFailed()
+    log.warn(failure instanceof Error ? failure.message : String(failure))
+  }
 }
 
 const offersOf = async ({ configuration, servers }: Setup, gateway: Gateway): Promise<ReadonlyMap<string, Offer>> => {
@@ -140,7 +164,7 @@ const asHttpServer = (setup: ServerSetup): ServerSetup =>
     ? setup
     : { ...setup, policy: new Map([...setup.policy, ['wire/http', 'block']]) }
 
-const adminOf = async ({ host, port }: Address, offers: Offers, exposition: Exposition) => {
+const adminOf = async ({ host, port }: Address, offers: Offers, exposition: Exposition, allowHosts: () => readonly string[]) => {
   const { adminServer } = await import('../admin/server.js')
-  return adminServer({ host, port, state: { ready: () => offers.ready(), exposition } })
+  return adminServer({ host, port, allowHosts, state: { ready: () => offers.ready(), exposition } })
 }

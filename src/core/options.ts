@@ -1,6 +1,7 @@
 import type { JsonObject } from '../protocol/json.js'
 import type { Accepted } from './accepted.js'
 import type { Checked, Subject } from './check.js'
+import type { Entry } from './effect.js'
 import type { Policy } from './policy.js'
 import type { Rule } from './rule.js'
 
@@ -18,6 +19,8 @@ export interface RelayOptions {
   /** The server's name in the configuration; never `serverInfo.name`, which the server chooses itself. */
   readonly server: string
   readonly session: string
+  /** Who began the session, where that is known. */
+  readonly peer?: Entry['peer']
   /** Unguessable: what the relay's own ids are made from. */
   readonly nonce: string
   /** Each exchange has ids of its own, and what the client declared may have been said elsewhere (HTTP without a session). */

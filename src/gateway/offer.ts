@@ -47,7 +47,7 @@ export class Offer {
 
   open(opening: Opening): void {
     const { guard, reach, sessionStarted, sessionEnded } = this.#options
-    const session = openSession(guard, opening.transport, reach.connect(opening), opening.kind === 'stateless')
+    const session = openSession(guard, opening.transport, reach.connect(opening), opening.kind === 'stateless', opening.peer)
     this.#sessions.add(session)
     sessionStarted()
     session.start()

@@ -41,6 +41,12 @@ export class Offers {
     return paths
   }
 
+  /** Which server stands at a path. */
+  nameAt(path: string): string | undefined {
+    const [first] = this.#current.keys()
+    return path === '/mcp' ? first : [...this.#current.keys()].find(name => path === `/${name}/mcp`)
+  }
+
   /** Whether each server can be reached. */
   async ready(): Promise<ReadonlyMap<string, boolean>> {
     return new Map(await Promise.all([...this.#current].map(async ([name, offer]) => [name, await offer.ready()] as const)))

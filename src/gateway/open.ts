@@ -31,12 +31,13 @@ export interface Guard {
 export type OpenServer = (inputSchemaOf: Relay['inputSchemaOf']) => Transport
 
 /** Puts a relay between two transports. @param stateless each exchange has ids of its own */
-export const openSession = (guard: Guard, client: Transport, openServer: OpenServer, stateless = false): Session => {
+export const openSession = (guard: Guard, client: Transport, openServer: OpenServer, stateless = false, peer?: Entry['peer']): Session => {
   const { name, checker, audit, moved, trusted, listMs, requestMs, mostTools, intent } = guard
   const session = randomUUID()
   const judging = new Judging(checker, session)
   const relay = new Relay({
     server: name, session, nonce: randomUUID(), stateless, rules, trusted, listMs, requestMs, mostTools, intent,
+    ...(peer && { peer }),
     get policy() { return guard.policy },
     get tools() { return guard.tools },
     checkNow: judging.now,

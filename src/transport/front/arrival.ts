@@ -20,14 +20,16 @@ export class Arrival {
   /** The version is of a revision that knows no sessions. */
   readonly modern: boolean
   readonly sessionId: string | undefined
+  readonly scheme: 'http' | 'https'
   #context: { readonly credentials: Credentials; readonly digest: string } | undefined
 
-  constructor({ headers }: IncomingMessage, peer: Peer) {
+  constructor({ headers, socket }: IncomingMessage, peer: Peer) {
     const read = new Map<string, string>()
     for (const [name, value] of Object.entries(headers)) {
       if (value !== undefined) read.set(name, typeof value === 'string' ? value : value.join(', '))
     }
     this.peer = peer
+    this.scheme = 'encrypted' in socket ? 'https' : 'http'
     this.headers = read
     this.version = read.get('mcp-protocol-version')
     this.modern = isModernVersion(this.version)

@@ -18,7 +18,8 @@ t.test('what is refused by its head is refused with a JSON-RPC error', async t =
     ['no token', { headers: post }, 401, { 'www-authenticate': 'Bearer' }],
     ['a wrong token', { headers: { ...post, authorization: 'Bearer bad' } }, 401, { 'www-authenticate': 'Bearer error="invalid_token"' }],
     ['two tokens', { headers: { ...post, authorization: ['Bearer good', 'Bearer bad'] } }, 401, {}],
-    ['another path', { headers: good, path: '/mcp/' }, 404, {}],
+    ['another path', { headers: good, path: '/mcp/x' }, 404, {}],
+    ['another name in the target', { headers: good, path: 'http://evil.example/mcp' }, 403, {}],
     ['a path that every object has', { headers: good, path: '/constructor' }, 404, {}],
     ['another method', { headers: good, method: 'PUT' }, 405, { allow: 'GET, POST, DELETE' }],
     ['a preflight of a stranger', { headers: good, method: 'OPTIONS' }, 405, {}],
@@ -38,6 +39,14 @@ t.test('what is refused by its head is refused with a JSON-RPC error', async t =
   }
   t.same(refused, cases.map(([, , status]) => status))
   t.same(sessions, [], 'no session was begun for any of them')
+})
+
+t.test('a path may end with a slash, and be told with the name of the host', async t => {
+  const { port } = await start(t, { act: echo })
+  for (const path of ['/mcp/', '/mcp/?x=/', 'http://localhost/mcp', 'HTTP://127.0.0.1:1/mcp/?x']) {
+    t.equal((await ask(port, { path, body: initialize() })).status, 200, path)
+  }
+  t.equal((await ask(port, { path: 'http://localhost/mcp', headers: { ...post, host: 'evil.example' }, body: initialize() })).status, 200, 'the target counts')
 })
 
 t.test('a message that cannot be read is answered with 400', async t => {
@@ -273,6 +282,30 @@ t.test('credentials that were meant for us are not handed on', async t => {
   const { opening, told } = await guarded.session(0)
   t.equal(opening.headers.get('authorization'), undefined)
   t.match(told[0], { type: 'frame', frame: { envelope: { headers: opening.headers } } })
+})
+
+t.test('a server learns whom a request is handed on for, and what leads back here is found', async t => {
+  const { port, session } = await start(t, { act: echo, server: 'http' })
+  await ask(port, { headers: { ...post, host: 'localhost', 'x-forwarded-for': '10.9.8.7', via: '1.1 before' }, body: initialize() })
+  const { headers } = (await session(0)).opening
+  t.equal(headers.get('x-forwarded-for'), '10.9.8.7, 127.0.0.1')
+  t.equal(headers.get('x-forwarded-proto'), 'http')
+  t.equal(headers.get('x-forwarded-host'), 'localhost')
+  const via = headers.get('via') ?? ''
+  t.match(via, /^1\.1 before, 1\.1 mcp-customs-[0-9a-f]{12}$/)
+  t.equal((await ask(port, { headers: { ...post, via }, body: initialize() })).status, 508)
+})
+
+t.test('every request is told of when it is over, and nothing secret with it', async t => {
+  const served: object[] = []
+  const { port } = await start(t, { act: echo, tokens: ['good'], served: one => served.push(one) })
+  await ask(port, { path: '/mcp?key=secret', headers: { ...post, authorization: 'Bearer good' }, body: initialize() })
+  await ask(port, { path: '/mcp', headers: { ...post, authorization: 'Bearer bad' }, body: initialize() })
+  t.match(served, [
+    { method: 'POST', path: '/mcp', status: 200, session: /^[0-9a-f]{8}$/, peer: '127.0.0.1', ms: Number },
+    { method: 'POST', path: '/mcp', status: 401, session: undefined, peer: '127.0.0.1' },
+  ])
+  t.notMatch(JSON.stringify(served), /secret|good|bad/)
 })
 
 t.test('no more requests are open at a time than may be', async t => {

@@ -5,6 +5,7 @@ import { revisions, traitsOf } from '../../../protocol/revision.js'
 import { clientOf, type Arrival, type Peer } from '../arrival.js'
 import type { Credentials } from '../credentials.js'
 import { isInitialize, isUnknownRevision, lacksEnvelope, unsupportedVersion } from '../message.js'
+import { through } from '../via.js'
 import { refusal, type Refusal } from '../refusal.js'
 import { FrontSession, type SessionKind } from './session.js'
 import type { Quota } from './quota.js'
@@ -111,7 +112,9 @@ export class Places {
   }
 
   /** The headers that the server may see. */
-  handedOn({ headers }: Arrival): ReadonlyMap<string, string> {
+  handedOn(arrival: Arrival): ReadonlyMap<string, string> {
+    // A process sees none of them.
+    const headers = this.own ? arrival.headers : through(arrival)
     if (!this.#settings().ownAuthorization) return headers
     return new Map([...headers].filter(([name]) => name !== 'authorization'))
   }
