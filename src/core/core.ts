@@ -24,6 +24,6 @@ export class Core {
   }
 
   findings(): Findings {
-    return new Findings(this.options.policy)
+    return new Findings(this.options.policy, this.options.mostFindings)
   }
 }
