@@ -53,7 +53,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   config: ['config', 'rules', 'errors'],
   admin: ['admin', 'core', 'protocol', 'errors'],
   gateway: ['gateway', 'rules', 'schema', 'lock', 'audit', 'transport', 'admin', 'core', 'protocol', 'errors'],
-  inspect: ['inspect', 'rules', 'gateway', 'transport', 'core', 'protocol', 'errors'],
+  inspect: ['inspect', 'lock', 'rules', 'gateway', 'transport', 'core', 'protocol', 'errors'],
   commands: ['commands', 'inspect', 'gateway', 'config', 'admin', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors'],
   cli: ['commands', 'errors'],
   library: ['library', 'gateway', 'config', 'rules', 'schema', 'transport', 'core', 'protocol', 'errors'],
