@@ -46,6 +46,8 @@ export interface SharedFlags {
 export interface Target {
   readonly command: readonly string[] | undefined
   readonly url: string | undefined
+  /** What stands for a server that is not reached: what it once said (`inspect`). */
+  readonly file?: string | undefined
 }
 
 export const text = (given: Given, name: string): string | undefined => {

@@ -1,6 +1,6 @@
 import { readServeFlags, serveFlags } from './serve-flags.js'
 import { readShared, readTarget, sharedFlags, type Flag, type Given, type Rest } from './flags.js'
-import { inspectFlags, readInspectFlags } from './inspect-flags.js'
+import { inspectFlags, readInspectFlags, readInspectTarget } from './inspect-flags.js'
 
 /** A command: what it takes, and what it does. Its module is loaded when it is run. */
 export interface Command {
@@ -38,13 +38,14 @@ export const commands: readonly Command[] = [
   },
   {
     name: 'inspect',
-    usage: 'inspect [options] (-- COMMAND [ARG...] | URL)',
-    describe: 'connect to one server, list what it offers, judge all of it, and report',
+    usage: 'inspect [options] (-- COMMAND [ARG...] | URL | FILE | --diff FILE FILE)',
+    describe: 'list what one server offers, or what was saved of it, judge all of it, and report',
     flags: inspectFlags,
-    words: oneServer,
+    words: { least: 0, most: 2 },
     run: async (given, rest) => {
       const flags = readInspectFlags(given)
-      return (await import('./inspect.js')).inspectCommand(readShared(given), readTarget(rest), flags)
+      if (flags.diff) return (await import('./inspect-diff.js')).diffCommand(rest, flags)
+      return (await import('./inspect.js')).inspectCommand(readShared(given), readInspectTarget(rest), flags)
     },
   },
   {

@@ -1,10 +1,11 @@
 import { CustomsError } from '../errors.js'
 import { isObject, type JsonObject } from '../protocol/json.js'
-import { sharedFlags, text, type Flag, type Given } from './flags.js'
+import { sharedFlags, text, type Flag, type Given, type Rest, type Target } from './flags.js'
 
 export const inspectFlags: Readonly<Record<string, Flag>> = {
   ...sharedFlags,
   audit: { type: 'string', describe: 'audit log of the inspection: a file, - for stderr, or none (default)' },
+  diff: { type: 'boolean', describe: 'say what changed between two saved lists; exit code 1 when anything did' },
   call: { type: 'string', describe: 'call this tool, and judge the result' },
   args: { type: 'string', describe: 'the arguments of the call: a JSON object (default: {})' },
   json: { type: 'boolean', describe: 'report as JSON' },
@@ -13,6 +14,7 @@ export const inspectFlags: Readonly<Record<string, Flag>> = {
 }
 
 export interface InspectFlags {
+  readonly diff: boolean
   readonly call: { readonly tool: string; readonly arguments: JsonObject } | undefined
   readonly format: 'text' | 'json' | 'sarif'
   readonly timeoutMs: number
@@ -26,11 +28,23 @@ export const readInspectFlags = (given: Given): InspectFlags => {
   const json = given.get('json') === true
   const sarif = given.get('sarif') === true
   if (json && sarif) fail('give either --json or --sarif, not both')
+  const diff = given.get('diff') === true
+  const others = [...given.keys()].filter(name => name !== 'diff' && name !== 'json' && name !== 'log-level')
+  if (diff && others.length > 0) fail(`--diff compares two files, and knows no --${others.join(', --')}`)
   return {
+    diff,
     call: tool === undefined ? undefined : { tool, arguments: argumentsOf(args ?? '{}') },
     format: json ? 'json' : sarif ? 'sarif' : 'text',
     timeoutMs: milliseconds(text(given, 'timeout') ?? '30'),
   }
+}
+
+/** @throws CustomsError BAD_USAGE */
+export const readInspectTarget = ({ words, command }: Rest): Target => {
+  const [word] = words
+  if (words.length > 1) fail('inspect takes one server: a command is given after --, and two files after --diff')
+  const isUrl = word !== undefined && /^[a-z][a-z\d+.-]*:\/\//i.test(word)
+  return { command, url: isUrl ? word : undefined, file: isUrl ? undefined : word }
 }
 
 const argumentsOf = (json: string): JsonObject => {

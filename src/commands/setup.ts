@@ -1,3 +1,4 @@
+import { basename } from 'node:path'
 import type { AuditConfiguration, Configuration, ServerConfiguration } from '../config/configuration.js'
 import { defaultLimits, type Limits } from '../config/limits.js'
 import { parseRules, readPolicy, resolvePolicy, type Circumstances, type PolicyLayer } from '../config/policy.js'
@@ -82,10 +83,10 @@ const chosen = (
   const fail = (reason: string): never => {
     throw new CustomsError('BAD_USAGE', reason)
   }
-  if (target.command !== undefined && target.url !== undefined) {
-    return fail('give either a URL or a command after --, not both')
+  if (target.command !== undefined && (target.url !== undefined || target.file !== undefined)) {
+    return fail(`give either a ${target.url === undefined ? 'file' : 'URL'} or a command after --, not both`)
   }
-  if (target.command !== undefined || target.url !== undefined) {
+  if (target.command !== undefined || target.url !== undefined || target.file !== undefined) {
     const named = flags.server === undefined ? undefined : configuration?.servers.get(flags.server)
     return [fromTarget(target, flags.server, named)]
   }
@@ -114,14 +115,17 @@ const fromTarget = (target: Target, name: string | undefined, named: ServerConfi
     }
     return { ...common, url: target.url, headers: new Map(), tls: undefined }
   }
+  // Nobody starts it, and no list trusts it.
+  if (target.file !== undefined) return { ...common, command: [], env: new Map(), cwd: undefined }
   const command = target.command ?? []
   if (command.length === 0) throw new CustomsError('BAD_USAGE', 'no command after --')
   return { ...common, command, env: new Map(), cwd: undefined }
 }
 
 /** What the audit log calls a server that nobody named: the host, the package or the script that it is. */
-const nameOf = ({ url, command = [] }: Target): string => {
+const nameOf = ({ url, file, command = [] }: Target): string => {
   if (url !== undefined) return URL.canParse(url) ? new URL(url).hostname : url
+  if (file !== undefined) return basename(file)
   const [program = '', ...rest] = command
   const word = launchers.test(program) ? (rest.find(isName) ?? program) : program
   const base = word.replace(/^@[^/]+\//, '').replace(/@[^@]*$/, '').split(/[\\/]/).pop() ?? word
