@@ -1,6 +1,7 @@
 import { readServeFlags, serveFlags } from './serve-flags.js'
 import { readShared, readTarget, sharedFlags, type Flag, type Given, type Rest } from './flags.js'
 import { inspectFlags, readInspectFlags, readInspectTarget } from './inspect-flags.js'
+import { lockFlags, readLockFlags } from './lock-flags.js'
 
 /** A command: what it takes, and what it does. Its module is loaded when it is run. */
 export interface Command {
@@ -47,6 +48,14 @@ export const commands: readonly Command[] = [
       if (flags.diff) return (await import('./inspect-diff.js')).diffCommand(rest, flags)
       return (await import('./inspect.js')).inspectCommand(readShared(given), readInspectTarget(rest), flags)
     },
+  },
+  {
+    name: 'lock',
+    usage: 'lock [options] (-- COMMAND [ARG...] | URL | --config FILE)',
+    describe: 'accept what a server offers, and write it down; or check that nothing differs from what was accepted',
+    flags: lockFlags,
+    words: oneServer,
+    run: async (given, rest) => (await import('./lock.js')).lockCommand(readShared(given), readTarget(rest), readLockFlags(given)),
   },
   {
     name: 'audit',

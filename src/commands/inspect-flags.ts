@@ -2,6 +2,8 @@ import { CustomsError } from '../errors.js'
 import { isObject, type JsonObject } from '../protocol/json.js'
 import { sharedFlags, text, type Flag, type Given, type Rest, type Target } from './flags.js'
 
+export const timeout: Flag = { type: 'string', describe: 'seconds to wait for each answer (default: 30)' }
+
 export const inspectFlags: Readonly<Record<string, Flag>> = {
   ...sharedFlags,
   audit: { type: 'string', describe: 'audit log of the inspection: a file, - for stderr, or none (default)' },
@@ -10,7 +12,7 @@ export const inspectFlags: Readonly<Record<string, Flag>> = {
   args: { type: 'string', describe: 'the arguments of the call: a JSON object (default: {})' },
   json: { type: 'boolean', describe: 'report as JSON' },
   sarif: { type: 'boolean', describe: 'report as SARIF 2.1.0, for code scanning' },
-  timeout: { type: 'string', describe: 'seconds to wait for each answer (default: 30)' },
+  timeout,
 }
 
 export interface InspectFlags {
@@ -59,7 +61,8 @@ const argumentsOf = (json: string): JsonObject => {
 
 const longestTimeout = 24 * 60 * 60
 
-const milliseconds = (seconds: string): number => {
+/** @throws CustomsError BAD_USAGE */
+export const milliseconds = (seconds: string): number => {
   const number = /^\d+(?:\.\d+)?$/.test(seconds) ? Number(seconds) : 0
   return number > 0 && number <= longestTimeout ? number * 1000 : fail(`--timeout ${JSON.stringify(seconds)}: must be a number of seconds above 0`)
 }

@@ -1,7 +1,8 @@
 import { isArray, isObject, isString, member, type Json } from '../protocol/json.js'
+import { plainJson } from '../protocol/plain-json.js'
 import { refusal } from './connect.js'
 import type { InspectedCall } from './inspection.js'
-import { plain, plainJson, plainLines } from './plain.js'
+import { plain, plainLines } from './plain.js'
 import type { Style } from './style.js'
 
 /** Lines that are shown of the content, and of each block of it; `--json` has them all. */

@@ -1,8 +1,9 @@
 import { CustomsError } from '../errors.js'
 import { compare, type Catalogue } from '../lock/compare.js'
-import { isArray, isObject, isString, member, type Json } from '../protocol/json.js'
+import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
 import { listMethods } from '../protocol/methods.js'
 import type { Comparison } from './diff-report.js'
+import { problemsOf, type Inspection } from './inspection.js'
 import { resultsOf, type Saved } from './saved.js'
 
 /** A saved list, and the file that it is from. */
@@ -39,6 +40,29 @@ export const compareSaved = (before: Named, after: Named): Comparison => {
       ...Object.values(lists).filter(method => inOne(hasList(method))),
     ],
   }
+}
+
+/**
+ * What a server was seen to offer. Of two tools of one name the first counts, and what has no name is nothing: a relay passes on neither.
+ * @param identity in the operator's words
+ * @throws CustomsError CANNOT_REACH when not everything could be listed, or when two readers could read it in two ways
+ */
+export const catalogueOf = ({ name, lists: seen, connected, findings }: Inspection, identity: JsonObject): Catalogue => {
+  const fail = (reason: string): never => {
+    throw new CustomsError('CANNOT_REACH', `${name}: ${reason}`)
+  }
+  for (const { list, message } of problemsOf(seen)) fail(`its ${list} could not be listed in full: ${message}`)
+  const ambiguous = findings.find(({ rule }) => rule === 'wire/ambiguous')
+  if (ambiguous !== undefined) return fail(`what it lists can be read in two ways: ${ambiguous.path}: ${ambiguous.message}`)
+  const listed = (key: keyof typeof lists): ReadonlyMap<string, Json> => {
+    const named = new Map<string, Json>()
+    for (const { value } of seen[key].items) {
+      const its = nameOf(value, lists[key])
+      if (its !== undefined && !named.has(its)) named.set(its, value)
+    }
+    return named
+  }
+  return { identity, instructions: connected.instructions, tools: listed('tools'), prompts: listed('prompts'), resourceTemplates: listed('resourceTemplates') }
 }
 
 const greetingOf = (saved: Saved): Pick<Catalogue, 'identity' | 'instructions'> => {

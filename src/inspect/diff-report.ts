@@ -1,8 +1,9 @@
 import { changeClasses, type Change, type ChangeClass } from '../lock/compare.js'
 import { isArray, isObject, isString, member, pointer, type Json } from '../protocol/json.js'
+import { plainJson } from '../protocol/plain-json.js'
 import { argumentPhrases } from './arguments.js'
 import { changedWords } from './changed-words.js'
-import { plain, plainJson } from './plain.js'
+import { plain } from './plain.js'
 import { reveal } from './reveal.js'
 import type { Style } from './style.js'
 import { count, fill, wrap } from './wrap.js'
@@ -18,12 +19,12 @@ export interface Comparison {
 }
 
 /** The comparison for programs; `before` and `after` of a change are left out where there was, or is, nothing. */
-export const diffJson = ({ changes, ...comparison }: Comparison): string =>
-  plainJson({
-    version: 1,
-    ...comparison,
-    changes: changes.map(({ of, name, path, before, after, ...kind }) => ({ of, name, ...kind, path: pointer(...path), before, after })),
-  }) + '\n'
+export const diffJson = (comparison: Comparison): string => `${plainJson({ version: 1, ...diffValue(comparison) })}\n`
+
+export const diffValue = ({ changes, ...comparison }: Comparison) => ({
+  ...comparison,
+  changes: changes.map(({ of, name, path, before, after, ...kind }) => ({ of, name, ...kind, path: pointer(...path), before, after })),
+})
 
 /** Changes that are told to people; `--json` has them all. */
 const mostChanges = 500

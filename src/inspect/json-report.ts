@@ -1,10 +1,10 @@
 import { member } from '../protocol/json.js'
+import { plainJson } from '../protocol/plain-json.js'
 import { severer, type Verdict } from '../core/policy.js'
 import { titleOf } from './claims.js'
 import { argumentsOf } from './arguments.js'
 import { problemsOf, type Inspection, type Weighed } from './inspection.js'
 import type { Listing } from './lists.js'
-import { plainJson } from './plain.js'
 
 /** The inspection for programs: the shape is in docs/inspect.md, and grows but does not change. */
 export const jsonReport = (inspection: Inspection): string => {

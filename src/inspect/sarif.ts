@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { isString, member } from '../protocol/json.js'
+import { plainJson } from '../protocol/plain-json.js'
 import { ruleNamed, type RuleName } from '../rules/index.js'
 import { problemsOf, type Inspection, type Weighed } from './inspection.js'
-import { plain, plainJson } from './plain.js'
+import { plain } from './plain.js'
 
 const homepage = 'https://www.npmjs.com/package/mcp-customs'
 
