@@ -5,6 +5,7 @@ import { SyntaxProblem } from '../config/syntax-problem.js'
 import { CustomsError } from '../errors.js'
 import { formatLock, parseLock, type Lock } from '../lock/lock.js'
 import type { Json } from '../protocol/json.js'
+import { plainJson } from '../protocol/plain-json.js'
 
 /**
  * A lock that cannot be read, or that was tampered with, is an error: nothing goes on without it.
@@ -13,7 +14,7 @@ import type { Json } from '../protocol/json.js'
  */
 export const readLock = async (file: string): Promise<Lock | undefined> => {
   const text = await readText(file)
-  return text === undefined ? undefined : asWritten(text, file) ?? parseLock(strictly(text, file), file)
+  return text === undefined ? undefined : parseLock(asWritten(text) ?? strictly(text, file), file)
 }
 
 const readText = async (file: string): Promise<string | undefined> => {
@@ -27,15 +28,13 @@ const readText = async (file: string): Promise<string | undefined> => {
 }
 
 /** A file that is just as it was written holds no key twice. Only any other takes the slow reader, which looks. */
-const asWritten = (text: string, file: string): Lock | undefined => {
-  let value: Json
+const asWritten = (text: string): Json | undefined => {
   try {
-    value = JSON.parse(text) as Json
+    const value = JSON.parse(text) as Json
+    return `${plainJson(value)}\n` === text ? value : undefined
   } catch {
     return undefined
   }
-  const lock = parseLock(value, file)
-  return formatLock(lock) === text ? lock : undefined
 }
 
 const strictly = (text: string, file: string): Json => {
