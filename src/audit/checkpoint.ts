@@ -1,6 +1,6 @@
 import { sign, verify, type KeyObject } from 'node:crypto'
 import { isString, member, type JsonObject } from '../protocol/json.js'
-import { canonical } from './canonical.js'
+import { canonical } from '../canonical.js'
 import { isoTime, sealed, type Line, type Position } from './record.js'
 
 /** The `event` of the records that are about the log itself. */

@@ -1,6 +1,6 @@
 import type { Entry } from '../core/effect.js'
 import type { Finding } from '../core/rule.js'
-import { canonical, sha256 } from './canonical.js'
+import { canonical, sha256 } from '../canonical.js'
 import { payloadsOf, wellFormed, type Payloads } from './payload.js'
 import { withoutSecrets } from './secrets.js'
 

@@ -56,6 +56,8 @@ export interface SharedFlags {
 export interface Target {
   readonly command: readonly string[] | undefined
   readonly url: string | undefined
+  /** What stands for a server that is not reached: what it once said (`inspect`). */
+  readonly file?: string | undefined
 }
 
 /** @throws CustomsError BAD_USAGE */

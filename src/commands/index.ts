@@ -1,7 +1,8 @@
 import { auditFlags } from './audit-flags.js'
 import type { Flags, Given, Rest } from './flag.js'
 import { readFlags, readTarget, relayFlags } from './flags.js'
-import { inspectFlags, readInspectFlags } from './inspect-flags.js'
+import { inspectFlags, readInspectFlags, readInspectTarget, saved } from './inspect-flags.js'
+import { lockFlags, readLockFlags } from './lock-flags.js'
 import { serveFlags } from './serve-flags.js'
 
 /** A command: what it takes, and what it does. Its module is loaded when it is run. */
@@ -17,6 +18,8 @@ export interface Command {
   readonly words: { readonly least: number; readonly most: number }
   /** It is about a server: the first word that is no URL begins the server's own command line. */
   readonly server: boolean
+  /** Words that stand for a file: they do not begin the server's command line either. */
+  readonly files?: RegExp
   /** @returns the exit code */
   run(given: Given, rest: Rest): Promise<number>
 }
@@ -47,13 +50,27 @@ export const commands: readonly Command[] = [
   },
   {
     name: 'inspect',
-    usage: ['[options] [--] COMMAND [ARG...]', '[options] URL', '[options] --config FILE [--server NAME]'],
-    describe: 'connect to one server, list what it offers, judge all of it, and report',
-    examples: ['inspect -- npx -y @modelcontextprotocol/server-filesystem /tmp', 'inspect --sarif https://mcp.example.com/mcp > customs.sarif'],
+    usage: ['[options] [--] COMMAND [ARG...]', '[options] URL', '[options] --config FILE [--server NAME]', '[options] FILE', '--diff [--json] FILE FILE'],
+    describe: 'list what one server offers, or what was saved of it (FILE: .json, .jsonl, .ndjson), judge all of it, and report',
+    examples: ['inspect -- npx -y @modelcontextprotocol/server-filesystem /tmp', 'inspect --diff monday.json tuesday.json'],
     flags: inspectFlags,
+    words: { least: 0, most: 2 },
+    server: true,
+    files: saved,
+    run: async (given, rest) => {
+      const flags = readInspectFlags(given)
+      if (flags.diff) return (await import('./inspect-diff.js')).diffCommand(rest, flags)
+      return (await import('./inspect.js')).inspectCommand(readFlags(inspectFlags, given), readInspectTarget(rest), flags)
+    },
+  },
+  {
+    name: 'lock',
+    usage: ['[options] [--] COMMAND [ARG...]', '[options] URL', '[options] --config FILE [--server NAME]'],
+    describe: 'accept what a server offers, and write it down; or check that nothing differs from what was accepted',
+    examples: ['lock -- npx -y @modelcontextprotocol/server-filesystem /data', 'lock --check --config customs.yaml'],
+    flags: lockFlags,
     ...oneServer,
-    run: async (given, rest) =>
-      (await import('./inspect.js')).inspectCommand(readFlags(inspectFlags, given), readTarget(rest), readInspectFlags(given)),
+    run: async (given, rest) => (await import('./lock.js')).lockCommand(readFlags(lockFlags, given), readTarget(rest), readLockFlags(given)),
   },
   {
     name: 'audit',

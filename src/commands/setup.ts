@@ -1,3 +1,4 @@
+import { basename } from 'node:path'
 import type { Configuration, ServerConfiguration } from '../config/configuration.js'
 import { resolvePolicy, type Circumstances, type PolicyLayer } from '../config/policy.js'
 import { Problem } from '../config/problem.js'
@@ -92,8 +93,9 @@ const chosen = (
   { file, servers }: Configuration,
   many: boolean,
 ): readonly ServerConfiguration[] => {
-  if (target.command !== undefined && target.url !== undefined) return refuse('give either a URL or a command, not both')
-  if (target.command !== undefined || target.url !== undefined) {
+  const { command, url, file: saved } = target
+  if (command !== undefined && (url ?? saved) !== undefined) return refuse(`give either a ${url === undefined ? 'file' : 'URL'} or a command, not both`)
+  if ((command ?? url ?? saved) !== undefined) {
     return [fromTarget(target, flags.server, flags.server === undefined ? undefined : servers.get(flags.server))]
   }
   if (file === undefined) return refuse('which server? give a command, a URL, or --config FILE')
@@ -112,15 +114,16 @@ const isolated = (server: ServerConfiguration): ServerConfiguration =>
   'url' in server ? server : { ...server, inheritEnv: server.inheritEnv ?? [] }
 
 /** A server of the arguments; the file's server of the same name lends it its rules and tools. */
-const fromTarget = ({ url, command }: Target, name: string | undefined, named: ServerConfiguration | undefined): ServerConfiguration => {
+const fromTarget = ({ url, command, file }: Target, name: string | undefined, named: ServerConfiguration | undefined): ServerConfiguration => {
   const common = {
-    name: name ?? nameOf({ url, command }),
+    name: name ?? (file === undefined ? nameOf({ url, command }) : basename(file)),
     policy: named?.policy,
     rules: named?.rules ?? new Map(),
     tools: named?.tools ?? new Map(),
   }
   if (url !== undefined) return { ...common, url: asServerUrl(url), headers: new Map(), tls: undefined }
-  const [program, ...args] = command ?? []
+  // Nobody starts a file that was saved: its name stands for the command.
+  const [program, ...args] = file === undefined ? (command ?? []) : [file]
   if (program === undefined || program === '') return refuse('no command after --')
   return { ...common, command: [program, ...args], env: new Map(), inheritEnv: undefined, cwd: undefined }
 }

@@ -23,5 +23,5 @@ export class Core {
     this.ask = askFor(options)
   }
 
-  readonly findings = (): Findings => new Findings(this.options.policy)
+  readonly findings = (): Findings => new Findings(this.options.policy, this.options.mostFindings)
 }

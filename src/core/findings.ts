@@ -1,9 +1,11 @@
 import { actionOf, isStop, severer, type Policy, type Verdict } from './policy.js'
 import type { Finding, Problem, RuleName } from './rule.js'
 
-/** So many findings about one frame are kept and told (contract section 5), and so many characters of them. */
-const mostKept = 100
-const mostCharacters = 16_384
+/** So many findings about one frame are kept and told (contract section 5), where nobody asks for another number. */
+export const mostKept = 100
+
+/** So many characters of each, one with another. */
+const usualCharacters = 164
 
 const longestPath = 256
 
@@ -12,15 +14,20 @@ const none: readonly RuleName[] = []
 /** What was found about one frame, and what the policy makes of it. Everything counts; the first of it is kept. */
 export class Findings {
   readonly #policy: Policy
+  readonly #most: number
   readonly #kept: Finding[] = []
-  #room = mostCharacters
+  /** In characters. */
+  #room: number
   #more = 0
   #verdict: Verdict = 'pass'
   /** Rules whose findings do not let it pass as it came. */
   #stopping: RuleName[] | undefined
 
-  constructor(policy: Policy) {
+  /** @param most findings that are kept */
+  constructor(policy: Policy, most = mostKept) {
     this.#policy = policy
+    this.#most = most
+    this.#room = most * usualCharacters
   }
 
   get verdict(): Verdict {
@@ -86,7 +93,7 @@ export class Findings {
   }
 
   get #isFull(): boolean {
-    return this.#kept.length >= mostKept || this.#room <= 0
+    return this.#kept.length >= this.#most || this.#room <= 0
   }
 
   #keep(rule: RuleName, { path, message }: Problem): void {

@@ -38,6 +38,8 @@ export interface RelayOptions {
   readonly requestMs: number
   /** More tools than that are no catalogue. */
   readonly mostTools: number
+  /** Findings that are kept of one frame; undefined: as many as fit into a record. */
+  readonly mostFindings?: number | undefined
   /** A call goes on record before it goes to the server, so that a crash leaves none unrecorded. */
   readonly intent: boolean
   /** The engine's verdict, where it is provably cheap; undefined: it is asked for by the effect `check`. */

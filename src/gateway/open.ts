@@ -19,6 +19,7 @@ export interface Guard {
   readonly listMs: number
   readonly requestMs: number
   readonly mostTools: number
+  readonly mostFindings?: number
   readonly intent: boolean
   readonly checker: SchemaChecker
   /** Records a decision; throws when that cannot be done. */
@@ -32,11 +33,11 @@ export type OpenServer = (inputSchemaOf: Relay['inputSchemaOf']) => Transport
 
 /** Puts a relay between two transports. @param stateless each exchange has ids of its own */
 export const openSession = (guard: Guard, client: Transport, openServer: OpenServer, stateless = false, peer?: Entry['peer']): Session => {
-  const { name, checker, audit, moved, trusted, listMs, requestMs, mostTools, intent } = guard
+  const { name, checker, audit, moved, trusted, listMs, requestMs, mostTools, mostFindings, intent } = guard
   const session = randomUUID()
   const judging = new Judging(checker, session)
   const relay = new Relay({
-    server: name, session, nonce: randomUUID(), stateless, rules, trusted, listMs, requestMs, mostTools, intent,
+    server: name, session, nonce: randomUUID(), stateless, rules, trusted, listMs, requestMs, mostTools, mostFindings, intent,
     ...(peer && { peer }),
     get policy() { return guard.policy },
     get tools() { return guard.tools },

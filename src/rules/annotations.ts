@@ -6,13 +6,14 @@ import type { Powers } from '../core/rule.js'
 import { nothing, one } from './problem.js'
 
 /** A title claims nothing of what the tool does. */
+export const isAnnotated = (tool: JsonObject | undefined): boolean => {
+  const annotations = member(tool, 'annotations')
+  return isObject(annotations) ? Object.keys(annotations).some(key => key !== 'title') : annotations !== undefined
+}
+
 export const untrusted: Powers = {
-  onTool({ definition, path, trusted }) {
-    const annotations = member(definition, 'annotations')
-    if (trusted || annotations === undefined) return nothing
-    const isClaim = !isObject(annotations) || Object.keys(annotations).some(key => key !== 'title')
-    return isClaim ? one(`${path}/annotations`, 'come from a server that the operator does not trust') : nothing
-  },
+  onTool: ({ definition, path, trusted }) =>
+    trusted || !isAnnotated(definition) ? nothing : one(`${path}/annotations`, 'come from a server that the operator does not trust'),
 }
 
 export const cutAnnotations = (tool: JsonObject): readonly Edit[] => {

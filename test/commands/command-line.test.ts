@@ -32,6 +32,11 @@ const good = [
   ['wrap ftp://a.example/', {}, ['ftp://a.example/'], undefined],
   ['serve --allow-host a --allow-host b C:\\x.exe', { 'allow-host': ['a', 'b'] }, [], ['C:\\x.exe']],
   ['inspect --json cat --json', { json: true }, [], ['cat', '--json']],
+  ['inspect saved.json', {}, ['saved.json'], undefined],
+  ['inspect --diff a.json b.jsonl', { diff: true }, ['a.json', 'b.jsonl'], undefined],
+  ['inspect -- saved.json', {}, [], ['saved.json']],
+  ['inspect https://a.example/list.json', {}, ['https://a.example/list.json'], undefined],
+  ['wrap serve.json', {}, [], ['serve.json']],
   ['audit verify a.ndjson', {}, ['verify', 'a.ndjson'], undefined],
 ] as const
 
@@ -72,7 +77,7 @@ for (const [line, message] of wrong) {
 }
 
 t.test('help of a command has its usage, its options and two examples', async t => {
-  for (const name of ['wrap', 'serve', 'inspect', 'audit', 'completion']) {
+  for (const name of ['wrap', 'serve', 'inspect', 'lock', 'audit', 'completion']) {
     const help = await printed(`${name} --help`)
     t.match(help, new RegExp(`^mcp-customs ${name}\\b`))
     t.notMatch(help, /undefined/)

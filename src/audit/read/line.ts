@@ -1,5 +1,5 @@
 import { isObject, isString, member, parseJson, type Json, type JsonObject } from '../../protocol/json.js'
-import { canonical, sha256 } from '../canonical.js'
+import { canonical, sha256 } from '../../canonical.js'
 import type { Position } from '../record.js'
 
 /** What one line of a log says of itself. */
