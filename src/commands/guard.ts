@@ -27,7 +27,7 @@ export const openGuard = (
   log: Log,
   ruling: CurrentRuling = { now: rulingOf(setup, configuration) },
 ): OpenGuard => {
-  const { server, trusted } = setup
+  const { server, trusted, accepted } = setup
   const { limits, audit: { intent } } = configuration
   const checker = loadChecker(limits)
   return {
@@ -35,6 +35,7 @@ export const openGuard = (
     get policy() { return ruling.now.policy },
     get tools() { return ruling.now.tools },
     trusted,
+    accepted,
     listMs: limits.listMs,
     requestMs: limits.requestMs,
     mostTools: limits.tools,

@@ -1,9 +1,10 @@
-import { basename } from 'node:path'
-import type { Configuration, ServerConfiguration } from '../config/configuration.js'
+import { basename, resolve } from 'node:path'
+import type { Configuration, LockSetting, ServerConfiguration } from '../config/configuration.js'
 import { resolvePolicy, type Circumstances, type PolicyLayer } from '../config/policy.js'
 import { Problem } from '../config/problem.js'
 import { readServerUrl } from '../config/url.js'
 import { usual } from '../config/usual.js'
+import type { Accepted } from '../core/accepted.js'
 import type { Policy } from '../core/policy.js'
 import { CustomsError } from '../errors.js'
 import type { SharedFlags, Target } from './flags.js'
@@ -21,6 +22,8 @@ export interface ServerSetup {
   readonly server: ServerConfiguration
   readonly policy: Policy
   readonly trusted: boolean
+  /** What was accepted of it; undefined without a lock. */
+  readonly accepted: Accepted | undefined
 }
 
 /**
@@ -39,6 +42,7 @@ export const setUp = async (
   const trusts = await readTrust(configuration, flags)
   const meant = chosen(flags, target, configuration, many)
   const spoken = flags.header.length > 0 || flags.env.length > 0 || flags.ca !== undefined
+  const lockOf = ({ lock }: ServerConfiguration) => (purpose === 'relay' ? lockSetting(flags, lock ?? configuration.lock) : undefined)
   const servers = spoken ? (await import('./server-flags.js')).withFlags(meant, flags) : meant
   return {
     configuration,
@@ -46,12 +50,22 @@ export const setUp = async (
       servers.map(async server => ({
         server,
         // From the general to the particular: the file, its server, the flags.
-        policy: resolvePolicy([configuration, server, flagLayer], { purpose, locked: false }),
+        policy: resolvePolicy([configuration, server, flagLayer], { purpose, locked: lockOf(server) !== undefined }),
         trusted: await trusts(server),
+        accepted: await acceptedOf(server, lockOf(server)),
       })),
     ),
   }
 }
+
+const lockSetting = ({ lock, frozen }: SharedFlags, setting: LockSetting | undefined): LockSetting | undefined => {
+  const file = lock === undefined ? setting?.file : resolve(lock)
+  if (file === undefined) return frozen ? refuse('--frozen needs a lock: give --lock FILE') : undefined
+  return { file, isFrozen: frozen || setting?.isFrozen === true, actions: setting?.actions ?? {} }
+}
+
+const acceptedOf = async (server: ServerConfiguration, lock: LockSetting | undefined): Promise<Accepted | undefined> =>
+  lock && (await import('./accepted.js')).acceptedOf(server, lock)
 
 // Readers are loaded where there is something to read: a relay without a file starts sooner.
 const readAll = async (flags: SharedFlags): Promise<Configuration> => {
@@ -120,6 +134,7 @@ const fromTarget = ({ url, command, file }: Target, name: string | undefined, na
     policy: named?.policy,
     rules: named?.rules ?? new Map(),
     tools: named?.tools ?? new Map(),
+    lock: named?.lock,
   }
   if (url !== undefined) return { ...common, url: asServerUrl(url), headers: new Map(), tls: undefined }
   // Nobody starts a file that was saved: its name stands for the command.

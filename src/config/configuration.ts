@@ -18,6 +18,8 @@ export interface Configuration {
   readonly rules: Rules
   readonly limits: Limits
   readonly trust: readonly TrustEntry[]
+  /** Of every server that names none of its own; undefined: nothing is locked. */
+  readonly lock: LockSetting | undefined
   /** In the order of the file. */
   readonly servers: ReadonlyMap<string, ServerConfiguration>
   /** Bearer tokens, one of which clients must show; none: the door is open. */
@@ -41,7 +43,18 @@ interface AnyServer {
   readonly policy: BasePolicy | undefined
   readonly rules: Rules
   readonly tools: ReadonlyMap<string, ToolSetting>
+  readonly lock: LockSetting | undefined
 }
+
+/** Where it is written what was accepted, and what a change of it means where that is not as usual. */
+export interface LockSetting {
+  readonly file: string
+  readonly isFrozen: boolean
+  /** By the classes of the schema. */
+  readonly actions: Readonly<Partial<Record<LockClass, 'log' | 'block'>>>
+}
+
+export type LockClass = Exclude<keyof Exclude<Written.Lock, string>, 'file' | 'frozen'>
 
 export interface ProcessServer extends AnyServer {
   /** The program and its arguments. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Accepted } from '../core/accepted.js'
 import type { SchemaChecker } from '../core/check.js'
 import type { Entry } from '../core/effect.js'
 import type { Side } from '../core/event.js'
@@ -15,6 +16,7 @@ export interface Guard {
   readonly name: string
   readonly policy: Policy
   readonly trusted: boolean
+  readonly accepted?: Accepted | undefined
   readonly tools: ReadonlyMap<string, ToolSetting>
   readonly listMs: number
   readonly requestMs: number
@@ -33,11 +35,11 @@ export type OpenServer = (inputSchemaOf: Relay['inputSchemaOf']) => Transport
 
 /** Puts a relay between two transports. @param stateless each exchange has ids of its own */
 export const openSession = (guard: Guard, client: Transport, openServer: OpenServer, stateless = false, peer?: Entry['peer']): Session => {
-  const { name, checker, audit, moved, trusted, listMs, requestMs, mostTools, mostFindings, intent } = guard
+  const { name, checker, audit, moved, trusted, accepted, listMs, requestMs, mostTools, mostFindings, intent } = guard
   const session = randomUUID()
   const judging = new Judging(checker, session)
   const relay = new Relay({
-    server: name, session, nonce: randomUUID(), stateless, rules, trusted, listMs, requestMs, mostTools, mostFindings, intent,
+    server: name, session, nonce: randomUUID(), stateless, rules, trusted, accepted, listMs, requestMs, mostTools, mostFindings, intent,
     ...(peer && { peer }),
     get policy() { return guard.policy },
     get tools() { return guard.tools },

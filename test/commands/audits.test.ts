@@ -11,7 +11,7 @@ t.test('what a configuration that is read again keeps of arguments goes to the l
   const file = join(t.testdir(), 'audit.ndjson')
   const log = openLog('silent')
   const audits = new Audits(log)
-  const server = { name: 'a', policy: undefined, rules: new Map(), tools: new Map(), url: 'https://a.example/', headers: new Map(), tls: undefined }
+  const server = { name: 'a', policy: undefined, rules: new Map(), tools: new Map(), lock: undefined, url: 'https://a.example/', headers: new Map(), tls: undefined }
   for (const payloads of ['full', 'none'] as const) {
     const configuration = { ...usual, audit: { ...usual.audit, file, payloads } }
     const audit = await audits.open(configuration.audit, server.name)

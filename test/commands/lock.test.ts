@@ -1,6 +1,8 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { run } from './inspect-run.js'
 
@@ -135,4 +137,64 @@ t.test('a list that can be read in two ways, or is cut, cannot be locked', async
   t.teardown(() => writeFileSync(program, raw))
   t.match(await locking(['--yes']), { code: 2, stderr: /mail: what it lists can be read in two ways: / })
   t.notOk(existsSync(lock))
+})
+
+const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
+
+/** What a client gets through `wrap`, answer by answer, with what the relay says on stderr. */
+const wrapped = (words: readonly string[], ...asked: readonly object[]) => {
+  const messages = [{ id: 0, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } } }, ...asked]
+  const input = messages.map(message => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`).join('')
+  const { stdout, stderr, status } = spawnSync(process.execPath, [cli, 'wrap', '--audit', 'none', ...words, ...server], { input, encoding: 'utf8' })
+  const answers = new Map(stdout.split('\n').filter(line => line !== '').map(line => JSON.parse(line) as { id: number }).map(answer => [answer.id, answer]))
+  return { answers, stderr, status }
+}
+
+const list = { id: 1, method: 'tools/list' }
+
+t.test('wrap holds a server to its lock: across processes, on the second day and on the third', async t => {
+  await locking(['--yes'])
+  t.match(wrapped(['--lock', lock], list).answers.get(1), { result: { tools: [{ name: 'send' }, { name: 'other' }] } })
+  offer({ ...tool, description: 'Sends mail to somebody, and to me.' }, { ...other, _meta: { build: 2 } }, { ...tool, name: 'sendmail' })
+  for (const day of ['second', 'third']) {
+    const { answers, stderr } = wrapped(['--lock', lock], list, { id: 2, method: 'tools/call', params: { name: 'send', arguments: { to: 'x' } } })
+    t.same((answers.get(1) as unknown as { result: { tools: object[] } }).result.tools, [other], `the ${day} day`)
+    t.match(answers.get(2), { error: { message: /not what was accepted any more/ } })
+    t.match(stderr, /tool\/drift/)
+  }
+  offer(tool, other)
+  t.match(wrapped(['--lock', lock], list).answers.get(1), { result: { tools: [{ name: 'send' }, { name: 'other' }] } })
+})
+
+t.test('without a lock that can be used wrap does not start, and says in one line what to do', async t => {
+  const failing = (...words: readonly string[]) => {
+    const { stderr, status } = wrapped(words)
+    t.equal(status, 2)
+    t.match(stderr, /^mcp-customs: [^\n]+\n$/)
+    return stderr
+  }
+  t.match(failing('--lock', lock), /there is no such lock file/)
+  t.match(failing('--frozen'), /--frozen needs a lock/)
+  await locking(['--yes'])
+  const written = readFileSync(lock, 'utf8')
+  writeFileSync(lock, written.replace('Sends mail', 'Sends mails'))
+  t.match(failing('--lock', lock), /it was changed after it was accepted/)
+  writeFileSync(lock, written.replace(/"sha256": "[0-9a-f]/, '"sha256": "x'))
+  t.match(failing('--lock', lock), /is not the server that was accepted/)
+  writeFileSync(lock, written)
+  t.match(failing('--lock', lock, '--server', 'post'), /nothing was accepted of the server "post"/)
+})
+
+t.test('a frozen lock needs no list', async t => {
+  await locking(['--yes'])
+  const { answers } = wrapped(['--lock', lock, '--frozen'], { id: 1, method: 'tools/call', params: { name: 'nowhere', arguments: {} } })
+  t.match(answers.get(1), { error: { code: -32602 } })
+})
+
+t.test('a class of change has the action that the configuration gives it', async t => {
+  await locking(['--yes'])
+  const file = join(folder, 'customs.json')
+  writeFileSync(file, JSON.stringify({ lock: { file: 'lock.json', text: 'log' } }))
+  offer({ ...tool, description: 'Sends mails.' }, other)
+  t.match(wrapped(['--config', file], list).answers.get(1), { result: { tools: [{ name: 'send', description: tool.description }, { name: 'other' }] } })
 })
