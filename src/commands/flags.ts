@@ -23,6 +23,7 @@ export type LogLevel = (typeof logLevels)[number]
 export const sharedFlags: Readonly<Record<string, Flag>> = {
   config: { type: 'string', describe: 'configuration file (YAML or JSON)' },
   server: { type: 'string', describe: 'which server of the file; else the name that the audit log gives this one' },
+  header: { type: 'string', multiple: true, describe: 'NAME=VALUE: send this header to the URL (repeatable); ${env:NAME} stands for a variable' },
   policy: { type: 'string', describe: 'observe, standard, strict, or a policy file (default: standard)' },
   rule: { type: 'string', multiple: true, describe: 'ID=ACTION: off, log, demote or block (repeatable)' },
   trust: { type: 'boolean', describe: 'believe the annotations of this server' },
@@ -34,6 +35,7 @@ export const sharedFlags: Readonly<Record<string, Flag>> = {
 export interface SharedFlags {
   readonly config: string | undefined
   readonly server: string | undefined
+  readonly header: readonly string[]
   readonly policy: string | undefined
   readonly rule: readonly string[]
   readonly trust: boolean
@@ -63,6 +65,7 @@ export const readShared = (given: Given): SharedFlags => {
   return {
     config: text(given, 'config'),
     server: text(given, 'server'),
+    header: texts(given, 'header'),
     policy: text(given, 'policy'),
     rule: texts(given, 'rule'),
     trust: given.get('trust') === true,

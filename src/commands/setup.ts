@@ -1,4 +1,4 @@
-import type { AuditConfiguration, Configuration, ServerConfiguration } from '../config/configuration.js'
+import type { AuditConfiguration, Configuration, RemoteServer, ServerConfiguration } from '../config/configuration.js'
 import { defaultLimits, type Limits } from '../config/limits.js'
 import { parseRules, readPolicy, resolvePolicy, type Circumstances, type PolicyLayer } from '../config/policy.js'
 import type { Policy } from '../core/policy.js'
@@ -37,6 +37,7 @@ export const setUp = async (
     rules: parseRules(flags.rule),
   }
   const trusts = await readTrust(configuration, flags)
+  const headers = await readHeaders(flags, target)
   return {
     configuration,
     limits: configuration?.limits ?? defaultLimits,
@@ -46,7 +47,7 @@ export const setUp = async (
       intent: configuration?.audit.intent ?? false,
     },
     servers: await Promise.all(
-      chosen(flags, target, configuration, many).map(async server => ({
+      chosen(flags, target, configuration, many, headers).map(async server => ({
         server,
         // From the general to the particular: the file, its server, the flags.
         policy: resolvePolicy([configuration ?? {}, server, flagLayer], { purpose, locked: false }),
@@ -58,6 +59,14 @@ export const setUp = async (
 
 // Readers are loaded where there is something to read: a relay without a file starts sooner.
 const readFile = async (file: string): Promise<Configuration> => (await import('../config/read.js')).readConfiguration(file)
+
+const readHeaders = async ({ header }: SharedFlags, { url }: Target): Promise<Headers> => {
+  if (header.length === 0) return new Map()
+  if (url === undefined) throw new CustomsError('BAD_USAGE', '--header belongs to a URL')
+  return (await import('./header-flags.js')).parseHeaders(header, process.env)
+}
+
+type Headers = RemoteServer['headers']
 
 const readTrust = async (
   configuration: Configuration | undefined,
@@ -78,6 +87,7 @@ const chosen = (
   target: Target,
   configuration: Configuration | undefined,
   many: boolean,
+  headers: Headers,
 ): readonly ServerConfiguration[] => {
   const fail = (reason: string): never => {
     throw new CustomsError('BAD_USAGE', reason)
@@ -87,7 +97,7 @@ const chosen = (
   }
   if (target.command !== undefined || target.url !== undefined) {
     const named = flags.server === undefined ? undefined : configuration?.servers.get(flags.server)
-    return [fromTarget(target, flags.server, named)]
+    return [fromTarget(target, flags.server, named, headers)]
   }
   if (configuration === undefined) return fail('which server? give a command after --, a URL, or --config FILE')
   const names = [...configuration.servers.keys()].join(', ')
@@ -101,7 +111,7 @@ const chosen = (
 }
 
 /** A server of the arguments; the file's server of the same name lends it its rules and tools. */
-const fromTarget = (target: Target, name: string | undefined, named: ServerConfiguration | undefined): ServerConfiguration => {
+const fromTarget = (target: Target, name: string | undefined, named: ServerConfiguration | undefined, headers: Headers): ServerConfiguration => {
   const common = {
     name: name ?? nameOf(target),
     policy: named?.policy,
@@ -112,7 +122,7 @@ const fromTarget = (target: Target, name: string | undefined, named: ServerConfi
     if (!URL.canParse(target.url) || !/^https?:$/.test(new URL(target.url).protocol)) {
       throw new CustomsError('BAD_USAGE', `${JSON.stringify(target.url)} is no http or https URL`)
     }
-    return { ...common, url: target.url, headers: new Map(), tls: undefined }
+    return { ...common, url: target.url, headers, tls: undefined }
   }
   const command = target.command ?? []
   if (command.length === 0) throw new CustomsError('BAD_USAGE', 'no command after --')

@@ -43,7 +43,7 @@ const readUrl = (setting: Setting): string => {
   return url.hash === '' ? text : setting.fail('must not have a fragment')
 }
 
-const readHeaders = (setting: Setting | undefined): ReadonlyMap<string, string> => {
+export const readHeaders = (setting: Setting | undefined): ReadonlyMap<string, string> => {
   const headers = new Map<string, string>()
   for (const [name, value] of setting?.members() ?? []) {
     if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return value.fail('no name for a header')
