@@ -1,6 +1,7 @@
 import { readServeFlags, serveFlags } from './serve-flags.js'
 import { readShared, readTarget, sharedFlags, type Flag, type Given, type Rest } from './flags.js'
 import { inspectFlags, readInspectFlags } from './inspect-flags.js'
+import { installFlags, readInstallFlags, readUninstallFlags, uninstallFlags } from './install-flags.js'
 
 /** A command: what it takes, and what it does. Its module is loaded when it is run. */
 export interface Command {
@@ -15,6 +16,7 @@ export interface Command {
 }
 
 const oneServer = { least: 0, most: 1 }
+const noWords = { least: 0, most: 0 }
 
 export const commands: readonly Command[] = [
   {
@@ -54,5 +56,29 @@ export const commands: readonly Command[] = [
     flags: {},
     words: { least: 2, most: 2 },
     run: async (_given, { words }) => (await import('./audit.js')).audit(words),
+  },
+  {
+    name: 'install',
+    usage: 'install [options] [--client NAME|FILE]',
+    describe: 'put mcp-customs in front of the servers of an MCP client, in its configuration; --check tells how things are',
+    flags: installFlags,
+    words: noWords,
+    run: async (given, rest) => {
+      const flags = readInstallFlags(given, rest)
+      const [{ install }, { check }, { thisContext }] = await Promise.all([import('./install.js'), import('./install-check.js'), import('./install-context.js')])
+      return flags.check ? check(flags, thisContext()) : install(flags, thisContext())
+    },
+  },
+  {
+    name: 'uninstall',
+    usage: 'uninstall [options] [--client NAME|FILE]',
+    describe: 'take mcp-customs out of the configuration of an MCP client again',
+    flags: uninstallFlags,
+    words: noWords,
+    run: async (given, rest) => {
+      const flags = readUninstallFlags(given, rest)
+      const [{ uninstall }, { thisContext }] = await Promise.all([import('./install.js'), import('./install-context.js')])
+      return uninstall(flags, thisContext())
+    },
   },
 ]
