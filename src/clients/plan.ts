@@ -125,39 +125,39 @@ type Decide = (document: Document, entry: Entry, spelling: Spelling | undefined)
 
 const plan = (source: Source, wanted: Wanted, decide: Decide): Plan => {
   const steps: Step[] = []
-  let current = source.text
-  for (const { path } of readEntries(source, wanted.knowledge).filter(wanted.isWanted)) {
-    const step = takeStep({ ...source, text: current }, wanted, path, decide)
-    if (step === undefined) continue
-    steps.push(step.step)
-    current = step.text
+  let document = parseDocument(source.file, source.text)
+  for (const { path } of entriesIn(source, document, wanted.knowledge).filter(wanted.isWanted)) {
+    const taken = takeStep(source, document, wanted, path, decide)
+    if (taken === undefined) continue
+    steps.push(taken.step)
+    document = taken.document
   }
-  return { source, text: current, steps }
+  return { source, text: document.text, steps }
 }
 
-const takeStep = (source: Source, wanted: Wanted, path: readonly string[], decide: Decide): { step: Step; text: string } | undefined => {
-  const { file, text } = source
-  const document = parseDocument(file, text)
+const takeStep = (source: Source, document: Document, wanted: Wanted, path: readonly string[], decide: Decide): { step: Step; document: Document } | undefined => {
   const entry = find(source, document, wanted, path)
   if (entry === undefined) return undefined
   const known = noteFor(wanted.notes, source.real, path)?.spelling
   const decision = decide(document, entry, known)
-  if ('reason' in decision) return { step: { ...decision, entry }, text }
+  if ('reason' in decision) return { step: { ...decision, entry }, document }
   const { kind, splices, spelling = known ?? {}, advice } = decision
-  const after = splice(text, splices)
-  const changed = read(() => parseDocument(file, after))
+  const changed = read(source.file, splice(document.text, splices))
   const next = changed && find(source, changed, wanted, path)
-  const sound = changed !== undefined && next !== undefined && isSound(kind, text, entry, changed, next, spelling, usualOf(source))
-  if (!sound) return { step: { kind: 'left', entry, reason: 'could not be changed so that it can be undone byte for byte: change it by hand' }, text }
-  return { step: { kind, entry, before: maskedEntry(document, entry.member), after: maskedEntry(changed, next.member), advice, spelling }, text: after }
+  const sound = changed !== undefined && next !== undefined && isSound(kind, document.text, entry, changed, next, spelling, usualOf(source))
+  if (!sound) return { step: { kind: 'left', entry, reason: 'could not be changed so that it can be undone byte for byte: change it by hand' }, document }
+  return {
+    step: { kind, entry, before: maskedEntry(document, entry.member), after: maskedEntry(changed, next.member), advice, spelling },
+    document: changed,
+  }
 }
 
 const find = (source: Source, document: Document, { knowledge }: Wanted, path: readonly string[]): Entry | undefined =>
   entriesIn(source, document, knowledge).find(one => sameWords(one.path, path))
 
-const read = (parse: () => Document): Document | undefined => {
+const read = (file: string, text: string): Document | undefined => {
   try {
-    return parse()
+    return parseDocument(file, text)
   } catch (error) {
     if (error instanceof CustomsError) return undefined
     throw error

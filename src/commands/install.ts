@@ -39,16 +39,16 @@ const policyWord = async (policy: string | undefined): Promise<string | undefine
 type MakePlan = (file: ClientFile, wanted: Wanted) => { readonly plan: Plan; readonly remarks: readonly string[] }
 
 const changeFiles = async (flags: UninstallFlags, context: InstallContext, makePlan: MakePlan): Promise<number> => {
-  const files = await chooseFiles(flags, context.machine, context.dialogue)
+  const files = (await chooseFiles(flags, context.machine, context.dialogue)) ?? []
   const notes = await readRecord(recordFile(context.machine))
   const knowledge = knowledgeOf(notes)
-  const names = (files ?? []).flatMap(file => readEntries(file, knowledge).map(({ name }) => name))
+  const names = files.flatMap(file => readEntries(file, knowledge).map(({ name }) => name))
   for (const name of flags.servers) {
     if (!names.includes(name)) throw new CustomsError('BAD_USAGE', `--server ${JSON.stringify(name)}: no such server${suggestion(name, names)} (there is: ${names.join(', ') || 'none'})`)
   }
   const wanted: Wanted = { notes, knowledge, isWanted: ({ name }) => flags.servers.length === 0 || flags.servers.includes(name) }
-  let complete = files !== undefined && files.length > 0
-  for (const file of files ?? []) complete = (await changeFile(file, wanted, flags, context, makePlan)) && complete
+  let complete = files.length > 0 || (await giveUp(context))
+  for (const file of files) complete = (await changeFile(file, wanted, flags, context, makePlan)) && complete
   return complete ? 0 : 1
 }
 
