@@ -44,6 +44,6 @@ const slashed = (path: string): string => path.replaceAll('\\', '/').toLowerCase
 const caches = /\/(?:_npx|_cacache|fnm_multishells|dlx|dlx-[^/]*|bunx-[^/]*|xfs-[^/]*|install\/cache|\.yarn\/(?:cache|berry|\$\$virtual))\//
 const alwaysTemporary = ['/tmp', '/private/tmp', '/var/tmp', '/var/folders', '/private/var/folders', '/run', '/dev/shm']
 
-/** The first word that `cmd /c` would not hand on as it is. */
+/** What `cmd /c` would not hand on as it is. The character, not the word, which may be a secret. */
 export const misreadByCmd = (words: readonly string[]): string | undefined =>
-  /(?:^|[\\/])cmd(?:\.exe)?$/i.test(words[0] ?? '') ? words.find(word => /[&|<>^%"!]/.test(word)) : undefined
+  /(?:^|[\\/])cmd(?:\.exe)?$/i.test(words[0] ?? '') ? /[&|<>^%"!]/.exec(words.join(' '))?.[0] : undefined

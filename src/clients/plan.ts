@@ -88,7 +88,7 @@ export const planInstall = (source: Source, wanted: Wrapped): Plan =>
     const options = optionWords({ server: name, policy: wanted.policy })
     const { splices, spelling } = wrapEdits(document, server, wanted.launcher.words, options)
     const misread = misreadByCmd([...wanted.launcher.words, ...options, ...wordsOf(server)])
-    if (misread !== undefined) return left(`cmd would not hand on ${JSON.stringify(misread)} as it is: npm install -g mcp-customs, and run install again`)
+    if (misread !== undefined) return left(`cmd would not hand on the ${misread} in its words as it is: npm install -g mcp-customs, and run install again`)
     return { kind: 'wrap', splices, spelling, advice: adviceFor(server) }
   })
 

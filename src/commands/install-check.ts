@@ -7,6 +7,7 @@ import { readEntries } from '../clients/plan.js'
 import { readRecord, recordFile } from '../clients/record.js'
 import { isWrapped } from '../clients/unwrap.js'
 import { CustomsError } from '../errors.js'
+import { plain } from '../inspect/plain.js'
 import type { Style } from '../inspect/style.js'
 import type { InstallFlags } from './install-flags.js'
 import type { InstallContext } from './install-context.js'
@@ -27,8 +28,8 @@ export const check = async (flags: InstallFlags, { machine, installation, print,
   let wrong = 0
   for (const found of files) {
     const doubt = await doubtOf(found, machine)
-    const problems = doubt === undefined ? [] : [doubt]
     await print(`${style.title(found.client?.title ?? found.file)}${found.client === undefined ? '' : `: ${found.file}`}\n`)
+    if (doubt !== undefined) await print(`  ${style.warn(doubt)}\n`)
     try {
       const file = await readFound(found)
       const entries = readEntries(file, knowledge).filter(({ name }) => flags.servers.length === 0 || flags.servers.includes(name))
@@ -41,22 +42,27 @@ export const check = async (flags: InstallFlags, { machine, installation, print,
       }
     } catch (error) {
       if (!(error instanceof CustomsError)) throw error
-      problems.push(error.message)
+      wrong++
+      await print(`  ${style.bad(`wrong: ${error.message}`)}\n`)
     }
-    wrong += problems.length
-    for (const problem of problems) await print(`  ${style.bad(`wrong: ${problem}`)}\n`)
   }
   return wrong === 0 ? 0 : 1
 }
 
 const describe = ({ name, scope, server, disabled }: Entry, width: number, problems: readonly string[], style: Style): string => {
-  const state = disabled ? ', disabled' : ''
   const line = `  ${nameOf(name, scope).padEnd(width)}  `
-  if (server.kind === 'unknown') return `${line}${style.warn(`not wrapped: ${server.reason}${state}`)}\n`
-  if (server.kind !== 'command' || !isWrapped(server)) return `${line}not wrapped${state}\n${wrongs(problems, style)}`
+  const state = disabled ? ', disabled' : ''
+  const wrongs = problems.map(problem => `    ${style.bad(`wrong: ${plain(problem, longest)}`)}\n`).join('')
+  if (server.kind === 'unknown') return `${line}${style.warn(`not wrapped: ${plain(server.reason, longest)}${state}`)}\n`
+  if (server.kind !== 'command' || !isWrapped(server)) return `${line}not wrapped${state}\n${wrongs}`
   const { options, launcher } = server.own
-  const policy = optionOf(options, 'config') === undefined ? `policy ${optionOf(options, 'policy') ?? 'standard'}` : `by ${optionOf(options, 'config') ?? ''}`
-  return `${line}${style.good('wrapped')}, ${policy}${state}  ${style.dim(launcher.slice(0, -1).join(' '))}\n${wrongs(problems, style)}`
+  return `${line}${style.good('wrapped')}, ${policyOf(options)}${state}  ${style.dim(plain(launcher.slice(0, -1).join(' '), longest))}\n${wrongs}`
 }
 
-const wrongs = (problems: readonly string[], style: Style): string => problems.map(problem => `    ${style.bad(`wrong: ${problem}`)}\n`).join('')
+/** Longest text of the file that is shown in a line, in characters. */
+const longest = 300
+
+const policyOf = (options: readonly string[]): string => {
+  const [policy, file] = [optionOf(options, 'policy'), optionOf(options, 'config')]
+  return plain(policy === undefined && file !== undefined ? `policy of ${file}` : `policy ${policy ?? 'standard'}`, longest)
+}

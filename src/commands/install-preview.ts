@@ -20,7 +20,10 @@ const fates = {
 } as const
 
 const describeStep = (name: string, step: Step, style: Style): string => {
-  if (!isChange(step)) return `  ${name}  ${step.kind === 'done' ? style.dim(step.reason) : style.warn(`left alone: ${step.reason}`)}\n`
+  if (!isChange(step)) {
+    const reason = plain(step.reason, 300)
+    return `  ${name}  ${step.kind === 'done' ? style.dim(reason) : style.warn(`left alone: ${reason}`)}\n`
+  }
   const advice = step.advice.map(line => `    ${style.warn(line)}\n`).join('')
   return `  ${style.title(name)}  ${fates[step.kind]}\n${describeChange(step, style)}${advice}`
 }

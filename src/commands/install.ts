@@ -7,6 +7,7 @@ import { save } from '../clients/save.js'
 import { readPolicy } from '../config/policy.js'
 import { suggestion } from '../config/suggestion.js'
 import { CustomsError } from '../errors.js'
+import { plain } from '../inspect/plain.js'
 import type { InstallContext } from './install-context.js'
 import type { InstallFlags, UninstallFlags } from './install-flags.js'
 import { describePlan, nameOf } from './install-preview.js'
@@ -44,7 +45,7 @@ const changeFiles = async (flags: UninstallFlags, context: InstallContext, makeP
   const knowledge = knowledgeOf(notes)
   const names = files.flatMap(file => readEntries(file, knowledge).map(({ name }) => name))
   for (const name of flags.servers) {
-    if (!names.includes(name)) throw new CustomsError('BAD_USAGE', `--server ${JSON.stringify(name)}: no such server${suggestion(name, names)} (there is: ${names.join(', ') || 'none'})`)
+    if (!names.includes(name)) throw new CustomsError('BAD_USAGE', `--server ${JSON.stringify(name)}: no such server${suggestion(name, names)} (there is: ${names.map(one => plain(one)).join(', ') || 'none'})`)
   }
   const wanted: Wanted = { notes, knowledge, isWanted: ({ name }) => flags.servers.length === 0 || flags.servers.includes(name) }
   let complete = files.length > 0 || (await giveUp(context))

@@ -1,6 +1,8 @@
 import t from 'tap'
 import { clients } from '../../dist/clients/known.js'
 import { isChange, planInstall, planUninstall, type Plan, type Wrapped } from '../../dist/clients/plan.js'
+import { describePlan } from '../../dist/commands/install-preview.js'
+import { plainStyle } from '../../dist/inspect/style.js'
 import { installing, program, removing } from './wanted.js'
 
 const source = (text: string, name?: string, file = '/home/a/mcp.json') => ({ file, real: file, text, client: clients.find(client => client.name === name) })
@@ -100,8 +102,8 @@ t.test('what is wrapped stays as it is, but for what was asked for or is gone', 
 
 t.test('what would pass a shell of Windows in another form is left alone', async t => {
   const launcher = { words: ['cmd', '/c', 'npx', '-y', 'mcp-customs'], reason: '' }
-  t.match(stepsOf(installed({ command: 'a', args: ['x&y'] }, undefined, { launcher })), [['left', /cmd would not hand on "x&y"/]])
-  t.match(stepsOf(installed({ command: 'a', args: ['%PATH%'] }, undefined, { launcher })), [['left', /cmd would not hand on/]])
+  t.match(stepsOf(installed({ command: 'a', args: ['x&y'] }, undefined, { launcher })), [['left', /cmd would not hand on the & in its words/]])
+  t.match(stepsOf(installed({ command: 'a', args: ['%PATH%'] }, undefined, { launcher })), [['left', /cmd would not hand on the %/]])
   t.match(stepsOf(installed({ command: 'a', args: ['x y'] }, undefined, { launcher })), [['wrap', 'one']])
 })
 
@@ -132,6 +134,14 @@ t.test('no secret is shown, none is moved, and none is put into a command line',
       },
     },
   })
+})
+
+t.test('what a stranger wrote into a file of a project is told without steering the terminal', async t => {
+  const plan = planInstall(source(JSON.stringify({ mcpServers: { 'a\u001b[2J\u202eb': { command: 'x', type: '\u001b]0;title\u0007' }, 'c\nd': { command: 'x', args: ['\u202e\u001b[31m'] } } })), installing())
+  const shown = describePlan(plan, plainStyle)
+  t.match(shown, /^ {2}ab {3}left alone: has a command, and the type\n/)
+  t.match(shown, /\n {2}c d {2}will run under mcp-customs\n/)
+  t.notMatch(shown, /[\u001b\u0007\u202e]/)
 })
 
 t.test('what was changed by hand after install stays when it is uninstalled', async t => {

@@ -164,6 +164,14 @@ t.test('what cannot be carried out is told of in one line', async t => {
   t.match(empty.printed(), /^No configuration/)
 })
 
+t.test('check names each file of a client that has several, and tells of one that it cannot read', async t => {
+  const home = homeWith(t, { '.config/Code/User/mcp.json': '{"servers": {"a": {"command": "b"}}}', '.config/Code - Insiders/User/mcp.json': '{"servers": {}}', '.cursor/mcp.json': '{' })
+  const context = at(home)
+  t.equal(await check({ ...none, check: true }, context), 1)
+  t.match(context.printed(), /^Cursor: .*\n {2}wrong: .*mcp\.json:1:2: .*\nVS Code: .*\n {2}VS Code may mean several files: .*\n {2}a {2}not wrapped\nVS Code: .*\n.*\n {2}has no servers\n$/)
+  t.equal(await check({ ...none, client: 'vscode', check: true }, context), 0)
+})
+
 t.test('a server that was asked for and left alone is no success', async t => {
   const context = at(homeWith(t, { [claude]: two }))
   t.equal(await install({ ...desktop, servers: ['old'], yes: true }, context), 1)
