@@ -116,7 +116,7 @@ const jsonText = (value: Value, layout: Layout): string => {
   const rarely = chooser(layout)
   const comment = () => (!comments || !rarely(4) ? '' : rarely(2) ? ' /* "a": { */ ' : ` // it's "b", [${newline}`)
   const group = (open: string, parts: readonly string[], close: string, depth: number): string => {
-    if (parts.length === 0) return open + close
+    if (parts.length === 0) return open + (rarely(3) ? comment() || newline : '') + close
     const comma = trailingCommas && rarely(2) ? ',' : ''
     if (rarely(3)) return `${open} ${parts.join(`,${comment() || ' '}`)}${comma} ${close}`
     const line = newline + indent.repeat(depth + 1)

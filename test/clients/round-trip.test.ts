@@ -27,10 +27,10 @@ t.test('what install wraps in a file of any kind, uninstall makes what it was, b
     fc.property(files, layouts, (generated, layout) => {
       const before = written(generated, layout)
       const installed = planInstall(sourceOf(generated, before), installing())
-      t.equal(installed.steps.some(step => !isChange(step) && /byte for byte/.test(step.reason)), false, 'none is given up')
+      const givenUp = installed.steps.some(step => !isChange(step) && /byte for byte/.test(step.reason))
       wrapped += installed.steps.filter(isChange).length
       const again = planUninstall(sourceOf(generated, installed.text), removing(notesOf(installed)))
-      return again.text === before
+      return !givenUp && again.text === before
     }),
     runs,
   )
