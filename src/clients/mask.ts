@@ -52,7 +52,7 @@ const textSecrets = ({ spellText }: Document, { text, from, to }: TextValue, sec
 /** What the client or `wrap` puts something in the place of: no secret, and good to see. */
 const isReference = (text: string): boolean => /^(?:[\w-]+=)?(?:Bearer )?\$?\{[^{}]*\}$|^$/.test(text)
 
-export const maskedText = (text: string): string => (/^https?:\/\//i.test(text) ? maskedUrl(text) : withoutSecrets(text))
+const maskedText = (text: string): string => (/^https?:\/\//i.test(text) ? maskedUrl(text) : withoutSecrets(text))
 
 /** User and password, all values of the query, and parts of the path that no person wrote. */
 const maskedUrl = (url: string): string => {

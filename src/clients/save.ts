@@ -105,7 +105,7 @@ const backUp = async (file: string, text: string, mode: number): Promise<string>
 }
 
 /** What was kept of a file, by any run. */
-export const backupsOf = async (file: string): Promise<readonly string[]> => {
+const backupsOf = async (file: string): Promise<readonly string[]> => {
   const folder = dirname(file)
   const own = (name: string) => name.startsWith(`${basename(file)}.mcp-customs.`) && name.endsWith('.bak')
   return (await readdir(folder)).filter(own).map(name => join(folder, name))

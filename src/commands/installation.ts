@@ -11,7 +11,7 @@ import { version } from './help.js'
 
 export const thisMachine = (): Machine => ({ platform: process.platform, environment: process.env, home: homedir() })
 
-export const temporaryFolders = (): readonly string[] => [tmpdir(), realpath(tmpdir())]
+const temporaryFolders = (): readonly string[] => [tmpdir(), realpath(tmpdir())]
 
 /** @param program the path by which we were started */
 export const thisInstallation = (program: string): Installation => ({
