@@ -2,6 +2,7 @@ import { auditFlags } from './audit-flags.js'
 import type { Flags, Given, Rest } from './flag.js'
 import { readFlags, readTarget, relayFlags } from './flags.js'
 import { inspectFlags, readInspectFlags, readInspectTarget, saved } from './inspect-flags.js'
+import { installFlags, readInstallFlags, readUninstallFlags, uninstallFlags } from './install-flags.js'
 import { lockFlags, readLockFlags } from './lock-flags.js'
 import { serveFlags } from './serve-flags.js'
 
@@ -25,6 +26,7 @@ export interface Command {
 }
 
 const oneServer = { words: { least: 0, most: 1 }, server: true } as const
+const noWords = { words: { least: 0, most: 0 }, server: false } as const
 
 export const commands: readonly Command[] = [
   {
@@ -73,6 +75,32 @@ export const commands: readonly Command[] = [
     run: async (given, rest) => (await import('./lock.js')).lockCommand(readFlags(lockFlags, given), readTarget(rest), readLockFlags(given)),
   },
   {
+    name: 'install',
+    usage: ['[options] [--client NAME|FILE]', '--check [options] [--client NAME|FILE]'],
+    describe: 'put mcp-customs in front of the servers of an MCP client, in its configuration; --check tells how things are',
+    examples: ['install --client claude-desktop', 'install --check'],
+    flags: installFlags,
+    ...noWords,
+    run: async (given, rest) => {
+      const flags = readInstallFlags(given, rest)
+      const [{ install }, { check }, { thisContext }] = await Promise.all([import('./install.js'), import('./install-check.js'), import('./install-context.js')])
+      return flags.check ? check(flags, thisContext()) : install(flags, thisContext())
+    },
+  },
+  {
+    name: 'uninstall',
+    usage: ['[options] [--client NAME|FILE]'],
+    describe: 'take mcp-customs out of the configuration of an MCP client again',
+    examples: ['uninstall --client claude-desktop', 'uninstall --client ./mcp.json --server files'],
+    flags: uninstallFlags,
+    ...noWords,
+    run: async (given, rest) => {
+      const flags = readUninstallFlags(given, rest)
+      const [{ uninstall }, { thisContext }] = await Promise.all([import('./install.js'), import('./install-context.js')])
+      return uninstall(flags, thisContext())
+    },
+  },
+  {
     name: 'audit',
     usage: ['verify [options] (FILE | FOLDER)...'],
     describe: 'verify audit logs: name the first line of each that was changed, removed, moved or cut',
@@ -88,8 +116,7 @@ export const commands: readonly Command[] = [
     describe: 'print the script that lets your shell (bash, zsh) complete commands and options',
     examples: ['completion >> ~/.bashrc', 'completion >> ~/.zshrc'],
     flags: {},
-    words: { least: 0, most: 0 },
-    server: false,
+    ...noWords,
     run: async () => (await import('./explain.js')).completion(),
   },
 ]

@@ -77,7 +77,7 @@ for (const [line, message] of wrong) {
 }
 
 t.test('help of a command has its usage, its options and two examples', async t => {
-  for (const name of ['wrap', 'serve', 'inspect', 'lock', 'audit', 'completion']) {
+  for (const name of ['wrap', 'serve', 'inspect', 'lock', 'install', 'uninstall', 'audit', 'completion']) {
     const help = await printed(`${name} --help`)
     t.match(help, new RegExp(`^mcp-customs ${name}\\b`))
     t.notMatch(help, /undefined/)
