@@ -15,7 +15,7 @@ t.test('what a configuration that is read again keeps of arguments goes to the l
   for (const payloads of ['full', 'none'] as const) {
     const configuration = { ...usual, audit: { ...usual.audit, file, payloads } }
     const audit = await audits.open(configuration.audit, server.name)
-    const guard = openGuard({ server, policy: new Map(), trusted: false }, configuration, audit, log)
+    const guard = openGuard({ server, policy: new Map(), trusted: false, accepted: undefined }, configuration, audit, log)
     guard.audit({ ...called, arguments: Buffer.from('{"city":"Paris"}') })
     await guard.close()
   }
