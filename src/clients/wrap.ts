@@ -29,11 +29,14 @@ export interface WrapOptions {
   /** What the audit log calls the server. */
   readonly server: string
   readonly policy?: string | undefined
+  /** The path of a lock file. */
+  readonly lock?: string | undefined
 }
 
-export const optionWords = ({ server, policy }: WrapOptions): readonly string[] => [
+export const optionWords = ({ server, policy, lock }: WrapOptions): readonly string[] => [
   `--server=${server}`,
   ...(policy === undefined ? [] : [`--policy=${policy}`]),
+  ...(lock === undefined ? [] : [`--lock=${lock}`]),
 ]
 
 /**

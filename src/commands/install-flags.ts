@@ -12,6 +12,7 @@ export const uninstallFlags: Flags = {
 export const installFlags: Flags = {
   ...uninstallFlags,
   policy: { type: 'string', value: 'NAME|FILE', describe: 'observe, standard, strict, or a policy file' },
+  lock: { type: 'string', value: 'FILE', describe: 'hold them to what was accepted in this lock file' },
   check: { type: 'boolean', describe: 'change nothing: tell which servers are wrapped, and what is wrong' },
 }
 
@@ -25,6 +26,7 @@ export interface UninstallFlags {
 
 export interface InstallFlags extends UninstallFlags {
   readonly policy: string | undefined
+  readonly lock: string | undefined
   readonly check: boolean
 }
 
@@ -39,8 +41,8 @@ export const readUninstallFlags = (given: Given, { command }: Rest): UninstallFl
 
 /** @throws CustomsError BAD_USAGE */
 export const readInstallFlags = (given: Given, rest: Rest): InstallFlags => {
-  const flags = { ...readUninstallFlags(given, rest), policy: text(given, 'policy'), check: given.get('check') === true }
-  if (flags.check && (flags.yes || flags.policy !== undefined)) fail('--check changes nothing: leave --yes and --policy out')
+  const flags = { ...readUninstallFlags(given, rest), policy: text(given, 'policy'), lock: text(given, 'lock'), check: given.get('check') === true }
+  if (flags.check && (flags.yes || flags.policy !== undefined || flags.lock !== undefined)) fail('--check changes nothing: leave --yes, --policy and --lock out')
   return flags
 }
 

@@ -13,14 +13,16 @@ import type { InstallFlags, UninstallFlags } from './install-flags.js'
 import { describePlan, nameOf } from './install-preview.js'
 import { chooseFiles, type ClientFile } from './install-sources.js'
 import { knowledgeOf } from './installation.js'
+import { readLock } from './lock-file.js'
 
 /** @returns 1 when something that was asked for was not written, else 0 @throws CustomsError */
 export const install = async (flags: InstallFlags, context: InstallContext): Promise<number> => {
   const policy = await policyWord(flags.policy)
+  const lock = await lockOf(flags.lock)
   const isGone = (path: string) => isAbsolute(path) && !existsSync(path)
   return changeFiles(flags, context, (file, wanted) => {
     const launcher = launcherFor(context.installation, file.shared)
-    const plan = planInstall(file, { ...wanted, launcher, policy, isGone })
+    const plan = planInstall(file, { ...wanted, launcher, policy, lock, isGone })
     const started = plan.steps.some(({ kind }) => kind === 'wrap' || kind === 'rewrap')
     return { plan, remarks: started ? [`mcp-customs is started by ${launcher.words.join(' ')}: ${launcher.reason}.`] : [] }
   })
@@ -35,6 +37,13 @@ const policyWord = async (policy: string | undefined): Promise<string | undefine
   if (policy === undefined) return undefined
   await readPolicy(policy, process.env)
   return /^[\w-]+$/.test(policy) ? policy : resolve(policy)
+}
+
+const lockOf = async (file: string | undefined) => {
+  if (file === undefined) return undefined
+  const lock = await readLock(file)
+  if (lock === undefined) throw new CustomsError('BAD_CONFIG', `${file}: there is no such lock file ("mcp-customs lock" writes one)`)
+  return { file: resolve(file), servers: new Set(lock.keys()) }
 }
 
 type MakePlan = (file: ClientFile, wanted: Wanted) => { readonly plan: Plan; readonly remarks: readonly string[] }

@@ -87,6 +87,8 @@ t.test('what is wrapped stays as it is, but for what was asked for or is gone', 
   const cases: readonly (readonly [string, Partial<Wrapped>, string, unknown])[] = [
     ['nothing', {}, 'done', server],
     ['another policy', { policy: 'strict' }, 'rewrap', { ...server, args: [program, 'wrap', '--server=one', '--trust', '--policy=strict', '--', 'a', 'b'] }],
+    ['a lock', { lock: { file: '/l.json', servers: new Set(['one']) } }, 'rewrap', { ...server, args: [program, 'wrap', '--server=one', '--trust', '--lock=/l.json', '--', 'a', 'b'] }],
+    ['a lock in which nothing of it was accepted', { lock: { file: '/l.json', servers: new Set() } }, 'left', server],
     ['another launcher, though the old one works', { launcher: { words: ['npx', 'mcp-customs'], reason: '' } }, 'done', server],
     ['a program that is gone', { launcher: { words: ['npx', 'mcp-customs'], reason: '' }, isGone: path => path === program }, 'rewrap',
       { command: 'npx', args: ['mcp-customs', 'wrap', '--server=one', '--trust', '--', 'a', 'b'] }],

@@ -39,7 +39,7 @@ t.test('what the README shows is what a person with two servers sees', async t =
     style: plainStyle,
     print: async (text: string) => void (screen += text),
   }
-  const flags = { client: 'claude-desktop', servers: [], all: false, project: undefined, yes: false, policy: undefined, check: false }
+  const flags = { client: 'claude-desktop', servers: [], all: false, project: undefined, yes: false, policy: undefined, lock: undefined, check: false }
   t.equal(await install(flags, context), 0)
   screen += '\n$ npx mcp-customs install --check\n'
   t.equal(await check({ ...flags, client: undefined, check: true }, context), 0)

@@ -47,7 +47,7 @@ const at = (home: string, person?: Person): InstallContext & { printed(): string
   }
 }
 
-const none: InstallFlags = { client: undefined, servers: [], all: false, project: undefined, yes: false, policy: undefined, check: false }
+const none: InstallFlags = { client: undefined, servers: [], all: false, project: undefined, yes: false, policy: undefined, lock: undefined, check: false }
 const desktop = { ...none, client: 'claude-desktop' }
 
 t.test('where nobody can be asked, the change is shown and nothing is written', async t => {
