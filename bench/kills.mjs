@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { verify } from '../dist/audit/verify.js'
+import { verify } from '../dist/audit/read/verify.js'
 
 const rounds = Number(process.argv[2] ?? 50)
 const seed = Number(process.argv[3] ?? Date.now() % 1e6)
@@ -102,7 +102,7 @@ const round = async folder => {
   const started = linesOf(pids).map(Number)
   const left = started.filter(lives)
   for (const pid of left) process.kill(pid, 'SIGKILL')
-  const { ok, open, records } = await verify(audit)
+  const { ok, open: { sessions: open }, records } = await verify([audit])
   const sessions = linesOf(audit).filter(line => line.includes('"event":"session/start"')).length
   const isGood = code === 0 && left.length === 0 && ok && open === 0
   return { isGood, servers: chosen, did, ms: Math.round(performance.now() - begun), code, signal, processes: started.length, left: left.length, sessions, records, open, ok }

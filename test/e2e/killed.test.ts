@@ -11,7 +11,7 @@ import { legacy, request } from './cases.js'
 import { start } from './harness.js'
 
 const server = fileURLToPath(new URL('../../test/fixtures/lying/mortal-server.mjs', import.meta.url))
-const kills = 25
+const kills = 10
 const calls = 400
 
 /** A relay under load, killed when so many calls are answered. @returns the ids of all answers that left it */
