@@ -161,6 +161,7 @@ export class Reply {
       this.#state = 'done'
       this.#response.end()
     } else if (this.#collected.length > 0) this.#endCollected()
+    else if (this.#head?.status === 502 && this.#head.headers.size === 0) this.#end(502, refusalBody(unanswered, this.#onlyId()))
     else if (this.#head) this.#end(this.#head.status)
     else if (this.#owed.settledStatus === 400) this.#end(400, refusalBody(unreadable, this.#onlyId()))
     else if (this.#owed.due.length > 0) this.#end(502, refusalBody(unanswered, this.#onlyId()))

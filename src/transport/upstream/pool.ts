@@ -1,4 +1,4 @@
-import { errors, Pool, type Dispatcher } from 'undici'
+import { EnvHttpProxyAgent, errors, Pool, type Dispatcher } from 'undici'
 import { headersOf, only } from '../http/headers.js'
 import type { HttpHeaders } from '../transport.js'
 import { ResponseBody } from './body.js'
@@ -37,6 +37,8 @@ const reachMs = 3000
 /** Redirects in a row. */
 const mostRedirects = 3
 
+const proxies = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'] as const
+
 /** Why a request failed, in words that hold nothing of the request: no header, no token, no query. */
 export class HttpFailure extends Error {}
 
@@ -45,7 +47,7 @@ export class HttpFailure extends Error {}
  * as many as there are requests: streams stay open for hours, and a bound would make the next request wait for one of them.
  */
 export class HttpUpstream {
-  readonly #pool: Pool
+  readonly #pool: Dispatcher
   /** From the URL's user and password, where it has them. */
   readonly #authorization: string | undefined
   readonly url: URL
@@ -54,13 +56,15 @@ export class HttpUpstream {
     this.url = url
     const user = [url.username, url.password].map(decodeURIComponent).join(':')
     this.#authorization = user === ':' ? undefined : `Basic ${Buffer.from(user).toString('base64')}`
-    this.#pool = new Pool(url.origin, {
+    const options = {
       connect: { timeout: connectMs, ...tls },
       maxHeaderSize: headerBytes,
       // How long an answer may take is the core's to say (`requestMs`), and a stream may be silent for hours.
       headersTimeout: 0,
       bodyTimeout: 0,
-    })
+    }
+    // HTTPS_PROXY, HTTP_PROXY and NO_PROXY mean what they mean to everybody. The certificates are those of the server behind the proxy.
+    this.#pool = proxies.some(name => (process.env[name] ?? '') !== '') ? new EnvHttpProxyAgent({ ...options, requestTls: options.connect }) : new Pool(url.origin, options)
   }
 
   /** @throws HttpFailure, or what undici throws: see `failureOf` */
@@ -78,9 +82,9 @@ export class HttpUpstream {
   /** Whether anything speaks HTTP there; what it says to a HEAD does not matter. */
   async reachable(): Promise<boolean> {
     try {
-      const { pathname, search } = this.url
+      const { origin, pathname, search } = this.url
       const signal = AbortSignal.timeout(reachMs)
-      const { body } = await this.#pool.request({ path: pathname + search, method: 'HEAD', signal })
+      const { body } = await this.#pool.request({ origin, path: pathname + search, method: 'HEAD', signal })
       await body.dump()
       return true
     } catch {
@@ -96,7 +100,7 @@ export class HttpUpstream {
   #once(url: URL, { method, headers, body, signal }: HttpAsk): Promise<HttpReply> {
     const sent = new Map([...headers, ['accept-encoding', 'identity']])
     if (this.#authorization !== undefined && !sent.has('authorization')) sent.set('authorization', this.#authorization)
-    const options = { path: url.pathname + url.search, method, headers: [...sent].flat(), ...(body && { body }) }
+    const options = { origin: url.origin, path: url.pathname + url.search, method, headers: [...sent].flat(), ...(body && { body }) }
     return new Promise((resolve, reject) => {
       let stream: ResponseBody | undefined
       let started: Dispatcher.DispatchController | undefined

@@ -220,6 +220,14 @@ t.test('what an HTTP server chose is what the client gets', async t => {
       { status: 200, headers: { 'access-control-allow-origin': undefined, vary: 'Accept' }, body: response },
     ],
     [
+      'a server that cannot be reached',
+      (exchange, { transport }) => {
+        transport.hand?.({ type: 'head', exchange, status: 502, headers: new Map() })
+        transport.hand?.({ type: 'stream-ended', exchange, resumable: true })
+      },
+      { status: 502, headers: { 'content-type': 'application/json' }, body: '{"jsonrpc":"2.0","id":7,"error":{"code":-31001,"message":"The server gave no answer"}}' },
+    ],
+    [
       'nothing to say at the end',
       (exchange, { transport }) => transport.settle?.(exchange),
       { status: 502, headers: { 'content-type': 'application/json' }, body: '{"jsonrpc":"2.0","id":7,"error":{"code":-31001,"message":"The server gave no answer"}}' },

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { createServer as createHttpServer, request as httpRequest } from 'node:http'
 import { createServer } from 'node:https'
-import { createServer as createTcpServer, type AddressInfo } from 'node:net'
+import { connect, createServer as createTcpServer, type AddressInfo, type Server } from 'node:net'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
@@ -124,4 +125,42 @@ t.test('headers of one connection are not handed on, nor those that the sender n
   t.equal(mediaType(headersOf({ 'content-type': ' Application/JSON ;charset=utf-8' })), 'application/json')
   t.equal(headersOf({}).get('constructor'), undefined)
   t.end()
+})
+
+t.test('a proxy of the environment is used, but for what NO_PROXY names', async t => {
+  const target = createHttpServer((_, response) => response.end('{}')).listen(0, '127.0.0.1')
+  const asked: string[] = []
+  const proxy = createHttpServer((request, response) => {
+    // What is not tunnelled has the whole URL in its first line.
+    asked.push(request.url ?? '')
+    httpRequest(new URL(request.url ?? ''), { method: request.method, headers: request.headers }, reply => reply.pipe(response)).end()
+  }).on('connect', (request, socket) => {
+    asked.push(request.url ?? '')
+    const { port } = new URL(`http://${request.url ?? ''}`)
+    const through = connect(Number(port), '127.0.0.1', () => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n')
+      through.pipe(socket).pipe(through)
+    })
+  }).listen(0, '127.0.0.1')
+  await Promise.all([once(target, 'listening'), once(proxy, 'listening')])
+  const portOf = (server: Server) => (server.address() as AddressInfo).port
+  t.teardown(() => {
+    for (const server of [target, proxy]) server.close().closeAllConnections()
+    delete process.env['HTTP_PROXY']
+    delete process.env['NO_PROXY']
+  })
+  const ask = async () => {
+    const upstream = new HttpUpstream(new URL(`http://127.0.0.1:${portOf(target)}/mcp`))
+    const reply = await upstream.request({ method: 'GET', headers: new Map(), signal: AbortSignal.timeout(5000) })
+    const chunks: Buffer[] = []
+    for await (const chunk of reply.body) chunks.push(chunk)
+    await upstream.close()
+    return Buffer.concat(chunks).toString()
+  }
+  process.env['HTTP_PROXY'] = `http://127.0.0.1:${portOf(proxy)}`
+  t.equal(await ask(), '{}')
+  t.equal(asked.length, 1)
+  process.env['NO_PROXY'] = '127.0.0.1'
+  t.equal(await ask(), '{}')
+  t.equal(asked.length, 1)
 })
