@@ -158,8 +158,11 @@ t.test('an owner in another container, that gives signs, is respected', async t 
   writeFileSync(lock, JSON.stringify({ ...here, pid: process.pid, host: 'pod-1', place: 'elsewhere' }))
   let time = 1_000_000_000
   const alive = setInterval(() => utimesSync(lock, ++time, time), 50)
-  t.teardown(() => clearInterval(alive))
-  await t.rejects(open(file), { code: 'CANNOT_AUDIT', message: /process \d+ on pod-1 is writing it, and a log that is named has one writer$/ })
+  try {
+    await t.rejects(open(file), { code: 'CANNOT_AUDIT', message: /process \d+ on pod-1 is writing it, and a log that is named has one writer$/ })
+  } finally {
+    clearInterval(alive)
+  }
 })
 
 const unshare = ['--user', '--map-root-user', '--pid', '--fork', '--mount-proc']
