@@ -87,9 +87,11 @@ export const buildImage = (work, base) => {
 
 /** What the engine would be sent: .dockerignore's rest of the repository. */
 const copyContext = (work, dockerignore) => {
-  const ignore = dockerignore().add(readFileSync('.dockerignore', 'utf8'))
+  const text = readFileSync('.dockerignore', 'utf8')
+  const ignore = dockerignore().add(text)
   const context = join(work, 'context')
-  for (const name of readdirSync('.')) {
+  const exceptions = text.split('\n').filter(line => line.startsWith('!') && line.includes('/')).map(line => line.slice(1))
+  for (const name of [...readdirSync('.'), ...exceptions]) {
     if (!ignore.ignores(name)) cpSync(name, join(context, name), { recursive: true })
   }
   return context
