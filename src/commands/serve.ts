@@ -1,7 +1,6 @@
 import type { Exposition } from '../admin/prometheus.js'
 import { noMetrics, type Metrics } from '../admin/metrics.js'
 import { openLog, type Log } from '../audit/log.js'
-import type { Audit } from '../audit/sink.js'
 import type { Address } from '../config/address.js'
 import type { Configuration } from '../config/configuration.js'
 import { Offer, type Reach } from '../gateway/offer.js'
@@ -33,7 +32,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const log = openLog(flags.logLevel)
   const counted = admin && (await import('../admin/prometheus.js').then(({ prometheusMetrics }) => prometheusMetrics()))
   const metrics = counted?.metrics ?? noMetrics
-  const gateway: Gateway = { audits: new Audits(log), written: new Map(), rulings: new Map(), metrics, log }
+  const gateway: Gateway = { audits: new Audits(log), rulings: new Map(), metrics, log }
   const settings = frontSettingsOf(configuration)
   const offers = new Offers(await offersOf(setup, gateway))
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
@@ -95,8 +94,6 @@ const speaks = (level: LogLevel): boolean => ['info', 'debug', 'trace'].includes
 /** What outlives a change of the configuration. */
 interface Gateway {
   readonly audits: Audits
-  /** Those that are open, by the server's name. */
-  readonly written: Map<string, Audit>
   readonly metrics: Metrics
   readonly log: Log
   /** By the server's name. */
@@ -112,12 +109,12 @@ const currentRuling = ({ rulings }: Gateway, setup: ServerSetup, configuration: 
 }
 
 /** On stderr, and in the log of the server that was meant. */
-const record = ({ status, message, address, times }: ToldRefusal, server: string | undefined, { written, metrics, log }: Gateway): void => {
+const record = ({ status, message, address, times }: ToldRefusal, server: string | undefined, { audits, metrics, log }: Gateway): void => {
   const reason = `HTTP ${status}: ${message}${times > 1 ? ` (${times} times)` : ''}`
   log.warn(`refused ${address}: ${reason}`)
   if (server === undefined) return
   try {
-    written.get(server)?.write({
+    audits.of(server)?.write({
       event: 'http/refused', server, session: '', client: undefined, peer: { address, token: undefined }, revision: undefined, verdict: 'block', findings: [], reason,
     })
   } catch (failure) {
@@ -141,10 +138,9 @@ const offersOf = async ({ configuration, servers }: Setup, gateway: Gateway): Pr
 }
 
 const offerOf = async (setup: ServerSetup, reach: Reach, configuration: Configuration, gateway: Gateway): Promise<Offer> => {
-  const { audits, written, metrics, log } = gateway
+  const { audits, metrics, log } = gateway
   const { name } = setup.server
   const audit = await audits.open(configuration.audit, name)
-  written.set(name, audit)
   return new Offer({
     guard: measure(openGuard(setup, configuration, audit, log, currentRuling(gateway, setup, configuration)), metrics),
     reach,

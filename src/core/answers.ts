@@ -55,8 +55,9 @@ export class Answers {
     if (outcomes.every(outcome => outcome.result !== result)) this.#read(method, frame, unjudged(result, outcomes), terms, findings)
     if (first !== undefined) return instead(request, frame, first, outcomes.length > 1)
     const edits = driftEdits(this.#core, method, result, findings)
-    if (edits.length === 0) return replaced(request, frame)
-    return findings.stopping.every(isMendedInPage) ? edited(frame, edits) : replaced(request, frame)
+    // Drift is mended by these, or concerns what is not there; whatever else stops it stops all of it.
+    if (!findings.stopping.every(rule => rule === 'tool/drift')) return replaced(request, frame)
+    return edits.length === 0 ? frame : edited(frame, edits)
   }
 
   /** An error of the server's. @returns what the client gets */
