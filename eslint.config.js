@@ -1,7 +1,7 @@
 import tseslint from 'typescript-eslint'
 
 export default tseslint.config(
-  { ignores: ['dist', 'build', 'node_modules', '.tap', 'test/fixtures/**/*.mjs', 'docker/demo/**', 'src/config/generated'] },
+  { ignores: ['dist', 'build', 'node_modules', '.tap', 'test/fixtures/**/*.mjs', 'docker/demo/**', 'src/config/generated', 'src/judge/generated', 'src/judge/assembly'] },
   {
     files: ['src/**/*.ts', 'test/**/*.ts'],
     extends: [tseslint.configs.strictTypeChecked],

@@ -134,6 +134,7 @@ export class Answers {
     // Spelt out: V8 gives every object that another was spread into a shape of its own, and makes all that reads it slow.
     const answer = {
       method: 'tools/call', value: result, path, parts, revision, plain: frame.facts?.plain === true, name, tool, checked, structuredText,
+      repeats: at.length === 1 ? (frame.facts?.repeats ?? none) : none,
     }
     ask('onResult', answer, findings, path)
   }
@@ -158,6 +159,8 @@ export class Answers {
 const reading = (method: string, { facts }: Frame, value: JsonObject, { revision }: Terms, path: string, parts: readonly Part[]): Reading => ({
   method, value, path, parts, revision, plain: facts?.plain === true,
 })
+
+const none: readonly number[] = []
 
 /** A task of which nothing is known: its client declared nothing, as far as anybody can say. */
 const unknownTask: Terms = { revision: '2026-07-28', capabilities: {}, client: undefined }

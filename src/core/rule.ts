@@ -123,6 +123,8 @@ export interface Answer extends Reading {
   readonly checked: Checked | undefined
   /** The JSON text of `structuredContent`, as it crossed the wire. */
   readonly structuredText: () => string | undefined
+  /** Text blocks, by index, that are known to repeat it. */
+  readonly repeats: readonly number[]
 }
 
 /** A request of the server's, or one that it embeds in a result or a notification. */

@@ -29,10 +29,12 @@ export interface Frame {
 
 /** Found once, when the bytes are read: nobody looks through them again for it. */
 export interface Facts {
-  /** No string holds anything but printable ASCII, TAB, LF and CR: nothing can be hidden in it. */
+  /** No string holds a character that may be hidden. */
   readonly plain: boolean
   /** No key is there twice, and of all members one alone is an object or array: it can be cut out from both ends, unread. */
   readonly sole: boolean
+  /** Of a tool's result, the blocks of its content whose text is that of structuredContent, white space apart: by index, some of them. */
+  readonly repeats?: readonly number[]
 }
 
 export interface Envelope {
@@ -47,4 +49,6 @@ export interface FrameLimits {
   readonly messageBytes: number
   /** Deepest nesting of arrays and objects. */
   readonly depth: number
+  /** Longest frame that is judged from its bytes, and not parsed as far as nothing is wrong with it; 0 for none. */
+  readonly judgedBytes?: number
 }

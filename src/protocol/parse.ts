@@ -1,7 +1,8 @@
 import { isAscii, isUtf8 } from 'node:buffer'
-import type { Fault, Frame, FrameLimits } from './frame.js'
+import type { Facts, Fault, Frame, FrameLimits } from './frame.js'
 import { keysAtEnds, keysIn } from './ids.js'
 import { isObject, isString, parseJson, type Json, type JsonObject } from './json.js'
+import { judged } from './judged.js'
 import { messageOf } from './message.js'
 import { isLarge, parseInPieces, pieceBytes } from './pieces.js'
 import { caseVariants } from './protocol-keys.js'
@@ -66,6 +67,8 @@ const single = (bytes: Buffer, limits: FrameLimits): Frame => {
   if (bytes.length > limits.messageBytes) {
     return oversizedFrame(bytes.subarray(0, kept), bytes.subarray(-kept), bytes.length, limits)
   }
+  const fine = judged(bytes, limits)
+  if (fine !== undefined) return framed(bytes, fine.value, none, fine, finish(caseVariants(fine.value)))
   const ascii = isAscii(bytes)
   if (!ascii && !isUtf8(bytes)) return unusable(bytes, fault('json', 'not UTF-8'))
   const counts = tally(bytes)
@@ -80,22 +83,24 @@ const single = (bytes: Buffer, limits: FrameLimits): Frame => {
   const clear = 2 * stringsIn(value, limits.depth, counts.unicodeEscapes) === counts.quotes
   const faults = clear ? none : survey(bytes, limits)
   if (faults.some(({ kind }) => kind === 'size')) return unusable(bytes, ...faults)
-  return framed(bytes, value, faults, ascii && !counts.unicodeEscapes && !counts.controlEscapes && !bytes.includes(byte.delete), finish(caseVariants(value)))
+  return framed(bytes, value, faults, { plain: ascii && !counts.unicodeEscapes && !counts.controlEscapes && !bytes.includes(byte.delete) }, finish(caseVariants(value)))
 }
 
 function* large(bytes: Buffer, limits: FrameLimits): Reading {
+  const fine = judged(bytes, limits)
+  if (fine !== undefined) return framed(bytes, fine.value, none, fine, yield* caseVariants(fine.value))
   const ascii = isAscii(bytes)
   if (!ascii && !isUtf8(bytes)) return unusable(bytes, fault('json', 'not UTF-8'))
   const { value, faults } = yield* parseInPieces(bytes, ascii, limits)
   if (value === undefined) return faults.length > 0 ? unusable(bytes, ...faults) : notJson(bytes, limits)
-  return framed(bytes, value, faults, ascii && !bytes.includes(byte.backslash) && !bytes.includes(byte.delete), yield* caseVariants(value))
+  return framed(bytes, value, faults, { plain: ascii && !bytes.includes(byte.backslash) && !bytes.includes(byte.delete) }, yield* caseVariants(value))
 }
 
-const framed = (bytes: Buffer, value: Json, found: readonly Fault[], plain: boolean, variants: readonly Fault[]): Frame => {
+const framed = (bytes: Buffer, value: Json, found: readonly Fault[], { plain, repeats }: Pick<Facts, 'plain' | 'repeats'>, variants: readonly Fault[]): Frame => {
   const faults = variants.length === 0 ? found : [...found, ...variants]
   const message = messageOf(bytes, value)
   if (isString(message)) return unusable(bytes, ...faults, fault('json-rpc', message))
-  if (faults.length === 0) return { bytes, message, faults, facts: { plain, sole: isObject(value) && hasOneContainer(value) } }
+  if (faults.length === 0) return { bytes, message, faults, facts: { plain, sole: isObject(value) && hasOneContainer(value), ...(repeats && { repeats }) } }
   const own = 'key' in message ? message.key : undefined
   const otherKeys = keysIn(bytes).filter(key => key !== own)
   return { bytes, message, faults, facts: { plain, sole: false }, ...(otherKeys.length > 0 && { otherKeys }) }

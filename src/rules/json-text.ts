@@ -1,3 +1,4 @@
+import type { Answer } from '../core/rule.js'
 import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
 
 /** A text block, by its place in `content`, and among all that are texts. */
@@ -57,17 +58,14 @@ const looksLikeJson = ({ text }: Text): boolean => {
 
 const isList = (value: unknown): value is readonly Json[] => Array.isArray(value)
 
-/**
- * The texts of a result that are JSON and say something else than the structured content.
- * @param structuredText the JSON text of the structured content: nearly always the very text, white space apart
- */
+/** The texts of a result that are JSON and say something else than the structured content: nearly always they are its very text. */
 export const disagreeing = (
   result: JsonObject,
   structured: Json,
-  structuredText: () => string | undefined,
+  { repeats, structuredText }: Pick<Answer, 'repeats' | 'structuredText'>,
 ): readonly { readonly index: number; readonly message: string }[] => {
   const texts = textsOf(result)
-  const [few, rest] = candidatesOf(texts)
+  const [few, rest] = candidatesOf(repeats.length === 0 ? texts : texts.filter(({ index }) => !repeats.includes(index)))
   if (few.length + rest.length === 0) return []
   const raw = structuredText() ?? ''
   const others = parsedOf(few.filter(({ text }) => !isSameText(text, raw)))

@@ -51,7 +51,7 @@ export const text: Powers = {
   onResult(answer) {
     const structured = structuredOf(answer)
     if (structured === undefined) return nothing
-    return disagreeing(answer.value, structured, answer.structuredText)
+    return disagreeing(answer.value, structured, answer)
       .slice(0, most)
       .map(({ index, message }) => ({ path: `${answer.path}/content/${index}/text`, message }))
   },

@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { Checked, SchemaChecker, SchemaLimits, SchemaProblem, Subject } from '../core/check.js'
 import { isObject, type Json, type JsonObject } from '../protocol/json.js'
+import { judge } from '../protocol/judged.js'
+import { read, textOf } from '../protocol/unread.js'
 import { Budget, Exhausted, mainThreadReading, mainThreadSteps } from './budget.js'
-import { mainThreadDepth } from './evaluate/validate.js'
+import { mainThreadDepth, type Schema } from './evaluate/validate.js'
 import { Plans, type Plan, type SchemaText } from './plans.js'
 import { measure } from './read/measure.js'
-import { read, type Reading } from './read/read.js'
+import { read as readSchema, type Reading } from './read/read.js'
+import { tableOf, type Table } from './table/table.js'
 import { Offload } from './thread/offload.js'
 import { turns } from './thread/turns.js'
 import { unchecked, verdict } from './verdict.js'
@@ -21,6 +24,8 @@ export const createSchemaChecker = (limits: SchemaLimits): WarmableChecker => ne
 
 type Problems = readonly SchemaProblem[]
 
+const fine: Problems = []
+
 let checkers = 0
 
 class Checker implements WarmableChecker {
@@ -29,6 +34,7 @@ class Checker implements WarmableChecker {
   readonly #offload: Offload
   readonly #plans = new Plans()
   /** An object seen before is known without being read again. */
+  readonly #tables = new WeakMap<Schema, Table | 'none'>()
   readonly #digests = new WeakMap<JsonObject, string>()
 
   constructor(limits: SchemaLimits) {
@@ -69,16 +75,34 @@ class Checker implements WarmableChecker {
     const plan = this.#planOf(schema)
     if ('over' in plan) return unchecked(`: the schema ${plan.over}`)
     const { reading } = plan
-    if (reading === undefined) return this.#offloaded(plan, value, session)
+    if (reading?.schema !== undefined && this.#isSurelyValid(plan, reading.schema, value)) return fine
+    const parsed = read(value)
+    if (reading === undefined) return this.#offloaded(plan, parsed, session)
     const budget = new Budget(mainThreadSteps)
     try {
-      return verdict(reading, value, budget, mainThreadDepth)
+      return verdict(reading, parsed, budget, mainThreadDepth)
     } catch (error) {
-      return this.#offloaded(plan, value, session, tooMuch(error).pattern)
+      return this.#offloaded(plan, parsed, session, tooMuch(error).pattern)
     } finally {
       turns.spend(mainThreadSteps - budget.left)
       this.#plans.grew(plan, budget.kept)
     }
+  }
+
+  /** By the bytes of a value that nobody has parsed. */
+  #isSurelyValid(plan: Plan, schema: Schema, value: Json): boolean {
+    const text = textOf(value)
+    if (text === undefined) return false
+    let table = this.#tables.get(schema)
+    if (table === undefined) {
+      const budget = new Budget(mainThreadReading)
+      table = tableOf(schema.root, budget) ?? 'none'
+      this.#tables.set(schema, table)
+      this.#plans.grew(plan, budget.kept)
+      turns.spend(mainThreadReading - budget.left)
+    }
+    turns.spend(text.length >> 3)
+    return table !== 'none' && judge.isValid(text, table)
   }
 
   /** @param pattern the one that was too much for the main thread; where it was too much for the other as well nobody tries again */
@@ -104,7 +128,7 @@ class Checker implements WarmableChecker {
     const budget = new Budget(mainThreadReading)
     let reading: Reading | undefined
     try {
-      reading = read(schema, this.#limits.subschemas, budget, mainThreadDepth)
+      reading = readSchema(schema, this.#limits.subschemas, budget, mainThreadDepth)
     } catch (error) {
       tooMuch(error)
     }

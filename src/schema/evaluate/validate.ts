@@ -1,6 +1,7 @@
 import type { SchemaProblem } from '../../core/check.js'
 import type { Json } from '../../protocol/json.js'
 import type { Budget } from '../budget.js'
+import type { Place } from '../document/place.js'
 import { clippedPointer, Run, type Mismatch } from './run.js'
 import type { Validator } from './validator.js'
 
@@ -12,6 +13,7 @@ type Formats = 'none' | 'alone' | 'entangled'
 
 /** A schema that can be used. */
 export interface Schema {
+  readonly root: Place
   readonly validator: Validator
   readonly formats: Formats
 }

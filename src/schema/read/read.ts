@@ -38,7 +38,7 @@ export const read = (json: Json, subschemas: number, budget: Budget, depth: numb
     if (cycle !== undefined) reader.report('schema', cycle.path, 'refers to itself without end ($ref)')
     if (root === undefined || reader.problems.length > 0) return unusable(reader.problems)
     const formats = !reader.formats ? 'none' : reader.turns ? 'entangled' : 'alone'
-    return { schema: { validator: validatorOf(root), formats }, problems: [] }
+    return { schema: { root, validator: validatorOf(root), formats }, problems: [] }
   } catch (error) {
     if (error instanceof TooManySubschemas) return unusable([{ kind: 'cost', path: '', message: 'has too many subschemas' }])
     throw error

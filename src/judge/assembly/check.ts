@@ -1,0 +1,308 @@
+// Judges a value that was read by a schema that was made into a table (src/schema/table). What is not known stays so, through all that
+// combines it: the three-valued logic of Kleene. `format` may be asserted or not: a text that has the format is fine in both cases, and of
+// one that has not nothing is known.
+//
+// A schema in the table is eight numbers: which types are allowed; what is to be asked beyond that; and the places of what is asked of
+// numbers, strings, arrays and objects, of the values that are listed, and of the other schemas that are applied to the same value. Places
+// count from the beginning of the table, in bytes; 0 is nothing, or a schema that allows everything.
+
+import { hasFormat } from './formats'
+import { ENTRY, isSame, TABLE, TEXT } from './memory'
+import { numberOf, UNKNOWN_NUMBER } from './numbers'
+import { hasPattern } from './pattern'
+import { afterValue, ESCAPED, lengthOf, tape } from './read'
+
+export const INVALID: i32 = 0
+export const VALID: i32 = 1
+export const UNKNOWN: i32 = 2
+
+const NULL: u32 = 1
+const BOOLEAN: u32 = 2
+const NUMBER: u32 = 4
+const INTEGER: u32 = 8
+const STRING: u32 = 16
+const ARRAY: u32 = 32
+const OBJECT: u32 = 64
+
+const DEEPEST: i32 = 500
+
+/** What may still be done for one value, and for all that is applied to it. */
+let left: i32 = 0
+let depth: i32 = 0
+
+/** By the schema that stands in the table. @param steps as many schemas as may be asked, and names compared */
+export function check(entry: usize, steps: i32): i32 {
+  left = steps
+  depth = 0
+  return matches(<usize>load<u32>(TABLE), entry)
+}
+
+function matches(place: usize, entry: usize): i32 {
+  if (place == 0) return VALID
+  if (--left < 0) return UNKNOWN
+  const schema = TABLE + place
+  const types = load<u32>(schema)
+  const first = load<u8>(TEXT + load<u32>(entry))
+  let kind: u32
+  let told = VALID
+  if (first == 0x22) {
+    kind = STRING
+    if ((types & STRING) == 0) return INVALID
+    const rules = load<u32>(schema, 12)
+    if (rules != 0) told = ofString(TABLE + rules, entry)
+  } else if (first == 0x7b) {
+    kind = OBJECT
+    if ((types & OBJECT) == 0) return INVALID
+    const rules = load<u32>(schema, 20)
+    if (rules != 0) told = below(TABLE + rules, entry, true)
+  } else if (first == 0x5b) {
+    kind = ARRAY
+    if ((types & ARRAY) == 0) return INVALID
+    const rules = load<u32>(schema, 16)
+    if (rules != 0) told = below(TABLE + rules, entry, false)
+  } else if (first == 0x6e) {
+    kind = NULL
+    if ((types & NULL) == 0) return INVALID
+  } else if (first == 0x74 || first == 0x66) {
+    kind = BOOLEAN
+    if ((types & BOOLEAN) == 0) return INVALID
+  } else {
+    kind = NUMBER
+    if ((types & NUMBER) == 0) {
+      if ((types & INTEGER) == 0) return INVALID
+      if (!isInteger(entry)) return UNKNOWN
+    }
+    const rules = load<u32>(schema, 8)
+    if (rules != 0) told = ofNumber(TABLE + rules, entry)
+  }
+  if (told != VALID) return told
+  // What nothing is known of concerns some types only.
+  if ((load<u32>(schema, 4) & kind) != 0) return UNKNOWN
+  const values = load<u32>(schema, 24)
+  if (values != 0) {
+    told = isListed(TABLE + values, entry, kind)
+    if (told != VALID) return told
+  }
+  const others = load<u32>(schema, 28)
+  return others == 0 ? VALID : combined(TABLE + others, entry)
+}
+
+/** Whatever leads to other schemas comes through here. */
+function below(rules: usize, entry: usize, named: bool): i32 {
+  if (++depth > DEEPEST) {
+    depth--
+    return UNKNOWN
+  }
+  const told = named ? ofObject(rules, entry) : ofArray(rules, entry)
+  depth--
+  return told
+}
+
+/** A number without fraction or exponent. Whether another one is an integer all the same is for others to say. */
+function isInteger(entry: usize): bool {
+  const end = TEXT + load<u32>(entry, 4)
+  for (let at = TEXT + load<u32>(entry); at < end; at++) {
+    const one = load<u8>(at)
+    if (one > 0x39 || one == 0x2e) return false
+  }
+  return true
+}
+
+/** minimum, maximum, exclusiveMinimum, exclusiveMaximum; multipleOf, or 0. */
+function ofNumber(rules: usize, entry: usize): i32 {
+  const value = numberOf(TEXT + load<u32>(entry), TEXT + load<u32>(entry, 4))
+  if (value == UNKNOWN_NUMBER) return UNKNOWN
+  if (value < load<f64>(rules) || value > load<f64>(rules, 8) || value <= load<f64>(rules, 16) || value >= load<f64>(rules, 24)) return INVALID
+  const factor = load<f64>(rules, 32)
+  if (factor == 0) return VALID
+  if (value != Math.floor(value)) return UNKNOWN
+  // Both are whole, and less than 2 ** 53.
+  return <i64>value % <i64>factor == 0 ? VALID : INVALID
+}
+
+/** minLength, maxLength; a format, or 0; a pattern. */
+function ofString(rules: usize, entry: usize): i32 {
+  const from = TEXT + load<u32>(entry) + 1
+  const end = TEXT + (load<u32>(entry, 4) & ~ESCAPED) - 1
+  const escaped = (load<u32>(entry, 4) & ESCAPED) != 0
+  const least = load<u32>(rules)
+  const most = load<u32>(rules, 4)
+  if (least > 0 || most < u32.MAX_VALUE) {
+    // A character takes four bytes at most, or twelve where it is escaped.
+    const bytes = <u32>(end - from)
+    if (bytes < least) return INVALID
+    if (bytes > most || bytes < 12 * least) {
+      const count = charactersIn(from, end)
+      if (count < least || count > most) return INVALID
+    }
+  }
+  const format = load<u32>(rules, 8)
+  if (format != 0 && (escaped || !hasFormat(format, from, end))) return UNKNOWN
+  const pattern = load<u32>(rules, 12)
+  if (pattern == 0) return VALID
+  left -= <i32>(end - from) >> 4
+  return escaped ? UNKNOWN : hasPattern(TABLE + pattern, from, end)
+}
+
+/** Code points. */
+function charactersIn(at: usize, end: usize): u32 {
+  let count: u32 = 0
+  while (at < end) {
+    const one = load<u8>(at)
+    if (one != 0x5c) at += one < 0x80 ? 1 : one < 0xe0 ? 2 : one < 0xf0 ? 3 : 4
+    // The first half of a pair has the second behind it.
+    else if (load<u8>(at, 1) != 0x75) at += 2
+    else at += (load<u8>(at, 2) | 0x20) == 0x64 && isHigh(load<u8>(at, 3)) ? 12 : 6
+    count++
+  }
+  return count
+}
+
+/** 8, 9, A or B. */
+// @ts-ignore: decorator
+@inline
+function isHigh(digit: u32): bool {
+  return digit == 0x38 || digit == 0x39 || (digit | 0x20) == 0x61 || (digit | 0x20) == 0x62
+}
+
+/** minItems, maxItems; the schema of all items from some on; how many are before them, and their schemas. */
+function ofArray(rules: usize, entry: usize): i32 {
+  const end = afterValue(entry) - ENTRY
+  const count = load<u32>(end, 4)
+  if (count < load<u32>(rules) || count > load<u32>(rules, 4)) return INVALID
+  const rest = <usize>load<u32>(rules, 8)
+  const positions = load<u32>(rules, 12)
+  if (rest == 0 && positions == 0) return VALID
+  let index: u32 = 0
+  for (let item = entry + ENTRY; item < end; item = afterValue(item), index++) {
+    const told = matches(index < positions ? <usize>load<u32>(rules + (<usize>index << 2), 16) : rest, item)
+    if (told != VALID) return told
+  }
+  return VALID
+}
+
+/**
+ * minProperties, maxProperties; how many are required; the schema of members that are not declared; how many are declared, and of each its
+ * name, the length of that, whether it is required, and its schema.
+ */
+function ofObject(rules: usize, entry: usize): i32 {
+  const end = afterValue(entry) - ENTRY
+  const count = load<u32>(end, 4)
+  if (count < load<u32>(rules) || count > load<u32>(rules, 4)) return INVALID
+  const required = load<u32>(rules, 8)
+  const rest = <usize>load<u32>(rules, 12)
+  const declared = load<u32>(rules, 16)
+  const members = rules + 20
+  let found: u32 = 0
+  // Members come mostly in the order in which they are declared.
+  let next: u32 = 0
+  for (let name = entry + ENTRY; name < end; ) {
+    const value = name + ENTRY
+    const from = TEXT + load<u32>(name) + 1
+    const length = lengthOf(name)
+    let member: usize = 0
+    for (let looked: u32 = 0; looked < declared; looked++) {
+      const one = members + (<usize>next << 4)
+      if (++next == declared) next = 0
+      if (<i32>load<u32>(one, 4) == length) {
+        if (isSame(TABLE + load<u32>(one), from, length)) {
+          member = one
+          break
+        }
+        left -= length >> 4
+      }
+      if (--left < 0) return UNKNOWN
+    }
+    if (member != 0) found += load<u32>(member, 8)
+    const told = matches(member == 0 ? rest : <usize>load<u32>(member, 12), value)
+    if (told != VALID) return told
+    name = afterValue(value)
+  }
+  return found == required ? VALID : INVALID
+}
+
+/** How many there are; of each its type, and a place and a length, or a number. Arrays and objects are left to others. */
+function isListed(values: usize, entry: usize, kind: u32): i32 {
+  if (kind == ARRAY || kind == OBJECT) return UNKNOWN
+  const from = TEXT + load<u32>(entry)
+  const first = load<u8>(from)
+  const escaped = kind == STRING && (load<u32>(entry, 4) & ESCAPED) != 0
+  if (escaped) return UNKNOWN
+  const number = kind == NUMBER ? numberOf(from, TEXT + load<u32>(entry, 4)) : 0
+  if (number == UNKNOWN_NUMBER) return UNKNOWN
+  const length = kind == STRING ? lengthOf(entry) : 0
+  const count = load<u32>(values)
+  left -= <i32>count >> 2
+  let one = values + 8
+  for (let index: u32 = 0; index < count; index++, one += 16) {
+    if (load<u32>(one) != kind) continue
+    if (kind == STRING) {
+      if (<i32>load<u32>(one, 12) != length) continue
+      if (isSame(TABLE + load<u32>(one, 8), from + 1, length)) return VALID
+      left -= length >> 4
+    } else if (kind == NUMBER) {
+      if (load<f64>(one, 8) == number) return VALID
+    } else if (kind == NULL || load<u32>(one, 8) == <u32>first) return VALID
+  }
+  return INVALID
+}
+
+const ALL: u32 = 1
+const ANY: u32 = 2
+const ONE: u32 = 3
+const NOT: u32 = 4
+
+/** How many combinations there are; of each what it is, how many schemas it has, and those. */
+function combined(combinations: usize, entry: usize): i32 {
+  if (++depth > DEEPEST) {
+    depth--
+    return UNKNOWN
+  }
+  let told = VALID
+  const count = load<u32>(combinations)
+  let at = combinations + 4
+  for (let index: u32 = 0; index < count && told == VALID; index++) {
+    const what = load<u32>(at)
+    const schemas = load<u32>(at, 4)
+    at += 8
+    told = what == ALL ? all(at, schemas, entry) : what == ANY ? any(at, schemas, entry) : what == ONE ? one(at, schemas, entry) : turned(at, entry)
+    at += <usize>schemas << 2
+  }
+  depth--
+  return told
+}
+
+function all(schemas: usize, count: u32, entry: usize): i32 {
+  for (let index: u32 = 0; index < count; index++) {
+    const told = matches(<usize>load<u32>(schemas + (<usize>index << 2)), entry)
+    if (told != VALID) return told
+  }
+  return VALID
+}
+
+function any(schemas: usize, count: u32, entry: usize): i32 {
+  let sum = INVALID
+  for (let index: u32 = 0; index < count; index++) {
+    const told = matches(<usize>load<u32>(schemas + (<usize>index << 2)), entry)
+    if (told == VALID) return VALID
+    sum |= told
+  }
+  return sum
+}
+
+function one(schemas: usize, count: u32, entry: usize): i32 {
+  let fitting = 0
+  let unknown = false
+  for (let index: u32 = 0; index < count; index++) {
+    const told = matches(<usize>load<u32>(schemas + (<usize>index << 2)), entry)
+    if (told == UNKNOWN) unknown = true
+    else fitting += told
+  }
+  if (fitting > 1) return INVALID
+  return unknown ? UNKNOWN : fitting
+}
+
+function turned(schema: usize, entry: usize): i32 {
+  const told = matches(<usize>load<u32>(schema), entry)
+  return told == UNKNOWN ? UNKNOWN : told ^ 1
+}

@@ -1,0 +1,163 @@
+import { isUtf8 } from 'node:buffer'
+import { instantiate, type Module } from './module.js'
+
+/** The place of a value in a text that was read. */
+export type Entry = number
+
+/** Longer texts are left to those who read them in pieces: this one is read in a single turn of the event loop. */
+export const mostBytes = 4 * 1024 * 1024
+
+/** An instance that has grown beyond that is let go when what comes next needs little. */
+const heldBytes = 8 * 1024 * 1024
+const little = 256 * 1024
+
+/** More texts that repeat a value are not looked for. */
+const mostRepeats = 8
+
+const longestName = 1024
+
+/** Deeper than any text that was read before. */
+const deepest = 4096
+
+/** Bytes of a schema's table. */
+export const mostTable = 192 * 1024
+
+/** Schemas that are asked and names that are compared for one value, at a few nanoseconds each. */
+const mostSteps = 1_000_000
+
+const valid = 1
+
+/** Code points that may hide something. */
+export interface Hidden {
+  readonly first: number
+  readonly last: number
+}
+
+/**
+ * Judges JSON texts from their bytes. What it says is *surely fine*, or nothing: it words no findings, and what it does not know is for the
+ * clear code to judge.
+ */
+export class Judge {
+  readonly #hidden: Buffer
+  #module: Module | undefined
+  #memory = Buffer.alloc(0)
+  #current: Reading | undefined
+  /** The value that was cut out last, and the schema that was used last. */
+  #cut: { readonly text: Buffer; readonly entry: Entry } | undefined
+  #table: Buffer | undefined
+
+  /** @param hidden what does not stand in a plain text */
+  constructor(hidden: readonly Hidden[]) {
+    this.#hidden = bitsOf(hidden)
+  }
+
+  /**
+   * @param depth levels of nesting that are allowed
+   * @returns undefined unless this is surely JSON that everybody reads alike: UTF-8, no member twice, no half of a surrogate pair, no number
+   * beyond a double
+   */
+  read(bytes: Buffer, depth: number): Reading | undefined {
+    const { length } = bytes
+    if (length > mostBytes || !isUtf8(bytes)) return undefined
+    this.#current = this.#cut = undefined
+    const module = this.#instance(length)
+    const at = module.prepare(length)
+    if (at === 0) return undefined
+    this.#view(module).set(bytes, at)
+    if (module.read(length, depth) === 0) return undefined
+    return (this.#current = new Reading(bytes, module.root(), module.isPlain() !== 0))
+  }
+
+  /** The value of an object's member; undefined where there is none. @param reading the last one */
+  member(reading: Reading, object: Entry, name: string): Entry | undefined {
+    const module = this.#of(reading)
+    const entry = module.memberOf(object, module.NAMES.value, this.#name(module, name))
+    return entry === 0 ? undefined : entry
+  }
+
+  /** The text of a value. @param reading the last one */
+  cut(reading: Reading, entry: Entry): Buffer {
+    const module = this.#of(reading)
+    const text = reading.bytes.subarray(module.startOf(entry), module.endOf(entry))
+    this.#cut = { text, entry }
+    return text
+  }
+
+  /**
+   * The first elements of an array, by index, that have under a name a string whose text is that of the value, white space between tokens
+   * apart. @param reading the last one
+   */
+  repeats(reading: Reading, array: Entry, name: string, value: Entry): readonly number[] {
+    const module = this.#of(reading)
+    const length = this.#name(module, name)
+    const found: number[] = []
+    for (let from = 0; found.length < mostRepeats;) {
+      const index = module.nextRepeat(array, value, from, module.NAMES.value, length)
+      if (index < 0) break
+      found.push(index)
+      from = index + 1
+    }
+    return found
+  }
+
+  /**
+   * Whether a value surely matches a schema, whether or not formats are asserted.
+   * @param text of the value, cut out of one that was read
+   * @param table of the schema, `mostTable` bytes at most
+   */
+  isValid(text: Buffer, table: Buffer): boolean {
+    const entry = this.#cut?.text === text ? this.#cut.entry : this.read(text, deepest)?.root
+    const module = this.#module
+    if (entry === undefined || module === undefined) return false
+    if (this.#table !== table) this.#view(module).set(table, module.TABLE.value)
+    this.#table = table
+    return module.check(entry, mostSteps) === valid
+  }
+
+  #of(reading: Reading): Module {
+    if (reading !== this.#current || this.#module === undefined) throw new Error('another text was read since')
+    return this.#module
+  }
+
+  #instance(length: number): Module {
+    if (this.#module !== undefined && (length > little || this.#memory.length <= heldBytes)) return this.#module
+    const module = instantiate()
+    const [seed = 0n] = crypto.getRandomValues(new BigUint64Array(1))
+    module.setSeed(seed)
+    this.#view(module).set(this.#hidden, module.HIDDEN.value)
+    this.#table = undefined
+    return (this.#module = module)
+  }
+
+  /** The memory, which is another buffer when it has grown. */
+  #view({ memory: { buffer } }: Module): Buffer {
+    return this.#memory.buffer === buffer ? this.#memory : (this.#memory = Buffer.from(buffer))
+  }
+
+  /** @returns its length, in bytes */
+  #name(module: Module, name: string): number {
+    return this.#view(module).write(name, module.NAMES.value, longestName)
+  }
+}
+
+/** A text that was read. */
+export class Reading {
+  constructor(
+    readonly bytes: Buffer,
+    readonly root: Entry,
+    /** No string holds a character that may be hidden. */
+    readonly plain: boolean,
+  ) {}
+}
+
+/** A bit for each code point below U+10000, and for each 256 above. */
+const bitsOf = (hidden: readonly Hidden[]): Buffer => {
+  const bits = Buffer.alloc((0x10000 + 0x1100) / 8)
+  for (const { first, last } of hidden) {
+    for (let code = first; code <= last; code += code < 0x10000 ? 1 : 256 - (code & 255)) {
+      const bit = code < 0x10000 ? code : 0x10000 + (code >> 8)
+      bits[bit >> 3] = (bits[bit >> 3] ?? 0) | (1 << (bit & 7))
+    }
+  }
+  return bits
+}
