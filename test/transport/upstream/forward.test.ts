@@ -323,6 +323,35 @@ t.test('closing tells the end, and cuts what is open', async t => {
   t.same(client.events.map(({ type }) => type), ['head', 'ended'])
 })
 
+t.test('what may be taken for a result is judged as one, whatever the status says', async t => {
+  const result = { content: [{ type: 'text', text: 'x' }] }
+  const deep = `{"jsonrpc":"2.0","result":${'['.repeat(100)}${']'.repeat(100)}}`
+  const error = { jsonrpc: '2.0', error: { code: -1, message: 'no' } }
+  const asked = (body: unknown) => [body, { kind: 'unusable', keys: ['1'] }] as const
+  const cases = [
+    [[{ jsonrpc: '2.0', id: 1, result }], { kind: 'batch' }],
+    [{ jsonrpc: '2.0', id: 1, result }, { kind: 'result', key: '1' }],
+    asked({ jsonrpc: '2.0', result }),
+    asked({ jsonrpc: '2.0', id: null, result }),
+    asked({ jsonrpc: '2.0', id: null, result, error: error.error }),
+    asked({ result }),
+    ['{"jsonrpc":"2.0","id":1,"result":{"content":[]},"Result":{}}', { kind: 'result', key: '1' }],
+    asked('{"jsonrpc":"2.0","Result":{"content":[]}}'),
+    asked(deep),
+    [error, { kind: 'error', key: '1' }],
+    [{ error: 'invalid_token' }, { kind: 'page', key: '1' }],
+    [{ message: 'result' }, { kind: 'page', key: '1' }],
+    ['{"error":', { kind: 'page', key: '1' }],
+  ] as const
+  for (const [body, message] of cases) {
+    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    const server = await serve(t, (_, response) => json(response, text, {}, 400))
+    const client = connect(t, server.url)
+    post(client.transport, 'one', ask(1))
+    t.match((await client.of('frame', 'one')).frame, { bytes: Buffer.from(text), message }, text.slice(0, 60))
+  }
+})
+
 t.test('of an error to several requests nobody can say whose it is', async t => {
   const server = await serve(t, (_, response) => json(response, '{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}', {}, 400))
   const client = connect(t, server.url)
