@@ -13,7 +13,7 @@ import { createListener, listen, renewTls, type FrontTls } from './listener.js'
 import { refusal, type Refusal } from './refusal.js'
 import type { Endpoint } from './sessions/find.js'
 import { Quota } from './sessions/quota.js'
-import { realTimers, type Timers } from './timers.js'
+import { realTimers, type Timers } from '../timers.js'
 import { answerUnreadable } from './unreadable.js'
 import { isLoop } from './via.js'
 

@@ -3,7 +3,7 @@ import { errorAnswer } from '../../core/refusal.js'
 import type { Fault, Frame } from '../../protocol/frame.js'
 import type { Json } from '../../protocol/json.js'
 import { errorCode, type ErrorResponse, type IdKey, type Notification, type Request, type Result } from '../../protocol/json-rpc.js'
-import { realTimers, type Timers } from '../front/timers.js'
+import { realTimers, type Timers } from '../timers.js'
 import { BackOff } from './back-off.js'
 import {
   cancellation, nameIn, namesRevision, numberIn, renamed, restoredAnswer, restoredNotification, restoredUnusable,

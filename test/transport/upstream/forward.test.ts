@@ -2,13 +2,14 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:
 import t, { type Test } from 'tap'
 import { HttpUpstream } from '../../../dist/transport/upstream/pool.js'
 import { httpServer, type HttpServerOptions } from '../../../dist/transport/upstream/forward.js'
-import { answer, ask, bare, frame, heard, json, limits, modern, notify, post, serve, stream } from './harness.js'
+import { answer, ask, bare, frame, json, limits, modern, notify, post, serve, stream } from './harness.js'
+import { listen } from '../listen.js'
 
 /** The server as a gateway's session sees it, closed when the test is over. */
 const connect = (t: Test, url: URL, options: Partial<HttpServerOptions> = {}) => {
   const upstream = new HttpUpstream(url)
   const transport = httpServer({ upstream, headers: new Map(), limits, inputSchemaOf: () => undefined, stopMs: 50, ...options })
-  const events = heard(transport)
+  const events = listen(transport)
   t.teardown(async () => {
     await transport.close()
     await upstream.close()
