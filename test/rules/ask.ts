@@ -30,7 +30,7 @@ export const call = (more: Partial<Call> = {}): Call => ({
 
 export const answer = (result: JsonObject, more: Partial<Answer> = {}): Answer => ({
   ...reading('tools/call', result), name: 'weather', tool: tool(), checked: undefined,
-  structuredText: () => JSON.stringify(result['structuredContent']), ...more,
+  structuredText: () => JSON.stringify(result['structuredContent']), repeats: [], ...more,
 })
 
 export const reading = (method: string, value: JsonObject, more: Partial<Reading> = {}): Reading => ({

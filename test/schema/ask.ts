@@ -1,7 +1,10 @@
+import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
 import { createSchemaChecker, type WarmableChecker } from '../../dist/schema/index.js'
 import type { Checked, SchemaLimits } from '../../dist/core/check.js'
-import type { Json, JsonObject } from '../../dist/protocol/json.js'
+import { isObject, type Json, type JsonObject } from '../../dist/protocol/json.js'
+import { unread } from '../../dist/protocol/unread.js'
 
 /** The contract's limits, with time enough for a busy machine. */
 export const limits: SchemaLimits = { schemaBytes: 262144, schemaDepth: 64, subschemas: 5000, validationMs: 5000 }
@@ -12,9 +15,22 @@ export const json = (text: string): Json => JSON.parse(text) as Json
 export const asker = (checker: WarmableChecker = createSchemaChecker(limits)) => ({
   checker,
   schema: async (schema: Json): Promise<Checked> => checker.check({ kind: 'schema', schema, path: '' }),
-  value: async (schema: JsonObject | boolean, value: Json): Promise<Checked> => checker.check({ kind: 'value', schema, value, path: '' }),
+  value: async (schema: JsonObject | boolean, value: Json): Promise<Checked> => {
+    const checked = await checker.check({ kind: 'value', schema, value, path: '' })
+    const bytes = unparsed(value)
+    // Whoever judges from the bytes says the same.
+    if (bytes !== undefined) assert.deepEqual(await checker.check({ kind: 'value', schema, value: bytes, path: '' }), checked, JSON.stringify({ schema, value }).slice(0, 1000))
+    return checked
+  },
   close: () => checker.close(),
 })
+
+/** The value as it is in a frame, for it is JSON; undefined where that would be parsed at once. */
+const unparsed = (value: Json): Json | undefined => {
+  if (typeof value !== 'object' || value === null) return undefined
+  const text = JSON.stringify(value)
+  return isDeepStrictEqual(JSON.parse(text), value) ? unread(Buffer.from(text), isObject(value)) : undefined
+}
 
 /** Kinds and paths alone, for tables. */
 export const brief = (checked: Checked): string[] => checked.map(({ kind, path }) => `${kind} ${path}`.trim())
