@@ -14,7 +14,8 @@ const little = 256 * 1024
 /** More texts that repeat a value are not looked for. */
 const mostRepeats = 8
 
-const longestName = 1024
+/** Bytes of a name that members are looked up by; there are a few such names. */
+const longestName = 64
 
 /** Deeper than any text that was read before. */
 const deepest = 4096
@@ -26,6 +27,12 @@ export const mostTable = 192 * 1024
 const mostSteps = 1_000_000
 
 const valid = 1
+
+/** Where a name stands in the memory. */
+interface Name {
+  readonly at: number
+  readonly length: number
+}
 
 /** Code points that may hide something. */
 export interface Hidden {
@@ -45,6 +52,7 @@ export class Judge {
   /** The value that was cut out last, and the schema that was used last. */
   #cut: { readonly text: Buffer; readonly entry: Entry } | undefined
   #table: Buffer | undefined
+  readonly #names = new Map<string, Name>()
 
   /** @param hidden what does not stand in a plain text */
   constructor(hidden: readonly Hidden[]) {
@@ -60,18 +68,21 @@ export class Judge {
     const { length } = bytes
     if (length > mostBytes || !isUtf8(bytes)) return undefined
     this.#current = this.#cut = undefined
-    const module = this.#instance(length)
-    const at = module.prepare(length)
-    if (at === 0) return undefined
-    this.#view(module).set(bytes, at)
-    if (module.read(length, depth) === 0) return undefined
-    return (this.#current = new Reading(bytes, module.root(), module.isPlain() !== 0))
+    return this.#unlessTrapped(() => {
+      const module = this.#instance(length)
+      const at = module.prepare(length)
+      if (at === 0) return undefined
+      this.#view(module).set(bytes, at)
+      if (module.read(length, depth) === 0) return undefined
+      return (this.#current = new Reading(bytes, module.root(), module.isPlain() !== 0))
+    })
   }
 
   /** The value of an object's member; undefined where there is none. @param reading the last one */
   member(reading: Reading, object: Entry, name: string): Entry | undefined {
     const module = this.#of(reading)
-    const entry = module.memberOf(object, module.NAMES.value, this.#name(module, name))
+    const { at, length } = this.#name(module, name)
+    const entry = module.memberOf(object, at, length)
     return entry === 0 ? undefined : entry
   }
 
@@ -89,10 +100,10 @@ export class Judge {
    */
   repeats(reading: Reading, array: Entry, name: string, value: Entry): readonly number[] {
     const module = this.#of(reading)
-    const length = this.#name(module, name)
+    const { at, length } = this.#name(module, name)
     const found: number[] = []
     for (let from = 0; found.length < mostRepeats;) {
-      const index = module.nextRepeat(array, value, from, module.NAMES.value, length)
+      const index = module.nextRepeat(array, value, from, at, length)
       if (index < 0) break
       found.push(index)
       from = index + 1
@@ -108,10 +119,20 @@ export class Judge {
   isValid(text: Buffer, table: Buffer): boolean {
     const entry = this.#cut?.text === text ? this.#cut.entry : this.read(text, deepest)?.root
     const module = this.#module
-    if (entry === undefined || module === undefined) return false
+    if (entry === undefined || module === undefined || table.length > mostTable) return false
     if (this.#table !== table) this.#view(module).set(table, module.TABLE.value)
     this.#table = table
-    return module.check(entry, mostSteps) === valid
+    return this.#unlessTrapped(() => module.check(entry, mostSteps) === valid) === true
+  }
+
+  /** Where there is no WebAssembly, no memory, or a fault of ours: nothing is known, and what is left of the instance is not used again. */
+  #unlessTrapped<Result>(ask: () => Result): Result | undefined {
+    try {
+      return ask()
+    } catch {
+      this.#module = this.#current = this.#cut = undefined
+      return undefined
+    }
   }
 
   #of(reading: Reading): Module {
@@ -126,6 +147,7 @@ export class Judge {
     module.setSeed(seed)
     this.#view(module).set(this.#hidden, module.HIDDEN.value)
     this.#table = undefined
+    this.#names.clear()
     return (this.#module = module)
   }
 
@@ -134,9 +156,14 @@ export class Judge {
     return this.#memory.buffer === buffer ? this.#memory : (this.#memory = Buffer.from(buffer))
   }
 
-  /** @returns its length, in bytes */
-  #name(module: Module, name: string): number {
-    return this.#view(module).write(name, module.NAMES.value, longestName)
+  /** A name in the memory. */
+  #name(module: Module, name: string): Name {
+    const known = this.#names.get(name)
+    if (known !== undefined) return known
+    const at = module.NAMES.value + this.#names.size * longestName
+    const made = { at, length: this.#view(module).write(name, at, longestName) }
+    this.#names.set(name, made)
+    return made
   }
 }
 

@@ -1,10 +1,6 @@
-/** What is used of WebAssembly's JavaScript interface, which is a part of Node and not of its types. */
+/** What is used of WebAssembly's JavaScript interface, which Node has, though its types do not. */
 declare namespace WebAssembly {
-  class Module {
-    constructor(bytes: Uint8Array)
-  }
-  class Instance {
-    constructor(module: Module)
-    readonly exports: object
-  }
+  type Module = object
+  const Module: new (bytes: Uint8Array) => Module
+  const Instance: new (module: Module) => { readonly exports: object }
 }

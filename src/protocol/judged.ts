@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer'
 import { Judge, mostBytes, type Entry, type Reading } from '../judge/index.js'
 import type { Facts, FrameLimits } from './frame.js'
 import { hiddenCharacters } from './hidden-characters.js'
@@ -27,7 +28,9 @@ export const judged = (bytes: Buffer, limits: FrameLimits): ({ readonly value: J
   const named = text[0] === byte.openObject
   if (!named && text[0] !== byte.openArray) return undefined
   const from = text.byteOffset - bytes.byteOffset
-  const value = parseJson(`${bytes.toString('utf8', 0, from)}null${bytes.toString('utf8', from + text.length)}`)
+  // Latin-1 is ASCII's cheapest way into a string.
+  const encoding = isAscii(bytes) ? 'latin1' : 'utf8'
+  const value = parseJson(`${bytes.toString(encoding, 0, from)}null${bytes.toString(encoding, from + text.length)}`)
   const holder = isObject(value) ? member(value, 'result') : undefined
   if (!isObject(holder)) return undefined
   Object.assign(holder, { [key]: unread(text, named) })

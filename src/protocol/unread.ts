@@ -1,33 +1,52 @@
-import { parseJson, type Json } from './json.js'
+import { parseJson, type Json, type JsonObject } from './json.js'
 
-interface Source {
+/** A value that is parsed when somebody first looks into it. */
+class Unread implements ProxyHandler<JsonObject | readonly Json[]> {
   readonly text: Buffer
-  value(): object
+  #value: object | undefined
+
+  constructor(text: Buffer) {
+    this.text = text
+  }
+
+  get value(): object {
+    return (this.#value ??= Object(parseJson(this.text.toString())) as object)
+  }
+
+  get(_: object, key: string | symbol): unknown {
+    return Reflect.get(this.value, key)
+  }
+
+  has(_: object, key: string | symbol): boolean {
+    return Reflect.has(this.value, key)
+  }
+
+  ownKeys(): (string | symbol)[] {
+    return Reflect.ownKeys(this.value)
+  }
+
+  getOwnPropertyDescriptor(_: object, key: string | symbol): PropertyDescriptor | undefined {
+    return Reflect.getOwnPropertyDescriptor(this.value, key)
+  }
 }
 
-const sources = new WeakMap<object, Source>()
+const known = new WeakMap<object, Unread>()
 
 /**
  * An object or array that is parsed when somebody first looks into it; that it is there, and which of the two it is, is known without.
  * @param text surely JSON, and the text of such a value
  */
 export const unread = (text: Buffer, named: boolean): Json => {
-  let parsed: object | undefined
-  const value = (): object => (parsed ??= Object(parseJson(text.toString())) as object)
-  const made: Json = new Proxy(named ? {} : [], {
-    get: (_, key): unknown => Reflect.get(value(), key),
-    has: (_, key) => Reflect.has(value(), key),
-    ownKeys: () => Reflect.ownKeys(value()),
-    getOwnPropertyDescriptor: (_, key) => Reflect.getOwnPropertyDescriptor(value(), key),
-  })
-  sources.set(made, { text, value })
-  return made
+  const handler = new Unread(text)
+  const value = new Proxy<JsonObject | readonly Json[]>(named ? {} : [], handler)
+  known.set(value, handler)
+  return value
 }
 
-const sourceOf = (value: Json): Source | undefined => (typeof value === 'object' && value !== null ? sources.get(value) : undefined)
+const unreadOf = (value: Json): Unread | undefined => (typeof value === 'object' && value !== null ? known.get(value) : undefined)
 
 /** The JSON text of a value that need not be parsed to be judged. */
-export const textOf = (value: Json): Buffer | undefined => sourceOf(value)?.text
+export const textOf = (value: Json): Buffer | undefined => unreadOf(value)?.text
 
 /** The value itself, parsed: whoever looks at all of it is quicker with that. */
-export const read = (value: Json): Json => (sourceOf(value)?.value() as Json | undefined) ?? value
+export const read = (value: Json): Json => (unreadOf(value)?.value as Json | undefined) ?? value

@@ -2,6 +2,7 @@ import type { Tool } from '../../dist/core/catalog.js'
 import type { Answer, Arrival, Call, CheckedArguments, Finding, List, ListedTool, Power, Powers, Problem, Reading, Rule, ServerRequest, Subjects } from '../../dist/core/rule.js'
 import type { Json, JsonObject } from '../../dist/protocol/json.js'
 import { partsOf } from '../../dist/protocol/mcp.js'
+import { parseFrame } from '../../dist/protocol/parse.js'
 import { ruleNamed as find, rules, type RuleName } from '../../dist/rules/index.js'
 
 /** A case of a table: what is judged, and the paths of what is found. */
@@ -28,10 +29,15 @@ export const call = (more: Partial<Call> = {}): Call => ({
   name: 'weather', arguments: {}, tool: tool(), denied: false, listed: true, revision: '2025-11-25', mismatch: undefined, ...more,
 })
 
-export const answer = (result: JsonObject, more: Partial<Answer> = {}): Answer => ({
-  ...reading('tools/call', result), name: 'weather', tool: tool(), checked: undefined,
-  structuredText: () => JSON.stringify(result['structuredContent']), repeats: [], ...more,
-})
+/** As it comes in a frame. */
+export const answer = (result: JsonObject, more: Partial<Answer> = {}): Answer => {
+  const frame = parseFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result })), { messageBytes: 1 << 24, depth: 128 })
+  const value = frame.message.kind === 'result' ? frame.message.result : result
+  return {
+    ...reading('tools/call', value), name: 'weather', tool: tool(), checked: undefined,
+    structuredText: () => JSON.stringify(result['structuredContent']), repeats: frame.facts?.repeats ?? [], ...more,
+  }
+}
 
 export const reading = (method: string, value: JsonObject, more: Partial<Reading> = {}): Reading => ({
   method, value, path: '/result', parts: partsOf(method, value, '/result'), revision: '2025-11-25', plain: false, ...more,

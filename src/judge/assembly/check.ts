@@ -70,7 +70,8 @@ function matches(place: usize, entry: usize): i32 {
     kind = NUMBER
     if ((types & NUMBER) == 0) {
       if ((types & INTEGER) == 0) return INVALID
-      if (!isInteger(entry)) return UNKNOWN
+      told = isInteger(entry)
+      if (told != VALID) return told
     }
     const rules = load<u32>(schema, 8)
     if (rules != 0) told = ofNumber(TABLE + rules, entry)
@@ -98,14 +99,16 @@ function below(rules: usize, entry: usize, named: bool): i32 {
   return told
 }
 
-/** A number without fraction or exponent. Whether another one is an integer all the same is for others to say. */
-function isInteger(entry: usize): bool {
+/** As it is written, or as it is read: 1.0 is one. */
+function isInteger(entry: usize): i32 {
+  const from = TEXT + load<u32>(entry)
   const end = TEXT + load<u32>(entry, 4)
-  for (let at = TEXT + load<u32>(entry); at < end; at++) {
-    const one = load<u8>(at)
-    if (one > 0x39 || one == 0x2e) return false
-  }
-  return true
+  let at = from
+  while (at < end && load<u8>(at) <= 0x39 && load<u8>(at) != 0x2e) at++
+  if (at == end) return VALID
+  const value = numberOf(from, end)
+  if (value == UNKNOWN_NUMBER) return UNKNOWN
+  return value == Math.floor(value) ? VALID : INVALID
 }
 
 /** minimum, maximum, exclusiveMinimum, exclusiveMaximum; multipleOf, or 0. */

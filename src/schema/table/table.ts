@@ -101,7 +101,8 @@ class TableWriter {
       const limit = keywords.get(name)
       return typeof limit === 'number' ? limit : otherwise
     }
-    const factor = bound('multipleOf', 0)
+    // Of a fraction nothing is known.
+    const factor = Number.isSafeInteger(keywords.get('multipleOf')) ? bound('multipleOf', 0) : 0
     const [least, most] = [bound('minimum', -Infinity), bound('maximum', Infinity)]
     const [over, under] = [bound('exclusiveMinimum', -Infinity), bound('exclusiveMaximum', Infinity)]
     if (factor === 0 && least === -Infinity && most === Infinity && over === -Infinity && under === Infinity) return 0
@@ -132,7 +133,8 @@ class TableWriter {
     const required = new Set(isArray(list) ? list.filter(isString) : [])
     const properties = keywords.get('properties')
     const declared = isObject(properties) ? Object.keys(properties) : []
-    const rest = this.#child(keywords, place, 'additionalProperties')
+    // What a pattern names is none of the rest.
+    const rest = keywords.has('patternProperties') ? this.#schema(undefined) : this.#child(keywords, place, 'additionalProperties')
     if (required.size + declared.length + rest === 0 && least === 0 && most === mostWord) return 0
     // What is required and not declared is one of the rest. A name with half of a surrogate pair is in no text.
     const names = [...new Set([...declared, ...required])].filter(name => !loneSurrogate.test(name))

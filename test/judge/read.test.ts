@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { Judge, mostBytes } from '../../dist/judge/index.js'
+import { hiddenCharacters } from '../../dist/protocol/hidden-characters.js'
+import { findHidden } from '../../dist/protocol/hidden-text.js'
+import { parseFrame } from '../../dist/protocol/parse.js'
+import { model, picks, write } from '../protocol/json-text.js'
+
+const judge = new Judge(hiddenCharacters)
+const read = (text: string | Buffer, depth = 20) => judge.read(Buffer.from(text), depth)
+
+/** What the clear code says of a text as the value of a member, four levels deep. */
+const faultsOf = (text: Buffer): readonly string[] => {
+  const bytes = Buffer.concat([Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"x":{"x":['), text, Buffer.from(']}}}')])
+  return parseFrame(bytes, { messageBytes: 1 << 24, depth: 24, judgedBytes: 0 }).faults.map(({ kind }) => kind)
+}
+
+const stringsIn = (value: unknown): readonly string[] => {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.entries(value).flatMap(([key, inner]) => [key, ...stringsIn(inner)]) : []
+}
+
+const insert = fc.oneof(
+  fc.constantFrom(
+    '"', '\\', '{', '}', '[', ']', ',', ':', '\\ud800', '\\udc00', '\\uD83D\\uDE00', '\\u00e', '\\u200b', '\\b', '1e999', '"a":', '"a":0,', '\0', '\x1f', '\x7f',
+    '\u200b', '\u00ad', 'é', '😀', 'e', 'E', '.', '-', '+', '0', 'true', 'null', ' ', '\n', '\f', '{}', '[]', '\ufeff',
+  ),
+  fc.string({ maxLength: 3 }),
+)
+const change = fc.record({ at: fc.nat(), cut: fc.nat(3), insert })
+
+t.test('a text is surely fine only where the clear code finds nothing, and plain only where nothing is hidden', async t => {
+  let fine = 0
+  fc.assert(
+    fc.property(model, picks, fc.array(change, { maxLength: 3 }), (value, from, changes) => {
+      let text = write(value, from())
+      for (const { at, cut, insert } of changes) {
+        const where = at % (text.length + 1)
+        text = text.slice(0, where) + insert + text.slice(where + cut)
+      }
+      const bytes = Buffer.from(text)
+      const reading = read(bytes)
+      if (reading === undefined) return
+      fine++
+      assert.deepEqual(faultsOf(bytes), [], text)
+      const hidden = stringsIn([JSON.parse(text)]).some(one => findHidden(one) !== undefined)
+      assert.ok(!reading.plain || !hidden, text)
+    }),
+    { numRuns: Number(process.env['RUNS'] ?? 4000) },
+  )
+  t.ok(fine > 400, `${fine} were surely fine`)
+})
+
+t.test('whatever the bytes, they are fine only where the clear code finds nothing', async () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 40 }), array => {
+      const bytes = Buffer.from(array)
+      if (read(bytes) !== undefined) assert.deepEqual(faultsOf(bytes), [])
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+const names = (count: number) => `{${Array.from({ length: count }, (_, index) => `"name ${index}":${index}`).join()}}`
+const digits = '9'.repeat(200)
+
+const cases: readonly (readonly [string, string | Buffer, 'plain' | 'fine' | 'unknown'])[] = [
+  ['an object', '{"a":[1,-0.5e3,true,false,null,"x"],"b":{}}', 'plain'],
+  ['white space everywhere', ' {\t"a" :\r\n[ 1 , 2 ] } \n', 'plain'],
+  ['a scalar', '-0', 'plain'],
+  ['letters beyond ASCII, and emoji', '"é 漢字 😀"', 'plain'],
+  ['the same in escapes', '"\\u00e9 \\u6f22 \\ud83d\\ude00"', 'plain'],
+  ['line ends and quotation marks in escapes', '"\\n\\r\\t\\"\\\\\\/"', 'plain'],
+  ['a zero width space', '"a\u200bb"', 'fine'],
+  ['the same in an escape', '"a\\u200bb"', 'fine'],
+  ['a tag character', '"\u{e0041}"', 'fine'],
+  ['the same in escapes', '"\\udb40\\udc41"', 'fine'],
+  ['a delete character', '"\x7f"', 'fine'],
+  ['an escaped backspace', '"\\b"', 'fine'],
+  ['nothing', '', 'unknown'],
+  ['two values', '1 2', 'unknown'],
+  ['what is cut off', '{"a":[1', 'unknown'],
+  ['a byte order mark', '\ufeff{}', 'unknown'],
+  ['a byte that is no UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'unknown'],
+  ['a NUL behind it', '{}\0', 'unknown'],
+  ['a NUL in a string', '"\0"', 'unknown'],
+  ['a line end in a string', '"\n"', 'unknown'],
+  ['a comma too many', '[1,]', 'unknown'],
+  ['a wrong bracket', '[1}', 'unknown'],
+  ['a leading zero', '01', 'unknown'],
+  ['a number beyond a double', '1e400', 'unknown'],
+  ['a number of very many digits', digits + digits, 'unknown'],
+  ['half of a surrogate pair', '"\\ud800"', 'unknown'],
+  ['the halves of a pair in the wrong order', '"\\udc00\\ud800"', 'unknown'],
+  ['a member twice', '{"a":1,"b":2,"a":3}', 'unknown'],
+  ['a long name twice', `{"${digits}":1,"${digits}":2}`, 'unknown'],
+  ['a name in an escape', '{"\\u0061":1}', 'unknown'],
+  ['many members', names(5000), 'plain'],
+  ['one of many members twice', names(5000).replace('"name 4000"', '"name 17"'), 'unknown'],
+  ['a member twice deep inside', `{"x":[{"y":{"a":1,"a":1}}]}`, 'unknown'],
+  ['as deep as is allowed', '['.repeat(20) + ']'.repeat(20), 'plain'],
+  ['deeper', '['.repeat(21) + ']'.repeat(21), 'unknown'],
+]
+
+t.test('what is surely fine, and what is not known', async t => {
+  for (const [title, text, expected] of cases) {
+    const reading = read(text)
+    t.equal(reading === undefined ? 'unknown' : reading.plain ? 'plain' : 'fine', expected, title)
+  }
+})
+
+t.test('a long text takes memory that the next one does not find fault with', async t => {
+  const long = `[${'"abcdefgh",'.repeat(300_000)}1]`
+  t.ok(read(long))
+  t.notOk(read(`"${'x'.repeat(mostBytes)}"`), 'longer ones are left to others')
+  t.ok(read('{"a":1}'))
+  t.notOk(read('{"a":1,"a":1}'))
+})
+
+t.test('a value is found by the names that lead to it', async t => {
+  const reading = read(' {"b":[0,{"c":1}],"result":{"x":"}","structuredContent" : {"é":[ ]} }}')
+  if (reading === undefined) return t.fail('is fine')
+  const result = judge.member(reading, reading.root, 'result')
+  const structured = result && judge.member(reading, result, 'structuredContent')
+  t.equal(structured && judge.cut(reading, structured).toString(), '{"é":[ ]}')
+  t.equal(judge.member(reading, reading.root, 'c'), undefined)
+  read('[]')
+  t.throws(() => judge.member(reading, reading.root, 'result'), 'only of the text that was read last')
+})
+
+const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text)
+
+/** As it is written in a text that repeats it. */
+const spaced = (text: string): string => text.replace(/"(?:[^"\\]|\\.)*"|[[\]{},:]/g, token => (token.startsWith('"') ? token : ` ${token}\n  `))
+
+t.test('a text repeats a value where it is the same text, white space between tokens apart', async t => {
+  const repeats = (structured: string, ...texts: readonly string[]): readonly number[] => {
+    const reading = read(`{"s":${structured},"content":[{"type":"x"},${texts.map(text => JSON.stringify({ type: 'text', text })).join()},7]}`, 30)
+    if (reading === undefined) return []
+    const [content, value] = ['content', 's'].map(name => judge.member(reading, reading.root, name) ?? 0)
+    return judge.repeats(reading, content ?? 0, 'text', value ?? 0)
+  }
+  let some = 0
+  fc.assert(
+    fc.property(model, picks, change, (value, from, { at, cut, insert }) => {
+      const text = write(value, from())
+      if (read(text) === undefined) return
+      const where = at % (text.length + 1)
+      const other = text.slice(0, where) + insert + text.slice(where + cut)
+      // JSON.stringify writes control characters and the like with `\u`: those are left to others to compare.
+      const isSimple = !JSON.stringify(text).includes('\\u')
+      const found = repeats(text, text, spaced(text), other)
+      if (isSimple && found.length > 0) some++
+      if (isSimple && isWellFormed(other)) assert.deepEqual(found.slice(0, 2), [1, 2])
+      if (found.includes(3)) assert.equal(stripped(other), stripped(text))
+    }),
+    { numRuns: Number(process.env['RUNS'] ?? 2000) },
+  )
+  t.ok(some > 300, `${some} repeat it`)
+  t.strictSame(repeats('{"a":1}', ...Array.from({ length: 20 }, () => '{"a":1}')), [1, 2, 3, 4, 5, 6, 7, 8], 'the first of them')
+  t.strictSame(repeats('{"a":"b c"}', '{"a":"bc"}', '{"a":"b  c"}', '{"a":"b c"} x', '{"a":"b c"'), [])
+  t.strictSame(repeats('{"a":"\\"\\\\ "}', '{"a":"\\"\\\\ "}', '{"a":"\\"\\\\  "}', '{ "a": "\\"\\\\ " }'), [1, 3])
+})
+
+/** Without white space between tokens. */
+const stripped = (text: string): string => text.replace(/("(?:[^"\\]|\\[^])*"?)|[ \n\r\t]+/g, (_, string: string | undefined) => string ?? '')

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { isObject, member } from '../../dist/protocol/json.js'
+import { parseFrame } from '../../dist/protocol/parse.js'
+import { textOf } from '../../dist/protocol/unread.js'
+import { model, picks, write, type Model } from './json-text.js'
+
+const limits = { messageBytes: 1 << 24, depth: 128 }
+
+const answer = (structured: string, text = 'x') => `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":${structured}}}`
+
+const structuredOf = (text: string, more: object = {}) => {
+  const { message, faults, facts } = parseFrame(Buffer.from(text), { ...limits, ...more })
+  return { structured: message.kind === 'result' ? member(message.result, 'structuredContent') : undefined, faults, facts }
+}
+
+t.test('structured content that is surely fine is not parsed before somebody looks into it', async t => {
+  const { structured = null, facts } = structuredOf(answer('{"a":[1,{"b":2}],"__proto__":{"x":1}}'))
+  t.equal(textOf(structured)?.toString(), '{"a":[1,{"b":2}],"__proto__":{"x":1}}')
+  t.ok(isObject(structured))
+  t.same(facts, { plain: true, sole: true, repeats: [] })
+  t.equal(JSON.stringify(structured), '{"a":[1,{"b":2}],"__proto__":{"x":1}}')
+  t.same(Object.keys(structured ?? {}), ['a', '__proto__'])
+  t.notOk(isObject(structured) && Object.hasOwn(structured, 'toString'))
+})
+
+t.test('an array is one before it is parsed', async t => {
+  const { structured = null } = structuredOf(answer('[1,[2],3]'))
+  t.ok(textOf(structured))
+  if (!Array.isArray(structured)) return t.fail('is an array')
+  t.equal(structured.length, 3)
+  t.same(structured.map(String), ['1', '2', '3'])
+  t.same([...structured], [1, [2], 3])
+})
+
+t.test('what is not surely fine is parsed, and told as ever', async t => {
+  const parsed: readonly (readonly [string, readonly string[]])[] = [
+    ['{"a":1,"a":2}', ['/result/structuredContent/a the same key twice']],
+    ['{"a":"\\ud800"}', ['/result/structuredContent/a half of a surrogate pair']],
+    ['{"\\u0061":1}', []],
+    ['"text"', []],
+  ]
+  for (const [structured, faults] of parsed) {
+    const found = structuredOf(answer(structured))
+    t.notOk(textOf(found.structured ?? null), structured)
+    t.same(found.faults.map(({ path, message }) => `${path} ${message}`), faults)
+  }
+})
+
+t.test('it can be turned off', async t => {
+  t.notOk(textOf(structuredOf(answer('{"a":1}'), { judgedBytes: 0 }).structured ?? null))
+  t.ok(textOf(structuredOf(answer('{"a":1}'), { judgedBytes: 1000 }).structured ?? null))
+})
+
+t.test('a text that repeats it is known to', async t => {
+  t.same(structuredOf(answer('{"a":1}', '{ "a": 1 }')).facts?.repeats, [0])
+  t.same(structuredOf(answer('{"a":1}', '{ "a": 2 }')).facts?.repeats, [])
+})
+
+const insert = fc.constantFrom('"', '\\', '{', '}', '[', ']', ',', ':', '\\ud800', '1e999', '"a":0,', '\0', '\u200b', '"Result":0,', '"id":2,', '')
+
+t.test('a message is the same message, judged from its bytes or parsed', async () => {
+  const messageOf = (value: Model): Model => ({
+    kind: 'object',
+    members: [
+      ['jsonrpc', { kind: 'string', value: '2.0' }], ['id', { kind: 'string', value: 'one' }],
+      ['result', { kind: 'object', members: [['content', { kind: 'array', elements: [] }], ['structuredContent', value], ['_meta', value]] }],
+    ],
+  })
+  fc.assert(
+    fc.property(model, picks, fc.array(fc.record({ at: fc.nat(), cut: fc.nat(2), insert }), { maxLength: 2 }), (value, from, changes) => {
+      let text = write(messageOf(value), from())
+      for (const { at, cut, insert } of changes) {
+        const where = at % (text.length + 1)
+        text = text.slice(0, where) + insert + text.slice(where + cut)
+      }
+      const bytes = Buffer.from(text)
+      const [judged, parsed] = [parseFrame(bytes, limits), parseFrame(bytes, { ...limits, judgedBytes: 0 })]
+      assert.equal(JSON.stringify(judged.message), JSON.stringify(parsed.message))
+      assert.deepEqual(judged.faults, parsed.faults)
+      assert.deepEqual(judged.otherKeys, parsed.otherKeys)
+      assert.equal(judged.facts?.sole, parsed.facts?.sole)
+    }),
+    { numRuns: 1500 },
+  )
+})

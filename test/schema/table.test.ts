@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import t from 'tap'
+import { isArray, isObject, type Json, type JsonObject } from '../../dist/protocol/json.js'
+import { judge } from '../../dist/protocol/judged.js'
+import { Budget } from '../../dist/schema/budget.js'
+import { read } from '../../dist/schema/read/read.js'
+import { tableOf } from '../../dist/schema/table/table.js'
+import { verdict } from '../../dist/schema/verdict.js'
+import { absent, corpus, drafts, groupsOf, json, samples, suite } from './ask.js'
+
+const steps = 100_000_000
+const depth = 300
+
+/** What the judge and the engine say of values by a schema; undefined of a schema that cannot be used. */
+const asked = (schema: JsonObject | boolean) => {
+  const reading = read(schema, 5000, new Budget(steps), depth)
+  const table = reading.schema && tableOf(reading.schema.root, new Budget(steps))
+  if (table === undefined) return undefined
+  return (text: string) => {
+    const isKnown = judge.isValid(Buffer.from(text), table)
+    const isValid = verdict(reading, json(text), new Budget(steps), depth).length === 0
+    if (isKnown) assert.ok(isValid, JSON.stringify({ schema, text }))
+    return { isKnown, isValid }
+  }
+}
+
+t.test('a value is surely valid only where the engine finds nothing, in every dialect', { skip: absent(suite) }, async t => {
+  for (const [draft, uri] of drafts) {
+    let [valid, known] = [0, 0]
+    for (const { schema, tests } of groupsOf(draft, uri)) {
+      const ask = asked(schema)
+      for (const { data } of ask === undefined ? [] : tests) {
+        const told = ask?.(JSON.stringify(data))
+        if (told?.isValid === true) valid++
+        if (told?.isKnown === true) known++
+      }
+    }
+    t.ok(known > valid / 3, `${draft}: ${known} of ${valid} valid ones are surely so`)
+  }
+})
+
+t.test('what real servers answered is judged alike, and mostly known', { skip: absent(corpus) }, async t => {
+  let [valid, known] = [0, 0]
+  for (const { schema, values } of samples()) {
+    const ask = values.length === 0 ? undefined : asked(schema)
+    for (const value of values.flatMap(value => [value, ...changed(value)])) {
+      const told = ask?.(JSON.stringify(value))
+      if (told?.isValid === true) valid++
+      if (told?.isKnown === true) known++
+    }
+  }
+  t.ok(known > 0.8 * valid, `${known} of ${valid} valid ones are surely so`)
+})
+
+/** The value with one member or element of another kind, or without it. */
+const changed = (value: Json): readonly Json[] => {
+  if (isArray(value)) return value.slice(0, 3).flatMap((one, index) => [value.filter((_, at) => at !== index), ...[null, ...changed(one)].map(other => value.with(index, other))])
+  if (!isObject(value)) return [typeof value === 'number' ? 0.5 : -1]
+  return Object.keys(value).slice(0, 8).flatMap(key => {
+    const { [key]: one = null, ...rest } = value
+    return [rest, { ...value, [key]: null }, { ...rest, [`${key}s`]: one }, ...changed(one).slice(0, 3).map(other => ({ ...value, [key]: other }))]
+  })
+}
+
+const cases: readonly (readonly [keywords: string, schema: JsonObject | boolean, known: readonly string[], others: readonly string[]])[] = [
+  ['no keyword', {}, ['1', '"x"', '[{}]'], []],
+  ['false', false, [], ['1', 'null']],
+  ['type', { type: ['integer', 'null'] }, ['1', '-0', '1.0', 'null'], ['1.5', '"1"', '[]', '1e0']],
+  ['enum', { enum: ['a', 'é', 1, 0.5, null, true] }, ['"a"', '"é"', '1', '0.5', 'null', 'true'], ['"b"', '2', 'false', '[]', '"\\u0061"']],
+  ['const', { const: 'a' }, ['"a"'], ['"A"', '1']],
+  ['an ill-formed constant', { enum: ['\ud800'] }, [], ['"\ufffd"']],
+  ['bounds', { minimum: -1, exclusiveMaximum: 2.5 }, ['-1', '2.4999', '"x"'], ['-1.1', '2.5', '1e9', '123456789012345678']],
+  ['multipleOf', { multipleOf: 3 }, ['9', '0', '-6'], ['10', '1.5']],
+  ['multipleOf a fraction', { multipleOf: 0.5 }, ['"x"'], ['1.5', '1.2']],
+  ['lengths', { minLength: 2, maxLength: 3 }, ['"ab"', '"😀é漢"', '"\\n\\u00e9"', '"\\ud83d\\ude00x"'], ['"a"', '"abcd"', '"😀"', '"\\ud83d\\ude00"']],
+  ['items', { items: { type: 'string' }, minItems: 1, maxItems: 2 }, ['["a"]', '["a","b"]', '{}'], ['[]', '[1]', '["a","b","c"]']],
+  ['prefixItems', { prefixItems: [{ type: 'string' }, true], items: false }, ['[]', '["a"]', '["a",1]'], ['[1]', '["a",1,2]']],
+  [
+    'properties', { properties: { a: { type: 'string' }, b: true }, required: ['a', 'c'], additionalProperties: { type: 'number' } },
+    ['{"a":"x","c":1}', '{"c":1,"b":[],"a":"","d":2}', '[]'], ['{"a":"x"}', '{"a":1,"c":1}', '{"a":"x","c":"y"}', '{"a":"x","c":1,"d":"y"}'],
+  ],
+  ['a required member that is not declared', { required: ['a'], additionalProperties: false }, [], ['{"a":1}', '{}']],
+  ['numbers of members', { minProperties: 1, maxProperties: 2 }, ['{"a":1}'], ['{}', '{"a":1,"b":2,"c":3}']],
+  ['names of objects', { properties: { toString: { type: 'string' } } }, ['{}', '{"toString":"x"}', '{"__proto__":1}'], ['{"toString":1}']],
+  ['$ref', { $ref: '#/$defs/d', $defs: { d: { type: 'array', items: { $ref: '#/$defs/d' } } } }, ['[[],[[]]]'], ['[[],[1]]', '{}']],
+  ['anyOf', { anyOf: [{ type: 'string', minLength: 2 }, { type: 'null' }] }, ['"ab"', 'null'], ['"a"', '1']],
+  ['allOf', { allOf: [{ required: ['a'] }, { properties: { a: { type: 'null' } } }] }, ['{"a":null}'], ['{}', '{"a":1}']],
+  ['oneOf', { oneOf: [{ type: 'integer' }, { type: 'number', minimum: 5 }] }, ['1', '5.5'], ['6', '1.5', '"x"']],
+  ['not', { not: { type: 'string', minLength: 1 } }, ['""', '1'], ['"x"']],
+  ['if', { if: { type: 'string' }, then: { minLength: 1 } }, [], ['"x"', '1']],
+  ['unevaluatedProperties', { properties: { a: true }, unevaluatedProperties: false }, ['1', '[]'], ['{"a":1}', '{}']],
+  ['patternProperties beside additionalProperties', { not: { patternProperties: { '^a': true }, additionalProperties: false } }, [], ['{"a":1}', '{"b":1}']],
+  ['an unknown format', { format: 'color' }, ['"red"'], []],
+  ['a format of which the judge knows nothing', { format: 'ipv4' }, ['1'], ['"127.0.0.1"']],
+  ['date', { format: 'date' }, ['"2024-12-31"', '1'], ['"2023-02-29"', '"2024-04-31"', '"2024-1-1"', '"2024-01-011"', '"2024-00-10"']],
+  [
+    'date-time', { format: 'date-time' }, ['"2024-01-31T23:59:59Z"', '"2024-01-01t00:00:00.123+01:30"'],
+    ['"2024-01-01T24:00:00Z"', '"2024-01-01T00:00:00"', '"2024-01-01T00:00:00.Z"', '"2024-01-01 00:00:00Z"', '"2024-01-01T00:00:00Zx"'],
+  ],
+  ['email', { format: 'email' }, ['"a.b+c@d-e.org"'], ['"a@b"', '".a@b.org"', '"a..b@c.org"', '"a@-b.org"', '"a@b.org-"', '"a@b@c.org"', '"@b.org"']],
+  ['uuid', { format: 'uuid' }, ['"00000000-0000-4000-8000-00000000aBcD"'], ['"00000000-0000-4000-8000-00000000000g"', '"00000000000040008000000000000000"']],
+  ['uri', { format: 'uri' }, ['"https://a.b:80/c?d=e#f"', '"http://x"'], ['"//a.b"', '"https://a b"', '"https://"', '"http://a#b#c"', '"urn:x"']],
+  ['a format in what must not be', { not: { format: 'date' } }, [], ['"2024-01-01"', '"x"']],
+]
+
+t.test('keyword by keyword: what is surely valid, and what is left to the engine', async t => {
+  for (const [keywords, schema, known, others] of cases) {
+    const ask = asked(schema)
+    for (const text of known) t.ok(ask?.(text).isKnown, `${keywords}: ${text}`)
+    for (const text of others) t.notOk(ask?.(text).isKnown, `${keywords}: ${text}`)
+  }
+})
+
+t.test('bounds of draft-04, where a flag excludes the bound', async t => {
+  const ask = asked({ $schema: 'http://json-schema.org/draft-04/schema#', minimum: 1, exclusiveMinimum: true })
+  t.notOk(ask?.('1').isKnown)
+  t.ok(ask?.('"x"').isKnown)
+})
+
+t.test('work on one value has an end', async t => {
+  const names = Array.from({ length: 3000 }, (_, index) => `n${String(index).padStart(4, '0')}`)
+  const ask = asked({ properties: Object.fromEntries(names.map(name => [name, true])) })
+  const backwards = `{${names.toReversed().map(name => `"${name}":1`).join()}}`
+  t.same(ask?.(backwards), { isKnown: false, isValid: true })
+  t.ok(ask?.(`{${names.map(name => `"${name}":1`).join()}}`).isKnown)
+})
