@@ -45,7 +45,7 @@ export interface Hidden {
  * clear code to judge.
  */
 export class Judge {
-  readonly #hidden: Buffer
+  readonly #hidden: readonly Hidden[]
   #module: Module | undefined
   #memory = Buffer.alloc(0)
   #current: Reading | undefined
@@ -56,7 +56,7 @@ export class Judge {
 
   /** @param hidden what does not stand in a plain text */
   constructor(hidden: readonly Hidden[]) {
-    this.#hidden = bitsOf(hidden)
+    this.#hidden = hidden
   }
 
   /**
@@ -145,7 +145,7 @@ export class Judge {
     const module = instantiate()
     const [seed = 0n] = crypto.getRandomValues(new BigUint64Array(1))
     module.setSeed(seed)
-    this.#view(module).set(this.#hidden, module.HIDDEN.value)
+    this.#view(module).set(bitsOf(this.#hidden), module.HIDDEN.value)
     this.#table = undefined
     this.#names.clear()
     return (this.#module = module)

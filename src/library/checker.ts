@@ -43,4 +43,6 @@ const isJson = (value: unknown): boolean => {
  * what is wrong with them is in the frame's `faults`.
  * @throws CustomsError BAD_CONFIG for a limit that is none
  */
-export const parseFrame = (bytes: Buffer, limits: Partial<Limits> = {}): Frame => parse(bytes, readLimits(limits))
+export const parseFrame = (bytes: Buffer, limits: Partial<Limits> = {}): Frame =>
+  // All of it is parsed: what others hold can be cloned.
+  parse(bytes, { ...readLimits(limits), judgedBytes: 0 })

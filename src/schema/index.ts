@@ -93,16 +93,24 @@ class Checker implements WarmableChecker {
   #isSurelyValid(plan: Plan, schema: Schema, value: Json): boolean {
     const text = textOf(value)
     if (text === undefined) return false
-    let table = this.#tables.get(schema)
-    if (table === undefined) {
-      const budget = new Budget(mainThreadReading)
-      table = tableOf(schema.root, budget) ?? 'none'
-      this.#tables.set(schema, table)
-      this.#plans.grew(plan, budget.kept)
-      turns.spend(mainThreadReading - budget.left)
-    }
+    const table = this.#tables.get(schema) ?? this.#tableOf(plan, schema)
     turns.spend(text.length >> 3)
     return table !== 'none' && judge.isValid(text, table)
+  }
+
+  /** A schema whose table would be too large, or too much work, has none. */
+  #tableOf(plan: Plan, schema: Schema): Table | 'none' {
+    const budget = new Budget(mainThreadSteps)
+    let table: Table | undefined
+    try {
+      table = tableOf(schema.root, budget)
+    } catch (error) {
+      tooMuch(error)
+    }
+    turns.spend(mainThreadSteps - budget.left)
+    this.#plans.grew(plan, budget.kept)
+    this.#tables.set(schema, table ?? 'none')
+    return table ?? 'none'
   }
 
   /** @param pattern the one that was too much for the main thread; where it was too much for the other as well nobody tries again */

@@ -24,6 +24,9 @@ const STRING: u32 = 16
 const ARRAY: u32 = 32
 const OBJECT: u32 = 64
 
+/** In place of a pattern's: nothing is known of texts that are to match it. */
+const UNKNOWN_PATTERN: u32 = 1
+
 const DEEPEST: i32 = 500
 
 /** What may still be done for one value, and for all that is applied to it. */
@@ -143,8 +146,9 @@ function ofString(rules: usize, entry: usize): i32 {
   if (format != 0 && (escaped || !hasFormat(format, from, end))) return UNKNOWN
   const pattern = load<u32>(rules, 12)
   if (pattern == 0) return VALID
+  if (escaped || pattern == UNKNOWN_PATTERN) return UNKNOWN
   left -= <i32>(end - from) >> 4
-  return escaped ? UNKNOWN : hasPattern(TABLE + pattern, from, end)
+  return hasPattern(TABLE + pattern, from, end)
 }
 
 /** Code points. */

@@ -21,6 +21,18 @@ interface StateSet {
   readonly matchesAtEnd: boolean
 }
 
+/** The automaton that has one state at a time. */
+export interface Whole {
+  /** The set that it begins with, by number, or what stands in place of one. */
+  readonly first: number
+  /** How many kinds of characters there are. */
+  readonly width: number
+  /** The kind of each character of ASCII. */
+  readonly kinds: readonly number[]
+  /** Of each set: whether there is a match if nothing comes (1 or 0), and the set that each kind leads to. */
+  readonly rows: readonly number[]
+}
+
 /** In place of a set's number: where a character leads to was not found out yet; there is a match, whatever comes; there never will be one. */
 const unknown = -1
 const matched = -2
@@ -93,6 +105,21 @@ export class Automaton {
       shift = this.#shift
     }
     return set >= 0 ? this.#sets[set]?.matchesAtEnd === true : set === matched
+  }
+
+  /** All of it, for texts of ASCII, found out at once; undefined when there would be more sets than so many. */
+  whole(most: number, budget: Budget): Whole | undefined {
+    const kinds = Array.from({ length: 128 }, (_, code) => this.#kindOf(code, budget))
+    const width = this.#members.length
+    if (most * width > mostPlaces / 4) return undefined
+    const first = this.#setOf([this.#start], true, budget)
+    const rows: number[] = []
+    for (let set = 0; set < this.#sets.length; set++) {
+      rows.push(Number(this.#sets[set]?.matchesAtEnd))
+      for (let kind = 0; kind < width; kind++) rows.push(this.#follow(set, kind, budget))
+      if (this.#sets.length > most) return undefined
+    }
+    return { first, width, kinds, rows }
   }
 
   /** Adds the states of a part. @returns the first of them; what comes after it is there already */

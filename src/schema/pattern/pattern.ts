@@ -1,5 +1,5 @@
 import type { Budget } from '../budget.js'
-import { Automaton } from './automaton.js'
+import { Automaton, type Whole } from './automaton.js'
 import { Backtracker } from './backtrack.js'
 import { parsePattern } from './parse.js'
 
@@ -20,4 +20,10 @@ export const compilePattern = (source: string, budget: Budget): Pattern | undefi
   const parsed = parsePattern(source, budget)
   budget.keep(bytesOfCharacter * source.length)
   return parsed && (parsed.irregular ? new Backtracker(parsed) : new Automaton(parsed, budget))
+}
+
+/** A pattern's whole automaton, for texts of ASCII; undefined where it has none, or a large one. */
+export const wholePattern = (source: string, most: number, budget: Budget): Whole | undefined => {
+  const parsed = parsePattern(source, budget)
+  return parsed === undefined || parsed.irregular ? undefined : new Automaton(parsed, budget).whole(most, budget)
 }

@@ -4,6 +4,7 @@ import type { Budget } from '../budget.js'
 import type { Place } from '../document/place.js'
 import { keywordsAt } from '../evaluate/keywords/index.js'
 import { formatOf } from '../evaluate/keywords/formats.js'
+import { wholePattern } from '../pattern/pattern.js'
 import { Writer } from './writer.js'
 
 /** A schema as the judge of bytes reads it (src/judge/assembly/check.ts says how). */
@@ -17,6 +18,11 @@ const ofAll = 127
 
 const formats: ReadonlyMap<string, number> = new Map([['date', 1], ['date-time', 2], ['email', 3], ['uuid', 4], ['uri', 5]])
 const unknownFormat = 255
+
+/** Automata of more sets of states are not made: most have a few. */
+const mostSets = 300
+/** No pattern stands there. */
+const unknownPattern = 1
 
 const combinations: ReadonlyMap<string, number> = new Map([['allOf', 1], ['anyOf', 2], ['oneOf', 3], ['not', 4]])
 const all = 1
@@ -113,7 +119,15 @@ class TableWriter {
     const format = keywords.get('format')
     const known = isString(format) && formatOf(format) !== undefined ? (formats.get(format) ?? unknownFormat) : 0
     const [least, most] = sizes(keywords, 'minLength', 'maxLength')
-    return known === 0 && least === 0 && most === mostWord ? 0 : this.#writer.words(least, most, known, 0)
+    const pattern = keywords.get('pattern')
+    if (known === 0 && least === 0 && most === mostWord && pattern === undefined) return 0
+    return this.#writer.words(least, most, known, isString(pattern) ? this.#pattern(pattern) : 0)
+  }
+
+  #pattern(source: string): number {
+    const whole = wholePattern(source, mostSets, this.#budget)
+    if (whole === undefined) return unknownPattern
+    return this.#writer.words(whole.first, whole.width, ...whole.kinds, ...whole.rows)
   }
 
   #arrays(keywords: Keywords, place: Place): number {
@@ -210,6 +224,7 @@ const leftOpen = (name: string, value: Json, keywords: Keywords, place: Place): 
     case 'minLength':
     case 'maxLength':
     case 'format':
+    case 'pattern':
     case 'properties':
     case 'required':
     case 'additionalProperties':
@@ -242,8 +257,6 @@ const leftOpen = (name: string, value: Json, keywords: Keywords, place: Place): 
       return isObject(place.schema) && typeof member(place.schema, name === 'minimum' ? 'exclusiveMinimum' : 'exclusiveMaximum') === 'boolean' ? ofNumbers : 0
     case 'multipleOf':
       return Number.isSafeInteger(value) ? 0 : ofNumbers
-    case 'pattern':
-      return ofStrings
     case 'uniqueItems':
       return value === true ? ofArrays : 0
     case 'contains':
