@@ -29,6 +29,9 @@ export const sharedFlags: Flags = {
 /** Those of the commands that stand between a client and a server. */
 export const relayFlags: Flags = {
   ...sharedFlags,
+  ...about('Log', {
+    capture: { type: 'string', value: 'FILE', describe: 'keep every message, payloads included, for `replay` and `learn`' },
+  }),
   ...about('Requests', {
     'request-timeout': { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'limits.requestMs', describe: 'longest wait for an answer; 0: no limit (default)' },
   }),
@@ -45,6 +48,7 @@ export interface SharedFlags {
   readonly trust: boolean
   readonly trustList: string | undefined
   readonly audit: string | undefined
+  readonly capture: string | undefined
   readonly logLevel: LogLevel
   readonly tokenFile: string | undefined
   /** What the other flags say, as a configuration would. */
@@ -70,6 +74,7 @@ export const readFlags = (flags: Flags, given: Given): SharedFlags => ({
   trustList: text(given, 'trust-list'),
   tokenFile: text(given, 'token-file'),
   audit: text(given, 'audit'),
+  capture: text(given, 'capture'),
   logLevel: logLevels.find(one => one === text(given, 'log-level')) ?? 'warn',
   settings: readSettings(flags, given),
 })

@@ -1,5 +1,6 @@
 import type { Log } from '../audit/log.js'
 import type { Audit } from '../audit/sink.js'
+import type { Capture } from '../capture/capture.js'
 import type { Configuration } from '../config/configuration.js'
 import { loadChecker } from '../gateway/checker.js'
 import type { Guard } from '../gateway/open.js'
@@ -15,6 +16,7 @@ export const openGuard = (
   { limits, audit: { intent } }: Configuration,
   audit: Audit,
   log: Log,
+  capture?: Capture,
 ): OpenGuard => {
   const checker = loadChecker(limits)
   return {
@@ -31,6 +33,7 @@ export const openGuard = (
       audit.write(entry)
       log.entry(entry)
     },
+    record: capture && (options => capture.record(options, limits)),
     close: () => checker.close(),
   }
 }

@@ -1,6 +1,7 @@
 import type { Flags, Given, Rest } from './flag.js'
 import { readFlags, readTarget, relayFlags } from './flags.js'
 import { inspectFlags, readInspectFlags } from './inspect-flags.js'
+import { readReplayFlags, replayFlags } from './replay-flags.js'
 import { serveFlags } from './serve-flags.js'
 
 /** A command: what it takes, and what it does. Its module is loaded when it is run. */
@@ -53,6 +54,16 @@ export const commands: readonly Command[] = [
     ...oneServer,
     run: async (given, rest) =>
       (await import('./inspect.js')).inspectCommand(readFlags(inspectFlags, given), readTarget(rest), readInspectFlags(given)),
+  },
+  {
+    name: 'replay',
+    usage: ['[options] FILE...'],
+    describe: 'run captures through the relay under other settings, and print what would change',
+    examples: ['replay --policy strict capture.ndjson', 'replay --rule result/text=block --json capture.ndjson'],
+    flags: replayFlags,
+    words: { least: 1, most: Infinity },
+    server: false,
+    run: async (given, { words }) => (await import('./replay.js')).replay(readReplayFlags(given), words),
   },
   {
     name: 'audit',

@@ -2,11 +2,13 @@ import type { Exposition } from '../admin/prometheus.js'
 import { noMetrics, type Metrics } from '../admin/metrics.js'
 import { openLog, type Log } from '../audit/log.js'
 import type { Address } from '../config/address.js'
+import type { Capture } from '../capture/capture.js'
 import { Offer } from '../gateway/offer.js'
 import { Offers } from '../gateway/offers.js'
 import { httpFront } from '../transport/front/front.js'
 import type { SharedFlags, Target } from './flags.js'
 import { Audits } from './audits.js'
+import { captureOf } from './capture.js'
 import { openGuard } from './guard.js'
 import { measure } from './measure.js'
 import { reachOf } from './reach.js'
@@ -27,7 +29,8 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const counted = admin && (await import('../admin/prometheus.js').then(({ prometheusMetrics }) => prometheusMetrics()))
   const metrics = counted?.metrics ?? noMetrics
   const audits = new Audits()
-  const offers = new Offers(await offersOf(setup, audits, metrics, log))
+  const capture = await captureOf(flags, setup.configuration)
+  const offers = new Offers(await offersOf(setup, audits, metrics, log, capture))
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
 
   const front = httpFront({
@@ -50,7 +53,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const stopWatching = onChange(flags.config, async () => {
     const changed = await read()
     for (const doubt of doubtsAbout(changed)) log.warn(doubt)
-    offers.replace(await offersOf(changed, audits, metrics, log))
+    offers.replace(await offersOf(changed, audits, metrics, log, capture))
     front.offer(offers.endpoints())
   }, log)
   process.stderr.write(`mcp-customs listening on ${url}\n`)
@@ -61,6 +64,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   await offers.stop()
   await adminListener?.close()
   audits.close()
+  capture?.close()
   await log.close()
   return 0
 }
@@ -70,11 +74,12 @@ const offersOf = async (
   audits: Audits,
   metrics: Metrics,
   log: Log,
+  capture: Capture | undefined,
 ): Promise<ReadonlyMap<string, Offer>> => {
   const offers = new Map<string, Offer>()
   for (const setup of servers.map(asHttpServer)) {
     const { name } = setup.server
-    const guard = measure(openGuard(setup, configuration, audits.open(configuration.audit, name), log), setup.policy, metrics)
+    const guard = measure(openGuard(setup, configuration, audits.open(configuration.audit, name), log, capture), setup.policy, metrics)
     offers.set(name, new Offer({
       guard,
       reach: await reachOf(setup.server, configuration.limits),

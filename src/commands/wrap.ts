@@ -9,6 +9,7 @@ import { stdioClient } from '../transport/stdio/client.js'
 import { exitCodeOf } from '../transport/process/process.js'
 import type { StdioServer } from '../transport/stdio/server.js'
 import type { SharedFlags, Target } from './flags.js'
+import { captureOf } from './capture.js'
 import { openGuard } from './guard.js'
 import { setUp } from './setup.js'
 import { processOf, tlsOf } from './upstream.js'
@@ -23,7 +24,8 @@ export const wrap = async (flags: SharedFlags, target: Target): Promise<number> 
   const { limits, audit: { file, payloads } } = configuration
   const audit = openAudit({ file, payloads, server: setup.server.name })
   const log = openLog(flags.logLevel)
-  const guard = openGuard(setup, configuration, audit, log)
+  const capture = await captureOf(flags, configuration)
+  const guard = openGuard(setup, configuration, audit, log, capture)
   try {
     if ('url' in setup.server) {
       await run(await remoteSession(guard, setup.server, limits))
@@ -35,6 +37,7 @@ export const wrap = async (flags: SharedFlags, target: Target): Promise<number> 
   } finally {
     await Promise.all([guard.close(), log.close()])
     audit.close()
+    capture?.close()
   }
 }
 
