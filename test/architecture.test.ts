@@ -53,7 +53,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   config: ['config', 'rules', 'errors'],
   admin: ['admin', 'core', 'protocol', 'errors'],
   capture: ['capture', 'audit', 'core', 'protocol', 'errors'],
-  learn: ['learn', 'core', 'protocol'],
+  learn: ['learn', 'schema', 'core', 'protocol'],
   gateway: ['gateway', 'rules', 'schema', 'lock', 'audit', 'transport', 'admin', 'core', 'protocol', 'errors'],
   inspect: ['inspect', 'rules', 'gateway', 'transport', 'core', 'protocol', 'errors'],
   commands: ['commands', 'capture', 'learn', 'inspect', 'gateway', 'config', 'admin', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors'],

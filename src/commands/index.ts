@@ -1,6 +1,7 @@
 import type { Flags, Given, Rest } from './flag.js'
 import { readFlags, readTarget, relayFlags } from './flags.js'
 import { inspectFlags, readInspectFlags } from './inspect-flags.js'
+import { learnFlags, readLearnFlags } from './learn-flags.js'
 import { readReplayFlags, replayFlags } from './replay-flags.js'
 import { serveFlags } from './serve-flags.js'
 
@@ -64,6 +65,16 @@ export const commands: readonly Command[] = [
     words: { least: 1, most: Infinity },
     server: false,
     run: async (given, { words }) => (await import('./replay.js')).replay(readReplayFlags(given), words),
+  },
+  {
+    name: 'learn',
+    usage: ['[options] FILE...'],
+    describe: 'propose schemas for tools that declare none, from what captures show of their results',
+    examples: ['learn -o contracts capture.ndjson', 'learn --strict --json capture.ndjson'],
+    flags: learnFlags,
+    words: { least: 1, most: Infinity },
+    server: false,
+    run: async (given, { words }) => (await import('./learn.js')).learn(readLearnFlags(given), words),
   },
   {
     name: 'audit',
