@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { defaultLimits } from '../dist/config/limits.js'
-import { jsonIn, LearntTool } from '../dist/learn/tool.js'
+import { promotionOf } from '../dist/core/promotion.js'
+import { LearntTool } from '../dist/learn/tool.js'
 import { createSchemaChecker } from '../dist/schema/index.js'
 
 const calls = Number(process.argv[2] ?? 200)
@@ -115,7 +116,7 @@ const mutate = (kind, source, result) => {
     return structuredContent && { ...result, structuredContent }
   }
   if (source === 'from-text') {
-    const value = places[kind](jsonIn(result))
+    const value = places[kind](promotionOf(result).value)
     return value && { ...result, content: result.content.map(block => (block.type === 'text' ? { ...block, text: JSON.stringify(value) } : block)) }
   }
   const { content } = result
@@ -130,7 +131,7 @@ const fits = async (schema, value) => (await checker.check({ kind: 'value', sche
 const isFound = async ({ source, outputSchema, resultSchema }, result) => {
   if (!(await fits(resultSchema, result))) return true
   if (outputSchema === undefined) return false
-  const value = source === 'structured' ? result.structuredContent : jsonIn(result)
+  const value = source === 'structured' ? result.structuredContent : promotionOf(result)?.value
   return value === undefined || !(await fits(outputSchema, value))
 }
 

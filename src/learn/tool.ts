@@ -1,4 +1,5 @@
-import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
+import { promotionOf } from '../core/promotion.js'
+import { isArray, isObject, member, type JsonObject } from '../protocol/json.js'
 import { Blocks } from './blocks.js'
 import { enough, membersIn, schemaOf, type Strictness } from './schema.js'
 import { Shape } from './shape.js'
@@ -53,7 +54,7 @@ export class LearntTool {
     const content = member(result, 'content')
     if (isArray(content)) this.#blocks.see(content)
     const structured = member(result, 'structuredContent')
-    const value = structured ?? jsonIn(result)
+    const value = structured ?? promotionOf(result)?.value
     if (isObject(structured)) this.#structured++
     else if (isObject(value)) this.#fromText++
     if (isObject(value)) this.#values.see(value)
@@ -84,18 +85,3 @@ export class LearntTool {
     return { type: 'object', if: isError, else: { properties, required: Object.keys(properties) } }
   }
 }
-
-/** The JSON object that the only block of a result is, as text. */
-export const jsonIn = (result: JsonObject): Json | undefined => {
-  const content = member(result, 'content')
-  const [block, ...others] = isArray(content) ? content.filter(isText) : []
-  const text = isObject(block) && others.length === 0 ? member(block, 'text') : undefined
-  if (!isString(text) || !/^\s*\{/.test(text)) return undefined
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return undefined
-  }
-}
-
-const isText = (block: Json): boolean => isObject(block) && member(block, 'type') === 'text'

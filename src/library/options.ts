@@ -26,6 +26,10 @@ export interface ToolOptions {
   readonly deny?: boolean
   /** Stands in place of the server's, in the client's list too. */
   readonly outputSchema?: object | boolean
+  /** What each of its results must be as a whole (rule `result/contract`). */
+  readonly resultSchema?: object | boolean
+  /** The JSON object in the one text block of a result becomes its structured content, where it fits `outputSchema`. */
+  readonly structured?: 'from-text'
   /** Stand over the server's. */
   readonly annotations?: object
 }
@@ -61,11 +65,16 @@ const readPolicy = (preset: string, rules: Readonly<Record<string, string | unde
   return policy
 }
 
-const readTool = (name: string, { deny = false, outputSchema, annotations }: ToolOptions): ToolSetting => ({
+const readTool = (name: string, { deny = false, outputSchema, resultSchema, structured, annotations }: ToolOptions): ToolSetting => ({
   denied: deny,
-  outputSchema: typeof outputSchema === 'boolean' ? outputSchema : outputSchema && jsonOf(outputSchema, `tools: ${name}: outputSchema`),
+  outputSchema: schemaOf(outputSchema, `tools: ${name}: outputSchema`),
+  resultSchema: schemaOf(resultSchema, `tools: ${name}: resultSchema`),
+  structured: structured === undefined || outputSchema !== undefined ? structured : fail(`tools: ${name}: structured goes only with outputSchema`),
   annotations: annotations && jsonOf(annotations, `tools: ${name}: annotations`),
 })
+
+const schemaOf = (schema: object | boolean | undefined, option: string): JsonObject | boolean | undefined =>
+  typeof schema === 'boolean' ? schema : schema && jsonOf(schema, option)
 
 /** As it will be sent, so that what the caller does to the object afterwards changes nothing. */
 const jsonOf = (value: object, option: string): JsonObject => {

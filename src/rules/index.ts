@@ -97,6 +97,8 @@ export const rules: readonly Row[] = [
     'It must be possible to check a result against its declaration.', result.unchecked, checked),
   row('result/error-structured', 'demote', 'an error whose `structuredContent` does not match',
     'structuredContent of an error must match the outputSchema too.', result.errorStructured, checked),
+  row('result/contract', 'log', 'the result breaks the operator\'s `resultSchema`',
+    'A result must match the resultSchema that the operator has given for its tool.', result.contract),
   row('result/undeclared', 'off', '`structuredContent` without an `outputSchema`',
     'structuredContent must be declared by an outputSchema.', result.undeclared),
   row('result/text', 'log', 'a text block is JSON and disagrees with `structuredContent`',
