@@ -1,10 +1,18 @@
 import type { Log } from '../audit/log.js'
 import type { Audit } from '../audit/sink.js'
-import type { Capture } from '../capture/capture.js'
 import type { Configuration } from '../config/configuration.js'
 import { loadChecker } from '../gateway/checker.js'
+import type { Limits } from '../config/limits.js'
+import type { RelayOptions } from '../core/options.js'
 import type { Guard } from '../gateway/open.js'
+import type { Recorder } from '../gateway/session.js'
 import type { ServerSetup } from './setup.js'
+
+/** Who is told of every session as it goes on: a capture, or who counts. */
+export interface Witness {
+  record(options: RelayOptions, limits: Limits): Recorder
+  close(): void
+}
 
 export interface OpenGuard extends Guard {
   close(): Promise<void>
@@ -16,7 +24,7 @@ export const openGuard = (
   { limits, audit: { intent } }: Configuration,
   audit: Audit,
   log: Log,
-  capture?: Capture,
+  witness?: Witness,
 ): OpenGuard => {
   const checker = loadChecker(limits)
   return {
@@ -33,7 +41,7 @@ export const openGuard = (
       audit.write(entry)
       log.entry(entry)
     },
-    record: capture && (options => capture.record(options, limits)),
+    record: witness && (options => witness.record(options, limits)),
     close: () => checker.close(),
   }
 }

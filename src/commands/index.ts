@@ -68,13 +68,13 @@ export const commands: readonly Command[] = [
   },
   {
     name: 'learn',
-    usage: ['[options] FILE...'],
+    usage: ['[options] FILE...', '--watch [options] -- COMMAND [ARG...]', '--watch [options] URL'],
     describe: 'propose schemas for tools that declare none, from what captures show of their results',
-    examples: ['learn -o contracts capture.ndjson', 'learn --strict --json capture.ndjson'],
+    examples: ['learn -o contracts capture.ndjson', 'learn --watch -- npx -y @modelcontextprotocol/server-memory'],
     flags: learnFlags,
-    words: { least: 1, most: Infinity },
+    words: { least: 0, most: Infinity },
     server: false,
-    run: async (given, { words }) => (await import('./learn.js')).learn(readLearnFlags(given), words),
+    run: async (given, rest) => (await import('./learn.js')).learnCommand(readLearnFlags(given), readFlags(learnFlags, given), rest, given.has('watch')),
   },
   {
     name: 'audit',

@@ -1,11 +1,16 @@
 import { about, text, type Flags, type Given } from './flag.js'
+import { sharedFlags } from './flags.js'
 
-export const learnFlags: Flags = about('Contracts', {
-  output: { type: 'string', short: 'o', value: 'DIR', describe: 'folder for the schemas, and for a configuration that names them (default: write nothing)' },
-  all: { type: 'boolean', describe: 'learn for tools that declare an outputSchema as well' },
-  strict: { type: 'boolean', describe: 'bounds of numbers, lengths and sizes as well: those that were seen' },
-  json: { type: 'boolean', describe: 'report as JSON' },
-})
+export const learnFlags: Flags = {
+  ...sharedFlags,
+  ...about('Contracts', {
+    output: { type: 'string', short: 'o', value: 'DIR', describe: 'folder for the schemas, and for a configuration that names them (default: write nothing)' },
+    all: { type: 'boolean', describe: 'learn for tools that declare an outputSchema as well' },
+    strict: { type: 'boolean', describe: 'bounds of numbers, lengths and sizes as well: those that were seen' },
+    json: { type: 'boolean', describe: 'report as JSON' },
+    watch: { type: 'boolean', describe: 'stand before a server like wrap, keep counts alone, and say at the end which tools could have a contract' },
+  }),
+}
 
 export interface LearnFlags {
   readonly output: string | undefined

@@ -11,6 +11,8 @@ import { propose } from '../learn/proposal.js'
 import { LearntTool, type Contract } from '../learn/tool.js'
 import type { JsonObject } from '../protocol/json.js'
 import { clip } from '../protocol/quote.js'
+import type { Rest } from './flag.js'
+import { readTarget, type SharedFlags } from './flags.js'
 import type { LearnFlags } from './learn-flags.js'
 
 /** A tool, and what it could be held to; no contract: nothing but errors was seen of it, or it declares one itself. */
@@ -19,6 +21,20 @@ export interface Learnt {
   readonly tool: string
   readonly declares: boolean
   readonly contract: Contract | undefined
+}
+
+/**
+ * @returns the exit code
+ * @throws CustomsError
+ */
+export const learnCommand = async (flags: LearnFlags, shared: SharedFlags, rest: Rest, watches: boolean): Promise<number> => {
+  if (watches) {
+    const [{ watch }, { wrap }] = await Promise.all([import('./watch.js'), import('./wrap.js')])
+    return wrap(shared, readTarget(rest), watch())
+  }
+  if (rest.command !== undefined) throw new CustomsError('BAD_USAGE', 'a command goes with --watch: `learn --watch -- COMMAND`')
+  if (rest.words.length === 0) throw new CustomsError('BAD_USAGE', 'which captures? (wrap and serve write one with --capture FILE)')
+  return learn(flags, rest.words)
 }
 
 /**

@@ -10,22 +10,23 @@ import { exitCodeOf } from '../transport/process/process.js'
 import type { StdioServer } from '../transport/stdio/server.js'
 import type { SharedFlags, Target } from './flags.js'
 import { captureOf } from './capture.js'
-import { openGuard } from './guard.js'
+import { openGuard, type Witness } from './guard.js'
 import { setUp } from './setup.js'
 import { processOf, tlsOf } from './upstream.js'
 
 /**
  * `wrap`: a stdio client in front of one server.
+ * @param watching told of the session in the place of a capture
  * @returns the exit code of the server's process; 0 for a remote server
  */
-export const wrap = async (flags: SharedFlags, target: Target): Promise<number> => {
+export const wrap = async (flags: SharedFlags, target: Target, watching?: Witness): Promise<number> => {
   const { configuration, servers: [setup] } = await setUp(flags, target, 'relay')
   if (setup === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
   const { limits, audit: { file, payloads } } = configuration
   const audit = openAudit({ file, payloads, server: setup.server.name })
   const log = openLog(flags.logLevel)
-  const capture = await captureOf(flags, configuration)
-  const guard = openGuard(setup, configuration, audit, log, capture)
+  const witness = watching ?? (await captureOf(flags, configuration))
+  const guard = openGuard(setup, configuration, audit, log, witness)
   try {
     if ('url' in setup.server) {
       await run(await remoteSession(guard, setup.server, limits))
@@ -37,7 +38,7 @@ export const wrap = async (flags: SharedFlags, target: Target): Promise<number> 
   } finally {
     await Promise.all([guard.close(), log.close()])
     audit.close()
-    capture?.close()
+    witness?.close()
   }
 }
 
