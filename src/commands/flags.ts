@@ -29,6 +29,9 @@ export const sharedFlags: Flags = {
 /** Those of the commands that stand between a client and a server. */
 export const relayFlags: Flags = {
   ...sharedFlags,
+  ...about('Log', {
+    capture: { type: 'string', value: 'FILE', describe: 'keep every message, payloads included, for `replay` and `learn`' },
+  }),
   ...about('Lock', {
     lock: { type: 'string', value: 'FILE', describe: 'hold the server to what was accepted in this lock file' },
     frozen: { type: 'boolean', describe: 'judge calls by the lock alone, before anything is listed' },
@@ -50,6 +53,7 @@ export interface SharedFlags {
   readonly trust: boolean
   readonly trustList: string | undefined
   readonly audit: string | undefined
+  readonly capture: string | undefined
   readonly logLevel: LogLevel
   readonly tokenFile: string | undefined
   readonly lock: string | undefined
@@ -81,6 +85,7 @@ export const readFlags = (flags: Flags, given: Given): SharedFlags => ({
   lock: text(given, 'lock'),
   frozen: given.get('frozen') === true,
   audit: text(given, 'audit'),
+  capture: text(given, 'capture'),
   logLevel: logLevels.find(one => one === text(given, 'log-level')) ?? 'warn',
   settings: readSettings(flags, given),
 })

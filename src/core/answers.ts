@@ -1,4 +1,4 @@
-import { edited, slice } from '../protocol/edit.js'
+import { edited, slice, type Edit } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { isObject, isString, member, omit, pointer, type Json, type JsonObject } from '../protocol/json.js'
 import { partsOf, type Part } from '../protocol/mcp.js'
@@ -13,6 +13,7 @@ import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { toolOf } from './listing.js'
 import { actionOf } from './policy.js'
+import { promotionOf } from './promotion.js'
 import type { Called, PendingRequest } from './request.js'
 import { blocked, demoted, inItsPlace, refusedResult } from './refusal.js'
 import type { Reading, Rule } from './rule.js'
@@ -50,10 +51,14 @@ export class Answers {
     if (method === 'initialize') this.#core.handshake.agreed(result)
     const outcomes = this.#toolResults(request, result)
     if (method === 'tools/list' && !isInterim(terms, result)) return yield* this.#list(request, exchange, frame, result)
-    for (const outcome of outcomes) yield* this.#judgeTool(outcome, terms, exchange, frame, findings)
+    const promoted: Edit[] = []
+    for (const outcome of outcomes) promoted.push(...(yield* this.#judgeTool(outcome, terms, exchange, frame, findings)))
     const [first] = outcomes
     if (outcomes.every(outcome => outcome.result !== result)) this.#read(method, frame, unjudged(result, outcomes), terms, findings)
-    if (first !== undefined) return instead(request, frame, first, outcomes.length > 1)
+    if (first !== undefined) {
+      if (findings.isStop) return instead(request, frame, first, outcomes.length > 1)
+      return promoted.length === 0 ? frame : edited(frame, promoted)
+    }
     const edits = driftEdits(this.#core, method, result, findings)
     if (edits.length === 0) return replaced(request, frame)
     return findings.stopping.every(isMendedInPage) ? edited(frame, edits) : replaced(request, frame)
@@ -113,14 +118,17 @@ export class Answers {
     return page !== undefined && findings.stopping.every(isMendedInPage) ? page : replaced(request, frame)
   }
 
-  /** Every finding about one tool result. */
-  *#judgeTool({ called, at, result }: ToolResult, { revision }: Terms, exchange: Exchange, frame: Frame, findings: Findings): Flow {
+  /** Every finding about one tool result. @returns what makes of its text the structured content that it is by the operator's word */
+  *#judgeTool({ called, at, result: sent }: ToolResult, { revision }: Terms, exchange: Exchange, frame: Frame, findings: Findings): Flow<readonly Edit[]> {
     const { options, ask } = this.#core
     const { name, listed } = called ?? { name: '', listed: false }
-    const operators = options.tools.get(name)?.outputSchema
+    const { outputSchema: operators, resultSchema, structured: source } = options.tools.get(name) ?? {}
     // The operator's schema stands, whether or not a list could be had.
     const tool = operators === undefined ? called?.tool : toolOf(name, called?.tool?.definition ?? {}, operators)
     const path = pointer(...at)
+    const isOpen = source === 'from-text' && member(sent, 'structuredContent') === undefined && member(sent, 'isError') !== true
+    const promotion = isOpen ? promotionOf(sent) : undefined
+    const result = promotion === undefined ? sent : { ...sent, structuredContent: promotion.value }
     const structured = member(result, 'structuredContent')
     let checked: Checked | undefined
     if (tool === undefined && !listed) checked = [{ kind: 'unchecked', path, message: 'the declaration of its tool could not be had' }]
@@ -128,13 +136,18 @@ export class Answers {
       const subjects = tool.outputSchemas.map((schema): Subject => ({ kind: 'value', schema, value: structured, path: `${path}/structuredContent` }))
       checked = (yield* this.#core.checks.check(subjects, exchange)).flat()
     }
-    const structuredText = () => slice(frame, [...at, 'structuredContent'])?.toString()
+    const isHeld = resultSchema !== undefined && actionOf(options.policy, 'result/contract') !== 'off'
+    const contract = isHeld ? (yield* this.#core.checks.check([{ kind: 'value', schema: resultSchema, value: sent, path }], exchange)).flat() : undefined
+    const structuredText = () => promotion?.text ?? slice(frame, [...at, 'structuredContent'])?.toString()
     const parts = partsOf('tools/call', result, path)
     // Spelt out: V8 gives every object that another was spread into a shape of its own, and makes all that reads it slow.
     const answer = {
-      method: 'tools/call', value: result, path, parts, revision, plain: frame.facts?.plain === true, name, tool, checked, structuredText,
+      method: 'tools/call', value: result, path, parts, revision, plain: frame.facts?.plain === true, name, tool, checked, contract, structuredText,
     }
     ask('onResult', answer, findings, path)
+    // A strict client would refuse what does not fit, whatever the policy makes of it.
+    const fits = checked?.every(({ kind }) => kind === 'format') === true
+    return promotion !== undefined && fits ? [{ path: [...at, 'structuredContent'], replace: promotion.text }] : []
   }
 
   /** The requests in an `input_required` result, or in the state of a task that waits for input. */
@@ -187,7 +200,6 @@ const replaced = (request: PendingRequest, frame: Frame): Frame =>
 /** What the client gets of a tool's result. @param several the frame has more than one of them: then there is no one to demote */
 const instead = (request: PendingRequest, frame: Frame, { called, at, result }: ToolResult, several: boolean): Frame => {
   const { findings, terms } = request
-  if (!findings.isStop) return frame
   const name = called?.name ?? ''
   if (findings.verdict === 'demote' && !several) return demoted(frame, at, result, name, findings)
   const { modern } = traitsOf(terms.revision)

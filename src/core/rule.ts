@@ -121,6 +121,8 @@ export interface Answer extends Reading {
   readonly tool: Tool | undefined
   /** `structuredContent` against `outputSchema`; undefined when there was nothing to check. */
   readonly checked: Checked | undefined
+  /** The whole result against the operator's `resultSchema`; undefined where there is none. */
+  readonly contract: Checked | undefined
   /** The JSON text of `structuredContent`, as it crossed the wire. */
   readonly structuredText: () => string | undefined
 }

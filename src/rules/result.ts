@@ -40,6 +40,11 @@ export const errorStructured: Powers = {
     isError(answer) && structuredOf(answer) !== undefined ? ofKind(answer.checked, kind => !isFormat(kind)) : nothing,
 }
 
+/** The operator's word on the whole result; what could not be checked is not left unsaid. */
+export const contract: Powers = {
+  onResult: answer => ofKind(answer.contract, kind => !isFormat(kind)),
+}
+
 export const undeclared: Powers = {
   onResult: answer =>
     answer.tool !== undefined && !declares(answer) && structuredOf(answer) !== undefined

@@ -33,7 +33,7 @@ servers:
     tls: { ca: ca.pem, cert: client.pem, key: client.key }
     tools:
       search: { outputSchema: ./schemas/search.json }
-      find: { outputSchema: { type: object, pattern: "\${env:}" } }
+      find: { outputSchema: { type: object, pattern: "\${env:}" }, resultSchema: { pattern: "\${env:}" }, structured: from-text }
       archive: { annotations: { destructiveHint: true, title: Archive } }
       delete_everything: deny
       drop: { deny: true }
@@ -86,7 +86,7 @@ t.test('a configuration with everything in it', async t => {
   const tool = { denied: false, outputSchema: undefined, annotations: undefined }
   t.strictSame([...(tickets?.tools ?? [])], [
     ['search', { ...tool, outputSchema: { type: 'object' } }],
-    ['find', { ...tool, outputSchema: { type: 'object', pattern: '${env:}' } }],
+    ['find', { ...tool, outputSchema: { type: 'object', pattern: '${env:}' }, resultSchema: { pattern: '${env:}' }, structured: 'from-text' }],
     ['archive', { ...tool, annotations: { title: 'Archive', destructiveHint: true } }],
     ['delete_everything', { ...tool, denied: true }],
     ['drop', { ...tool, denied: true }],
@@ -173,8 +173,9 @@ const wrong = [
   ['no name for a header', server('url: "https://a/", headers: { "A B": c }'), ':1:47: servers.a.headers."A B": no name for a header'],
   ['a header twice', server('url: "https://a/", headers: { A: b, a: c }'), ':1:53: servers.a.headers.a: this header stands here twice'],
   ['a key without its certificate', server('url: "https://a/", tls: { key: k }'), ':1:43: servers.a.tls.key: goes only with cert'],
-  ['a misspelt denial', server('command: [a], tools: { b.c: denied }'), ':1:40: servers.a.tools."b.c": must be deny, or a map of outputSchema, annotations, deny'],
+  ['a misspelt denial', server('command: [a], tools: { b.c: denied }'), ':1:40: servers.a.tools."b.c": must be deny, or a map of outputSchema, resultSchema, structured, annotations, deny'],
   ['a misspelt hint', server('command: [a], tools: { b: { annotations: { readonlyHint: true } } }'), /annotations\.readonlyHint: unknown key; did you mean "readOnlyHint"\?/],
+  ['a promotion without a schema', server('command: [a], tools: { b: { structured: from-text } }'), /servers\.a\.tools\.b\.structured: goes only with outputSchema/],
   ['a schema that is none', server('command: [a], tools: { b: { outputSchema: [] } }'), ':1:45: servers.a.tools.b.outputSchema: must be a JSON Schema or the path of one'],
   ['no schema file', server('command: [a], tools: { b: { outputSchema: none.json } }'), /none\.json: cannot be read \(ENOENT\)/],
   ['a broken schema file', server('command: [a], tools: { b: { outputSchema: broken.json } }'), /broken\.json:1:3: not JSON: nothing stands between "," and "\}"$/],

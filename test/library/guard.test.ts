@@ -346,7 +346,7 @@ t.test('an option that is none is named', t => {
     ['an option', { polcy: 'strict' }, /^no option "polcy"; did you mean "policy"\?$/],
     ['an option that is like nothing', { xxxxxxxxxx: 1 }, /^no option "xxxxxxxxxx" \(policy, rules, trusted, tools, limits, server, onRecord, checker\)$/],
     ['an option of prototypes', { constructor: {} }, /^no option "constructor"/],
-    ['a tool\'s option', { tools: { rm: { denied: true } } }, /^tools: rm: no option "denied" \(deny, outputSchema, annotations\)$/],
+    ['a tool\'s option', { tools: { rm: { denied: true } } }, /^tools: rm: no option "denied" \(deny, outputSchema, resultSchema, structured, annotations\)$/],
     ['a tool that is none', { tools: { rm: 'deny' } }, /^tools: rm must be an object$/],
     ['a denial that is none', { tools: { rm: { deny: 'yes' } } }, /^tools: rm: deny must be true or false$/],
     ['a schema that is none', { tools: { rm: { outputSchema: null } } }, /^tools: rm: outputSchema must be an object, true or false$/],

@@ -29,7 +29,7 @@ export const call = (more: Partial<Call> = {}): Call => ({
 })
 
 export const answer = (result: JsonObject, more: Partial<Answer> = {}): Answer => ({
-  ...reading('tools/call', result), name: 'weather', tool: tool(), checked: undefined,
+  ...reading('tools/call', result), name: 'weather', tool: tool(), checked: undefined, contract: undefined,
   structuredText: () => JSON.stringify(result['structuredContent']), ...more,
 })
 
