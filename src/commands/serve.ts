@@ -1,7 +1,6 @@
 import type { Exposition } from '../admin/prometheus.js'
 import { noMetrics, type Metrics } from '../admin/metrics.js'
 import { openLog, type Log } from '../audit/log.js'
-import type { Audit } from '../audit/sink.js'
 import type { Address } from '../config/address.js'
 import type { Capture } from '../capture/capture.js'
 import type { Configuration } from '../config/configuration.js'
@@ -36,7 +35,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const counted = admin && (await import('../admin/prometheus.js').then(({ prometheusMetrics }) => prometheusMetrics()))
   const metrics = counted?.metrics ?? noMetrics
   const capture = await captureOf(flags, configuration)
-  const gateway: Gateway = { audits: new Audits(log), written: new Map(), rulings: new Map(), metrics, log, capture }
+  const gateway: Gateway = { audits: new Audits(log), rulings: new Map(), metrics, log, capture }
   const settings = frontSettingsOf(configuration)
   const offers = new Offers(await offersOf(setup, gateway))
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
@@ -99,8 +98,6 @@ const speaks = (level: LogLevel): boolean => ['info', 'debug', 'trace'].includes
 /** What outlives a change of the configuration. */
 interface Gateway {
   readonly audits: Audits
-  /** Those that are open, by the server's name. */
-  readonly written: Map<string, Audit>
   readonly metrics: Metrics
   readonly log: Log
   readonly capture: Capture | undefined
@@ -117,12 +114,12 @@ const currentRuling = ({ rulings }: Gateway, setup: ServerSetup, configuration: 
 }
 
 /** On stderr, and in the log of the server that was meant. */
-const record = ({ status, message, address, times }: ToldRefusal, server: string | undefined, { written, metrics, log }: Gateway): void => {
+const record = ({ status, message, address, times }: ToldRefusal, server: string | undefined, { audits, metrics, log }: Gateway): void => {
   const reason = `HTTP ${status}: ${message}${times > 1 ? ` (${times} times)` : ''}`
   log.warn(`refused ${address}: ${reason}`)
   if (server === undefined) return
   try {
-    written.get(server)?.write({
+    audits.of(server)?.write({
       event: 'http/refused', server, session: '', client: undefined, peer: { address, token: undefined }, revision: undefined, verdict: 'block', findings: [], reason,
     })
   } catch (failure) {
@@ -146,10 +143,9 @@ const offersOf = async ({ configuration, servers }: Setup, gateway: Gateway): Pr
 }
 
 const offerOf = async (setup: ServerSetup, reach: Reach, configuration: Configuration, gateway: Gateway): Promise<Offer> => {
-  const { audits, written, metrics, log, capture } = gateway
+  const { audits, metrics, log, capture } = gateway
   const { name } = setup.server
   const audit = await audits.open(configuration.audit, name)
-  written.set(name, audit)
   return new Offer({
     guard: measure(openGuard(setup, configuration, audit, log, { ruling: currentRuling(gateway, setup, configuration), witness: capture }), metrics),
     reach,

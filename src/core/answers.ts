@@ -60,8 +60,9 @@ export class Answers {
       return promoted.length === 0 ? frame : edited(frame, promoted)
     }
     const edits = driftEdits(this.#core, method, result, findings)
-    if (edits.length === 0) return replaced(request, frame)
-    return findings.stopping.every(isMendedInPage) ? edited(frame, edits) : replaced(request, frame)
+    // Drift is mended by these, or concerns what is not there; whatever else stops it stops all of it.
+    if (!findings.stopping.every(rule => rule === 'tool/drift')) return replaced(request, frame)
+    return edits.length === 0 ? frame : edited(frame, edits)
   }
 
   /** An error of the server's. @returns what the client gets */

@@ -1,5 +1,6 @@
 import type { Exchange } from '../../core/event.js'
 import type { Frame, FrameLimits } from '../../protocol/frame.js'
+import { isCancellation } from '../../protocol/message.js'
 import type { Call } from './calls.js'
 import { cookiesOf } from '../http/cookies.js'
 import { forwardedRequest, forwardedResponse, bodiless } from '../http/headers.js'
@@ -95,7 +96,7 @@ class HttpServer extends HttpSide {
     const opened = this.#opened.get(exchange)
     const request = opened?.request
     // A modern server has learnt of it by the closing of the stream (2026-07-28, cancellation).
-    const told = isModernVersion(request?.headers.get('mcp-protocol-version')) && isCancellation(frame) && frame.bytes !== request?.body
+    const told = isModernVersion(request?.headers.get('mcp-protocol-version')) && isCancellation(frame.message) && frame.bytes !== request?.body
     if (!told) void this.#post(this.calls.start(exchange, frame), opened)
     return true
   }
@@ -232,8 +233,6 @@ class HttpServer extends HttpSide {
     if (!this.#ended) this.#hear(event)
   }
 }
-
-const isCancellation = ({ message }: Frame): boolean => message.kind === 'notification' && message.method === 'notifications/cancelled'
 
 /** In a legacy session the answer may be fetched with `Last-Event-ID`, once the client has an id to go on from. */
 const canResume = ({ headers }: HttpRequest, { lastEventId }: Cursor): boolean =>

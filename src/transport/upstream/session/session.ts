@@ -1,6 +1,7 @@
 import { wholePipe, type Exchange } from '../../../core/event.js'
 import type { Frame, FrameLimits } from '../../../protocol/frame.js'
 import { isString, member } from '../../../protocol/json.js'
+import { isCancellation } from '../../../protocol/message.js'
 import type { Call } from '../calls.js'
 import { agreedBy, HttpHandshake, isInitialize, isInitialized, versionBy, type Agreed } from './handshake.js'
 import { listen } from './listener.js'
@@ -103,7 +104,7 @@ class UpstreamSession extends HttpSide {
 
   /** @returns true when the server need not be told: a modern one learns of it by the closing of the stream */
   #cancels(exchange: Exchange, { message }: Frame): boolean {
-    if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return false
+    if (!isCancellation(message)) return false
     const id = member(message.params, 'requestId')
     const call = isString(id) || typeof id === 'number' ? this.calls.find(exchange, id) : undefined
     // Who cancels does not wait any more: that no answer comes is no loss.
