@@ -13,7 +13,7 @@ t.test('presets, the schema of the configuration and the README say what the tab
 const contract = new URL('../shared/design/contract.md', root)
 
 /** Those of the contract that are to come. */
-const planned = ['tool/dialect', 'result/contract']
+const planned = ['result/contract']
 
 t.test('the rules are those of the contract', { skip: existsSync(contract) ? false : 'the contract is not here' }, t => {
   const section = readFileSync(contract, 'utf8').split('\n## 4. ')[1]?.split('\n## 5. ')[0] ?? ''

@@ -87,10 +87,11 @@ const membersOf = (entry: Entry, last: Position, payloads: Payloads, now: Date):
   }
 }
 
-const cleaned = ({ rule, path, message }: Finding, clean: (text: string) => string): Finding => ({
+const cleaned = ({ rule, path, message, mended }: Finding, clean: (text: string) => string): Finding => ({
   rule,
   path: clean(path),
   message: clean(message),
+  ...(mended !== undefined && { mended: clean(mended) }),
 })
 
 const bytesOf = ({ bytes }: Entry): string => {

@@ -1,4 +1,5 @@
-import { slice } from '../protocol/edit.js'
+import { difference } from '../protocol/difference.js'
+import { edited, slice, type Edit } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { isObject, isString, member, omit, pointer, type Json, type JsonObject } from '../protocol/json.js'
 import { partsOf, type Part } from '../protocol/mcp.js'
@@ -10,7 +11,8 @@ import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
-import { toolOf } from './listing.js'
+import { judgeList, toolOf } from './listing.js'
+import { mended, type Judged } from './mend.js'
 import { actionOf } from './policy.js'
 import type { Called, PendingRequest } from './request.js'
 import { blocked, demoted, inItsPlace, refusedResult } from './refusal.js'
@@ -25,6 +27,12 @@ interface ToolResult {
   readonly called: Called | undefined
   readonly at: readonly string[]
   readonly result: JsonObject
+}
+
+interface JudgedTools {
+  /** As it was, or mended. */
+  readonly frame: Frame
+  readonly outcomes: readonly ToolResult[]
 }
 
 /** Judges what the server says, by the method that was asked, or by which it says it. */
@@ -50,10 +58,11 @@ export class Answers {
     if (method === 'initialize') this.#core.handshake.agreed(result)
     const outcomes = this.#toolResults(request, result)
     if (method === 'tools/list' && !isInterim(terms, result)) return yield* this.#list(request, exchange, frame, result)
-    for (const outcome of outcomes) yield* this.#judgeTool(outcome, terms, exchange, frame, findings)
-    const [first] = outcomes
-    if (outcomes.every(outcome => outcome.result !== result)) this.#read(method, frame, unjudged(result, outcomes), terms, findings)
-    return first === undefined ? replaced(request, frame) : instead(request, frame, first, outcomes.length > 1)
+    const judged = yield* this.#judgeTools(outcomes, terms, exchange, frame, findings)
+    const edits = outcomes.every(outcome => outcome.result !== result) ? yield* this.#read(method, frame, unjudged(result, outcomes), terms, findings) : []
+    const [first] = judged.outcomes
+    const sent = edited(judged.frame, edits)
+    return first === undefined ? replaced(request, sent) : instead(request, sent, first, outcomes.length > 1)
   }
 
   /** An error of the server's. @returns what the client gets */
@@ -73,18 +82,19 @@ export class Answers {
     this.#core.ask('onReading', reading('', frame, { text }, this.#core.handshake.terms, '', []), findings, '')
   }
 
-  /** What a model reads of a message that the server sends unasked; with the outcome of a task, that as well. */
-  *judgeUnasked(method: string, exchange: Exchange, frame: Frame, params: JsonObject | undefined, findings: Findings): Flow {
+  /** What a model reads of a message that the server sends unasked; with the outcome of a task, that as well. @returns what the client gets, where it passes */
+  *judgeUnasked(method: string, exchange: Exchange, frame: Frame, params: JsonObject | undefined, findings: Findings): Flow<Frame> {
     const read = methodOf(method)?.read
-    if (params === undefined || read === undefined) return
+    if (params === undefined || read === undefined) return frame
     const id = member(params, 'taskId')
     const task = this.tasks.find(isString(id) ? id : undefined)
     const terms = task?.terms ?? (method === 'notifications/tasks' ? unknownTask : this.#core.handshake.terms)
     const outcomes = method === 'notifications/tasks' ? outcomesIn(params, task?.called, ['params']) : []
     if (method === 'notifications/tasks') this.#embeddedRequests(params, terms, ['params'], findings)
-    for (const outcome of outcomes) yield* this.#judgeTool(outcome, terms, exchange, frame, findings)
+    const judged = yield* this.#judgeTools(outcomes, terms, exchange, frame, findings)
     const value = read === 'all' ? unjudged(params, outcomes) : Object.fromEntries(read.map(key => [key, member(params, key)]))
     this.#core.ask('onReading', reading(method, frame, value, terms, '/params', []), findings, '/params')
+    return judged.frame
   }
 
   /** The results of tools in an answer. */
@@ -104,15 +114,29 @@ export class Answers {
   }
 
   *#list(request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject): Flow<Frame> {
-    const { findings } = request
     const page = yield* this.#lists.page(request, exchange, frame, result)
-    // A list's findings concern its tools, and are mended in the page; only a page that is none is answered by an error.
-    return page !== undefined && findings.stopping.every(isMendedInPage) ? page : replaced(request, frame)
+    // A list's findings concern its tools, and are seen to in the page; only a page that is none is answered by an error.
+    return page ?? replaced(request, frame)
   }
 
-  /** Every finding about one tool result. */
-  *#judgeTool({ called, at, result }: ToolResult, { revision }: Terms, exchange: Exchange, frame: Frame, findings: Findings): Flow {
-    const { options, ask } = this.#core
+  /** Every finding about the tool results of a frame. Of several none is mended: each may be a part of another. */
+  *#judgeTools(outcomes: readonly ToolResult[], terms: Terms, exchange: Exchange, frame: Frame, findings: Findings): Flow<JudgedTools> {
+    const [only, ...others] = outcomes
+    if (only === undefined) return { frame, outcomes }
+    const first = yield* this.#judgeTool(only, terms, exchange, frame)
+    if (others.length > 0) {
+      findings.include(first.findings)
+      for (const other of others) findings.include((yield* this.#judgeTool(other, terms, exchange, frame)).findings)
+      return { frame, outcomes }
+    }
+    const last = yield* mended(this.#core.mends, 'onResult', pointer(...only.at), first, result => this.#judgeTool({ ...only, result }, terms, exchange, frame, only.result))
+    findings.include(last.findings)
+    const edits = difference(only.result, last.value) ?? []
+    return { frame: edited(frame, edits.map(one => ({ ...one, path: [...only.at, ...one.path] }))), outcomes: [{ ...only, result: last.value }] }
+  }
+
+  *#judgeTool({ called, at, result }: ToolResult, { revision }: Terms, exchange: Exchange, frame: Frame, sent = result): Flow<Judged<'onResult'>> {
+    const { options, ask, findings: none } = this.#core
     const { name, listed } = called ?? { name: '', listed: false }
     const operators = options.tools.get(name)?.outputSchema
     // The operator's schema stands, whether or not a list could be had.
@@ -125,13 +149,17 @@ export class Answers {
       const subjects = tool.outputSchemas.map((schema): Subject => ({ kind: 'value', schema, value: structured, path: `${path}/structuredContent` }))
       checked = (yield* this.#core.checks.check(subjects, exchange)).flat()
     }
-    const structuredText = () => slice(frame, [...at, 'structuredContent'])?.toString()
+    // A mend that puts it in makes its text.
+    const isSent = structured === member(sent, 'structuredContent')
+    const structuredText = () => (isSent ? slice(frame, [...at, 'structuredContent'])?.toString() : JSON.stringify(structured))
     const parts = partsOf('tools/call', result, path)
     // Spelt out: V8 gives every object that another was spread into a shape of its own, and makes all that reads it slow.
     const answer = {
       method: 'tools/call', value: result, path, parts, revision, plain: frame.facts?.plain === true, name, tool, checked, structuredText,
     }
+    const findings = none()
     ask('onResult', answer, findings, path)
+    return { value: result, subject: answer, findings }
   }
 
   /** The requests in an `input_required` result, or in the state of a task that waits for input. */
@@ -144,10 +172,11 @@ export class Answers {
     }
   }
 
-  #read(method: string, frame: Frame, result: JsonObject, terms: Terms, findings: Findings): void {
+  *#read(method: string, frame: Frame, result: JsonObject, terms: Terms, findings: Findings): Flow<readonly Edit[]> {
     const { ask } = this.#core
-    if (methodOf(method)?.list !== undefined) ask('onList', { method, result, revision: terms.revision }, findings, '/result')
+    const edits = methodOf(method)?.list === undefined ? [] : yield* judgeList(this.#core, method, terms.revision, result, findings)
     ask('onReading', reading(method, frame, result, terms, '/result', partsOf(method, result, '/result')), findings, '/result')
+    return edits
   }
 }
 
@@ -175,8 +204,6 @@ const unjudged = (state: JsonObject, outcomes: readonly ToolResult[]): JsonObjec
 // A legacy client reads any result as the final one, whatever it says of itself.
 const isInterim = ({ revision }: Terms, result: JsonObject): boolean =>
   traitsOf(revision).modern && member(result, 'resultType') === 'input_required' && !hasFinalMember(result)
-
-const isMendedInPage = (rule: string): boolean => rule.startsWith('tool/') || rule === 'call/denied'
 
 const replaced = (request: PendingRequest, frame: Frame): Frame =>
   request.findings.isStop ? inItsPlace(frame, blocked(request, request.findings)) : frame

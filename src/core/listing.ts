@@ -1,13 +1,15 @@
+import { difference } from '../protocol/difference.js'
 import type { Edit } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { isArray, isObject, isString, member, omit, pointer, type JsonObject } from '../protocol/json.js'
-import { titleOf } from '../protocol/mcp.js'
+import type { Revision } from '../protocol/revision.js'
 import type { Catalog, Listing, Page, Schema, Tool } from './catalog.js'
 import type { Checked, Subject } from './check.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
+import { mended, type Judged } from './mend.js'
 import type { ToolSetting } from './options.js'
 import type { Terms } from './terms.js'
 
@@ -38,16 +40,14 @@ interface Candidate {
  * @returns undefined when the result is no list of tools, which is a finding
  */
 export function* judgePage(
-  { options, ask, checks, findings: none }: Core, catalog: Catalog, listing: Listing, { revision }: Terms, exchange: Exchange, frame: Frame,
-  result: JsonObject, findings: Findings,
+  core: Core, catalog: Catalog, listing: Listing, { revision }: Terms, exchange: Exchange, frame: Frame, result: JsonObject, findings: Findings,
 ): Flow<JudgedPage | undefined> {
-  ask('onList', { method: 'tools/list', result, revision }, findings, '/result')
+  const { options, ask, checks, mends, findings: none } = core
+  const edits: Edit[] = [...(yield* judgeList(core, 'tools/list', revision, result, findings))]
   const tools = member(result, 'tools')
   if (!isArray(tools) || findings.isStop) return undefined
-  const cuts = new Map(options.rules.flatMap(({ name, cut }) => (cut === undefined ? [] : [[name, cut] as const])))
   const listed = new Map<string, JsonObject>()
   const accepted = new Map<string, Tool>()
-  const edits: Edit[] = []
   let isPartial = false
 
   const surplus = (edit: Edit, count: number, reason: string) => {
@@ -58,23 +58,34 @@ export function* judgePage(
     else isPartial = true
   }
 
-  const judge = ({ index, name, sent, setting }: Candidate, schemas: Checked) => {
+  const judge = function* (candidate: Candidate, inspected: Checked): Flow {
+    const { index, name, sent, setting } = candidate
     const path = pointer('result', 'tools', index)
     const repeated = name !== undefined && (listing.names.has(name) || listed.has(name))
-    const found = none()
     // The rules judge what the server says; an operator's schema stands above them, but for being one at all (`schemas`).
-    const definition = sent && setting?.outputSchema !== undefined ? omit(sent, 'outputSchema') : sent
+    const theirs = sent && setting?.outputSchema !== undefined ? omit(sent, 'outputSchema') : sent
     const first = name === undefined ? undefined : catalog.firstListed(name)
     const { settled } = catalog
     const denied = setting?.denied === true
-    ask('onTool', { sent, definition, path, revision, trusted: options.trusted, schemas, repeated, first, settled, denied }, found, path)
+    const asked = (definition: JsonObject | undefined, schemas: Checked) => {
+      const subject = { sent, definition, path, revision, trusted: options.trusted, schemas, repeated, first, settled, denied }
+      const found = none()
+      ask('onTool', subject, found, path)
+      return { subject, findings: found }
+    }
+    const judged = asked(theirs, inspected)
+    const last = theirs && (yield* mended(mends, 'onTool', path, { value: theirs, ...judged }, function* (value): Flow<Judged<'onTool'>> {
+      const isSame = ['inputSchema', 'outputSchema'].every(key => member(value, key) === member(theirs, key))
+      const schemas = isSame ? inspected : (yield* checks.check(schemasOf({ ...candidate, sent: value }), exchange)).flat()
+      return { value, ...asked(value, schemas) }
+    }))
+    const found = last?.findings ?? judged.findings
     findings.include(found)
-    const isRemoved = found.stopping.some(rule => rule !== 'call/denied' && !cuts.has(rule))
+    const isRemoved = found.stopping.some(rule => rule !== 'call/denied')
     if (isRemoved || denied) edits.push({ path: ['result', 'tools', index], remove: true })
-    else if (sent !== undefined) {
-      const cut = found.stopping.flatMap(rule => cuts.get(rule)?.(sent) ?? [])
-      const put = operators(sent, setting, found.stopping.includes('tool/annotations'))
-      for (const edit of [...cut, ...put]) edits.push({ ...edit, path: ['result', 'tools', index, ...edit.path] })
+    else if (last !== undefined && theirs !== undefined) {
+      const changes = difference(theirs, last.value) ?? []
+      for (const edit of [...changes, ...operators(last.value, setting)]) edits.push({ ...edit, path: ['result', 'tools', index, ...edit.path] })
     }
     if (name === undefined || sent === undefined || repeated) return
     listed.set(name, sent)
@@ -98,7 +109,7 @@ export function* judgePage(
     for (const [index, one] of candidates.entries()) {
       const schemas = inspected.slice(next, (next += subjects[index]?.length ?? 0)).flat()
       const reason = one.surplus ?? (one.sent && catalog.noRoom(listing, listed, one.sent))
-      if (reason === undefined) judge(one, schemas)
+      if (reason === undefined) yield* judge(one, schemas)
       else surplus({ path: ['result', 'tools', one.index], remove: true }, 1, reason)
     }
   }
@@ -113,6 +124,21 @@ export function* judgePage(
   }
 }
 
+/** What the rules say of a list as such. @returns what mends it */
+export function* judgeList({ ask, mends, findings: none }: Core, method: string, revision: Revision, result: JsonObject, findings: Findings): Flow<readonly Edit[]> {
+  const judge = (value: JsonObject): Judged<'onList'> => {
+    const subject = { method, result: value, revision }
+    const found = none()
+    ask('onList', subject, found, '/result')
+    return { value, subject, findings: found }
+  }
+  const last = yield* mended(mends, 'onList', '/result', judge(result), function* (value): Flow<Judged<'onList'>> {
+    return judge(value)
+  })
+  findings.include(last.findings)
+  return (difference(result, last.value) ?? []).map(edit => ({ ...edit, path: ['result', ...edit.path] }))
+}
+
 /** The schemas of a tool by which anything will be judged. */
 const schemasOf = ({ index, sent, setting, surplus }: Candidate): readonly Subject[] =>
   ['inputSchema', 'outputSchema'].flatMap((key): Subject[] => {
@@ -122,13 +148,12 @@ const schemasOf = ({ index, sent, setting, surplus }: Candidate): readonly Subje
   })
 
 /** What the operator puts into a tool. */
-const operators = (sent: JsonObject, setting: ToolSetting | undefined, areCut: boolean): readonly Edit[] => {
+const operators = (mended: JsonObject, setting: ToolSetting | undefined): readonly Edit[] => {
   const edits: Edit[] = []
   if (setting?.outputSchema !== undefined) edits.push({ path: ['outputSchema'], replace: JSON.stringify(setting.outputSchema) })
   if (setting?.annotations === undefined) return edits
-  const theirs = member(sent, 'annotations')
-  const kept = areCut ? titleOf(theirs) : isObject(theirs) ? theirs : {}
-  return [...edits, { path: ['annotations'], replace: JSON.stringify({ ...kept, ...setting.annotations }) }]
+  const theirs = member(mended, 'annotations')
+  return [...edits, { path: ['annotations'], replace: JSON.stringify({ ...(isObject(theirs) && theirs), ...setting.annotations }) }]
 }
 
 /** @param operators schema in place of the server's */

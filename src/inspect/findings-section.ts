@@ -5,11 +5,11 @@ import { plain } from './plain.js'
 import type { Style } from './style.js'
 import { wrap } from './wrap.js'
 
-const symbols = { block: '✗', demote: '!', log: '·' } as const
+const symbols = { block: '✗', demote: '!', mend: '~', log: '·' } as const
 
 /** A rule, behind the sign of what the policy does about it. */
 export const marked = (rule: RuleName, action: Weighed['action'], style: Style): string => {
-  const looks = { block: style.bad, demote: style.warn, log: rule.startsWith('advice/') ? style.dim : style.warn }
+  const looks = { block: style.bad, demote: style.warn, mend: style.warn, log: rule.startsWith('advice/') ? style.dim : style.warn }
   return looks[action](`${symbols[action]} ${rule}`)
 }
 

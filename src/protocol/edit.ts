@@ -58,6 +58,10 @@ export const edit = (bytes: Buffer, edits: readonly Edit[]): Buffer => {
   return Buffer.concat([...parts, bytes.subarray(at)])
 }
 
+/** The frame with the changes made to its bytes. */
+export const edited = (frame: Frame, edits: readonly Edit[]): Frame =>
+  edits.length === 0 ? frame : { ...frame, bytes: edit(frame.bytes, edits), facts: undefined }
+
 interface Span {
   readonly from: number
   /** Undefined where it was not looked for yet. */

@@ -6,9 +6,10 @@ import { base64 } from './base64.js'
 import * as call from './call.js'
 import * as content from './content.js'
 import * as definition from './definition.js'
+import { dialect, upgraded } from './dialect.js'
 import { header } from './header.js'
 import { contentHiddenText, toolHiddenText } from './hidden-text.js'
-import { cutIcons, icon } from './icon.js'
+import { icon, withoutHarmful } from './icon.js'
 import { mime } from './mime.js'
 import * as result from './result.js'
 import * as server from './server.js'
@@ -23,10 +24,14 @@ export interface Row extends Rule {
   readonly title: string
   /** What must be, in one sentence: for reports that are read far from the documentation. */
   readonly text: string
+  /** How the rule mends, in Markdown; of those that do. */
+  readonly mends?: string
+  /** What strict clients do where nobody mends it. */
+  readonly refused?: string
 }
 
 const row = (
-  name: RuleName, standard: Row['standard'], title: string, text: string, powers: Powers, more: Pick<Rule, 'cut' | 'needsCheck'> = {},
+  name: RuleName, standard: Row['standard'], title: string, text: string, powers: Powers, more: Pick<Row, 'mend' | 'mends' | 'refused' | 'needsCheck'> = {},
 ): Row => ({ name, standard, title, text, ...powers, ...more })
 
 const inInspect = { inspect: 'log', relay: 'off' } as const
@@ -49,10 +54,20 @@ export const rules: readonly Row[] = [
     'HTTP headers and body must agree, and a response must be JSON or an event stream.', wire.http),
   row('tool/definition', 'block', 'not a tool of the negotiated revision',
     'A tool must be a Tool of the negotiated revision.', definition.definition),
-  row('tool/input-type', 'log', 'an `inputSchema` that does not say `type: "object"`, or has true or false for the schema of a property',
-    'An inputSchema must have "type": "object", and objects for the schemas of its properties.', definition.inputType),
-  row('list/shape', 'log', 'a list of tools, prompts, resources or templates that is none of the revision, such as `nextCursor: null`',
-    'The result of a method that lists something must be a list of the revision.', definition.list),
+  row('tool/input-type', 'mend', 'an `inputSchema` that does not say `type: "object"`, or has true or false for the schema of a property',
+    'An inputSchema must have "type": "object", and objects for the schemas of its properties.', definition.inputType, {
+      mend: definition.typed, mends: '`type: "object"` is added where there is no type; `true` becomes `{}`, `false` `{"not":{}}`',
+      refused: 'refuse the whole list',
+    }),
+  row('tool/dialect', 'off', 'a schema that declares another dialect than 2020-12',
+    'A schema should be written in JSON Schema 2020-12.', dialect, {
+      mend: upgraded, mends: 'rewritten to 2020-12 with the same meaning; what that cannot say exactly is left out for the client, and checked all the same',
+      refused: 'refuse the tool, or the whole list',
+    }),
+  row('list/shape', 'mend', 'a list of tools, prompts, resources or templates that is none of the revision, such as `nextCursor: null`',
+    'The result of a method that lists something must be a list of the revision.', definition.list, {
+      mend: definition.listed, mends: 'null is removed where no revision knows it; what else is wrong is logged', refused: 'refuse the whole list',
+    }),
   row('tool/duplicate', 'block', 'a name listed twice; the first stays',
     'A tool\'s name must be listed once.', definition.duplicate),
   row('tool/name', 'log', 'a name outside `[A-Za-z0-9_.-]{1,128}`',
@@ -63,14 +78,18 @@ export const rules: readonly Row[] = [
     'A tool\'s schemas must not refer to files or to the network.', definition.externalRef),
   row('tool/schema-cost', 'block', 'a schema over the limits for bytes, depth or subschemas, or more tools than `limits.tools`',
     'A tool\'s schemas must stay within the limits of size, depth and number, and a catalogue within that of its tools.', definition.cost),
-  row('tool/annotations', 'block', 'annotations of a server that is not trusted; they are removed from the tool, but for the title',
-    'Annotations count only when the operator trusts the server.', annotations.untrusted, { cut: annotations.cutAnnotations }),
+  row('tool/annotations', 'block', 'annotations of a server that is not trusted',
+    'Annotations count only when the operator trusts the server.', annotations.untrusted, {
+      mend: annotations.withoutClaims, mends: 'they are removed from the tool, but for the title; to block is to mend',
+    }),
   row('tool/contradiction', 'log', 'annotations that contradict each other',
     'Annotations must not contradict each other.', annotations.contradiction),
   row('tool/hidden-text', 'block', 'invisible, bidi-override, tag or terminal-control characters in a definition',
     'A definition must not hold invisible, bidi-override, tag or terminal-control characters.', toolHiddenText),
-  row('tool/icon', 'block', 'an icon that is neither `https:` nor `data:image/`; it is removed from the tool',
-    'An icon must be https: or data:image/.', icon, { cut: cutIcons }),
+  row('tool/icon', 'block', 'an icon that is neither `https:` nor `data:image/`',
+    'An icon must be https: or data:image/.', icon, {
+      mend: withoutHarmful, mends: 'it is removed from the tool; to block is to mend',
+    }),
   row('tool/header', 'block', 'an `x-mcp-header` outside the specification\'s rules',
     'An x-mcp-header must keep to the rules of the specification.', header),
   row('tool/drift', onceLocked, 'differs from what this session listed first',
@@ -88,7 +107,10 @@ export const rules: readonly Row[] = [
   row('result/shape', 'block', 'not a tool result of the negotiated revision',
     'The result of a tool must be a CallToolResult of the negotiated revision.', result.shape),
   row('result/missing', 'demote', 'an `outputSchema`, but no `structuredContent`, and no error',
-    'A tool with an outputSchema must return structuredContent, or an error.', result.missing),
+    'A tool with an outputSchema must return structuredContent, or an error.', result.missing, {
+      mend: result.promoted, mends: 'the one text block that is JSON and fits becomes `structuredContent`; else the result is demoted',
+      refused: 'refuse the result',
+    }),
   row('result/schema', 'block', '`structuredContent` that does not match `outputSchema`',
     'structuredContent must match the outputSchema.', result.schema, checked),
   row('result/format', 'log', 'only `format` assertions fail',
@@ -96,13 +118,22 @@ export const rules: readonly Row[] = [
   row('result/unchecked', 'block', 'the result could not be checked: no list in time, a schema that does not compile, the budget spent',
     'It must be possible to check a result against its declaration.', result.unchecked, checked),
   row('result/error-structured', 'demote', 'an error whose `structuredContent` does not match',
-    'structuredContent of an error must match the outputSchema too.', result.errorStructured, checked),
+    'structuredContent of an error must match the outputSchema too.', result.errorStructured, {
+      ...checked, mend: result.withoutStructured, mends: '`structuredContent` is removed; what no text says is said in one',
+      refused: 'report their own error, and hide the server\'s',
+    }),
   row('result/undeclared', 'off', '`structuredContent` without an `outputSchema`',
-    'structuredContent must be declared by an outputSchema.', result.undeclared),
+    'structuredContent must be declared by an outputSchema.', result.undeclared, {
+      mend: result.withoutStructured, mends: '`structuredContent` is removed; what no text says is said in one',
+    }),
   row('result/text', 'log', 'a text block is JSON and disagrees with `structuredContent`',
-    'A text block that is JSON must agree with structuredContent.', result.text),
+    'A text block that is JSON must agree with structuredContent.', result.text, {
+      mend: result.agreed, mends: 'the block becomes the JSON of `structuredContent`',
+    }),
   row('result/no-text', 'log', '`structuredContent` without any text block',
-    'structuredContent should come with a text block, for clients that know only text.', result.noText),
+    'structuredContent should come with a text block, for clients that know only text.', result.noText, {
+      mend: result.toldInText, mends: 'a text block with the JSON is added',
+    }),
   row('content/type', 'log', 'a content block of a type unknown to the revision',
     'A content block must be of a type that the revision knows.', content.type),
   row('content/base64', 'block', 'image, audio or blob data that is not base64',
@@ -151,12 +182,12 @@ export const isRuleName = (name: string): name is RuleName => known.has(name)
 
 /**
  * To demote is to keep the result's content blocks: where the blocks themselves are at fault (content/), or there is no
- * result (wire/, tool/, call/, server/), there is nothing to demote to.
+ * result (wire/, tool/, call/, server/), there is nothing to demote to. To mend, a rule must say how.
  */
 export const actionsOf = (name: RuleName): readonly Action[] =>
-  name.startsWith('result/') ? actions : actions.filter(action => action !== 'demote')
+  actions.filter(action => (action !== 'demote' || name.startsWith('result/')) && (action !== 'mend' || known.get(name)?.mend !== undefined))
 
-export const presets = ['observe', 'standard', 'strict'] as const
+export const presets = ['observe', 'standard', 'strict', 'compat'] as const
 
 export type Preset = (typeof presets)[number]
 
@@ -177,7 +208,8 @@ const standardOf = ({ standard }: Row, { purpose, locked }: Circumstances): Acti
   return locked ? standard.locked : standard.otherwise
 }
 
-const inPreset = (preset: Preset, { name }: Row, action: Action): Action => {
+const inPreset = (preset: Preset, { name, mend }: Row, action: Action): Action => {
+  if (preset === 'compat') return mend === undefined ? action : 'mend'
   if (action === 'off' || preset === 'standard' || name.startsWith('advice/')) return action
   // Whatever is observed: what was too long was not kept, and cannot pass.
   if (preset === 'observe') return name === 'wire/size' ? action : 'log'
