@@ -1,17 +1,7 @@
 import t from 'tap'
-import { createSchemaChecker } from '../../dist/schema/index.js'
-import type { Checked, Subject } from '../../dist/core/check.js'
 import { presetPolicy } from '../../dist/rules/index.js'
+import { checkAtOnce as checkNow } from './engine.js'
 import { call, initialize, result, Script, type Setting } from './script.js'
-
-const checker = createSchemaChecker({ schemaBytes: 262144, schemaDepth: 64, subschemas: 5000, validationMs: 5000 })
-/** The engine takes turns of its own accord; here everything is small, and asked for at once. */
-const checkNow = (subject: Subject): Checked | undefined => {
-  const checked = checker.check(subject)
-  if (checked instanceof Promise) throw new Error('not at once')
-  return checked
-}
-t.teardown(() => checker.close())
 
 const compat = presetPolicy('compat', { purpose: 'relay', locked: false })
 
