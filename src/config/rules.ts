@@ -1,4 +1,4 @@
-import { actions } from '../core/policy.js'
+import { actions, type Action } from '../core/policy.js'
 import { CustomsError } from '../errors.js'
 import { actionsOf, isRuleName, ruleNames } from '../rules/index.js'
 import type * as Written from './generated/types.js'
@@ -8,7 +8,7 @@ import { suggestion } from './suggestion.js'
 
 /** The `rules` of a file: the schema knows their names and actions, but not which can be mended. */
 export const readRules = (written: Written.Rules | undefined, keys: Keys): Rules =>
-  new Map(Object.entries(written ?? {}).map(([name, action]) => {
+  new Map(Object.entries(written ?? {}).map(([name, action]: [string, Action]) => {
     if (!isRuleName(name)) return fail([...keys, name], 'unknown rule')
     return actionsOf(name).includes(action) ? [name, action] : fail([...keys, name], notFor(action))
   }))

@@ -1,5 +1,5 @@
 import { severer } from '../core/policy.js'
-import type { RuleName } from '../rules/index.js'
+import { ruleNamed, type RuleName } from '../rules/index.js'
 import type { Inspection, Weighed } from './inspection.js'
 import { plain } from './plain.js'
 import type { Style } from './style.js'
@@ -33,9 +33,17 @@ export const findingsSection = ({ findings }: Inspection, style: Style, width: n
     ...rules.map(({ rule, action }) => {
       const its = findings.filter(finding => finding.rule === rule)
       const heading = `  ${marked(rule, action, style)} ${style.dim(`(${action}${its.length > 1 ? `, ${its.length} times` : ''})`)}`
-      return [heading, ...messages(its, style, width)].join('\n')
+      return [heading, ...messages(its, style, width), ...remedy(rule, style, width)].join('\n')
     }),
   ].join('\n')
+}
+
+/** How a relay makes it right, and what becomes of it where none does. */
+const remedy = (rule: RuleName, style: Style, width: number): readonly string[] => {
+  const { mend, mends, refused } = ruleNamed(rule) ?? {}
+  if (mends === undefined || mend?.isBlock === true) return []
+  const otherwise = refused === undefined ? '' : `; where nobody does, strict clients ${refused}`
+  return wrap(`--policy compat: ${mends.replaceAll('`', '')}${otherwise}`, width - 6).map(line => style.dim(`      ${line}`))
 }
 
 const messages = (findings: readonly Weighed[], style: Style, width: number): readonly string[] => {

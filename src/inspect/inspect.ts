@@ -1,6 +1,7 @@
 import { CustomsError } from '../errors.js'
 import type { Policy } from '../core/policy.js'
 import { isObject, type JsonObject } from '../protocol/json.js'
+import { nearest } from '../protocol/revision.js'
 import type { Answer } from './client.js'
 import { connect, type Connected, type ConnectOptions } from './connect.js'
 import type { InspectedTool, Inspection, Weighed } from './inspection.js'
@@ -50,7 +51,7 @@ export const inspect = async (options: InspectOptions): Promise<Inspection> => {
     const lists = await listEverything(connected, name, timeoutMs)
     const answer = call && (await make(call, connected, lists, options))
     await connected.link.close()
-    const findings = weigh(connected.link.entries, policy, lists.tools.items)
+    const findings = weigh(connected.link.entries, policy, lists.tools.items, nearest(connected.revision))
     return {
       name, target, trusted, connected, lists, findings,
       tools: inspectedTools(lists.tools.items, findings, options),

@@ -1,5 +1,6 @@
 import { member } from '../protocol/json.js'
 import { severer, type Verdict } from '../core/policy.js'
+import { ruleNamed } from '../rules/index.js'
 import { titleOf } from './claims.js'
 import type { Inspection, Weighed } from './inspection.js'
 import type { Listing } from './lists.js'
@@ -33,7 +34,7 @@ export const jsonReport = (inspection: Inspection): string => {
       verdict: verdictOf(call.findings),
     },
     findings: findings.map(({ rule, action, event, tool, path, message }) => ({
-      rule, action, event, ...(tool !== undefined && { tool }), path, message,
+      rule, action, event, ...(tool !== undefined && { tool }), path, message, ...(ruleNamed(rule)?.mend !== undefined && { mendable: true }),
     })),
     verdict: verdictOf(findings),
   }) + '\n'

@@ -28,6 +28,9 @@ const unnamed = 'schema://unnamed/'
 /** Each id is resolved against the one before: longer ones would be copied as often as there are ids. */
 const longestId = 2048
 
+/** Parts with a URI of their own; no tool's schema has come near it. */
+const mostResources = 100
+
 /** Stands for the dynamic scope of `$recursiveAnchor`, which had no names. */
 const recursive = 'recursive'
 
@@ -61,7 +64,7 @@ class Upgrade {
     if (!isObject(schema)) return
     const { base: own, identity } = this.#baseOf(schema, base)
     if (schema === this.#schema || (identity !== undefined && identity.uri !== '')) {
-      if (this.#resources.has(own)) throw new Inexact()
+      if (this.#resources.has(own) || this.#resources.size >= mostResources) throw new Inexact()
       this.#resources.set(own, schema)
     }
     for (const [keyword, value = null] of Object.entries(schema)) {

@@ -27,8 +27,6 @@ export const withoutHarmful: Mend = {
     const isList = isArray(icons) && icons.length <= mostIcons
     return isList ? { ...definition, icons: icons.filter(isHarmless) } : omit(definition, 'icons')
   },
-  // An `icons` that is none is no tool's of any revision.
-  heals: ['tool/definition'],
 }
 
 const harmful = (icons: readonly Json[]): readonly number[] =>

@@ -80,7 +80,7 @@ export const rules: readonly Row[] = [
     'A tool\'s schemas must stay within the limits of size, depth and number, and a catalogue within that of its tools.', definition.cost),
   row('tool/annotations', 'block', 'annotations of a server that is not trusted',
     'Annotations count only when the operator trusts the server.', annotations.untrusted, {
-      mend: annotations.withoutClaims, mends: 'they are removed from the tool, but for the title; to block is to mend',
+      mend: annotations.withoutClaims, mends: 'they are removed from the tool, but for the title; `block` does so too',
     }),
   row('tool/contradiction', 'log', 'annotations that contradict each other',
     'Annotations must not contradict each other.', annotations.contradiction),
@@ -88,7 +88,7 @@ export const rules: readonly Row[] = [
     'A definition must not hold invisible, bidi-override, tag or terminal-control characters.', toolHiddenText),
   row('tool/icon', 'block', 'an icon that is neither `https:` nor `data:image/`',
     'An icon must be https: or data:image/.', icon, {
-      mend: withoutHarmful, mends: 'it is removed from the tool; to block is to mend',
+      mend: withoutHarmful, mends: 'it is removed from the tool; `block` does so too',
     }),
   row('tool/header', 'block', 'an `x-mcp-header` outside the specification\'s rules',
     'An x-mcp-header must keep to the rules of the specification.', header),
