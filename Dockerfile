@@ -39,7 +39,7 @@ COPY package.json ./
 COPY config ./config
 COPY --from=build /app/dist ./dist
 
-# XDG_STATE_HOME: without --audit the log is /var/lib/mcp-customs/SERVER.ndjson.
+# XDG_STATE_HOME: without --audit the logs are /var/lib/mcp-customs/SERVER.TIME-PID.ndjson.
 ENV NODE_ENV=production \
     XDG_STATE_HOME=/var/lib
 

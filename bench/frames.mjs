@@ -94,7 +94,7 @@ for (const [name, [kind, make]] of Object.entries(frames)) {
 
 async function measure(kind, bytes) {
   const file = join(folder, `${results.length}.ndjson`)
-  const audit = openAudit({ file, payloads: 'digest', server: 'bench' })
+  const audit = await openAudit({ file, server: 'bench' })
   const checker = createSchemaChecker(limits)
   const ends = { client: new PassThrough(), server: new PassThrough() }
   const out = { client: new PassThrough(), server: new PassThrough() }

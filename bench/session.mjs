@@ -57,7 +57,7 @@ class End {
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'mcp-customs-bench-'))
-const audit = openAudit({ file: join(folder, 'audit.ndjson'), payloads: 'digest', server: 'bench' })
+const audit = await openAudit({ file: join(folder, 'audit.ndjson'), server: 'bench' })
 const checker = createSchemaChecker(limits)
 const [client, server] = [new End(), new End()]
 const guard = {

@@ -43,19 +43,21 @@ const targetOf = ({ file, from }: Import): string => relative(root, join(root, d
 /** Who may import whom: protocol <- core <- { rules, schema, lock, audit, transport } <- gateway <- commands <- cli. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   errors: [],
+  canonical: [],
   protocol: ['protocol'],
   core: ['core', 'protocol'],
   mend: ['mend', 'protocol'],
   rules: ['rules', 'mend', 'core', 'protocol'],
   schema: ['schema', 'core', 'protocol'],
-  lock: ['lock', 'core', 'protocol', 'errors'],
-  audit: ['audit', 'core', 'protocol', 'errors'],
+  lock: ['lock', 'core', 'protocol', 'errors', 'canonical'],
+  audit: ['audit', 'core', 'protocol', 'errors', 'canonical'],
   transport: ['transport', 'core', 'protocol', 'errors'],
   config: ['config', 'rules', 'errors'],
   admin: ['admin', 'core', 'protocol', 'errors'],
+  clients: ['clients', 'audit', 'protocol', 'errors'],
   gateway: ['gateway', 'rules', 'schema', 'lock', 'audit', 'transport', 'admin', 'core', 'protocol', 'errors'],
-  inspect: ['inspect', 'rules', 'gateway', 'transport', 'core', 'protocol', 'errors'],
-  commands: ['commands', 'inspect', 'gateway', 'config', 'admin', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors'],
+  inspect: ['inspect', 'lock', 'rules', 'gateway', 'transport', 'core', 'protocol', 'errors'],
+  commands: ['commands', 'clients', 'inspect', 'gateway', 'config', 'admin', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors'],
   cli: ['commands', 'errors'],
   library: ['library', 'gateway', 'config', 'rules', 'schema', 'transport', 'core', 'protocol', 'errors'],
   index: ['library', 'core', 'protocol', 'errors'],
@@ -77,7 +79,9 @@ t.test('every module imports only what lies below it', t => {
 const isBuiltin = (from: string): boolean => from.startsWith('node:') || builtinModules.includes(from)
 
 /** Which layers may name a package; one that is not here may be named anywhere below commands/. */
-const owners: Readonly<Record<string, string>> = { ajv: 'schema', 'ajv-formats': 'schema', 'ajv-draft-04': 'schema', undici: 'transport', pino: 'audit' }
+const owners: Readonly<Record<string, string>> = {
+  ajv: 'config', undici: 'transport', pino: 'audit', 'jsonc-parser': 'clients', 'toml-eslint-parser': 'clients',
+}
 const ownedBuiltins: Readonly<Record<string, string>> = { 'node:http': 'transport', 'node:https': 'transport', 'node:child_process': 'transport' }
 
 t.test('packages and sockets have one owner each', t => {
@@ -88,6 +92,7 @@ t.test('packages and sockets have one owner each', t => {
     // The admin listener is a plain HTTP server of its own: it speaks no MCP.
     if (owner !== undefined && layer !== 'admin') t.equal(layer, owner, `${file} imports ${from}`)
     if (layer === 'core' || layer === 'protocol') t.ok(from === 'node:buffer', `${file} imports ${from}: the core is pure`)
+    if (layer === 'schema') t.ok(isBuiltin(from), `${file} imports ${from}: what a stranger's schema costs is ours to count`)
     if (layer === 'cli') t.ok(isBuiltin(from), `${file} loads no package: it is on the way of every start`)
   }
   t.end()

@@ -8,6 +8,8 @@ export interface AdminOptions {
   readonly host: string
   /** 0 picks one. */
   readonly port: number
+  /** Names by which it may be called, besides `host`, those of loopback, and addresses; without ports. */
+  readonly allowHosts?: () => readonly string[]
   readonly state: AdminState
   /** Longest wait for `state.ready`, in milliseconds (5000); a state that is not known by then is not ready. */
   readonly readyMs?: number
@@ -36,9 +38,10 @@ interface Page {
 }
 
 /** Tells operators and their tools how the relay is: `/healthz`, `/readyz` and `/metrics`. Nothing secret, nothing to change. */
-export const adminServer = ({ host, port, state, readyMs = 5000 }: AdminOptions): AdminServer => {
+export const adminServer = ({ host, port, allowHosts = () => [], state, readyMs = 5000 }: AdminOptions): AdminServer => {
   const server = createServer({ headersTimeout: 5000, requestTimeout: 10_000 }, (request, response) => {
-    pageFor(request, state, readyMs)
+    const known = isKnown(request.headers.host, [host, 'localhost', ...allowHosts()])
+    ;(known ? pageFor(request, state, readyMs) : Promise.resolve(text(403, 'this Host is not allowed here')))
       .catch((): Page => text(500, 'failed'))
       .then(page => reply(request, response, page), () => response.destroy())
   })
@@ -60,6 +63,12 @@ export const adminServer = ({ host, port, state, readyMs = 5000 }: AdminOptions)
       await closed
     },
   }
+}
+
+/** Against DNS rebinding: a page's browser names the page's host. An address was not looked up, so that nobody can have rebound it. */
+const isKnown = (header: string | undefined, names: readonly string[]): boolean => {
+  const name = /^(\[[0-9a-f:.]+\]|[^\s:[\]/@,]+)(?::\d{1,5})?$/i.exec(header ?? '')?.[1]?.toLowerCase()
+  return name !== undefined && (name.startsWith('[') || /^\d{1,3}(?:\.\d{1,3}){3}$/.test(name) || names.some(known => known.toLowerCase() === name))
 }
 
 const pageFor = async ({ method, url = '' }: IncomingMessage, state: AdminState, readyMs: number): Promise<Page> => {

@@ -1,98 +1,162 @@
-import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { closeSync, openSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, utimesSync, writeSync } from 'node:fs'
 import { hostname } from 'node:os'
+import { setTimeout as pause } from 'node:timers/promises'
+import { isObject, isString, member, parseJson, type Json } from '../protocol/json.js'
+import { clip } from '../protocol/quote.js'
+import { cannotAudit, codeOf } from './failure.js'
 
-/** Gives the file back. */
-export type Release = () => void
+/** The right to write a file. */
+export interface Claim {
+  /** Shows that the owner lives: to be called once a second. @returns false when the file is not ours any more */
+  renew(): boolean
+  release(): void
+}
 
 interface Owner {
   readonly pid: number
   readonly host: string
-  /** Tells a process from a later one with the same id; undefined where the system does not say. */
+  /** Where process numbers mean the same as here. */
+  readonly place: string
+  /** Tells a process from a later one with its number; undefined where the system does not say. */
   readonly started: string | undefined
 }
 
-/** What this process holds: a lock with our own id that is not here was left by another life of the same id. */
-const held = new Set<string>()
+/** An owner that cannot be looked at is dead when it gives no sign for so long, in milliseconds. */
+const patience = 5000
+const pauseMs = 250
+
+/** Our claims, by their files. */
+const claims = new Map<string, string>()
 
 // One for all: a gateway may hold more files than an emitter likes to have listeners.
-process.once('exit', () => held.forEach(giveBack))
+process.once('exit', () => claims.forEach((_, lock) => giveBack(lock)))
 
 /**
- * Takes a file for this process alone: two writers would tear the chain apart. The claim is a file beside it, `FILE.lock`,
- * that names the owner; one whose owner is dead is taken over. An owner on another host (a shared volume) counts as alive.
- * @returns undefined while another owner holds the file
- * @throws when the claim cannot be written
+ * Takes a file for this process alone: two writers would tear its chain apart. The claim is a file beside it, `FILE.lock`, that
+ * names the owner, and that the owner touches once a second. The claim of an owner that is dead is taken over: its process is gone
+ * or, where its number says nothing here (another container, another host), it gives no sign.
+ * @throws CustomsError CANNOT_AUDIT while another owner lives; or what the system says, when the claim cannot be written
  */
-export const claim = (file: string): Release | undefined => {
+export const claim = async (file: string): Promise<Claim> => {
   const lock = `${file}.lock`
-  if (held.has(lock) || !(create(lock) || takeOver(lock))) return undefined
-  held.add(lock)
-  return () => giveBack(lock)
+  const text = JSON.stringify({ id: randomUUID(), ...self() })
+  while (!create(lock, text)) {
+    const found = read(lock)
+    if (found === undefined) continue
+    const owner = ownerOf(found)
+    if (await lives(lock, owner)) {
+      const who = owner === undefined ? 'another relay' : `process ${owner.pid} on ${clip(owner.host)}`
+      throw cannotAudit(file, `${who} is writing it, and a log that is named has one writer`)
+    }
+    bury(lock, found)
+  }
+  claims.set(lock, text)
+  return { renew: () => renew(lock, text), release: () => giveBack(lock) }
+}
+
+const renew = (lock: string, text: string): boolean => {
+  try {
+    if (read(lock) !== text) return false
+    const now = new Date()
+    utimesSync(lock, now, now)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function giveBack(lock: string): void {
-  if (held.delete(lock)) rmSync(lock, { force: true })
+  const text = claims.get(lock)
+  if (claims.delete(lock) && read(lock) === text) rmSync(lock, { force: true })
 }
 
-const create = (lock: string): boolean => {
+const create = (lock: string, text: string): boolean => {
   try {
     const handle = openSync(lock, 'wx', 0o600)
-    try {
-      writeSync(handle, JSON.stringify(self()))
-    } catch (cause) {
-      rmSync(lock, { force: true })
-      throw cause
-    } finally {
-      closeSync(handle)
-    }
+    writeSync(handle, text)
+    closeSync(handle)
     return true
   } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'EEXIST') return false
+    if (codeOf(cause) === 'EEXIST') return false
     throw cause
   }
 }
 
-/** Only one of several that see a dead owner may remove its lock: the next to look might remove the successor's. */
-const takeOver = (lock: string): boolean => {
-  if (!isDead(lock)) return false
-  const turn = `${lock}.turn`
-  if (!create(turn)) return false
+const read = (lock: string): string | undefined => {
   try {
-    if (!isDead(lock)) return false
-    rmSync(lock, { force: true })
-    return create(lock)
-  } finally {
-    rmSync(turn, { force: true })
+    return readFileSync(lock, 'utf8')
+  } catch (cause) {
+    if (codeOf(cause) === 'ENOENT') return undefined
+    throw cause
   }
 }
 
-const isDead = (lock: string): boolean => {
-  const owner = ownerOf(lock)
-  if (owner === undefined || owner.host !== hostname()) return false
-  if (owner.pid === process.pid) return true
-  return !isRunning(owner.pid) || (owner.started !== undefined && owner.started !== startOf(owner.pid))
+/** Removes a dead owner's claim, unless somebody was quicker: only one can move it away, and sees then what it has moved. */
+const bury = (lock: string, dead: string): void => {
+  const grave = `${lock}.${randomUUID()}`
+  try {
+    renameSync(lock, grave)
+  } catch (cause) {
+    if (codeOf(cause) === 'ENOENT') return
+    throw cause
+  }
+  if (read(grave) === dead) rmSync(grave, { force: true })
+  else renameSync(grave, lock)
 }
 
+const lives = async (lock: string, owner: Owner | undefined): Promise<boolean> => {
+  if (owner?.place === place()) {
+    if (!isRunning(owner.pid)) return false
+    const started = startOf(owner.pid)
+    if (started !== undefined && owner.started !== undefined) return started === owner.started
+  }
+  const before = touchedAt(lock)
+  for (let waited = 0; waited < patience; waited += pauseMs) {
+    await pause(pauseMs)
+    const now = touchedAt(lock)
+    if (now !== before) return now !== undefined
+  }
+  return false
+}
+
+const touchedAt = (lock: string): number | undefined => statSync(lock, { throwIfNoEntry: false })?.mtimeMs
+
 /** Undefined when it is being written at this moment, or is none of ours. */
-const ownerOf = (lock: string): Owner | undefined => {
+const ownerOf = (text: string): Owner | undefined => {
+  let value: Json
   try {
-    const owner: unknown = JSON.parse(readFileSync(lock, 'utf8'))
-    if (typeof owner !== 'object' || owner === null || !('pid' in owner) || !('host' in owner)) return undefined
-    const started = 'started' in owner && typeof owner.started === 'string' ? owner.started : undefined
-    return typeof owner.pid === 'number' && typeof owner.host === 'string' ? { pid: owner.pid, host: owner.host, started } : undefined
+    value = parseJson(text)
   } catch {
     return undefined
   }
+  if (!isObject(value)) return undefined
+  const [pid, host, where, started] = ['pid', 'host', 'place', 'started'].map(name => member(value, name))
+  if (typeof pid !== 'number' || !isString(host) || !isString(where)) return undefined
+  return { pid, host, place: where, started: isString(started) ? started : undefined }
 }
 
-const self = (): Owner => ({ pid: process.pid, host: hostname(), started: startOf(process.pid) })
+const self = (): Owner => ({ pid: process.pid, host: hostname(), place: place(), started: startOf(process.pid) })
+
+let known: string | undefined
+
+const place = (): string => (known ??= process.platform === 'linux' ? namespace() : hostname())
+
+/** The run of the kernel, and its namespace of process numbers: containers may share all but that. */
+const namespace = (): string => {
+  try {
+    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${readlinkSync('/proc/self/ns/pid')}`
+  } catch {
+    return randomUUID()
+  }
+}
 
 const isRunning = (pid: number): boolean => {
   try {
     return process.kill(pid, 0)
   } catch (cause) {
     // Somebody else's process is not ours to signal, but it runs.
-    return cause instanceof Error && 'code' in cause && cause.code === 'EPERM'
+    return codeOf(cause) === 'EPERM'
   }
 }
 

@@ -1,75 +1,126 @@
-import { closeSync, constants, openSync, statSync, writeSync } from 'node:fs'
-import { CustomsError } from '../errors.js'
-import { claim } from './claim.js'
+import { closeSync, rmSync, statSync } from 'node:fs'
 import { cannotAudit, codeOf } from './failure.js'
-import { numbered, settle } from './place.js'
-import { beginning, type Position } from './record.js'
-import { readTail } from './tail.js'
+import { Output } from './output.js'
+import { isoTime } from './record.js'
 
-export interface Opened {
-  readonly file: string | undefined
+/** When a file ends and the next one begins; without any of it, one file takes everything. */
+export interface Rotation {
+  /** In bytes: what comes when the file has grown to this goes to the next. */
+  readonly maxBytes?: number | undefined
+  /** By the clock of UTC. */
+  readonly rotate?: Period | undefined
+  /** How many files stay beside the current one: the oldest are removed. Undefined: all stay. */
+  readonly keep?: number | undefined
+}
+
+export type Period = 'never' | 'hourly' | 'daily'
+
+/** So much of a time (ISO 8601) stays the same throughout a period. */
+const lengths: Readonly<Record<Period, number>> = { never: 0, hourly: 13, daily: 10 }
+
+export interface Made {
+  readonly file: string
   readonly descriptor: number
-  /** Where the chain goes on. */
-  readonly position: Position
-  /** Closes and gives back what was opened. */
-  readonly release: () => void
 }
 
-/** More relays than this of one server are no accident any more. */
-const mostFiles = 1000
+/** A regular file with one writer, and those that come after it. */
+export abstract class LogFile extends Output {
+  declare file: string
+  readonly #rotation: Rotation
+  #identity: string
+  #size: number
+  #period: string
+  /** Why nothing can be written any more. */
+  #lost: string | undefined
 
-/**
- * A log is continued. One that another relay is writing is left to it, and the next free of `NAME.2.EXT`, `NAME.3.EXT`, …
- * takes its place.
- * @throws CustomsError CANNOT_AUDIT
- */
-export const openFile = (wanted: string): Opened => {
-  try {
-    const file = settle(wanted)
-    return isDevice(file) ? openDevice(file) : openLog(file)
-  } catch (cause) {
-    throw cause instanceof CustomsError ? cause : cannotAudit(wanted, codeOf(cause), cause)
+  /** @param time of the last record, where there is one: ISO 8601 */
+  constructor({ file, descriptor }: Made, rotation: Rotation, time = '') {
+    super(file, descriptor)
+    this.#rotation = rotation
+    const { identity, size } = stateOf(file)
+    this.#identity = identity
+    this.#size = size
+    this.#period = this.#periodOf(time)
   }
-}
 
-/** A device or a pipe has nobody to share it with, and nothing to go on from. */
-const isDevice = (file: string): boolean => statSync(file, { throwIfNoEntry: false })?.isFile() === false
+  get isEmpty(): boolean {
+    return this.#size === 0
+  }
 
-const openDevice = (file: string): Opened => {
-  // Without a reader, a pipe would otherwise hold us up for ever.
-  const descriptor = openSync(file, constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK)
-  return { file, descriptor, position: beginning, release: () => closeSync(descriptor) }
-}
+  override append(line: string): number {
+    if (this.#lost !== undefined) throw cannotAudit(this.file, this.#lost)
+    const length = super.append(line)
+    this.#size += length
+    return length
+  }
 
-const openLog = (wanted: string): Opened => {
-  for (let number = 1; number <= mostFiles; number++) {
-    const file = numbered(wanted, number)
-    const release = claim(file)
-    if (!release) continue
+  /**
+   * Looks whether the file is still there, still ours, and what was written: a record in a file without a name is lost.
+   * @throws CustomsError CANNOT_AUDIT; from then on, nothing is written
+   */
+  check(): void {
+    this.#lost ??= this.#damage() ?? this.renew()
+    if (this.#lost !== undefined) throw cannotAudit(this.file, this.#lost)
+  }
+
+  /** Whether the next record belongs into the next file. */
+  isDue(now: Date): boolean {
+    const period = this.#periodOf(isoTime(now))
+    if (this.isEmpty) this.#period = period
+    return this.#size >= (this.#rotation.maxBytes ?? Infinity) || period !== this.#period
+  }
+
+  /** Begins the next file. @throws CustomsError CANNOT_AUDIT; from then on, nothing is written */
+  next(now: Date): void {
     try {
-      return continueLog(file, release)
+      const { file, descriptor } = this.succeed(now)
+      closeSync(this.descriptor)
+      this.file = file
+      this.descriptor = descriptor
+      this.#identity = stateOf(file).identity
+      this.#size = 0
+      this.#period = this.#periodOf(isoTime(now))
+      this.removeOldest()
     } catch (cause) {
-      release()
-      throw cause
+      this.#lost = `the next file cannot be begun (${codeOf(cause)})`
+      throw cannotAudit(this.file, this.#lost, cause)
     }
   }
-  throw cannotAudit(wanted, `${mostFiles} files beside it are locked; remove the .lock files that nobody holds`)
+
+  protected removeOldest(): void {
+    const { keep } = this.#rotation
+    if (keep === undefined) return
+    const older = this.older()
+    for (const file of older.slice(0, Math.max(0, older.length - keep))) rmSync(file, { force: true })
+  }
+
+  /** The files before this one that may be removed, oldest first. */
+  protected abstract older(): readonly string[]
+
+  /** Makes the next file, an empty one. */
+  protected abstract succeed(now: Date): Made
+
+  /** Tells others that the file has a living writer. @returns why that is not us any more */
+  protected abstract renew(): string | undefined
+
+  #periodOf(time: string): string {
+    return time.slice(0, lengths[this.#rotation.rotate ?? 'never'])
+  }
+
+  #damage(): string | undefined {
+    try {
+      const { identity, size } = stateOf(this.file)
+      if (identity !== this.#identity) return 'another file has taken its place'
+      if (size === this.#size) return undefined
+      return size < this.#size ? 'it was cut' : 'somebody else writes to it'
+    } catch (cause) {
+      return `it is not there any more (${codeOf(cause)})`
+    }
+  }
 }
 
-const continueLog = (file: string, giveBack: () => void): Opened => {
-  const descriptor = openSync(file, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT, 0o600)
-  try {
-    const tail = readTail(descriptor)
-    if (!tail) throw cannotAudit(file, 'it holds something else than an audit log')
-    // The cut line ends here, so that it cannot spoil the next one.
-    if (tail.cut) writeSync(descriptor, '\n')
-    const release = (): void => {
-      closeSync(descriptor)
-      giveBack()
-    }
-    return { file, descriptor, position: tail.position, release }
-  } catch (cause) {
-    closeSync(descriptor)
-    throw cause
-  }
+const stateOf = (file: string): { readonly identity: string; readonly size: number } => {
+  // Numbers of files are longer than a double on some systems.
+  const { dev, ino, size } = statSync(file, { bigint: true })
+  return { identity: `${dev} ${ino}`, size: Number(size) }
 }

@@ -3,6 +3,7 @@ import type { Entry } from '../core/effect.js'
 import type { Verdict } from '../core/policy.js'
 import type { Finding } from '../core/rule.js'
 import { clip, quote } from '../protocol/quote.js'
+import type { Position } from './record.js'
 import { withoutSecrets } from './secrets.js'
 
 /** Messages for the operator, on stderr: one JSON line each, as pino writes them. */
@@ -11,6 +12,10 @@ export interface Log {
   entry(entry: Entry): void
   warn(message: string): void
   info(message: string): void
+  /** Says how far an audit log has come, at level info: who keeps this elsewhere can prove later that nothing was taken back. */
+  checkpoint(file: string | undefined, position: Position): void
+  /** A request that is over, at level info. */
+  access(request: object): void
   /** Resolves when everything is said. */
   close(): Promise<void>
 }
@@ -47,7 +52,9 @@ export const openLog = (level: string): Log => {
       say(news ? levelOf[verdict] : 'info', told, saidOf(event, tool, verdict))
     },
     warn: message => say('warn', {}, message),
+    access: request => say('info', request, 'request'),
     info: message => say('info', {}, message),
+    checkpoint: (file, { seq, hash }) => say('info', { file, seq, head: hash }, 'audit checkpoint'),
     close: async () => {
       await loading
     },

@@ -1,18 +1,25 @@
-import { existsSync, mkdirSync, realpathSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, parse, resolve } from 'node:path'
-import { sha256 } from './canonical.js'
+import { sha256 } from '../canonical.js'
 
-/** `$XDG_STATE_HOME/mcp-customs/SERVER.ndjson`, or below `~/.local/state` (XDG Base Directory Specification). */
-export const defaultFile = (server: string, environment: Readonly<Record<string, string | undefined>>): string => {
-  const { XDG_STATE_HOME: state = '' } = environment
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/**
+ * The folder for logs that nobody named: `$XDG_STATE_HOME/mcp-customs`, or below `~/.local/state` (XDG Base Directory
+ * Specification); on Windows below `%LOCALAPPDATA%`.
+ */
+export const stateFolder = (environment: Environment, platform: NodeJS.Platform = process.platform): string => {
+  const { XDG_STATE_HOME: state = '', LOCALAPPDATA: local = '' } = environment
+  const home = homedir()
   // The specification: a relative path in the variable counts for nothing.
-  const directory = isAbsolute(state) ? state : join(homedir(), '.local', 'state')
-  return join(directory, 'mcp-customs', `${fileName(server)}.ndjson`)
+  if (isAbsolute(state)) return join(state, 'mcp-customs')
+  if (platform !== 'win32') return join(home, '.local', 'state', 'mcp-customs')
+  return join(isAbsolute(local) ? local : join(home, 'AppData', 'Local'), 'mcp-customs')
 }
 
 /** A name for a file, from a name for a server; two servers have two names even where not all of it can be kept. */
-const fileName = (server: string): string => {
+export const fileName = (server: string): string => {
   const safe = server.replace(/[^A-Za-z0-9._-]/g, '_').replace(/^[.-]+/, '_').slice(0, 64)
   return safe === server && safe !== '' ? safe : `${safe}-${sha256(server).slice(0, 8)}`
 }
@@ -40,9 +47,16 @@ const makeFolder = (folder: string): void => {
   }
 }
 
-/** `audit.ndjson`, `audit.2.ndjson`, `audit.3.ndjson`, … */
-export const numbered = (file: string, number: number): string => {
-  if (number === 1) return file
+/** `audit.ndjson` as `audit.2026-11-21T22-22-13.123Z.ndjson`: an ISO 8601 time that every file system takes in a name. */
+export const stamped = (file: string, time: Date, process = ''): string => {
   const { dir, name, ext } = parse(file)
-  return join(dir, `${name}.${number}${ext}`)
+  return join(dir, `${name}.${time.toISOString().replaceAll(':', '-')}${process}${ext}`)
+}
+
+/** The files that are named so for this one, oldest first. @param process what stands behind the time: a pattern */
+export const filesStamped = (file: string, process = ''): readonly string[] => {
+  const { dir, name, ext } = parse(file)
+  const shape = new RegExp(`^\\.\\d{4}-\\d\\d-\\d\\dT\\d\\d-\\d\\d-\\d\\d\\.\\d{3}Z${process}$`)
+  const isOne = (other: string): boolean => other.startsWith(name) && other.endsWith(ext) && shape.test(other.slice(name.length, other.length - ext.length))
+  return readdirSync(dir).filter(isOne).sort().map(other => join(dir, other))
 }

@@ -47,15 +47,12 @@ const redactMembers = (object: JsonObject, depth: number): Json => {
   )
 }
 
-const nameNames = ['name', 'key', 'header', 'field', 'Name', 'Key', 'Header', 'Field']
-const valueNames: ReadonlySet<string> = new Set(['value', 'values', 'content', 'data'])
+const nameNames: ReadonlySet<string> = new Set(['name', 'key', 'header', 'field', 'id', 'label', 'type', 'title'])
+const valueNames: ReadonlySet<string> = new Set(['value', 'values', 'content', 'data', 'default', 'text'])
 
-/** `{ "name": "Authorization", "value": "…" }` */
+/** `{ "name": "Authorization", "value": "…" }`, `{ "type": "password", "value": "…" }` */
 const namesSecret = (object: JsonObject): boolean =>
-  nameNames.some(name => {
-    const held = Object.hasOwn(object, name) ? object[name] : undefined
-    return isString(held) && held.length < 100 && isSecretKey(held)
-  })
+  Object.entries(object).some(([key, held]) => nameNames.has(key.toLowerCase()) && isString(held) && held.length < 100 && isSecretKey(held))
 
 /** Everything below a secret's name is secret; only the structure shows. */
 const hide = (value: Json): Json => {

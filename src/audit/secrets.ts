@@ -1,31 +1,71 @@
+import { secretPrefixes } from './secret-prefixes.js'
+
 /** What stands in the place of a secret. */
 export const hidden = '[redacted]'
 
 const secretWords = new RegExp(
-  'passw(?:or)?d|passphrase|passcode|pwd|secret|token|authori[sz]ation|credential|cookie|bearer|jwt|sessionid|' +
-    'connectionstring|(?:api|access|private|signing|encryption|shared|account|master|service)key',
+  'passw(?:or)?d|passphrase|passcode|pwd|secret|token|authori[sz]ation|credential|cookie|bearer|jwt|sess(?:ion)?id|' +
+    'connectionstring|webhookurl|(?:api|access|private|signing|encryption|shared|account|master|service)key|' +
+    // `dbpass`, but no compass.
+    '(?<!com|by|over|under|tres|sur)pass$|pw$',
 )
-const secretNames: ReadonlySet<string> = new Set(['auth', 'pass', 'pin', 'otp', 'cvv', 'cvc', 'xauth'])
 
-/** Whether what such a key holds is a secret: `API-Key`, `userPassword`, `x_auth_token`, in whatever disguise. */
+/** What is a secret as the last word of a name, or as all of it. */
+const lastWords: ReadonlySet<string> = new Set(['auth', 'xauth', 'pass', 'pin', 'otp', 'cvv', 'cvc', 'sig', 'signature', 'sid'])
+
+/** Keys that open nothing. */
+const plainKeys: ReadonlySet<string> = new Set(
+  ['public', 'primary', 'foreign', 'sort', 'partition', 'row', 'cache', 'object', 'idempotency', 'issue', 'project', 'arrow'],
+)
+
+/** So many names are remembered, and so long ones, in characters: those of a list of records come again with each of them. */
+const mostKnown = 1000
+const longestKnown = 64
+const known = new Map<string, boolean>()
+
+/** Whether what such a key holds is a secret: `API-Key`, `userPassword`, `DB_PASS`, `x_auth_token`, in whatever disguise. */
 export const isSecretKey = (key: string): boolean => {
-  const name = normal(key).toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
-  return secretNames.has(name) || secretWords.test(name)
+  if (key.length > longestKnown) return namesSecret(key)
+  let secret = known.get(key)
+  if (secret !== undefined) return secret
+  secret = namesSecret(key)
+  if (known.size >= mostKnown) known.clear()
+  known.set(key, secret)
+  return secret
 }
 
+const namesSecret = (key: string): boolean => {
+  const name = normal(key)
+  if (secretWords.test(name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, ''))) return true
+  const words = name.replace(/(?<=\p{Ll})(?=\p{Lu})/gu, ' ').toLowerCase().split(/[^\p{L}\p{N}]+/u).filter(word => word !== '')
+  const last = words.at(-1) ?? ''
+  return lastWords.has(last) || (last === 'key' && words.length > 1 && !plainKeys.has(words.at(-2) ?? ''))
+}
+
+type Pattern = readonly [RegExp, string | ((found: string, before: string, secret: string) => string)]
+
 // Each pattern begins where a run of its letters begins, so that no text makes it look at the same letters again and again.
-const patterns: readonly (readonly [RegExp, string])[] = [
+const patterns: readonly Pattern[] = [
   [/-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[^-]{0,20}-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY[^-]{0,20}-----|$)/g, hidden],
-  [/(?<![\w-])(?:sk|rk)[-_][\w-]{8,}/g, hidden],
-  [/(?<![\w-])(?:gh[pousr]_|github_pat_|glpat-|xox[a-z]-|npm_|hf_|shpat_|whsec_|dop_v1_|pypi-)[\w-]{8,}/g, hidden],
-  [/(?<!\w)(?:AKIA|ASIA)[A-Z0-9]{12,}/g, hidden],
-  [/(?<![\w-])(?:AIza[\w-]{20,}|ya29\.[\w-]{8,}|SG\.[\w-]{8,}[\w.-]*)/g, hidden],
+  [new RegExp(`(?<![\\w-])(?:${secretPrefixes.map(prefix => prefix.replace('.', '\\.')).join('|')})[\\w-]{8,}[\\w.-]*`, 'g'), hidden],
+  [/(?<!\w)(?:AKIA|ASIA|ABIA|ACCA|LTAI)[A-Za-z0-9]{12,}/g, hidden],
+  [/(?<![\w-])(?:key-[0-9a-f]{32}|SK[0-9a-f]{32}|[0-9a-f]{32}-us\d{1,2})(?![\w-])/g, hidden],
   [/(?<![\w-])eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)*/g, hidden],
   [/(?<!\w)(bearer\s{1,8})[\w.~+/=-]{6,}/gi, `$1${hidden}`],
-  [/(?<!\w)(basic\s{1,8})(?:[\w+/-]{16,}={0,2}|[\w+/-]{4,}={1,2})/gi, `$1${hidden}`],
-  // scheme://user:password@host
+  [/(?<!\w)(basic\s{1,8})([\w+/-]{4,}={0,2})/gi, (found, before, secret) => (isBasic(secret) ? before + hidden : found)],
+  // A bot's: its number and its token.
+  [/(?<![A-Za-z0-9_-])((?:bot)?\d{3,12}:)AA[\w-]{10,}/g, `$1${hidden}`],
+  // Whoever knows the address may post there.
+  [/(hooks\.slack\.com\/(?:services|workflows|triggers)\/|discord(?:app)?\.com\/api\/webhooks\/|webhook\.office\.com\/webhookb2\/)[^\s"'<>]{1,512}/gi, `$1${hidden}`],
+  [/([?&#;](?:key|code)=)[^\s&#"'<>]{1,4096}/gi, `$1${hidden}`],
+  // scheme://user:password@host, where a password may hold what has to be escaped there and is not; a port is none.
+  [/((?<!https?):\/\/)[^\s/?#@:"'<>]{0,200}:[^\s"'<>]{0,200}@/gi, `$1${hidden}@`],
+  [/(:\/\/)[^\s/?#@:"'<>]{0,200}:(?!\d{1,5}[/?#])[^\s"'<>]{0,200}@/g, `$1${hidden}@`],
   [/(:\/\/)[^\s/?#@]{1,256}@/g, `$1${hidden}@`],
 ]
+
+/** Credentials (RFC 7617) rather than a word of prose: long, padded, or a name and a password when decoded. */
+const isBasic = (text: string): boolean => text.length >= 16 || text.endsWith('=') || /^[ -~]*:[ -~]*$/.test(Buffer.from(text, 'base64').toString('latin1'))
 
 /** The text without the secrets that it shows by their form, or by the name before them. */
 export const withoutSecrets = (text: string): string => {
@@ -36,23 +76,31 @@ export const withoutSecrets = (text: string): string => {
 }
 
 const scrub = (text: string): string =>
-  patterns.reduce((rest, [pattern, instead]) => rest.replace(pattern, instead), scrubAssignments(text))
+  patterns.reduce((rest, [pattern, instead]) => (typeof instead === 'string' ? rest.replace(pattern, instead) : rest.replace(pattern, instead)), scrubAssignments(text))
 
 const assignment = /(?<![\w.-])([\w.-]+)(?:\\*["'`]?\s{0,8}([:=])\s{0,8}|\s{1,8})/g
 // The second form is a quotation within a quotation.
 const quoted = /"(?:[^"\\]|\\[\s\S])*(?:"|$)|\\+"[^"]*(?:"|$)|'[^']*(?:'|$)|`[^`]*(?:`|$)/y
 const line = /[^\r\n]+/y
 const word = /[^\s"'&<>]+/y
+// Nobody would say "password expired" with a digit in it.
+const mixed = /(?:(?:is|was)\s{1,8})?(?=[^\s"'&<>,;\d]{0,200}\d)(?=[^\s"'&<>,;A-Za-z]{0,200}[A-Za-z])[^\s"'&<>,;]{6,}/y
 
-/** `password: …`, `token=…`, `--api-key …`, `Cookie: …`: quoted, a word, or after a colon the rest of the line. */
+/**
+ * `password: …`, `token=…`, `--api-key …`, `Cookie: …`: quoted, a word, or after a colon the rest of the line. Where only a space
+ * stands between, what looks like no word.
+ */
 const scrubAssignments = (text: string): string => {
   const pieces: string[] = []
   let done = 0
   for (let found = assignment.exec(text); found; found = assignment.exec(text)) {
     const [, key = '', separator] = found
-    if ((separator === undefined && !key.startsWith('-')) || !isSecretKey(key)) continue
     const start = assignment.lastIndex
-    const end = endOf(quoted, text, start) ?? endOf(separator === ':' ? line : word, text, start)
+    const isAssigned = separator !== undefined || key.startsWith('-')
+    // Of the words of prose, hardly one has such a neighbour: it is looked at first.
+    const neighbour = isAssigned ? undefined : endOf(mixed, text, start)
+    if ((!isAssigned && neighbour === undefined) || !isSecretKey(key)) continue
+    const end = neighbour ?? endOf(quoted, text, start) ?? endOf(separator === ':' ? line : word, text, start)
     if (end === undefined) continue
     pieces.push(text.slice(done, start), hidden)
     done = end

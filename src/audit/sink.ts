@@ -1,123 +1,192 @@
-import { fstatSync, ftruncateSync, writeSync } from 'node:fs'
+import type { KeyObject } from 'node:crypto'
+import { join } from 'node:path'
 import type { Entry } from '../core/effect.js'
+import { CustomsError } from '../errors.js'
+import { checkpointLine, type Checkpoint } from './checkpoint.js'
 import { cannotAudit, codeOf } from './failure.js'
-import { openFile, type Opened } from './log-file.js'
+import { readSigningKey } from './keys.js'
+import type { Log } from './log.js'
+import { LogFile, type Rotation } from './log-file.js'
+import { openNamed, type Opened } from './named-file.js'
+import { Output } from './output.js'
+import { OwnFile } from './own-file.js'
 import type { Payloads } from './payload.js'
-import { defaultFile } from './place.js'
-import { beginning, nextLine, type Position } from './record.js'
+import { fileName, settle, stateFolder, type Environment } from './place.js'
+import type { Ends } from './read/ends.js'
+import { beginning, nextLine, type Line, type Position } from './record.js'
 
 export interface Audit {
-  /** Where the records go; undefined for a stream, or nowhere. */
+  /** Where the records go at present; undefined for a stream, or nowhere. */
   readonly file: string | undefined
   /**
    * Returns when the record is with the operating system.
+   * @param payloads what is kept of arguments and results (default: `digest`)
    * @throws CustomsError CANNOT_AUDIT when it is not
    */
-  write(entry: Entry): void
+  write(entry: Entry, payloads?: Payloads): void
+  /** @throws CustomsError CANNOT_AUDIT when the last checkpoint could not be written */
   close(): void
 }
 
-export interface AuditOptions {
-  /** A path; `-`: the stream; `none`: no log; undefined: the server's own file in the user's state directory. */
+export interface AuditOptions extends Rotation {
+  /** A path; `-`: the stream; `none`: no log; undefined: a file of this process's own in the user's state folder. */
   readonly file: string | undefined
   /** For `-`: the descriptor of the standard stream that the protocol does not use (default: 2, stderr). */
   readonly stream?: number
-  readonly payloads: Payloads
-  /** Names the default file. */
+  /** Names the process's own file. */
   readonly server: string
+  /** The file of the key that signs checkpoints (see `readSigningKey`); undefined: nothing is signed. */
+  readonly signKey?: string | undefined
+  /** Told of each checkpoint, and of a log that is lost while nobody writes. */
+  readonly log?: Pick<Log, 'checkpoint' | 'warn'>
   /** The wall clock. */
   readonly now?: () => Date
-  readonly environment?: Readonly<Record<string, string | undefined>>
+  readonly environment?: Environment
 }
 
 /**
- * Opens the log; a file goes on where it ended, or is another one when a relay is writing it (see `openFile`).
- * @throws CustomsError CANNOT_AUDIT
+ * Opens the log.
+ * @throws CustomsError CANNOT_AUDIT, also when another relay writes the file; BAD_CONFIG when the key cannot be used
  */
-export const openAudit = (options: AuditOptions): Audit => {
-  const { file, stream = 2, payloads, server, now = () => new Date(), environment = process.env } = options
-  if (file === 'none') return { file: undefined, write: () => undefined, close: () => undefined }
-  const opened = file === '-' ? standardStream(stream) : openFile(file ?? defaultFile(server, environment))
-  return new Sink(opened, payloads, now)
+export const openAudit = async (options: AuditOptions): Promise<Audit> => {
+  if (options.file === 'none') return { file: undefined, write: () => undefined, close: () => undefined }
+  const key = options.signKey === undefined ? undefined : readSigningKey(options.signKey)
+  const opened = await openOutput(options)
+  try {
+    return new Sink(opened, key, options)
+  } catch (error) {
+    opened.output.close()
+    throw error
+  }
 }
 
-const standardStream = (descriptor: number): Opened => ({
-  file: undefined,
-  descriptor,
-  position: beginning,
-  // Not ours to close.
-  release: () => undefined,
-})
+const openOutput = async ({ file, stream = 2, server, now = currentTime, environment = process.env, ...rotation }: AuditOptions): Promise<Opened> => {
+  if (file === '-') return { output: new Output(undefined, stream), ends: nothing }
+  const wanted = file ?? join(stateFolder(environment), `${fileName(server)}.ndjson`)
+  try {
+    if (file !== undefined) return await openNamed(file, rotation)
+    return { output: new OwnFile(settle(wanted), now(), rotation), ends: nothing }
+  } catch (cause) {
+    throw cause instanceof CustomsError ? cause : cannotAudit(wanted, codeOf(cause), cause)
+  }
+}
 
-/**
- * Plain synchronous writes. A logger would bring buffers, and with them records that are believed written and are not; and it
- * would have to be loaded, by every relay that a desktop client starts.
- */
+const nothing: Ends = { position: beginning, log: undefined, time: undefined, cut: false }
+const currentTime = (): Date => new Date()
+
+/** So often at least is a checkpoint made while there are records: in records, and in milliseconds. */
+const mostRecords = 1000
+const longest = 60_000
+
+/** From one look at the file to the next, in milliseconds. */
+const checkMs = 1000
+
 class Sink implements Audit {
-  readonly file: string | undefined
-  readonly #opened: Opened
-  readonly #payloads: Payloads
+  readonly #output: Output
+  readonly #key: KeyObject | undefined
   readonly #now: () => Date
+  readonly #told: AuditOptions['log']
+  readonly #timer: NodeJS.Timeout
   #position: Position
+  /** Names this log in the files that follow the first (see `logOf`). */
+  #log: string | undefined
+  /** Records since the last checkpoint, and when that was. */
+  #records = 0
+  #checkpointAt: number
+  #checkedAt: number
+  #warned = false
   #closed = false
-  /** Part of a record went out and could not be taken back: whatever followed it would be lost to every reader. */
-  #torn = false
 
-  constructor(opened: Opened, payloads: Payloads, now: () => Date) {
-    this.file = opened.file
-    this.#opened = opened
-    this.#position = opened.position
-    this.#payloads = payloads
+  constructor({ output, ends }: Opened, key: KeyObject | undefined, { now = currentTime, log }: AuditOptions) {
+    this.#output = output
+    this.#key = key
     this.#now = now
+    this.#told = log
+    this.#position = ends.position
+    this.#log = ends.log
+    const time = now()
+    this.#checkpointAt = time.getTime()
+    this.#checkedAt = time.getTime()
+    if (key) {
+      this.#turnPage(time)
+      this.#checkpoint({ reason: 'start' }, time)
+    }
+    this.#timer = setInterval(() => this.#look(), checkMs).unref()
   }
 
-  write(entry: Entry): void {
+  get file(): string | undefined {
+    return this.#output.file
+  }
+
+  write(entry: Entry, payloads: Payloads = 'digest'): void {
     if (this.#closed) throw cannotAudit(this.file, 'it is closed')
-    if (this.#torn) throw cannotAudit(this.file, 'a record was cut short before')
-    const { line, position } = nextLine(entry, this.#position, this.#payloads, this.#now())
-    this.#append(Buffer.from(line))
-    this.#position = position
+    const now = this.#now()
+    // A process that was stopped may find that all has changed when it goes on, before the timer does.
+    if (Math.abs(now.getTime() - this.#checkedAt) >= checkMs) this.#check(now)
+    this.#turnPage(now)
+    this.#append(nextLine(entry, this.#position, payloads, now))
+    this.#records += 1
+    if (this.#records >= mostRecords) this.#checkpoint({ reason: 'interval' }, now)
+    else this.#checkpointByTime(now)
   }
 
   close(): void {
     if (this.#closed) return
     this.#closed = true
-    this.#opened.release()
-  }
-
-  #append(bytes: Buffer): void {
-    let done = 0
+    clearInterval(this.#timer)
     try {
-      while (done < bytes.length) done += writeSome(this.#opened.descriptor, bytes.subarray(done))
-    } catch (cause) {
-      if (done > 0) this.#takeBack(done)
-      throw cannotAudit(this.file, codeOf(cause), cause)
+      this.#check(this.#now())
+      if (this.#position.seq > 0) this.#checkpoint({ reason: 'end' }, this.#now())
+    } finally {
+      this.#output.close()
     }
   }
 
-  #takeBack(length: number): void {
-    const { descriptor } = this.#opened
-    try {
-      ftruncateSync(descriptor, fstatSync(descriptor).size - length)
-    } catch {
-      this.#torn = true
-    }
+  #append({ text, position }: Line): void {
+    this.#output.append(text)
+    this.#position = position
+    if (position.seq === 1) this.#log = position.hash
   }
-}
 
-/** Longest wait for the reader of a pipe, and from one try to the next, in milliseconds. */
-const patience = 5000
-const pause = 5
-const never = new Int32Array(new SharedArrayBuffer(4))
+  /** Begins the next file where this one is full, and says in a file that is not the first what it continues. */
+  #turnPage(now: Date): void {
+    const output = this.#output
+    if (!(output instanceof LogFile)) return
+    if (output.isDue(now)) {
+      this.#checkpoint({ reason: 'rotation' }, now)
+      output.next(now)
+    }
+    if (output.isEmpty && this.#position.seq > 0) this.#checkpoint({ reason: 'continuation', log: this.#log }, now)
+  }
 
-/** A standard stream may be a pipe that is full for the moment. */
-const writeSome = (descriptor: number, bytes: Buffer): number => {
-  for (let waited = 0; ; waited += pause) {
+  /** Without a key, only the ends of files are marked. */
+  #checkpoint(checkpoint: Checkpoint, now: Date): void {
+    const { reason } = checkpoint
+    if (this.#key || reason === 'rotation' || reason === 'continuation') this.#append(checkpointLine(checkpoint, this.#position, now, this.#key))
+    this.#records = 0
+    this.#checkpointAt = now.getTime()
+    this.#told?.checkpoint(this.file, this.#position)
+  }
+
+  #checkpointByTime(now: Date): void {
+    if (this.#records > 0 && Math.abs(now.getTime() - this.#checkpointAt) >= longest) this.#checkpoint({ reason: 'interval' }, now)
+  }
+
+  #check(now: Date): void {
+    this.#checkedAt = now.getTime()
+    if (this.#output instanceof LogFile) this.#output.check()
+  }
+
+  /** Once a second, also while nothing is written. What it finds is an error when the next record comes. */
+  #look(): void {
     try {
-      return writeSync(descriptor, bytes)
-    } catch (cause) {
-      if (codeOf(cause) !== 'EAGAIN' || waited >= patience) throw cause
-      Atomics.wait(never, 0, 0, pause)
+      const now = this.#now()
+      this.#check(now)
+      this.#checkpointByTime(now)
+      this.#warned = false
+    } catch (error) {
+      if (!this.#warned) this.#told?.warn(error instanceof Error ? error.message : String(error))
+      this.#warned = true
     }
   }
 }

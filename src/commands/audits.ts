@@ -1,3 +1,4 @@
+import type { Log } from '../audit/log.js'
 import { openAudit, type Audit } from '../audit/sink.js'
 import type { AuditConfiguration } from '../config/configuration.js'
 
@@ -6,20 +7,38 @@ const standardOutput = 1
 
 /**
  * The logs of a gateway: one for all of its servers where the operator names a file, else one for each. Each is opened
- * once, and stays open when the configuration is read again: its chain has one writer.
+ * once, and stays open when the configuration is read again: its chain has one writer. What of each call is kept in it is the guard's to say.
  */
 export class Audits {
-  readonly #open = new Map<string, Audit>()
+  readonly #log: Log
+  readonly #open = new Map<string, Promise<Audit>>()
+
+  constructor(log: Log) {
+    this.#log = log
+  }
 
   /** @throws CustomsError CANNOT_AUDIT */
-  open({ file, payloads }: AuditConfiguration, server: string): Audit {
+  async open(configuration: AuditConfiguration, server: string): Promise<Audit> {
+    const { file } = configuration
     const key = file === undefined ? `server ${server}` : `file ${file}`
-    const audit = this.#open.get(key) ?? openAudit({ file, payloads, server, stream: standardOutput })
+    const audit = this.#open.get(key) ?? openAudit({ ...configuration, server, stream: standardOutput, log: this.#log })
     this.#open.set(key, audit)
+    // What could not be opened is tried again when the configuration is read again.
+    audit.catch(() => this.#open.delete(key))
     return audit
   }
 
-  close(): void {
-    for (const audit of this.#open.values()) audit.close()
+  /** @throws CustomsError CANNOT_AUDIT when one could not be brought to its end; all are closed */
+  async close(): Promise<void> {
+    const audits = await Promise.all(this.#open.values())
+    const failures = audits.flatMap(audit => {
+      try {
+        audit.close()
+        return []
+      } catch (error) {
+        return [error]
+      }
+    })
+    if (failures.length > 0) throw failures[0]
   }
 }

@@ -22,12 +22,12 @@ export const readCommandLine = async (words: readonly string[]): Promise<Asked> 
 }
 
 /**
- * Our own words, and the server's command line. The first word that is neither an option nor a URL begins that, as `--` does: some
+ * Our own words, and the server's command line. The first word that is neither an option nor a URL nor a saved list begins that, as `--` does: some
  * launchers swallow it (npm exec, npx in PowerShell). All that follows is the server's, whatever it looks like.
  */
 export const divide = (command: Command, words: readonly string[]) => {
   const { tokens } = parseArgs({ ...parserOf(command, words), strict: false })
-  const end = tokens.find(token => token.kind === 'option-terminator' || (token.kind === 'positional' && command.server && !isUrl(token.value)))
+  const end = tokens.find(token => token.kind === 'option-terminator' || (token.kind === 'positional' && command.server && !isUrl(token.value) && command.files?.test(token.value) !== true))
   if (end === undefined) return { own: words, server: undefined }
   return { own: words.slice(0, end.index), server: words.slice(end.kind === 'positional' ? end.index : end.index + 1) }
 }

@@ -1,4 +1,4 @@
-import { canStart } from '../transport/process/process.js'
+import { canStart } from '../transport/process/spawn.js'
 import { CustomsError } from '../errors.js'
 import type { Setup } from './setup.js'
 import { commandLineOf } from './upstream.js'

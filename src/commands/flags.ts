@@ -29,8 +29,13 @@ export const sharedFlags: Flags = {
 /** Those of the commands that stand between a client and a server. */
 export const relayFlags: Flags = {
   ...sharedFlags,
+  ...about('Lock', {
+    lock: { type: 'string', value: 'FILE', describe: 'hold the server to what was accepted in this lock file' },
+    frozen: { type: 'boolean', describe: 'judge calls by the lock alone, before anything is listed' },
+  }),
   ...about('Requests', {
     'request-timeout': { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'limits.requestMs', describe: 'longest wait for an answer; 0: no limit (default)' },
+    grace: { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'sessions.graceMs', describe: 'how long what was asked may take after the client, or serve itself, has come to its end (default: 30)' },
   }),
 }
 
@@ -47,6 +52,8 @@ export interface SharedFlags {
   readonly audit: string | undefined
   readonly logLevel: LogLevel
   readonly tokenFile: string | undefined
+  readonly lock: string | undefined
+  readonly frozen: boolean
   /** What the other flags say, as a configuration would. */
   readonly settings: Settings
 }
@@ -55,6 +62,8 @@ export interface SharedFlags {
 export interface Target {
   readonly command: readonly string[] | undefined
   readonly url: string | undefined
+  /** What stands for a server that is not reached: what it once said (`inspect`). */
+  readonly file?: string | undefined
 }
 
 /** @throws CustomsError BAD_USAGE */
@@ -69,6 +78,8 @@ export const readFlags = (flags: Flags, given: Given): SharedFlags => ({
   trust: given.get('trust') === true,
   trustList: text(given, 'trust-list'),
   tokenFile: text(given, 'token-file'),
+  lock: text(given, 'lock'),
+  frozen: given.get('frozen') === true,
   audit: text(given, 'audit'),
   logLevel: logLevels.find(one => one === text(given, 'log-level')) ?? 'warn',
   settings: readSettings(flags, given),

@@ -1,6 +1,6 @@
 import type { Log } from '../audit/log.js'
 import type { Audit } from '../audit/sink.js'
-import type { Configuration } from '../config/configuration.js'
+import type { AuditConfiguration, Configuration } from '../config/configuration.js'
 import { loadChecker } from '../gateway/checker.js'
 import type { Guard } from '../gateway/open.js'
 import type { ServerSetup } from './setup.js'
@@ -9,26 +9,40 @@ export interface OpenGuard extends Guard {
   close(): Promise<void>
 }
 
+/** What may change for sessions that run: read by each guard of a server when it is needed. */
+export type Ruling = Pick<Guard, 'policy' | 'tools'> & Pick<AuditConfiguration, 'payloads'>
+
+/** One server's, now and whenever the configuration is read again. */
+export interface CurrentRuling {
+  now: Ruling
+}
+
+export const rulingOf = ({ server, policy }: ServerSetup, { audit: { payloads } }: Configuration): Ruling => ({ policy, tools: server.tools, payloads })
+
 /** What stands in front of one server: its policy, its schemas' engine, and where decisions go. */
 export const openGuard = (
-  { server, policy, trusted }: ServerSetup,
-  { limits, audit: { intent } }: Configuration,
+  setup: ServerSetup,
+  configuration: Configuration,
   audit: Audit,
   log: Log,
+  ruling: CurrentRuling = { now: rulingOf(setup, configuration) },
 ): OpenGuard => {
+  const { server, trusted, accepted } = setup
+  const { limits, audit: { intent } } = configuration
   const checker = loadChecker(limits)
   return {
     name: server.name,
-    policy,
+    get policy() { return ruling.now.policy },
+    get tools() { return ruling.now.tools },
     trusted,
-    tools: server.tools,
+    accepted,
     listMs: limits.listMs,
     requestMs: limits.requestMs,
     mostTools: limits.tools,
     intent,
     checker,
     audit: entry => {
-      audit.write(entry)
+      audit.write(entry, ruling.now.payloads)
       log.entry(entry)
     },
     close: () => checker.close(),

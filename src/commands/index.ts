@@ -1,6 +1,9 @@
+import { auditFlags } from './audit-flags.js'
 import type { Flags, Given, Rest } from './flag.js'
 import { readFlags, readTarget, relayFlags } from './flags.js'
-import { inspectFlags, readInspectFlags } from './inspect-flags.js'
+import { inspectFlags, readInspectFlags, readInspectTarget, saved } from './inspect-flags.js'
+import { installFlags, readInstallFlags, readUninstallFlags, uninstallFlags } from './install-flags.js'
+import { lockFlags, readLockFlags } from './lock-flags.js'
 import { serveFlags } from './serve-flags.js'
 
 /** A command: what it takes, and what it does. Its module is loaded when it is run. */
@@ -16,11 +19,14 @@ export interface Command {
   readonly words: { readonly least: number; readonly most: number }
   /** It is about a server: the first word that is no URL begins the server's own command line. */
   readonly server: boolean
+  /** Words that stand for a file: they do not begin the server's command line either. */
+  readonly files?: RegExp
   /** @returns the exit code */
   run(given: Given, rest: Rest): Promise<number>
 }
 
 const oneServer = { words: { least: 0, most: 1 }, server: true } as const
+const noWords = { words: { least: 0, most: 0 }, server: false } as const
 
 export const commands: readonly Command[] = [
   {
@@ -46,23 +52,63 @@ export const commands: readonly Command[] = [
   },
   {
     name: 'inspect',
-    usage: ['[options] [--] COMMAND [ARG...]', '[options] URL', '[options] --config FILE [--server NAME]'],
-    describe: 'connect to one server, list what it offers, judge all of it, and report',
-    examples: ['inspect -- npx -y @modelcontextprotocol/server-filesystem /tmp', 'inspect --sarif https://mcp.example.com/mcp > customs.sarif'],
+    usage: ['[options] [--] COMMAND [ARG...]', '[options] URL', '[options] --config FILE [--server NAME]', '[options] FILE', '--diff [--json] FILE FILE'],
+    describe: 'list what one server offers, or what was saved of it (FILE: .json, .jsonl, .ndjson), judge all of it, and report',
+    examples: ['inspect -- npx -y @modelcontextprotocol/server-filesystem /tmp', 'inspect --diff monday.json tuesday.json'],
     flags: inspectFlags,
+    words: { least: 0, most: 2 },
+    server: true,
+    files: saved,
+    run: async (given, rest) => {
+      const flags = readInspectFlags(given)
+      if (flags.diff) return (await import('./inspect-diff.js')).diffCommand(rest, flags)
+      return (await import('./inspect.js')).inspectCommand(readFlags(inspectFlags, given), readInspectTarget(rest), flags)
+    },
+  },
+  {
+    name: 'lock',
+    usage: ['[options] [--] COMMAND [ARG...]', '[options] URL', '[options] --config FILE [--server NAME]'],
+    describe: 'accept what a server offers, and write it down; or check that nothing differs from what was accepted',
+    examples: ['lock -- npx -y @modelcontextprotocol/server-filesystem /data', 'lock --check --config customs.yaml'],
+    flags: lockFlags,
     ...oneServer,
-    run: async (given, rest) =>
-      (await import('./inspect.js')).inspectCommand(readFlags(inspectFlags, given), readTarget(rest), readInspectFlags(given)),
+    run: async (given, rest) => (await import('./lock.js')).lockCommand(readFlags(lockFlags, given), readTarget(rest), readLockFlags(given)),
+  },
+  {
+    name: 'install',
+    usage: ['[options] [--client NAME|FILE]', '--check [options] [--client NAME|FILE]'],
+    describe: 'put mcp-customs in front of the servers of an MCP client, in its configuration; --check tells how things are',
+    examples: ['install --client claude-desktop', 'install --check'],
+    flags: installFlags,
+    ...noWords,
+    run: async (given, rest) => {
+      const flags = readInstallFlags(given, rest)
+      const [{ install }, { check }, { thisContext }] = await Promise.all([import('./install.js'), import('./install-check.js'), import('./install-context.js')])
+      return flags.check ? check(flags, thisContext()) : install(flags, thisContext())
+    },
+  },
+  {
+    name: 'uninstall',
+    usage: ['[options] [--client NAME|FILE]'],
+    describe: 'take mcp-customs out of the configuration of an MCP client again',
+    examples: ['uninstall --client claude-desktop', 'uninstall --client ./mcp.json --server files'],
+    flags: uninstallFlags,
+    ...noWords,
+    run: async (given, rest) => {
+      const flags = readUninstallFlags(given, rest)
+      const [{ uninstall }, { thisContext }] = await Promise.all([import('./install.js'), import('./install-context.js')])
+      return uninstall(flags, thisContext())
+    },
   },
   {
     name: 'audit',
-    usage: ['verify FILE'],
-    describe: 'verify an audit log: name the first line that was changed, removed, moved or cut',
-    examples: ['audit verify demo.ndjson', 'audit verify ~/.local/state/mcp-customs/server-filesystem.ndjson'],
-    flags: {},
-    words: { least: 2, most: 2 },
+    usage: ['verify [options] (FILE | FOLDER)...'],
+    describe: 'verify audit logs: name the first line of each that was changed, removed, moved or cut',
+    examples: ['audit verify ~/.local/state/mcp-customs', 'audit verify --key audit.pub audit.ndjson'],
+    flags: auditFlags,
+    words: { least: 2, most: Infinity },
     server: false,
-    run: async (_given, { words }) => (await import('./audit.js')).audit(words),
+    run: async (given, { words }) => (await import('./audit.js')).audit(given, words),
   },
   {
     name: 'completion',
@@ -70,8 +116,7 @@ export const commands: readonly Command[] = [
     describe: 'print the script that lets your shell (bash, zsh) complete commands and options',
     examples: ['completion >> ~/.bashrc', 'completion >> ~/.zshrc'],
     flags: {},
-    words: { least: 0, most: 0 },
-    server: false,
+    ...noWords,
     run: async () => (await import('./explain.js')).completion(),
   },
 ]

@@ -1,8 +1,13 @@
 import { CustomsError } from '../errors.js'
 import { isObject, type JsonObject } from '../protocol/json.js'
-import { about, text, type Flags, type Given } from './flag.js'
-import { sharedFlags } from './flags.js'
+import { about, text, type Flag, type Flags, type Given, type Rest } from './flag.js'
+import { sharedFlags, type Target } from './flags.js'
 import { seconds } from './settings.js'
+
+export const timeout: Flag = { type: 'string', value: 'SECONDS', describe: 'seconds to wait for each answer (default: 30)' }
+
+/** How a file is named, that is no URL, in which the answers of a server were saved. */
+export const saved = /^(?![a-z][a-z\d+.-]*:\/\/).*\.(?:json|jsonl|ndjson)$/is
 
 export const inspectFlags: Flags = {
   ...sharedFlags,
@@ -10,17 +15,19 @@ export const inspectFlags: Flags = {
     audit: { type: 'string', value: 'FILE|-|none', describe: 'audit log of the inspection: a file, - for stderr, or none (default)' },
   }),
   ...about('Report', {
+    diff: { type: 'boolean', describe: 'say what changed between two saved lists; exit code 1 when anything did' },
     json: { type: 'boolean', describe: 'report as JSON' },
     sarif: { type: 'boolean', describe: 'report as SARIF 2.1.0, for code scanning' },
   }),
   ...about('Requests', {
     call: { type: 'string', value: 'TOOL', describe: 'call this tool, and judge the result' },
     args: { type: 'string', value: 'JSON', describe: 'the arguments of the call: a JSON object (default: {})' },
-    timeout: { type: 'string', value: 'SECONDS', describe: 'seconds to wait for each answer (default: 30)' },
+    timeout,
   }),
 }
 
 export interface InspectFlags {
+  readonly diff: boolean
   readonly call: { readonly tool: string; readonly arguments: JsonObject } | undefined
   readonly format: 'text' | 'json' | 'sarif'
   readonly timeoutMs: number
@@ -34,11 +41,22 @@ export const readInspectFlags = (given: Given): InspectFlags => {
   const json = given.get('json') === true
   const sarif = given.get('sarif') === true
   if (json && sarif) fail('give either --json or --sarif, not both')
+  const diff = given.get('diff') === true
+  const others = [...given.keys()].filter(name => name !== 'diff' && name !== 'json' && name !== 'log-level')
+  if (diff && others.length > 0) fail(`--diff compares two files, and knows no --${others.join(', --')}`)
   return {
+    diff,
     call: tool === undefined ? undefined : { tool, arguments: argumentsOf(args ?? '{}') },
     format: json ? 'json' : sarif ? 'sarif' : 'text',
     timeoutMs: milliseconds(text(given, 'timeout') ?? '30'),
   }
+}
+
+/** @throws CustomsError BAD_USAGE */
+export const readInspectTarget = ({ words, command }: Rest): Target => {
+  const [word] = words
+  if (words.length > 1) fail('inspect takes one server, and two files after --diff')
+  return word !== undefined && saved.test(word) ? { command, url: undefined, file: word } : { command, url: word }
 }
 
 const argumentsOf = (json: string): JsonObject => {
@@ -53,7 +71,8 @@ const argumentsOf = (json: string): JsonObject => {
 
 const longestTimeout = 24 * 60 * 60
 
-const milliseconds = (text: string): number => {
+/** @throws CustomsError BAD_USAGE */
+export const milliseconds = (text: string): number => {
   const number = seconds('timeout', text)
   return number > 0 && number <= longestTimeout ? number * 1000 : fail(`--timeout ${JSON.stringify(text)}: must be a number of seconds above 0`)
 }

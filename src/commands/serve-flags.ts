@@ -12,7 +12,6 @@ export const serveFlags: Flags = {
   }),
   ...about('Sessions', {
     'max-sessions': { type: 'string', value: 'NUMBER', unit: 'pieces', key: 'sessions.max', describe: 'most sessions of a server at a time (default: 1000)' },
-    grace: { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'sessions.graceMs', describe: 'how long running requests may go on at the end (default: 30)' },
     idle: { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'sessions.idleMs', describe: 'how long a session is kept in which nothing happens (default: 1800)' },
   }),
 }

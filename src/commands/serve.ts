@@ -2,18 +2,23 @@ import type { Exposition } from '../admin/prometheus.js'
 import { noMetrics, type Metrics } from '../admin/metrics.js'
 import { openLog, type Log } from '../audit/log.js'
 import type { Address } from '../config/address.js'
-import { Offer } from '../gateway/offer.js'
+import type { Configuration } from '../config/configuration.js'
+import { Offer, type Reach } from '../gateway/offer.js'
 import { Offers } from '../gateway/offers.js'
 import { httpFront } from '../transport/front/front.js'
-import type { SharedFlags, Target } from './flags.js'
+import { withoutSecrets } from '../audit/secrets.js'
+import type { LogLevel, SharedFlags, Target } from './flags.js'
 import { Audits } from './audits.js'
-import { openGuard } from './guard.js'
+import { frontSettingsOf } from './front-settings.js'
+import { openGuard, rulingOf, type CurrentRuling } from './guard.js'
 import { measure } from './measure.js'
 import { reachOf } from './reach.js'
+import { Refusals, type ToldRefusal } from './refusals.js'
 import { setUp, type ServerSetup, type Setup } from './setup.js'
-import { readPem } from './upstream.js'
 import { doubtsAbout } from './doubts.js'
-import { onChange } from './reload.js'
+import { Lifetime } from './lifetime.js'
+import { needRestart, onChange } from './reload.js'
+import { endAt } from './signals.js'
 
 /**
  * `serve`: Streamable HTTP clients in front of one server, or of every server of a file.
@@ -22,72 +27,132 @@ import { onChange } from './reload.js'
 export const serve = async (flags: SharedFlags, target: Target): Promise<number> => {
   const read = () => setUp(flags, target, 'relay', true)
   const setup = await read()
-  const { listen, admin, limits, sessions, allowHosts, allowOrigins, tokens, tls } = setup.configuration
+  let { configuration } = setup
+  const { listen, admin } = configuration
   const log = openLog(flags.logLevel)
   const counted = admin && (await import('../admin/prometheus.js').then(({ prometheusMetrics }) => prometheusMetrics()))
   const metrics = counted?.metrics ?? noMetrics
-  const audits = new Audits()
-  const offers = new Offers(await offersOf(setup, audits, metrics, log))
+  const gateway: Gateway = { audits: new Audits(log), rulings: new Map(), metrics, log }
+  const settings = frontSettingsOf(configuration)
+  const offers = new Offers(await offersOf(setup, gateway))
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
 
+  const refusals = new Refusals(refusal => void record(refusal, refusal.path === undefined ? undefined : offers.nameAt(refusal.path), gateway, configuration))
   const front = httpFront({
+    ...settings,
     ...listen,
     endpoints: offers.endpoints(),
-    limits,
-    maxSessions: sessions.max,
-    idleMs: sessions.idleMs,
-    allowHosts,
-    allowOrigins,
-    tokens,
-    ...(tls && { tls: { cert: readPem(tls.cert), key: readPem(tls.key) } }),
-    refused: (status, message) => {
-      metrics.refused(status)
-      log.info(`refused with HTTP ${status}: ${message}`)
+    ...(speaks(flags.logLevel) && { served: request => log.access({ ...request, path: withoutSecrets(request.path) }) }),
+    refused: refused => {
+      metrics.refused(refused.status)
+      refusals.note(refused)
     },
   })
-  const url = await front.listen()
-  const adminListener = admin && counted ? await listenAdmin(admin, offers, counted.exposition) : undefined
-  const stopWatching = onChange(flags.config, async () => {
-    const changed = await read()
-    for (const doubt of doubtsAbout(changed)) log.warn(doubt)
-    offers.replace(await offersOf(changed, audits, metrics, log))
-    front.offer(offers.endpoints())
-  }, log)
-  process.stderr.write(`mcp-customs listening on ${url}\n`)
+  const adminListener = admin && counted ? await adminOf(admin, offers, counted.exposition, () => configuration.allowHosts) : undefined
 
-  await told(['SIGTERM', 'SIGINT'])
-  stopWatching()
-  await front.close(sessions.graceMs)
-  await offers.stop()
-  await adminListener?.close()
-  audits.close()
-  await log.close()
+  const lifetime = new Lifetime()
+  lifetime.add(() => log.close())
+  lifetime.add(() => gateway.audits.close())
+  lifetime.add(() => adminListener?.close())
+  lifetime.add(urgency => offers.stop(urgency))
+  lifetime.add(() => refusals.flush())
+  // Who is in a hurry does not wait for what is being answered.
+  lifetime.add(urgency => (urgency === 1 ? front.close(configuration.sessions.graceMs) : undefined), configuration.sessions.graceMs + closingMs)
+  const { config } = flags
+  endAt({ SIGTERM: 1, SIGINT: 1, ...(config === undefined && { SIGHUP: 1 }) }, lifetime)
+  const reload = async () => {
+    const changed = await read()
+    const changedSettings = frontSettingsOf(changed.configuration)
+    const changedOffers = await offersOf(changed, gateway)
+    for (const doubt of doubtsAbout(changed)) log.warn(doubt)
+    const late = needRestart(configuration, changed.configuration)
+    if (late.length > 0) log.warn(`${late.join(', ')}: changed, which takes a restart`)
+    configuration = changed.configuration
+    for (const one of changed.servers.map(asHttpServer)) currentRuling(gateway, one, configuration).now = rulingOf(one, configuration)
+    front.reload(changedSettings)
+    offers.replace(changedOffers, configuration.sessions.onReload)
+    front.offer(offers.endpoints())
+  }
+  try {
+    const url = await front.listen()
+    await adminListener?.listen()
+    if (config !== undefined) lifetime.add(onChange(config, reload, log))
+    process.stderr.write(`mcp-customs listening on ${url}\n`)
+  } catch (error) {
+    lifetime.fail(error)
+  }
+  await lifetime.ended
   return 0
 }
 
-const offersOf = async (
-  { configuration, servers }: Setup,
-  audits: Audits,
-  metrics: Metrics,
-  log: Log,
-): Promise<ReadonlyMap<string, Offer>> => {
+/** How long the front may take beyond its grace, in milliseconds. */
+const closingMs = 5000
+
+/** Whether anybody reads what is said at level info. */
+const speaks = (level: LogLevel): boolean => ['info', 'debug', 'trace'].includes(level)
+
+/** What outlives a change of the configuration. */
+interface Gateway {
+  readonly audits: Audits
+  readonly metrics: Metrics
+  readonly log: Log
+  /** By the server's name. */
+  readonly rulings: Map<string, CurrentRuling>
+}
+
+/** Shared by the sessions that run and those that begin later: what is denied now is denied to both. */
+const currentRuling = ({ rulings }: Gateway, setup: ServerSetup, configuration: Configuration): CurrentRuling => {
+  const { name } = setup.server
+  const ruling = rulings.get(name) ?? { now: rulingOf(setup, configuration) }
+  rulings.set(name, ruling)
+  return ruling
+}
+
+/** On stderr, and in the log of the server that was meant. */
+const record = async ({ status, message, address, times }: ToldRefusal, server: string | undefined, { audits, metrics, log }: Gateway, { audit }: Configuration): Promise<void> => {
+  const reason = `HTTP ${status}: ${message}${times > 1 ? ` (${times} times)` : ''}`
+  log.warn(`refused ${address}: ${reason}`)
+  if (server === undefined) return
+  try {
+    const file = await audits.open(audit, server)
+    file.write({
+      event: 'http/refused', server, session: '', client: undefined, peer: { address, token: undefined }, revision: undefined, verdict: 'block', findings: [], reason,
+    })
+  } catch (failure) {
+    metrics.auditFailed()
+    log.warn(failure instanceof Error ? failure.message : String(failure))
+  }
+}
+
+const offersOf = async ({ configuration, servers }: Setup, gateway: Gateway): Promise<ReadonlyMap<string, Offer>> => {
   const offers = new Map<string, Offer>()
-  for (const setup of servers.map(asHttpServer)) {
-    const { name } = setup.server
-    const guard = measure(openGuard(setup, configuration, audits.open(configuration.audit, name), log), setup.policy, metrics)
-    offers.set(name, new Offer({
-      guard,
-      reach: await reachOf(setup.server, configuration.limits),
-      sessionStarted: () => metrics.sessionStarted(name),
-      sessionEnded: ({ failure }) => {
-        metrics.sessionEnded(name)
-        if (failure === undefined) return
-        metrics.auditFailed()
-        log.warn(failure.message)
-      },
-    }))
+  try {
+    for (const setup of servers.map(asHttpServer)) {
+      const reach = await reachOf(setup.server, configuration.limits, gateway.log, servers.length === 1)
+      offers.set(setup.server.name, await offerOf(setup, reach, configuration, gateway))
+    }
+  } catch (error) {
+    for (const offer of offers.values()) void offer.retire()
+    throw error
   }
   return offers
+}
+
+const offerOf = async (setup: ServerSetup, reach: Reach, configuration: Configuration, gateway: Gateway): Promise<Offer> => {
+  const { audits, metrics, log } = gateway
+  const { name } = setup.server
+  const audit = await audits.open(configuration.audit, name)
+  return new Offer({
+    guard: measure(openGuard(setup, configuration, audit, log, currentRuling(gateway, setup, configuration)), metrics),
+    reach,
+    sessionStarted: () => metrics.sessionStarted(name),
+    sessionEnded: ({ failure }) => {
+      metrics.sessionEnded(name)
+      if (failure === undefined) return
+      metrics.auditFailed()
+      log.warn(failure.message)
+    },
+  })
 }
 
 /**
@@ -99,19 +164,7 @@ const asHttpServer = (setup: ServerSetup): ServerSetup =>
     ? setup
     : { ...setup, policy: new Map([...setup.policy, ['wire/http', 'block']]) }
 
-const listenAdmin = async (
-  { host, port }: Address,
-  offers: Offers,
-  exposition: Exposition,
-) => {
+const adminOf = async ({ host, port }: Address, offers: Offers, exposition: Exposition, allowHosts: () => readonly string[]) => {
   const { adminServer } = await import('../admin/server.js')
-  const server = adminServer({ host, port, state: { ready: () => offers.ready(), exposition } })
-  await server.listen()
-  return server
+  return adminServer({ host, port, allowHosts, state: { ready: () => offers.ready(), exposition } })
 }
-
-/** Resolves at the first of the signals; a second one ends the process at once. */
-const told = (signals: readonly NodeJS.Signals[]): Promise<void> =>
-  new Promise(resolve => {
-    for (const signal of signals) process.once(signal, () => resolve())
-  })

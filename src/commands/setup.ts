@@ -1,8 +1,10 @@
-import type { Configuration, ServerConfiguration } from '../config/configuration.js'
+import { basename, resolve } from 'node:path'
+import type { Configuration, LockSetting, ServerConfiguration } from '../config/configuration.js'
 import { resolvePolicy, type Circumstances, type PolicyLayer } from '../config/policy.js'
 import { Problem } from '../config/problem.js'
 import { readServerUrl } from '../config/url.js'
 import { usual } from '../config/usual.js'
+import type { Accepted } from '../core/accepted.js'
 import type { Policy } from '../core/policy.js'
 import { CustomsError } from '../errors.js'
 import type { SharedFlags, Target } from './flags.js'
@@ -20,6 +22,8 @@ export interface ServerSetup {
   readonly server: ServerConfiguration
   readonly policy: Policy
   readonly trusted: boolean
+  /** What was accepted of it; undefined without a lock. */
+  readonly accepted: Accepted | undefined
 }
 
 /**
@@ -38,6 +42,7 @@ export const setUp = async (
   const trusts = await readTrust(configuration, flags)
   const meant = chosen(flags, target, configuration, many)
   const spoken = flags.header.length > 0 || flags.env.length > 0 || flags.ca !== undefined
+  const lockOf = ({ lock }: ServerConfiguration) => (purpose === 'relay' ? lockSetting(flags, lock ?? configuration.lock) : undefined)
   const servers = spoken ? (await import('./server-flags.js')).withFlags(meant, flags) : meant
   return {
     configuration,
@@ -45,12 +50,22 @@ export const setUp = async (
       servers.map(async server => ({
         server,
         // From the general to the particular: the file, its server, the flags.
-        policy: resolvePolicy([configuration, server, flagLayer], { purpose, locked: false }),
+        policy: resolvePolicy([configuration, server, flagLayer], { purpose, locked: lockOf(server) !== undefined }),
         trusted: await trusts(server),
+        accepted: await acceptedOf(server, lockOf(server)),
       })),
     ),
   }
 }
+
+const lockSetting = ({ lock, frozen }: SharedFlags, setting: LockSetting | undefined): LockSetting | undefined => {
+  const file = lock === undefined ? setting?.file : resolve(lock)
+  if (file === undefined) return frozen ? refuse('--frozen needs a lock: give --lock FILE') : undefined
+  return { file, isFrozen: frozen || setting?.isFrozen === true, actions: setting?.actions ?? {} }
+}
+
+const acceptedOf = async (server: ServerConfiguration, lock: LockSetting | undefined): Promise<Accepted | undefined> =>
+  lock && (await import('./accepted.js')).acceptedOf(server, lock)
 
 // Readers are loaded where there is something to read: a relay without a file starts sooner.
 const readAll = async (flags: SharedFlags): Promise<Configuration> => {
@@ -92,8 +107,9 @@ const chosen = (
   { file, servers }: Configuration,
   many: boolean,
 ): readonly ServerConfiguration[] => {
-  if (target.command !== undefined && target.url !== undefined) return refuse('give either a URL or a command, not both')
-  if (target.command !== undefined || target.url !== undefined) {
+  const { command, url, file: saved } = target
+  if (command !== undefined && (url ?? saved) !== undefined) return refuse(`give either a ${url === undefined ? 'file' : 'URL'} or a command, not both`)
+  if ((command ?? url ?? saved) !== undefined) {
     return [fromTarget(target, flags.server, flags.server === undefined ? undefined : servers.get(flags.server))]
   }
   if (file === undefined) return refuse('which server? give a command, a URL, or --config FILE')
@@ -112,15 +128,17 @@ const isolated = (server: ServerConfiguration): ServerConfiguration =>
   'url' in server ? server : { ...server, inheritEnv: server.inheritEnv ?? [] }
 
 /** A server of the arguments; the file's server of the same name lends it its rules and tools. */
-const fromTarget = ({ url, command }: Target, name: string | undefined, named: ServerConfiguration | undefined): ServerConfiguration => {
+const fromTarget = ({ url, command, file }: Target, name: string | undefined, named: ServerConfiguration | undefined): ServerConfiguration => {
   const common = {
-    name: name ?? nameOf({ url, command }),
+    name: name ?? (file === undefined ? nameOf({ url, command }) : basename(file)),
     policy: named?.policy,
     rules: named?.rules ?? new Map(),
     tools: named?.tools ?? new Map(),
+    lock: named?.lock,
   }
   if (url !== undefined) return { ...common, url: asServerUrl(url), headers: new Map(), tls: undefined }
-  const [program, ...args] = command ?? []
+  // Nobody starts a file that was saved: its name stands for the command.
+  const [program, ...args] = file === undefined ? (command ?? []) : [file]
   if (program === undefined || program === '') return refuse('no command after --')
   return { ...common, command: [program, ...args], env: new Map(), inheritEnv: undefined, cwd: undefined }
 }

@@ -4,11 +4,12 @@ import { CustomsError } from '../errors.js'
 import type { FrameLimits } from '../protocol/frame.js'
 import { processEnvironment } from './process-environment.js'
 import { stdioServer, type StdioServer } from '../transport/stdio/server.js'
-import type { CommandLine } from '../transport/process/process.js'
+import type { CommandLine } from '../transport/process/spawn.js'
 import type { HttpTls } from '../transport/upstream/pool.js'
 
-/** A process of the server's, not yet started. */
-export const processOf = (server: ProcessServer, limits: FrameLimits): StdioServer => stdioServer({ ...commandLineOf(server), limits })
+/** A process of the server's, not yet started. @param died is told when it ends unasked, or never began */
+export const processOf = (server: ProcessServer, limits: FrameLimits, died: (reason: string) => void): StdioServer =>
+  stdioServer({ ...commandLineOf(server), limits, died })
 
 export const commandLineOf = (server: ProcessServer): CommandLine => {
   const { command, cwd } = server

@@ -6,11 +6,14 @@ import { openSession, type Guard } from '../gateway/open.js'
 import type { Session } from '../gateway/session.js'
 import type { FrameLimits } from '../protocol/frame.js'
 import { stdioClient } from '../transport/stdio/client.js'
-import { exitCodeOf } from '../transport/process/process.js'
+import { exitCodeOf } from '../transport/process/exit.js'
 import type { StdioServer } from '../transport/stdio/server.js'
+import type { Transport } from '../transport/transport.js'
 import type { SharedFlags, Target } from './flags.js'
 import { openGuard } from './guard.js'
+import { Lifetime } from './lifetime.js'
 import { setUp } from './setup.js'
+import { endAt } from './signals.js'
 import { processOf, tlsOf } from './upstream.js'
 
 /**
@@ -20,49 +23,47 @@ import { processOf, tlsOf } from './upstream.js'
 export const wrap = async (flags: SharedFlags, target: Target): Promise<number> => {
   const { configuration, servers: [setup] } = await setUp(flags, target, 'relay')
   if (setup === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
-  const { limits, audit: { file, payloads } } = configuration
-  const audit = openAudit({ file, payloads, server: setup.server.name })
+  const { limits, sessions: { graceMs } } = configuration
+  const client = stdioClient({ input: process.stdin, output: process.stdout, limits, graceMs })
   const log = openLog(flags.logLevel)
+  const audit = await openAudit({ ...configuration.audit, server: setup.server.name, log })
   const guard = openGuard(setup, configuration, audit, log)
-  try {
-    if ('url' in setup.server) {
-      await run(await remoteSession(guard, setup.server, limits))
-      return 0
-    }
-    const server = processOf(setup.server, limits)
-    await run(openSession(guard, client(limits), () => server))
-    return exitOf(server)
-  } finally {
-    await Promise.all([guard.close(), log.close()])
-    audit.close()
+  const lifetime = new Lifetime()
+  lifetime.add(() => log.close())
+  lifetime.add(() => audit.close())
+  lifetime.add(() => guard.close())
+  if ('url' in setup.server) {
+    await run(await remoteSession(guard, client, setup.server, limits), lifetime)
+    return 0
   }
+  const server = processOf(setup.server, limits, reason => {
+    // A command that cannot be started is what wrap fails with.
+    if (server.failure === undefined) log.warn(`${guard.name}: ${reason}`)
+  })
+  await run(openSession(guard, client, () => server), lifetime)
+  return exitOf(server)
 }
 
-const client = (limits: FrameLimits) => stdioClient({ input: process.stdin, output: process.stdout, limits })
-
 /** The HTTP client is loaded only where it is needed: in front of a process the relay starts sooner without it. */
-const remoteSession = async (guard: Guard, server: RemoteServer, limits: FrameLimits): Promise<Session> => {
+const remoteSession = async (guard: Guard, client: Transport, server: RemoteServer, limits: FrameLimits): Promise<Session> => {
   const { httpSession } = await import('../transport/upstream/session/session.js')
   const tls = tlsOf(server)
   const { url, headers } = server
-  return openSession(guard, client(limits), inputSchemaOf =>
+  return openSession(guard, client, inputSchemaOf =>
     httpSession({ url: new URL(url), headers, limits, inputSchemaOf, ...(tls && { tls }) }),
   )
 }
 
-const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-
-/** Ctrl-C asks the server to end; whoever terminates us wants it terminated. Each further signal is in more of a hurry. */
-const run = async (session: Session): Promise<void> => {
-  for (const signal of signals) {
-    process.on(signal, () => {
-      if (signal !== 'SIGINT') session.stop()
-      session.stop()
-    })
-  }
+const run = async (session: Session, lifetime: Lifetime): Promise<void> => {
+  lifetime.add(urgency => {
+    session.stop(urgency)
+    return session.ended
+  })
+  // Ctrl-C asks the server to end; whoever terminates us wants it terminated.
+  endAt({ SIGINT: 1, SIGTERM: 2, SIGHUP: 2 }, lifetime)
   session.start()
-  const { failure } = await session.ended
-  if (failure !== undefined) throw failure
+  void session.ended.then(({ failure }) => (failure === undefined ? lifetime.end() : lifetime.fail(failure)))
+  await lifetime.ended
 }
 
 const exitOf = ({ failure, exit }: StdioServer): number => {

@@ -18,13 +18,15 @@ export interface Configuration {
   readonly rules: Rules
   readonly limits: Limits
   readonly trust: readonly TrustEntry[]
+  /** Of every server that names none of its own; undefined: nothing is locked. */
+  readonly lock: LockSetting | undefined
   /** In the order of the file. */
   readonly servers: ReadonlyMap<string, ServerConfiguration>
   /** Bearer tokens, one of which clients must show; none: the door is open. */
   readonly tokens: readonly string[]
   readonly audit: AuditConfiguration
   /** Undefined: plain HTTP. */
-  readonly tls: Certificate | undefined
+  readonly tls: ListenerTls | undefined
   /** Hosts (without ports) and origins that are accepted besides the loopback ones, as clients spell them. */
   readonly allowHosts: readonly string[]
   readonly allowOrigins: readonly string[]
@@ -41,7 +43,18 @@ interface AnyServer {
   readonly policy: BasePolicy | undefined
   readonly rules: Rules
   readonly tools: ReadonlyMap<string, ToolSetting>
+  readonly lock: LockSetting | undefined
 }
+
+/** Where it is written what was accepted, and what a change of it means where that is not as usual. */
+export interface LockSetting {
+  readonly file: string
+  readonly isFrozen: boolean
+  /** By the classes of the schema. */
+  readonly actions: Readonly<Partial<Record<LockClass, 'log' | 'block'>>>
+}
+
+export type LockClass = Exclude<keyof Exclude<Written.Lock, string>, 'file' | 'frozen'>
 
 export interface ProcessServer extends AnyServer {
   /** The program and its arguments. */
@@ -66,15 +79,21 @@ export interface Certificate {
   readonly key: string
 }
 
+/** `clientCa`: the path of those who vouch for clients; undefined: no client needs a certificate. */
+export interface ListenerTls extends Certificate {
+  readonly clientCa: string | undefined
+}
+
 /** `ca`: instead of the built-in authorities. */
 export interface ServerTls {
   readonly ca: string | undefined
   readonly client: Certificate | undefined
 }
 
-type WrittenAudit = Required<NonNullable<Written.ConfigurationFile['audit']>>
+type WrittenAudit = NonNullable<Written.ConfigurationFile['audit']>
 
-export interface AuditConfiguration extends Readonly<Pick<WrittenAudit, 'payloads' | 'intent'>> {
+export interface AuditConfiguration
+  extends Readonly<Required<Pick<WrittenAudit, 'payloads' | 'intent' | 'rotate'>>>, Readonly<Pick<WrittenAudit, 'maxBytes' | 'keep' | 'signKey'>> {
   /** A path; `-`: the standard stream that the command has to spare; `none`: no log; undefined: the default file. */
   readonly file: string | undefined
 }

@@ -16,9 +16,12 @@ export const parseVariables = (pairs: readonly string[], environment: Environmen
   return new Map(Object.entries(checked(isVariables, expand(written, environment), written)))
 }
 
-/** What is none is not quoted: `Authorization: Bearer abc=` is a secret, and no name. */
+/**
+ * A variable may be spelt `{env:NAME}` as well: clients put in the value of `${env:NAME}` themselves, and out of their own environment.
+ * What is no pair is not quoted: `Authorization: Bearer abc=` is a secret, and no name.
+ */
 const split = (pair: string, name: RegExp): [string, string] => {
   const at = pair.indexOf('=')
   const before = pair.slice(0, Math.max(at, 0))
-  return name.test(before) ? [before, pair.slice(at + 1)] : fail([], 'must be NAME=VALUE')
+  return name.test(before) ? [before, pair.slice(at + 1).replace(/(?<!\$)\{env:/g, '${env:')] : fail([], 'must be NAME=VALUE')
 }

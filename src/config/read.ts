@@ -8,6 +8,7 @@ import { isConfigurationFile } from './generated/checks.js'
 import type * as Written from './generated/types.js'
 import { readHost, readOrigin } from './host.js'
 import type { Limits } from './limits.js'
+import { readLockSetting } from './lock.js'
 import { readBasePolicy } from './policy-file.js'
 import { readRules } from './rules.js'
 import { readServer } from './server.js'
@@ -41,10 +42,16 @@ const said = async (written: Written.ConfigurationFile, base: Configuration, sou
     rules: new Map([...base.rules, ...readRules(written.rules, ['rules'])]),
     limits,
     trust: [...base.trust, ...readTrust(written.trust)],
+    lock: readLockSetting(written.lock, source) ?? base.lock,
     servers: new Map([...base.servers, ...(await readServers(written.servers, source, limits))]),
     tokens: auth?.tokens ?? base.tokens,
-    audit: { ...base.audit, ...audit, file: audit?.file === undefined ? base.audit.file : readLog(audit.file, source) },
-    tls: tls === undefined ? base.tls : { cert: path(tls.cert), key: path(tls.key) },
+    audit: {
+      ...base.audit,
+      ...audit,
+      file: audit?.file === undefined ? base.audit.file : readLog(audit.file, source),
+      ...(audit?.signKey !== undefined && { signKey: path(audit.signKey) }),
+    },
+    tls: tls === undefined ? base.tls : { cert: path(tls.cert), key: path(tls.key), clientCa: tls.clientCa === undefined ? undefined : path(tls.clientCa) },
     allowHosts: [...base.allowHosts, ...allowHosts.map((host, index) => readHost(host, ['allowHosts', index]))],
     allowOrigins: [...base.allowOrigins, ...allowOrigins.map((origin, index) => readOrigin(origin, ['allowOrigins', index]))],
     admin: admin === undefined ? base.admin : readAddress(admin, ['admin']),

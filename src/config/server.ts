@@ -4,6 +4,7 @@ import type { ServerConfiguration, ServerTls } from './configuration.js'
 import { readData } from './file.js'
 import type * as Written from './generated/types.js'
 import type { Limits } from './limits.js'
+import { readLockSetting } from './lock.js'
 import { readBasePolicy } from './policy-file.js'
 import { fail, type Keys } from './problem.js'
 import { readRules } from './rules.js'
@@ -18,6 +19,7 @@ export const readServer = async (name: string, written: Written.Server, source: 
     name,
     policy: await readBasePolicy(written.policy, [...keys, 'policy'], source),
     rules: readRules(written.rules, [...keys, 'rules']),
+    lock: readLockSetting(written.lock, source),
     tools: await readTools(written.tools, [...keys, 'tools'], source, limits),
   }
   if (command === undefined) {

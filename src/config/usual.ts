@@ -11,6 +11,7 @@ export const usual: Configuration = {
   rules: new Map(),
   limits: defaultLimits,
   trust: [],
+  lock: undefined,
   servers: new Map(),
   tokens: [],
   audit: { ...defaults.audit, file: undefined },

@@ -7,6 +7,7 @@ import type { Page } from '../protocol/json-rpc.js'
 import { hasFinalMember, methodOf } from '../protocol/methods.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { Checked, Subject } from './check.js'
+import { driftEdits } from './accepted.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
@@ -16,7 +17,7 @@ import { mended, type Judged } from './mend.js'
 import { actionOf } from './policy.js'
 import type { Called, PendingRequest } from './request.js'
 import { blocked, demoted, inItsPlace, refusedResult } from './refusal.js'
-import type { Reading } from './rule.js'
+import type { Reading, Rule } from './rule.js'
 import { judgeServerRequest } from './server-requests.js'
 import { Tasks } from './tasks.js'
 import type { Terms } from './terms.js'
@@ -40,14 +41,13 @@ export class Answers {
   readonly tasks = new Tasks()
   readonly #core: Core
   readonly #lists: ToolLists
-  /** Whether anybody asks what the engine says of results. */
-  readonly #checks: boolean
+  /** Who asks what the engine says of results. */
+  readonly #checking: readonly Rule[]
 
   constructor(core: Core, lists: ToolLists) {
     this.#core = core
     this.#lists = lists
-    const { rules, policy } = core.options
-    this.#checks = rules.some(({ name, needsCheck }) => needsCheck === true && actionOf(policy, name) !== 'off')
+    this.#checking = core.options.rules.filter(({ needsCheck }) => needsCheck === true)
   }
 
   /** @param exchange where it arrived @returns what the client gets */
@@ -61,8 +61,10 @@ export class Answers {
     const judged = yield* this.#judgeTools(outcomes, terms, exchange, frame, findings)
     const edits = outcomes.every(outcome => outcome.result !== result) ? yield* this.#read(method, frame, unjudged(result, outcomes), terms, findings) : []
     const [first] = judged.outcomes
-    const sent = edited(judged.frame, edits)
-    return first === undefined ? replaced(request, sent) : instead(request, sent, first, outcomes.length > 1)
+    if (first !== undefined) return instead(request, edited(judged.frame, edits), first, outcomes.length > 1)
+    if (findings.isStop) return replaced(request, frame)
+    const drifted = driftEdits(this.#core, method, result, findings)
+    return drifted.length === 0 ? replaced(request, edited(frame, edits)) : edited(frame, [...edits, ...drifted])
   }
 
   /** An error of the server's. @returns what the client gets */
@@ -145,7 +147,7 @@ export class Answers {
     const structured = member(result, 'structuredContent')
     let checked: Checked | undefined
     if (tool === undefined && !listed) checked = [{ kind: 'unchecked', path, message: 'the declaration of its tool could not be had' }]
-    else if (tool !== undefined && structured !== undefined && this.#checks) {
+    else if (tool !== undefined && structured !== undefined && this.#checking.some(rule => actionOf(options.policy, rule.name) !== 'off')) {
       const subjects = tool.outputSchemas.map((schema): Subject => ({ kind: 'value', schema, value: structured, path: `${path}/structuredContent` }))
       checked = (yield* this.#core.checks.check(subjects, exchange)).flat()
     }

@@ -1,4 +1,5 @@
 import type { Findings } from './findings.js'
+import type { RelayOptions } from './options.js'
 import { actionOf, type Policy } from './policy.js'
 import type { Power, Powers, Rule, Subjects } from './rule.js'
 
@@ -6,17 +7,22 @@ import type { Power, Powers, Rule, Subjects } from './rule.js'
 export type Ask = <Asked extends Power>(power: Asked, subject: Subjects[Asked], into: Findings, path: string) => void
 
 const powers: readonly Power[] = [
-  'onFrame', 'onId', 'onTool', 'onSurplus', 'onList', 'onCall', 'onArguments', 'onResult', 'onReading', 'onServerRequest',
+  'onFrame', 'onId', 'onTool', 'onDrift', 'onSurplus', 'onList', 'onCall', 'onArguments', 'onResult', 'onReading', 'onServerRequest',
 ]
 
 /**
  * The rules that the policy has on, ready to be asked, each only about what it has a power for. A rule that throws is a finding
  * of its own: a check that cannot be done never passes in silence.
  */
-export const askFor = (rules: readonly Rule[], policy: Policy): Ask => {
-  const on = rules.filter(({ name }) => actionOf(policy, name) !== 'off')
-  const having = new Map(powers.map(power => [power, on.filter(rule => rule[power] !== undefined)]))
+export const askFor = (options: Pick<RelayOptions, 'rules' | 'policy'>): Ask => {
+  let policy: Policy | undefined
+  let having: ReadonlyMap<Power, readonly Rule[]> = new Map()
   return (power, subject, into, path) => {
+    if (policy !== options.policy) {
+      const now = (policy = options.policy)
+      const on = options.rules.filter(({ name }) => actionOf(now, name) !== 'off')
+      having = new Map(powers.map(power => [power, on.filter(rule => rule[power] !== undefined)]))
+    }
     for (const rule of having.get(power) ?? []) {
       const asked: Powers = rule
       try {

@@ -26,7 +26,8 @@ export type Checked = readonly SchemaProblem[]
 
 /** The engine, as the core's rim sees it: an answer at once where that is provably cheap, a promise where it is not. */
 export interface SchemaChecker {
-  check(subject: Subject): Checked | Promise<Checked>
+  /** @param session on whose behalf: sessions take turns, so that none waits for all that another has checked */
+  check(subject: Subject, session?: string): Checked | Promise<Checked>
   close(): Promise<void>
 }
 
@@ -35,6 +36,6 @@ export interface SchemaLimits {
   readonly schemaBytes: number
   readonly schemaDepth: number
   readonly subschemas: number
-  /** Longest validation, in milliseconds of wall time. */
+  /** Longest validation, in milliseconds' worth of work on an idle machine. */
   readonly validationMs: number
 }

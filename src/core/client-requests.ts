@@ -50,6 +50,11 @@ export class ClientRequests {
     return this.#held
   }
 
+  /** Whether the client waits for an answer that is bound to come: none is to what it took back, nor to what lasts. */
+  get isAwaited(): boolean {
+    return this.#pending.all().some(({ stage, method }) => stage !== 'cancelled' && methodOf(method)?.lasting !== true)
+  }
+
   /** By what the client speaks on an exchange, where that is not a matter of the session. */
   termsOn(exchange: Exchange): Terms | undefined {
     return this.#core.options.stateless ? this.#pending.on(exchange)[0]?.terms : undefined

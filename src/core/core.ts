@@ -3,9 +3,8 @@ import { Checks } from './checks.js'
 import { Findings } from './findings.js'
 import { Driver } from './flow.js'
 import type { RelayOptions } from './options.js'
-import { mendsFor, unmended, type Mends } from './mend.js'
+import { mendingFor, type Mending, type Mends } from './mend.js'
 import { Output } from './output.js'
-import type { Policy } from './policy.js'
 import { Records } from './records.js'
 import { Handshake } from './terms.js'
 
@@ -17,17 +16,26 @@ export class Core {
   readonly records: Records
   readonly handshake: Handshake
   readonly ask: Ask
-  readonly mends: Mends
-  readonly #unmended: Policy
+  #mending: Mending
 
   constructor(readonly options: RelayOptions) {
     this.handshake = new Handshake(!options.stateless)
     this.checks = new Checks(options, this.output, this.driver)
     this.records = new Records(options, this.output, this.handshake)
-    this.ask = askFor(options.rules, options.policy)
-    this.mends = mendsFor(options.rules, options.policy)
-    this.#unmended = unmended(options.rules, options.policy)
+    this.ask = askFor(options)
+    this.#mending = mendingFor(options.rules, options.policy)
   }
 
-  readonly findings = (): Findings => new Findings(this.#unmended)
+  get mends(): Mends {
+    return this.#current.mends
+  }
+
+  /** The policy may be another one by now. */
+  get #current(): Mending {
+    const { rules, policy } = this.options
+    if (this.#mending.policy !== policy) this.#mending = mendingFor(rules, policy)
+    return this.#mending
+  }
+
+  readonly findings = (): Findings => new Findings(this.#current.unmended, this.options.mostFindings)
 }

@@ -28,6 +28,8 @@ export interface Entry {
   readonly server: string
   readonly session: string
   readonly client: { readonly name: string; readonly version: string } | undefined
+  /** Who began the session, or was refused, as far as a network tells: an address, and which of our tokens was shown, counted from 0. */
+  readonly peer?: { readonly address: string; readonly token: number | undefined } | undefined
   readonly revision: string | undefined
   readonly tool?: string | undefined
   readonly id?: string | number | undefined

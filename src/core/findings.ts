@@ -1,9 +1,11 @@
 import { actionOf, isStop, severer, type Action, type Policy, type Verdict } from './policy.js'
 import type { Finding, Problem, RuleName } from './rule.js'
 
-/** So many findings about one frame are kept and told (contract section 5), and so many characters of them. */
-const mostKept = 100
-const mostCharacters = 16_384
+/** So many findings about one frame are kept and told (contract section 5), where nobody asks for another number. */
+export const mostKept = 100
+
+/** So many characters of each, one with another. */
+const usualCharacters = 164
 
 const longestPath = 256
 
@@ -12,17 +14,24 @@ const none: readonly RuleName[] = []
 /** What was found about one frame, and what the policy makes of it. Everything counts; the first of it is kept. */
 export class Findings {
   readonly #policy: Policy
+  readonly #most: number
   readonly #kept: Finding[] = []
-  #room = mostCharacters
+  /** In characters. */
+  #room: number
   #more = 0
   #verdict: Verdict = 'pass'
   #found: RuleName[] | undefined
   /** Those that do not let it pass. */
   #stopping: RuleName[] | undefined
 
-  /** @param policy what is done about each rule's findings, unless they are mended */
-  constructor(policy: Policy) {
+  /**
+   * @param policy what is done about each rule's findings, unless they are mended
+   * @param most findings that are kept
+   */
+  constructor(policy: Policy, most = mostKept) {
     this.#policy = policy
+    this.#most = most
+    this.#room = most * usualCharacters
   }
 
   get verdict(): Verdict {
@@ -57,7 +66,9 @@ export class Findings {
   }
 
   add(rule: RuleName, problems: readonly Problem[]): void {
-    if (problems.length > 0) this.#note(rule, actionOf(this.#policy, rule), problems)
+    if (problems.length === 0) return
+    const action = actionOf(this.#policy, rule)
+    this.#note(rule, isStop(action) && problems.every(({ isMinor }) => isMinor === true) ? 'log' : action, problems)
   }
 
   /** What a rule found before it was mended. @param change in words of ours */
@@ -118,7 +129,7 @@ export class Findings {
   }
 
   get #isFull(): boolean {
-    return this.#kept.length >= mostKept || this.#room <= 0
+    return this.#kept.length >= this.#most || this.#room <= 0
   }
 
   #keep(rule: RuleName, { path, message, mended }: Omit<Finding, 'rule'>): void {

@@ -1,8 +1,9 @@
 import { difference } from '../protocol/difference.js'
-import type { Edit } from '../protocol/edit.js'
+import { edit, type Edit } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { isArray, isObject, isString, member, omit, pointer, type JsonObject } from '../protocol/json.js'
 import type { Revision } from '../protocol/revision.js'
+import { judgeDrift } from './accepted.js'
 import type { Catalog, Listing, Page, Schema, Tool } from './catalog.js'
 import type { Checked, Subject } from './check.js'
 import type { Core } from './core.js'
@@ -50,11 +51,11 @@ export function* judgePage(
   const accepted = new Map<string, Tool>()
   let isPartial = false
 
-  const surplus = (edit: Edit, count: number, reason: string) => {
+  const surplus = (change: Edit, count: number, reason: string) => {
     const found = none()
     ask('onSurplus', { count, reason }, found, '/result/tools')
     findings.include(found)
-    if (found.isStop) edits.push(edit)
+    if (found.isStop) edits.push(change)
     else isPartial = true
   }
 
@@ -63,33 +64,43 @@ export function* judgePage(
     const path = pointer('result', 'tools', index)
     const repeated = name !== undefined && (listing.names.has(name) || listed.has(name))
     // The rules judge what the server says; an operator's schema stands above them, but for being one at all (`schemas`).
-    const theirs = sent && setting?.outputSchema !== undefined ? omit(sent, 'outputSchema') : sent
-    const first = name === undefined ? undefined : catalog.firstListed(name)
+    const definitionOf = (tool: JsonObject) => (setting?.outputSchema !== undefined ? omit(tool, 'outputSchema') : tool)
+    // Where there is a lock, what the session listed before says nothing more.
+    const first = options.accepted !== undefined ? sent : name === undefined ? undefined : catalog.firstListed(name)
     const { settled } = catalog
     const denied = setting?.denied === true
+    const locked = name === undefined ? undefined : options.accepted?.tools.get(name)
+    const found = none()
+    const drift = sent === undefined ? 'same' : judgeDrift(core, 'tool', locked, sent, ['result', 'tools', index], found)
     const asked = (definition: JsonObject | undefined, schemas: Checked) => {
       const subject = { sent, definition, path, revision, trusted: options.trusted, schemas, repeated, first, settled, denied }
-      const found = none()
-      ask('onTool', subject, found, path)
-      return { subject, findings: found }
+      const findings = none()
+      ask('onTool', subject, findings, path)
+      return { subject, findings }
     }
-    const judged = asked(theirs, inspected)
-    const last = theirs && (yield* mended(mends, 'onTool', path, { value: theirs, ...judged }, function* (value): Flow<Judged<'onTool'>> {
-      const isSame = ['inputSchema', 'outputSchema'].every(key => member(value, key) === member(theirs, key))
-      const schemas = isSame ? inspected : (yield* checks.check(schemasOf({ ...candidate, sent: value }), exchange)).flat()
-      return { value, ...asked(value, schemas) }
-    }))
-    const found = last?.findings ?? judged.findings
+    const judged = function* (value: JsonObject): Flow<Judged<'onTool'>> {
+      const isSame = sent !== undefined && ['inputSchema', 'outputSchema'].every(key => member(value, key) === member(definitionOf(sent), key))
+      return { value, ...asked(value, isSame ? inspected : (yield* checks.check(schemasOf({ ...candidate, sent: value }), exchange)).flat()) }
+    }
+    const ofServer = asked(sent && definitionOf(sent), inspected)
+    // What was accepted goes on being what the client sees, and what its results are held to.
+    const shown = drift === 'same' ? sent : (locked ?? sent)
+    const whole = shown && definitionOf(shown)
+    const before = whole && (shown === sent ? { value: whole, ...ofServer } : yield* judged(whole))
+    if (shown !== sent) before?.findings.carry(ofServer.findings, rule => mends.has(rule))
+    const last = before && (yield* mended(mends, 'onTool', path, before, judged))
+    found.include(last?.findings ?? ofServer.findings)
     findings.include(found)
     const isRemoved = found.stopping.some(rule => rule !== 'call/denied')
     if (isRemoved || denied) edits.push({ path: ['result', 'tools', index], remove: true })
-    else if (last !== undefined && theirs !== undefined) {
-      const changes = difference(theirs, last.value) ?? []
-      for (const edit of [...changes, ...operators(last.value, setting)]) edits.push({ ...edit, path: ['result', 'tools', index, ...edit.path] })
+    else if (last !== undefined && whole !== undefined) {
+      const own = operators(last.value, setting)
+      if (shown !== sent) edits.push({ path: ['result', 'tools', index], replace: edit(Buffer.from(JSON.stringify(last.value)), own) })
+      else for (const one of [...(difference(whole, last.value) ?? []), ...own]) edits.push({ ...one, path: ['result', 'tools', index, ...one.path] })
     }
-    if (name === undefined || sent === undefined || repeated) return
+    if (name === undefined || sent === undefined || shown === undefined || repeated) return
     listed.set(name, sent)
-    if (!isRemoved) accepted.set(name, toolOf(name, sent, setting?.outputSchema))
+    if (!isRemoved) accepted.set(name, toolOf(name, shown, setting?.outputSchema))
   }
 
   const room = Math.min(tools.length, options.mostTools - listing.names.size)
@@ -116,6 +127,10 @@ export function* judgePage(
   if (room < tools.length) surplus({ path: ['result', 'tools'], length: room }, tools.length - room, `more than ${options.mostTools} tools`)
   const next = member(result, 'nextCursor')
   const lifetime = member(result, 'ttlMs')
+  if (!isString(next) && listing.whole && options.accepted !== undefined) {
+    const gone = [...options.accepted.tools].filter(([name]) => !listing.names.has(name) && !listed.has(name))
+    for (const [, definition] of gone) judgeDrift(core, 'tool', definition, undefined, ['result', 'tools'], findings)
+  }
   return {
     edits,
     page: {

@@ -10,19 +10,26 @@ import type { Mend, MendPower, Rule, RuleName, Subjects } from './rule.js'
 /** The rules whose findings are mended, in the order in which they are. */
 export type Mends = ReadonlyMap<RuleName, { readonly mend: Mend; readonly action: 'mend' | 'block' }>
 
-export const mendsFor = (rules: readonly Rule[], policy: Policy): Mends =>
-  new Map(rules.flatMap(({ name, mend }) => {
+/** What a policy says about mending. */
+export interface Mending {
+  readonly policy: Policy
+  readonly mends: Mends
+  /** The policy about what is not mended, because it cannot be or because nobody comes to it. */
+  readonly unmended: Policy
+}
+
+export const mendingFor = (rules: readonly Rule[], policy: Policy): Mending => ({
+  policy,
+  mends: new Map(rules.flatMap(({ name, mend }) => {
     const action = actionOf(policy, name)
     if (mend === undefined || (action !== 'mend' && !(action === 'block' && mend.isBlock === true))) return []
     return [[name, { mend, action }]]
-  }))
-
-/** The policy about what is not mended, because it cannot be or because nobody comes to it. */
-export const unmended = (rules: readonly Rule[], policy: Policy): Policy =>
-  new Map([...policy].map(([name, action]) => {
+  })),
+  unmended: new Map([...policy].map(([name, action]) => {
     const rule = rules.find(rule => rule.name === name)
     return [name, action === 'mend' ? (rule?.mend?.otherwise ?? 'block') : action]
-  }))
+  })),
+})
 
 /** A value that a rule's power was asked about, and what was found. */
 export interface Judged<Asked extends MendPower> {

@@ -1,5 +1,7 @@
 import type { JsonObject } from '../protocol/json.js'
+import type { Accepted } from './accepted.js'
 import type { Checked, Subject } from './check.js'
+import type { Entry } from './effect.js'
 import type { Policy } from './policy.js'
 import type { Rule } from './rule.js'
 
@@ -12,10 +14,13 @@ export interface ToolSetting {
   readonly annotations: JsonObject | undefined
 }
 
+/** `policy` and `tools` are read when they are needed, and never kept: the operator may replace them while the session runs. */
 export interface RelayOptions {
   /** The server's name in the configuration; never `serverInfo.name`, which the server chooses itself. */
   readonly server: string
   readonly session: string
+  /** Who began the session, where that is known. */
+  readonly peer?: Entry['peer']
   /** Unguessable: what the relay's own ids are made from. */
   readonly nonce: string
   /** Each exchange has ids of its own, and what the client declared may have been said elsewhere (HTTP without a session). */
@@ -25,12 +30,16 @@ export interface RelayOptions {
   readonly rules: readonly Rule[]
   readonly trusted: boolean
   readonly tools: ReadonlyMap<string, ToolSetting>
+  /** Undefined where there is no lock. */
+  readonly accepted?: Accepted | undefined
   /** Longest wait for a list of the relay's own, in milliseconds. */
   readonly listMs: number
   /** Longest wait for an answer, in milliseconds; 0: as long as the server likes. */
   readonly requestMs: number
   /** More tools than that are no catalogue. */
   readonly mostTools: number
+  /** Findings that are kept of one frame; undefined: as many as fit into a record. */
+  readonly mostFindings?: number | undefined
   /** A call goes on record before it goes to the server, so that a crash leaves none unrecorded. */
   readonly intent: boolean
   /** The engine's verdict, where it is provably cheap; undefined: it is asked for by the effect `check`. */

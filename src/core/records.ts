@@ -24,7 +24,7 @@ export class Records {
   start(terms: Terms = this.#handshake.terms): void {
     if (this.#started) return
     this.#started = true
-    this.write({ event: 'session/start' }, undefined, terms)
+    this.write({ event: 'session/start', peer: this.#options.peer }, undefined, terms)
   }
 
   /** @param findings none: nothing was found */

@@ -22,9 +22,13 @@ export const errorAnswer = ({ id, key }: Asker, code: number, message: string, d
   }
 }
 
-/** @param meant a tool that is listed, and that was probably meant */
-export const unknownTool = (asker: Asker, name: string, meant?: string): Frame => {
-  const message = `Unknown tool: ${name === '' ? '(the call names none)' : clip(name)}`
+/**
+ * @param meant a tool that is listed, and that was probably meant
+ * @param wasAccepted it is in the lock, but not listed as it was accepted
+ */
+export const unknownTool = (asker: Asker, name: string, meant: string | undefined, wasAccepted: boolean): Frame => {
+  const told = name === '' ? '(the call names none)' : clip(name)
+  const message = `Unknown tool: ${told}${wasAccepted ? '; it is not what was accepted any more: the operator may look at it with "mcp-customs lock"' : ''}`
   return errorAnswer(asker, errorCode.invalidParams, message, meant === undefined ? undefined : { didYouMean: clip(meant) })
 }
 

@@ -59,6 +59,11 @@ export class Relay {
     return this.#requests.held > 0 || !this.#queue.isEmpty
   }
 
+  /** True while the client waits for an answer that is bound to come. */
+  get isAwaited(): boolean {
+    return this.#requests.isAwaited
+  }
+
   /** True while the client sends more than can wait for what is held: it must be held back itself. */
   get isCrowded(): boolean {
     return this.#queue.isCrowded

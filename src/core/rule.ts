@@ -2,6 +2,7 @@ import type { Frame } from '../protocol/frame.js'
 import type { JsonObject } from '../protocol/json.js'
 import type { Part } from '../protocol/mcp.js'
 import type { Revision } from '../protocol/revision.js'
+import type { Drift } from './accepted.js'
 import type { Tool } from './catalog.js'
 import type { Checked } from './check.js'
 import type { Side } from './event.js'
@@ -14,6 +15,8 @@ export interface Problem {
   /** JSON Pointer into the frame. */
   readonly path: string
   readonly message: string
+  /** Whatever the policy does about the rule: this one alone keeps nothing from passing. */
+  readonly isMinor?: boolean
 }
 
 export interface Finding extends Problem {
@@ -56,6 +59,14 @@ export interface ListedTool {
   readonly settled: boolean
   /** True when the operator denies the tool. */
   readonly denied: boolean
+}
+
+/** What is not what the operator has accepted. */
+export interface Drifted {
+  /** Of what, for people. */
+  readonly kind: string
+  readonly drift: Drift
+  readonly path: string
 }
 
 /** Tools of a page that there is no room for. */
@@ -129,6 +140,7 @@ export interface Subjects {
   onFrame: Arrival
   onId: IdUse
   onTool: ListedTool
+  onDrift: Drifted
   onSurplus: SurplusTools
   onList: List
   onCall: Call

@@ -2,26 +2,27 @@ import { compareHeaders } from '../protocol/headers.js'
 import type { Frame } from '../protocol/frame.js'
 import { isObject, isString, member, type JsonObject } from '../protocol/json.js'
 import { traitsOf } from '../protocol/revision.js'
+import type { Lookup } from './catalog.js'
 import type { Subject } from './check.js'
 import type { Core } from './core.js'
 import type { Flow } from './flow.js'
+import { toolOf } from './listing.js'
 import { actionOf, isStop } from './policy.js'
 import type { Called, PendingRequest } from './request.js'
 import { headerMismatch, isMismatch, refusedCall, unknownTool } from './refusal.js'
+import type { Rule } from './rule.js'
 import type { ToolLists } from './tool-lists.js'
 
 /** `tools/call`, from its arrival until it goes to the server. */
 export class ToolCalls {
   readonly #core: Core
   readonly #lists: ToolLists
-  readonly #checks: 'first' | 'beside' | 'never'
+  readonly #ofArguments: readonly Rule[]
 
   constructor(core: Core, lists: ToolLists) {
     this.#core = core
     this.#lists = lists
-    const { rules, policy } = core.options
-    const actions = rules.filter(({ onArguments }) => onArguments !== undefined).map(({ name }) => actionOf(policy, name))
-    this.#checks = actions.some(isStop) ? 'first' : actions.some(action => action !== 'off') ? 'beside' : 'never'
+    this.#ofArguments = core.options.rules.filter(({ onArguments }) => onArguments !== undefined)
   }
 
   /** @returns the answer that refuses the call; undefined when it may go to the server */
@@ -32,8 +33,7 @@ export class ToolCalls {
     const { tools, policy } = this.#core.options
     const denied = tools.get(called.name)?.denied === true
     if (!denied || !isStop(actionOf(policy, 'call/denied'))) {
-      const { catalog } = this.#lists
-      const found = catalog.lookup(called.name, this.#core.output.now) ?? (yield* this.#lists.find(called.name, request))
+      const found = this.#frozen(called.name) ?? this.#lists.catalog.lookup(called.name, this.#core.output.now) ?? (yield* this.#lists.find(called.name, request))
       called.tool = found === 'absent' ? undefined : found
       called.listed = found !== undefined
     }
@@ -44,13 +44,15 @@ export class ToolCalls {
       mismatch: mismatchOf(request),
     }
     this.#core.ask('onCall', call, request.findings, '/params')
-    if (this.#checks === 'first') yield* this.check(request, params)
+    if (this.checks === 'first') yield* this.check(request, params)
     return request.findings.isStop ? this.#refusal(request, called.name) : undefined
   }
 
   /** When the engine is asked about arguments: before the server has the call, where that can keep it from it; beside; or not at all. */
   get checks(): 'first' | 'beside' | 'never' {
-    return this.#checks
+    const { policy } = this.#core.options
+    const actions = this.#ofArguments.map(({ name }) => actionOf(policy, name))
+    return actions.some(isStop) ? 'first' : actions.some(action => action !== 'off') ? 'beside' : 'never'
   }
 
   *check(request: PendingRequest, params: JsonObject | undefined): Flow {
@@ -62,10 +64,18 @@ export class ToolCalls {
     this.#core.ask('onArguments', { checked: checked.flat() }, request.findings, '/params/arguments')
   }
 
+  /** By what was accepted, where that alone counts. */
+  #frozen(name: string): Lookup {
+    const { accepted, tools } = this.#core.options
+    if (accepted?.isFrozen !== true) return undefined
+    const definition = accepted.tools.get(name)
+    return definition === undefined ? 'absent' : toolOf(name, definition, tools.get(name)?.outputSchema)
+  }
+
   #refusal(request: PendingRequest, name: string): Frame {
     const { findings, terms } = request
     if (isMismatch(findings)) return headerMismatch(request, findings)
-    if (findings.stopping.includes('call/unlisted')) return unknownTool(request, name, nearest(name, this.#lists.catalog.names()))
+    if (findings.stopping.includes('call/unlisted')) return unknownTool(request, name, nearest(name, this.#lists.catalog.names()), this.#core.options.accepted?.tools.has(name) === true)
     return refusedCall(request, name, findings, traitsOf(terms.revision).modern)
   }
 }

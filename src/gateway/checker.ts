@@ -12,7 +12,7 @@ export const loadChecker = (limits: SchemaLimits): SchemaChecker => {
     return engine
   })
   return {
-    check: subject => (engine ? engine.check(subject) : loaded.then(ready => ready.check(subject))),
+    check: (subject, session) => (engine ? engine.check(subject, session) : loaded.then(ready => ready.check(subject, session))),
     close: async () => (await loaded).close(),
   }
 }

@@ -4,6 +4,7 @@ import type { Exchange } from '../core/event.js'
 /** The checks that are under way, and what has to wait for them, so that order is kept. */
 export class Judging {
   readonly #checker: SchemaChecker
+  readonly #session: string
   /** What the engine has promised, until the relay asks for it. */
   readonly #promised = new Map<Subject, Promise<Checked>>()
   readonly #exchanges = new Map<number, Exchange>()
@@ -11,13 +12,15 @@ export class Judging {
   readonly #waiting = new Map<Exchange, (() => void)[]>()
   #whenDone: (() => void) | undefined
 
-  constructor(checker: SchemaChecker) {
+  /** @param session by which the checker tells sessions apart */
+  constructor(checker: SchemaChecker, session: string) {
     this.#checker = checker
+    this.#session = session
   }
 
   /** The engine's verdict, where it has it at once. */
   readonly now = (subject: Subject): Checked | undefined => {
-    const checked = this.#checker.check(subject)
+    const checked = this.#checker.check(subject, this.#session)
     if (!(checked instanceof Promise)) return checked
     this.#promised.set(subject, checked.catch(() => failed(subject)))
     return undefined

@@ -47,7 +47,7 @@ export class Offer {
 
   open(opening: Opening): void {
     const { guard, reach, sessionStarted, sessionEnded } = this.#options
-    const session = openSession(guard, opening.transport, reach.connect(opening), opening.kind === 'stateless')
+    const session = openSession(guard, opening.transport, reach.connect(opening), opening.kind === 'stateless', opening.peer)
     this.#sessions.add(session)
     sessionStarted()
     session.start()
@@ -65,9 +65,9 @@ export class Offer {
     return this.closed
   }
 
-  /** Ends what runs. */
-  stop(): Promise<void> {
-    for (const session of this.#sessions) session.stop()
+  /** Ends what runs. @param urgency as that of a session's `stop` */
+  stop(urgency: number): Promise<void> {
+    for (const session of this.#sessions) session.stop(urgency)
     return this.retire()
   }
 

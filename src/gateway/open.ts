@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Accepted } from '../core/accepted.js'
 import type { SchemaChecker } from '../core/check.js'
 import type { Entry } from '../core/effect.js'
 import type { Side } from '../core/event.js'
@@ -10,15 +11,17 @@ import type { Transport } from '../transport/transport.js'
 import { Judging } from './judging.js'
 import { Session } from './session.js'
 
-/** What every session in front of one server has in common. */
+/** What every session in front of one server has in common. `policy` and `tools` may be replaced while they run. */
 export interface Guard {
   readonly name: string
   readonly policy: Policy
   readonly trusted: boolean
+  readonly accepted?: Accepted | undefined
   readonly tools: ReadonlyMap<string, ToolSetting>
   readonly listMs: number
   readonly requestMs: number
   readonly mostTools: number
+  readonly mostFindings?: number
   readonly intent: boolean
   readonly checker: SchemaChecker
   /** Records a decision; throws when that cannot be done. */
@@ -31,11 +34,15 @@ export interface Guard {
 export type OpenServer = (inputSchemaOf: Relay['inputSchemaOf']) => Transport
 
 /** Puts a relay between two transports. @param stateless each exchange has ids of its own */
-export const openSession = (guard: Guard, client: Transport, openServer: OpenServer, stateless = false): Session => {
-  const { name, checker, audit, moved, policy, trusted, tools, listMs, requestMs, mostTools, intent } = guard
-  const judging = new Judging(checker)
+export const openSession = (guard: Guard, client: Transport, openServer: OpenServer, stateless = false, peer?: Entry['peer']): Session => {
+  const { name, checker, audit, moved, trusted, accepted, listMs, requestMs, mostTools, mostFindings, intent } = guard
+  const session = randomUUID()
+  const judging = new Judging(checker, session)
   const relay = new Relay({
-    server: name, session: randomUUID(), nonce: randomUUID(), stateless, policy, rules, trusted, tools, listMs, requestMs, mostTools, intent,
+    server: name, session, nonce: randomUUID(), stateless, rules, trusted, accepted, listMs, requestMs, mostTools, mostFindings, intent,
+    ...(peer && { peer }),
+    get policy() { return guard.policy },
+    get tools() { return guard.tools },
     checkNow: judging.now,
   })
   return new Session({ client, server: openServer(tool => relay.inputSchemaOf(tool)), relay, judging, audit, moved })

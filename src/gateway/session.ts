@@ -43,7 +43,11 @@ export class Session {
   readonly #sent = new Set<Side>()
   #busy = false
   #clientIsGone = false
-  #stopping = false
+  /** Runs while the client, which says nothing more, still waits for answers. */
+  #grace: NodeJS.Timeout | undefined
+  #stops = 0
+  /** Resolves when nothing of the server is left. */
+  #serverClosed: Promise<void> | undefined
   #over = false
   #failure: Error | undefined
   /** The same, as it is told to those who wait. */
@@ -68,9 +72,15 @@ export class Session {
     this.#ends.client.start(event => this.#heard('client', event))
   }
 
-  /** Stops politely: the server is asked to end, and what it still answers is passed on. Asked again, it is in a hurry. */
-  stop(): void {
-    void this.#ends.server.close()
+  /**
+   * Stops: the server is asked to end, and what it still answers is passed on.
+   * @param urgency 1 is polite; with each more the server is in more of a hurry
+   */
+  stop(urgency = 1): void {
+    while (this.#stops < urgency) {
+      this.#stops += 1
+      this.#serverClosed = this.#ends.server.close()
+    }
   }
 
   #heard(side: Side, event: TransportEvent): void {
@@ -99,8 +109,7 @@ export class Session {
           this.#exit = event.exit
           return this.#judging.afterAll(() => this.#dispatch({ type: 'session-ended', reason: event.reason }))
         }
-        this.#clientEnded()
-        return
+        return this.#clientEnded(event.graceMs)
       default:
         event satisfies never
     }
@@ -122,9 +131,11 @@ export class Session {
     client.settle?.(exchange)
   }
 
-  #clientEnded(): void {
-    // A request that the relay holds back is not yet at the server: its input stays open for it.
+  #clientEnded(graceMs = 0): void {
     this.#clientIsGone = true
+    clearTimeout(this.#grace)
+    this.#grace = undefined
+    if (graceMs > 0) this.#grace = setTimeout(() => this.#clientEnded(), graceMs)
     this.#stopIfAlone()
   }
 
@@ -144,9 +155,9 @@ export class Session {
   }
 
   #stopIfAlone(): void {
-    if (!this.#clientIsGone || this.#stopping || this.#relay.holding) return
-    this.#stopping = true
-    this.stop()
+    // A request that the relay holds back is not yet at the server: its input stays open for it.
+    if (!this.#clientIsGone || this.#relay.holding) return
+    if (this.#grace === undefined || !this.#relay.isAwaited) this.stop()
   }
 
   #handle(event: Event): void {
@@ -228,7 +239,11 @@ export class Session {
   #finish(reason: string): void {
     this.#over = true
     for (const timer of this.#timers.values()) clearTimeout(timer)
-    void Promise.all([this.#ends.client.close(), this.#ends.server.close()]).then(() =>
+    clearTimeout(this.#grace)
+    this.stop()
+    const clientClosed = this.#ends.client.close()
+    // A server may say that it has ended while it is being told to: only then is there what to wait for.
+    void Promise.resolve().then(() => Promise.all([clientClosed, this.#serverClosed])).then(() =>
       this.#resolve({ reason, exit: this.#exit, failure: this.#failure }),
     )
   }

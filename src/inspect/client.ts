@@ -64,6 +64,7 @@ export class InspectClient implements Transport {
         for (const one of message.members) this.send(wholePipe, one)
         break
       case 'notification':
+      case 'page':
       case 'unusable':
         break
     }

@@ -24,16 +24,21 @@ const bySeverity = (findings: readonly Weighed[]): readonly Weighed[] =>
 const mostMessages = 5
 const mostSubjects = 12
 
-/** Every broken rule, what is wrong, and where. */
-export const findingsSection = ({ findings }: Inspection, style: Style, width: number): string => {
+/** Every broken rule once: what is wrong, where, and what to do about it. */
+export const findingsSection = ({ findings, tools }: Inspection, style: Style, width: number): string => {
   if (findings.length === 0) return ''
-  const rules = worst(findings)
   return [
     style.title(`Findings (${findings.length})`),
-    ...rules.map(({ rule, action }) => {
+    ...worst(findings).map(({ rule, action }) => {
       const its = findings.filter(finding => finding.rule === rule)
-      const heading = `  ${marked(rule, action, style)} ${style.dim(`(${action}${its.length > 1 ? `, ${its.length} times` : ''})`)}`
-      return [heading, ...messages(its, style, width), ...remedy(rule, style, width)].join('\n')
+      const times = its.length > 1 ? `, ${its.length} times` : ''
+      const help = wrap(ruleNamed(rule)?.help ?? '', width - 8).map((line, index) => `      ${index === 0 ? '→' : ' '} ${line}`)
+      return [
+        `  ${marked(rule, action, style)} ${style.dim(`(${action}${times})`)}`,
+        ...messages(its, tools.length, style, width),
+        ...help,
+        ...remedy(rule, style, width),
+      ].join('\n')
     }),
   ].join('\n')
 }
@@ -46,18 +51,24 @@ const remedy = (rule: RuleName, style: Style, width: number): readonly string[] 
   return wrap(`--policy compat: ${mends.replaceAll('`', '')}${otherwise}`, width - 6).map(line => style.dim(`      ${line}`))
 }
 
-const messages = (findings: readonly Weighed[], style: Style, width: number): readonly string[] => {
+const messages = (findings: readonly Weighed[], mostTools: number, style: Style, width: number): readonly string[] => {
   const byMessage = new Map<string, Weighed[]>()
-  for (const finding of findings) byMessage.set(finding.message, [...(byMessage.get(finding.message) ?? []), finding])
+  for (const finding of findings) {
+    const alike = byMessage.get(finding.message)
+    if (alike === undefined) byMessage.set(finding.message, [finding])
+    else alike.push(finding)
+  }
   const told = [...byMessage].slice(0, mostMessages).flatMap(([message, its]) => [
     ...wrap(plain(message, 300), width - 6).map(line => `      ${line}`),
-    ...wrap(subjects(its), width - 8).map(line => style.dim(`        ${line}`)),
+    ...wrap(subjects(its, mostTools), width - 8).map(line => style.dim(`        ${line}`)),
   ])
   return byMessage.size > mostMessages ? [...told, style.dim(`      and ${byMessage.size - mostMessages} more`)] : told
 }
 
-const subjects = (findings: readonly Weighed[]): string => {
+const subjects = (findings: readonly Weighed[], mostTools: number): string => {
   const all = [...new Set(findings.map(subject))]
+  const isEvery = all.length > 1 && all.length === mostTools && findings.every(({ item, within }) => item !== undefined && within === '')
+  if (isEvery) return `all ${mostTools} tools`
   const more = all.length > mostSubjects ? [`and ${all.length - mostSubjects} more`] : []
   return [...all.slice(0, mostSubjects), ...more].join(', ')
 }

@@ -1,7 +1,8 @@
 import { CustomsError } from '../errors.js'
-import type { Policy } from '../core/policy.js'
+import { actionOf, isStop, type Policy } from '../core/policy.js'
 import { isObject, type JsonObject } from '../protocol/json.js'
 import { nearest } from '../protocol/revision.js'
+import { isAnnotated } from '../rules/annotations.js'
 import type { Answer } from './client.js'
 import { connect, type Connected, type ConnectOptions } from './connect.js'
 import type { InspectedTool, Inspection, Weighed } from './inspection.js'
@@ -9,13 +10,17 @@ import { openLink, type Link, type LinkOptions } from './link.js'
 import { listEverything, type Item, type Lists } from './lists.js'
 import { plain } from './plain.js'
 import { watching } from './policy.js'
+import type { Saved } from './saved.js'
 import { toolName, weigh } from './weigh.js'
 
 export interface InspectOptions extends ConnectOptions, Omit<LinkOptions, 'policy'> {
   /** As the operator gave it, for the report. */
   readonly target: string
+  /** True when the operator gave the server its name. */
+  readonly isNamed: boolean
   /** By which the findings are weighed. */
   readonly policy: Policy
+  readonly saved: Saved | undefined
   /** A tool to call, once everything is listed. */
   readonly call: ToCall | undefined
   /** What is being done, for somebody who waits. */
@@ -30,11 +35,12 @@ export interface ToCall {
 }
 
 /**
- * Connects once, lists everything, calls a tool where one is named, and judges all of it.
+ * Connects once, lists everything, calls a tool where one is named, and judges all of it. What cannot be listed is told of in the
+ * lists.
  * @throws CustomsError CANNOT_START, CANNOT_REACH, CANNOT_AUDIT, or BAD_USAGE for a call of a tool that is not there
  */
 export const inspect = async (options: InspectOptions): Promise<Inspection> => {
-  const { name, target, policy, tools: settings, trusted, call, timeoutMs, progress } = options
+  const { name, isNamed, target, policy, tools: settings, trusted, saved, call, timeoutMs, progress } = options
   // A denied tool is not left out of the list here: it is shown as denied.
   const tools = new Map([...settings].map(([tool, setting]) => [tool, { ...setting, denied: false, annotations: undefined }]))
   const links: Link[] = []
@@ -48,24 +54,31 @@ export const inspect = async (options: InspectOptions): Promise<Inspection> => {
     progress('connecting')
     const connected = await connect(open, options)
     progress('listing')
-    const lists = await listEverything(connected, name, timeoutMs)
+    const lists = await listEverything(connected, timeoutMs)
     const answer = call && (await make(call, connected, lists, options))
     await connected.link.close()
-    const findings = weigh(connected.link.entries, policy, lists.tools.items, nearest(connected.revision))
+    const { entries } = connected.link
+    const findings = weigh(entries, policy, lists.tools.items, nearest(connected.revision))
     return {
-      name, target, trusted, connected, lists, findings,
+      name, isNamed, target, trusted, saved, connected, lists, findings,
+      more: entries.reduce((sum, { more = 0 }) => sum + more, 0),
       tools: inspectedTools(lists.tools.items, findings, options),
-      call: call && answer && { ...call, answer, findings: findings.filter(({ event }) => event === 'tools/call') },
+      annotations: { tools: lists.tools.items.filter(({ value }) => isObject(value) && isAnnotated(value)).length, kept: trusted || !isStop(actionOf(policy, 'tool/annotations')) },
+      call: call && { ...call, answer, findings: findings.filter(({ event }) => event === 'tools/call') },
     }
   } finally {
     await Promise.all(links.map(link => link.close()))
   }
 }
 
-const make = async ({ tool, arguments: given }: ToCall, { link, params }: Connected, lists: Lists, options: InspectOptions): Promise<Answer> => {
+/** @returns undefined when the tool may be in the part of the list that could not be had */
+const make = async (
+  { tool, arguments: given }: ToCall, { link, params }: Connected, lists: Lists, options: InspectOptions,
+): Promise<Answer | undefined> => {
   const { name, timeoutMs, progress, tools } = options
   if (tools.get(tool)?.denied === true) throw new CustomsError('BAD_USAGE', `--call ${JSON.stringify(tool)}: the configuration denies this tool`)
   if (!lists.tools.items.some(item => toolName(item) === tool)) {
+    if (lists.tools.problem !== undefined) return undefined
     const there = lists.tools.items.map(item => plain(toolName(item))).slice(0, 20).join(', ')
     throw new CustomsError('BAD_USAGE', `--call ${JSON.stringify(tool)}: the server lists no such tool (there is: ${there || 'none'})`)
   }

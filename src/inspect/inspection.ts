@@ -3,22 +3,43 @@ import type { Finding } from '../core/rule.js'
 import type { JsonObject } from '../protocol/json.js'
 import type { Answer } from './client.js'
 import type { Connected } from './connect.js'
-import type { Item, Lists } from './lists.js'
+import type { Item, Listing, Lists } from './lists.js'
+import type { Saved } from './saved.js'
 
 /** Everything that an inspection has seen; what it is shown as is the reports' affair. */
 export interface Inspection {
   /** The server's name in the configuration, or what it is called for want of one. */
   readonly name: string
+  /** True when the operator gave it that name. */
+  readonly isNamed: boolean
   /** As the operator gave it, a command line or a URL, without the secrets in it. */
   readonly target: string
   readonly trusted: boolean
+  /** The file that stands for the server, where there was none to connect to. */
+  readonly saved: Saved | undefined
   readonly connected: Connected
   readonly lists: Lists
   readonly tools: readonly InspectedTool[]
   readonly call: InspectedCall | undefined
-  /** All of them, as the operator's policy weighs them; those that it turns off are left out. */
+  /** What a relay does about annotations. To have some is no fault of a server that nobody trusts, and so no finding here. */
+  readonly annotations: {
+    /** How many tools have some. */
+    readonly tools: number
+    readonly kept: boolean
+  }
+  /** All others, as the operator's policy weighs them; those that it turns off are left out. */
   readonly findings: readonly Weighed[]
+  /** How many there were beyond those; more than anybody reads, but nobody knows what they are. */
+  readonly more: number
 }
+
+/** Nothing is blocked, and everything could be listed and told. */
+export const isFine = ({ findings, more, lists }: Inspection): boolean =>
+  !findings.some(({ action }) => action === 'block') && more === 0 && problemsOf(lists).length === 0
+
+/** Lists that could not be read to their end, and why. */
+export const problemsOf = (lists: Lists): readonly { readonly list: string; readonly message: string }[] =>
+  Object.entries(lists).flatMap(([list, { problem }]: [string, Listing]) => (problem === undefined ? [] : [{ list, message: problem }]))
 
 /** A tool as it was listed; possibly no tool at all. */
 export interface InspectedTool {
@@ -32,7 +53,8 @@ export interface InspectedTool {
 export interface InspectedCall {
   readonly tool: string
   readonly arguments: JsonObject
-  readonly answer: Answer
+  /** Undefined where it was not made, because the tool is not in a list that is not whole. */
+  readonly answer: Answer | undefined
   readonly findings: readonly Weighed[]
 }
 

@@ -1,41 +1,43 @@
 import { member } from '../protocol/json.js'
+import { plainJson } from '../protocol/plain-json.js'
 import { severer, type Verdict } from '../core/policy.js'
 import { ruleNamed } from '../rules/index.js'
 import { titleOf } from './claims.js'
-import type { Inspection, Weighed } from './inspection.js'
+import { argumentsOf } from './arguments.js'
+import { problemsOf, type Inspection, type Weighed } from './inspection.js'
 import type { Listing } from './lists.js'
-import { plainJson } from './plain.js'
 
 /** The inspection for programs: the shape is in docs/inspect.md, and grows but does not change. */
 export const jsonReport = (inspection: Inspection): string => {
-  const { name, target, trusted, connected, lists, tools, call, findings } = inspection
+  const { name, target, trusted, connected, lists, tools, annotations, call, findings, more } = inspection
   const { revision, supported, capabilities, serverInfo = null, instructions = null } = connected
   return plainJson({
     version: 1,
-    server: { name, target, trusted, serverInfo, revision, supportedVersions: supported, capabilities, instructions },
-    tools: tools.map(tool => ({
+    server: { name, target, trusted, serverInfo, revision, supportedVersions: supported, capabilities, instructions, annotations },
+    tools: tools.map((tool, index) => ({
       name: tool.name,
       title: titleOf(tool.definition) ?? null,
       annotations: member(tool.definition, 'annotations') ?? null,
+      arguments: argumentsOf(member(tool.definition, 'inputSchema')),
       outputSchema: member(tool.definition, 'outputSchema') !== undefined,
       denied: tool.denied,
       verdict: verdictOf(tool.findings),
+      definition: lists.tools.items[index]?.value ?? null,
     })),
     prompts: values(lists.prompts),
     resources: values(lists.resources),
     resourceTemplates: values(lists.resourceTemplates),
-    problems: Object.entries(lists).flatMap(([list, { problem }]: [string, Listing]) =>
-      problem === undefined ? [] : [{ list, message: problem }],
-    ),
+    problems: problemsOf(lists),
     call: call === undefined ? null : {
       tool: call.tool,
       arguments: call.arguments,
-      ...(call.answer.kind === 'error' ? { error: call.answer.error } : { result: call.answer.result }),
+      ...(call.answer && (call.answer.kind === 'error' ? { error: call.answer.error } : { result: call.answer.result })),
       verdict: verdictOf(call.findings),
     },
     findings: findings.map(({ rule, action, event, tool, path, message }) => ({
       rule, action, event, ...(tool !== undefined && { tool }), path, message, ...(ruleNamed(rule)?.mend !== undefined && { mendable: true }),
     })),
+    more,
     verdict: verdictOf(findings),
   }) + '\n'
 }

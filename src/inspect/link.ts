@@ -1,5 +1,6 @@
 import type { SchemaChecker } from '../core/check.js'
 import type { Entry } from '../core/effect.js'
+import { mostKept } from '../core/findings.js'
 import type { ToolSetting } from '../core/options.js'
 import type { Policy } from '../core/policy.js'
 import type { CustomsError } from '../errors.js'
@@ -32,6 +33,9 @@ export type ServerEnd = Transport & {
 /** A server may say what breaks a rule as often as it likes: so often it is kept. */
 const mostAlike = 1000
 
+/** Of one frame: a list of thousands of tools may give as many reasons for advice, and none of them may bury what is worse. */
+const mostFindings = 100_000
+
 /** One connection to the server, through a relay that only watches. */
 export interface Link {
   readonly client: InspectClient
@@ -54,9 +58,10 @@ export const openLink = (options: LinkOptions): Link => {
       ...guard,
       requestMs: 0,
       mostTools: limits.tools,
+      mostFindings,
       intent: false,
       audit: entry => {
-        audit(entry)
+        audit(forRecord(entry))
         if (entry.findings.length > 0 && isNew(entry)) entries.push(entry)
       },
     },
@@ -77,6 +82,12 @@ export const openLink = (options: LinkOptions): Link => {
       if (failure !== undefined) throw failure
     },
   }
+}
+
+const forRecord = (entry: Entry): Entry => {
+  const { findings, more = 0 } = entry
+  const over = findings.length - mostKept
+  return over <= 0 ? entry : { ...entry, findings: findings.slice(0, mostKept), more: more + over }
 }
 
 /** Whether no more than so many have broken the same rules. */

@@ -1,6 +1,5 @@
-import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
-import { CustomsError } from '../errors.js'
-import type { InspectClient } from './client.js'
+import { isArray, isObject, isString, member, type Json } from '../protocol/json.js'
+import { errorCode } from '../protocol/json-rpc.js'
 import { refusal, type Connected } from './connect.js'
 
 /** An element of a list, and where it stood: which request it answered, and which element of that page it is. */
@@ -20,14 +19,22 @@ export interface Listing {
 const mostPages = 1000
 const mostBytes = 64 * 1024 * 1024
 
-/** Asks for every page of a list (MCP, pagination). */
-export const listAll = async ({ link, params }: Connected, method: string, key: string, ms: number): Promise<Listing> => {
+const none: Listing = { items: [], problem: undefined }
+
+/**
+ * Asks for every page of a list (MCP, pagination).
+ * @param optional a server that does not know the method has none of these
+ */
+const listAll = async ({ link, params }: Connected, method: string, key: string, ms: number, optional = false): Promise<Listing> => {
   const items: Item[] = []
   const cursors = new Set<string>()
   let bytes = 0
   for (let cursor: string | undefined; ; cursors.add(cursor)) {
-    const answer = await page(link.client, method, { ...params, ...(cursor !== undefined && { cursor }) }, ms)
-    if (typeof answer === 'string') return { items, problem: answer }
+    const answer = await link.client.request(method, { ...params, ...(cursor !== undefined && { cursor }) }, ms)
+    if (answer === undefined) return { items, problem: `no answer to ${method} within ${ms / 1000} s` }
+    if (answer.kind === 'error') {
+      return optional && answer.error.code === errorCode.methodNotFound ? none : { items, problem: refusal(answer) }
+    }
     const elements = member(answer.result, key)
     if (!isArray(elements)) return { items, problem: `the result has no list of ${key}` }
     bytes += answer.size
@@ -40,12 +47,6 @@ export const listAll = async ({ link, params }: Connected, method: string, key: 
   }
 }
 
-const page = async (client: InspectClient, method: string, params: JsonObject, ms: number) => {
-  const answer = await client.request(method, params, ms)
-  if (answer === undefined) return `no answer to ${method} within ${ms / 1000} s`
-  return answer.kind === 'error' ? refusal(answer) : answer
-}
-
 export interface Lists {
   readonly tools: Listing
   readonly prompts: Listing
@@ -53,25 +54,16 @@ export interface Lists {
   readonly resourceTemplates: Listing
 }
 
-const none: Listing = { items: [], problem: undefined }
-
-/**
- * Everything that the server lists. Tools are asked for whether or not they were announced: a relay has to judge those as well.
- * @throws CustomsError CANNOT_REACH when announced tools cannot be listed: nothing could be judged
- */
-export const listEverything = async (connected: Connected, name: string, ms: number): Promise<Lists> => {
-  const { capabilities } = connected
-  const announced = (capability: string) => isObject(member(capabilities, capability))
-  const list = (method: string, key: string, capability: string) =>
-    announced(capability) ? listAll(connected, method, key, ms) : Promise.resolve(none)
+/** Everything that the server lists. Tools are asked for whether or not they were announced: a relay has to judge those as well. */
+export const listEverything = async (connected: Connected, ms: number): Promise<Lists> => {
+  const announced = (capability: string) => isObject(member(connected.capabilities, capability))
+  const resources = announced('resources')
   const tools = await listAll(connected, 'tools/list', 'tools', ms)
-  if (tools.problem !== undefined && announced('tools') && tools.items.length === 0) {
-    throw new CustomsError('CANNOT_REACH', `${name}: its tools cannot be listed: ${tools.problem}`)
-  }
   return {
     tools: announced('tools') || tools.items.length > 0 ? tools : none,
-    prompts: await list('prompts/list', 'prompts', 'prompts'),
-    resources: await list('resources/list', 'resources', 'resources'),
-    resourceTemplates: await list('resources/templates/list', 'resourceTemplates', 'resources'),
+    prompts: announced('prompts') ? await listAll(connected, 'prompts/list', 'prompts', ms) : none,
+    resources: resources ? await listAll(connected, 'resources/list', 'resources', ms) : none,
+    // Nothing announces these: who has resources may have no templates, and no method for them.
+    resourceTemplates: resources ? await listAll(connected, 'resources/templates/list', 'resourceTemplates', ms, true) : none,
   }
 }

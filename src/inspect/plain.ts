@@ -28,13 +28,3 @@ export const plainLines = (text: string, mostLines: number, most: number): reado
 }
 
 const indentOf = (line: string): string => /^[ \t]{0,20}/.exec(line)?.[0].replaceAll('\t', ' ') ?? ''
-
-/**
- * JSON that says exactly what the value is, and does nothing to the terminal that it is printed on: characters that are not
- * seen are escaped.
- */
-export const plainJson = (value: unknown): string =>
-  JSON.stringify(value, undefined, 2).replace(/(?!\n)[\p{C}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu, escaped)
-
-const escaped = (character: string): string =>
-  [...Array(character.length).keys()].map(index => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`).join('')

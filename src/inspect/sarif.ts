@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto'
-import type { Inspection, Weighed } from './inspection.js'
-import { plain, plainJson } from './plain.js'
+import { isString, member } from '../protocol/json.js'
+import { plainJson } from '../protocol/plain-json.js'
 import { ruleNamed, type RuleName } from '../rules/index.js'
+import { problemsOf, type Inspection, type Weighed } from './inspection.js'
+import { plain } from './plain.js'
+
+const homepage = 'https://www.npmjs.com/package/mcp-customs'
 
 /**
  * The findings as SARIF 2.1.0, for code scanning in CI. Definitions come from a running server and have no line in any file; the
@@ -10,28 +14,46 @@ import { ruleNamed, type RuleName } from '../rules/index.js'
  */
 export const sarifReport = (inspection: Inspection, file: string, version: string): string => {
   const rules = [...new Set(inspection.findings.map(({ rule }) => rule))]
-  const { connected: { revision }, target } = inspection
+  const { connected: { revision }, lists, target } = inspection
+  const server = serverName(inspection)
+  const problems = problemsOf(lists)
   return plainJson({
     $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
     version: '2.1.0',
     runs: [
       {
-        tool: { driver: { name: 'mcp-customs', semanticVersion: version, rules: rules.map(rule => descriptor(rule, ruleNamed(rule)?.text ?? rule)) } },
-        automationDetails: { id: `mcp-customs/${inspection.name}/` },
+        tool: { driver: { name: 'mcp-customs', semanticVersion: version, informationUri: homepage, rules: rules.map(descriptor) } },
+        automationDetails: { id: `mcp-customs/${server}/` },
+        invocations: [
+          {
+            executionSuccessful: problems.length === 0,
+            toolExecutionNotifications: problems.map(({ list, message }) => ({ level: 'error', message: { text: `${list} could not be listed in full: ${message}` } })),
+          },
+        ],
         properties: { server: plain(target, 300), revision: plain(revision) },
-        results: inspection.findings.map(finding => result(finding, rules.indexOf(finding.rule), inspection.name, file)),
+        results: inspection.findings.map(finding => result(finding, rules.indexOf(finding.rule), server, file)),
       },
     ],
   }) + '\n'
 }
 
-const descriptor = (rule: RuleName, text: string) => ({
-  id: rule,
-  shortDescription: { text },
-  fullDescription: { text },
-  help: { text },
-  properties: { tags: rule.startsWith('advice/') ? ['mcp'] : ['mcp', 'security'] },
-})
+/** By it the servers of one job are told apart: the operator's name for it, or its own; what its command is called tells little. */
+const serverName = ({ name, isNamed, connected }: Inspection): string => {
+  const own = member(connected.serverInfo, 'name')
+  return (!isNamed && isString(own) && plain(own, 128)) || plain(name, 128)
+}
+
+const descriptor = (rule: RuleName) => {
+  const { text = rule, help = rule } = ruleNamed(rule) ?? {}
+  return {
+    id: rule,
+    shortDescription: { text },
+    fullDescription: { text },
+    help: { text: help },
+    helpUri: `${homepage}#rules`,
+    properties: { tags: rule.startsWith('advice/') ? ['mcp'] : ['mcp', 'security'] },
+  }
+}
 
 const levels = { block: 'error', demote: 'error', mend: 'warning', log: 'warning' } as const
 

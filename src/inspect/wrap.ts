@@ -12,10 +12,17 @@ export const columnsOf = (line: string): number => {
 }
 
 /** Breaks a text into lines no wider than that, at spaces, or within words that are wider than a line. */
-export const wrap = (text: string, width: number): readonly string[] => {
+export const wrap = (text: string, width: number): readonly string[] =>
+  packed(text.split(' ').flatMap(word => pieces(word, width)), width)
+
+/** The same of phrases: a line is broken between them, and within one only where it is wider than a line. */
+export const fill = (phrases: readonly string[], width: number): readonly string[] =>
+  packed(phrases.flatMap(phrase => wrap(phrase, width)), width)
+
+const packed = (words: readonly string[], width: number): readonly string[] => {
   const lines: string[] = []
   let line = ''
-  for (const word of text.split(' ').flatMap(word => pieces(word, width))) {
+  for (const word of words) {
     if (line !== '' && columnsOf(line) + 1 + columnsOf(word) > width) {
       lines.push(line)
       line = word
@@ -39,3 +46,5 @@ const pieces = (word: string, width: number): readonly string[] => {
 
 /** The lines as one text, all but the first of them behind so many spaces. */
 export const indent = (lines: readonly string[], by: number): string => lines.join(`\n${' '.repeat(by)}`)
+
+export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`

@@ -1,3 +1,4 @@
+import type { SchemaChecker } from '../core/check.js'
 import type { Entry } from '../core/effect.js'
 import { openSession } from '../gateway/open.js'
 import { createSchemaChecker } from '../schema/index.js'
@@ -9,9 +10,11 @@ import { ServerEnd } from './server-end.js'
 export interface GuardOptions extends JudgeOptions {
   /**
    * Hears every decision before its message is handed on. When it throws, nothing passes any more: the transport is closed, and
-   * the error goes to `onerror`.
+   * the error goes to `onerror`. It is not waited for: when it returns a promise that is rejected, nothing passes from then on.
    */
-  readonly onRecord?: (entry: Entry) => void
+  readonly onRecord?: (entry: Entry) => unknown
+  /** Judges by schemas, with the limits that it was made with; for several guards, and to be closed by whoever made it. Default: one of its own. */
+  readonly checker?: SchemaChecker
 }
 
 /**
@@ -33,24 +36,26 @@ class Guarded implements GuardedTransport {
   readonly #client: ClientEnd
   readonly #server: ServerEnd
   readonly #begin: () => void
+  /** Of a record that was made later. */
+  #failure: { readonly error: unknown } | undefined
 
   constructor(inner: SdkTransport, options: GuardOptions) {
-    const { limits, server, ...judgement } = readOptions(options)
+    const { limits, server, ...judgement } = readOptions(options, { onRecord: 'function', checker: 'object' })
     const { listMs, requestMs, tools: mostTools } = limits
     this.#inner = inner
-    this.#client = new ClientEnd(limits, (message, extra) => this.onmessage?.(message, extra))
+    this.#client = new ClientEnd(limits, (message, extra) => this.#call(() => this.onmessage?.(message, extra)))
     this.#server = new ServerEnd(inner, this.#client, {
-      error: error => this.onerror?.(error),
-      closed: () => this.onclose?.(),
+      error: error => this.#tell(error),
+      closed: () => this.#call(() => this.onclose?.()),
     })
     this.#begin = () => {
-      const checker = createSchemaChecker(limits)
-      const audit = (entry: Entry) => options.onRecord?.(entry)
+      const checker = options.checker ?? createSchemaChecker(limits)
+      const audit = (entry: Entry) => this.#record(options.onRecord, entry)
       const session = openSession({ ...judgement, name: server, listMs, requestMs, mostTools, intent: false, checker, audit }, this.#client, () => this.#server)
       session.start()
       void session.ended.then(async ({ failure }) => {
-        await checker.close()
-        if (failure !== undefined) this.onerror?.(failure instanceof Error ? failure : new Error(String(failure)))
+        if (options.checker === undefined) await checker.close()
+        if (failure !== undefined) this.#tell(failure)
       })
     }
     mirror(inner, this)
@@ -71,8 +76,36 @@ class Guarded implements GuardedTransport {
   }
 
   close(): Promise<void> {
-    return this.#server.close()
+    return this.#server.disconnect()
   }
+
+  #record(onRecord: GuardOptions['onRecord'], entry: Entry): void {
+    if (this.#failure !== undefined) throw this.#failure.error
+    settled(onRecord?.(entry), error => {
+      this.#failure = { error }
+      void this.#server.close()
+    })
+  }
+
+  /** Calls what the caller has set: what it throws, now or later, is its own affair, and stops no one else. */
+  #call(handler: () => unknown): void {
+    try {
+      settled(handler(), error => this.#tell(error))
+    } catch (error) {
+      this.#tell(error)
+    }
+  }
+
+  #tell(error: unknown): void {
+    try {
+      // Nobody is left to be told of what it throws itself.
+      settled(this.onerror?.(error instanceof Error ? error : new Error(String(error))), () => undefined)
+    } catch {}
+  }
+}
+
+const settled = (returned: unknown, failed: (error: unknown) => void): void => {
+  if (returned instanceof Promise) returned.catch(failed)
 }
 
 /** What an SDK reads of a transport, or tells it, besides the messages; only what this one has. */

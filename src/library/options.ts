@@ -1,8 +1,9 @@
 import { defaultLimits, limitBounds, type Limits } from '../config/limits.js'
 import { notFor } from '../config/policy.js'
+import { suggestion } from '../config/suggestion.js'
 import type { ToolSetting } from '../core/options.js'
 import { actions, type Action, type Policy } from '../core/policy.js'
-import { actionsOf, isRuleName, presetPolicy, presets, type Preset, type RuleName } from '../rules/index.js'
+import { actionsOf, isRuleName, presetPolicy, presets, ruleNames, type Preset, type RuleName } from '../rules/index.js'
 import { CustomsError } from '../errors.js'
 import { isObject, type JsonObject } from '../protocol/json.js'
 
@@ -38,22 +39,49 @@ export interface Judgement {
   readonly limits: Limits
 }
 
-/** @throws CustomsError BAD_CONFIG, naming the option */
-export const readOptions = ({ policy = 'standard', rules = {}, trusted = false, tools = {}, limits = {}, server = 'server' }: JudgeOptions): Judgement => ({
-  server,
-  policy: readPolicy(policy, rules),
-  trusted,
-  tools: new Map(Object.entries(tools).map(([name, tool]) => [name, readTool(name, tool)])),
-  limits: readLimits(limits),
-})
+/** What each option has to be. */
+const judging: Options = { policy: 'string', rules: 'object', trusted: 'boolean', tools: 'object', limits: 'object', server: 'string' }
+const ofTool: Options = { deny: 'boolean', outputSchema: 'schema', annotations: 'object' }
+
+/**
+ * @param own what else may be given, and is the caller's affair
+ * @throws CustomsError BAD_CONFIG, naming the option
+ */
+export const readOptions = (given: JudgeOptions, own: Options): Judgement => {
+  check(given, { ...judging, ...own }, '')
+  const { policy = 'standard', rules = {}, trusted = false, tools = {}, limits = {}, server = 'server' } = given
+  return {
+    server,
+    policy: readPolicy(policy, rules),
+    trusted,
+    tools: new Map(Object.entries(tools).map(([name, tool]) => [name, readTool(name, tool)])),
+    limits: readLimits(limits),
+  }
+}
+
+export type Options = Readonly<Record<string, 'string' | 'boolean' | 'object' | 'function' | 'schema'>>
 
 // Callers without a compiler give anything.
+const check = (given: unknown, options: Options, of: string): void => {
+  if (typeof given !== 'object' || given === null) fail(`${of === '' ? 'the options' : of.slice(0, -2)} must be an object`)
+  for (const [name, value] of Object.entries(given as object) as [string, unknown][]) {
+    const wanted = Object.hasOwn(options, name) ? options[name] : fail(`${of}no option ${named(name, Object.keys(options))}`)
+    if (value === undefined || wanted === undefined) continue
+    const isOne = wanted === 'schema' ? typeof value === 'object' || typeof value === 'boolean' : typeof value === wanted
+    const words = { string: 'text', boolean: 'true or false', object: 'an object', function: 'a function', schema: 'an object, true or false' }
+    if (!isOne || value === null) fail(`${of}${name} must be ${words[wanted]}`)
+  }
+}
+
+const named = (name: string, candidates: readonly string[]): string =>
+  JSON.stringify(name) + (suggestion(name, candidates) || ` (${candidates.join(', ')})`)
+
 const readPolicy = (preset: string, rules: Readonly<Record<string, string | undefined>>): Policy => {
   const known = presets.find(one => one === preset) ?? fail(`policy: no preset ${JSON.stringify(preset)} (${presets.join(', ')})`)
   const policy = presetPolicy(known, { purpose: 'relay', locked: false })
   for (const [rule, asked] of Object.entries(rules)) {
     if (asked === undefined) continue
-    if (!isRuleName(rule)) return fail(`rules: no rule ${JSON.stringify(rule)}`)
+    if (!isRuleName(rule)) return fail(`rules: no rule ${JSON.stringify(rule)}${suggestion(rule, ruleNames)}`)
     const action = actions.find(one => one === asked) ?? fail(`rules: ${rule}: no action ${JSON.stringify(asked)} (${actions.join(', ')})`)
     if (!actionsOf(rule).includes(action)) return fail(`rules: ${rule}: ${notFor(action)}`)
     policy.set(rule, action)
@@ -61,16 +89,30 @@ const readPolicy = (preset: string, rules: Readonly<Record<string, string | unde
   return policy
 }
 
-const readTool = (name: string, { deny = false, outputSchema, annotations }: ToolOptions): ToolSetting => ({
-  denied: deny,
-  outputSchema: typeof outputSchema === 'boolean' ? outputSchema : outputSchema && jsonOf(outputSchema, `tools: ${name}: outputSchema`),
-  annotations: annotations && jsonOf(annotations, `tools: ${name}: annotations`),
-})
+const readTool = (name: string, tool: ToolOptions): ToolSetting => {
+  const of = `tools: ${name}: `
+  check(tool, ofTool, of)
+  const { deny = false, outputSchema, annotations } = tool
+  return {
+    denied: deny,
+    outputSchema: typeof outputSchema === 'boolean' ? outputSchema : outputSchema && jsonOf(outputSchema, `${of}outputSchema`),
+    annotations: annotations && jsonOf(annotations, `${of}annotations`),
+  }
+}
 
 /** As it will be sent, so that what the caller does to the object afterwards changes nothing. */
 const jsonOf = (value: object, option: string): JsonObject => {
-  const json: unknown = JSON.parse(JSON.stringify(value))
-  return isObject(json) ? json : fail(`${option} must be an object`)
+  const json = copyOf(value)
+  return isObject(json) ? json : fail(`${option} must be an object of JSON`)
+}
+
+/** Undefined for what is no JSON: circular, or with a BigInt in it. */
+const copyOf = (value: object): unknown => {
+  try {
+    return JSON.parse(JSON.stringify(value))
+  } catch {
+    return undefined
+  }
 }
 
 /** @throws CustomsError BAD_CONFIG */
@@ -78,7 +120,7 @@ export const readLimits = (given: Partial<Limits>): Limits => {
   const limits = { ...defaultLimits }
   for (const [name, value] of Object.entries(given) as [string, unknown][]) {
     if (value === undefined) continue
-    if (!isLimit(name)) return fail(`limits: no limit ${JSON.stringify(name)} (${Object.keys(limitBounds).join(', ')})`)
+    if (!isLimit(name)) return fail(`limits: no limit ${named(name, Object.keys(limitBounds))}`)
     const { least, most } = limitBounds[name]
     if (typeof value !== 'number' || !Number.isInteger(value) || value < least || value > most) {
       return fail(`limits: ${name} must be an integer from ${least} to ${most}`)

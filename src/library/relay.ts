@@ -28,7 +28,7 @@ export interface RelayOptions extends JudgeOptions {
  * @throws CustomsError BAD_CONFIG, naming the option
  */
 export const createRelay = (options: RelayOptions = {}): Relay => {
-  const { limits: { listMs, requestMs, tools: mostTools }, ...judgement } = readOptions(options)
+  const { limits: { listMs, requestMs, tools: mostTools }, ...judgement } = readOptions(options, { session: 'string', stateless: 'boolean', checkNow: 'function' })
   const { session = randomUUID(), stateless = false, checkNow = () => undefined } = options
   return new CoreRelay({ ...judgement, session, stateless, nonce: randomUUID(), rules, listMs, requestMs, mostTools, intent: false, checkNow })
 }

@@ -13,7 +13,7 @@ interface StreamOptions {
 }
 
 export interface Told {
-  error(error: Error): void
+  error(error: unknown): void
   closed(): void
 }
 
@@ -55,7 +55,7 @@ export class ServerEnd implements Transport {
     const { message, parcel } = this.#client.outgoing.open(frame)
     const key = frame.message.kind === 'request' ? frame.message.key : undefined
     if (parcel) parcel.taken = true
-    this.#send(message, this.#optionsOf(parcel, key)).then(
+    this.#send(message, parcel, key).then(
       () => parcel?.done(),
       (error: unknown) => this.#failed(error, parcel, key),
     )
@@ -66,8 +66,14 @@ export class ServerEnd implements Transport {
 
   resume(): void {}
 
+  /** As the session asks for it: that the transport cannot close is told, and holds up nothing. */
   close(): Promise<void> {
-    if (!this.#ended) this.#closing ??= this.#inner.close().finally(() => this.end('the connection was closed'))
+    return this.#ended ? Promise.resolve() : this.disconnect().catch((error: unknown) => this.#told.error(error))
+  }
+
+  /** As the caller asks for it. @returns rejects as the transport's own `close` does */
+  disconnect(): Promise<void> {
+    if (!this.#ended) this.#closing ??= this.#shut().finally(() => this.end('the connection was closed'))
     return this.#closing ?? Promise.resolve()
   }
 
@@ -80,8 +86,12 @@ export class ServerEnd implements Transport {
   }
 
   // A transport that throws at once is as good as one that rejects.
-  async #send(message: unknown, options: unknown): Promise<void> {
-    await this.#inner.send(message, options)
+  async #shut(): Promise<void> {
+    await this.#inner.close()
+  }
+
+  async #send(message: unknown, parcel: Outgoing | undefined, key: IdKey | undefined): Promise<void> {
+    await this.#inner.send(message, this.#optionsOf(parcel, key))
   }
 
   #received(message: unknown, extra: unknown): void {
@@ -89,7 +99,7 @@ export class ServerEnd implements Transport {
       const frame = this.#client.incoming.frameOf({ message, extra })
       this.#hear?.({ type: 'frame', exchange: wholePipe, frame })
     } catch (error) {
-      this.#told.error(error instanceof Error ? error : new Error(String(error)))
+      this.#told.error(error)
     }
   }
 

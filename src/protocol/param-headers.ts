@@ -1,5 +1,6 @@
 import { isArray, isObject, isString, pointer, type Json, type JsonObject } from './json.js'
 import { clip, quote } from './quote.js'
+import { namedSchemaKeywords, schemaKeywords } from './subschemas.js'
 
 /** A tool's parameter that clients repeat in a header (2026-07-28, Custom Headers from Tool Parameters). */
 export interface ParamHeader {
@@ -21,17 +22,6 @@ const annotation = 'x-mcp-header'
 
 /** A field name (RFC 9110, section 5.1). */
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-
-/** Keywords that hold a schema, or an array of schemas. */
-const nested: ReadonlySet<string> = new Set([
-  'items', 'prefixItems', 'additionalItems', 'unevaluatedItems', 'contains', 'additionalProperties',
-  'unevaluatedProperties', 'propertyNames', 'oneOf', 'anyOf', 'allOf', 'not', 'if', 'then', 'else', 'contentSchema',
-])
-
-/** Keywords that hold schemas by name. */
-const named: ReadonlySet<string> = new Set([
-  'properties', 'patternProperties', 'dependentSchemas', 'dependencies', '$defs', 'definitions',
-])
 
 type Pointer = readonly (string | number)[]
 
@@ -67,11 +57,11 @@ const search = (inputSchema: JsonObject): ParamHeaders => {
         const found = headerOf(schema, value, path, taken)
         if (isString(found)) problems.push({ path: pointer(...at, key), message: found })
         else headers.push(found)
-      } else if (named.has(key) && isObject(value)) {
+      } else if (namedSchemaKeywords.has(key) && isObject(value)) {
         for (const [name, inner] of Object.entries(value)) {
           look(inner, [...at, key, clip(name)], key === 'properties' && path ? [...path, name] : undefined)
         }
-      } else if (nested.has(key)) {
+      } else if (schemaKeywords.has(key)) {
         if (isArray(value)) value.forEach((inner, index) => look(inner, [...at, key, index], undefined))
         else look(value, [...at, key], undefined)
       }

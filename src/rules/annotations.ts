@@ -1,16 +1,17 @@
-import { isObject, member, omit } from '../protocol/json.js'
+import { isObject, member, omit, type JsonObject } from '../protocol/json.js'
 import { titleOf } from '../protocol/mcp.js'
 import type { Mend, Powers } from '../core/rule.js'
 import { nothing, one } from './problem.js'
 
 /** A title claims nothing of what the tool does. */
+export const isAnnotated = (tool: JsonObject | undefined): boolean => {
+  const annotations = member(tool, 'annotations')
+  return isObject(annotations) ? Object.keys(annotations).some(key => key !== 'title') : annotations !== undefined
+}
+
 export const untrusted: Powers = {
-  onTool({ definition, path, trusted }) {
-    const annotations = member(definition, 'annotations')
-    if (trusted || annotations === undefined) return nothing
-    const isClaim = !isObject(annotations) || Object.keys(annotations).some(key => key !== 'title')
-    return isClaim ? one(`${path}/annotations`, 'come from a server that the operator does not trust') : nothing
-  },
+  onTool: ({ definition, path, trusted }) =>
+    trusted || !isAnnotated(definition) ? nothing : one(`${path}/annotations`, 'come from a server that the operator does not trust'),
 }
 
 export const withoutClaims: Mend = {

@@ -95,8 +95,16 @@ export const duplicate: Powers = {
   },
 }
 
+/** Against what the operator has accepted. */
+const ofLock: Powers = {
+  onDrift: ({ kind, drift: { classes, isMinor }, path }) => [
+    { path, isMinor, message: `the ${kind} is not what was accepted (${classes}): look at it with "mcp-customs lock --check", accept it with "mcp-customs lock"` },
+  ],
+}
+
 /** Against what this session listed first: the baseline never moves, so a second poisoned list is found as well. */
 export const drift: Powers = {
+  ...ofLock,
   onTool({ sent, path, first, settled }) {
     const name = member(sent, 'name')
     if (sent === undefined || sent === first || !isString(name)) return nothing

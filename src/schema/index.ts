@@ -1,18 +1,14 @@
+import { createHash } from 'node:crypto'
 import type { Checked, SchemaChecker, SchemaLimits, SchemaProblem, Subject } from '../core/check.js'
-import type { Json, JsonObject } from '../protocol/json.js'
-import { measure } from './bounds.js'
-import { mainThread, Spent } from './evaluate/run.js'
-import { inspect } from './inspect.js'
-import { judge } from './judge.js'
-import { Offload } from './offload.js'
-import { mostAtOnce, Plans, type Kept } from './plans.js'
-import { Turns } from './turns.js'
-import { weigh } from './weigh.js'
-
-/** The main thread's allowance in milliseconds, for a machine that is busy, or for code that is not yet optimised. */
-const mainThreadMs = 30
-/** Counting further would only tell one very large value from another. */
-const mostWeighed = 1_000_000
+import { isObject, type Json, type JsonObject } from '../protocol/json.js'
+import { Budget, Exhausted, mainThreadReading, mainThreadSteps } from './budget.js'
+import { mainThreadDepth } from './evaluate/validate.js'
+import { Plans, type Plan, type SchemaText } from './plans.js'
+import { measure } from './read/measure.js'
+import { read, type Reading } from './read/read.js'
+import { Offload } from './thread/offload.js'
+import { turns } from './thread/turns.js'
+import { unchecked, verdict } from './verdict.js'
 
 /** A `SchemaChecker` that can be told to get ready. */
 export interface WarmableChecker extends SchemaChecker {
@@ -23,25 +19,26 @@ export interface WarmableChecker extends SchemaChecker {
 /** The engine for untrusted schemas. It answers at once where that is cheap; it never throws and never rejects. */
 export const createSchemaChecker = (limits: SchemaLimits): WarmableChecker => new Checker(limits)
 
-type Found = readonly SchemaProblem[] | Promise<readonly SchemaProblem[]>
+type Problems = readonly SchemaProblem[]
+
+let checkers = 0
 
 class Checker implements WarmableChecker {
+  readonly #name = `${++checkers}`
   readonly #limits: SchemaLimits
-  readonly #plans: Plans
   readonly #offload: Offload
-  readonly #turns = new Turns()
+  readonly #plans = new Plans()
+  /** An object seen before is known without being read again. */
+  readonly #digests = new WeakMap<JsonObject, string>()
 
   constructor(limits: SchemaLimits) {
     this.#limits = limits
-    this.#plans = new Plans(limits)
     this.#offload = new Offload(limits)
   }
 
-  check(subject: Subject): Checked | Promise<Checked> {
-    const { path } = subject
-    return subject.kind === 'schema'
-      ? placed(path, 'cost', this.#turns.run(() => guarded(() => this.#inspect(subject.schema))))
-      : placed(path, 'unchecked', guarded(() => this.#validate(subject.schema, subject.value)))
+  check(subject: Subject, session = ''): Checked | Promise<Checked> {
+    if (turns.isOpen) return this.#check(subject, session)
+    return turns.later(`${this.#name} ${session}`, () => this.#check(subject, session))
   }
 
   warm(): void {
@@ -52,60 +49,80 @@ class Checker implements WarmableChecker {
     return this.#offload.close()
   }
 
-  #inspect(schema: Json): Found {
-    const measured = measure(schema, this.#limits)
-    if ('over' in measured) return [{ kind: 'cost', path: '', message: measured.over }]
-    return measured.bytes > mostAtOnce ? this.#offload.inspect(schema) : inspect(schema, this.#limits.subschemas).problems
-  }
-
-  #validate(schema: JsonObject | boolean, value: Json): Found {
-    const kept = this.#plans.of(schema)
-    if (typeof kept === 'string') return [unchecked(`could not be judged: the schema ${kept}`)]
-    return this.#atOnce(kept, value) ?? this.#offload.judge(kept.text, value)
-  }
-
-  /** The verdict when it is cheap; undefined when it is not. */
-  #atOnce(kept: Kept, value: Json): readonly SchemaProblem[] | undefined {
-    if (kept.plan === undefined) return undefined
-    // A value as large as one that was too much before is not tried again.
-    if (kept.slowFrom < Infinity && weigh(value, kept.slowFrom) >= kept.slowFrom) return undefined
-    const { acceptor } = kept.plan
-    if (acceptor.accepts(value)) return nothing
-    if (acceptor.spent) return undefined
+  /** Fail closed: a check that crashed is a problem of its own. */
+  #check(subject: Subject, session: string): Checked | Promise<Checked> {
     try {
-      return judge(kept.plan, value, { ...mainThread, anyPattern: false, deadline: performance.now() + mainThreadMs })
-    } catch (error) {
-      // RangeError: the native stack. The worker thread has more of it.
-      if (!(error instanceof Spent || error instanceof RangeError)) throw error
-      // Having run out of time says more of the machine than of the value.
-      if (!(error instanceof Spent && error.late)) kept.slowFrom = Math.min(kept.slowFrom, weigh(value, mostWeighed))
-      return undefined
+      const found = subject.kind === 'schema' ? this.#listed(subject.schema, session) : this.#validate(subject.schema, subject.value, session)
+      return found instanceof Promise ? found.then(problems => placed(subject, problems)) : placed(subject, found)
+    } catch {
+      return placed(subject, unchecked(': beyond the engine'))
     }
   }
-}
 
-/** Fail closed: a check that crashed is a problem of its own. */
-const guarded = (work: () => Found): Found => {
-  try {
-    return work()
-  } catch {
-    return [unchecked('could not be judged: beyond the engine')]
+  #listed(schema: Json, session: string): Problems | Promise<Problems> {
+    const plan = this.#planOf(schema)
+    if ('over' in plan) return [{ kind: 'cost', path: '', message: plan.over }]
+    return plan.reading?.problems ?? this.#offload.read(plan, session).then(({ problems }) => problems)
+  }
+
+  #validate(schema: JsonObject | boolean, value: Json, session: string): Problems | Promise<Problems> {
+    const plan = this.#planOf(schema)
+    if ('over' in plan) return unchecked(`: the schema ${plan.over}`)
+    const { reading } = plan
+    if (reading === undefined) return this.#offloaded(plan, value, session)
+    const budget = new Budget(mainThreadSteps)
+    try {
+      return verdict(reading, value, budget, mainThreadDepth)
+    } catch (error) {
+      return this.#offloaded(plan, value, session, tooMuch(error).pattern)
+    } finally {
+      turns.spend(mainThreadSteps - budget.left)
+      this.#plans.grew(plan, budget.kept)
+    }
+  }
+
+  /** @param pattern the one that was too much for the main thread; where it was too much for the other as well nobody tries again */
+  async #offloaded(plan: Plan, value: Json, session: string, pattern?: Exhausted['pattern']): Promise<Problems> {
+    if (pattern?.overran === true) return unchecked(`: it meets a pattern that took more than ${this.#limits.validationMs} ms before`)
+    const { problems, overran } = await this.#offload.validate(plan, value, session)
+    if (pattern !== undefined && overran === true) pattern.overran = true
+    return problems
+  }
+
+  /** A schema is read when it is listed, or else when it is first used; @returns why it cannot be, when it is over a limit */
+  #planOf(schema: Json): Plan | { readonly over: string } {
+    const known = isObject(schema) ? this.#plans.get(this.#digests.get(schema) ?? '') : undefined
+    if (known !== undefined) return known
+    const measured = measure(schema, this.#limits)
+    if ('over' in measured) return measured
+    const digest = createHash('sha256').update(measured.text).digest('base64')
+    if (isObject(schema)) this.#digests.set(schema, digest)
+    return this.#plans.get(digest) ?? this.#read(schema, { digest, ...measured })
+  }
+
+  #read(schema: Json, text: SchemaText): Plan {
+    const budget = new Budget(mainThreadReading)
+    let reading: Reading | undefined
+    try {
+      reading = read(schema, this.#limits.subschemas, budget, mainThreadDepth)
+    } catch (error) {
+      tooMuch(error)
+    }
+    turns.spend(mainThreadReading - budget.left)
+    return this.#plans.keep({ ...text, reading }, budget.kept)
   }
 }
 
-const nothing: readonly SchemaProblem[] = []
+/** An error that says: the main thread has not enough, of steps or of native stack. @throws any other */
+const tooMuch = (error: unknown): Exhausted => {
+  if (error instanceof Exhausted) return error
+  if (error instanceof RangeError) return new Exhausted()
+  throw error
+}
 
-const unchecked = (message: string): SchemaProblem => ({ kind: 'unchecked', path: '', message })
-
-/**
- * Problems at their place in the frame.
- * @param otherwise the kind of those for which no verdict was possible: a schema that cannot be inspected costs too much
- */
-const placed = (path: string, otherwise: 'cost' | 'unchecked', found: Found): Checked | Promise<Checked> =>
-  found instanceof Promise
-    ? found.then(problems => placed(path, otherwise, problems))
-    : found.map(problem => ({
-        ...problem,
-        kind: problem.kind === 'unchecked' ? otherwise : problem.kind,
-        path: path + problem.path,
-      }))
+/** Problems at their place in the frame. A schema for which there was no verdict costs too much. */
+const placed = ({ kind, path }: Subject, problems: Problems): Checked => {
+  if (problems.length === 0) return problems
+  const otherwise = kind === 'schema' ? 'cost' : 'unchecked'
+  return problems.map(problem => ({ ...problem, kind: problem.kind === 'unchecked' ? otherwise : problem.kind, path: path + problem.path }))
+}

@@ -21,8 +21,11 @@ export type TransportEvent =
       readonly method: 'GET' | 'DELETE'
       readonly headers: ReadonlyMap<string, string>
     }
-  /** The whole connection is over; for a process, with its exit. */
-  | { readonly type: 'ended'; readonly reason: string; readonly exit?: Exit }
+  /**
+   * The whole connection is over; for a process, with its exit.
+   * @property graceMs so long, in milliseconds, the client reads on, for the answers to what it has asked. Said again without, it reads no more
+   */
+  | { readonly type: 'ended'; readonly reason: string; readonly exit?: Exit; readonly graceMs?: number }
   | HttpEvent
 
 /**

@@ -83,6 +83,16 @@ t.test('each registry counts for itself', async t => {
   t.match(await other.exposition.text(), /^mcp_customs_audit_failures_total 0$/m)
 })
 
+t.test('a page whose name was rebound learns nothing', async t => {
+  const { url } = await start(t)
+  const status = (host: string) => new Promise<number | undefined>((resolve, reject) => {
+    request(`${url}/readyz`, { headers: { host } }, response => resolve(response.resume().statusCode)).on('error', reject).end()
+  })
+  for (const [host, expected] of [['evil.example', 403], ['localhost', 200], ['10.1.2.3:80', 200], ['[::1]:1', 200], ['localhost@evil.example', 403]] as const) {
+    t.equal(await status(host), expected, host)
+  }
+})
+
 t.test('it offers nothing else, and changes nothing', async t => {
   const { url } = await start(t)
   t.match(await get(`${url}/`), { status: 404 })

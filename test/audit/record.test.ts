@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
-import { readLine } from '../../dist/audit/line.js'
+import { readLine } from '../../dist/audit/read/line.js'
 import { beginning, nextLine } from '../../dist/audit/record.js'
 import type { Entry } from '../../dist/core/effect.js'
 import { called, ended, entry } from './entries.js'
@@ -9,7 +9,7 @@ import { called, ended, entry } from './entries.js'
 const now = new Date('2026-11-20T12:00:00Z')
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 const lineOf = (given: Entry, payloads: 'none' | 'digest' | 'redacted' | 'full' = 'digest') =>
-  JSON.parse(nextLine(given, beginning, payloads, now).line) as Record<string, unknown>
+  JSON.parse(nextLine(given, beginning, payloads, now).text) as Record<string, unknown>
 
 t.test('a record has the shape of the contract, key by key', t => {
   const record = lineOf(called)
@@ -34,7 +34,7 @@ t.test('a record has the shape of the contract, key by key', t => {
     },
     prev: '0'.repeat(64),
   })
-  t.strictSame(Object.keys(record).slice(-2), ['prev', 'hash'])
+  t.strictSame(Object.keys(record), Object.keys(record).sort(), 'its members stand in canonical order')
   t.match(hash, /^[0-9a-f]{64}$/)
   t.match(lineOf(entry({ ...ended, error: -31001, id: 'a' })), { event: 'session/end', reason: 'the client went away', error: -31001, id: 'a' })
   t.notOk('client' in lineOf(entry({ client: undefined, revision: undefined })))
@@ -42,14 +42,14 @@ t.test('a record has the shape of the contract, key by key', t => {
 })
 
 t.test('the hash is of the canonical form, which anyone can write down', t => {
-  const { line, position } = nextLine(entry(), beginning, 'digest', now)
+  const { text: line, position } = nextLine(entry(), beginning, 'digest', now)
   const canonical =
     `{"client":{"name":"desk","version":"1.0"},"event":"tools/call","findings":[],"prev":"${'0'.repeat(64)}",` +
     '"revision":"2025-11-25","seq":1,"server":"weather","session":"s-1","time":"2026-11-20T12:00:00.000Z","verdict":"pass"}'
   t.equal(position.hash, sha256(canonical))
   t.match(line, position.hash)
-  t.match(nextLine(entry(), position, 'digest', now).line, `"seq":2`)
-  t.match(nextLine(entry(), position, 'digest', now).line, `"prev":"${position.hash}"`)
+  t.match(nextLine(entry(), position, 'digest', now).text, `"seq":2`)
+  t.match(nextLine(entry(), position, 'digest', now).text, `"prev":"${position.hash}"`)
   t.end()
 })
 
@@ -75,7 +75,7 @@ const odd = [
 
 for (const [name, text, expected] of odd) {
   t.test(`a payload with ${name} makes a record that verifies`, t => {
-    const { line } = nextLine(entry({ arguments: Buffer.from(text) }), beginning, 'full', now)
+    const { text: line } = nextLine(entry({ arguments: Buffer.from(text) }), beginning, 'full', now)
     t.strictSame((JSON.parse(line) as { payload: { arguments: unknown } }).payload.arguments, expected)
     t.equal(readLine(Buffer.from(line.trimEnd())).wrong, undefined)
     t.end()
@@ -95,17 +95,17 @@ t.test('whatever a peer sends, the record verifies and stays one line', t => {
   fc.assert(fc.property(members, fc.constantFrom('none', 'digest', 'redacted', 'full'), fc.date({ noInvalidDate: true, min: new Date(0) }),
     (more, payloads, now) => {
       const given = entry(more)
-      const { line, position } = nextLine(given, beginning, payloads, now)
+      const { text: line, position } = nextLine(given, beginning, payloads, now)
       const read = readLine(Buffer.from(line.slice(0, -1)))
       t.match(JSON.parse(line), { time: now.toISOString() })
-      return line.indexOf('\n') === line.length - 1 && read.wrong === undefined && read.line?.hash === position.hash
+      return line.indexOf('\n') === line.length - 1 && read.wrong === undefined && read.record?.hash === position.hash
     }))
   t.end()
 })
 
 t.test('names, ids and methods are cut', t => {
   const long = 'x'.repeat(1_000_000)
-  const { line } = nextLine(entry({ tool: long, id: long, event: long, client: { name: long, version: long } }), beginning, 'full', now)
+  const { text: line } = nextLine(entry({ tool: long, id: long, event: long, client: { name: long, version: long } }), beginning, 'full', now)
   t.ok(line.length < 3000)
   t.end()
 })

@@ -32,6 +32,11 @@ const good = [
   ['wrap ftp://a.example/', {}, ['ftp://a.example/'], undefined],
   ['serve --allow-host a --allow-host b C:\\x.exe', { 'allow-host': ['a', 'b'] }, [], ['C:\\x.exe']],
   ['inspect --json cat --json', { json: true }, [], ['cat', '--json']],
+  ['inspect saved.json', {}, ['saved.json'], undefined],
+  ['inspect --diff a.json b.jsonl', { diff: true }, ['a.json', 'b.jsonl'], undefined],
+  ['inspect -- saved.json', {}, [], ['saved.json']],
+  ['inspect https://a.example/list.json', {}, ['https://a.example/list.json'], undefined],
+  ['wrap serve.json', {}, [], ['serve.json']],
   ['audit verify a.ndjson', {}, ['verify', 'a.ndjson'], undefined],
 ] as const
 
@@ -62,7 +67,7 @@ const wrong = [
   ['wrap --policy= cat', '--policy needs a value: NAME|FILE (see mcp-customs wrap --help)'],
   ['wrap --policy a --policy b cat', '--policy was given more than once (see mcp-customs wrap --help)'],
   ['wrap --log-level wran cat', 'Invalid values: Argument: log-level, Given: "wran", Choices: "fatal", "error", "warn", "info", "debug", "trace", "silent" (see mcp-customs wrap --help)'],
-  ['audit verify', 'usage: mcp-customs audit verify FILE (see mcp-customs audit --help)'],
+  ['audit verify', 'usage: mcp-customs audit verify [options] (FILE | FOLDER)... (see mcp-customs audit --help)'],
 ] as const
 
 for (const [line, message] of wrong) {
@@ -72,7 +77,7 @@ for (const [line, message] of wrong) {
 }
 
 t.test('help of a command has its usage, its options and two examples', async t => {
-  for (const name of ['wrap', 'serve', 'inspect', 'audit', 'completion']) {
+  for (const name of ['wrap', 'serve', 'inspect', 'lock', 'install', 'uninstall', 'audit', 'completion']) {
     const help = await printed(`${name} --help`)
     t.match(help, new RegExp(`^mcp-customs ${name}\\b`))
     t.notMatch(help, /undefined/)

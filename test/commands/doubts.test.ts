@@ -5,7 +5,7 @@ import { readConfiguration } from '../../dist/config/read.js'
 
 const doubts = async (directory: string) => {
   const configuration = await readConfiguration(join(directory, 'customs.yaml'), { environment: {}, judgeSchema: async () => undefined })
-  return doubtsAbout({ configuration, servers: [...configuration.servers.values()].map(server => ({ server, policy: new Map(), trusted: false })) })
+  return doubtsAbout({ configuration, servers: [...configuration.servers.values()].map(server => ({ server, policy: new Map(), trusted: false, accepted: undefined })) })
 }
 
 t.test('a server that cannot be started is named; when none can, nothing starts', async t => {

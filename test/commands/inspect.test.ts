@@ -9,7 +9,7 @@ import { demo, inspect, lying, root, script } from './inspect-run.js'
 interface Report {
   readonly version: number
   readonly server: object
-  readonly tools: readonly { readonly name: string; readonly verdict: string; readonly outputSchema: boolean; readonly annotations: object | null }[]
+  readonly tools: readonly { readonly name: string; readonly verdict: string; readonly outputSchema: boolean; readonly annotations: object | null; readonly arguments: readonly object[] }[]
   readonly prompts: readonly object[]
   readonly resources: readonly object[]
   readonly resourceTemplates: readonly object[]
@@ -36,11 +36,10 @@ t.test('the lies of the demo are found, each at its tool', async t => {
   t.equal(report.verdict, 'block')
   t.equal(report.version, 1)
   t.strictSame(Object.keys(report), [
-    'version', 'server', 'tools', 'prompts', 'resources', 'resourceTemplates', 'problems', 'call', 'findings', 'verdict',
+    'version', 'server', 'tools', 'prompts', 'resources', 'resourceTemplates', 'problems', 'call', 'findings', 'more', 'verdict',
   ])
   t.match(report.server, { name: 'lying-server', trusted: false, revision: '2026-07-28', serverInfo: { name: 'lying-server' }, supportedVersions: ['2026-07-28'] })
   t.strictSame(report.findings.filter(({ action }) => action === 'block').map(({ tool, rule }) => [tool, rule]), [
-    ['delete_everything', 'tool/annotations'],
     ['add_numbers', 'tool/hidden-text'],
     ['get_anything', 'tool/schema'],
     ['get_file', 'tool/external-ref'],
@@ -54,18 +53,18 @@ t.test('the report for people says who, what and what is wrong', async t => {
   const { code, stdout, stderr } = await inspect(t, ['--call', 'get_weather', '--args', '{"city":"Atlantis"}', ...demo])
   t.equal(code, 1)
   t.equal(stderr, '', 'no sign of life in a pipe')
-  t.match(stdout, /says it is +lying-server 1\.0\.0\n +revision +2026-07-28\n +capabilities +tools\n +trusted +no/)
-  t.match(stdout, /^Name +Title +Claims +Output +Findings$/m)
-  t.match(stdout, /^delete_everything +Look around +read-only +none +✗ tool\/annotations$/m)
+  t.match(stdout, /says it is +lying-server 1\.0\.0\n +revision +2026-07-28\n +capabilities +tools\n +annotations +on 1 tool, removed by a relay: not trusted/)
+  t.match(stdout, /^ {2}get_weather +city: string\n +output schema$/m)
+  t.match(stdout, /^ {2}delete_everything +no arguments\n +"Look around"; claims read-only$/m)
   t.match(stdout, /✗ tool\/external-ref \(block\)\n.*\n +get_file \/outputSchema\/properties\/file\/\$ref/)
   t.match(stdout, /Call of get_weather \{"city":"Atlantis"\}\n +structuredContent\n +\{\n +"temperature": "hot"/)
-  t.match(stdout, /^11 tools, 0 prompts, 0 resources: ✗ 5 findings of action block, 6 more$/m)
+  t.match(stdout, /^11 tools, 0 prompts, 0 resources: ✗ 4 findings of action block, 6 pieces of advice$/m)
   t.notMatch(stdout, harmful)
 })
 
 t.test('the policy decides about the exit code', async t => {
   t.equal((await inspect(t, ['--policy', 'observe', ...demo])).code, 0)
-  const off = ['annotations', 'hidden-text', 'schema', 'external-ref'].flatMap(rule => ['--rule', `tool/${rule}=off`])
+  const off = ['hidden-text', 'schema', 'external-ref'].flatMap(rule => ['--rule', `tool/${rule}=off`])
   t.equal((await inspect(t, ['--rule', 'advice/no-output-schema=block', ...off, ...demo])).code, 1)
   const { code, report } = await json(t, [...off, '--rule', 'advice/no-output-schema=off', ...demo])
   t.equal(code, 0)
@@ -75,7 +74,7 @@ t.test('the policy decides about the exit code', async t => {
 
 t.test('the official servers are listed in full', async t => {
   const bin = (name: string) => join(root, 'node_modules', '@modelcontextprotocol', `server-${name}`, 'dist', 'index.js')
-  const everything = await json(t, ['--trust', '--', process.execPath, bin('everything')])
+  const everything = await json(t, ['--', process.execPath, bin('everything')])
   t.equal(everything.code, 0)
   t.match(everything.report.server, { revision: '2025-11-25' })
   const { tools, prompts, resources, resourceTemplates } = everything.report
@@ -83,19 +82,23 @@ t.test('the official servers are listed in full', async t => {
   t.strictSame(rulesOf(everything.report), ['advice/no-output-schema'])
 
   const files = await json(t, ['--', process.execPath, bin('filesystem'), tmpdir()])
-  t.equal(files.code, 1)
-  t.strictSame(rulesOf(files.report), ['tool/annotations'], 'annotations of a server that nobody said to trust')
+  t.equal(files.code, 0, 'to have annotations is no fault')
+  t.strictSame(rulesOf(files.report), [])
+  t.match(files.report.server, { trusted: false, annotations: { tools: 14, kept: false } })
+  t.strictSame(files.report.tools.find(({ name }) => name === 'move_file')?.arguments, [
+    { name: 'source', type: 'string', required: true }, { name: 'destination', type: 'string', required: true },
+  ])
   t.ok(files.report.tools.every(({ outputSchema }) => outputSchema))
 
-  const memory = await inspect(t, ['--trust', '--', process.execPath, bin('memory')])
+  const memory = await inspect(t, ['--', process.execPath, bin('memory')])
   t.equal(memory.code, 0)
   t.match(memory.stdout, /Tools \(9\)/)
-  t.match(memory.stdout, /^create_entities +Create Entities +writes, not destructive, closed world +schema +✓$/m)
+  t.match(memory.stdout, /^ {2}create_entities +entities: object\[\]\n +claims writes, not destructive, closed world; output schema$/m)
   t.match(memory.stdout, /^9 tools, 0 prompts, 1 resource: ✓ nothing that the policy blocks$/m)
 })
 
 t.test('colours by request, in a pipe', async t => {
-  t.match((await inspect(t, demo, { FORCE_COLOR: '1' })).stdout, '\u001b[31m✗ tool/annotations\u001b[39m')
+  t.match((await inspect(t, demo, { FORCE_COLOR: '1' })).stdout, '\u001b[31m✗ tool/hidden-text\u001b[39m')
 })
 
 t.test('SARIF has what code scanning needs', async t => {
@@ -109,7 +112,7 @@ t.test('SARIF has what code scanning needs', async t => {
   t.equal(run?.tool.driver.name, 'mcp-customs')
   for (const rule of rules) t.ok(rule.shortDescription.text !== '' && rule.fullDescription.text !== '' && rule.help.text !== '', rule.id)
   const results = run?.results ?? []
-  t.equal(results.length, 10)
+  t.equal(results.length, 9)
   for (const { ruleId, ruleIndex, level, message, locations } of results) {
     t.equal(rules[ruleIndex]?.id, ruleId)
     t.equal(level, ruleId.startsWith('advice/') ? 'note' : 'error')

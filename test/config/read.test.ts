@@ -38,7 +38,7 @@ servers:
       delete_everything: deny
       drop: { deny: true }
 auth: { tokens: [ "\${env:CLIENT_TOKEN}" ] }
-audit: { file: ./audit.ndjson, payloads: redacted }
+audit: { file: ./audit.ndjson, payloads: redacted, maxBytes: 1000000, rotate: daily, keep: 9, signKey: ./audit.key }
 tls: { cert: server.pem, key: server.key }
 allowHosts: [MCP.example.com, "[::1]", "müsli.example"]
 allowOrigins: ["https://app.example.com:443", "tauri://localhost"]
@@ -92,8 +92,10 @@ t.test('a configuration with everything in it', async t => {
     ['drop', { ...tool, denied: true }],
   ])
   t.strictSame(read.tokens, ['s3cret-client'])
-  t.strictSame(read.audit, { file: join(directory, 'audit.ndjson'), payloads: 'redacted', intent: false })
-  t.strictSame(read.tls, { cert: join(directory, 'server.pem'), key: join(directory, 'server.key') })
+  t.strictSame(read.audit, {
+    file: join(directory, 'audit.ndjson'), payloads: 'redacted', intent: false, maxBytes: 1_000_000, rotate: 'daily', keep: 9, signKey: join(directory, 'audit.key'),
+  })
+  t.strictSame(read.tls, { cert: join(directory, 'server.pem'), key: join(directory, 'server.key'), clientCa: undefined })
   t.strictSame(read.allowHosts, ['mcp.example.com', '[::1]', 'xn--msli-0ra.example'])
   t.strictSame(read.allowOrigins, ['https://app.example.com', 'tauri://localhost'])
   t.strictSame(read.admin, { host: '127.0.0.1', port: 9090 })
@@ -106,9 +108,9 @@ t.test('an empty configuration has the defaults of the contract', async t => {
   const read = await readConfiguration(join(directory, 'customs.json'), {})
   t.strictSame(read.limits, {
     messageBytes: 16777216, depth: 128, schemaBytes: 262144, schemaDepth: 64, subschemas: 5000,
-    validationMs: 100, tools: 5000, listMs: 10000, requestMs: 0,
+    validationMs: 100, tools: 5000, listMs: 10000, requestMs: 0, bufferedBytes: 268_435_456,
   })
-  t.strictSame(read.audit, { file: undefined, payloads: 'digest', intent: false })
+  t.strictSame(read.audit, { file: undefined, payloads: 'digest', intent: false, rotate: 'never' })
   t.strictSame(read.tokens, [])
   t.equal(read.policy, undefined)
   t.equal(read.servers.size, 0)
@@ -127,7 +129,7 @@ const wrong = [
   ['a list', '[]', ': must be a map of keys, not a list'],
   ['nothing', '', ': must be a map of keys, not nothing'],
   ['an unknown key', 'polcy: strict', ':1:1: polcy: unknown key; did you mean "policy"?'],
-  ['an unknown key, nothing like it', 'audit: { where: x }', ':1:10: audit.where: unknown key; known here: file, payloads, intent'],
+  ['an unknown key, nothing like it', 'audit: { where: x }', ':1:10: audit.where: unknown key; known here: file, payloads, intent, maxBytes, rotate, keep, signKey'],
   ['an unknown key further in', 'limits: { messageByte: 1 }', ':1:11: limits.messageByte: unknown key; did you mean "messageBytes"?'],
   ['an inherited key', 'constructor: 1', /: constructor: unknown key; known here: /],
   ['__proto__', '__proto__: { policy: strict }', /: __proto__: unknown key; known here: /],
@@ -193,6 +195,8 @@ const wrong = [
   ['an unclosed reference', 'auth: { tokens: ["${env:CLIENT_TOKEN"] }', ':1:18: auth.tokens.0: a reference to the environment is spelt ${env:NAME}'],
   ['a reference to nothing', 'auth: { tokens: ["${env:}"] }', ':1:18: auth.tokens.0: a reference to the environment is spelt ${env:NAME}'],
   ['a secret for an action', 'rules: { wire/id: "${env:CLIENT_TOKEN}" }', ':1:10: rules.wire/id: must be off, log, mend, block, not "${env:CLIENT_TOKEN}"'],
+  ['a misspelt period', 'audit: { rotate: dayly }', ':1:10: audit.rotate: must be never, hourly, daily, not "dayly"; did you mean "daily"?'],
+  ['a file that is full at once', 'audit: { maxBytes: 1 }', ':1:10: audit.maxBytes: must be a whole number from 4096 to 1099511627776'],
   ['a misspelt kind of payloads', 'audit: { payloads: digests }', ':1:10: audit.payloads: must be none, digest, redacted, full, not "digests"; did you mean "digest"?'],
   ['a certificate alone', 'tls: { cert: c.pem }', ':1:1: tls: must have key'],
   ['an origin with a path', 'allowOrigins: ["https://a.example/"]', /: allowOrigins\.0: must be an origin/],

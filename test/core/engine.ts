@@ -1,11 +1,13 @@
-import { createSchemaChecker } from '../../dist/schema/index.js'
 import type { Checked, Subject } from '../../dist/core/check.js'
+import { Budget } from '../../dist/schema/budget.js'
+import { mainThreadDepth } from '../../dist/schema/evaluate/validate.js'
+import { read } from '../../dist/schema/read/read.js'
+import { verdict } from '../../dist/schema/verdict.js'
 
-const limits = { schemaBytes: 262144, schemaDepth: 64, subschemas: 5000, validationMs: 5000 }
-
-/** The engine's verdict on what is small; one that others have asked much of would let them have their turn first. */
+/** The engine's verdict, with neither turns nor threads. */
 export const checkAtOnce = (subject: Subject): Checked => {
-  const checked = createSchemaChecker(limits).check(subject)
-  if (checked instanceof Promise) throw new Error('too large to be judged at once')
-  return checked
+  const budget = new Budget(10_000_000)
+  const reading = read(subject.schema, 5000, budget, mainThreadDepth)
+  const problems = subject.kind === 'schema' ? reading.problems : verdict(reading, subject.value, budget, mainThreadDepth)
+  return problems.map(problem => ({ ...problem, path: subject.path + problem.path }))
 }

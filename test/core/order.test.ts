@@ -143,3 +143,20 @@ t.test('the members of a batch have gone when they leave, not when they are judg
   t.match(script.raw.at(-1), { to: 'server', bytes: /"id":2/ })
   t.end()
 })
+
+t.test('the client waits for what it asked, but not for what it took back, nor for what lasts', t => {
+  const script = new Script().begin()
+  const { relay } = script
+  const ask = (id: number, method: string) => script.client({ jsonrpc: '2.0', id, method, params: {} })
+  t.notOk(relay.isAwaited)
+  ask(1, 'subscriptions/listen')
+  t.notOk(relay.isAwaited)
+  ask(2, 'resources/list')
+  ask(3, 'resources/list')
+  t.ok(relay.isAwaited)
+  script.server(result(2, { resources: [] }))
+  t.ok(relay.isAwaited)
+  script.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 3 } })
+  t.notOk(relay.isAwaited)
+  t.end()
+})

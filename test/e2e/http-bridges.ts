@@ -119,8 +119,10 @@ const metadata = (line: string): Record<string, string> => {
 }
 
 /** Starts `serve`. @param node options of the runtime's own @returns where it listens */
-export const serve = async (t: Test, args: readonly string[], node: readonly string[] = []): Promise<{ relay: Started; url: string }> => {
-  const relay = start(t, process.execPath, [...node, cli, 'serve', '--listen', '127.0.0.1:0', ...args])
+export const serve = async (
+  t: Test, args: readonly string[], node: readonly string[] = [], env: NodeJS.ProcessEnv = {},
+): Promise<{ relay: Started; url: string }> => {
+  const relay = start(t, process.execPath, [...node, cli, 'serve', '--listen', '127.0.0.1:0', ...args], env)
   const stderr = relay.child.stderr
   if (stderr === null) throw new Error('the relay has no stderr')
   const [, url = ''] = await lineOf(stderr, /listening on (\S+)/)

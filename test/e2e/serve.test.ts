@@ -151,6 +151,54 @@ t.test('a changed file is read again: by itself, and when it is told to; a broke
   t.equal((await connected(url)).name, 'third')
 })
 
+t.test('a changed file holds for sessions that run: tokens, tools, payloads; what takes a restart is said', async t => {
+  const directory = scratch(t)
+  const file = join(directory, 'customs.json')
+  const audit = join(directory, 'audit.ndjson')
+  const { command } = scripted(scratch(t), [...manners(), on('tools/call', okay('$ID'))])
+  const write = (tokens: readonly string[], more: object = {}, tools: object = {}, payloads = 'full') => {
+    writeFileSync(`${file}.new`, JSON.stringify({ version: 1, auth: { tokens }, audit: { file: audit, payloads }, servers: { only: { command, tools } }, ...more }))
+    renameSync(`${file}.new`, file)
+  }
+  write(['leaked', 'kept'])
+  const { relay, url } = await serve(t, ['--log-level', 'info', '--config', file])
+  const status = async (token: string) => {
+    const response = await fetch(`${url}/mcp`, {
+      method: 'POST', body: initialize,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    })
+    await response.text()
+    return { status: response.status, session: response.headers.get('mcp-session-id') ?? '' }
+  }
+  const { session } = await status('kept')
+  const calls = async (id: number) => {
+    const response = await fetch(`${url}/mcp`, {
+      method: 'POST', body: call(id),
+      headers: { authorization: 'Bearer kept', 'mcp-session-id': session, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    })
+    return { status: response.status, text: await response.text() }
+  }
+  t.match(await calls(1), { text: okay('1') })
+  const read = lineOf(stderrOf(relay.child), /was read again/)
+  const warned = lineOf(stderrOf(relay.child), /admin: changed, which takes a restart/)
+  write(['new', 'kept'], { admin: '127.0.0.1:1' }, { honest: 'deny' }, 'none')
+  await warned
+  await read
+  t.equal((await status('leaked')).status, 401)
+  t.match(auditOf(audit).filter(({ event }) => event === 'http/refused'), [{ server: 'only', verdict: 'block', peer: { address: '127.0.0.1' }, reason: /HTTP 401/ }])
+  t.match(auditOf(audit).find(({ event }) => event === 'session/start'), { peer: { address: '127.0.0.1', token: 1 } })
+  t.equal((await status('new')).status, 200)
+  t.match(await calls(2), { status: 200, text: /denie/ })
+  const records = auditOf(audit).filter(({ event }) => event === 'tools/call')
+  t.match(records.map(({ verdict }) => verdict), ['pass', 'block'])
+  t.same(records.map(record => 'payload' in record), [true, false])
+
+  const again = lineOf(stderrOf(relay.child), /was read again/)
+  write(['kept'], { sessions: { onReload: 'end' } })
+  await again
+  await until(async () => (await calls(3)).status === 404)
+})
+
 t.test('a stop lets what runs be answered within its grace, and takes nothing new', { skip }, async t => {
   const { relay, url } = await serve(t, ['--audit', 'none', '--grace', '30', '--', process.execPath, written(t, patientServer)])
   const held = lineOf(stderrOf(relay.child), /held/)

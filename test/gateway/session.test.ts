@@ -194,3 +194,29 @@ t.test('an exception in the core ends the session, and who waits is told', async
   t.match(failure, { message: /the relay failed/, cause: { message: 'broken' } })
   t.match(records.at(-1), { event: 'session/end', verdict: 'block' })
 })
+
+t.test('a client that says nothing more is given its answers before the server is told to end', async t => {
+  const { client, server, asks } = begin()
+  asks('stdio', 1, 'ping')
+  client.tell({ type: 'ended', reason: 'it closed its output', graceMs: 1 << 30 })
+  t.equal(server.closed, 0)
+  server.tell({ type: 'frame', exchange: 'stdio', frame: frame({ id: 1, result: {} }) })
+  t.match(client.log, [/"id":1,"result"/])
+  t.equal(server.closed, 1)
+  server.tell({ type: 'ended', reason: 'it was closed' })
+})
+
+t.test('but not for ever, and not when it reads nothing more', async t => {
+  for (const more of [undefined, { type: 'ended', reason: 'it reads no more' } as const]) {
+    const { client, server, asks } = begin()
+    asks('stdio', 1, 'ping')
+    const closed = new Promise<void>(resolve => {
+      server.close = () => Promise.resolve(resolve())
+    })
+    client.tell({ type: 'ended', reason: 'it closed its output', graceMs: more === undefined ? 1 : 1 << 30 })
+    if (more !== undefined) client.tell(more)
+    await closed
+    server.tell({ type: 'ended', reason: 'it was closed' })
+    t.match(client.log, [/"id":1,"error":\{"code":-31001/])
+  }
+})

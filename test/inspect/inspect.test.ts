@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { Policy } from '../../dist/core/policy.js'
+import { isFine } from '../../dist/inspect/inspection.js'
 import { watching } from '../../dist/inspect/policy.js'
 import { ruleNames } from '../../dist/rules/index.js'
 import { discovered, error, initialized, result, tool, type Quirk } from './quirks.js'
@@ -63,15 +64,35 @@ t.test('a server that cannot be reached is told of in one line', async t => {
     ['ends', { initialize: (_params, server) => server.end('the server exited with code 3') }, /^quirky: the server exited with code 3$/],
     ['without a version', { initialize: () => result({}) }, /^quirky: its answer to initialize names no protocolVersion$/],
     ['from the future', { 'server/discover': () => result({ ...discovered, supportedVersions: ['2031-01-01'] }) }, /^quirky: it supports only revisions that are unknown here: "2031-01-01"$/],
-    ['tools that cannot be listed', { 'tools/list': () => error(-32603, 'broken') }, /^quirky: its tools cannot be listed: the server answered with error -32603: "broken"$/],
-    ['a list that is none', { 'tools/list': () => result({}) }, /^quirky: its tools cannot be listed: the result has no list of tools$/],
-    ['a list that never comes', { 'tools/list': never }, /^quirky: its tools cannot be listed: no answer to tools\/list within 0\.5 s$/],
-    ['an answer by a wrong id', { 'tools/list': (_params, server, id) => server.write(JSON.stringify({ jsonrpc: '2.0', id: String(id), result: { tools: [] } })) as undefined }, /wire\/id/],
-    ['dies', { 'tools/list': (_params, server) => server.end('the server exited with code 7') }, /^quirky: its tools cannot be listed: the server exited with code 7$/],
   ]
   for (const [name, quirk, message] of cases) {
     await t.rejects(run(quirk, { timeoutMs: message.source.includes('no answer') ? 500 : 20_000 }), { code: 'CANNOT_REACH', message }, name)
   }
+})
+
+t.test('a server whose tools cannot be listed is reported with the reason, and is not fine', async t => {
+  const cases: [string, Quirk, RegExp][] = [
+    ['an error', { 'tools/list': () => error(-32603, 'broken') }, /^the server answered with error -32603: "broken"$/],
+    ['a list that is none', { 'tools/list': () => result({}) }, /^the result has no list of tools$/],
+    ['a list that never comes', { 'tools/list': () => undefined }, /^no answer to tools\/list within 0\.5 s$/],
+    ['an answer by a wrong id', { 'tools/list': (_params, server, id) => server.write(JSON.stringify({ jsonrpc: '2.0', id: String(id), result: { tools: [] } })) as undefined }, /no answer|wire\/id/],
+    ['dies', { 'tools/list': (_params, server) => server.end('the server exited with code 7') }, /^the server exited with code 7$/],
+  ]
+  for (const [name, quirk, problem] of cases) {
+    const { inspection } = await run(quirk, { timeoutMs: 500, call: { tool: 'echo', arguments: {} } })
+    t.match(inspection.lists.tools.problem, problem, name)
+    t.notOk(isFine(inspection), name)
+    t.equal(inspection.call?.answer, undefined, `${name}: nothing is called`)
+  }
+  t.ok(isFine((await run({})).inspection))
+})
+
+t.test('of very many findings none hides another', async t => {
+  const many = Array.from({ length: 300 }, (_, index) => tool(`tool_${index}`))
+  const { inspection } = await run({ 'tools/list': () => result({ tools: [...many, tool('last', { title: 'x\u202e' })] }) })
+  t.equal(inspection.findings.filter(({ rule }) => rule === 'advice/no-output-schema').length, 301)
+  t.match(inspection.findings.find(({ action }) => action === 'block'), { rule: 'tool/hidden-text', tool: 'last' })
+  t.equal(inspection.more, 0)
 })
 
 t.test('all pages are read, and findings of each are told of its tools', async t => {
@@ -119,7 +140,7 @@ t.test('prompts and resources are asked for where they are announced', async t =
   const lists: Quirk = {
     'prompts/list': () => result({ prompts: [{ name: 'greet' }] }),
     'resources/list': () => result({ resources: [{ uri: 'file:///a', name: 'a\u202e' }] }),
-    'resources/templates/list': () => error(-32601, 'Method not found'),
+    'resources/templates/list': () => error(-32603, 'broken'),
   }
   const unannounced = await run(lists)
   t.strictSame(unannounced.servers[1]?.asked, ['initialize', 'tools/list'])
@@ -128,9 +149,11 @@ t.test('prompts and resources are asked for where they are announced', async t =
   const { inspection } = announced
   t.strictSame(inspection.lists.prompts.items.map(({ value }) => value), [{ name: 'greet' }])
   t.match(inspection.findings, [{ rule: 'content/hidden-text', event: 'resources/list', action: 'log' }])
-  t.match(inspection.lists.resourceTemplates.problem, /-32601/)
+  t.match(inspection.lists.resourceTemplates.problem, /-32603/)
   t.strictSame(inspection.tools, [])
   t.equal(inspection.lists.tools.problem, undefined, 'no tools were announced')
+  const untold = await run({ ...lists, 'initialize': () => result({ ...initialized, capabilities }), 'resources/templates/list': () => error(-32601, 'Method not found') })
+  t.equal(untold.inspection.lists.resourceTemplates.problem, undefined, 'who has resources may have no templates')
 })
 
 t.test('elements that are no tools are told apart, and so are two of one name', async t => {
@@ -216,7 +239,7 @@ t.test('the relay that inspects changes nothing that could be seen, and finds wh
   const policy: Policy = new Map(ruleNames.map(rule => [rule, rule.startsWith('advice/') ? 'off' : 'block']))
   const watch = watching(policy)
   for (const rule of ruleNames) {
-    const expected = rule.startsWith('advice/') ? 'off' : rule.startsWith('call/') || (rule.startsWith('wire/') && rule !== 'wire/ambiguous') ? 'block' : 'log'
+    const expected = rule.startsWith('advice/') || rule === 'tool/annotations' ? 'off' : rule.startsWith('call/') || (rule.startsWith('wire/') && rule !== 'wire/ambiguous') ? 'block' : 'log'
     t.equal(watch.get(rule), expected, rule)
   }
   t.end()

@@ -1,6 +1,7 @@
+import { plainJson } from '../../dist/protocol/plain-json.js'
 import fc from 'fast-check'
 import t from 'tap'
-import { plain, plainJson, plainLines } from '../../dist/inspect/plain.js'
+import { plain, plainLines } from '../../dist/inspect/plain.js'
 import { StderrTail } from '../../dist/inspect/stderr-tail.js'
 import { columnsOf, wrap } from '../../dist/inspect/wrap.js'
 import { evil, harmful } from './run.js'

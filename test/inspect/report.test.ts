@@ -64,22 +64,23 @@ t.test('a line is no wider than the terminal, where words allow it', async t => 
   t.equal(stripVTControlCharacters(report(inspection, colourStyle, 90)), report(inspection, plainStyle, 90), 'colours change no letter')
 })
 
-t.test('the table says what tools claim, and what is wrong with them', async t => {
+t.test('each tool is told of with its arguments, what it claims, and what is wrong with it', async t => {
   const { inspection } = await run({
     'tools/list': () => result({
       tools: [
-        tool('reads', { title: 'Reader', annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false } }),
-        tool('writes', { annotations: { title: 'Writer', readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true } }),
+        tool('reads', { title: 'A reader', inputSchema: { type: 'object', properties: { path: { type: 'string' }, depth: { type: 'integer' } }, required: ['path'] }, annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false } }),
+        tool('writes', { annotations: { title: 'Writes', readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true } }),
         tool('lies', { annotations: { readOnlyHint: true, destructiveHint: true } }),
         tool('silent', { outputSchema: { type: 'object' } }),
       ],
     }),
   }, { trusted: true })
   const text = report(inspection, plainStyle, 120)
-  t.match(text, /^reads +Reader +read-only, closed world +none +· 1 advice$/m)
-  t.match(text, /^writes +Writer +writes, not destructive, idempotent, open world +none +· 1 advice$/m)
-  t.match(text, /^lies +read-only, destructive +none +· tool\/contradiction$/m)
-  t.match(text, /^silent +nothing +schema +✓$/m)
+  t.match(text, /^ {2}reads +path: string, depth\?: integer\n +"A reader"; claims read-only, closed world$/m)
+  t.match(text, /^ {2}writes +no arguments\n +claims writes, not destructive, idempotent, open world$/m, 'a title that says the name again is left out')
+  t.match(text, /^ {2}lies +no arguments\n +claims read-only, destructive\n +· tool\/contradiction$/m)
+  t.match(text, /^ {2}silent +no arguments\n +output schema$/m)
+  t.match(text, /^ {2}annotations +on 3 tools, kept: trusted$/m)
   t.match(text, /^4 tools, 0 prompts, 0 resources: ✓ nothing that the policy blocks, 4 findings$/m)
   t.notMatch(text, /--trust/)
 })
@@ -89,7 +90,7 @@ t.test('what is not there is said to be not there', async t => {
   const text = report(empty.inspection, plainStyle, 100)
   t.match(text, /says it is +nobody \(it gives no name\)/)
   t.match(text, /capabilities +none/)
-  t.match(text, /Tools \(0\)\nnone/)
+  t.match(text, /Tools \(0\)\n/)
   t.match(text, /0 tools, 0 prompts, 0 resources: ✓ nothing that the policy blocks$/m)
 })
 
@@ -109,7 +110,10 @@ t.test('many findings of one kind are told once', async t => {
   const { inspection } = await run({ 'tools/list': () => result({ tools: Array.from({ length: 40 }, (_, index) => tool(`tool_${index}`)) }) })
   const text = report(inspection, plainStyle, 100)
   t.match(text, /· advice\/no-output-schema \(log, 40 times\)/)
-  t.match(text, /and 28 more/)
+  t.match(text, /^ +all 40 tools$/m)
+  t.match(text, /^ +→ Declare an outputSchema, .*$/m, 'and what to do about it')
+  const most = await run({ 'tools/list': () => result({ tools: Array.from({ length: 40 }, (_, index) => tool(`tool_${index}`, index === 0 ? { outputSchema: {} } : {})) }) })
+  t.match(report(most.inspection, plainStyle, 100), /and 27 more/)
   const various = await run({
     'tools/list': () => result({ tools: Array.from({ length: 9 }, (_, index) => tool(`tool_${index}`, { title: `${'x'.repeat(index)}\u202e` })) }),
   })
@@ -117,18 +121,29 @@ t.test('many findings of one kind are told once', async t => {
 })
 
 t.test('SARIF tells the kinds of findings apart, and the findings of two servers', async t => {
-  const { inspection } = await run({ 'tools/list': () => result({ tools: [tool('echo', { annotations: { readOnlyHint: true, destructiveHint: true } })] }) })
-  const results = (name: string) => (JSON.parse(sarifReport({ ...inspection, name }, 'a.json', '1.0.0')) as Sarif).runs[0]?.results ?? []
+  const { inspection } = await run({
+    'initialize': () => result({ ...initialized, serverInfo: { name: 'own', version: '1' } }),
+    'tools/list': () => result({ tools: [tool('echo', { title: 'x\u202e', annotations: { readOnlyHint: true, destructiveHint: true } })] }),
+  })
+  const sarif = (name: string, isNamed = true) => (JSON.parse(sarifReport({ ...inspection, name, isNamed }, 'a.json', '1.0.0')) as Sarif).runs[0]
+  const results = (name: string) => sarif(name)?.results ?? []
   t.match(results('one'), [
-    { ruleId: 'tool/annotations', level: 'error', message: { text: 'tool echo at /annotations: come from a server that the operator does not trust' } },
     { ruleId: 'tool/contradiction', level: 'warning' },
+    { ruleId: 'tool/hidden-text', level: 'error', message: { text: /^tool echo at \/title: / } },
     { ruleId: 'advice/no-output-schema', level: 'note', locations: [{ logicalLocations: [{ fullyQualifiedName: 'one/echo' }] }] },
   ])
   t.equal(new Set([...results('one'), ...results('two')].map(({ partialFingerprints }) => partialFingerprints.primaryLocationLineHash)).size, 6)
+  t.equal(sarif('one')?.automationDetails.id, 'mcp-customs/one/')
+  t.equal(sarif('node', false)?.automationDetails.id, 'mcp-customs/own/', 'what the server calls itself, where nobody named it')
+  t.ok(sarif('one')?.tool.driver.rules.every(({ helpUri, help }) => helpUri.startsWith('https://') && help.text.length > 10))
 })
 
 interface Sarif {
-  readonly runs: readonly { readonly results: readonly { readonly partialFingerprints: { readonly primaryLocationLineHash: string } }[] }[]
+  readonly runs: readonly {
+    readonly automationDetails: { readonly id: string }
+    readonly tool: { readonly driver: { readonly rules: readonly { readonly helpUri: string; readonly help: { readonly text: string } }[] } }
+    readonly results: readonly { readonly partialFingerprints: { readonly primaryLocationLineHash: string } }[]
+  }[]
 }
 
 t.test('colours by terminal and environment', t => {

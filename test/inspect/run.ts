@@ -30,7 +30,7 @@ export const run = async (quirk: Quirk, given: Given = {}): Promise<Inspected> =
   const doings: string[] = []
   const { rules, trusted = false, tools = new Map(), call, timeoutMs = 20_000, probeMs = timeoutMs } = given
   const inspection = await inspect({
-    name: 'quirky', target: 'node quirky.mjs', version: '0.0.0', trusted, tools, call, timeoutMs, probeMs, checker,
+    name: 'quirky', isNamed: true, target: 'node quirky.mjs', version: '0.0.0', saved: undefined, trusted, tools, call, timeoutMs, probeMs, checker,
     policy: resolvePolicy([rules ? { rules } : {}], { purpose: 'inspect', locked: false }),
     limits: defaultLimits,
     listMs: 10_000,

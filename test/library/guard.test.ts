@@ -9,7 +9,9 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { Client as ClientV2, InMemoryTransport as InMemoryV2, StreamableHTTPClientTransport as HttpV2 } from '@modelcontextprotocol/client'
 import { StdioClientTransport as StdioV2 } from '@modelcontextprotocol/client/stdio'
 import t from 'tap'
-import { CustomsError, guard, type Entry, type GuardOptions, type SdkTransport } from '../../dist/index.js'
+import {
+  createRelay, createSchemaChecker, CustomsError, guard, type Entry, type GuardOptions, type SchemaChecker, type SdkTransport, type Subject,
+} from '../../dist/index.js'
 import { lineOf, start } from '../e2e/harness.js'
 import { ScriptedServer, tick } from './scripted.js'
 
@@ -341,13 +343,126 @@ t.test('an option that is none is named', t => {
     ['demote where there is nothing to demote', { rules: { 'tool/name': 'demote' } }, /demote is for rules under result\//],
     ['a limit', { limits: { bytes: 1 } }, /limits: no limit "bytes"/],
     ['a limit out of range', { limits: { depth: 1 } }, /limits: depth must be an integer from 8 to 1000/],
+    ['an option', { polcy: 'strict' }, /^no option "polcy"; did you mean "policy"\?$/],
+    ['an option that is like nothing', { xxxxxxxxxx: 1 }, /^no option "xxxxxxxxxx" \(policy, rules, trusted, tools, limits, server, onRecord, checker\)$/],
+    ['an option of prototypes', { constructor: {} }, /^no option "constructor"/],
+    ['a tool\'s option', { tools: { rm: { denied: true } } }, /^tools: rm: no option "denied" \(deny, outputSchema, annotations\)$/],
+    ['a tool that is none', { tools: { rm: 'deny' } }, /^tools: rm must be an object$/],
+    ['a denial that is none', { tools: { rm: { deny: 'yes' } } }, /^tools: rm: deny must be true or false$/],
+    ['a schema that is none', { tools: { rm: { outputSchema: null } } }, /^tools: rm: outputSchema must be an object, true or false$/],
+    ['trust that is none', { trusted: 'no' }, /^trusted must be true or false$/],
+    ['rules that are none', { rules: null }, /^rules must be an object$/],
+    ['limits that are none', { limits: 5 }, /^limits must be an object$/],
+    ['a hearer that is none', { onRecord: {} }, /^onRecord must be a function$/],
+    ['a rule that nearly is one', { rules: { 'result/shema': 'log' } }, /did you mean "result\/schema"\?$/],
+    ['annotations that are no JSON', { tools: { echo: { annotations: { n: 1n } } } }, /^tools: echo: annotations must be an object of JSON$/],
     ['annotations that are a list', { tools: { echo: { annotations: [] } } }, /tools: echo: annotations must be an object/],
   ]
   for (const [name, options, message] of cases) {
     t.throws(() => guard(inner, options), { code: 'BAD_CONFIG', message }, name)
     t.throws(() => guard(inner, options), CustomsError, name)
   }
+  t.throws(() => guard(inner, null as never), { code: 'BAD_CONFIG', message: 'the options must be an object' })
+  t.throws(() => createRelay({ sesion: 'x' } as never), { code: 'BAD_CONFIG', message: 'no option "sesion"; did you mean "session"?' })
+  t.throws(() => createRelay({ onRecord() {} } as never), { code: 'BAD_CONFIG', message: /no option "onRecord"/ })
   t.end()
+})
+
+t.test('whatever a caller\'s own functions throw, now or later, is told, and stops nothing else', async t => {
+  const unhandled: unknown[] = []
+  const hear = (error: unknown) => unhandled.push(error)
+  process.on('unhandledRejection', hear)
+  process.on('uncaughtException', hear)
+  t.teardown(() => {
+    process.off('unhandledRejection', hear)
+    process.off('uncaughtException', hear)
+  })
+  const fails = (name: string) => (): never => {
+    throw new Error(name)
+  }
+  const failsLater = (name: string) => () => Promise.reject(new Error(name)) as never
+  for (const failing of [fails, failsLater]) {
+    const { guarded, server, near } = await open()
+    const told: string[] = []
+    guarded.onmessage = failing('onmessage')
+    guarded.onclose = failing('onclose')
+    guarded.onerror = error => {
+      told.push(error.message)
+      return failing('onerror')()
+    }
+    near.close = failing('close')
+    server.answer('tools/list', { tools: [] })
+    await guarded.send({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+    await t.rejects(guarded.close(), { message: 'close' })
+    await tick()
+    t.strictSame([...new Set(told)], ['onmessage', 'onclose'])
+    t.strictSame(unhandled, [])
+  }
+})
+
+t.test('a record that fails later stops everything from then on', async t => {
+  const { guarded, server, received, closed } = await open({ onRecord: ({ event }) => (event === 'tools/list' ? Promise.reject(new Error('disk full')) : undefined) })
+  const errors: string[] = []
+  guarded.onerror = ({ message }) => errors.push(message)
+  server.answer('tools/list', { tools: [{ name: 'echo', inputSchema: { type: 'object' } }] })
+  await guarded.send({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+  await tick()
+  t.strictSame([closed, errors], [['closed'], ['disk full']])
+  const before = received.length
+  await guarded.send(call(2, 'echo')).catch(() => undefined)
+  t.equal(server.asked('tools/call'), 0)
+  t.equal(received.length, before)
+})
+
+t.test('a signal that is none fails its own request alone', async t => {
+  const { guarded, server, received } = await open()
+  await t.rejects(guarded.send({ jsonrpc: '2.0', id: 1, method: 'tools/list' }, { requestSignal: {} }), TypeError)
+  server.answer('tools/list', { tools: [] })
+  await guarded.send({ jsonrpc: '2.0', id: 2, method: 'tools/list' })
+  t.match(received.at(-1), { id: 2, result: { tools: [] } })
+})
+
+t.test('guards share a checker, which is not theirs to close', async t => {
+  const inner = createSchemaChecker()
+  let checks = 0
+  let closes = 0
+  const checker: SchemaChecker = {
+    check: subject => (checks++, inner.check(subject)),
+    close: () => (closes++, inner.close()),
+  }
+  t.teardown(() => inner.close())
+  for (const name of ['one', 'two']) {
+    const { guarded, server, received } = await open({ checker })
+    server.answer('tools/list', { tools: [{ name, inputSchema: { type: 'object' }, outputSchema: { type: 'object', required: ['n'] } }] })
+    server.answer('tools/call', { content: [], structuredContent: {} })
+    await guarded.send({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+    await guarded.send(call(2, name))
+    t.match(received.at(-1), { id: 2, result: { isError: true } })
+    await guarded.close()
+    await tick()
+  }
+  t.ok(checks >= 4)
+  t.equal(closes, 0)
+})
+
+t.test('what is no JSON is not judged, and harms nobody', async t => {
+  const checker = createSchemaChecker()
+  t.teardown(() => checker.close())
+  const circular: Record<string, unknown> = {}
+  circular['self'] = circular
+  const large = { list: Array.from({ length: 50_000 }, (_, index) => index), n: 1n }
+  const cases: unknown[] = [
+    ...[circular, large, { f() {} }, [NaN], Symbol('x')].flatMap(value => [
+      { kind: 'value', schema: { type: 'object' }, value, path: '/x' },
+      { kind: 'value', schema: { const: value }, value: {}, path: '/x' },
+      { kind: 'schema', schema: value, path: '/x' },
+    ]),
+    null, undefined, 7, {}, { kind: 'other', schema: {}, path: '' }, { kind: 'schema', schema: {} },
+  ]
+  for (const subject of cases) {
+    t.match(await checker.check(subject as Subject), [{ kind: 'unchecked' }])
+  }
+  t.strictSame(await checker.check({ kind: 'value', schema: { type: 'object' }, value: {}, path: '' }), [], 'the next is judged')
 })
 
 t.test('options decide: rules, trust, single tools', async t => {

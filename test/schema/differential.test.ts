@@ -9,8 +9,10 @@ import { absent, asker, corpus, json, samples, type Sample } from './ask.js'
 
 const options = { strict: false, validateFormats: false, validateSchema: false, addUsedSchema: false, logger: false, ownProperties: true } as const
 
+const [ajv, ajv2020] = [new Ajv(options), new Ajv2020(options)]
+
 /** Ajv's verdict; a yardstick here, no part of the relay. */
-const ajvFor = (schema: JsonObject) => (isString(schema.$schema) && schema.$schema.includes('draft-07') ? new Ajv(options) : new Ajv2020(options)).compile(schema)
+const ajvFor = (schema: JsonObject) => (isString(schema.$schema) && schema.$schema.includes('draft-07') ? ajv : ajv2020).compile(schema)
 
 const fits = async (ask: ReturnType<typeof asker>, schema: JsonObject, value: Json): Promise<boolean> =>
   !(await ask.value(schema, value)).some(({ kind }) => kind !== 'format')

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { formatOf } from '../../dist/schema/formats.js'
+import { Budget } from '../../dist/schema/budget.js'
+import { formatOf } from '../../dist/schema/evaluate/keywords/formats.js'
 
 const cases: readonly (readonly [string, readonly string[], readonly string[]])[] = [
   ['date', ['2024-02-29', '0000-01-01', '2000-02-29'], ['2023-02-29', '1900-02-29', '2024-13-01', '2024-00-10', '2024-04-31', '2024-1-01', '2024-01-01T', '২০২৪-01-01', '']],
@@ -22,8 +23,8 @@ const cases: readonly (readonly [string, readonly string[], readonly string[]])[
 t.test('formats are judged as their specifications say', t => {
   for (const [name, valid, invalid] of cases) {
     const format = formatOf(name)
-    for (const text of valid) t.equal(format?.(text), true, `${name} ${text}`)
-    for (const text of invalid) t.equal(format?.(text), false, `not ${name} ${text}`)
+    for (const text of valid) t.equal(format?.test(text, new Budget(1_000_000)), true, `${name} ${text}`)
+    for (const text of invalid) t.equal(format?.test(text, new Budget(1_000_000)), false, `not ${name} ${text}`)
   }
   t.end()
 })

@@ -1,143 +1,160 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { stepsPerCharacter } from '../../dist/schema/pattern/linear.js'
-import { compileRe2 } from '../../dist/schema/pattern/re2.js'
-import { parsePattern } from '../../dist/schema/pattern/syntax.js'
-import { compilePattern, isPattern } from '../../dist/schema/pattern.js'
+import { Budget, Exhausted } from '../../dist/schema/budget.js'
+import { Automaton } from '../../dist/schema/pattern/automaton.js'
+import { Backtracker } from '../../dist/schema/pattern/backtrack.js'
+import { parseAs } from '../../dist/schema/pattern/parse.js'
+import { compilePattern, isPattern } from '../../dist/schema/pattern/pattern.js'
 
-/** Where a pattern is matched. */
-const place = (source: string): string => {
-  const pattern = compilePattern(source)
-  if (pattern === undefined) return 'invalid'
-  if (!pattern.linear) return 'worker'
-  const syntax = parsePattern(source, true) ?? parsePattern(source, false)
-  return syntax !== undefined && stepsPerCharacter(syntax) !== undefined ? 'native' : 're2'
+const plenty = () => new Budget(100_000_000)
+
+const engineOf = (source: string): string => {
+  const pattern = compilePattern(source, plenty())
+  return pattern === undefined ? 'invalid' : pattern instanceof Automaton ? 'automaton' : 'backtracker'
 }
 
-const places: readonly (readonly [string, readonly string[]])[] = [
-  ['native', [
-    "^[A-Za-z][A-Za-z .'-]{0,63}$", '^[0-9]{5}$', '^#[0-9A-Fa-f]{6}$', '^[a-z0-9_-]+$', '^[a-z0-9]+(?:-[a-z0-9]+)*$', '^(timestamp|duration):(asc|desc)$',
-    '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}$', '[a-z]', 'foo', 'foo.*', '^\\p{L}+$', '^(?:\\+?1)?$', '^[\\w-.]+$', '^\\d{4}-\\d{2}-\\d{2}$', '^v\\d+\\.\\d+\\.\\d+$',
-    '^[^,]+(,[^,]+)*$', '', '^', '^(a|b)*$', '^[\\w-.]+@[\\w-.]+$',
+const engines: readonly (readonly [string, readonly string[]])[] = [
+  ['automaton', [
+    "^[A-Za-z][A-Za-z .'-]{0,63}$", '^[\\w-.]+@[\\w-.]+$', '^\\p{L}+$', '[^\\p{Lu}\\d]', '^(a+)+$', '(a*)*b', '.*foo', '\\s+$', '(?<n>a+)', '\\ud83d', '', '^', '(?:a{0,30}){0,30}$',
+    '^((a{0,9}){0,9}){0,9}$', 'a{1001}b*c*b', `^${'(a|b)*'.repeat(500)}`,
   ]],
-  ['re2', [
-    '^(a+)+$', '(a*)*b', '^(a|a)*$', '(a|ab)*c', '^(a?)*$', '.*foo', 'a+b', '\\d+x', '^[a-z][a-z0-9-]*[a-z0-9]+$', '^a*a*a*a*b', '(x+x+)+y', '^(?:(?:a?|b?)c)*$',
-    '^(([a-z])+.)+[A-Z]([a-z])+$', '\\s+$', '^(.*)(.*)(.*)$', '\\bfoo\\b.*\\bbar\\b', '^([a-zA-Z0-9])(([\\-.]|[_]+)?([a-zA-Z0-9]+))*$',
-    '(?:a{0,30}){0,30}$', '^(a|a|a|a|a){20}$',
-  ]],
-  ['worker', ['^(?=a)a+$', '(a)\\1', '(?<!a)b', '^(?!x)', '\\p{Lu}+x', '(?<n>a+)\\k<n>', '\\ud83d', 'a{1001}b*c*b', '[\\w-.]+x', `^${'(a|b)*'.repeat(500)}`]],
-  ['invalid', ['(', '[', 'a**', '(?i)a', '\\', '(?<a>x)(?<a>y)']],
+  ['backtracker', ['^(?=a)a+$', '(a)\\1', '(?<!a)b', '^(?!x)', '(?<n>a+)\\k<n>', '\\bfoo\\b']],
+  ['invalid', ['(', '[', 'a**', '(?i)a', '\\', '(?<a>x)(?<a>y)', '\\p{Nonsense}', 'a{2,1}', '(?<=a)*']],
 ]
 
-t.test('a pattern is matched where its time is bounded', t => {
-  for (const [where, sources] of places) for (const source of sources) t.equal(place(source), where, source)
+t.test('a regular pattern is matched by an automaton, any other by trying', t => {
+  // Nonsense is a letter p in the older syntax.
+  for (const [engine, sources] of engines) for (const source of sources) t.equal(engineOf(source), source === '\\p{Nonsense}' ? 'automaton' : engine, source)
   t.end()
 })
 
 /** Patterns of what JSON Schemas use, well formed by construction. */
-const atom = fc.constantFrom('a', 'b', '.', '[ab]', '[^a]', '\\d', '\\w', '\\s', '\\W', '\\S', '[\\s\\d]', '\\n', '\\u00e9', '\\u{1f600}', 'é', '😀', '[a-z]', '[^\\s]', '\\.', '\\/', '[\\]\\-]', '\\x41', '\\cA')
+const atom = fc.constantFrom(
+  'a', 'b', '.', '[ab]', '[^a]', '\\d', '\\w', '\\s', '\\W', '\\S', '[\\s\\d]', '[^\\W\\d]', '\\n', '\\u00e9', 'é', '😀', '[a-z]', '\\.', '[\\]\\-]', '\\x41', '\\cA', '[]', '[^]', '[^😀]', '\\ud83d',
+  '\\p{L}', '\\P{L}', '[^\\p{Lu}a]',
+)
+const odd = fc.constantFrom('(?=a)', '(?!b)', '(?<=a)', '(?<!b)', '\\b', '\\B', '\\1', '(?=[^]*b)')
 const { pattern } = fc.letrec<{ pattern: string; term: string }>(tie => ({
-  term: fc.tuple(
-    fc.oneof({ depthSize: 'small', withCrossShrink: true }, atom, tie('pattern').map(inner => `(${inner})`), tie('pattern').map(inner => `(?:${inner})`)),
-    fc.constantFrom('', '', '', '*', '+', '?', '{2}', '{1,3}', '{2,}', '*?', '+?'),
-  ).map(([body, quantifier]) => body + quantifier),
+  term: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    fc.tuple(atom, fc.constantFrom('', '', '', '*', '+', '?', '{2}', '{1,3}', '{2,}', '*?', '+?', '{0}')).map(parts => parts.join('')),
+    odd,
+    fc.tuple(fc.constantFrom('(', '(?:'), tie('pattern'), fc.constantFrom(')', ')*', ')+', ')?', '){2}', ')+?')).map(parts => parts.join('')),
+    fc.tuple(fc.constantFrom('(?=', '(?!', '(?<=', '(?<!'), tie('pattern'), fc.constant(')')).map(parts => parts.join('')),
+  ),
   pattern: fc.tuple(
-    fc.constantFrom('', '', '^', '\\b'),
-    fc.array(tie('term'), { maxLength: 4 }),
-    fc.constantFrom('', '', '$', '\\B'),
+    fc.constantFrom('', '', '^'),
+    fc.array(tie('term'), { maxLength: 3 }),
+    fc.constantFrom('', '', '$'),
     fc.option(tie('term'), { nil: undefined, freq: 4 }),
   ).map(([start, terms, end, other]) => start + terms.join('') + end + (other === undefined ? '' : `|${other}`)),
 }))
-const text = fc.array(fc.constantFrom('a', 'b', 'A', '1', '_', ' ', '\n', '\r', '\u2028', '\u00a0', '\ufeff', '\u000b', 'é', '😀', '\ud83d', '\ude00', '-', ']', '.', '/', '\u0001', 'ſ', 'K'), { maxLength: 12 })
+const text = fc.array(fc.constantFrom('a', 'b', 'a', 'b', 'A', '1', '_', ' ', '\n', '\u2028', '\ufeff', 'é', '😀', '\ud83d', '\ude00', '-', ']', 'ſ'), { maxLength: 6 })
   .map(chars => chars.join(''))
 
-t.test('RE2, where it is used, means what ECMA-262 means', t => {
-  let used = 0
-  fc.assert(
-    fc.property(pattern, fc.array(text, { minLength: 1, maxLength: 8 }), (source, texts) => {
-      const syntax = parsePattern(source, true)
-      const re2 = syntax === undefined ? undefined : compileRe2(syntax)
-      if (re2 === undefined) return
-      used++
-      const native = new RegExp(source, 'u')
-      // V8 finds \B inside of a surrogate pair, where ECMA-262 never looks.
-      const told = source.includes('\\B') ? texts.filter(one => !/\p{Cs}/u.test(one) && !one.includes('😀')) : texts
-      for (const one of told) if (re2.test(one) !== native.test(one)) throw new Error(JSON.stringify({ source, one, native: native.test(one) }))
-    }),
-    { numRuns: 3000 },
-  )
-  t.ok(used > 1000, `${used} patterns`)
-  t.end()
-})
+/** V8 looks inside of surrogate pairs, where ECMA-262 never does. */
+const isWithinPair = (text: string, at: number): boolean => /[\ud800-\udbff]$/.test(text.slice(0, at)) && /^[\udc00-\udfff]/.test(text.slice(at))
 
-/** A plain backtracking matcher that counts its steps: what "linear" is measured by. */
-const stepsOf = (source: string, subject: string): number => {
-  const syntax = parsePattern(source, true)
-  let steps = 0
-  type Parsed = NonNullable<typeof syntax>
-  type Next = (at: number) => boolean
-  const chars = Array.from(subject)
-  const run = (node: Parsed, at: number, next: Next): boolean => {
-    if (++steps > 200_000) throw new Error('too many steps')
-    if (node.type === 'set') {
-      const code = chars[at]?.codePointAt(0)
-      return code !== undefined && (node.set ?? []).some(([from, to]) => code >= from && code <= to) && next(at + 1)
-    }
-    if (node.type === 'assert') return (node.what === 'start' ? at === 0 : node.what === 'end' ? at === chars.length : true) && next(at)
-    if (node.type === 'choice') return node.options.some(option => run(option, at, next))
-    if (node.type === 'sequence') {
-      const from = (index: number, at: number): boolean => {
-        const part = node.parts[index]
-        return part === undefined ? next(at) : run(part, at, after => from(index + 1, after))
-      }
-      return from(0, at)
-    }
-    const { body, min, max } = node
-    const again = (count: number, at: number): boolean =>
-      (count < max && run(body, at, after => (after > at || count < min) && again(count + 1, after))) || (count >= min && next(at))
-    return again(0, at)
+const nativeOf = (source: string, unicode: boolean): RegExp | undefined => {
+  try {
+    return new RegExp(source, unicode ? 'u' : '')
+  } catch {
+    return undefined
   }
-  if (syntax === undefined) return 0
-  for (let start = 0; start <= chars.length; start++) if (run(syntax, start, () => true)) break
-  return steps
 }
 
-t.test('a pattern that is held to be linear takes no more than its steps from a backtracking engine', t => {
-  let judged = 0
-  const long = fc.tuple(fc.array(fc.constantFrom('a', 'b', '1', ' ', 'é'), { minLength: 1, maxLength: 4 }), fc.constantFrom('', '!', 'a', '-'))
-    .map(([unit, end]) => unit.join('').repeat(Math.ceil(60 / unit.length)) + end)
+t.test('both mean what ECMA-262 means', t => {
+  const compared = { automaton: 0, backtracker: 0 }
   fc.assert(
-    fc.property(pattern, fc.array(long, { minLength: 1, maxLength: 4 }), (source, subjects) => {
-      const syntax = parsePattern(source, true)
-      const steps = syntax === undefined ? undefined : stepsPerCharacter(syntax)
-      if (steps === undefined) return
-      judged++
-      // Each character may be looked at by each part of the pattern once, going forth and coming back.
-      for (const subject of subjects) {
-        const most = 100 + 4 * (source.length + 2) * steps * (subject.length + 1)
-        if (stepsOf(source, subject) > most) throw new Error(JSON.stringify({ source, subject, steps: stepsOf(source, subject), most }))
+    fc.property(pattern, fc.boolean(), fc.array(text, { minLength: 1, maxLength: 8 }), (source, unicode, texts) => {
+      const native = nativeOf(source, unicode)
+      const parsed = parseAs(source, unicode, plenty())
+      if ((native === undefined) !== (parsed === undefined)) throw new Error(`${source} is ${parsed ? 'a' : 'no'} pattern`)
+      if (native === undefined || parsed === undefined) return
+      const backtracker = new Backtracker(parsed)
+      const automaton = parsed.irregular ? undefined : new Automaton(parsed, plenty())
+      for (const one of texts) {
+        const found = native.exec(one)
+        if (unicode && found && isWithinPair(one, found.index)) continue
+        const expected = found !== null
+        const tell = (which: string) => JSON.stringify({ which, source, unicode, one, expected })
+        if (automaton) {
+          compared.automaton++
+          if (automaton.test(one, plenty()) !== expected) throw new Error(tell('automaton'))
+        }
+        try {
+          if (backtracker.test(one, new Budget(100_000)) !== expected) throw new Error(tell('backtracker'))
+          compared.backtracker++
+        } catch (error) {
+          if (!(error instanceof Exhausted)) throw error
+          backtracker.overran = false
+        }
       }
     }),
-    { numRuns: 6000 },
+    { numRuns: 5000 },
   )
-  t.ok(judged > 300, `${judged} patterns`)
+  t.ok(compared.automaton > 2000 && compared.backtracker > 10_000, JSON.stringify(compared))
   t.end()
 })
 
 t.test('what a pattern is, the native engine says', t => {
+  const tokens = ['a', 'b', ...'()[]{}*+?|\\^$.-,120789dwpuxkc<>=!:é/_'.split(''), '(?', '(?<', '(?=', '(?<!', '\\1', '\\k<a>', '(?<a>', '\\u{61}', '\\ud83d', '\\ude00', '😀', '\\p{L}', '\\p{Lx}', '\\x41', '\\cA', '\\c', '{1,}', '{2,1}', '\\01']
+  let valid = 0
   fc.assert(
-    fc.property(fc.string({ unit: fc.constantFrom(...Array.from('ab()[]{}*+?|\\^$.-,1dwpu')), maxLength: 10 }), source => {
-      let native = true
-      try {
-        new RegExp(source)
-      } catch {
-        native = false
+    fc.property(fc.array(fc.constantFrom(...tokens), { maxLength: 8 }), chosen => {
+      const source = chosen.join('')
+      for (const unicode of [true, false]) {
+        const native = nativeOf(source, unicode) !== undefined
+        if (native) valid++
+        if ((parseAs(source, unicode, plenty()) !== undefined) !== native) throw new Error(JSON.stringify({ source, unicode, native }))
       }
-      // Whatever is accepted must compile; and what only the flagless syntax accepts is accepted.
-      return (!native || isPattern(source)) && (compilePattern(source) !== undefined) === isPattern(source)
     }),
-    { numRuns: 3000 },
+    { numRuns: 20_000 },
   )
-  t.pass('always')
+  t.ok(valid > 3000, `${valid} valid`)
+  t.end()
+})
+
+const spent = (work: (budget: Budget) => unknown): number => {
+  const budget = new Budget(1_000_000_000)
+  work(budget)
+  return 1_000_000_000 - budget.left
+}
+
+t.test('an automaton takes steps in proportion to the text, whatever the pattern', t => {
+  const sources = ['^(a+)+$', '(a|a)*b', '^(.*)(.*)(.*)$', '(a|b)*a(a|b){12}c', '^((a{0,20}){0,20})$', '\\s*\\s*\\s*x', '(?:a?){30}a{30}', '[\\p{L}a]*b']
+  for (const source of sources) {
+    const pattern = compilePattern(source, plenty())
+    for (const unit of ['a', 'ab', 'é', ' ']) {
+      const [short, long] = [1000, 10_000].map(length => spent(budget => pattern?.test(unit.repeat(length), budget)))
+      t.ok((long ?? 0) <= 11 * (short ?? 0) + 10_000, `${source} ${unit}: ${short} and ${long}`)
+    }
+  }
+  t.end()
+})
+
+t.test('reading a pattern costs in proportion to its length, and a property class once', t => {
+  for (const source of ['[\\P{L}'.padEnd(40_000, '\\P{L}') + ']', `^${'\\p{L}'.repeat(8000)}`, '('.repeat(200) + 'a'.repeat(50_000)]) {
+    t.ok(spent(budget => isPattern(source, budget)) < 150 * source.length)
+  }
+  t.end()
+})
+
+t.test('a pattern that overran once is given less time again', t => {
+  const pattern = compilePattern('^((a+)+)\\1!$', plenty())
+  const hopeless = 'a'.repeat(60)
+  const overrun = (steps: number): number => {
+    const budget = new Budget(steps)
+    try {
+      pattern?.test(hopeless, budget)
+      return NaN
+    } catch (error) {
+      return error instanceof Exhausted && error.pattern === pattern ? steps - budget.left : NaN
+    }
+  }
+  t.ok(overrun(1_000_000) >= 1_000_000)
+  if (pattern instanceof Backtracker) pattern.overran = true
+  t.ok(overrun(1_000_000) < 200_000)
+  t.equal(pattern?.test('aa!', plenty()), true, 'what is easy is matched all the same')
   t.end()
 })

@@ -1,4 +1,5 @@
-import type { Run } from './run.js'
+import type { Budget } from '../budget.js'
+import { costOfName, nameKey } from '../values/name-key.js'
 
 /** Which members and items of a value were looked at: what `unevaluatedProperties` and `unevaluatedItems` go by. */
 export class Evaluated {
@@ -7,25 +8,26 @@ export class Evaluated {
   items = 0
   readonly #members = new Set<string>()
   readonly #items = new Set<number>()
-  readonly #run: Run
+  readonly #budget: Budget
 
-  constructor(run: Run) {
-    run.spend(15)
-    this.#run = run
+  constructor(budget: Budget) {
+    budget.spend(15)
+    this.#budget = budget
   }
 
-  addMember(key: string): void {
-    this.#run.spend(4)
-    this.#members.add(key)
+  addMember(name: string): void {
+    this.#budget.spend(3 + costOfName(name))
+    this.#members.add(nameKey(name))
   }
 
   addItem(index: number): void {
-    this.#run.spend(4)
+    this.#budget.spend(5)
     this.#items.add(index)
   }
 
-  hasMember(key: string): boolean {
-    return this.allMembers || this.#members.has(key)
+  hasMember(name: string): boolean {
+    this.#budget.spend(costOfName(name))
+    return this.allMembers || this.#members.has(nameKey(name))
   }
 
   hasItem(index: number): boolean {
@@ -33,10 +35,10 @@ export class Evaluated {
   }
 
   merge(other: Evaluated): void {
-    this.#run.spend(4 * (other.#members.size + other.#items.size))
+    this.#budget.spend(5 * (other.#members.size + other.#items.size))
     this.allMembers ||= other.allMembers
     this.items = Math.max(this.items, other.items)
-    for (const key of other.#members) this.#members.add(key)
+    for (const name of other.#members) this.#members.add(name)
     for (const index of other.#items) this.#items.add(index)
   }
 }

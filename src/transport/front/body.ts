@@ -1,60 +1,77 @@
-import type { IncomingMessage } from 'node:http'
-import { promisify } from 'node:util'
-import { brotliDecompress, gunzip, inflate } from 'node:zlib'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { errorCode } from '../../protocol/json-rpc.js'
+import type { Share } from './budget.js'
 import { refusal, type Refusal } from './refusal.js'
 
-/** Whole bodies, so that `maxOutputLength` bounds what comes of a small one. */
 const unpackers = new Map([
-  ['gzip', promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)],
-  ['x-gzip', promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)],
-  ['deflate', promisify<Buffer, { maxOutputLength: number }, Buffer>(inflate)],
-  ['br', promisify<Buffer, { maxOutputLength: number }, Buffer>(brotliDecompress)],
+  ['gzip', createGunzip],
+  ['x-gzip', createGunzip],
+  ['deflate', createInflate],
+  ['br', createBrotliDecompress],
 ])
 
 /**
- * The body of a request, unpacked.
- * @param maxBytes longest body, in bytes, as sent and as unpacked
- * @returns undefined when the client went away before its end
+ * Why a body need not be sent: told by the head.
+ * @param maxBytes longest body, in bytes
  */
-export const readBody = async (request: IncomingMessage, maxBytes: number): Promise<Buffer | Refusal | undefined> => {
-  const encoding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
-  const unpack = unpackers.get(encoding)
-  if (unpack === undefined && encoding !== 'identity') {
+export const checkBody = ({ headers }: IncomingMessage, maxBytes: number): Refusal | undefined => {
+  const encoding = encodingOf(headers)
+  if (encoding !== 'identity' && !unpackers.has(encoding)) {
     return refusal(415, 'This Content-Encoding is not known', { 'accept-encoding': [...unpackers.keys()].join(', ') })
   }
-  if (Number(request.headers['content-length'] ?? 0) > maxBytes) return tooLong(maxBytes)
-  const sent = await collect(request, maxBytes)
-  if (sent === undefined) return undefined
-  if (sent === 'too-long') return tooLong(maxBytes)
-  if (unpack === undefined) return sent
-  try {
-    return await unpack(sent, { maxOutputLength: maxBytes })
-  } catch (error) {
-    const bomb = error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE'
-    return bomb ? tooLong(maxBytes) : { status: 400, code: errorCode.parse, message: 'The body is not what its Content-Encoding says' }
-  }
+  return Number(headers['content-length'] ?? 0) > maxBytes ? tooLong(maxBytes) : undefined
 }
 
+/**
+ * The body of a request, unpacked. A client that waits to be asked for it is asked.
+ * @param maxBytes longest body, in bytes, as sent and as unpacked
+ * @param share of the memory for bodies; what is returned is still in it
+ * @returns undefined when the client went away before its end
+ */
+export const readBody = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  maxBytes: number,
+  share: Share,
+): Promise<Buffer | Refusal | undefined> => {
+  // A client of HTTP/1.0 knows of no such answer (RFC 9110, section 10.1.1).
+  if (request.headers.expect !== undefined && request.httpVersion !== '1.0') response.writeContinue()
+  const sent = await collect(request, maxBytes, share)
+  if (!Buffer.isBuffer(sent)) return sent
+  const decoder = unpackers.get(encodingOf(request.headers))?.()
+  if (decoder === undefined) return sent
+  decoder.end(sent)
+  const unpacked = await collect(decoder, maxBytes, share)
+  decoder.destroy()
+  share.give(sent.length)
+  return unpacked ?? { status: 400, code: errorCode.parse, message: 'The body is not what its Content-Encoding says' }
+}
+
+const encodingOf = (headers: IncomingMessage['headers']): string => (headers['content-encoding'] ?? 'identity').trim().toLowerCase()
+
 const tooLong = (maxBytes: number): Refusal => refusal(413, `The body is longer than ${maxBytes} bytes`)
+const noRoom = refusal(503, 'There is no room for this body: too much of others is waiting', { 'retry-after': '5' })
 
 // Not by `for await`: leaving such a loop early destroys the request, and with it the connection for the answer.
-const collect = (request: IncomingMessage, maxBytes: number): Promise<Buffer | 'too-long' | undefined> =>
+const collect = (source: Readable, maxBytes: number, share: Share): Promise<Buffer | Refusal | undefined> =>
   new Promise(resolve => {
     const chunks: Buffer[] = []
     let length = 0
     const take = (chunk: Buffer) => {
       length += chunk.length
-      if (length > maxBytes) return done('too-long')
+      if (length > maxBytes) return done(tooLong(maxBytes))
+      if (!share.take(chunk.length)) return done(noRoom)
       chunks.push(chunk)
     }
-    const done = (body: Buffer | 'too-long' | undefined) => {
-      request.off('data', take)
+    const done = (body: Buffer | Refusal | undefined) => {
+      source.off('data', take)
       chunks.length = 0
       resolve(body)
     }
-    request.on('data', take)
-    request.once('end', () => done(Buffer.concat(chunks, length)))
-    request.once('error', () => done(undefined))
-    request.once('close', () => done(undefined))
+    source.on('data', take)
+    source.once('end', () => done(Buffer.concat(chunks, length)))
+    source.once('error', () => done(undefined))
+    source.once('close', () => done(undefined))
   })

@@ -1,18 +1,33 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FrameLimits } from '../../protocol/frame.js'
-import { readBody } from './body.js'
+import type { IdKey } from '../../protocol/json-rpc.js'
+import { Arrival, type Peer } from './arrival.js'
+import { checkBody, readBody } from './body.js'
+import type { ByteBudget } from './budget.js'
 import { checkAccept, checkContentType } from './media-type.js'
 import { dueIn, isInitialize, isModern, received, statusOf } from './message.js'
 import { Places, type Endpoint, type PlaceSettings } from './sessions/find.js'
-import { refusal, refusalBody, type Refusal } from './refusal.js'
+import { refusal, type Refusal } from './refusal.js'
 import { nothingOwed, Reply, type Owed, type ReplySettings } from './reply.js'
+import type { Quota } from './sessions/quota.js'
 import type { FrontSession } from './sessions/session.js'
 import { parseInTurns } from '../turns.js'
 
-interface EndpointSettings extends PlaceSettings, ReplySettings {
+/** Read anew each time: all of it may be replaced while requests are open. */
+export interface EndpointSettings extends PlaceSettings {
   readonly limits: FrameLimits
-  /** Answers without the body having been read to its end. */
-  readonly refuse: (request: IncomingMessage, response: ServerResponse, reason: Refusal) => void
+}
+
+/** What the endpoints of a front share. */
+export interface Shared {
+  readonly settings: () => EndpointSettings
+  readonly replies: ReplySettings
+  /** The memory for bodies. */
+  readonly bodies: ByteBudget
+  /** The places of processes. */
+  readonly processes: Quota
+  /** Answers, whether or not the body has been read to its end. @param key the id of the request in it */
+  readonly refuse: (request: IncomingMessage, response: ServerResponse, reason: Refusal, key?: IdKey) => void
 }
 
 const methods = 'GET, POST, DELETE'
@@ -20,38 +35,40 @@ const methods = 'GET, POST, DELETE'
 /** What comes in at one path, once the gate has let it in: reads it, finds its session, and begins the answer. */
 export class EndpointServer {
   readonly places: Places
-  readonly #settings: EndpointSettings
+  readonly #shared: Shared
 
-  constructor(path: string, endpoint: Endpoint, settings: EndpointSettings) {
-    this.places = new Places(path, endpoint, settings)
-    this.#settings = settings
+  constructor(path: string, endpoint: Endpoint, shared: Shared) {
+    this.places = new Places(path, endpoint, shared.settings, shared.processes, shared.replies.timers)
+    this.#shared = shared
   }
 
-  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (request.method === 'POST') return this.#post(request, response)
-    if (request.method === 'GET') return this.#get(request, response)
-    if (request.method === 'DELETE') return this.#delete(request, response)
-    this.#settings.refuse(request, response, refusal(405, 'This method is not allowed', { allow: methods }))
+  async handle(request: IncomingMessage, response: ServerResponse, peer: Peer): Promise<void> {
+    const arrival = new Arrival(request, peer)
+    if (request.method === 'POST') return this.#post(request, response, arrival)
+    if (request.method === 'GET') return this.#get(request, response, arrival)
+    if (request.method === 'DELETE') return this.#delete(request, response, arrival)
+    this.#shared.refuse(request, response, refusal(405, 'This method is not allowed', { allow: methods }))
   }
 
-  async #post(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const refused = checkContentType(request.headers) ?? checkAccept('POST', request.headers)
-    if (refused) return this.#settings.refuse(request, response, refused)
-    await this.places.known(request)?.readable()
-    const body = await readBody(request, this.#settings.limits.messageBytes)
+  async #post(request: IncomingMessage, response: ServerResponse, arrival: Arrival): Promise<void> {
+    const { settings, bodies, refuse } = this.#shared
+    const { limits } = settings()
+    const refused = checkContentType(request.headers) ?? checkAccept('POST', request.headers) ?? checkBody(request, limits.messageBytes)
+      ?? (request.headers.expect === undefined ? undefined : this.places.checkHead(arrival))
+    if (refused) return refuse(request, response, refused)
+    await this.places.known(arrival)?.readable()
+    const share = bodies.share()
+    response.once('close', share.end)
+    const body = await readBody(request, response, limits.messageBytes, share)
     // Whoever left meanwhile will not be told of: there is nobody to begin an answer for.
     if (body === undefined || request.socket.destroyed) return
-    if (!Buffer.isBuffer(body)) return this.#settings.refuse(request, response, body)
-    const read = await parseInTurns(body, this.#settings.limits)
-    const modern = isModern(request.headers, read)
-    const frame = received(read, this.places.handedOn(request), modern)
+    if (!Buffer.isBuffer(body)) return refuse(request, response, body)
+    const read = await parseInTurns(body, limits)
+    const modern = arrival.modern || isModern(read)
+    const frame = received(read, this.places.handedOn(arrival), modern)
     const due = dueIn(frame)
-    const place = this.places.find(request, modern, frame)
-    if ('status' in place) {
-      response.writeHead(place.status, { ...place.headers, 'content-type': 'application/json' })
-      response.end(refusalBody(place, due.length === 1 ? due[0] : undefined))
-      return
-    }
+    const place = this.places.find(arrival, modern, frame)
+    if ('status' in place) return refuse(request, response, place, due.length === 1 ? due[0] : undefined)
     const { session, claims } = place
     const reply = this.#reply(session, response, {
       due,
@@ -63,26 +80,26 @@ export class EndpointServer {
     if (this.places.own && due.length === 0) reply.finish()
   }
 
-  #get(request: IncomingMessage, response: ServerResponse): void {
-    const modern = isModern(request.headers)
+  #get(request: IncomingMessage, response: ServerResponse, arrival: Arrival): void {
+    const { modern } = arrival
     if (this.places.own && modern) {
-      return this.#settings.refuse(request, response, refusal(405, 'This revision has no stream of its own', { allow: 'POST' }))
+      return this.#shared.refuse(request, response, refusal(405, 'This revision has no stream of its own', { allow: 'POST' }))
     }
-    const place = checkAccept('GET', request.headers) ?? this.places.find(request, modern)
-    if ('status' in place) return this.#settings.refuse(request, response, place)
+    const place = checkAccept('GET', request.headers) ?? this.places.find(arrival, modern)
+    if ('status' in place) return this.#shared.refuse(request, response, place)
     const { session, claims } = place
     const reply = this.#reply(session, response, nothingOwed)
     if (this.places.own) session.listen(reply)
-    else session.bare(reply, 'GET', this.places.handedOn(request), claims)
+    else session.bare(reply, 'GET', this.places.handedOn(arrival), claims)
   }
 
-  #delete(request: IncomingMessage, response: ServerResponse): void {
-    const modern = isModern(request.headers)
+  #delete(request: IncomingMessage, response: ServerResponse, arrival: Arrival): void {
+    const { modern } = arrival
     if (this.places.own && modern) {
-      return this.#settings.refuse(request, response, refusal(405, 'This revision has no session to end', { allow: 'POST' }))
+      return this.#shared.refuse(request, response, refusal(405, 'This revision has no session to end', { allow: 'POST' }))
     }
-    const place = this.places.find(request, modern)
-    if ('status' in place) return this.#settings.refuse(request, response, place)
+    const place = this.places.find(arrival, modern)
+    if ('status' in place) return this.#shared.refuse(request, response, place)
     const { session, claims } = place
     if (this.places.own) {
       session.end('the client ended the session')
@@ -90,11 +107,11 @@ export class EndpointServer {
       return
     }
     const reply = this.#reply(session, response, nothingOwed)
-    session.bare(reply, 'DELETE', this.places.handedOn(request), claims)
+    session.bare(reply, 'DELETE', this.places.handedOn(arrival), claims)
   }
 
   #reply(session: FrontSession, response: ServerResponse, owed: Owed): Reply {
     if (session.id !== undefined) response.setHeader('mcp-session-id', session.id)
-    return new Reply(response, owed, !this.places.own, this.#settings)
+    return new Reply(response, owed, !this.places.own, this.#shared.replies)
   }
 }

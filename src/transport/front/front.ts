@@ -1,42 +1,83 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { CustomsError } from '../../errors.js'
-import type { FrameLimits } from '../../protocol/frame.js'
-import { errorCode } from '../../protocol/json-rpc.js'
-import { EndpointServer } from './endpoint.js'
-import { Gate, preflight, type GateOptions } from './gate.js'
+import { errorCode, type IdKey } from '../../protocol/json-rpc.js'
+import type { Peer } from './arrival.js'
+import { ByteBudget } from './budget.js'
+import { isPreflight, preflight, shareWith } from './cors.js'
+import { Door, type DoorOptions } from './door.js'
+import { EndpointServer, type EndpointSettings, type Shared } from './endpoint.js'
+import { refuse } from './linger.js'
+import { createListener, listen, renewTls, type FrontTls } from './listener.js'
+import { refusal, type Refusal } from './refusal.js'
 import type { Endpoint } from './sessions/find.js'
-import { answerUnreadable, refusal, refuse, type Refusal } from './refusal.js'
+import { Quota } from './sessions/quota.js'
 import { realTimers, type Timers } from './timers.js'
+import { answerUnreadable } from './unreadable.js'
+import { isLoop } from './via.js'
 
+export type { Peer } from './arrival.js'
 export type { Endpoint, Opening } from './sessions/find.js'
 export type { SessionKind } from './sessions/session.js'
 
-export interface HttpFrontOptions extends Partial<Pick<GateOptions, 'allowHosts' | 'allowOrigins' | 'tokens'>> {
+/** What can be replaced while the front runs. */
+export interface FrontSettings extends Partial<Pick<DoorOptions, 'allowHosts' | 'allowOrigins' | 'tokens'>>, Pick<EndpointSettings, 'limits'> {
+  /** Undefined: plain HTTP. A front that began without stays without. */
+  readonly tls?: FrontTls | undefined
+  /** Most bytes of request bodies held at a time, over all (256 MiB). */
+  readonly bufferedBytes?: number
+  /** Most sessions of an endpoint at a time (1000). */
+  readonly maxSessions?: number
+  /** Most sessions at a time that have a process of their own, over all endpoints (64). */
+  readonly maxProcesses?: number
+  /** A session without an open HTTP request ends after so many milliseconds (30 minutes). */
+  readonly idleMs?: number
+}
+
+export interface HttpFrontOptions extends FrontSettings {
   /** The address to listen on. */
   readonly host: string
   /** 0 picks one. */
   readonly port: number
-  /** In PEM; without it, plain HTTP. */
-  readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer }
   /** By path, such as `/files/mcp`. */
   readonly endpoints: ReadonlyMap<string, Endpoint>
-  readonly limits: FrameLimits
-  /** Most sessions of an endpoint at a time (1000). */
-  readonly maxSessions?: number
-  /** Most HTTP requests at a time, open streams among them (4096). */
+  /** Most HTTP requests at a time of those who were let in, open streams among them (4096). */
   readonly maxRequests?: number
-  /** A session without an open HTTP request ends after so many milliseconds (30 minutes). */
-  readonly idleMs?: number
   /** A silent stream gets a comment each so many milliseconds (15 seconds). */
   readonly keepAliveMs?: number
   /** A stream's reader that takes nothing for so many milliseconds while much waits for it is cut off (30 seconds). */
   readonly stallMs?: number
-  /** Told of every request that is answered with an error before it reaches a session; for logs and metrics. */
-  readonly refused?: (status: number, message: string) => void
+  /** Told of every request that is answered with an error before it reaches a session; for logs, records and metrics. */
+  readonly refused?: (refused: Refused) => void
+  /** Told of every request when it is over, however it was answered. */
+  readonly served?: (served: Served) => void
   readonly timers?: Timers
+}
+
+/** A line of an access log; nothing in it is a secret. */
+export interface Served {
+  readonly method: string
+  /** Without the query. */
+  readonly path: string
+  readonly status: number
+  readonly ms: number
+  /** Of the answer, with its head, as far as it was written. */
+  readonly bytes: number
+  /** Equal for requests of one session; not its id, which is a secret and may be short. */
+  readonly session: string | undefined
+  /** The client's address. */
+  readonly peer: string
+}
+
+export interface Refused {
+  readonly status: number
+  /** Ours: nothing that the client sent stands in it. */
+  readonly message: string
+  /** The client's. */
+  readonly address: string
+  /** Undefined where there is no endpoint. */
+  readonly path: string | undefined
 }
 
 export interface HttpFront {
@@ -49,6 +90,11 @@ export interface HttpFront {
   /** Other endpoints from now on. A path that stays keeps its sessions; one that is gone serves those that it has to their end. */
   offer(endpoints: ReadonlyMap<string, Endpoint>): void
   /**
+   * Other settings from now on, all of them. Who would not be let in by them is cut off: an open stream is no way to keep a token that
+   * was taken back.
+   */
+  reload(settings: FrontSettings): void
+  /**
    * Stops accepting, and gives what is being answered so many milliseconds. Then every session is told that it is over, and
    * has a second for its last answers before what is left is cut.
    */
@@ -58,20 +104,19 @@ export interface HttpFront {
 /** Time for the last answers of sessions that were told to end, in milliseconds. */
 const lastWordsMs = 1000
 
-/** Longest header section of a request, in bytes. */
-const headerBytes = 32 * 1024
-
 /** Faces MCP clients over Streamable HTTP. */
 export const httpFront = (options: HttpFrontOptions): HttpFront => new Front(options)
 
 class Front implements HttpFront {
   readonly #options: HttpFrontOptions
-  readonly #gate: Gate
+  #settings: FrontSettings
+  #door: Door
+  readonly #shared: Shared
   readonly #endpoints = new Map<string, EndpointServer>()
   readonly #server: Server
   readonly #timers: Timers
-  /** Requests being answered. Streams of GET are not waited for: they never end by themselves. */
-  readonly #open = new Set<ServerResponse>()
+  /** Requests of those who were let in, while they are answered. Streams of GET are not waited for: they never end by themselves. */
+  readonly #open = new Map<ServerResponse, IncomingMessage>()
   readonly #onSocket = new WeakMap<Socket, Set<ServerResponse>>()
   #stopping = false
   #allAnswered: () => void = () => {}
@@ -79,11 +124,35 @@ class Front implements HttpFront {
 
   constructor(options: HttpFrontOptions) {
     this.#options = options
+    this.#settings = options
     this.#timers = options.timers ?? realTimers
-    const { host, allowHosts = [], allowOrigins = [], tokens = [] } = options
-    this.#gate = new Gate({ host, allowHosts, allowOrigins, tokens })
+    this.#door = doorOf(options.host, options)
+    this.#shared = this.#share()
     this.offer(options.endpoints)
     this.#server = this.#createServer()
+  }
+
+  #share(): Shared {
+    const { keepAliveMs = 15_000, stallMs = 30_000 } = this.#options
+    return {
+      settings: () => {
+        const { limits, maxSessions = 1000, idleMs = 30 * 60_000 } = this.#settings
+        return { limits, maxSessions, idleMs, ownAuthorization: this.#door.asksForToken }
+      },
+      replies: { keepAliveMs, stallMs, timers: this.#timers },
+      bodies: new ByteBudget(() => this.#settings.bufferedBytes ?? 256 * 1024 * 1024),
+      processes: new Quota(() => this.#settings.maxProcesses ?? 64),
+      refuse: (request, response, reason, key) => this.#refuse(request, response, reason, key),
+    }
+  }
+
+  reload(settings: FrontSettings): void {
+    renewTls(this.#server, settings.tls)
+    this.#settings = settings
+    this.#door = doorOf(this.#options.host, settings)
+    for (const [response, request] of this.#open) {
+      if (this.#door.refuses(namesOf(request))) response.destroy()
+    }
   }
 
   offer(endpoints: ReadonlyMap<string, Endpoint>): void {
@@ -95,30 +164,12 @@ class Front implements HttpFront {
     for (const [path, endpoint] of endpoints) {
       const served = this.#endpoints.get(path)
       if (served) served.places.replace(endpoint)
-      else this.#endpoints.set(path, this.#serve(path, endpoint))
+      else this.#endpoints.set(path, new EndpointServer(path, endpoint, this.#shared))
     }
   }
 
-  #serve(path: string, endpoint: Endpoint): EndpointServer {
-    const { limits, tokens = [], maxSessions = 1000, idleMs = 30 * 60_000, keepAliveMs = 15_000, stallMs = 30_000 } = this.#options
-    return new EndpointServer(path, endpoint, {
-      limits, ownAuthorization: tokens.length > 0, maxSessions, idleMs, keepAliveMs, stallMs, timers: this.#timers,
-      refuse: (request, response, reason) => this.#refuse(request, response, reason),
-    })
-  }
-
-  async listen(): Promise<string> {
-    const { host, port, tls } = this.#options
-    try {
-      this.#server.listen({ host, port })
-      await once(this.#server, 'listening')
-    } catch (cause) {
-      const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : ''
-      throw new CustomsError('CANNOT_START', `cannot listen on ${host}:${port}${code}`, { cause })
-    }
-    const address = this.#server.address()
-    const bound = typeof address === 'object' && address ? address.port : port
-    return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${bound}`
+  listen(): Promise<string> {
+    return listen(this.#server, this.#options.host, this.#options.port)
   }
 
   close(graceMs: number): Promise<void> {
@@ -156,23 +207,10 @@ class Front implements HttpFront {
   }
 
   #createServer(): Server {
-    const settings = {
-      maxHeaderSize: headerBytes,
-      // A slow sender is given up on; how long an answer takes is nobody's business here.
-      headersTimeout: 20_000,
-      requestTimeout: 120_000,
-      // Longer than the usual proxies keep theirs, so that it is never us who closes a connection just as it is used again.
-      keepAliveTimeout: 75_000,
-      noDelay: true,
-      // A repeated Content-Type, Host or Authorization must not be read as its first: joined, it matches nothing.
-      joinDuplicateHeaders: true,
-      // Refused by the gate instead, with a body like every other refusal.
-      requireHostHeader: false,
+    const server = createListener(this.#settings.tls)
+    for (const event of ['request', 'checkContinue', 'checkExpectation']) {
+      server.on(event, (request: IncomingMessage, response: ServerResponse) => this.#receive(request, response))
     }
-    const { tls } = this.#options
-    const server = tls ? createTlsServer({ ...settings, ...tls }) : createServer(settings)
-    server.on('request', (request, response) => this.#receive(request, response))
-    server.on('checkContinue', (request, response) => this.#receive(request, response))
     server.on('clientError', answerUnreadable)
     return server
   }
@@ -181,17 +219,32 @@ class Front implements HttpFront {
     // A connection that breaks is told by `close`; without listeners its error would end the process.
     request.on('error', () => {})
     response.on('error', () => {})
-    this.#open.add(response)
-    response.once('close', () => this.#answered(response))
     this.#follow(request.socket, response)
-    const path = (request.url ?? '').split('?', 1)[0] ?? ''
-    const refused = this.#check(request, response)
-    if (refused) return this.#refuse(request, response, refused)
-    if (response.writableEnded) return
-    const endpoint = this.#endpoints.get(path)
+    this.#log(request, response)
+    const peer = this.#admit(request, response)
+    if (peer === 'answered') return
+    if ('status' in peer) return this.#refuse(request, response, peer)
+    this.#open.set(response, request)
+    response.once('close', () => this.#answered(response))
+    const endpoint = this.#endpoints.get(pathOf(request))
     if (!endpoint) return this.#refuse(request, response, refusal(404, 'There is no endpoint at this path'))
-    if (request.headers.expect !== undefined) response.writeContinue()
-    endpoint.handle(request, response).catch(() => this.#refuse(request, response, broken))
+    endpoint.handle(request, response, peer).catch(() => this.#refuse(request, response, broken))
+  }
+
+  #log(request: IncomingMessage, response: ServerResponse): void {
+    const { served } = this.#options
+    if (!served) return
+    const began = performance.now()
+    const peer = addressOf(request)
+    const { socket } = response
+    const before = socket?.bytesWritten ?? 0
+    response.once('close', () => {
+      const id = response.getHeader('mcp-session-id') ?? request.headers['mcp-session-id']
+      served({
+        method: request.method ?? '', path: pathOf(request), status: response.statusCode, ms: Math.round((performance.now() - began) * 10) / 10,
+        bytes: Math.max(0, (socket?.bytesWritten ?? before) - before), session: typeof id === 'string' ? createHash('sha256').update(id).digest('hex').slice(0, 8) : undefined, peer,
+      })
+    })
   }
 
   /** Node tells the response that is being sent when its connection closes, but not those that wait behind it. */
@@ -209,28 +262,35 @@ class Front implements HttpFront {
     })
   }
 
-  #check(request: IncomingMessage, response: ServerResponse): Refusal | undefined {
+  /** Who may come in; or why not; or nobody, where the head was all there is to answer. */
+  #admit(request: IncomingMessage, response: ServerResponse): Peer | Refusal | 'answered' {
     const { headers } = request
-    const misnamed = this.#gate.checkNames(headers)
+    const misnamed = this.#door.checkNames(namesOf(request))
     if (misnamed) return misnamed
-    if (this.#gate.sharesWith(headers.origin)) {
-      response.setHeader('access-control-allow-origin', headers.origin)
-      response.setHeader('access-control-expose-headers', 'Mcp-Session-Id, WWW-Authenticate')
-      response.setHeader('vary', 'Origin')
-      if (request.method === 'OPTIONS' && headers['access-control-request-method'] !== undefined) {
+    if (this.#door.sharesWith(headers.origin)) {
+      shareWith(headers.origin, response)
+      if (isPreflight(request)) {
         preflight(request, response)
-        return undefined
+        return 'answered'
       }
     }
+    const token = this.#door.checkToken(headers)
+    if (typeof token === 'object') return token
     if (this.#stopping) return refusal(503, 'The relay is stopping', { 'retry-after': '5', connection: 'close' })
-    if (this.#open.size > (this.#options.maxRequests ?? 4096)) return refusal(503, 'Too many requests are open', { 'retry-after': '5' })
-    return this.#gate.checkToken(headers)
+    // Only who has come so far takes a place: without a token nobody can fill the house.
+    if (this.#open.size >= (this.#options.maxRequests ?? 4096)) return refusal(503, 'Too many requests are open', { 'retry-after': '5' })
+    if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect)) return refusal(417, 'This Expect is not known')
+    if (isLoop(headers.via)) return refusal(508, 'The request has been here before: a server leads back to this relay')
+    return { address: addressOf(request), token }
   }
 
-  #refuse(request: IncomingMessage, response: ServerResponse, reason: Refusal): void {
-    this.#options.refused?.(reason.status, reason.message)
+  #refuse(request: IncomingMessage, response: ServerResponse, reason: Refusal, key?: IdKey): void {
+    const path = pathOf(request)
+    this.#options.refused?.({
+      status: reason.status, message: reason.message, address: addressOf(request), path: this.#endpoints.has(path) ? path : undefined,
+    })
     if (response.headersSent) response.destroy()
-    else refuse(request, response, reason, this.#options.limits.messageBytes)
+    else refuse(request, response, reason, this.#timers, key)
   }
 
   #answered(response: ServerResponse): void {
@@ -243,3 +303,22 @@ class Front implements HttpFront {
 }
 
 const broken: Refusal = { status: 500, code: errorCode.blocked, message: 'The relay failed on this request' }
+
+const doorOf = (host: string, { allowHosts = [], allowOrigins = [], tokens = [] }: FrontSettings): Door =>
+  new Door({ host, allowHosts, allowOrigins, tokens })
+
+/** Of a target in whichever form (RFC 9112, section 3.2), without its query and the slash behind it. */
+const pathOf = ({ url = '' }: IncomingMessage): string => {
+  const path = url.replace(absolute, '').split('?', 1)[0] ?? ''
+  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path
+}
+const absolute = /^https?:\/\/([^/?#]*)/i
+
+/** Whom the request is for: the target's own word, where it has one, and not the header's (RFC 9112, section 3.2.2). */
+const namesOf = ({ url = '', headers }: IncomingMessage): IncomingHttpHeaders => {
+  const host = absolute.exec(url)?.[1]
+  return host === undefined ? headers : { ...headers, host }
+}
+
+/** Of IPv4, as it is usually written, also where it comes by a socket of IPv6. */
+const addressOf = ({ socket }: IncomingMessage): string => (socket.remoteAddress ?? '').replace(/^::ffff:/, '')

@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import type { Fault, Frame } from '../../protocol/frame.js'
 import { compareHeaders } from '../../protocol/headers.js'
 import { isObject, isString, member, type Json } from '../../protocol/json.js'
@@ -27,16 +26,13 @@ export const dueIn = ({ message }: Frame): readonly IdKey[] => {
 
 export const isInitialize = (frame: Frame): boolean => requestsIn(frame).some(({ method }) => method === 'initialize')
 
-/** The header names a revision of the handshake kind that does not exist. */
-export const namesUnknownRevision = ({ 'mcp-protocol-version': version }: IncomingHttpHeaders): boolean =>
-  isString(version) && !isRevision(version) && !isModernVersion(version)
+/** @param version the header's: a revision of the handshake kind that does not exist */
+export const isUnknownRevision = (version: string | undefined): boolean =>
+  version !== undefined && !isRevision(version) && !isModernVersion(version)
 
-/** Stateless by its header, or by what a request says of itself. */
-export const isModern = (headers: IncomingHttpHeaders, frame?: Frame): boolean =>
-  isModernVersion(oneOf(headers['mcp-protocol-version'])) ||
-  (frame !== undefined && requestsIn(frame).some(request => member(metaOf(request), `${prefix}protocolVersion`) !== undefined))
-
-const oneOf = (header: string | string[] | undefined): string | undefined => (isString(header) ? header : undefined)
+/** A request says of itself that it is stateless. */
+export const isModern = (frame: Frame): boolean =>
+  requestsIn(frame).some(request => member(metaOf(request), `${prefix}protocolVersion`) !== undefined)
 
 /** The message as it came by HTTP: with its headers, and with a fault where they say something else than its body. */
 export const received = (
@@ -86,11 +82,10 @@ const hasEnvelope = (request: Request): boolean => {
 /** A request that the headers call modern, and that does not say so itself. */
 export const lacksEnvelope = (frame: Frame): boolean => !requestsIn(frame).every(hasEnvelope)
 
-/** The revision that headers and body name alike, where it is none of the stateless kind, nor could come to be one. */
-export const unsupportedVersion = (headers: IncomingHttpHeaders, frame: Frame): string | undefined => {
-  const said = headers['mcp-protocol-version']
+/** The revision that the header and the body name alike, where it is none of the stateless kind, nor could come to be one. */
+export const unsupportedVersion = (version: string | undefined, frame: Frame): string | undefined => {
   const named = requestsIn(frame).map(request => member(metaOf(request), `${prefix}protocolVersion`))
-  return isString(said) && !isModernVersion(said) && named.includes(said) ? said : undefined
+  return version !== undefined && !isModernVersion(version) && named.includes(version) ? version : undefined
 }
 
 /** What ties a message of a server's that belongs to a request to it; keys of JSON text, as ids have. */

@@ -10,19 +10,18 @@ export class UndecodableBody extends Error {}
  * fast as they are read: whoever collects them bounds what a small body may grow to.
  * @throws UndecodableBody, or whatever the body itself fails with
  */
-export async function* decoded(body: Readable, headers: HttpHeaders): AsyncGenerator<Buffer> {
+export const decoded = (body: AsyncIterableIterator<Buffer>, headers: HttpHeaders): AsyncIterable<Buffer> => {
   const encoding = (headers.get('content-encoding') ?? []).join().trim().toLowerCase()
-  if (encoding === '' || encoding === 'identity') {
-    yield* chunksOf(body)
-    return
-  }
-  const source = chunksOf(body)
+  return encoding === '' || encoding === 'identity' ? body : decodedAs(encoding, body)
+}
+
+async function* decodedAs(encoding: string, source: AsyncIterableIterator<Buffer>): AsyncGenerator<Buffer> {
   const first = await source.next()
   // An empty body is packed in no way, whatever the header says.
   if (first.done === true) return
   const decoder = decoderOf(encoding, first.value)
   if (!decoder) {
-    await source.return(undefined)
+    await source.return?.(undefined)
     throw new UndecodableBody('an encoding that was not asked for')
   }
   yield* unpacked(first.value, source, decoder)

@@ -41,6 +41,16 @@ export const isUtf8 = (headers: HttpHeaders): boolean => {
   return charset === undefined || /^utf-?8$/i.test(charset)
 }
 
+/** With what a proxy adds: behind what others on the way have said, which is theirs to answer for. Nothing is added that is empty. */
+export const passedOn = (headers: ReadonlyMap<string, string>, added: Readonly<Record<string, string>>): ReadonlyMap<string, string> => {
+  const passed = new Map(headers)
+  for (const [name, value] of Object.entries(added)) {
+    const before = passed.get(name)
+    if (value !== '') passed.set(name, before === undefined ? value : `${before}, ${value}`)
+  }
+  return passed
+}
+
 /** A client's headers as they go to the server. */
 export const forwardedRequest = (headers: ReadonlyMap<string, string>): Map<string, string> =>
   without(headers, headers.get('connection') ?? '', requestOwn)

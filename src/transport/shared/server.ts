@@ -4,6 +4,7 @@ import type { Fault, Frame } from '../../protocol/frame.js'
 import type { Json } from '../../protocol/json.js'
 import { errorCode, type ErrorResponse, type IdKey, type Notification, type Request, type Result } from '../../protocol/json-rpc.js'
 import { realTimers, type Timers } from '../front/timers.js'
+import { BackOff } from './back-off.js'
 import {
   cancellation, nameIn, namesRevision, numberIn, renamed, restoredAnswer, restoredNotification, restoredUnusable,
 } from './rename.js'
@@ -17,12 +18,16 @@ export interface SharedServerOptions {
   readonly timers?: Timers
   /** A monotonic clock, in milliseconds. */
   readonly now?: () => number
+  /** From 0 to 1. */
+  readonly random?: () => number
 }
 
 /** One process for any number of sessions of a revision that knows none (2026-07-28). */
 export interface SharedServer {
   /** A session's own end of it: stateless, each exchange with ids of its own. The process ends with the last of them. */
   connect(): Transport
+  /** False while a process that keeps ending before it has answered anything is not started again. */
+  readonly isReady: boolean
   /** Ends the process; resolves when nothing is left of it, nor of those before. */
   close(): Promise<void>
 }
@@ -43,10 +48,15 @@ class Shared implements SharedServer, Hub {
   readonly #ports = new Set<Port>()
   readonly #requests = new SharedRequests()
   #child: Transport | undefined
-  readonly #ending = new Set<Promise<void>>()
+  /** The process has answered something. */
+  #hasAnswered = false
+  readonly #backOff: BackOff
+  /** Processes that were told to end, and how often. */
+  readonly #ending = new Map<Transport, { readonly closed: Promise<void>; closes: number }>()
 
-  constructor({ make, timers = realTimers, now = () => performance.now() }: SharedServerOptions) {
+  constructor({ make, timers = realTimers, now = () => performance.now(), random = Math.random }: SharedServerOptions) {
     this.#make = make
+    this.#backOff = new BackOff(now, random)
     this.timers = timers
     this.now = now
   }
@@ -57,15 +67,22 @@ class Shared implements SharedServer, Hub {
     return port
   }
 
+  get isReady(): boolean {
+    return this.#backOff.waitMs === 0
+  }
+
   async close(): Promise<void> {
     const child = this.#child
     if (child) {
       this.#child = undefined
-      const ending = child.close().finally(() => this.#ending.delete(ending))
-      this.#ending.add(ending)
+      this.#ending.set(child, { closed: child.close().finally(() => this.#ending.delete(child)), closes: 1 })
       this.#ended('the server is let go')
     }
-    await Promise.all(this.#ending)
+    await Promise.all([...this.#ending.values()].map(({ closed }) => closed))
+  }
+
+  hurry(closes: number): void {
+    for (const [child, ending] of this.#ending) for (; ending.closes < closes; ending.closes += 1) void child.close()
   }
 
   send(port: Port, exchange: Exchange, frame: Frame): boolean {
@@ -76,7 +93,7 @@ class Shared implements SharedServer, Hub {
       case 'notification':
         // By HTTP nothing is taken back by id (clients all use the same ones): `shut` and `abandon` tell the server.
         if (message.method === 'notifications/cancelled' || !namesRevision(message)) return true
-        return this.#sent(port, this.#running().send(wholePipe, frame))
+        return this.#sent(port, this.#running()?.send(wholePipe, frame) ?? true)
       case 'batch':
         return message.members.map(one => this.send(port, exchange, one)).every(free => free)
       case 'result':
@@ -114,6 +131,11 @@ class Shared implements SharedServer, Hub {
       return true
     }
     const child = this.#running()
+    if (child === undefined) {
+      const reason = `the server keeps ending before it answers; it is started again in ${Math.ceil(this.#backOff.waitMs / 1000)} s`
+      process.nextTick(() => port.tell({ type: 'lost', exchange, key: request.key, reason }))
+      return true
+    }
     const { names, number } = this.#requests.open(port, exchange, frame, request)
     return this.#sent(port, child.send(wholePipe, renamed(frame, request, names, number)))
   }
@@ -123,10 +145,12 @@ class Shared implements SharedServer, Hub {
     return free
   }
 
-  #running(): Transport {
-    if (this.#child) return this.#child
+  /** @returns undefined when it may not be started yet */
+  #running(): Transport | undefined {
+    if (this.#child || !this.isReady) return this.#child
     const child = this.#make()
     this.#child = child
+    this.#hasAnswered = false
     child.start(event => {
       if (this.#child === child) this.#heard(event)
     })
@@ -144,6 +168,7 @@ class Shared implements SharedServer, Hub {
         return this.#lose(this.#requests.find(numberIn(event.key)), event.reason)
       case 'ended':
         this.#child = undefined
+        this.#backOff.ended(this.#hasAnswered)
         return this.#ended(event.reason)
       // A process says none of these.
       case 'head':
@@ -182,6 +207,7 @@ class Shared implements SharedServer, Hub {
     const number = numberIn(message.key)
     const asked = this.#requests.find(number)
     const exact = message.key === String(number)
+    this.#hasAnswered ||= asked !== undefined
     this.#blame(frame, (frame.otherKeys ?? []).filter(key => numberIn(key) !== number))
     if (exact) this.#requests.hasRead(number)
     if (asked === undefined) {

@@ -11,6 +11,8 @@ export interface StdioClientOptions {
   /** What the client reads: the process's stdout. */
   readonly output: Writable
   readonly limits: FrameLimits
+  /** How long, in milliseconds, answers may take after the end of the input (0). */
+  readonly graceMs?: number
 }
 
 /** How long a client may take no line of ours, once we want to end, before we leave without it. */
@@ -24,13 +26,13 @@ class StdioClient implements Transport {
   readonly #reader: FrameReader
   readonly #writer: LineWriter
   #hear: (event: TransportEvent) => void = () => {}
-  #ended = false
+  #isClosing = false
   #closed: Promise<void> | undefined
 
-  constructor({ input, output, limits }: StdioClientOptions) {
+  constructor({ input, output, limits, graceMs = 0 }: StdioClientOptions) {
     this.#input = input
     this.#reader = new FrameReader(limits, frame => this.#hear({ type: 'frame', exchange: 'stdio', frame }), error =>
-      this.#end(error === undefined ? 'the client closed its output' : `reading from the client failed: ${error.message}`))
+      error === undefined ? this.#end('the client closed its output', graceMs) : this.#end(`reading from the client failed: ${error.message}`))
     this.#writer = new LineWriter(output, () => this.#hear({ type: 'drained', exchange: wholePipe }), error =>
       this.#end(`the client does not read any more: ${error.message}`))
   }
@@ -60,16 +62,16 @@ class StdioClient implements Transport {
   }
 
   async #close(): Promise<void> {
-    this.#ended = true
+    this.#isClosing = true
     this.#reader.close()
     await this.#writer.flush(flushMs)
     this.#writer.close()
   }
 
-  #end(reason: string): void {
-    if (this.#ended) return
-    this.#ended = true
+  /** Once when it says nothing more, and once when it reads nothing more. */
+  #end(reason: string, graceMs = 0): void {
+    if (this.#isClosing) return
     this.#reader.close()
-    this.#hear({ type: 'ended', reason })
+    this.#hear({ type: 'ended', reason, ...(graceMs > 0 && { graceMs }) })
   }
 }

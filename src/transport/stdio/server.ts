@@ -4,7 +4,9 @@ import type { Frame, FrameLimits } from '../../protocol/frame.js'
 import type { IdKey } from '../../protocol/json-rpc.js'
 import { FrameReader } from './reader.js'
 import { LineWriter } from './writer.js'
-import { describeExit, spawnGroup, startFailure, Stopper, type CommandLine, type ServerChild } from '../process/process.js'
+import { describeExit } from '../process/exit.js'
+import { Stopper } from '../process/group.js'
+import { spawnGroup, startFailure, type CommandLine, type ServerChild } from '../process/spawn.js'
 import type { Exit, Transport, TransportEvent } from '../transport.js'
 
 export interface StdioServerOptions extends CommandLine {
@@ -16,6 +18,8 @@ export interface StdioServerOptions extends CommandLine {
    * kill us 4 s after they closed our stdin: twice this must be less, or a stubborn server outlives us.
    */
   readonly stopMs?: number
+  /** Told why the server is gone, when nobody had asked it to end; or why there never was one. */
+  readonly died?: (reason: string) => void
 }
 
 export interface StdioServer extends Transport {
@@ -144,6 +148,7 @@ class ServerProcess implements StdioServer {
     clearTimeout(this.#linger)
     if (this.#ended) return
     this.#reader.close()
+    if (this.#closes === 0) this.#options.died?.(reason)
     this.#tell({ type: 'ended', reason, ...(this.exit === undefined ? {} : { exit: this.exit }) })
     this.#ended = true
     this.#tellEnded()

@@ -1,6 +1,7 @@
 import type { Exchange } from '../../core/event.js'
 import type { Frame, FrameLimits } from '../../protocol/frame.js'
 import type { Call } from './calls.js'
+import { cookiesOf } from '../http/cookies.js'
 import { forwardedRequest, forwardedResponse, bodiless } from '../http/headers.js'
 import { errorBody } from './error-body.js'
 import { Latch } from './latch.js'
@@ -18,6 +19,8 @@ export interface HttpServerOptions {
   readonly headers: ReadonlyMap<string, string>
   readonly limits: FrameLimits
   readonly inputSchemaOf: InputSchemaOf
+  /** The path below which the server's cookies are kept, where others are offered beside it. */
+  readonly cookiePath?: string | undefined
   /** How long `close` waits for answers that are under way, in milliseconds. */
   readonly stopMs?: number
 }
@@ -194,7 +197,9 @@ class HttpServer extends HttpSide {
   }
 
   #head(exchange: Exchange, reply: HttpReply): void {
-    const headers = forwardedResponse(reply.headers)
+    const { cookiePath } = this.#options
+    const forwarded = forwardedResponse(reply.headers)
+    const headers = cookiePath === undefined ? forwarded : cookiesOf(cookiePath, forwarded)
     this.#tell({ type: 'head', exchange, status: reply.status, headers: bodyKind(reply) === 'other' ? bodiless(headers) : headers })
   }
 

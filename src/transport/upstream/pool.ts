@@ -1,6 +1,7 @@
 import { errors, Pool, type Dispatcher } from 'undici'
 import { headersOf, only } from '../http/headers.js'
 import type { HttpHeaders } from '../transport.js'
+import { ResponseBody } from './body.js'
 
 /** TLS towards the server, in PEM. */
 export interface HttpTls {
@@ -24,7 +25,7 @@ export interface HttpAsk {
 export interface HttpReply {
   readonly status: number
   readonly headers: HttpHeaders
-  readonly body: Dispatcher.ResponseData['body']
+  readonly body: ResponseBody
 }
 
 /** Longest wait for a connection, in milliseconds. */
@@ -92,17 +93,41 @@ export class HttpUpstream {
     await this.#pool.destroy()
   }
 
-  async #once(url: URL, { method, headers, body, signal }: HttpAsk): Promise<HttpReply> {
+  #once(url: URL, { method, headers, body, signal }: HttpAsk): Promise<HttpReply> {
     const sent = new Map([...headers, ['accept-encoding', 'identity']])
     if (this.#authorization !== undefined && !sent.has('authorization')) sent.set('authorization', this.#authorization)
-    const { statusCode, headers: received, body: stream } = await this.#pool.request({
-      path: url.pathname + url.search,
-      method,
-      headers: [...sent].flat(),
-      ...(body && { body }),
-      signal,
+    const options = { path: url.pathname + url.search, method, headers: [...sent].flat(), ...(body && { body }) }
+    return new Promise((resolve, reject) => {
+      let stream: ResponseBody | undefined
+      let started: Dispatcher.DispatchController | undefined
+      // Before it has a connection, there is nothing that could be cut.
+      const abort = () => {
+        const error = new errors.RequestAbortedError()
+        if (started === undefined) end(error)
+        else started.abort(error)
+      }
+      const end = (error?: Error) => {
+        signal.removeEventListener('abort', abort)
+        if (stream !== undefined) stream.end(error)
+        else reject(error ?? new errors.RequestAbortedError())
+      }
+      signal.addEventListener('abort', abort, { once: true })
+      this.#pool.dispatch(options, {
+        onRequestStart(controller) {
+          started = controller
+          if (signal.aborted) abort()
+        },
+        onResponseStart(controller, status, received) {
+          // What comes before the response itself says nothing of it.
+          if (status < 200) return
+          stream = new ResponseBody(controller)
+          resolve({ status, headers: headersOf(received), body: stream })
+        },
+        onResponseData: (_, chunk) => stream?.push(chunk),
+        onResponseEnd: () => end(),
+        onResponseError: (_, error) => end(error),
+      })
     })
-    return { status: statusCode, headers: headersOf(received), body: stream }
   }
 
   /** Only within the origin, and only where the method and the body stay: a token must not follow a redirect elsewhere. */
@@ -116,9 +141,7 @@ export class HttpUpstream {
 }
 
 /** Lets go of a response that nobody reads; its connection is kept where the rest is short and soon here. */
-export const discard = ({ body }: HttpReply): void => {
-  body.dump({ limit: discardBytes, signal: AbortSignal.timeout(discardMs) }).catch(() => {})
-}
+export const discard = ({ body }: HttpReply): void => body.dump(discardBytes, discardMs)
 const discardBytes = 16 * 1024
 const discardMs = 1000
 

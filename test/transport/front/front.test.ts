@@ -4,7 +4,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { httpFront } from '../../../dist/transport/front/front.js'
-import { ask, begin, dial, echo, frameOf, handshake, initialize, limits, post, result, start, textOf } from './harness.js'
+import { ask, begin, dial, echo, frameOf, handshake, initialize, limits, ManualTimers, post, Reader, result, start, textOf } from './harness.js'
 
 const ping = '{"jsonrpc":"2.0","id":7,"method":"ping"}'
 const errorOf = (body: string): unknown => (JSON.parse(body) as { error?: { code?: unknown } }).error?.code
@@ -18,7 +18,8 @@ t.test('what is refused by its head is refused with a JSON-RPC error', async t =
     ['no token', { headers: post }, 401, { 'www-authenticate': 'Bearer' }],
     ['a wrong token', { headers: { ...post, authorization: 'Bearer bad' } }, 401, { 'www-authenticate': 'Bearer error="invalid_token"' }],
     ['two tokens', { headers: { ...post, authorization: ['Bearer good', 'Bearer bad'] } }, 401, {}],
-    ['another path', { headers: good, path: '/mcp/' }, 404, {}],
+    ['another path', { headers: good, path: '/mcp/x' }, 404, {}],
+    ['another name in the target', { headers: good, path: 'http://evil.example/mcp' }, 403, {}],
     ['a path that every object has', { headers: good, path: '/constructor' }, 404, {}],
     ['another method', { headers: good, method: 'PUT' }, 405, { allow: 'GET, POST, DELETE' }],
     ['a preflight of a stranger', { headers: good, method: 'OPTIONS' }, 405, {}],
@@ -38,6 +39,14 @@ t.test('what is refused by its head is refused with a JSON-RPC error', async t =
   }
   t.same(refused, cases.map(([, , status]) => status))
   t.same(sessions, [], 'no session was begun for any of them')
+})
+
+t.test('a path may end with a slash, and be told with the name of the host', async t => {
+  const { port } = await start(t, { act: echo })
+  for (const path of ['/mcp/', '/mcp/?x=/', 'http://localhost/mcp', 'HTTP://127.0.0.1:1/mcp/?x']) {
+    t.equal((await ask(port, { path, body: initialize() })).status, 200, path)
+  }
+  t.equal((await ask(port, { path: 'http://localhost/mcp', headers: { ...post, host: 'evil.example' }, body: initialize() })).status, 200, 'the target counts')
 })
 
 t.test('a message that cannot be read is answered with 400', async t => {
@@ -73,18 +82,59 @@ t.test('a body without a length is bounded as well', async t => {
   t.match(await reader.to('\r\n\r\n'), /^HTTP\/1\.1 404 /, 'and the connection goes on')
 })
 
-t.test('a client that goes on sending after the refusal is cut off', async t => {
-  const { port } = await start(t)
-  const { socket, reader } = await dial(t, port)
-  socket.write('POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n')
+t.test('a client that does not send the rest of what was refused is cut off, and so is one that goes on and on', async t => {
+  const timers = new ManualTimers()
+  const { port } = await start(t, { timers })
+  const head = 'POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n'
   const chunk = `400\r\n${'x'.repeat(1024)}\r\n`
-  const flood = () => {
-    while (!socket.destroyed && socket.write(chunk));
+  for (const goesOn of [true, false]) {
+    const { socket, reader } = await dial(t, port)
+    socket.write(head + chunk + chunk)
+    const flood = () => {
+      while (!socket.destroyed && socket.write(chunk));
+    }
+    if (goesOn) {
+      socket.on('drain', flood)
+      flood()
+    }
+    t.match(await reader.to('}}'), /^HTTP\/1\.1 413 /, 'it gets to read why')
+    t.equal(timers.fire(1000), 1)
+    await reader.rest()
+    t.ok(reader.ended)
   }
-  socket.on('drain', flood)
-  flood()
-  t.match(await reader.rest(), /^(HTTP\/1\.1 413 |$)/)
-  t.ok(reader.ended)
+})
+
+t.test('a stranger takes no place, however little of its request it sends', async t => {
+  const timers = new ManualTimers()
+  const { port } = await start(t, { act: echo, tokens: ['good'], maxRequests: 2, timers })
+  const strangers = await Promise.all([1, 2, 3].map(async () => {
+    const { socket, reader } = await dial(t, port)
+    socket.write('POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n')
+    t.match(await reader.to('}}'), /^HTTP\/1\.1 401 /)
+    return reader
+  }))
+  t.equal((await ask(port, { headers: { ...post, authorization: 'Bearer good' }, body: initialize() })).status, 200)
+  t.equal(timers.fire(1000), 3)
+  for (const reader of strangers) await reader.rest()
+})
+
+t.test('there is only so much room for the bodies of all, packed or not', async t => {
+  const { port, session } = await start(t, { bufferedBytes: 600 })
+  const long = (length: number) => initialize().replace('"c"', `"${'c'.repeat(length)}"`)
+  const waiting = begin(port, { body: long(200) })
+  const first = await session(0)
+  const { exchange } = await first.until('frame')
+  const refused = await ask(port, { body: long(200) })
+  t.equal(refused.status, 503)
+  t.equal(refused.headers['retry-after'], '5')
+  t.equal((await ask(port, { headers: { ...post, 'content-encoding': 'gzip' }, body: gzipSync(long(400)) })).status, 503)
+  first.transport.send(exchange, result('1'))
+  await textOf(await waiting)
+  await first.until('exchange-ended')
+  const next = begin(port, { headers: { ...post, 'content-encoding': 'gzip' }, body: gzipSync(long(200)) })
+  const second = await session(1)
+  second.transport.send((await second.until('frame')).exchange, result('1'))
+  t.equal((await next).statusCode, 200, 'what is answered gives its room back')
 })
 
 t.test('packed bodies are unpacked, and what they unpack to is bounded', async t => {
@@ -162,17 +212,34 @@ t.test('a client that goes away before the end of its message leaves nothing beh
 })
 
 t.test('a client that asks first is told to go on only when it may', async t => {
-  const { port } = await start(t, { act: echo })
-  const head = (host: string, length: number) =>
-    `POST /mcp HTTP/1.1\r\nhost: ${host}\r\nexpect: 100-continue\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`
-  const stranger = await dial(t, port)
-  stranger.socket.write(head('evil.example', 10))
-  t.match(await stranger.reader.to('\r\n\r\n'), /^HTTP\/1\.1 403 /)
-  const friend = await dial(t, port)
-  friend.socket.write(head('localhost', initialize().length))
-  t.match(await friend.reader.to('\r\n\r\n'), /^HTTP\/1\.1 100 /)
-  friend.socket.write(initialize())
-  t.match(await friend.reader.to('\r\n\r\n'), /^HTTP\/1\.1 200 /)
+  const { port } = await start(t, { act: echo, timers: new ManualTimers() })
+  const length = initialize().length
+  const head = (more: string, version = '1.1') =>
+    `POST /mcp HTTP/${version}\r\nexpect: 100-continue\r\n${more}\r\n`
+  const fine = `host: localhost\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n`
+  const cases = [
+    ['another Host', head(fine.replace('localhost', 'evil.example')), 403],
+    ['text', head(fine.replace('application/json', 'text/plain')), 415],
+    ['a client that reads text', head(`${fine}accept: text/plain\r\n`), 406],
+    ['a body that is too long', head(fine.replace(String(length), '99999999')), 413],
+    ['an unknown encoding', head(`${fine}content-encoding: zstd\r\n`), 415],
+    ['an unknown session', head(`${fine}mcp-session-id: x\r\n`), 404],
+    ['another expectation', head(fine).replace('100-continue', 'odd'), 417],
+    ['what it wants', head(fine), 100],
+  ] as const
+  for (const [name, text, status] of cases) {
+    const { socket, reader } = await dial(t, port)
+    socket.write(text)
+    t.match(await reader.to('\r\n\r\n'), new RegExp(`^HTTP/1.1 ${status} `), name)
+    if (status !== 100) t.match(JSON.parse(await reader.to('}}')), { error: { code: -31000 } }, name)
+    else {
+      socket.write(initialize())
+      t.match(await reader.to('\r\n\r\n'), /^HTTP\/1\.1 200 /)
+    }
+  }
+  const old = await dial(t, port)
+  old.socket.write(head(fine, '1.0') + initialize())
+  t.match(await old.reader.to('\r\n\r\n'), /^HTTP\/1\.1 200 /, 'HTTP/1.0 knows no 100')
 })
 
 t.test('pages of an allowed origin may read what they are answered, and no others', async t => {
@@ -215,6 +282,30 @@ t.test('credentials that were meant for us are not handed on', async t => {
   const { opening, told } = await guarded.session(0)
   t.equal(opening.headers.get('authorization'), undefined)
   t.match(told[0], { type: 'frame', frame: { envelope: { headers: opening.headers } } })
+})
+
+t.test('a server learns whom a request is handed on for, and what leads back here is found', async t => {
+  const { port, session } = await start(t, { act: echo, server: 'http' })
+  await ask(port, { headers: { ...post, host: 'localhost', 'x-forwarded-for': '10.9.8.7', via: '1.1 before' }, body: initialize() })
+  const { headers } = (await session(0)).opening
+  t.equal(headers.get('x-forwarded-for'), '10.9.8.7, 127.0.0.1')
+  t.equal(headers.get('x-forwarded-proto'), 'http')
+  t.equal(headers.get('x-forwarded-host'), 'localhost')
+  const via = headers.get('via') ?? ''
+  t.match(via, /^1\.1 before, 1\.1 mcp-customs-[0-9a-f]{12}$/)
+  t.equal((await ask(port, { headers: { ...post, via }, body: initialize() })).status, 508)
+})
+
+t.test('every request is told of when it is over, and nothing secret with it', async t => {
+  const served: object[] = []
+  const { port } = await start(t, { act: echo, tokens: ['good'], served: one => served.push(one) })
+  await ask(port, { path: '/mcp?key=secret', headers: { ...post, authorization: 'Bearer good' }, body: initialize() })
+  await ask(port, { path: '/mcp', headers: { ...post, authorization: 'Bearer bad' }, body: initialize() })
+  t.match(served, [
+    { method: 'POST', path: '/mcp', status: 200, session: /^[0-9a-f]{8}$/, peer: '127.0.0.1', ms: Number },
+    { method: 'POST', path: '/mcp', status: 401, session: undefined, peer: '127.0.0.1' },
+  ])
+  t.notMatch(JSON.stringify(served), /secret|good|bad/)
 })
 
 t.test('no more requests are open at a time than may be', async t => {
@@ -263,6 +354,22 @@ t.test('a certificate makes it HTTPS', async t => {
   t.equal(status, 200)
 })
 
+t.test('where clients need a certificate, nobody comes in without one', async t => {
+  const pem = (name: string) => readFileSync(new URL(`../../../test/fixtures/tls/${name}.pem`, import.meta.url))
+  const own = { cert: pem('cert'), key: pem('key') }
+  const { port } = await start(t, { act: echo, tls: { ...own, ca: own.cert } })
+  const asks = (client: object) => new Promise<number | undefined>((resolve, reject) => {
+    const request = secureRequest({ host: '127.0.0.1', port, path: '/mcp', method: 'POST', headers: post, rejectUnauthorized: false, agent: false, ...client }, response => {
+      response.resume()
+      resolve(response.statusCode)
+    })
+    request.on('error', reject)
+    request.end(initialize())
+  })
+  t.equal(await asks(own), 200)
+  await t.rejects(asks({}))
+})
+
 t.test('a batch that is refused as such is a bad request', async t => {
   const { port } = await start(t, {
     act: (event, opened) => {
@@ -286,4 +393,28 @@ t.test('it says where it listens', async t => {
   await new Promise<void>(resolve => free.close(() => resolve()))
   const { url } = await start(t, { port, host: 'localhost' })
   t.equal(url, `http://localhost:${port}`)
+})
+
+t.test('other settings hold at once, for who is there already as well', async t => {
+  const { port, front, session } = await start(t, { act: echo, tokens: ['leaked', 'kept'], allowHosts: ['old.example'] })
+  const as = (token: string, host = 'localhost') => ({ ...post, host, authorization: `Bearer ${token}` })
+  const begun = await ask(port, { headers: as('kept'), body: initialize() })
+  const id = String(begun.headers['mcp-session-id'])
+  const theirs = await begin(port, { method: 'GET', headers: { ...as('leaked'), 'mcp-session-id': id } })
+  const ours = new Reader(await begin(port, { method: 'GET', headers: { ...as('kept'), 'mcp-session-id': id } }))
+  const cut = textOf(theirs)
+  front.reload({ limits: { ...limits, messageBytes: 300 }, tokens: ['new', 'kept'], allowHosts: ['new.example'], maxSessions: 1 })
+  await t.rejects(cut, 'a stream that was opened with a token that is none any more is cut')
+  const { transport } = await session(0)
+  transport.send('stdio', frameOf('{"jsonrpc":"2.0","method":"x"}'))
+  t.match(await ours.to('\n\n'), /"method":"x"/, 'others go on')
+  const cases = [
+    ['a token taken back', as('leaked'), ping, 401],
+    ['a new token, in a session that runs', { ...as('new'), 'mcp-session-id': id }, ping, 200],
+    ['a host taken back', as('kept', 'old.example'), ping, 403],
+    ['a new host', { ...as('kept', 'new.example'), 'mcp-session-id': id }, ping, 200],
+    ['a longer body', { ...as('kept'), 'mcp-session-id': id }, `"${'x'.repeat(400)}"`, 413],
+    ['one session more', as('kept'), initialize(), 503],
+  ] as const
+  for (const [name, headers, body, status] of cases) t.equal((await ask(port, { headers, body })).status, status, name)
 })

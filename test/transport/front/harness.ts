@@ -66,10 +66,12 @@ export interface StartOptions extends Partial<HttpFrontOptions> {
   readonly server?: 'stdio' | 'http'
   /** Called with every event of every session, besides its being collected. */
   readonly act?: (event: TransportEvent, opened: Opened) => void
+  /** A session that has ended is closed at once (true). */
+  readonly closes?: boolean
 }
 
 /** A front with one endpoint at `/mcp`, whose sessions are at hand. */
-export const start = async (t: Test, { server = 'stdio', act, ...options }: StartOptions = {}): Promise<Started> => {
+export const start = async (t: Test, { server = 'stdio', act, closes = true, ...options }: StartOptions = {}): Promise<Started> => {
   const sessions: Opened[] = []
   const waiting: (() => void)[] = []
   const refused: number[] = []
@@ -79,7 +81,7 @@ export const start = async (t: Test, { server = 'stdio', act, ...options }: Star
     opening.transport.start(event => {
       opened.tell(event)
       act?.(event, opened)
-      if (event.type === 'ended') void opening.transport.close()
+      if (event.type === 'ended' && closes) void opening.transport.close()
     })
     for (const wake of waiting.splice(0)) wake()
   }
@@ -88,7 +90,7 @@ export const start = async (t: Test, { server = 'stdio', act, ...options }: Star
     port: 0,
     limits,
     endpoints: new Map([['/mcp', { server, open }]]),
-    refused: status => refused.push(status),
+    refused: ({ status }) => refused.push(status),
     ...options,
   })
   const url = await front.listen()

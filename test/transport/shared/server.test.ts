@@ -78,12 +78,13 @@ const setUp = (sessions = 1) => {
   const children: Child[] = []
   const timers = new ManualTimers()
   const clock = { now: 0 }
+  const random = () => 1
   const make = () => {
     const child = new Child()
     children.push(child)
     return child
   }
-  const shared = sharedServer({ make, timers, now: () => clock.now })
+  const shared = sharedServer({ make, timers, now: () => clock.now, random })
   const ears = Array.from({ length: sessions }, () => new Ear(shared.connect()))
   const first = (): Ear => {
     const [ear] = ears
@@ -376,6 +377,38 @@ t.test('a process that dies loses what it was asked, and the next request starts
   t.same(a?.lost(), ['four 5 the server does not read any more'])
 })
 
+t.test('a process that ends before it has answered anything is started again at once, then after longer and longer', async t => {
+  const { shared, first, children, child, clock } = setUp()
+  const waits: number[] = []
+  for (let start = 1; start <= 9; start += 1) {
+    first().port.send('x', ask(String(start)))
+    t.equal(children.length, start)
+    child().hear({ type: 'ended', reason: 'the server exited with code 1' })
+    const before = clock.now
+    while (!shared.isReady) clock.now += 500
+    waits.push(clock.now - before)
+  }
+  t.same(waits, [0, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000])
+  first().lost()
+  first().port.send('x', ask('10'))
+  child().say(answer('10'))
+  child().hear({ type: 'ended', reason: 'the server exited with code 1' })
+  t.ok(shared.isReady, 'one that has answered is started at once')
+})
+
+t.test('who asks meanwhile is told so', async t => {
+  const { first, child, children } = setUp()
+  for (const exchange of ['a', 'b']) {
+    first().port.send(exchange, ask('1'))
+    child().hear({ type: 'ended', reason: 'the server exited with code 1' })
+  }
+  first().lost()
+  t.equal(first().port.send('c', ask('7')), true)
+  await new Promise(setImmediate)
+  t.same(first().lost(), ['c 7 the server keeps ending before it answers; it is started again in 1 s'])
+  t.equal(children.length, 2)
+})
+
 t.test('a subscription that the process takes back is over soon, answered or not', async t => {
   const { first, child, timers } = setUp()
   first().port.send('one', ask('1', 'subscriptions/listen'))
@@ -413,6 +446,17 @@ t.test('the process ends with the last session, and another can begin meanwhile'
   t.equal(children[1]?.closes, 1)
   t.equal(a?.port.send('one', ask('1')), true)
   t.equal(children.length, 2, 'a session that is over starts nothing')
+})
+
+t.test('who asks again for the end is in a hurry, once for all sessions', t => {
+  const { ears, first, children } = setUp(2)
+  first().port.send('a', ask('1'))
+  const close = () => {
+    for (const { port } of ears) void port.close()
+    return children.map(({ closes }) => closes)
+  }
+  t.same([close(), close(), close()], [[1], [2], [3]])
+  t.end()
 })
 
 t.test('a process that does not read holds back those who write, until it reads or is gone', async t => {

@@ -11,10 +11,10 @@ import { anyLine, listen, raw } from '../upstream/listen.js'
 
 const limits = { messageBytes: 1000, depth: 128 }
 
-const start = () => {
+const start = (graceMs?: number) => {
   const input = new PassThrough()
   const output = new PassThrough()
-  const transport = stdioClient({ input, output, limits })
+  const transport = stdioClient({ input, output, limits, ...(graceMs !== undefined && { graceMs }) })
   return { input, output, transport, ...listen(transport) }
 }
 
@@ -94,6 +94,15 @@ t.test('the end of the client’s output is the end, told once, and answers stil
   output.end()
   t.equal(await text(output), 'an answer\n')
   t.equal(all('ended').length, 1)
+})
+
+t.test('a client that says nothing more has time for its answers, until it reads nothing more', async t => {
+  const { input, output, first, all } = start(1000)
+  input.end()
+  t.strictSame(await first('ended'), { type: 'ended', reason: 'the client closed its output', graceMs: 1000 })
+  output.destroy(new Error('write EPIPE'))
+  await new Promise(setImmediate)
+  t.strictSame(all('ended').slice(1), [{ type: 'ended', reason: 'the client does not read any more: write EPIPE' }])
 })
 
 t.test('a failing pipe is the end', async t => {

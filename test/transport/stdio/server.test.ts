@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { exitCodeOf } from '../../../dist/transport/process/process.js'
+import { exitCodeOf } from '../../../dist/transport/process/exit.js'
 import { stdioServer, type StdioServerOptions } from '../../../dist/transport/stdio/server.js'
 import { onOneLine } from '../../../dist/protocol/edit.js'
 import { anyLine, listen, raw, request, runs } from '../upstream/listen.js'
@@ -94,6 +94,19 @@ t.test('the end of the process is told', async t => {
     t.equal(exitCodeOf(exit), code)
     t.strictSame(transport.exit, exit)
   }
+})
+
+t.test('a death is told, and no end that was asked for', async t => {
+  const deaths: string[] = []
+  const died = (reason: string) => void deaths.push(reason)
+  const dead = behaving(t, ['exit', '3'], { died })
+  await dead.first('ended')
+  await dead.transport.close()
+  t.strictSame(deaths.splice(0), ['the server exited with code 3'])
+  await behaving(t, ['echo'], { died }).transport.close()
+  t.strictSame(deaths, [])
+  await start(t, ['no-such-command'], { died }).first('ended')
+  t.strictSame(deaths, ['cannot start "no-such-command": command not found'])
 })
 
 t.test('a command that cannot be started is an end with a clear reason', async t => {

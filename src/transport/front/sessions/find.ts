@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
 import type { Frame } from '../../../protocol/frame.js'
 import { errorCode } from '../../../protocol/json-rpc.js'
 import { revisions, traitsOf } from '../../../protocol/revision.js'
-import { authorizationDigest, contextDigest } from '../gate.js'
-import { isInitialize, isModern, lacksEnvelope, namesUnknownRevision, unsupportedVersion } from '../message.js'
+import { clientOf, type Arrival, type Peer } from '../arrival.js'
+import type { Credentials } from '../credentials.js'
+import { isInitialize, isUnknownRevision, lacksEnvelope, unsupportedVersion } from '../message.js'
+import { through } from '../via.js'
 import { refusal, type Refusal } from '../refusal.js'
 import { FrontSession, type SessionKind } from './session.js'
+import type { Quota } from './quota.js'
 import { Sessions } from './registry.js'
 import type { Timers } from '../timers.js'
 import type { Transport } from '../../transport.js'
@@ -30,18 +32,18 @@ export interface Opening {
   readonly transport: Transport
   /** Names the session in records; it is not the `Mcp-Session-Id`, which is a secret. */
   readonly session: string
-  /** Equal for clients that showed the same credentials; tells nothing about them. */
-  readonly authorization: string
+  /** Who began it. */
+  readonly peer: Peer
   /** Of the first request; without credentials that were meant for us. */
   readonly headers: ReadonlyMap<string, string>
 }
 
+/** Read anew each time: all of it may be replaced while sessions run. */
 export interface PlaceSettings {
   /** The Authorization header was meant for us: it is not handed on. */
   readonly ownAuthorization: boolean
   readonly maxSessions: number
   readonly idleMs: number
-  readonly timers: Timers
 }
 
 /** Where a request belongs. */
@@ -59,15 +61,18 @@ export class Places {
   #kind: Endpoint['server']
   /** Counts the servers that stood here: nobody begins a session with one that was replaced. */
   #generation = 0
-  readonly #ownAuthorization: boolean
+  readonly #settings: () => PlaceSettings
+  readonly #processes: Quota
   readonly #sessions: Sessions<FrontSession>
 
-  constructor(path: string, endpoint: Endpoint, { ownAuthorization, maxSessions, idleMs, timers }: PlaceSettings) {
+  /** @param processes the places that the sessions of all paths share, each with a process of its own */
+  constructor(path: string, endpoint: Endpoint, settings: () => PlaceSettings, processes: Quota, timers: Timers) {
     this.#path = path
     this.#endpoint = endpoint
     this.#kind = endpoint.server
-    this.#ownAuthorization = ownAuthorization
-    this.#sessions = new Sessions({ max: maxSessions, idleMs, timers })
+    this.#settings = settings
+    this.#processes = processes
+    this.#sessions = new Sessions({ max: () => settings().maxSessions, idleMs: () => settings().idleMs, timers })
   }
 
   /** A process stands there: sessions and statuses are ours to choose. */
@@ -96,83 +101,87 @@ export class Places {
   }
 
   /** The session to which a request belongs by its head, when there is one. */
-  known({ headers }: IncomingMessage): FrontSession | undefined {
-    if (isModern(headers)) return this.#sessions.find(this.#groupName('modern', headers))
-    const id = headers['mcp-session-id']
-    return typeof id === 'string' ? this.#sessions.find(idName(id, authorizationDigest(headers))) : undefined
+  known(arrival: Arrival): FrontSession | undefined {
+    if (arrival.modern) return this.#sessions.find(this.#groupName('modern', arrival))
+    return arrival.sessionId === undefined ? undefined : this.#sessions.find(idName(arrival.sessionId))
+  }
+
+  /** Why a request is refused for its head alone, before its body is asked for. */
+  checkHead(arrival: Arrival): Refusal | undefined {
+    return this.own && !arrival.modern && arrival.sessionId !== undefined && !this.known(arrival) ? noSession : undefined
   }
 
   /** The headers that the server may see. */
-  handedOn({ headers }: IncomingMessage): ReadonlyMap<string, string> {
-    const handedOn = new Map<string, string>()
-    for (const [name, value] of Object.entries(headers)) {
-      if (value !== undefined && !(name === 'authorization' && this.#ownAuthorization)) {
-        handedOn.set(name, typeof value === 'string' ? value : value.join(', '))
-      }
-    }
-    return handedOn
+  handedOn(arrival: Arrival): ReadonlyMap<string, string> {
+    // A process sees none of them.
+    const headers = this.own ? arrival.headers : through(arrival)
+    if (!this.#settings().ownAuthorization) return headers
+    return new Map([...headers].filter(([name]) => name !== 'authorization'))
   }
 
   /**
    * Where a request belongs, or why it is refused.
    * @param frame undefined for a request without a message
    */
-  find(request: IncomingMessage, modern: boolean, frame?: Frame): Place | Refusal {
-    if (modern) return this.own && frame ? this.#placeModern(request, frame) : this.#group('modern', request)
-    const id = request.headers['mcp-session-id']
+  find(arrival: Arrival, modern: boolean, frame?: Frame): Place | Refusal {
+    if (modern) return this.own && frame ? this.#placeModern(arrival, frame) : this.#group('modern', arrival)
     const begins = frame !== undefined && isInitialize(frame)
-    if (this.own) return this.#placeOwn(request, begins)
-    if (typeof id === 'string') {
-      const known = this.known(request)
-      // One that is not known here may still be known to the server: the relay was restarted, or the credentials renewed.
-      const session = known ?? this.#open('upstream', request, [idName(id, authorizationDigest(request.headers))])
+    if (this.own) return this.#placeOwn(arrival, begins)
+    if (arrival.sessionId !== undefined) {
+      // One that is not known here may still be known to the server: the relay was restarted.
+      const session = this.known(arrival) ?? this.#open('upstream', arrival, [idName(arrival.sessionId)])
       return session ? { session, claims: true } : this.#full
     }
-    if (!begins) return this.#group('legacy', request)
-    const session = this.#open('upstream', request, [])
+    if (!begins) return this.#group('legacy', arrival)
+    const session = this.#open('upstream', arrival, [])
     return session ? { session, claims: false } : this.#full
   }
 
   /** What a process cannot refuse for the HTTP server that it is not, is refused here (2026-07-28, server validation). */
-  #placeModern(request: IncomingMessage, frame: Frame): Place | Refusal {
+  #placeModern(arrival: Arrival, frame: Frame): Place | Refusal {
     // A process would take it for a legacy message, and from then on its connection for a legacy one.
     if (lacksEnvelope(frame)) return noEnvelope
-    const requested = unsupportedVersion(request.headers, frame)
+    const requested = unsupportedVersion(arrival.version, frame)
     if (requested !== undefined) return { ...unsupported, data: { supported: modernRevisions, requested: requested.slice(0, 80) } }
-    return this.#group('modern', request)
+    return this.#group('modern', arrival)
   }
 
-  #placeOwn(request: IncomingMessage, begins: boolean): Place | Refusal {
-    if (namesUnknownRevision(request.headers)) return bad('The MCP-Protocol-Version is not known')
-    if (request.headers['mcp-session-id'] !== undefined) {
-      const session = this.known(request)
-      if (!session) return refusal(404, 'There is no such session: begin a new one with initialize')
+  #placeOwn(arrival: Arrival, begins: boolean): Place | Refusal {
+    if (isUnknownRevision(arrival.version)) return bad('The MCP-Protocol-Version is not known')
+    if (arrival.sessionId !== undefined) {
+      const session = this.known(arrival)
+      if (!session) return noSession
       return begins ? bad('The session is initialized already') : { session, claims: false }
     }
     if (!begins) return bad('The Mcp-Session-Id header is missing: a session begins with initialize')
-    const session = this.#open('own', request, [])
+    const session = this.#open('own', arrival, [])
     return session ? { session, claims: false } : this.#full
   }
 
   /** Requests that belong to no session share one for each authorization context. */
-  #group(revision: 'modern' | 'legacy', request: IncomingMessage): Place | Refusal {
-    const name = this.#groupName(revision, request.headers)
-    const session = this.#sessions.find(name) ?? this.#open('stateless', request, [name])
+  #group(revision: 'modern' | 'legacy', arrival: Arrival): Place | Refusal {
+    const name = this.#groupName(revision, arrival)
+    const session = this.#sessions.find(name) ?? this.#open('stateless', arrival, [name])
     return session ? { session, claims: false } : this.#full
   }
 
-  #groupName(revision: 'modern' | 'legacy', headers: IncomingMessage['headers']): string {
-    return `${revision} ${this.#generation} ${contextDigest(headers)}`
+  #groupName(revision: 'modern' | 'legacy', arrival: Arrival): string {
+    return `${revision} ${this.#generation} ${arrival.context(this.#credentials)}`
+  }
+
+  get #credentials(): Credentials {
+    if (!this.own) return 'server'
+    return this.#settings().ownAuthorization ? 'token' : 'nobody'
   }
 
   get #full(): Refusal {
     return this.#endpoint ? full : refusal(404, 'There is no endpoint at this path any more')
   }
 
-  #open(kind: SessionKind, request: IncomingMessage, names: readonly string[]): FrontSession | undefined {
+  #open(kind: SessionKind, arrival: Arrival, names: readonly string[]): FrontSession | undefined {
     const endpoint = this.#endpoint
-    if (!endpoint || !this.#sessions.makeRoom()) return undefined
-    const authorization = authorizationDigest(request.headers)
+    if (!endpoint) return undefined
+    const client = clientOf(arrival.peer)
     const id = kind === 'own' ? randomUUID() : undefined
     const generation = this.#generation
     const session: FrontSession = new FrontSession(kind, id, {
@@ -182,30 +191,39 @@ export class Places {
         else if (idle && kind === 'stateless' && generation < this.#generation) session.end('the server was replaced')
         else this.#sessions.setIdle(session, idle)
       },
-      named: name => this.#sessions.name(session, idName(name, authorization)),
+      named: name => this.#sessions.name(session, idName(name)),
       ended: () => this.#sessions.remove(session),
     })
-    this.#sessions.add(session)
-    for (const name of id === undefined ? names : [idName(id, authorization)]) this.#sessions.name(session, name)
+    if (!this.#sessions.add(session, client, kind === 'stateless')) return undefined
+    if (kind === 'own' && !this.#takeProcess(session, client)) return undefined
+    for (const name of id === undefined ? names : [idName(id)]) this.#sessions.name(session, name)
     try {
       endpoint.open({
         path: this.#path,
         kind,
         transport: session,
         session: randomUUID(),
-        authorization,
-        headers: this.handedOn(request),
+        peer: arrival.peer,
+        headers: this.handedOn(arrival),
       })
     } catch (error) {
-      this.#sessions.remove(session)
+      void session.close()
       throw error
     }
     return session
   }
+
+  /** Its process lives until the gateway has closed the session. */
+  #takeProcess(session: FrontSession, client: string): boolean {
+    const taken = this.#processes.take(client)
+    if (taken) void session.closed.then(() => this.#processes.leave(client))
+    else this.#sessions.remove(session)
+    return taken
+  }
 }
 
-// A session belongs to the credentials that began it: its id alone opens nothing.
-const idName = (id: string, authorization: string): string => `id ${authorization} ${id}`
+// By its id alone: tokens are renewed and cookies replaced while a session lasts, and an HTTP server judges itself who may use it.
+const idName = (id: string): string => `id ${id}`
 
 const bad = (message: string): Refusal => ({ status: 400, code: errorCode.invalidRequest, message })
 
@@ -218,4 +236,5 @@ const noEnvelope: Refusal = {
 const unsupported: Refusal = { status: 400, code: errorCode.unsupportedVersion, message: 'The protocol version is not supported' }
 const modernRevisions = revisions.filter(revision => traitsOf(revision).modern)
 
+const noSession = refusal(404, 'There is no such session: begin a new one with initialize')
 const full = refusal(503, 'There are too many sessions', { 'retry-after': '5' })

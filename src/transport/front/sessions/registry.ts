@@ -1,10 +1,11 @@
 import type { Timers } from '../timers.js'
+import { Quota } from './quota.js'
 
 export interface SessionsOptions {
-  /** Most sessions at a time; when there are as many, the one that was idle longest makes room. */
-  readonly max: number
+  /** Most sessions at a time. */
+  readonly max: () => number
   /** A session without an open exchange ends after so many milliseconds. */
-  readonly idleMs: number
+  readonly idleMs: () => number
   readonly timers: Timers
 }
 
@@ -14,6 +15,10 @@ export interface Endable {
 }
 
 interface Entry {
+  /** Who began it. */
+  readonly client: string
+  /** Nothing is lost with it that would not come again. */
+  readonly expendable: boolean
   readonly names: Set<string>
   /** Stops the clock of an idle session; undefined while it is in use. */
   stop: (() => void) | undefined
@@ -22,12 +27,14 @@ interface Entry {
 /** The sessions of one endpoint, by name. Names come from the wire and are keys of a Map, never of an object. */
 export class Sessions<Session extends Endable> {
   readonly #options: SessionsOptions
+  readonly #quota: Quota
   readonly #byName = new Map<string, Session>()
   /** Those that are idle stand in the order in which they became it, behind those that were idle before. */
   readonly #entries = new Map<Session, Entry>()
 
   constructor(options: SessionsOptions) {
     this.#options = options
+    this.#quota = new Quota(options.max)
   }
 
   get size(): number {
@@ -42,20 +49,14 @@ export class Sessions<Session extends Endable> {
     return [...this.#entries.keys()]
   }
 
-  /** @returns false when there are too many, and all of them are in use */
-  makeRoom(): boolean {
-    if (this.#entries.size < this.#options.max) return true
-    for (const [session, { stop }] of this.#entries) {
-      if (!stop) continue
-      session.end('another session needed its place')
-      this.remove(session)
-      return true
-    }
-    return false
-  }
-
-  add(session: Session): void {
-    this.#entries.set(session, { names: new Set(), stop: undefined })
+  /**
+   * No session ends for want of a place: it is another's, or this client's own. Only what is expendable and idle does.
+   * @returns false when there is no place for it
+   */
+  add(session: Session, client: string, expendable: boolean): boolean {
+    if (!this.#quota.take(client) && !(this.#makeRoom(client) && this.#quota.take(client))) return false
+    this.#entries.set(session, { client, expendable, names: new Set(), stop: undefined })
+    return true
   }
 
   /** A name that was another session's is this one's from now on. */
@@ -78,7 +79,7 @@ export class Sessions<Session extends Endable> {
     if (!idle) return
     this.#entries.delete(session)
     this.#entries.set(session, entry)
-    entry.stop = this.#options.timers.after(this.#options.idleMs, () => session.end('nobody used the session'))
+    entry.stop = this.#options.timers.after(this.#options.idleMs(), () => session.end('nobody used the session'))
   }
 
   remove(session: Session): void {
@@ -86,6 +87,17 @@ export class Sessions<Session extends Endable> {
     if (!entry) return
     entry.stop?.()
     this.#entries.delete(session)
+    this.#quota.leave(entry.client)
     for (const name of entry.names) if (this.#byName.get(name) === session) this.#byName.delete(name)
+  }
+
+  /** Ends what is expendable and was idle longest: the client's own, or else anybody's. */
+  #makeRoom(client: string): boolean {
+    const idle = [...this.#entries].filter(([, { expendable, stop }]) => expendable && stop)
+    const [session] = idle.find(([, entry]) => entry.client === client) ?? idle[0] ?? []
+    if (session === undefined) return false
+    session.end('another session needed its place')
+    this.remove(session)
+    return true
   }
 }

@@ -15,8 +15,14 @@ export interface Open {
   readonly carries: boolean
 }
 
-/** Messages of the server's that wait for a stream to leave by, and their bytes; the oldest are dropped beyond this. */
-const mostWaiting = 256
+/** From so many messages of the server's on that wait for a stream to leave by, or so many bytes of them, the server is held back. */
+const manyWaiting = 256
+const manyWaitingBytes = 1024 * 1024
+/**
+ * The oldest are dropped beyond this. It is reached by a server that cannot be held back, for its answer to a request that carries
+ * nothing else comes by the same pipe; what was read of it when it was told to hold back is far less.
+ */
+const mostWaiting = 4096
 const mostWaitingBytes = 16 * 1024 * 1024
 /** Streams opened by GET; the oldest is ended beyond this. */
 const mostStreams = 4
@@ -36,6 +42,12 @@ export class Routes {
 
   get size(): number {
     return this.#exchanges.size
+  }
+
+  /** So much waits for a stream that the server is not to be read before there is one, or something of which it owes the answer. */
+  get isCrowded(): boolean {
+    if (this.#waiting.length < manyWaiting && this.#waitingBytes < manyWaitingBytes) return false
+    return !this.open().some(({ reply }) => reply.awaited)
   }
 
   open(): readonly Open[] {

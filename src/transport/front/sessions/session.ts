@@ -38,7 +38,7 @@ export class FrontSession implements Transport {
   #paused: Promise<void> | undefined
   #resume: () => void = () => {}
   /** Readers that take nothing, and where that was said. */
-  readonly #full = new Map<Reply, Set<Exchange>>()
+  readonly #full = new Map<Reply | Routes, Set<Exchange>>()
   /** Bytes that came for a reader while it was slow. */
   readonly #unread = new WeakMap<Reply, number>()
   #ended = false
@@ -96,8 +96,10 @@ export class FrontSession implements Transport {
   }
 
   #isFree(reply: Reply | undefined, exchange: Exchange): boolean {
-    if (reply?.full !== true) return true
-    this.#full.set(reply, (this.#full.get(reply) ?? new Set()).add(exchange))
+    // What waits for a stream is held back as what waits for a reader is.
+    const full = reply === undefined && this.#routes.isCrowded ? this.#routes : reply?.full === true ? reply : undefined
+    if (full === undefined) return true
+    this.#full.set(full, (this.#full.get(full) ?? new Set()).add(exchange))
     return false
   }
 
@@ -192,8 +194,8 @@ export class FrontSession implements Transport {
     this.#hooks.idle(true)
   }
 
-  /** A reader takes more again, or is gone. */
-  #drained(reply: Reply): void {
+  /** A reader takes more again, or is gone; or what waited for one has left. */
+  #drained(reply: Reply | Routes): void {
     const where = this.#full.get(reply) ?? []
     this.#full.delete(reply)
     for (const exchange of where) this.#tell({ type: 'drained', exchange })
@@ -208,6 +210,7 @@ export class FrontSession implements Transport {
     }
     open.reply.watch(drained, () => this.#over(exchange, open.reply))
     this.#routes.flush(open)
+    if (!this.#routes.isCrowded) this.#drained(this.#routes)
     return exchange
   }
 

@@ -11,13 +11,13 @@ class Fake {
 
 const sessions = (max = 2) => {
   const timers = new ManualTimers()
-  return { timers, sessions: new Sessions<Fake>({ max, idleMs: 1000, timers }) }
+  return { timers, sessions: new Sessions<Fake>({ max: () => max, idleMs: () => 1000, timers }) }
 }
 
 t.test('a session is found by its names, and by no name that objects have', t => {
   const { sessions: all } = sessions()
   const one = new Fake()
-  all.add(one)
+  all.add(one, 'client', false)
   all.name(one, 'a')
   all.name(one, 'b')
   t.equal(all.find('a'), one)
@@ -36,8 +36,8 @@ t.test('a session is found by its names, and by no name that objects have', t =>
 t.test('a name that passes to another session stays with it', t => {
   const { sessions: all } = sessions()
   const [first, second] = [new Fake(), new Fake()]
-  all.add(first)
-  all.add(second)
+  all.add(first, 'client', false)
+  all.add(second, 'client', false)
   all.name(first, 'a')
   all.name(second, 'a')
   all.remove(first)
@@ -48,7 +48,7 @@ t.test('a name that passes to another session stays with it', t => {
 t.test('only an idle session ends with time', t => {
   const { sessions: all, timers } = sessions()
   const one = new Fake()
-  all.add(one)
+  all.add(one, 'client', false)
   t.equal(timers.count(1000), 0)
   all.setIdle(one, true)
   all.setIdle(one, false)
@@ -60,18 +60,20 @@ t.test('only an idle session ends with time', t => {
   t.end()
 })
 
-t.test('the session that was idle longest makes room; one in use never does', t => {
-  const { sessions: all } = sessions(3)
-  const [busy, first, second] = [new Fake(), new Fake(), new Fake()]
-  for (const one of [busy, first, second]) all.add(one)
-  t.equal(all.makeRoom(), false)
-  all.setIdle(second, true)
-  all.setIdle(first, true)
-  t.equal(all.makeRoom(), true)
-  t.type(second.reason, 'string')
-  t.same([busy.reason, first.reason], [undefined, undefined])
-  t.same(all.all(), [busy, first])
-  t.equal(all.makeRoom(), true)
-  t.equal(first.reason, undefined)
+t.test('no session makes room, but for those that are expendable and idle: the client\'s own first', t => {
+  const { sessions: all } = sessions(4)
+  const [kept, busy, theirs, own] = [new Fake(), new Fake(), new Fake(), new Fake()]
+  t.equal(all.add(kept, 'one', false), true)
+  t.equal(all.add(busy, 'one', true), true)
+  t.equal(all.add(theirs, 'two', true), true)
+  t.equal(all.add(own, 'one', true), true)
+  t.equal(all.add(new Fake(), 'one', true), false)
+  for (const idle of [kept, theirs, own]) all.setIdle(idle, true)
+  t.equal(all.add(new Fake(), 'one', true), true)
+  t.type(own.reason, 'string')
+  t.equal(all.add(new Fake(), 'one', true), true)
+  t.type(theirs.reason, 'string')
+  t.equal(all.add(new Fake(), 'one', true), false)
+  t.same([kept.reason, busy.reason], [undefined, undefined])
   t.end()
 })

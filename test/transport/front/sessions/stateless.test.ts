@@ -29,13 +29,14 @@ t.test('clients of a process that know no session have one together, whatever th
   t.equal(sessions.length, 1)
 })
 
-t.test('other credentials make another session', async t => {
-  const { port, sessions } = await start(t, { act: echo })
-  for (const authorization of ['Bearer a', 'Bearer b', 'Bearer a']) {
-    t.equal((await ask(port, { ...ping, headers: { ...ping.headers, authorization } })).status, 200)
+t.test('in front of a process our tokens divide its clients, and nothing else does', async t => {
+  for (const [tokens, expected] of [[[], 1], [['a', 'b'], 2]] as const) {
+    const { port, sessions } = await start(t, { act: echo, tokens })
+    for (const [token, cookie] of [['a', '1'], ['b', '1'], ['a', '2']] as const) {
+      t.equal((await ask(port, { ...ping, headers: { ...ping.headers, authorization: `Bearer ${token}`, cookie } })).status, 200)
+    }
+    t.equal(sessions.length, expected)
   }
-  t.equal(sessions.length, 2)
-  t.not(sessions[0]?.opening.authorization, sessions[1]?.opening.authorization)
 })
 
 t.test('who begins after the server was replaced gets the new one, and the old ends with what it has to do', async t => {

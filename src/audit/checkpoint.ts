@@ -1,0 +1,49 @@
+import { sign, verify, type KeyObject } from 'node:crypto'
+import { isString, member, type JsonObject } from '../protocol/json.js'
+import { canonical } from '../canonical.js'
+import { isoTime, sealed, type Line, type Position } from './record.js'
+
+/** The `event` of the records that are about the log itself. */
+export const checkpointEvent = 'audit/checkpoint'
+
+/**
+ * Why a checkpoint stands where it does: a relay opens the log (`start`), goes on (`interval`), ends a file (`rotation`), begins
+ * the next one (`continuation`), or closes the log (`end`). Without a key to sign with there are only those of rotation.
+ */
+export type Occasion = 'start' | 'interval' | 'rotation' | 'continuation' | 'end'
+
+export interface Checkpoint {
+  readonly reason: Occasion
+  /** Of a continuation, whose log it continues: the hash of the log's first record. */
+  readonly log?: string | undefined
+}
+
+/**
+ * The line of a checkpoint. The signature (Ed25519, base64) is of the record's canonical form without `hash` and `signature`:
+ * by `prev` it vouches for everything before as well.
+ */
+export const checkpointLine = ({ reason, log }: Checkpoint, last: Position, now: Date, key: KeyObject | undefined): Line => {
+  const before = `"event":"${checkpointEvent}",`
+  const middle = `${log === undefined ? '' : `"log":"${log}",`}"prev":"${last.hash}","reason":"${reason}","seq":${last.seq + 1},`
+  const time = `"time":"${isoTime(now)}"`
+  const signature = key && sign(null, Buffer.from(`{${before}${middle}${time}}`), key).toString('base64')
+  return sealed(before, middle + (signature === undefined ? '' : `"signature":"${signature}",`) + time, last)
+}
+
+/** Whether one of the keys signed the record. */
+export const isSignedBy = (keys: readonly KeyObject[], record: JsonObject): boolean => {
+  const signature = member(record, 'signature')
+  if (!isString(signature)) return false
+  const bytes = Buffer.from(canonical({ ...record, hash: undefined, signature: undefined }))
+  return keys.some(key => verify(null, bytes, key, Buffer.from(signature, 'base64')))
+}
+
+/** What the record says of the log; undefined for every other record. */
+export const checkpointOf = (record: JsonObject): Checkpoint | undefined => {
+  const [reason, log] = [member(record, 'reason'), member(record, 'log')]
+  if (member(record, 'event') !== checkpointEvent || !isOccasion(reason)) return undefined
+  return { reason, log: isString(log) ? log : undefined }
+}
+
+const occasions: ReadonlySet<unknown> = new Set<Occasion>(['start', 'interval', 'rotation', 'continuation', 'end'])
+const isOccasion = (reason: unknown): reason is Occasion => occasions.has(reason)

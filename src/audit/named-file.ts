@@ -1,0 +1,111 @@
+import { closeSync, constants, existsSync, fchmodSync, fstatSync, openSync, renameSync, statSync, writeSync } from 'node:fs'
+import { claim, type Claim } from './claim.js'
+import { cannotAudit } from './failure.js'
+import { LogFile, type Made, type Rotation } from './log-file.js'
+import { Output } from './output.js'
+import { filesStamped, settle, stamped } from './place.js'
+import { readEnds, type Ends } from './read/ends.js'
+import { beginning } from './record.js'
+
+export interface Opened {
+  readonly output: Output
+  /** What is in it already. */
+  readonly ends: Ends
+}
+
+/**
+ * Opens the log that the operator named: it goes on where it ended. A device or a pipe has nobody to share it with, and nothing
+ * to go on from.
+ * @throws CustomsError CANNOT_AUDIT when another relay is writing it, or it is no log
+ */
+export const openNamed = async (wanted: string, rotation: Rotation): Promise<Opened> => {
+  const file = settle(wanted)
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
+    // Without a reader, a pipe would otherwise hold us up for ever.
+    return { output: new Output(file, openSync(file, constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK)), ends: nothing }
+  }
+  const held = await claim(file)
+  try {
+    return goOn(file, held, rotation)
+  } catch (cause) {
+    held.release()
+    throw cause
+  }
+}
+
+const nothing: Ends = { position: beginning, log: undefined, time: undefined, cut: false }
+
+const goOn = (file: string, held: Claim, rotation: Rotation): Opened => {
+  const descriptor = openSync(file, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT, 0o600)
+  try {
+    const ends = endsOf(file, descriptor)
+    // The cut line ends here, so that it cannot spoil the next one.
+    if (ends.cut) writeSync(descriptor, '\n')
+    restrict(descriptor)
+    if (fstatSync(descriptor).size > 0) return { output: new NamedFile({ file, descriptor }, held, rotation, ends.time), ends }
+    const last = filesStamped(file).at(-1)
+    return { output: new NamedFile({ file, descriptor }, held, rotation), ends: last === undefined ? nothing : endsBefore(last) }
+  } catch (cause) {
+    closeSync(descriptor)
+    throw cause
+  }
+}
+
+/** It may have been made by somebody to whom it was no log: the others lose the right to it, and the group to write. */
+const restrict = (descriptor: number): void => {
+  const { mode, uid } = fstatSync(descriptor)
+  const wanted = mode & 0o740
+  // Who is not the owner has no say; and Windows knows no modes.
+  if (uid === process.getuid?.() && wanted !== (mode & 0o777)) fchmodSync(descriptor, wanted)
+}
+
+const endsOf = (file: string, descriptor: number): Ends => {
+  const ends = readEnds(descriptor)
+  if (!ends) throw cannotAudit(file, 'it holds something else than an audit log')
+  return ends
+}
+
+/** Where rotation was interrupted, or the file was taken away, the chain goes on from the file before. */
+const endsBefore = (file: string): Ends => {
+  const descriptor = openSync(file, 'r')
+  try {
+    return { ...endsOf(file, descriptor), cut: false }
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** `audit.ndjson`: the current file keeps the name, those before it get the time into theirs. */
+class NamedFile extends LogFile {
+  readonly #claim: Claim
+
+  constructor(made: Made, held: Claim, rotation: Rotation, time?: string) {
+    super(made, rotation, time)
+    this.#claim = held
+  }
+
+  override close(): void {
+    super.close()
+    this.#claim.release()
+  }
+
+  protected override older(): readonly string[] {
+    return filesStamped(this.file)
+  }
+
+  protected override succeed(now: Date): Made {
+    const { file } = this
+    const { mode } = fstatSync(this.descriptor)
+    let time = now.getTime()
+    while (existsSync(stamped(file, new Date(time)))) time++
+    renameSync(file, stamped(file, new Date(time)))
+    const descriptor = openSync(file, 'ax', 0o600)
+    // Whoever may read the log may go on reading it.
+    fchmodSync(descriptor, mode & 0o777)
+    return { file, descriptor }
+  }
+
+  protected override renew(): string | undefined {
+    return this.#claim.renew() ? undefined : 'another relay has taken it over'
+  }
+}

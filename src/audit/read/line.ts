@@ -1,0 +1,65 @@
+import { isObject, isString, member, parseJson, type Json, type JsonObject } from '../../protocol/json.js'
+import { canonical, sha256 } from '../../canonical.js'
+import type { Position } from '../record.js'
+
+/** What one line of a log says of itself. */
+export interface ReadRecord extends Position {
+  readonly prev: string
+  readonly event: string
+  /** ISO 8601, UTC. */
+  readonly time: string
+  /** All of it, `hash` included. */
+  readonly members: JsonObject
+}
+
+export interface Reading {
+  /** Undefined when nothing of the line can be used. */
+  readonly record: ReadRecord | undefined
+  /** Undefined when the line is as it was written. */
+  readonly wrong: string | undefined
+  /** It is no JSON, but may be the beginning of a record whose writer was interrupted. */
+  readonly torn: boolean
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** @param bytes without the line end */
+export const readLine = (bytes: Uint8Array): Reading => {
+  const unusable = (wrong: string, torn = false): Reading => ({ record: undefined, wrong, torn })
+  let text: string
+  let members: Json
+  try {
+    text = decoder.decode(bytes)
+    members = parseJson(text)
+  } catch {
+    return unusable('half-cut or overwritten: it is not JSON', isTorn(bytes))
+  }
+  if (!isObject(members)) return unusable('not a record')
+  const [seq, hash, prev, event, time] = ['seq', 'hash', 'prev', 'event', 'time'].map(name => member(members, name))
+  if (typeof seq !== 'number' || !isString(hash) || !isString(prev) || !isString(event) || !isString(time)) return unusable('not a record')
+  return { record: { seq, hash, prev, event, time, members }, wrong: faultOf(text, members, hash), torn: false }
+}
+
+const faultOf = (text: string, members: JsonObject, hash: string): string | undefined => {
+  if (!isCanonical(text, members)) return 'changed: spelt otherwise than it was written'
+  // Among the members that sort before it none has one of this name.
+  return sha256(text.replace(`"hash":"${hash}",`, '')) === hash ? undefined : 'changed: its hash does not match'
+}
+
+/** Another order, a repeated member or a space is no line of ours, whatever its hash says. */
+const isCanonical = (text: string, members: JsonObject): boolean => {
+  try {
+    return canonical(members) === text
+  } catch {
+    // Nested beyond the stack, perhaps: nothing that was written here.
+    return false
+  }
+}
+
+const openings = ['bytes', 'client', 'digest', 'error', 'event'].map(name => `{"${name}":`)
+
+/** Whether the bytes, which are no JSON, may be the beginning of a record. */
+export const isTorn = (bytes: Uint8Array): boolean => {
+  const text = Buffer.from(bytes.subarray(0, 20)).toString('latin1')
+  return text !== '' && openings.some(opening => opening.startsWith(text) || text.startsWith(opening))
+}

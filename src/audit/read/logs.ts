@@ -1,0 +1,53 @@
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { CustomsError } from '../../errors.js'
+import { checkpointOf } from '../checkpoint.js'
+import { codeOf } from '../failure.js'
+import { readLine, type Reading, type ReadRecord } from './line.js'
+import { linesOf, type RawLine } from './lines.js'
+
+/**
+ * Which log a file is part of, by its first record: a chain that begins there is named by the hash of that record, and each file
+ * that rotation begins says it again.
+ */
+export const logOf = (first: ReadRecord): string => checkpointOf(first.members)?.log ?? first.hash
+
+/**
+ * The logs that files and folders hold, each as its files in the order of its chain. Of a folder, and of all folders in it, those
+ * that are named `*.ndjson` and are not empty.
+ * @throws CustomsError CANNOT_AUDIT when one cannot be read
+ */
+export const findLogs = async (paths: readonly string[]): Promise<readonly (readonly string[])[]> => {
+  const logs = new Map<string, { readonly file: string; readonly seq: number }[]>()
+  for (const file of new Set((await Promise.all(paths.map(filesIn))).flat())) {
+    const first = await firstRecord(file)
+    // Nobody knows what a file belongs to that does not say.
+    const log = first ? logOf(first) : file
+    logs.set(log, [...(logs.get(log) ?? []), { file, seq: first?.seq ?? 0 }])
+  }
+  return [...logs.values()].map(files => files.sort((a, b) => a.seq - b.seq).map(({ file }) => file))
+}
+
+/** The lines of a log, file by file, each read as a record; no more of them is in memory than one. */
+export async function* readLog(files: readonly string[]): AsyncGenerator<RawLine & Reading> {
+  for (const file of files) {
+    for await (const line of linesOf(file)) yield { ...line, ...readLine(line.bytes) }
+  }
+}
+
+const firstRecord = async (file: string): Promise<ReadRecord | undefined> => {
+  for await (const { bytes } of linesOf(file)) return readLine(bytes).record
+  return undefined
+}
+
+const filesIn = async (path: string): Promise<readonly string[]> => {
+  try {
+    if (!(await stat(path)).isDirectory()) return [path]
+    const entries = await readdir(path, { recursive: true, withFileTypes: true })
+    const files = entries.filter(entry => entry.isFile() && entry.name.endsWith('.ndjson')).map(entry => join(entry.parentPath, entry.name)).sort()
+    const sizes = await Promise.all(files.map(async file => (await stat(file)).size))
+    return files.filter((_, index) => sizes[index] !== 0)
+  } catch (cause) {
+    throw new CustomsError('CANNOT_AUDIT', `${path}: cannot be read (${codeOf(cause)})`, { cause })
+  }
+}

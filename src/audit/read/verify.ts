@@ -1,0 +1,187 @@
+import type { KeyObject } from 'node:crypto'
+import { isString, member } from '../../protocol/json.js'
+import { checkpointOf, isSignedBy, type Checkpoint } from '../checkpoint.js'
+import { beginning, type Position } from '../record.js'
+import type { Reading, ReadRecord } from './line.js'
+import type { RawLine } from './lines.js'
+import { readLog } from './logs.js'
+
+/** What is wrong, and where it shows first. */
+export interface Problem {
+  readonly file: string
+  /** Counted from 1; 0: nothing in the file shows it. */
+  readonly line: number
+  readonly reason: string
+}
+
+export interface Verification {
+  readonly ok: boolean
+  /** Lines that are records, changed ones included. */
+  readonly records: number
+  readonly first: Problem | undefined
+  /** How many lines have something wrong. */
+  readonly problems: number
+  /** Records of earlier files that are not here. */
+  readonly earlier: number
+  /** Lines that a crash cut short, and after which the next start went on. */
+  readonly recovered: number
+  /** What has no end, whether it runs, has crashed, or was cut off. */
+  readonly open: Open
+  /** Where keys are given: checkpoints that one of them signed. */
+  readonly signed: number | undefined
+  /** Which of the heads are hashes of records. */
+  readonly heads: readonly string[]
+}
+
+export interface Open {
+  /** Sessions without `session/end`. */
+  readonly sessions: number
+  /** Where keys are given: openings of the log without the checkpoint that closes it. */
+  readonly runs: number
+  /** Where keys are given: records after the last signed checkpoint. */
+  readonly unsigned: number
+  /** The last file says that there is another. */
+  readonly file: boolean
+}
+
+export interface Expected {
+  /** Whose signatures checkpoints must have; none: signatures are not looked at. */
+  readonly keys?: readonly KeyObject[]
+  /** Hashes of records that must be there. */
+  readonly heads?: readonly string[]
+}
+
+/**
+ * Reads a log once, in a stream. After a wrong line the chain is taken up again at what the line says of itself, so that one
+ * change counts once.
+ * @param files of one log, in the order of its chain (see `findLogs`)
+ * @throws CustomsError CANNOT_AUDIT when a file cannot be read
+ */
+export const verify = async (files: readonly string[], expected: Expected = {}): Promise<Verification> => {
+  const check = new Check(files, expected)
+  for await (const line of readLog(files)) check.take(line)
+  return check.end()
+}
+
+class Check {
+  readonly #files: readonly string[]
+  readonly #keys: readonly KeyObject[]
+  readonly #heads: ReadonlySet<string>
+  readonly #found = new Set<string>()
+  #last: Position = beginning
+  #records = 0
+  #problems = 0
+  #first: Problem | undefined
+  #earlier = 0
+  /** Lines that may have been cut short by a crash, and the first of them: the next record tells. */
+  #torn = 0
+  #firstTorn: Problem | undefined
+  #recovered = 0
+  readonly #sessions = new Set<string>()
+  #lastCheckpoint: Checkpoint | undefined
+  #signed = 0
+  #unsigned = 0
+  #closed = true
+  #runs = 0
+
+  constructor(files: readonly string[], { keys = [], heads = [] }: Expected) {
+    this.#files = files
+    this.#keys = keys
+    this.#heads = new Set(heads)
+  }
+
+  take({ file, number, whole, record, wrong, torn }: RawLine & Reading): void {
+    const reason = wrong ?? (whole ? undefined : 'half-cut: its line end is missing')
+    const problem = (why: string): Problem => ({ file, line: number, reason: why })
+    if (record === undefined) {
+      const unusable = problem(reason ?? 'not a record')
+      if (torn) {
+        this.#torn += 1
+        this.#firstTorn ??= unusable
+      } else {
+        this.#judgeTorn(false)
+        this.#note(unusable)
+      }
+      return
+    }
+    const checkpoint = checkpointOf(record.members)
+    const displaced = this.#displaced(record, checkpoint)
+    this.#judgeTorn(displaced === undefined && begins(record, checkpoint))
+    const why = reason ?? displaced ?? (checkpoint && this.#signature(record))
+    if (why !== undefined) this.#note(problem(why))
+    this.#records += 1
+    this.#last = record
+    if (reason === undefined && this.#heads.has(record.hash)) this.#found.add(record.hash)
+    this.#follow(record, checkpoint)
+  }
+
+  end(): Verification {
+    this.#judgeTorn(false)
+    const [file = ''] = this.#files
+    if (this.#records === 0 && this.#problems === 0) this.#note({ file, line: 1, reason: 'the file is empty' })
+    const keyed = this.#keys.length > 0
+    if (keyed && this.#signed === 0) this.#note({ file, line: 0, reason: 'nothing in it is signed by the key' })
+    return {
+      ok: this.#first === undefined,
+      records: this.#records,
+      first: this.#first,
+      problems: this.#problems,
+      earlier: this.#earlier,
+      recovered: this.#recovered,
+      open: {
+        sessions: this.#sessions.size,
+        runs: keyed ? this.#runs + (this.#closed ? 0 : 1) : 0,
+        unsigned: keyed ? this.#unsigned : 0,
+        file: this.#lastCheckpoint?.reason === 'rotation',
+      },
+      signed: keyed ? this.#signed : undefined,
+      heads: [...this.#found],
+    }
+  }
+
+  #displaced({ seq, prev }: ReadRecord, checkpoint: Checkpoint | undefined): string | undefined {
+    if (this.#records === 0 && checkpoint?.reason === 'continuation' && seq > 1) {
+      this.#earlier = seq - 1
+      return undefined
+    }
+    const missing = seq - this.#last.seq - 1
+    if (missing > 0) return `${missing} ${missing === 1 ? 'record is' : 'records are'} missing before it`
+    if (missing < 0) return 'out of order: a record was moved, repeated or inserted'
+    return prev === this.#last.hash ? undefined : 'does not follow the record before it'
+  }
+
+  #signature({ members }: ReadRecord): string | undefined {
+    if (this.#keys.length === 0 || isSignedBy(this.#keys, members)) return undefined
+    return 'not signed by the key: it, or something before it, is not what was written'
+  }
+
+  /** @param recovered the chain goes on behind them as if they had never been begun, with what a start writes first */
+  #judgeTorn(recovered: boolean): void {
+    if (recovered) this.#recovered += this.#torn
+    else if (this.#firstTorn) this.#note(this.#firstTorn, this.#torn)
+    this.#torn = 0
+    this.#firstTorn = undefined
+  }
+
+  /** What the record tells of sessions and of openings of the log. */
+  #follow({ event, members }: ReadRecord, checkpoint: Checkpoint | undefined): void {
+    const session = member(members, 'session')
+    if (event === 'session/start' && isString(session)) this.#sessions.add(session)
+    if (event === 'session/end' && isString(session)) this.#sessions.delete(session)
+    if (checkpoint?.reason === 'start' && !this.#closed) this.#runs += 1
+    this.#closed = checkpoint?.reason === 'end'
+    this.#lastCheckpoint = checkpoint
+    const isSigned = checkpoint !== undefined && isString(member(members, 'signature'))
+    this.#unsigned = isSigned ? 0 : this.#unsigned + 1
+    if (isSigned) this.#signed += 1
+  }
+
+  #note(problem: Problem, lines = 1): void {
+    this.#problems += lines
+    this.#first ??= problem
+  }
+}
+
+/** Whether it is a record with which a relay that opens a log begins. */
+const begins = ({ event }: ReadRecord, checkpoint: Checkpoint | undefined): boolean =>
+  event === 'session/start' || checkpoint?.reason === 'start' || checkpoint?.reason === 'continuation'

@@ -1,0 +1,65 @@
+import { hidden, isSecretKey, withoutSecrets } from '../audit/secrets.js'
+import type { Document, Member, Splice, TextValue, Value } from './tree.js'
+import { splice } from './tree.js'
+
+/**
+ * A server's entry as it stands in the file, in one text, without its secrets: what `env` and headers hold, and what looks
+ * like a secret elsewhere.
+ */
+export const maskedEntry = (document: Document, entry: Member): string => {
+  const splices = new Map(secretsOf(document, entry, false).map(one => [one.from, one]))
+  const masked = entry.places.map(({ from, to }) => {
+    const inside = [...splices.values()].filter(one => one.from >= from && one.to <= to)
+    return splice(document.text.slice(from, to), inside.map(one => ({ ...one, from: one.from - from, to: one.to - from })))
+  })
+  return masked.map(text => text.replace(/\s+$/, '')).join('\n')
+}
+
+const holders = /^(?:env|headers|http_headers|env_http_headers)$/
+
+/** What they hold is how a variable is called. */
+const variableNames = /_env_vars?$|^env_vars$/
+
+const secretsOf = (document: Document, { key, value }: Member, secret: boolean): readonly Splice[] => {
+  if (variableNames.test(key)) return []
+  const all = secret || holders.test(key)
+  switch (value.kind) {
+    case 'table':
+      return value.members.flatMap(member => secretsOf(document, member, all || isSecretKey(key)))
+    case 'text':
+      return textSecrets(document, value, all || isSecretKey(key))
+    case 'list':
+      return listSecrets(document, value.elements, all || isSecretKey(key))
+    case 'other':
+      return []
+  }
+}
+
+/** `--token SECRET`, as the words of a command line. */
+const listSecrets = (document: Document, elements: readonly Value[], secret: boolean): readonly Splice[] =>
+  elements.flatMap((element, index) => {
+    const before = elements[index - 1]
+    const named = before?.kind === 'text' && before.text.startsWith('-') && !before.text.includes('=') && isSecretKey(before.text)
+    if (element.kind === 'text') return textSecrets(document, element, secret || named)
+    return element.kind === 'list' ? listSecrets(document, element.elements, secret) : []
+  })
+
+const textSecrets = ({ spellText }: Document, { text, from, to }: TextValue, secret: boolean): readonly Splice[] => {
+  const shown = isReference(text) ? text : secret ? hidden : maskedText(text)
+  return shown === text ? [] : [{ from, to, text: spellText(shown) }]
+}
+
+/** What the client or `wrap` puts something in the place of: no secret, and good to see. */
+const isReference = (text: string): boolean => /^(?:[\w-]+=)?(?:Bearer )?\$?\{[^{}]*\}$|^$/.test(text)
+
+const maskedText = (text: string): string => (/^https?:\/\//i.test(text) ? maskedUrl(text) : withoutSecrets(text))
+
+/** User and password, all values of the query, and parts of the path that no person wrote. */
+const maskedUrl = (url: string): string => {
+  const [address = '', ...query] = url.split('?')
+  const path = address.replace(/(:\/\/)[^/@]*@/, `$1${hidden}@`).replace(/(?<=\/)(?=[^/]*\d)[\w.~%=-]{20,}(?=\/|$)/g, hidden)
+  return withoutSecrets([path, ...query.map(pairs => pairs.replace(/=[^&#]*/g, `=${hidden}`))].join('?'))
+}
+
+/** Whether a URL holds what should not be read by others. */
+export const holdsSecret = (url: string): boolean => maskedUrl(url) !== url

@@ -1,0 +1,186 @@
+import { CustomsError } from '../errors.js'
+import { parseDocument } from './document.js'
+import { entriesOf, type Entry, type Server } from './entry.js'
+import type { Client } from './known.js'
+import { misreadByCmd, type Launcher } from './launcher.js'
+import { holdsSecret, maskedEntry } from './mask.js'
+import { innermost, type Knowledge } from './own-command.js'
+import { noteFor, type Note } from './record.js'
+import { splice, type Document, type Splice } from './tree.js'
+import { isWrapped, unwrapEdits, type Usual, type WrappedServer } from './unwrap.js'
+import { optionWords, rewrapEdits, withOption, wrapEdits, type Spelling } from './wrap.js'
+
+/** A client's file, as it was read. */
+export interface Source {
+  /** As a person would name it. */
+  readonly file: string
+  /** Without symbolic links. */
+  readonly real: string
+  readonly text: string
+  readonly client: Client | undefined
+  /** Where only the servers of one project are wanted. */
+  readonly scope?: string | undefined
+}
+
+/** What will happen to one server. */
+export type Step = Change | Kept
+
+export interface Change {
+  readonly kind: 'wrap' | 'rewrap' | 'unwrap'
+  readonly entry: Entry
+  /** The entry before and after, without its secrets. */
+  readonly before: string
+  readonly after: string
+  /** What the person should know besides. */
+  readonly advice: readonly string[]
+  readonly spelling: Spelling
+}
+
+export interface Kept {
+  /** `left` is not what was asked for. */
+  readonly kind: 'done' | 'left'
+  readonly entry: Entry
+  readonly reason: string
+}
+
+export const isChange = (step: Step): step is Change => 'after' in step
+
+export interface Plan {
+  readonly source: Source
+  /** What the file is to hold. */
+  readonly text: string
+  readonly steps: readonly Step[]
+}
+
+export interface Wanted {
+  readonly isWanted: (entry: Entry) => boolean
+  readonly notes: readonly Note[]
+  readonly knowledge: Knowledge
+}
+
+export interface Wrapped extends Wanted {
+  readonly launcher: Launcher
+  /** Undefined leaves the policy of what is wrapped already as it is. */
+  readonly policy: string | undefined
+  /** Whether a word of a wrapped command is a path that leads nowhere now. */
+  readonly isGone: (path: string) => boolean
+}
+
+/** Every server of a file that is wanted. @throws CustomsError BAD_CONFIG when the file cannot be read */
+export const readEntries = (source: Source, knowledge: Knowledge): readonly Entry[] =>
+  entriesIn(source, parseDocument(source.file, source.text), knowledge)
+
+const entriesIn = ({ client, scope }: Source, document: Document, knowledge: Knowledge): readonly Entry[] =>
+  entriesOf(document, client, knowledge).filter(entry => scope === undefined || (entry.scope !== undefined && slashed(entry.scope) === slashed(scope)))
+
+// Clients on Windows write folders with either kind of slash.
+const slashed = (path: string): string => path.replaceAll('\\', '/')
+
+/** What `install` would do to a file. */
+export const planInstall = (source: Source, wanted: Wrapped): Plan =>
+  plan(source, wanted, (document, entry) => {
+    const { server, disabled, name } = entry
+    if (server.kind === 'unknown') return left(server.reason)
+    if (server.kind === 'command' && isWrapped(server)) return rewrap(document, server, wanted)
+    if (disabled) return left('is disabled')
+    // Whoever lists the processes of the machine reads the words of a command line.
+    if (server.kind === 'remote' && holdsSecret(server.url.value.text)) return left('its URL seems to hold a secret, which a command line would show to everybody on this machine')
+    const options = optionWords({ server: name, policy: wanted.policy })
+    const { splices, spelling } = wrapEdits(document, server, wanted.launcher.words, options)
+    const misread = misreadByCmd([...wanted.launcher.words, ...options, ...wordsOf(server)])
+    if (misread !== undefined) return left(`cmd would not hand on the ${misread} in its words as it is: npm install -g mcp-customs, and run install again`)
+    return { kind: 'wrap', splices, spelling, advice: adviceFor(server) }
+  })
+
+const rewrap = (document: Document, server: WrappedServer, { launcher, policy, isGone }: Wrapped): Decision => {
+  const words = server.own.launcher.slice(0, -1)
+  const options = withOption(server.own.options, 'policy', policy)
+  const gone = words.some(isGone)
+  if (!gone && sameWords(options, server.own.options)) return { kind: 'done', reason: 'runs under mcp-customs already' }
+  return { kind: 'rewrap', splices: rewrapEdits(document, server, gone ? launcher.words : words, options), advice: [] }
+}
+
+const adviceFor = (server: Known): readonly string[] => {
+  const signsIn = server.kind === 'remote' && server.headers === undefined && server.bearer === undefined
+  return signsIn ? ['if it asks you to sign in: the client did that, and will do so no more'] : []
+}
+
+/** What `uninstall` would do to a file. */
+export const planUninstall = (source: Source, wanted: Wanted): Plan =>
+  plan(source, wanted, (document, entry, spelling) => {
+    const { server } = entry
+    if (server.kind === 'unknown') return left(server.reason)
+    if (server.kind !== 'command' || !isWrapped(server)) return { kind: 'done', reason: 'does not run under mcp-customs' }
+    const splices = unwrapEdits(document, server, spelling, usualOf(source))
+    return typeof splices === 'string' ? left(`${splices}: undo it by hand`) : { kind: 'unwrap', splices, advice: [] }
+  })
+
+type Decision =
+  | { readonly kind: Change['kind']; readonly splices: readonly Splice[]; readonly spelling?: Spelling; readonly advice: readonly string[] }
+  | { readonly kind: Kept['kind']; readonly reason: string }
+
+const left = (reason: string): Decision => ({ kind: 'left', reason })
+
+type Decide = (document: Document, entry: Entry, spelling: Spelling | undefined) => Decision
+
+const plan = (source: Source, wanted: Wanted, decide: Decide): Plan => {
+  const steps: Step[] = []
+  let document = parseDocument(source.file, source.text)
+  for (const { path } of entriesIn(source, document, wanted.knowledge).filter(wanted.isWanted)) {
+    const taken = takeStep(source, document, wanted, path, decide)
+    if (taken === undefined) continue
+    steps.push(taken.step)
+    document = taken.document
+  }
+  return { source, text: document.text, steps }
+}
+
+const takeStep = (source: Source, document: Document, wanted: Wanted, path: readonly string[], decide: Decide): { step: Step; document: Document } | undefined => {
+  const entry = find(source, document, wanted, path)
+  if (entry === undefined) return undefined
+  const known = noteFor(wanted.notes, source.real, path)?.spelling
+  const decision = decide(document, entry, known)
+  if ('reason' in decision) return { step: { ...decision, entry }, document }
+  const { kind, splices, spelling = known ?? {}, advice } = decision
+  const changed = read(source.file, splice(document.text, splices))
+  const next = changed && find(source, changed, wanted, path)
+  const sound = changed !== undefined && next !== undefined && isSound(kind, document.text, entry, changed, next, spelling, usualOf(source))
+  if (!sound) return { step: { kind: 'left', entry, reason: 'could not be changed so that it can be undone byte for byte: change it by hand' }, document }
+  return {
+    step: { kind, entry, before: maskedEntry(document, entry.member), after: maskedEntry(changed, next.member), advice, spelling },
+    document: changed,
+  }
+}
+
+const find = (source: Source, document: Document, { knowledge }: Wanted, path: readonly string[]): Entry | undefined =>
+  entriesIn(source, document, knowledge).find(one => sameWords(one.path, path))
+
+const read = (file: string, text: string): Document | undefined => {
+  try {
+    return parseDocument(file, text)
+  } catch (error) {
+    if (error instanceof CustomsError) return undefined
+    throw error
+  }
+}
+
+/** Nothing is written that was not read again: it says what it should, and what was wrapped can be undone to the last byte. */
+const isSound = (kind: Change['kind'], text: string, before: Entry, document: Document, { server }: Entry, spelling: Spelling, usual: Usual): boolean => {
+  if (server.kind === 'unknown' || before.server.kind === 'unknown') return false
+  if (kind === 'unwrap') return sameWords(wordsOf(server), targetOf(before.server)) && !(server.kind === 'command' && isWrapped(server))
+  if (server.kind !== 'command' || !isWrapped(server) || !sameWords(targetOf(server), targetOf(before.server))) return false
+  const back = kind === 'wrap' && unwrapEdits(document, server, spelling, usual)
+  return kind === 'rewrap' || (typeof back === 'object' && splice(document.text, back) === text)
+}
+
+type Known = Exclude<Server, { kind: 'unknown' }>
+
+const wordsOf = (server: Known): readonly string[] => (server.kind === 'command' ? server.words : [server.url.value.text])
+
+/** The words of the server itself, whether we stand before it or not. */
+const targetOf = (server: Known): readonly string[] =>
+  server.kind === 'command' && server.own ? server.words.slice(innermost(server.own).target) : wordsOf(server)
+
+const sameWords = (a: readonly string[], b: readonly string[]): boolean => a.join('\0') === b.join('\0')
+
+const usualOf = ({ client }: Source): Usual => client ?? { url: 'url', type: 'http', headers: 'headers' }

@@ -1,0 +1,81 @@
+import { mkdir } from 'node:fs/promises'
+import { dirname, isAbsolute, join } from 'node:path'
+import { CustomsError } from '../errors.js'
+import { isArray, isObject, isString, member, parseJson, type Json } from '../protocol/json.js'
+import type { Machine } from './known.js'
+import { readText, replace } from './save.js'
+import type { Spelling } from './wrap.js'
+
+/** What is kept of an entry that was wrapped, to make it again what it was; none of its values is among that. */
+export interface Note {
+  /** The client's file, as a path without symbolic links. */
+  readonly file: string
+  readonly path: readonly string[]
+  /** Our own program as it was written there, when it was a path. */
+  readonly program?: string | undefined
+  readonly spelling: Spelling
+}
+
+/** In the state folder, beside the audit logs. */
+export const recordFile = ({ environment, home }: Machine): string => {
+  const { XDG_STATE_HOME: state = '' } = environment
+  return join(isAbsolute(state) ? state : join(home, '.local', 'state'), 'mcp-customs', 'installed.json')
+}
+
+/** What was noted; nothing where that cannot be read: an entry says by itself nearly all that it takes to undo it. */
+export const readRecord = async (file: string): Promise<readonly Note[]> => {
+  const text = (await readText(file).catch(() => undefined)) ?? ''
+  try {
+    const notes = member(objectOf(parseJson(text)), 'entries')
+    return isArray(notes) ? notes.flatMap(noteOf) : []
+  } catch {
+    return []
+  }
+}
+
+const objectOf = (value: Json | undefined) => (isObject(value) ? value : undefined)
+
+const noteOf = (value: Json): readonly Note[] => {
+  const note = objectOf(value)
+  const [file, path, program] = [member(note, 'file'), textsOf(member(note, 'path')), member(note, 'program')]
+  const spelling = objectOf(member(note, 'spelling'))
+  if (!isString(file) || path === undefined || spelling === undefined) return []
+  return [{ file, path, ...(isString(program) && { program }), spelling: spellingOf(spelling) }]
+}
+
+const spellingOf = (value: ReturnType<typeof objectOf>): Spelling => {
+  const [key, type] = [member(value, 'key'), member(value, 'type')]
+  const [headers, names, bearer] = [textsOf(member(value, 'headers')), textsOf(member(value, 'names')), textsOf(member(value, 'bearer'))]
+  return {
+    ...(isString(key) && { key }),
+    ...(isString(type) && { type }),
+    ...(headers && { headers }),
+    ...(names && { names }),
+    ...(bearer && { bearer }),
+  }
+}
+
+const textsOf = (value: Json | undefined): readonly string[] | undefined => (isArray(value) && value.every(isString) ? value : undefined)
+
+/** Puts notes in the place of those about the same entries. */
+export const addNotes = (file: string, added: readonly Note[]): Promise<void> => rewrite(file, added, added)
+
+export const removeNotes = (file: string, removed: readonly Note[]): Promise<void> => rewrite(file, removed, [])
+
+/** @throws CustomsError BAD_CONFIG */
+const rewrite = async (file: string, out: readonly Note[], added: readonly Note[]): Promise<void> => {
+  if (out.length === 0) return
+  const others = (await readRecord(file)).filter(note => !out.some(one => isSame(one, note)))
+  const text = `${JSON.stringify({ version: 1, entries: [...others, ...added] }, undefined, 2)}\n`
+  try {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    await replace(file, text, { mode: 0o600 }, () => Promise.resolve())
+  } catch (cause) {
+    throw new CustomsError('BAD_CONFIG', `${file}: cannot be written, and holds what uninstall needs: nothing was changed`, { cause })
+  }
+}
+
+const isSame = (a: Note, b: Note): boolean => a.file === b.file && JSON.stringify(a.path) === JSON.stringify(b.path)
+
+export const noteFor = (notes: readonly Note[], file: string, path: readonly string[]): Note | undefined =>
+  notes.find(note => isSame(note, { file, path, spelling: {} }))

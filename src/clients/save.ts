@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto'
+import { chmod, chown, open, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { CustomsError } from '../errors.js'
+
+/** Longest file, in bytes: Claude Code keeps much besides its servers. */
+const longest = 64 * 1024 * 1024
+
+/**
+ * A client's file, as it is.
+ * @returns undefined when it is not there
+ * @throws CustomsError BAD_CONFIG when it cannot be read, or is no UTF-8 text
+ */
+export const readText = async (file: string): Promise<string | undefined> => {
+  const bytes = await readFile(file).catch((cause: unknown) => {
+    if (codeOf(cause) === 'ENOENT' || codeOf(cause) === 'ENOTDIR') return undefined
+    throw new CustomsError('BAD_CONFIG', `${file}: cannot be read (${codeOf(cause)})${remedy(cause)}`, { cause })
+  })
+  if (bytes === undefined) return undefined
+  if (bytes.length > longest) throw new CustomsError('BAD_CONFIG', `${file}: longer than ${longest} bytes`)
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch (cause) {
+    throw new CustomsError('BAD_CONFIG', `${file}: is no UTF-8 text`, { cause })
+  }
+}
+
+const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason')
+
+const remedy = (error: unknown): string =>
+  codeOf(error) === 'EPERM' && process.platform === 'darwin'
+    ? ': allow this terminal to access data of other apps (System Settings, Privacy & Security)'
+    : ''
+
+export interface Saved {
+  /** Holds what the file held before. */
+  readonly backup: string
+}
+
+/**
+ * Writes a file that somebody else may be writing too: keeps what it held in a backup beside it, and its mode, its owner and
+ * the symbolic link that leads to it. A reader sees the old text or the new one, and nothing in between.
+ * @param before what it must hold still
+ * @throws CustomsError BAD_CONFIG when it holds something else by now, or cannot be written; then it is as it was
+ */
+export const save = async (file: string, before: string, after: string): Promise<Saved> => {
+  try {
+    const real = await realpath(file)
+    const { mode, uid, gid } = await stat(real)
+    const backup = await backUp(real, before, mode & 0o7777)
+    await replace(real, after, { mode: mode & 0o7777, uid, gid }, async () => {
+      if ((await readText(real)) !== before) throw new CustomsError('BAD_CONFIG', `${file}: has changed since it was shown: nothing was written, run the command again`)
+    })
+    return { backup }
+  } catch (cause) {
+    if (cause instanceof CustomsError) throw cause
+    throw new CustomsError('BAD_CONFIG', `${file}: cannot be written (${codeOf(cause)})${remedy(cause)}`, { cause })
+  }
+}
+
+interface Attributes {
+  readonly mode: number
+  readonly uid?: number
+  readonly gid?: number
+}
+
+/** Puts a new file in the place of one, if there is one. @param check is asked at the last moment */
+export const replace = async (file: string, text: string, { mode, uid, gid }: Attributes, check: () => Promise<void>): Promise<void> => {
+  const temporary = join(dirname(file), `.${basename(file)}.${randomUUID()}.tmp`)
+  try {
+    const handle = await open(temporary, 'wx', 0o600)
+    try {
+      await handle.writeFile(text)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    // Only root can give a file away; whoever owns it keeps it without.
+    if (uid !== undefined && gid !== undefined) await chown(temporary, uid, gid).catch(() => undefined)
+    await chmod(temporary, mode)
+    await check()
+    await rename(temporary, file)
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  }
+}
+
+/** `FILE.mcp-customs.bak`, `FILE.mcp-customs.2.bak`, …: the first that is free, or that holds the same. */
+const backUp = async (file: string, text: string, mode: number): Promise<string> => {
+  for (const name of await backupsOf(file)) {
+    if ((await readText(name)) === text) return name
+  }
+  for (let number = 1; ; number++) {
+    const backup = `${file}.mcp-customs${number === 1 ? '' : `.${number}`}.bak`
+    try {
+      await writeFile(backup, text, { flag: 'wx', mode, flush: true })
+      // The mode of a new file is narrowed by the process's mask.
+      await chmod(backup, mode)
+      return backup
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error
+    }
+  }
+}
+
+/** What was kept of a file, by any run. */
+const backupsOf = async (file: string): Promise<readonly string[]> => {
+  const folder = dirname(file)
+  const own = (name: string) => name.startsWith(`${basename(file)}.mcp-customs.`) && name.endsWith('.bak')
+  return (await readdir(folder)).filter(own).map(name => join(folder, name))
+}

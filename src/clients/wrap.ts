@@ -1,0 +1,180 @@
+import type { CommandServer, RemoteServer } from './entry.js'
+import { optionOf } from './own-command.js'
+import type { Document, Member, Splice, TableValue, TextValue } from './tree.js'
+import { slice } from './tree.js'
+import type { WrappedServer } from './unwrap.js'
+
+/**
+ * What the wrapped entry does not show of how the entry was spelt: tokens, as they stood in the file. No value of the
+ * entry is among them, so no secret either: those stay in the entry.
+ */
+export interface Spelling {
+  /** The key whose value moved to the end of `args`: absent where `args` was there before. */
+  readonly key?: string
+  readonly type?: string
+  /** The key of the headers, at each place where it stands. */
+  readonly headers?: readonly string[]
+  /** The names of the headers. */
+  readonly names?: readonly string[]
+  readonly bearer?: readonly string[]
+}
+
+export interface Wrapping {
+  readonly splices: readonly Splice[]
+  readonly spelling: Spelling
+}
+
+/** Options of `wrap` that `install` sets. */
+export interface WrapOptions {
+  /** What the audit log calls the server. */
+  readonly server: string
+  readonly policy?: string | undefined
+}
+
+export const optionWords = ({ server, policy }: WrapOptions): readonly string[] => [
+  `--server=${server}`,
+  ...(policy === undefined ? [] : [`--policy=${policy}`]),
+]
+
+/**
+ * The changes that put us in front of a server. Every text of the entry's own keeps its bytes: it stays where it is, or moves.
+ * @param launcher a program and its first arguments
+ * @param options of `wrap`
+ */
+export const wrapEdits = (document: Document, server: CommandServer | RemoteServer, launcher: readonly string[], options: readonly string[]): Wrapping => {
+  const [program = '', ...first] = launcher
+  const start = [...first, 'wrap', ...options]
+  if (server.kind === 'remote') return wrapRemote(document, server, program, start)
+  const { command, args } = server
+  if (args === undefined) return wrapSole(document, command, program, [...start, '--'])
+  const words = [...spelt(document, [...start, '--']), slice(document, command.value)]
+  return {
+    splices: [replace(command.value, document.spellText(program)), insertWords(document, args.value, words)],
+    spelling: {},
+  }
+}
+
+/** The same of a server that we stand before already: only the words that start us change. */
+export const rewrapEdits = (document: Document, { command, args, own }: WrappedServer, launcher: readonly string[], options: readonly string[]): readonly Splice[] => {
+  const [program = '', ...words] = [...launcher, 'wrap', ...options]
+  const [first] = args.value.elements
+  const before = args.value.elements[own.target - 2]
+  if (first === undefined || before === undefined) return []
+  const all = before.text === '--' ? [...words, '--'] : words
+  return [
+    replace(command.value, document.spellText(program)),
+    { from: first.from, to: before.to, text: spelt(document, all).join(', ') },
+  ]
+}
+
+/** Options with another value for one of them. @param value undefined leaves it as it is */
+export const withOption = (options: readonly string[], name: string, value: string | undefined): readonly string[] => {
+  if (value === undefined) return options
+  const others = options.filter((word, index) => !word.startsWith(`--${name}=`) && word !== `--${name}` && options[index - 1] !== `--${name}`)
+  return optionOf(options, name) === value ? options : [...others, `--${name}=${value}`]
+}
+
+const replace = ({ from, to }: TextValue, text: string): Splice => ({ from, to, text })
+
+const spelt = ({ spellText }: Document, words: readonly string[]): readonly string[] => words.map(spellText)
+
+/** In front of the first element, on a line of their own where it has one; in an empty list behind its bracket. */
+const insertWords = (document: Document, { from, elements: [element] }: { from: number; elements: readonly TextValue[] }, words: readonly string[]): Splice => {
+  const at = element?.from ?? from + 1
+  const text = words.join(', ') + (element ? `,${lineBefore(document.text, at) ?? ' '}` : '')
+  return { from: at, to: at, text }
+}
+
+/** The end of the line before, and the indentation: undefined where something else stands before it on its line. */
+const lineBefore = (text: string, at: number): string | undefined => /\r?\n[ \t]*$/.exec(text.slice(0, at))?.[0]
+
+/**
+ * A member that alone says what the server is becomes `args`, and keeps its value as the last of them; `command` is put in
+ * front of it.
+ */
+const wrapSole = (document: Document, member: Member & { readonly value: TextValue }, program: string, words: readonly string[]): Wrapping => {
+  const { text, spellKey, spellText } = document
+  const [key] = member.keys
+  const [place] = member.places
+  if (key === undefined || place === undefined) return { splices: [], spelling: {} }
+  // What stands between the key and its value, and before the key where it is a dotted one of TOML.
+  const equals = /^\s*[:=]\s*$/.exec(text.slice(key.to, member.value.from))?.[0] ?? (text.slice(key.to, member.value.from).includes(':') ? ': ' : ' = ')
+  const before = text.slice(place.from, key.from)
+  const line = lineBefore(text, place.from)
+  const next = member.layout === 'line' ? (line ?? '\n') : `,${line ?? ' '}`
+  return {
+    splices: [
+      { from: place.from, to: place.from, text: `${before}${spellKey('command')}${equals}${spellText(program)}${next}` },
+      { ...key, text: spellKey('args') },
+      { from: member.value.from, to: member.value.from, text: `[${[...spelt(document, words), ''].join(', ')}` },
+      { from: member.value.to, to: member.value.to, text: ']' },
+    ],
+    spelling: { key: text.slice(key.from, key.to) },
+  }
+}
+
+/**
+ * The headers become environment variables, which `wrap` reads: their values stay where they are, and out of the command
+ * line, which everybody on the machine can read.
+ */
+const wrapRemote = (document: Document, { url, type, headers, bearer }: RemoteServer, program: string, start: readonly string[]): Wrapping => {
+  const named = nameVariables(headers?.value)
+  const words = [
+    ...named.flatMap(({ header, variable }) => ['--header', `${header}=${reference(variable)}`]),
+    ...(bearer ? ['--header', `Authorization=Bearer ${reference(bearer.value.text)}`] : []),
+  ]
+  const { splices, spelling } = wrapSole(document, url, program, [...start, ...words])
+  const { spellKey, spellText } = document
+  const rename = (member: Member, key: string): Splice[] => member.keys.map(span => ({ ...span, text: spellKey(key) }))
+  return {
+    splices: [
+      ...splices,
+      ...(type ? [replace(type.value, spellText('stdio'))] : []),
+      ...(headers ? rename(headers, 'env') : []),
+      ...named.flatMap(({ member, variable }) => rename(member, variable)),
+      // Codex hands on no variable that it is not told to.
+      ...(bearer ? [...rename(bearer, 'env_vars'), replace(bearer.value, `[${slice(document, bearer.value)}]`)] : []),
+    ],
+    spelling: {
+      ...spelling,
+      ...(type && { type: slice(document, type.value) }),
+      ...(headers && { headers: tokens(document, headers), names: named.flatMap(({ member }) => tokens(document, member)) }),
+      ...(bearer && { bearer: tokens(document, bearer) }),
+    },
+  }
+}
+
+const tokens = (document: Document, { keys }: Member): readonly string[] => keys.map(span => slice(document, span))
+
+interface Named {
+  readonly member: Member
+  readonly header: string
+  readonly variable: string
+}
+
+const nameVariables = (headers: TableValue | undefined): readonly Named[] => {
+  const taken = new Set<string>()
+  return (headers?.members ?? []).map(member => {
+    const plain = `${variablePrefix}${member.key.toUpperCase().replace(/[^A-Z0-9]/g, '_')}`
+    let variable = plain
+    for (let number = 2; taken.has(variable); number++) variable = `${plain}_${number}`
+    taken.add(variable)
+    return { member, header: member.key, variable }
+  })
+}
+
+const variablePrefix = 'MCP_CUSTOMS_HEADER_'
+
+export const isOurVariable = (variable: string): boolean => variable.startsWith(variablePrefix)
+
+/**
+ * A variable that `wrap` is to read. Without the dollar sign: several clients put in the value of `${env:NAME}` themselves,
+ * and out of their own environment.
+ */
+const reference = (variable: string): string => `{env:${variable}}`
+
+/** The header and the variable of an option `--header`, when it is one of those. */
+export const readReference = (option: string): { header: string; bearer: boolean; variable: string } | undefined => {
+  const [, header, bearer, variable] = /^([^=]+)=(Bearer )?\$?\{env:([^}]+)\}$/.exec(option) ?? []
+  return header === undefined || variable === undefined ? undefined : { header, bearer: bearer !== undefined, variable }
+}

@@ -1,0 +1,68 @@
+import { existsSync } from 'node:fs'
+import type { Entry } from '../clients/entry.js'
+import { doubtOf } from '../clients/find.js'
+import { problemsOf, type Surroundings } from '../clients/examine.js'
+import { optionOf } from '../clients/own-command.js'
+import { readEntries } from '../clients/plan.js'
+import { readRecord, recordFile } from '../clients/record.js'
+import { isWrapped } from '../clients/unwrap.js'
+import { CustomsError } from '../errors.js'
+import { plain } from '../inspect/plain.js'
+import type { Style } from '../inspect/style.js'
+import type { InstallFlags } from './install-flags.js'
+import type { InstallContext } from './install-context.js'
+import { nameOf } from './install-preview.js'
+import { allFiles, readFound } from './install-sources.js'
+import { knowledgeOf } from './installation.js'
+
+/**
+ * `install --check`: which client has which servers, wrapped or not, with which policy, and what is wrong.
+ * @returns 1 when something is wrong, else 0
+ * @throws CustomsError BAD_USAGE
+ */
+export const check = async (flags: InstallFlags, { machine, installation, print, style }: InstallContext): Promise<number> => {
+  const files = await allFiles(flags, machine)
+  const knowledge = knowledgeOf(await readRecord(recordFile(machine)))
+  const surroundings: Surroundings = { machine, exists: existsSync, temporary: installation.temporary }
+  if (files.length === 0) await print('No configuration of a known client was found.\n')
+  let wrong = 0
+  for (const found of files) {
+    const doubt = await doubtOf(found, machine)
+    await print(`${style.title(found.client?.title ?? found.file)}${found.client === undefined ? '' : `: ${found.file}`}\n`)
+    if (doubt !== undefined) await print(`  ${style.warn(doubt)}\n`)
+    try {
+      const file = await readFound(found)
+      const entries = readEntries(file, knowledge).filter(({ name }) => flags.servers.length === 0 || flags.servers.includes(name))
+      if (entries.length === 0) await print('  has no servers\n')
+      const width = Math.min(40, Math.max(...entries.map(({ name, scope }) => nameOf(name, scope).length)))
+      for (const entry of entries) {
+        const own = problemsOf(entry, surroundings)
+        wrong += own.length
+        await print(describe(entry, width, own, style))
+      }
+    } catch (error) {
+      if (!(error instanceof CustomsError)) throw error
+      wrong++
+      await print(`  ${style.bad(`wrong: ${error.message}`)}\n`)
+    }
+  }
+  return wrong === 0 ? 0 : 1
+}
+
+const describe = ({ name, scope, server, disabled }: Entry, width: number, problems: readonly string[], style: Style): string => {
+  const line = `  ${nameOf(name, scope).padEnd(width)}  `
+  const state = disabled ? ', disabled' : ''
+  const wrongs = problems.map(problem => `    ${style.bad(`wrong: ${plain(problem, longest)}`)}\n`).join('')
+  if (server.kind === 'unknown') return `${line}${style.warn(`not wrapped: ${plain(server.reason, longest)}${state}`)}\n`
+  if (server.kind !== 'command' || !isWrapped(server)) return `${line}not wrapped${state}\n${wrongs}`
+  const { options, launcher } = server.own
+  return `${line}${style.good('wrapped')}, ${policyOf(options)}${state}  ${style.dim(plain(launcher.slice(0, -1).join(' '), longest))}\n${wrongs}`
+}
+
+/** Longest text of the file that is shown in a line, in characters. */
+const longest = 300
+
+const policyOf = (options: readonly string[]): string => {
+  const [policy, file] = [optionOf(options, 'policy'), optionOf(options, 'config')]
+  return plain(policy === undefined && file !== undefined ? `policy of ${file}` : `policy ${policy ?? 'standard'}`, longest)
+}

@@ -1,0 +1,106 @@
+import { isIPv4, isIPv6 } from 'node:net'
+import type { Budget } from '../../budget.js'
+import { parsePattern } from '../../pattern/parse.js'
+
+/** Whether a text has a format, in time linear in the text. */
+export interface Format {
+  test(text: string, budget: Budget): boolean
+}
+
+// RFC 3339, 5.6. What an expression cannot say of a day and of a leap second is looked at where there may be one.
+const date = '\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])'
+const time = '(?:[01]\\d|2[0-3]):[0-5]\\d:(?:[0-5]\\d|60)(?:\\.\\d+)?(?:[Zz]|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)'
+const fullDate = new RegExp(`^${date}$`)
+const fullTime = new RegExp(`^${time}$`)
+const dateTime = new RegExp(`^${date}[Tt]${time}$`)
+
+const [two, six, nine] = [0x32, 0x36, 0x39]
+
+/** Whether the month has the day; all have 28. */
+const hasDay = (text: string): boolean => {
+  const tens = text.charCodeAt(8)
+  if (tens < two || (tens === two && text.charCodeAt(9) < nine)) return true
+  const [year, month, day] = [Number(text.slice(0, 4)), Number(text.slice(5, 7)), Number(text.slice(8, 10))]
+  if (month === 2) return day === 29 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+  return day < 31 || ![4, 6, 9, 11].includes(month)
+}
+
+/** Whether a time, from there on, has no 60th second, or has it at 23:59:60 UTC. */
+const hasSecond = (text: string, from: number): boolean => {
+  if (text.charCodeAt(from + 6) !== six) return true
+  const minutes = (at: number) => Number(text.slice(at, at + 2)) * 60 + Number(text.slice(at + 3, at + 5))
+  const offset = /[Zz]$/.test(text) ? 0 : minutes(text.length - 5) * (text.at(-6) === '-' ? -1 : 1)
+  return (minutes(from) - offset + 1440) % 1440 === 1439
+}
+
+/** A URI in its parts (RFC 3986, appendix B): scheme, authority, path, query, fragment. */
+const parts = /^(?:([^:/?#]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#([^]*))?$/
+const scheme = /^[a-z][a-z0-9+.-]*$/i
+const userinfo = /^(?:[\w.~!$&'()*+,;=:-]|%[0-9a-f]{2})*$/i
+const registeredName = /^(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})*$/i
+const address = /^\[(?:v[0-9a-f]+\.[\w.~!$&'()*+,;=:-]+|([0-9a-f:.]+))\]$/i
+const path = /^(?:[\w.~!$&'()*+,;=:@/-]|%[0-9a-f]{2})*$/i
+const query = /^(?:[\w.~!$&'()*+,;=:@/?-]|%[0-9a-f]{2})*$/i
+
+/** RFC 3986 authority: `[ userinfo "@" ] host [ ":" port ]`. */
+const isAuthority = (text: string): boolean => {
+  const at = text.lastIndexOf('@')
+  const host = text.slice(at + 1).replace(/:\d*$/, '')
+  if (at !== -1 && !userinfo.test(text.slice(0, at))) return false
+  const [whole, ipv6] = address.exec(host) ?? []
+  return whole === undefined ? registeredName.test(host) : ipv6 === undefined || isIPv6(ipv6)
+}
+
+/** RFC 3986 URI-reference; a URI has a scheme. */
+const isUriReference = (text: string, absolute: boolean): boolean => {
+  const [whole, named, authority, hierarchy = '', question = '', fragment = ''] = parts.exec(text) ?? []
+  if (whole === undefined || (named === undefined ? absolute : !scheme.test(named))) return false
+  if (authority !== undefined && !isAuthority(authority)) return false
+  return path.test(hierarchy) && query.test(question) && query.test(fragment)
+}
+
+/** RFC 5321 Mailbox without quoted texts and address literals, at a domain of two labels at least. */
+const email =
+  /^[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*@[A-Za-z0-9]+(?:-+[A-Za-z0-9]+)*(?:\.[A-Za-z0-9]+(?:-+[A-Za-z0-9]+)*)+$/
+/** RFC 1123, 2.1; a dot at the end stands for the root. */
+const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i
+const isHostname = (text: string): boolean => {
+  const name = text.endsWith('.') ? text.slice(0, -1) : text
+  return name.length <= 253 && name.split('.').every(part => label.test(part))
+}
+/** RFC 3339, appendix A. */
+const duration = /^P(?:\d+W|(?=\d|T\d)(?:\d+Y)?(?:\d+M)?(?:\d+D)?(?:T(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+S)?)?)$/
+/** RFC 4122, 3. */
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+/** RFC 6570, 2. */
+const uriTemplate =
+  /^(?:[^\0- "'<>%\\^`{|}]|%[0-9a-f]{2}|\{[+#./;?&=,!@|]?(?:\w|%[0-9a-f]{2})+(?::[1-9]\d{0,3}|\*)?(?:,(?:\w|%[0-9a-f]{2})+(?::[1-9]\d{0,3}|\*)?)*\})*$/i
+/** RFC 6901, 3. */
+const jsonPointer = /^(?:\/(?:[^~/]|~[01])*)*$/
+/** Relative JSON Pointers (draft-bhutton-relative-json-pointer-00), as of the first draft: without an index shift. */
+const relativeJsonPointer = /^(?:0|[1-9]\d*)(?:#|(?:\/(?:[^~/]|~[01])*)*)$/
+
+const by = (test: Format['test']): Format => ({ test })
+
+/** Those of JSON Schema; each was tried to be linear (test/hostile). OpenAPI's are left alone. */
+const formats: ReadonlyMap<string, Format> = new Map<string, Format>([
+  ['date', by(text => fullDate.test(text) && hasDay(text))],
+  ['time', by(text => fullTime.test(text) && hasSecond(text, 0))],
+  ['date-time', by(text => dateTime.test(text) && hasDay(text) && hasSecond(text, 11))],
+  ['duration', duration],
+  ['email', email],
+  ['hostname', by(isHostname)],
+  ['ipv4', by(isIPv4)],
+  ['ipv6', by(text => isIPv6(text) && !text.includes('%'))],
+  ['uri', by(text => isUriReference(text, true))],
+  ['uri-reference', by(text => isUriReference(text, false))],
+  ['uri-template', uriTemplate],
+  ['uuid', uuid],
+  ['json-pointer', jsonPointer],
+  ['relative-json-pointer', relativeJsonPointer],
+  // `\Z` is of other languages; the older syntax would have it for a letter.
+  ['regex', by((text, budget) => !/(?<!\\)\\Z/.test(text) && parsePattern(text, budget) !== undefined)],
+])
+
+/** The check of a format; undefined for one that is not known, which is ignored. */
+export const formatOf = (name: string): Format | undefined => formats.get(name)

@@ -1,0 +1,36 @@
+import type { Dialect } from '../../document/dialect.js'
+import type { Place } from '../../document/place.js'
+import type { Run, Scope } from '../run.js'
+import { forAll, type Keyword } from './keyword.js'
+
+/** What the outermost resource that the evaluation came through has for a dynamic reference. */
+const outermost = (run: Run, find: (scope: Scope) => Place | undefined): Place | undefined => {
+  let found: Place | undefined
+  for (let scope = run.scope; scope !== undefined; scope = scope.outer) {
+    run.spend(2)
+    found = find(scope) ?? found
+  }
+  return found
+}
+
+const reference = (name: string, find: (scope: Scope, name: string) => Place | undefined, dialects?: readonly Dialect[]): Keyword => ({
+  name,
+  ...(dialects && { dialects }),
+  checks(_, site) {
+    const target = site.target(name)
+    if (target === undefined) return undefined
+    const { dynamic } = target
+    const schema = site.subschemaAt(target.place)
+    if (dynamic === undefined) return forAll((value, run, seen) => schema.matches(value, run, seen))
+    return forAll((value, run, seen) => {
+      const found = outermost(run, scope => find(scope, dynamic))
+      return (found === undefined ? schema : site.subschemaAt(found)).matches(value, run, seen)
+    })
+  },
+})
+
+export const references: readonly Keyword[] = [
+  reference('$ref', () => undefined),
+  reference('$dynamicRef', ({ resource }, name) => resource.dynamicAnchors.get(name), ['2020-12']),
+  reference('$recursiveRef', ({ resource }) => (resource.recursive ? resource.root : undefined), ['2019-09']),
+]

@@ -1,0 +1,54 @@
+import { isString } from '../../../protocol/json.js'
+import { quote } from '../../../protocol/quote.js'
+import type { Budget } from '../../budget.js'
+import { compilePattern, isPattern } from '../../pattern/pattern.js'
+import { countOf } from '../../values/code-points.js'
+import { formatOf } from './formats.js'
+import { sizeMessage, type Checks, type Keyword } from './keyword.js'
+
+/** Code points, counted only where the code units leave it open. */
+const counted = (text: string, budget: Budget): number => {
+  budget.spend(text.length >> 2)
+  return countOf(text)
+}
+
+const length = (name: string, most: boolean): Keyword => ({
+  name,
+  checks(limit): Checks | undefined {
+    if (typeof limit !== 'number') return undefined
+    const message = sizeMessage(name, most, limit, 'character')
+    const isShort = (text: string, budget: Budget) => text.length <= limit || (text.length / 2 <= limit && counted(text, budget) <= limit)
+    const isLong = (text: string, budget: Budget) => text.length / 2 >= limit || (text.length >= limit && counted(text, budget) >= limit)
+    return most
+      ? { string: (text, run) => isShort(text, run.budget) || run.fail(message) }
+      : { string: (text, run) => isLong(text, run.budget) || run.fail(message) }
+  },
+})
+
+const pattern: Keyword = {
+  name: 'pattern',
+  fault: (source, budget) => (isString(source) && !isPattern(source, budget) ? 'must be a regular expression' : undefined),
+  checks(source, { budget }) {
+    const pattern = isString(source) ? compilePattern(source, budget) : undefined
+    if (pattern === undefined) return undefined
+    return { string: (text, run) => pattern.test(text, run.budget) || run.fail('must match the pattern (pattern)') }
+  },
+}
+
+const format: Keyword = {
+  name: 'format',
+  checks(name) {
+    const format = isString(name) ? formatOf(name) : undefined
+    if (format === undefined || !isString(name)) return undefined
+    const message = `must be ${quote(name)} (format)`
+    return {
+      string(text, run) {
+        if (!run.formats) return true
+        run.spend(2 + (text.length >> 2))
+        return format.test(text, run.budget) || run.fail(message)
+      },
+    }
+  },
+}
+
+export const strings: readonly Keyword[] = [length('minLength', false), length('maxLength', true), pattern, format]

@@ -1,0 +1,365 @@
+import { Exhausted, type Budget } from '../budget.js'
+import { nameKey } from '../values/name-key.js'
+import { classOf, isProperty, type CharacterClass, type Ranges } from './character-class.js'
+import type { Parsed, Syntax } from './syntax.js'
+
+class Malformed extends Error {}
+
+/** Deeper groups are not read: reading them, and whatever is done with them, takes the native stack. */
+const deepest = 250
+
+/** V8 holds a count as large as this for endless. */
+const endless = 2 ** 31 - 1
+
+/**
+ * Reads a regular expression of ECMA-262: with the `u` flag, as JSON Schema wants it, or else by the older syntax (Annex B), as
+ * many a schema has it (`[\w-.]`, `\-`).
+ * @returns undefined when it is neither
+ */
+export const parsePattern = (source: string, budget: Budget): Parsed | undefined => parseAs(source, true, budget) ?? parseAs(source, false, budget)
+
+export const parseAs = (source: string, unicode: boolean, budget: Budget): Parsed | undefined => {
+  // Thousands of parts keep the garbage collector busy.
+  budget.spend(20 + (source.length > 1000 ? 40 : 20) * source.length)
+  try {
+    return new Parser(source, unicode, budget).parse()
+  } catch (error) {
+    if (error instanceof Malformed) return undefined
+    throw error
+  }
+}
+
+const digits: Ranges = [[0x30, 0x39]]
+const wordCharacters: Ranges = [...digits, [0x41, 0x5a], [0x5f, 0x5f], [0x61, 0x7a]]
+/** ECMA-262 WhiteSpace and LineTerminator. */
+const spaces: Ranges = [
+  [0x09, 0x0d], [0x20, 0x20], [0xa0, 0xa0], [0x1680, 0x1680], [0x2000, 0x200a], [0x2028, 0x2029], [0x202f, 0x202f],
+  [0x205f, 0x205f], [0x3000, 0x3000], [0xfeff, 0xfeff],
+]
+const escapes = new Map([
+  ['d', classOf(digits)], ['D', classOf(digits, true)], ['w', classOf(wordCharacters)], ['W', classOf(wordCharacters, true)],
+  ['s', classOf(spaces)], ['S', classOf(spaces, true)],
+])
+const dot = classOf([[0x0a, 0x0a], [0x0d, 0x0d], [0x2028, 0x2029]], true)
+const controls = new Map([['t', 0x09], ['n', 0x0a], ['v', 0x0b], ['f', 0x0c], ['r', 0x0d]])
+const quantifier = /^\{(\d+)(,(\d*))?\}/
+/** Longer ones are not looked for. */
+const longestQuantifier = 50
+const identifier = /^[$_\p{ID_Start}][$\u200c\u200d\p{ID_Continue}]*$/u
+
+const none: readonly never[] = []
+const literal = (code: number): CharacterClass => ({ type: 'class', ranges: [[code, code]], others: none, negated: false })
+/** Most patterns are made of these. */
+const ascii = Array.from({ length: 128 }, (_, code) => literal(code))
+const one = (code: number): CharacterClass => ascii[code] ?? literal(code)
+
+class Parser {
+  readonly #chars: readonly string[]
+  readonly #unicode: boolean
+  readonly #budget: Budget
+  readonly #names = new Map<string, { index: number }>()
+  /** What `\1` means depends on how many groups there are, and `\k` on whether one has a name. */
+  readonly #captures: number
+  readonly #named: boolean
+  readonly #properties = new Map<string, CharacterClass>()
+  #irregular = false
+  #opened = 0
+  #at = 0
+  #depth = 0
+
+  constructor(source: string, unicode: boolean, budget: Budget) {
+    this.#chars = unicode ? Array.from(source) : source.split('')
+    this.#unicode = unicode
+    this.#budget = budget
+    const groups = source.replace(/\\[^]|\[(?:\\[^]|[^\]\\])*\]?/g, '.').match(/\((?!\?)|\(\?<(?![=!])/g) ?? []
+    this.#captures = groups.length
+    this.#named = groups.some(group => group.length > 1)
+  }
+
+  parse(): Parsed {
+    const root = this.#choice()
+    if (this.#at < this.#chars.length) throw new Malformed()
+    for (const { index } of this.#names.values()) if (index === 0) throw new Malformed()
+    return { root, unicode: this.#unicode, groups: this.#captures, irregular: this.#irregular }
+  }
+
+  #choice(): Syntax {
+    if (++this.#depth > deepest) throw new Exhausted()
+    const options = [this.#sequence()]
+    while (this.#take('|')) options.push(this.#sequence())
+    this.#depth--
+    const [only] = options
+    return options.length === 1 && only !== undefined ? only : { type: 'choice', options }
+  }
+
+  #sequence(): Syntax {
+    const parts: Syntax[] = []
+    while (this.#at < this.#chars.length && this.#peek() !== '|' && this.#peek() !== ')') parts.push(this.#term())
+    const [only] = parts
+    return parts.length === 1 && only !== undefined ? only : { type: 'sequence', parts }
+  }
+
+  #term(): Syntax {
+    if (this.#take('^')) return { type: 'assert', what: 'start' }
+    if (this.#take('$')) return { type: 'assert', what: 'end' }
+    if (this.#takeAll('\\b')) return this.#beyondRegular({ type: 'assert', what: 'boundary' })
+    if (this.#takeAll('\\B')) return this.#beyondRegular({ type: 'assert', what: 'inside' })
+    const opened = this.#opened
+    const body = this.#atom()
+    const [min, max] = this.#quantifier() ?? []
+    if (min === undefined || max === undefined) return body
+    // Only the older syntax lets a look-ahead be repeated.
+    if (body.type === 'look' && (this.#unicode || body.behind)) throw new Malformed()
+    return { type: 'repeat', body, min, max, lazy: this.#take('?'), groups: [opened + 1, this.#opened + 1] }
+  }
+
+  #quantifier(): readonly [number, number] | undefined {
+    if (this.#take('*')) return [0, Infinity]
+    if (this.#take('+')) return [1, Infinity]
+    if (this.#take('?')) return [0, 1]
+    if (this.#peek() !== '{') return undefined
+    const [whole, least, comma, most] = quantifier.exec(this.#chars.slice(this.#at, this.#at + longestQuantifier).join('')) ?? []
+    if (whole === undefined) {
+      if (this.#unicode) throw new Malformed()
+      return undefined
+    }
+    this.#at += whole.length
+    const min = Math.min(Number(least), endless)
+    const max = comma === undefined ? min : most === '' ? endless : Math.min(Number(most), endless)
+    if (min > max) throw new Malformed()
+    return [min, max === endless ? Infinity : max]
+  }
+
+  #atom(): Syntax {
+    if (this.#take('.')) return dot
+    if (this.#take('[')) return this.#class()
+    if (this.#take('(')) return this.#group()
+    if (this.#take('\\')) return this.#atomEscape()
+    const char = this.#next()
+    if ('*+?)'.includes(char)) throw new Malformed()
+    if ('{}]'.includes(char)) {
+      this.#at--
+      // The older syntax lets these stand for themselves, unless there would be something to repeat.
+      if (this.#unicode || this.#quantifier() !== undefined) throw new Malformed()
+      this.#at++
+    }
+    return one(codeOf(char))
+  }
+
+  #group(): Syntax {
+    if (!this.#take('?')) return this.#capture(++this.#opened)
+    // In a sequence of its own, that a look-around in it may be repeated.
+    if (this.#take(':')) return { type: 'sequence', parts: [this.#body()] }
+    const behind = this.#peek() === '<' && (this.#peek(1) === '=' || this.#peek(1) === '!')
+    if (!behind && this.#take('<')) {
+      const index = ++this.#opened
+      const group = this.#name()
+      if (group.index !== 0) throw new Malformed()
+      group.index = index
+      return this.#capture(index)
+    }
+    if (behind) this.#at++
+    const negated = this.#take('!')
+    if (!negated && !this.#take('=')) throw new Malformed()
+    return this.#beyondRegular({ type: 'look', body: this.#body(), behind, negated })
+  }
+
+  #capture(index: number): Syntax {
+    return { type: 'group', body: this.#body(), index }
+  }
+
+  #body(): Syntax {
+    const body = this.#choice()
+    if (!this.#take(')')) throw new Malformed()
+    return body
+  }
+
+  /** The group of a name, up to its `>`; it may come later. */
+  #name(): { index: number } {
+    const close = this.#chars.indexOf('>', this.#at)
+    if (close === -1) throw new Malformed()
+    this.#budget.spend(10 * (close - this.#at))
+    const name = this.#chars.slice(this.#at, close).join('')
+      .replace(/\\u(?:\{([0-9A-Fa-f]{1,6})\}|([0-9A-Fa-f]{4}))/g, (escape, braced?: string, four?: string) => {
+        const code = parseInt(braced ?? four ?? '', 16)
+        return braced === undefined ? String.fromCharCode(code) : code > 0x10ffff ? escape : String.fromCodePoint(code)
+      })
+    if (!identifier.test(name)) throw new Malformed()
+    this.#at = close + 1
+    const key = nameKey(name)
+    const group = this.#names.get(key) ?? { index: 0 }
+    this.#names.set(key, group)
+    return group
+  }
+
+  /** What stands behind a backslash, outside of a class. */
+  #atomEscape(): Syntax {
+    const [number] = /^[1-9]\d{0,8}/.exec(this.#chars.slice(this.#at, this.#at + 9).join('')) ?? []
+    if (number !== undefined && (this.#unicode || Number(number) <= this.#captures)) {
+      if (Number(number) > this.#captures) throw new Malformed()
+      this.#at += number.length
+      return this.#beyondRegular({ type: 'reference', group: { index: Number(number) } })
+    }
+    if (this.#peek() === 'k' && (this.#unicode || this.#named)) {
+      if (!this.#takeAll('k<')) throw new Malformed()
+      return this.#beyondRegular({ type: 'reference', group: this.#name() })
+    }
+    return this.#escape(false)
+  }
+
+  #class(): CharacterClass {
+    const negated = this.#take('^')
+    const ranges: (readonly [number, number])[] = []
+    const others = new Set<CharacterClass>()
+    const add = (part: CharacterClass) => {
+      if (isPlain(part)) ranges.push(...part.ranges)
+      else others.add(part)
+    }
+    while (!this.#take(']')) {
+      const from = this.#classAtom()
+      if (this.#peek() !== '-' || this.#peek(1) === ']' || this.#peek(1) === '') {
+        add(from)
+        continue
+      }
+      this.#at++
+      const to = this.#classAtom()
+      const [low, high] = [single(from), single(to)]
+      if (low !== undefined && high !== undefined) {
+        if (low > high) throw new Malformed()
+        ranges.push([low, high])
+      } else if (this.#unicode) throw new Malformed()
+      // `[\w-.]`, in the older syntax: the hyphen stands for itself.
+      else for (const part of [from, one(0x2d), to]) add(part)
+    }
+    this.#budget.spend(4 * ranges.length)
+    return classOf(ranges, negated, [...others])
+  }
+
+  #classAtom(): CharacterClass {
+    return this.#take('\\') ? this.#escape(true) : one(codeOf(this.#next()))
+  }
+
+  #escape(inClass: boolean): CharacterClass {
+    const char = this.#next()
+    const named = escapes.get(char)
+    if (named !== undefined) return named
+    const control = controls.get(char)
+    if (control !== undefined) return one(control)
+    if (char === 'b' && inClass) return one(0x08)
+    if (char === 'c') return this.#control(inClass)
+    if (char === 'x' || char === 'u') return this.#hex(char)
+    if ((char === 'p' || char === 'P') && this.#unicode) return this.#property(char)
+    if (/\d/.test(char)) return this.#octal(char)
+    if (this.#unicode ? !/[\^$\\.*+?()[\]{}|/]/.test(char) && !(inClass && char === '-') : char === 'k' && this.#named) throw new Malformed()
+    return one(codeOf(char))
+  }
+
+  #control(inClass: boolean): CharacterClass {
+    const letter = inClass && !this.#unicode ? /\w/ : /[A-Za-z]/
+    if (letter.test(this.#peek())) return one(codeOf(this.#next()) % 32)
+    if (this.#unicode) throw new Malformed()
+    // In the older syntax the backslash stands for itself, and the c comes next.
+    this.#at--
+    return one(0x5c)
+  }
+
+  #hex(char: 'x' | 'u'): CharacterClass {
+    if (char === 'u' && this.#unicode && this.#take('{')) return this.#braced()
+    const code = this.#digits(char === 'x' ? 2 : 4)
+    if (code === undefined) {
+      if (this.#unicode) throw new Malformed()
+      return one(codeOf(char))
+    }
+    // Two escapes that make one character.
+    const from = this.#at
+    if (this.#unicode && code >= 0xd800 && code <= 0xdbff && this.#takeAll('\\u')) {
+      const low = this.#digits(4)
+      if (low !== undefined && low >= 0xdc00 && low <= 0xdfff) return one(((code - 0xd800) << 10) + (low - 0xdc00) + 0x10000)
+      this.#at = from
+    }
+    return one(code)
+  }
+
+  #digits(length: number): number | undefined {
+    const text = this.#chars.slice(this.#at, this.#at + length).join('')
+    if (text.length !== length || !/^[0-9A-Fa-f]+$/.test(text)) return undefined
+    this.#at += length
+    return parseInt(text, 16)
+  }
+
+  #braced(): CharacterClass {
+    let code = 0
+    let count = 0
+    for (; this.#peek() !== '}'; count++) {
+      const digit = this.#next()
+      if (!/[0-9A-Fa-f]/.test(digit)) throw new Malformed()
+      code = code * 16 + parseInt(digit, 16)
+      if (code > 0x10ffff) throw new Malformed()
+    }
+    this.#at++
+    if (count === 0) throw new Malformed()
+    return one(code)
+  }
+
+  #property(char: 'p' | 'P'): CharacterClass {
+    const close = this.#chars.indexOf('}', this.#at)
+    this.#budget.spend(Math.max(0, close - this.#at))
+    const property = `\\${char}${this.#chars.slice(this.#at, close + 1).join('')}`
+    if (!isProperty(property, this.#budget)) throw new Malformed()
+    this.#at = close + 1
+    const known = this.#properties.get(property)
+    if (known !== undefined) return known
+    const made: CharacterClass = { ...classOf([]), property }
+    this.#properties.set(property, made)
+    return made
+  }
+
+  /** `\0`; in the older syntax also up to three octal digits, and 8 and 9 for themselves. */
+  #octal(first: string): CharacterClass {
+    if (this.#unicode) {
+      if (first !== '0' || /\d/.test(this.#peek())) throw new Malformed()
+      return one(0)
+    }
+    if (first > '7') return one(codeOf(first))
+    let code = Number(first)
+    for (let more = first > '3' ? 1 : 2; more > 0 && /[0-7]/.test(this.#peek()); more--) code = code * 8 + Number(this.#next())
+    return one(code)
+  }
+
+  #beyondRegular(syntax: Syntax): Syntax {
+    this.#irregular = true
+    return syntax
+  }
+
+  #peek(ahead = 0): string {
+    return this.#chars[this.#at + ahead] ?? ''
+  }
+
+  #next(): string {
+    const char = this.#chars[this.#at++]
+    if (char === undefined) throw new Malformed()
+    return char
+  }
+
+  #take(char: string): boolean {
+    if (this.#chars[this.#at] !== char) return false
+    this.#at++
+    return true
+  }
+
+  #takeAll(chars: string): boolean {
+    for (let index = 0; index < chars.length; index++) if (this.#peek(index) !== chars[index]) return false
+    this.#at += chars.length
+    return true
+  }
+}
+
+const codeOf = (char: string): number => char.codePointAt(0) ?? 0
+
+/** Whether it is nothing but its ranges. */
+const isPlain = ({ property, others, negated }: CharacterClass): boolean => property === undefined && others.length === 0 && !negated
+
+const single = (part: CharacterClass): number | undefined => {
+  const [range] = part.ranges
+  return isPlain(part) && part.ranges.length === 1 && range !== undefined && range[0] === range[1] ? range[0] : undefined
+}

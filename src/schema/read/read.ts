@@ -1,0 +1,86 @@
+import type { SchemaProblem } from '../../core/check.js'
+import { isArray, isObject, type Json } from '../../protocol/json.js'
+import { clip } from '../../protocol/quote.js'
+import type { Budget } from '../budget.js'
+import type { Place, Step } from '../document/place.js'
+import { mismatchesOf, type Schema } from '../evaluate/validate.js'
+import { keywordsOf } from '../evaluate/keywords/index.js'
+import type { Mismatch } from '../evaluate/run.js'
+import { validatorOf } from '../evaluate/validator.js'
+import { findCycle } from './cycles.js'
+import { metaschemaOf, officialResource } from './official.js'
+import { Reader, TooManySubschemas } from './reader.js'
+
+/** What came of reading a schema. */
+export interface Reading {
+  /** Undefined when it cannot be used. */
+  readonly schema: Schema | undefined
+  /** Why not; `path` is a JSON Pointer into the schema. */
+  readonly problems: readonly SchemaProblem[]
+}
+
+export const unusable = (problems: readonly SchemaProblem[]): Reading => ({ schema: undefined, problems })
+
+/**
+ * Reads a schema that keeps the limits of bytes and depth: its dialect, ids and anchors, where its references lead; and validates it
+ * by the meta-schema of its dialect.
+ * @param subschemas the most that there may be
+ * @param depth as for an evaluation
+ * @throws Exhausted; RangeError when the native stack does not suffice
+ */
+export const read = (json: Json, subschemas: number, budget: Budget, depth: number): Reading => {
+  const reader = new Reader(subschemas, budget, officialResource)
+  try {
+    const root = reader.open(json)
+    reader.resolveReferences()
+    for (const region of reader.regions) validateRegion(region, reader, depth)
+    const cycle = root && findCycle(root, budget)
+    if (cycle !== undefined) reader.report('schema', cycle.path, 'refers to itself without end ($ref)')
+    if (root === undefined || reader.problems.length > 0) return unusable(reader.problems)
+    const formats = !reader.formats ? 'none' : reader.turns ? 'entangled' : 'alone'
+    return { schema: { validator: validatorOf(root), formats }, problems: [] }
+  } catch (error) {
+    if (error instanceof TooManySubschemas) return unusable([{ kind: 'cost', path: '', message: 'has too many subschemas' }])
+    throw error
+  }
+}
+
+/** What lies in a region, and is of its dialect. */
+const validateRegion = (region: Place, reader: Reader, depth: number): void => {
+  const { regions, budget } = reader
+  const { dialect } = region.resource
+  budget.spend(5 * regions.length)
+  const others = new Set(regions.filter(other => other.resource.dialect !== dialect).map(other => other.schema))
+  const value = others.size === 0 ? region.schema : without(region.schema, others, budget)
+  for (const mismatch of mismatchesOf(validatorOf(metaschemaOf(dialect).root), value, budget, depth)) {
+    reader.report('schema', [...region.path, ...mismatch.path], inWords(mismatch, region))
+  }
+}
+
+/** A copy with empty schemas in place of some. */
+const without = (json: Json, schemas: ReadonlySet<Json>, budget: Budget): Json => {
+  budget.spend(10)
+  if (isArray(json)) return json.map(item => without(item, schemas, budget))
+  if (!isObject(json)) return json
+  if (schemas.has(json)) return {}
+  const keys = Object.keys(json)
+  budget.spend(20 * keys.length)
+  return Object.fromEntries(keys.map(key => [key, without(json[key] ?? null, schemas, budget)]))
+}
+
+/** The meta-schema speaks of its own keywords; what is meant is the keyword of the schema that has the wrong value. */
+const inWords = ({ path, message }: Mismatch, region: Place): string => {
+  let place = region
+  let steps: Step[] = []
+  for (const step of path) {
+    steps.push(step)
+    const child = place.child(...steps)
+    if (child === undefined) continue
+    place = child
+    steps = []
+  }
+  const [name] = steps
+  if (name === undefined) return message
+  const keyword = keywordsOf(place.resource.dialect).get(String(name))
+  return `${keyword?.expected ?? message.replace(/ \([$\w]+\)$/, '')} (${clip(String(name))})`
+}

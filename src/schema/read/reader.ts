@@ -1,0 +1,191 @@
+import type { SchemaProblem } from '../../core/check.js'
+import { isArray, isObject, isString, member, type Json } from '../../protocol/json.js'
+import type { Budget } from '../budget.js'
+import { defaultDialect, dialectOf, idKeyword, isLegacy, type Dialect } from '../document/dialect.js'
+import { Place, type Base, type Resource, type Step } from '../document/place.js'
+import { keywordsOf } from '../evaluate/keywords/index.js'
+import type { Keyword } from '../evaluate/keywords/keyword.js'
+import { clippedPointer } from '../evaluate/run.js'
+import { equal } from '../values/equal.js'
+import { costOfName, nameKey } from '../values/name-key.js'
+import { ReferenceResolver } from './reference-resolver.js'
+import { resolve, unnamed } from './uri.js'
+
+/** Problems of a schema are reported up to this number. */
+const mostProblems = 20
+
+/** Bytes of memory that a place takes, apart from its names. */
+const bytesOfPlace = 500
+
+export class TooManySubschemas extends Error {}
+
+/** One reading of one schema: its dialect, ids and anchors, where its references lead. Nothing of it is shared with another's. */
+export class Reader {
+  /** `path` is a JSON Pointer into the schema. */
+  readonly problems: SchemaProblem[] = []
+  /** Schemas that no schema above them has in its dialect's keywords: the root, and those that are only referred to or are of another dialect. */
+  readonly regions: Place[] = []
+  /** Whether a keyword was met that asserts a format, and one that may turn a verdict round. */
+  formats = false
+  turns = false
+  readonly budget: Budget
+  readonly #official: (uri: string) => Resource | undefined
+  readonly #resources = new Map<string, Resource>()
+  readonly #references = new ReferenceResolver(this)
+  #room: number
+
+  /**
+   * @param subschemas the most that there may be
+   * @param official finds the official meta-schemas
+   */
+  constructor(subschemas: number, budget: Budget, official: (uri: string) => Resource | undefined) {
+    this.budget = budget
+    this.#official = official
+    this.#room = subschemas
+  }
+
+  /** Reads a whole document. */
+  open(json: Json, uri = unnamed): Place | undefined {
+    const dialect = this.#dialectOf(json, [], defaultDialect)
+    return dialect === undefined ? undefined : this.readAt(json, undefined, [], { uri, dialect })
+  }
+
+  resolveReferences(): void {
+    this.#references.resolveAll()
+  }
+
+  report(kind: SchemaProblem['kind'], path: readonly Step[], message: string): void {
+    const problem = { kind, path: clippedPointer(path), message }
+    // Several parts of a meta-schema may say the same.
+    const isKnown = this.problems.some(known => known.path === problem.path && known.message === message)
+    if (!isKnown && this.problems.length < mostProblems) this.problems.push(problem)
+  }
+
+  /** Reads a schema where none was expected. */
+  readAt(json: Json, parent: Place | undefined, steps: readonly Step[], base: Base): Place | undefined {
+    const place = this.#read(json, parent, steps, base)
+    if (place === undefined) this.report('schema', pathOf(parent, steps), 'must be an object or a boolean')
+    else if (place.resource.dialect === parent?.resource.dialect) this.regions.push(place)
+    return place
+  }
+
+  resourceAt(uri: string): Resource | undefined {
+    const own = this.#resources.get(nameKey(uri))
+    if (own !== undefined) return own
+    const official = this.#official(uri)
+    if (official !== undefined) this.formats = true
+    return official
+  }
+
+  /** Reads a schema and all below it; undefined for what is no schema. What its keywords' values must look like is not judged here. */
+  #read(json: Json, parent: Place | undefined, steps: readonly Step[], base: Base): Place | undefined {
+    if (!isObject(json) && typeof json !== 'boolean') return undefined
+    if (--this.#room < 0) throw new TooManySubschemas()
+    this.budget.spend(100)
+    this.budget.keep(bytesOfPlace)
+    for (const step of steps) if (isString(step)) this.#pay(step)
+    const { own, anchor } = this.#identity(json, () => pathOf(parent, steps), base)
+    const place = new Place(json, own ?? base, parent, steps)
+    parent?.add(place)
+    if (place.resource.dialect !== parent?.resource.dialect) this.regions.push(place)
+    if (place.isResource) this.#claim(place.resource)
+    if (anchor !== undefined) this.#anchor(place, anchor)
+    this.#keywords(place)
+    return place
+  }
+
+  #pay(name: string): void {
+    this.budget.spend(costOfName(name))
+    this.budget.keep(2 * name.length)
+  }
+
+  /** What a schema's id says: where it is (undefined when it is part of its base), its anchor (up to draft-07). */
+  #identity(schema: Place['schema'], path: () => readonly Step[], base: Base): { own?: Base; anchor?: string } {
+    const keyword = idKeyword(base.dialect)
+    const id = isObject(schema) ? member(schema, keyword) : undefined
+    const legacy = isLegacy(base.dialect)
+    // Up to draft-07 a $ref hides the id beside it.
+    if (!isString(id) || !isObject(schema) || (legacy && isString(member(schema, '$ref')))) return {}
+    const address = resolve(base.uri, id, this.budget)
+    if (address === undefined) {
+      this.report('schema', [...path(), keyword], `must be a URI (${keyword})`)
+      return {}
+    }
+    const anchor = legacy && address.fragment !== '' ? { anchor: address.fragment } : {}
+    if (address.uri === base.uri) return anchor
+    return { own: { uri: address.uri, dialect: this.#dialectOf(schema, path(), base.dialect) ?? base.dialect }, ...anchor }
+  }
+
+  #dialectOf(schema: Json, path: readonly Step[], otherwise: Dialect): Dialect | undefined {
+    const named = isObject(schema) ? member(schema, '$schema') : undefined
+    if (named === undefined) return otherwise
+    const dialect = isString(named) ? dialectOf(named) : undefined
+    if (dialect === undefined) this.report('schema', [...path, '$schema'], 'names an unknown dialect ($schema)')
+    return dialect
+  }
+
+  /** The same schema inlined twice is harmless; two that differ would make a reference ambiguous. */
+  #claim(resource: Resource): void {
+    this.#pay(resource.uri)
+    const key = nameKey(resource.uri)
+    const other = this.#resources.get(key)
+    if (other === undefined) this.#resources.set(key, resource)
+    else this.#refuseDuplicate(other.root, resource.root, idKeyword(resource.dialect))
+  }
+
+  #anchor(place: Place, name: string, anchors = place.resource.anchors): void {
+    this.#pay(name)
+    const key = nameKey(name)
+    const other = anchors.get(key)
+    if (other === undefined) anchors.set(key, place)
+    else if (other !== place) this.#refuseDuplicate(other, place, '$anchor')
+  }
+
+  #refuseDuplicate(first: Place, second: Place, keyword: string): void {
+    if (!equal(first.schema, second.schema, this.budget)) {
+      this.report('schema', second.path, `has the name of another schema (${keyword})`)
+    }
+  }
+
+  #keywords(place: Place): void {
+    const { schema, resource } = place
+    if (!isObject(schema)) return
+    const keywords = keywordsOf(resource.dialect)
+    const names = Object.keys(schema)
+    this.budget.spend(10 * names.length)
+    for (const name of names) {
+      const keyword = keywords.get(name)
+      const value = member(schema, name)
+      if (keyword === undefined || value === undefined) continue
+      if (name === 'format') this.formats = true
+      if (keyword.turns === true) this.turns = true
+      const fault = keyword.fault?.(value, this.budget)
+      if (fault !== undefined) this.report('schema', [...place.path, name], `${fault} (${name})`)
+      for (const [steps, child] of schemasIn(keyword, value)) this.#read(child, place, steps, resource)
+    }
+    this.#names(place)
+    this.#references.collect(place)
+  }
+
+  #names(place: Place): void {
+    const { schema, resource } = place
+    if (!isObject(schema) || isLegacy(resource.dialect)) return
+    const anchor = member(schema, '$anchor')
+    if (isString(anchor)) this.#anchor(place, anchor)
+    if (resource.dialect === '2020-12') {
+      const dynamic = member(schema, '$dynamicAnchor')
+      if (!isString(dynamic)) return
+      this.#anchor(place, dynamic)
+      this.#anchor(place, dynamic, resource.dynamicAnchors)
+    } else if (member(schema, '$recursiveAnchor') === true && place.isResource) resource.recursive = true
+  }
+}
+
+const pathOf = (parent: Place | undefined, steps: readonly Step[]): readonly Step[] => [...(parent?.path ?? []), ...steps]
+
+/** What may be schemas in a keyword's value, with the way from the schema that it stands in. */
+const schemasIn = ({ name, schemas }: Keyword, value: Json): readonly (readonly [readonly Step[], Json])[] => {
+  if (schemas === 'here') return isArray(value) ? value.map((item, index) => [[name, index], item]) : [[[name], value]]
+  if (schemas !== 'members' || !isObject(value)) return []
+  return Object.keys(value).map(key => [[name, key], member(value, key) ?? null])
+}

@@ -1,0 +1,107 @@
+import type { SchemaProblem } from '../../core/check.js'
+import { isArray, isObject, isString, member, type Json } from '../../protocol/json.js'
+import type { Budget } from '../budget.js'
+import type { Base, Place, Resource, Step, Target } from '../document/place.js'
+import { costOfName, nameKey } from '../values/name-key.js'
+import { decodeFragment, resolve } from './uri.js'
+
+type Keyword = '$ref' | '$dynamicRef' | '$recursiveRef'
+
+/** What is asked of the one who reads the schema. */
+interface Source {
+  readonly budget: Budget
+  resourceAt(uri: string): Resource | undefined
+  readAt(json: Json, parent: Place, steps: readonly Step[], base: Base): Place | undefined
+  report(kind: SchemaProblem['kind'], path: readonly Step[], message: string): void
+}
+
+/** What a schema refers to, found within the schema itself or in the official meta-schemas: nowhere else is looked. */
+export class ReferenceResolver {
+  readonly #source: Source
+  readonly #open: { place: Place; keyword: Keyword; reference: string }[] = []
+
+  constructor(source: Source) {
+    this.#source = source
+  }
+
+  collect(place: Place): void {
+    for (const keyword of keywordsOf(place.resource)) {
+      const reference = isObject(place.schema) ? member(place.schema, keyword) : undefined
+      if (isString(reference)) this.#open.push({ place, keyword, reference })
+    }
+  }
+
+  /** A target may lie where no keyword puts a schema: it is read then, and may refer on. */
+  resolveAll(): void {
+    // The list grows while it is read.
+    for (const { place, keyword, reference } of this.#open) {
+      const target = this.#target(place, keyword, reference)
+      if (target !== undefined) place.refer(keyword, target)
+    }
+  }
+
+  #target(place: Place, keyword: Keyword, reference: string): Target | undefined {
+    const { budget } = this.#source
+    budget.spend(100 + costOfName(reference))
+    budget.keep(bytesOfTarget)
+    const refuse = (kind: SchemaProblem['kind'], message: string) =>
+      this.#source.report(kind, [...place.path, keyword], `${message} (${keyword})`)
+    const address = resolve(place.resource.uri, reference, budget)
+    const fragment = address === undefined ? undefined : decodeFragment(address.fragment)
+    if (address === undefined || fragment === undefined) {
+      refuse('schema', 'must be a URI reference')
+      return undefined
+    }
+    const resource = this.#source.resourceAt(address.uri)
+    if (resource === undefined) {
+      refuse('external-ref', 'refers to another document, which is never fetched')
+      return undefined
+    }
+    const found = this.#within(resource, fragment)
+    if (found === undefined) {
+      refuse('schema', 'refers to nothing in the schema')
+      return undefined
+    }
+    const name = nameKey(fragment)
+    const bookend = keyword === '$dynamicRef' && found.resource.dynamicAnchors.get(name) === found
+    const recursive = keyword === '$recursiveRef' && found.resource.recursive
+    return { place: found, dynamic: bookend ? name : recursive ? '' : undefined }
+  }
+
+  #within(resource: Resource, fragment: string): Place | undefined {
+    if (fragment === '') return resource.root
+    return fragment.startsWith('/') ? this.#pointed(resource.root, fragment) : resource.anchors.get(nameKey(fragment))
+  }
+
+  #pointed(root: Place, fragment: string): Place | undefined {
+    let json: Json | undefined = root.schema
+    let nearest = root
+    let steps: Step[] = []
+    for (const part of fragment.split('/').slice(1)) {
+      const key = part.replace(/~1/g, '/').replace(/~0/g, '~')
+      json = below(json, key)
+      if (json === undefined) return undefined
+      steps.push(key)
+      this.#source.budget.spend(20 * steps.length + 2 * costOfName(key))
+      const child = nearest.child(...steps)
+      if (child === undefined) continue
+      nearest = child
+      steps = []
+    }
+    if (steps.length === 0) return nearest
+    // Not where a keyword puts a schema: read on demand, with the base of the nearest schema above it.
+    return this.#source.readAt(json, nearest, steps, nearest.resource)
+  }
+}
+
+const bytesOfTarget = 300
+
+const below = (json: Json, key: string): Json | undefined => {
+  if (isArray(json)) return /^(0|[1-9]\d*)$/.test(key) ? json[Number(key)] : undefined
+  return isObject(json) ? member(json, key) : undefined
+}
+
+const keywordsOf = ({ dialect }: Resource): readonly Keyword[] => {
+  if (dialect === '2020-12') return ['$ref', '$dynamicRef']
+  return dialect === '2019-09' ? ['$ref', '$recursiveRef'] : ['$ref']
+}

@@ -1,0 +1,166 @@
+import { setImmediate } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import type { SchemaLimits } from '../../core/check.js'
+import type { Json } from '../../protocol/json.js'
+import type { SchemaText } from '../plans.js'
+import { unchecked } from '../verdict.js'
+import { encode } from './encode.js'
+import { FairQueue } from './fair-queue.js'
+import type { Answer, Order, Report } from './job.js'
+
+interface Job {
+  readonly order: Exclude<Order, { type: 'piece' }>
+  /** What is sent ahead of the order. */
+  readonly value: Json | undefined
+  readonly settle: (answer: Answer) => void
+}
+
+const noVerdict = (why: string): Answer => ({ problems: unchecked(why) })
+
+/** Checks of one session that may wait; the values of those that do are held in memory. */
+const share = 200
+/**
+ * The thread counts its steps itself, and answers. Only one that does not come back for so much longer than any order takes, on a
+ * machine however busy, is given up.
+ */
+const usualPatienceMs = 10_000
+const patience = 50
+/** A value of 16 MiB of text takes up to ten times as much when parsed. */
+const heapMb = 384
+const stackMb = 32
+
+export interface OffloadOptions {
+  /** What the thread runs. */
+  readonly script?: URL
+  /** Longest wait for an answer, in milliseconds, to which comes what the limits ask for. */
+  readonly patienceMs?: number
+}
+
+/**
+ * The worker thread, where whatever is too much for the main thread is done, one order at a time; sessions take turns. A
+ * thread that dies, of its memory, or never answers is replaced; the check that was on it comes back as `unchecked`, and the next begins.
+ */
+export class Offload {
+  readonly #limits: SchemaLimits
+  readonly #script: URL
+  readonly #patienceMs: number
+  readonly #queue = new FairQueue<Job>(share)
+  #current: Job | undefined
+  #worker: Worker | undefined
+  #timer: NodeJS.Timeout | undefined
+  #lastId = 0
+  #closed = false
+
+  constructor(limits: SchemaLimits, { script = new URL('./worker.js', import.meta.url), patienceMs = usualPatienceMs }: OffloadOptions = {}) {
+    this.#limits = limits
+    this.#script = script
+    this.#patienceMs = patienceMs + patience * limits.validationMs
+  }
+
+  validate(schema: SchemaText, value: Json, session: string): Promise<Answer> {
+    return this.#enqueue('validate', schema, value, session)
+  }
+
+  read(schema: SchemaText, session: string): Promise<Answer> {
+    return this.#enqueue('read', schema, undefined, session)
+  }
+
+  #enqueue(type: Job['order']['type'], { digest, text, held }: SchemaText, value: Json | undefined, session: string): Promise<Answer> {
+    if (this.#closed) return Promise.resolve(noVerdict(': the relay is stopping'))
+    const { subschemas, validationMs: ms } = this.#limits
+    return new Promise(settle => {
+      const order = { type, id: ++this.#lastId, schema: { digest, text, held }, subschemas, ms }
+      if (!this.#queue.push(session, { order, value, settle })) settle(noVerdict(': too many checks are waiting'))
+      else this.#next()
+    })
+  }
+
+  /** Starts the thread, so that the first check need not wait for it. */
+  warm(): void {
+    if (!this.#closed) this.#thread()
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    const worker = this.#worker
+    this.#worker = undefined
+    for (let job = this.#current ?? this.#queue.shift(); job !== undefined; job = this.#queue.shift()) job.settle(noVerdict(': the relay is stopping'))
+    this.#current = undefined
+    clearTimeout(this.#timer)
+    await worker?.terminate()
+  }
+
+  #next(): void {
+    if (this.#current !== undefined || this.#closed) return
+    this.#current = this.#queue.shift()
+    if (this.#current !== undefined) void this.#send(this.#current)
+  }
+
+  async #send(job: Job): Promise<void> {
+    const worker = this.#thread()
+    worker.ref()
+    this.#expectAnswer(job)
+    const { id } = job.order
+    const tell = (order: Order) => worker.postMessage(order)
+    try {
+      // To list the members of a large object may take a turn of its own.
+      if (job.value !== undefined) await setImmediate()
+      if (this.#current !== job) return
+      for (const text of job.value === undefined ? [] : encode(job.value)) {
+        tell({ type: 'piece', id, text })
+        // Before the next piece others have their turn.
+        await setImmediate()
+        if (this.#current !== job) return
+      }
+      tell(job.order)
+    } catch {
+      if (this.#current === job) this.#settle(noVerdict(': it is no JSON'))
+    }
+  }
+
+  #thread(): Worker {
+    if (this.#worker !== undefined) return this.#worker
+    const worker = new Worker(this.#script, {
+      resourceLimits: { maxOldGenerationSizeMb: heapMb, stackSizeMb: stackMb },
+      // Nothing of ours belongs to a thread that reads what strangers sent.
+      env: {},
+      argv: [],
+      execArgv: [],
+    })
+    this.#worker = worker
+    worker.unref()
+    worker.on('message', (report: Report) => {
+      if (report.id === this.#current?.order.id) this.#settle(report)
+    })
+    worker.on('error', () => this.#lost(worker, ': out of memory, or beyond the engine'))
+    worker.on('exit', () => this.#lost(worker, ': its thread ended'))
+    return worker
+  }
+
+  #expectAnswer(job: Job): void {
+    const giveUp = async () => {
+      // After a long turn of ours timers come before messages: an answer may lie there already.
+      await setImmediate()
+      const worker = this.#worker
+      if (this.#current !== job || worker === undefined) return
+      this.#lost(worker, ': its thread does not answer')
+      await worker.terminate()
+    }
+    this.#timer = setTimeout(() => void giveUp(), this.#patienceMs)
+  }
+
+  #lost(worker: Worker, why: string): void {
+    if (worker !== this.#worker) return
+    this.#worker = undefined
+    this.#settle(noVerdict(why))
+  }
+
+  #settle(answer: Answer): void {
+    clearTimeout(this.#timer)
+    this.#worker?.unref()
+    const job = this.#current
+    this.#current = undefined
+    job?.settle(answer)
+    this.#next()
+  }
+}

@@ -1,0 +1,61 @@
+import { parentPort } from 'node:worker_threads'
+import { parseJson } from '../../protocol/json.js'
+import { Budget, Exhausted, stepsPerMs } from '../budget.js'
+import { workerDepth } from '../evaluate/validate.js'
+import { Plans, type Plan } from '../plans.js'
+import { read, unusable, type Reading } from '../read/read.js'
+import { unchecked, verdict } from '../verdict.js'
+import type { Answer, Order, Report } from './job.js'
+
+type Task = Exclude<Order, { type: 'piece' }>
+
+const plans = new Plans()
+let pieces: string[] = []
+let piecesOf = 0
+
+const tooDear = (message: string): Reading => unusable([{ kind: 'cost', path: '', message }])
+
+/** What is too much once is too much again: that is kept as well. */
+const readWithin = ({ schema, subschemas }: Task, budget: Budget): Reading => {
+  try {
+    return read(parseJson(schema.text), subschemas, budget, workerDepth)
+  } catch (error) {
+    if (error instanceof Exhausted) return tooDear('takes too long to be read')
+    if (error instanceof RangeError) return tooDear('is nested too deep to be read')
+    throw error
+  }
+}
+
+const planOf = (task: Task): Plan & { readonly reading: Reading } => {
+  const known = plans.get(task.schema.digest)
+  if (known?.reading !== undefined) return { ...known, reading: known.reading }
+  const budget = new Budget(task.ms * stepsPerMs)
+  const plan = { ...task.schema, reading: readWithin(task, budget) }
+  plans.keep(plan, budget.kept)
+  return plan
+}
+
+const validate = (task: Task): Answer => {
+  const value = parseJson(pieces.join(''))
+  pieces = []
+  const plan = planOf(task)
+  const budget = new Budget(task.ms * stepsPerMs)
+  try {
+    return { problems: verdict(plan.reading, value, budget, workerDepth) }
+  } catch (error) {
+    if (!(error instanceof Exhausted)) return { problems: unchecked(': too deep, or beyond the engine') }
+    // Others may wait with values for the same pattern.
+    if (error.pattern !== undefined) error.pattern.overran = true
+    return { problems: unchecked(` within ${task.ms} ms`), overran: error.pattern !== undefined }
+  } finally {
+    plans.grew(plan, budget.kept)
+  }
+}
+
+parentPort?.on('message', (order: Order) => {
+  // What was begun for another order, and not finished, is forgotten.
+  if (order.id !== piecesOf) pieces = []
+  piecesOf = order.id
+  if (order.type === 'piece') pieces.push(order.text)
+  else parentPort?.postMessage({ id: order.id, ...(order.type === 'validate' ? validate(order) : { problems: planOf(order).reading.problems }) } satisfies Report)
+})

@@ -1,0 +1,47 @@
+import type { IncomingMessage } from 'node:http'
+import { isModernVersion } from '../http/metadata.js'
+import { contextDigest, type Credentials } from './credentials.js'
+
+/** Who sends requests, as far as it is known. */
+export interface Peer {
+  /** The address that it has here; empty for a socket of this machine. */
+  readonly address: string
+  /** Which of our tokens it showed, counted from 0; undefined where none is asked for. */
+  readonly token: number | undefined
+}
+
+/** What the head of a request says, read once. */
+export class Arrival {
+  readonly peer: Peer
+  /** By lower-case name. */
+  readonly headers: ReadonlyMap<string, string>
+  /** The `MCP-Protocol-Version`. */
+  readonly version: string | undefined
+  /** The version is of a revision that knows no sessions. */
+  readonly modern: boolean
+  readonly sessionId: string | undefined
+  readonly scheme: 'http' | 'https'
+  #context: { readonly credentials: Credentials; readonly digest: string } | undefined
+
+  constructor({ headers, socket }: IncomingMessage, peer: Peer) {
+    const read = new Map<string, string>()
+    for (const [name, value] of Object.entries(headers)) {
+      if (value !== undefined) read.set(name, typeof value === 'string' ? value : value.join(', '))
+    }
+    this.peer = peer
+    this.scheme = 'encrypted' in socket ? 'https' : 'http'
+    this.headers = read
+    this.version = read.get('mcp-protocol-version')
+    this.modern = isModernVersion(this.version)
+    this.sessionId = read.get('mcp-session-id')
+  }
+
+  /** Whose it may be: equal for requests that nothing tells from each other. */
+  context(credentials: Credentials): string {
+    if (this.#context?.credentials !== credentials) this.#context = { credentials, digest: contextDigest(credentials, this.headers) }
+    return this.#context.digest
+  }
+}
+
+/** Who shares the places with others: whoever shows the same token, or comes from the same address where none is asked for. */
+export const clientOf = ({ address, token }: Peer): string => (token === undefined ? `address ${address}` : `token ${token}`)

@@ -1,0 +1,32 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { refusalBody, type Refusal } from './refusal.js'
+import type { Timers } from './timers.js'
+import type { IdKey } from '../../protocol/json-rpc.js'
+
+/** Of the rest of a body that nobody wants, so much is read, in bytes; and so long its end is waited for, in milliseconds. */
+const mostBytes = 64 * 1024
+const mostMs = 1000
+
+/**
+ * Answers a request whose body was not read, or not to its end. The whole answer is on its way before the response ends: ending it
+ * first would reset a connection with unread bytes, and the client might never get to read the answer. A client that has not sent the rest
+ * in time is cut off (what nginx calls a lingering close).
+ * @param key the id of the request that is refused, where it could be read
+ */
+export const refuse = (request: IncomingMessage, response: ServerResponse, reason: Refusal, timers: Timers, key?: IdKey): void => {
+  const body = refusalBody(reason, key)
+  response.writeHead(reason.status, { ...reason.headers, 'content-type': 'application/json', 'content-length': body.length })
+  if (request.complete) {
+    response.end(body)
+    return
+  }
+  response.write(body)
+  let read = 0
+  request.on('data', (chunk: Buffer) => {
+    read += chunk.length
+    if (read > mostBytes) request.pause()
+  })
+  request.once('end', () => response.end())
+  response.once('close', timers.after(mostMs, () => request.destroy()))
+  request.resume()
+}

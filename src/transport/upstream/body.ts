@@ -1,0 +1,75 @@
+import { errors, type Dispatcher } from 'undici'
+
+/** So much waits for a slow reader before the connection is read no further, in bytes. */
+const mostWaiting = 64 * 1024
+
+/** The body of a response as it arrives. It has one reader; who stops reading lets go of the connection. */
+export class ResponseBody implements AsyncIterableIterator<Buffer> {
+  readonly #controller: Dispatcher.DispatchController
+  readonly #chunks: Buffer[] = []
+  #waiting = 0
+  #isOver = false
+  #error: Error | undefined
+  #wake: () => void = () => {}
+  /** Of one that nobody reads: how much more of it may come, in bytes. */
+  #dumped: number | undefined
+
+  constructor(controller: Dispatcher.DispatchController) {
+    this.#controller = controller
+  }
+
+  push(chunk: Buffer): void {
+    if (this.#dumped !== undefined) {
+      if ((this.#dumped -= chunk.length) < 0) this.#abort()
+      return
+    }
+    this.#chunks.push(chunk)
+    this.#waiting += chunk.length
+    if (this.#waiting > mostWaiting) this.#controller.pause()
+    this.#wake()
+  }
+
+  /** @param error what cut it; undefined where it is whole */
+  end(error?: Error): void {
+    this.#isOver = true
+    this.#error = error
+    this.#wake()
+  }
+
+  async next(): Promise<IteratorResult<Buffer>> {
+    for (;;) {
+      const value = this.#chunks.shift()
+      if (value !== undefined) {
+        this.#waiting -= value.length
+        if (this.#waiting <= mostWaiting && this.#controller.paused) this.#controller.resume()
+        return { done: false, value }
+      }
+      if (this.#error !== undefined) throw this.#error
+      if (this.#isOver) return { done: true, value: undefined }
+      await new Promise<void>(resolve => (this.#wake = resolve))
+    }
+  }
+
+  return(): Promise<IteratorResult<Buffer>> {
+    this.#abort()
+    return Promise.resolve({ done: true, value: undefined })
+  }
+
+  /** Nobody reads it: the connection is kept where the rest is short and soon here. */
+  dump(mostBytes: number, mostMs: number): void {
+    if (this.#isOver) return
+    this.#dumped = mostBytes
+    this.#chunks.length = 0
+    if (this.#controller.paused) this.#controller.resume()
+    const timer = setTimeout(() => this.#abort(), mostMs)
+    this.#wake = () => clearTimeout(timer)
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  #abort(): void {
+    if (!this.#isOver) this.#controller.abort(new errors.RequestAbortedError())
+  }
+}

@@ -1,0 +1,21 @@
+import { relayFlags } from '../../dist/commands/flags.js'
+import type { Knowledge } from '../../dist/clients/own-command.js'
+import type { Wanted, Wrapped } from '../../dist/clients/plan.js'
+import type { Note } from '../../dist/clients/record.js'
+
+export const program = '/opt/customs/dist/cli.js'
+
+export const knowledge: Knowledge = {
+  takesValue: option => new Map(Object.entries(relayFlags).map(([name, { type }]) => [name, type === 'string'])).get(option),
+  isOurs: file => file === program,
+}
+
+export const removing = (notes: readonly Note[]): Wanted => ({ isWanted: () => true, notes, knowledge })
+
+export const installing = (other: Partial<Wrapped> = {}): Wrapped => ({
+  ...removing([]),
+  launcher: { words: ['/usr/bin/node', program], reason: 'a test' },
+  policy: undefined,
+  isGone: () => false,
+  ...other,
+})

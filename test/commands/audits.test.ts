@@ -1,0 +1,28 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { openLog } from '../../dist/audit/log.js'
+import { Audits } from '../../dist/commands/audits.js'
+import { openGuard } from '../../dist/commands/guard.js'
+import { usual } from '../../dist/config/usual.js'
+import { called } from '../audit/entries.js'
+import { records } from '../audit/logs.js'
+
+t.test('what a configuration that is read again keeps of arguments goes to the log that is open', async t => {
+  const file = join(t.testdir(), 'audit.ndjson')
+  const log = openLog('silent')
+  const audits = new Audits(log)
+  const server = { name: 'a', policy: undefined, rules: new Map(), tools: new Map(), lock: undefined, url: 'https://a.example/', headers: new Map(), tls: undefined }
+  for (const payloads of ['full', 'none'] as const) {
+    const configuration = { ...usual, audit: { ...usual.audit, file, payloads } }
+    const audit = await audits.open(configuration.audit, server.name)
+    const guard = openGuard({ server, policy: new Map(), trusted: false, accepted: undefined }, configuration, audit, log)
+    guard.audit({ ...called, arguments: Buffer.from('{"city":"Paris"}') })
+    await guard.close()
+  }
+  await audits.close()
+  await log.close()
+  const [before, after] = records(file)
+  t.match(before, { seq: 1, payload: { arguments: { city: 'Paris' } } })
+  t.equal(after?.['seq'], 2)
+  t.notOk(JSON.stringify(after).includes('Paris'))
+})

@@ -1,0 +1,259 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { dirname, join } from 'node:path'
+import { createRequire } from 'node:module'
+import t from 'tap'
+import { isPassing } from '../../dist/clients/launcher.js'
+import { check } from '../../dist/commands/install-check.js'
+import type { InstallContext } from '../../dist/commands/install-context.js'
+import type { InstallFlags } from '../../dist/commands/install-flags.js'
+import { install, uninstall } from '../../dist/commands/install.js'
+import { plainStyle } from '../../dist/inspect/style.js'
+import { start } from '../e2e/harness.js'
+import { cli, lying, run } from './inspect-run.js'
+
+const claude = '.config/Claude/claude_desktop_config.json'
+
+const two = '{\r\n\t// mine\r\n\t"mcpServers": {\r\n\t\t"files": { "command": "npx", "args": ["-y", "server", "/data"] },\r\n\t\t"mail": {"env": {"KEY": "s3cret-of-mine"}, "command": "/opt/mail"},\r\n\t\t"old": { "command": "x", "disabled": true, },\r\n\t},\r\n}'
+
+const homeWith = (t: { testdir(content: Record<string, string>): string }, files: Readonly<Record<string, string>>): string => {
+  const home = t.testdir({})
+  for (const [file, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(home, file)), { recursive: true })
+    writeFileSync(join(home, file), text)
+  }
+  return home
+}
+
+interface Person {
+  readonly choose?: (question: string, labels: readonly string[]) => readonly number[] | undefined
+  readonly confirm: (question: string) => boolean
+}
+
+/** A machine of a test, and what was printed on it. */
+const at = (home: string, person?: Person): InstallContext & { printed(): string } => {
+  const printed: string[] = []
+  return {
+    machine: { platform: 'linux', environment: {}, home },
+    installation: { platform: 'linux', version: '0.1.0', file: cli, nodes: [process.execPath], temporary: [] },
+    dialogue: person && {
+      choose: async (question, choices) => person.choose?.(question, choices.map(({ label }) => label))?.flatMap(index => choices[index]?.value ?? []),
+      confirm: async question => person.confirm(question),
+    },
+    style: plainStyle,
+    print: async text => void printed.push(text),
+    printed: () => printed.splice(0).join(''),
+  }
+}
+
+const none: InstallFlags = { client: undefined, servers: [], all: false, project: undefined, yes: false, policy: undefined, check: false }
+const desktop = { ...none, client: 'claude-desktop' }
+
+t.test('where nobody can be asked, the change is shown and nothing is written', async t => {
+  const home = homeWith(t, { [claude]: two })
+  const context = at(home)
+  t.equal(await install(desktop, context), 1)
+  const shown = context.printed()
+  t.match(shown, /^Claude Desktop: .*claude_desktop_config\.json\n {2}files {2}will run under mcp-customs\n/)
+  t.match(shown, /\n {4}- .*"command": "npx", "args": \["-y", "server", "\/data"\]/)
+  t.match(shown, /\n {4}\+ .*"wrap", "--server=files", "--", "npx", "-y", "server", "\/data"\]/)
+  t.match(shown, /\n {2}old {4}left alone: is disabled\n/)
+  t.match(shown, /Nothing was written: there is nobody to ask; give --yes to write it\.\n$/)
+  t.notMatch(shown, 's3cret-of-mine')
+  t.equal(readFileSync(join(home, claude), 'utf8'), two)
+  t.same(readdirSync(dirname(join(home, claude))), ['claude_desktop_config.json'])
+})
+
+t.test('install is told of, once is enough, check sees it, and uninstall makes the file what it was', async t => {
+  const home = homeWith(t, { [claude]: two })
+  const context = at(home)
+  t.equal(await check({ ...desktop, check: true }, context), 1, 'the command of one is not there')
+  t.match(context.printed(), /\n {2}files {2}not wrapped\n {2}mail {3}not wrapped\n {4}wrong: its command \/opt\/mail is not there\n {2}old {4}not wrapped, disabled\n$/)
+  t.equal(await install({ ...desktop, yes: true, policy: 'strict' }, context), 0)
+  t.match(context.printed(), /Written\. What the file held before is in .*\.mcp-customs\.bak\nRestart Claude Desktop: .*\nUndo it with: .* uninstall --client claude-desktop\n$/)
+  const installed = readFileSync(join(home, claude), 'utf8')
+  t.equal(await check({ ...desktop, check: true }, context), 1)
+  t.match(context.printed(), /\n {2}files {2}wrapped, policy strict {2}/)
+  t.equal(await install({ ...desktop, yes: true }, context), 0)
+  t.match(context.printed(), /files {2}runs under mcp-customs already\n/)
+  t.equal(readFileSync(join(home, claude), 'utf8'), installed)
+  t.equal(await uninstall({ ...desktop, yes: true }, context), 0)
+  t.equal(readFileSync(join(home, claude), 'utf8'), two)
+  t.match(readFileSync(join(home, '.local/state/mcp-customs/installed.json'), 'utf8'), '"entries": []')
+})
+
+t.test('a person chooses clients and servers, and says yes', async t => {
+  const home = homeWith(t, { [claude]: two, '.cursor/mcp.json': '{"mcpServers": {"a": {"command": "b"}}}' })
+  const asked: string[] = []
+  const context = at(home, {
+    choose: (question, labels) => {
+      asked.push(`${question} ${labels.length}`)
+      return [0]
+    },
+    confirm: question => asked.push(question) > 0,
+  })
+  t.equal(await install(none, context), 0)
+  t.same(asked, ['Which clients? 2', 'Which servers of Claude Desktop? 2', `Write this to ${join(home, claude)}?`])
+  const text = readFileSync(join(home, claude), 'utf8')
+  t.match(text, '"--server=files"')
+  t.notMatch(text, '"--server=mail"')
+  t.notMatch(readFileSync(join(home, '.cursor/mcp.json'), 'utf8'), 'wrap')
+})
+
+t.test('who gives up or says no has nothing written', async t => {
+  const home = homeWith(t, { [claude]: two })
+  for (const person of [{ choose: () => undefined, confirm: () => true }, { choose: () => [0, 1], confirm: () => false }]) {
+    const context = at(home, person)
+    t.equal(await install(desktop, context), 1)
+    t.match(context.printed(), /Nothing was written\.\n$/)
+    t.equal(readFileSync(join(home, claude), 'utf8'), two)
+  }
+})
+
+t.test('a file that is changed while the question stands is left to who changed it', async t => {
+  const home = homeWith(t, { [claude]: two })
+  const context = at(home, {
+    confirm: () => {
+      writeFileSync(join(home, claude), '{}')
+      return true
+    },
+  })
+  await t.rejects(install({ ...desktop, all: true }, context), { code: 'BAD_CONFIG', message: /has changed since it was shown/ })
+  t.equal(readFileSync(join(home, claude), 'utf8'), '{}')
+})
+
+t.test('a file of a team names no path of this machine, and is said to be theirs', async t => {
+  const home = homeWith(t, { 'work/.mcp.json': '{"mcpServers": {"a": {"command": "b"}}}' })
+  for (const flags of [{ ...none, client: 'claude-code', project: join(home, 'work') }, { ...none, client: join(home, 'work/.mcp.json') }]) {
+    const context = at(home)
+    t.equal(await install(flags, context), 1)
+    t.match(context.printed(), /"npx"[^]*"-y", "mcp-customs@0\.1\.0", "wrap"[^]*This file belongs to the project: everyone who works on it will run mcp-customs too\./)
+  }
+})
+
+t.test('a remote server in a file of its own is undone without a trace', async t => {
+  const text = '{\n  "mcpServers": {\n    "a": {\n      "type": "sse", "url": "https://a.example/sse",\n      "headers": { "X-Key": "s3cret-of-mine" }\n    }\n  }\n}\n'
+  const home = homeWith(t, { 'own/servers.json': text })
+  const context = at(home)
+  const flags = { ...none, client: join(home, 'own/servers.json'), yes: true }
+  t.equal(await install(flags, context), 0)
+  t.notMatch(context.printed(), 's3cret-of-mine')
+  t.notMatch(readFileSync(join(home, '.local/state/mcp-customs/installed.json'), 'utf8'), 's3cret-of-mine')
+  t.equal(await uninstall(flags, context), 0)
+  t.equal(readFileSync(join(home, 'own/servers.json'), 'utf8'), text)
+})
+
+t.test('what cannot be carried out is told of in one line', async t => {
+  const home = homeWith(t, { [claude]: two, '.config/Code/User/mcp.json': '{}', '.config/Code - Insiders/User/mcp.json': '{}', 'bad.json': '{"mcpServers": }' })
+  const cases: readonly (readonly [string, InstallFlags, RegExp])[] = [
+    ['no client', none, /^which client\? choose one with --client \(there is: claude-desktop, vscode\)$/],
+    ['a client that is none', { ...none, client: 'cursr' }, /^--client "cursr": no such client; did you mean "cursor"\?/],
+    ['a client that is not here', { ...none, client: 'zed' }, /^Zed has no configuration file here/],
+    ['a client with two files', { ...none, client: 'vscode' }, /several files: .*: name the file with --client FILE$/],
+    ['a file that is not there', { ...none, client: join(home, 'none.json') }, /none\.json: is not there$/],
+    ['a file that is broken', { ...none, client: join(home, 'bad.json') }, /bad\.json:1:16: value expected$/],
+    ['a server that is none', { ...desktop, servers: ['fils'] }, /^--server "fils": no such server; did you mean "files"\? \(there is: files, mail, old\)$/],
+    ['a policy that is none', { ...desktop, policy: 'strickt' }, /^--policy "strickt"/],
+    ['a project of a client that has none', { ...none, client: 'zed', project: home }, /keeps no servers in a project/],
+  ]
+  for (const [name, flags, message] of cases) await t.rejects(install(flags, at(home)), { message }, name)
+  const empty = at(homeWith(t, {}))
+  await t.rejects(install(none, empty), { message: /^no configuration of a known client was found/ })
+  t.equal(await check({ ...none, check: true }, empty), 0)
+  t.match(empty.printed(), /^No configuration/)
+})
+
+t.test('check names each file of a client that has several, and tells of one that it cannot read', async t => {
+  const home = homeWith(t, { '.config/Code/User/mcp.json': '{"servers": {"a": {"command": "b"}}}', '.config/Code - Insiders/User/mcp.json': '{"servers": {}}', '.cursor/mcp.json': '{' })
+  const context = at(home)
+  t.equal(await check({ ...none, check: true }, context), 1)
+  t.match(context.printed(), /^Cursor: .*\n {2}wrong: .*mcp\.json:1:2: .*\nVS Code: .*\n {2}VS Code may mean several files: .*\n {2}a {2}not wrapped\nVS Code: .*\n.*\n {2}has no servers\n$/)
+  t.equal(await check({ ...none, client: 'vscode', check: true }, context), 0)
+})
+
+t.test('a server that was asked for and left alone is no success', async t => {
+  const context = at(homeWith(t, { [claude]: two }))
+  t.equal(await install({ ...desktop, servers: ['old'], yes: true }, context), 1)
+  t.match(context.printed(), /left alone: is disabled\n$/)
+})
+
+const require = createRequire(import.meta.url)
+const official = (name: string): string => require.resolve(`@modelcontextprotocol/${name}/dist/index.js`)
+
+/** Wants a header, and speaks no more than the first words. */
+const remoteServer = async (t: { teardown(end: () => void): unknown }, key: string): Promise<string> => {
+  const server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => {
+      if (request.headers['x-key'] !== key) return response.writeHead(401).end()
+      if (request.method !== 'POST') return response.writeHead(405).end()
+      const { id, method } = JSON.parse(body) as { id?: number; method: string }
+      if (method !== 'initialize') return response.writeHead(202).end()
+      const result = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'remote', version: '1' } }
+      return response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+}
+
+const initialize = JSON.stringify({
+  jsonrpc: '2.0', id: 1, method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+})
+
+t.test('each entry that the command has wrapped starts, and answers its client', { skip: isPassing(cli, []) && 'paths of this clone would not be written' }, async t => {
+  const home = homeWith(t, {})
+  const key = 'k-0123456789'
+  const servers = {
+    everything: { command: process.execPath, args: [official('server-everything')] },
+    memory: { command: process.execPath, args: [official('server-memory')], env: { MEMORY_FILE_PATH: join(home, 'a b.json') } },
+    files: { command: process.execPath, args: [official('server-filesystem'), home] },
+    lying: { command: lying },
+    remote: { url: await remoteServer(t, key), headers: { 'X-Key': key } },
+  }
+  // One that is started without arguments has to be a program by itself.
+  const script = join(home, 'lying')
+  writeFileSync(script, `#!/bin/sh\nexec "${process.execPath}" "${lying}"\n`, { mode: 0o755 })
+  servers.lying.command = script
+  const file = join(home, '.cursor/mcp.json')
+  mkdirSync(dirname(file))
+  writeFileSync(file, JSON.stringify({ mcpServers: servers }, undefined, 2))
+  const env = { HOME: home, XDG_CONFIG_HOME: undefined, XDG_STATE_HOME: undefined, NO_COLOR: '1' }
+  const installed = await run(t, ['install', '--client', 'cursor', '--yes'], env)
+  t.match(installed, { code: 0, stderr: '' })
+  t.notMatch(installed.stdout, key)
+  const written = JSON.parse(readFileSync(file, 'utf8')) as { mcpServers: Record<string, { command: string; args: string[]; env?: Record<string, string> }> }
+  for (const [name, { command, args, env: own }] of Object.entries(written.mcpServers)) {
+    t.same(args.slice(0, 3), [cli, 'wrap', `--server=${name}`])
+    t.notMatch(args.join(' '), key)
+    const started = start(t, command, args, { ...env, ...own })
+    started.send(initialize)
+    t.match(JSON.parse(await started.answerTo('1')), { result: { serverInfo: { name: /./ } } }, name)
+    started.closeInput()
+    await started.exit
+    t.ok(readdirSync(join(home, '.local/state/mcp-customs')).some(log => log.startsWith(`${name}.`)), 'the audit log has its name')
+  }
+  t.match(await run(t, ['install', '--check'], env), { code: 0, stdout: /^Cursor: .*\n( {2}\w+ +wrapped, policy standard {2}.*\n){5}$/ })
+  t.match(await run(t, ['uninstall', '--client', 'cursor', '--yes'], env), { code: 0, stderr: '' })
+  t.equal(readFileSync(file, 'utf8'), JSON.stringify({ mcpServers: servers }, undefined, 2))
+})
+
+t.test('flags that contradict each other are refused', async t => {
+  const cases: readonly (readonly [readonly string[], RegExp])[] = [
+    [['install', '--all', '--server', 'a'], /either --server or --all/],
+    [['install', '--check', '--yes'], /--check changes nothing/],
+    [['install', '--', 'node', 'server.js'], /take no command/],
+    [['uninstall', '--check'], /check/],
+    [['wrap', '--header', 'A=b', '--', 'node'], /--header goes with a URL, not with a command/],
+    [['wrap', '--header', 'secret', 'https://a.example/'], /^mcp-customs: --header: must be NAME=VALUE\n$/],
+    [['wrap', '--header', 'A={env:NOT_SET_AT_ALL}', 'https://a.example/'], /--header A: the environment variable NOT_SET_AT_ALL is not set/],
+  ]
+  for (const [words, message] of cases) {
+    const { code, stdout, stderr } = await run(t, words)
+    t.match([code, stdout, stderr], [2, '', message], words.join(' '))
+  }
+})

@@ -1,0 +1,36 @@
+import t from 'tap'
+import { Refusals, type ToldRefusal } from '../../dist/commands/refusals.js'
+import { ManualTimers } from '../transport/front/harness.js'
+
+const minute = 60_000
+const refused = (address: string, message = 'no') => ({ status: 401, message, address, path: '/mcp' })
+
+const start = () => {
+  const told: ToldRefusal[] = []
+  const timers = new ManualTimers()
+  return { told, timers, refusals: new Refusals(one => told.push(one), timers) }
+}
+
+t.test('the first of a kind is told at once, the others of a minute as a number', t => {
+  const { told, timers, refusals } = start()
+  for (let i = 0; i < 5; i++) refusals.note(refused('a'))
+  refusals.note(refused('b'))
+  refusals.note(refused('a', 'other'))
+  t.match(told, [{ address: 'a', times: 1 }, { address: 'b', times: 1 }, { message: 'other', times: 1 }])
+  timers.fire(minute)
+  t.match(told.slice(3), [{ address: 'a', message: 'no', times: 4 }])
+  t.equal(told.length, 4)
+  refusals.note(refused('a'))
+  refusals.note(refused('a'))
+  refusals.flush()
+  t.match(told.slice(4), [{ times: 1 }, { times: 1 }])
+  t.end()
+})
+
+t.test('however many are refused, only so many are told apart', t => {
+  const { told, refusals } = start()
+  for (let i = 0; i < 5000; i++) refusals.note(refused(`10.0.0.${i}`))
+  t.equal(told.length, 1001)
+  t.equal(told.at(-1)?.address, 'others')
+  t.end()
+})

@@ -1,0 +1,40 @@
+import t from 'tap'
+import { contextDigest, tellsWho } from '../../../dist/transport/front/credentials.js'
+
+const digest = (credentials: 'nobody' | 'token' | 'server', headers: Readonly<Record<string, string>>) =>
+  contextDigest(credentials, new Map(Object.entries(headers)))
+
+t.test('what counts as credentials depends on who can see them', t => {
+  const cases = [
+    // Headers beside those of `one`; whether they make another client of it for nobody, for our tokens, for an HTTP server.
+    [{ authorization: 'Bearer other' }, false, true, true],
+    [{ cookie: 'AWSALB=two' }, false, false, true],
+    [{ 'x-api-key': 'other' }, false, false, true],
+    [{ host: 'b', 'user-agent': 'y', traceparent: '2' }, false, false, false],
+  ] as const
+  const one = { authorization: 'Bearer secret', cookie: 'AWSALB=one', host: 'a' }
+  for (const [other, ...expected] of cases) {
+    const differs = (['nobody', 'token', 'server'] as const).map(credentials => digest(credentials, one) !== digest(credentials, { ...one, ...other }))
+    t.same(differs, expected, JSON.stringify(other))
+  }
+  t.equal(digest('server', { 'x-a': '1', 'x-b': '2' }), digest('server', { 'x-b': '2', 'x-a': '1' }), 'their order says nothing')
+  t.notMatch(digest('server', one) + digest('token', one), /secret/)
+  t.end()
+})
+
+t.test('a header counts unless it is known to say nothing of who asks', t => {
+  const who = [
+    'authorization', 'proxy-authorization', 'cookie', 'api-key', 'x-api-key', 'x-auth-token', 'x-tenant', 'x-tenant-id', 'x-acme', 'x-forwarded-user', 'x-forwarded-email',
+    'x-forwarded-client-cert', 'x-forwarded-access-token', 'cf-access-jwt-assertion', 'cf-access-client-id', 'x-amzn-oidc-data', 'x-amzn-mtls-clientcert-subject', 'x-request-user',
+    'x-ms-client-principal', 'x-membership', 'x-goog-authenticated-user-email', 'x-correlation-account', 'fly-client-id', 'x-session',
+  ]
+  const nobody = [
+    'accept', 'user-agent', 'x-azure-ref', 'x-amz-cf-id', 'x-amzn-trace-id', 'x-request-start', 'x-request-id', 'idempotency-key', 'cf-ray', 'cf-connecting-ip', 'cf-ipcountry', 'cf-visitor',
+    'cf-worker', 'cdn-loop', 'true-client-ip', 'x-real-ip', 'x-client-ip', 'x-azure-clientip', 'x-forwarded-for', 'x-forwarded-proto', 'fastly-ff', 'x-varnish', 'x-cloud-trace-context',
+    'x-b3-traceid', 'traceparent', 'uber-trace-id', 'x-datadog-sampling-priority', 'x-queue-start', 'sec-fetch-mode', 'mcp-param-region', 'mcp-param-user', 'x-vercel-id', 'fly-region', 'x-retry-count',
+    'x-envoy-attempt-count', 'request-id', 'x-acme-request-id', 'x-transaction-id', 'max-forwards',
+  ]
+  t.same(who.filter(name => !tellsWho(name)), [])
+  t.same(nobody.filter(tellsWho), [])
+  t.end()
+})

@@ -1,0 +1,83 @@
+import t from 'tap'
+import { Door } from '../../../dist/transport/front/door.js'
+
+const door = (options: Partial<ConstructorParameters<typeof Door>[0]> = {}) =>
+  new Door({ host: '127.0.0.1', allowHosts: [], allowOrigins: [], tokens: [], ...options })
+
+t.test('only names that are known to be ours may stand in Host', t => {
+  const cases = [
+    ['127.0.0.1', {}, 'localhost:7400', undefined],
+    ['127.0.0.1', {}, 'LOCALHOST', undefined],
+    ['127.0.0.1', {}, '127.0.0.1:7400', undefined],
+    ['127.0.0.1', {}, '[::1]:7400', undefined],
+    ['127.0.0.1', {}, 'evil.example:7400', 403],
+    ['127.0.0.1', {}, 'localhost.evil.example', 403],
+    ['127.0.0.1', {}, 'localhost@evil.example', 403],
+    ['127.0.0.1', {}, 'localhost, evil.example', 403],
+    ['127.0.0.1', {}, 'localhost:7400:1', 403],
+    ['127.0.0.1', {}, '', 403],
+    ['127.0.0.1', {}, undefined, 403],
+    ['127.0.0.1', {}, '10.0.0.5', 403],
+    ['127.0.0.1', { allowHosts: ['MCP.example.com'] }, 'mcp.example.com:443', undefined],
+    ['127.0.0.1', { allowHosts: ['mcp.example.com'] }, 'other.example.com', 403],
+    ['gateway.internal', {}, 'gateway.internal:80', undefined],
+    ['192.168.1.5', {}, '192.168.1.5:80', undefined],
+    ['192.168.1.5', {}, '192.168.1.6:80', 403],
+    ['fe80::1', {}, '[fe80::1]:80', undefined],
+    // Listening on every address: none of them can be rebound, but a name can.
+    ['0.0.0.0', {}, '192.168.1.6:80', undefined],
+    ['::', {}, '[fe80::1]:80', undefined],
+    ['0.0.0.0', {}, 'evil.example', 403],
+  ] as const
+  for (const [host, options, header, status] of cases) {
+    const headers = header === undefined ? {} : { host: header }
+    t.equal(door({ host, ...options }).checkNames(headers)?.status, status, `${header} at ${host}`)
+  }
+  t.end()
+})
+
+t.test('only origins that are known may call, and none is needed', t => {
+  const cases = [
+    ['127.0.0.1', [], undefined, undefined],
+    ['127.0.0.1', [], 'http://localhost:5173', undefined],
+    ['127.0.0.1', [], 'https://127.0.0.1', undefined],
+    ['127.0.0.1', [], 'http://[::1]:1', undefined],
+    ['localhost', [], 'http://localhost:5173', undefined],
+    ['127.0.0.1', [], 'http://evil.example', 403],
+    ['127.0.0.1', [], 'http://localhost.evil.example', 403],
+    ['127.0.0.1', [], 'http://evil.example#localhost', 403],
+    ['127.0.0.1', [], 'null', 403],
+    ['127.0.0.1', [], 'file://', 403],
+    ['127.0.0.1', [], '', 403],
+    ['127.0.0.1', ['https://app.example.com'], 'https://APP.example.com', undefined],
+    ['127.0.0.1', ['https://app.example.com'], 'http://app.example.com', 403],
+    ['127.0.0.1', ['https://app.example.com'], 'https://app.example.com:8443', 403],
+    // A page on the client's own machine is no friend of a relay elsewhere.
+    ['192.168.1.5', [], 'http://localhost:5173', 403],
+  ] as const
+  for (const [host, allowOrigins, origin, status] of cases) {
+    const headers = { host: 'localhost', ...(origin !== undefined && { origin }) }
+    t.equal(door({ host, allowOrigins }).checkNames(headers)?.status, status, `${origin} at ${host}`)
+  }
+  t.end()
+})
+
+t.test('one of the tokens must be shown, where there are any', t => {
+  const cases = [
+    [[], undefined, undefined],
+    [['a', 'b'], 'Bearer a', 0],
+    [['a', 'b'], 'bearer  b', 1],
+    [['a', 'b'], 'Bearer c', 401],
+    [['a', 'b'], 'Bearer ', 401],
+    [['a', 'b'], 'Basic a', 401],
+    [['a', 'b'], 'a', 401],
+    [['a', 'b'], 'Bearer a, Bearer b', 401],
+    [['a', 'b'], undefined, 401],
+  ] as const
+  for (const [tokens, authorization, expected] of cases) {
+    const said = door({ tokens }).checkToken(authorization === undefined ? {} : { authorization })
+    t.equal(typeof said === 'object' ? said.status : said, expected, authorization ?? 'none')
+    if (typeof said === 'object') t.match(said.headers?.['www-authenticate'], /^Bearer/)
+  }
+  t.end()
+})
