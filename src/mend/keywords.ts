@@ -51,5 +51,5 @@ export const isLater = (keyword: string, dialect: Dialect): boolean => (firstKno
 
 /** What may stand beside a `$ref` that stands alone: it asserts nothing. */
 export const annotations: ReadonlySet<string> = new Set([
-  '$comment', '$defs', 'default', 'definitions', 'deprecated', 'description', 'examples', 'readOnly', 'title', 'writeOnly',
+  '$comment', '$defs', '$schema', 'default', 'definitions', 'deprecated', 'description', 'examples', 'readOnly', 'title', 'writeOnly',
 ])

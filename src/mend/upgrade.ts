@@ -11,8 +11,7 @@ export const upgrade = (schema: JsonObject): JsonObject | undefined => {
   const dialect = isString(named) ? dialectNamed(named) : undefined
   if (!isOld(dialect)) return undefined
   try {
-    const made = new Upgrade(schema, dialect).run()
-    return { ...made, $schema: newestUri }
+    return new Upgrade(schema, dialect).run()
   } catch (error) {
     if (error instanceof Inexact) return undefined
     throw error
@@ -107,8 +106,9 @@ class Upgrade {
       isObject(children) ? Object.fromEntries(Object.entries(children).map(([name, child = null]) => [name, rewritten(child)])) : children
     switch (keyword) {
       case '$schema':
+        if (schema === this.#schema) made.set(keyword, newestUri)
         // A part of another dialect would take reading it as that.
-        if (schema !== this.#schema && value !== member(this.#schema, '$schema')) throw new Inexact()
+        else if (value !== member(this.#schema, '$schema')) throw new Inexact()
         return
       case '$anchor':
         if (!isString(value) || !isAnchor(value) || value === recursive) throw new Inexact()

@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { Accepted } from '../../dist/core/accepted.js'
 import { presetPolicy } from '../../dist/rules/index.js'
 import { checkAtOnce as checkNow } from './engine.js'
 import { call, initialize, result, Script, type Setting } from './script.js'
@@ -74,6 +75,17 @@ t.test('a schema of another dialect is said in 2020-12 where the policy wants it
   const big = '{"name":"a","inputSchema":{"$schema":"' + draft07 + '","type":"object","definitions":{"x":{"const":12345678901234567890}}}}'
   t.match(listed(big, { policy: compat }), { tools: '', verdict: 'block' }, 'a number that we would spell otherwise')
   t.match(listed(tool.replace('draft-07', 'draft-03'), { policy: compat }), { tools: '', verdict: 'block' })
+  t.end()
+})
+
+t.test('what was accepted is mended for the client as what is sent is', t => {
+  const accepted: Accepted = {
+    tools: new Map([['a', { name: 'a', inputSchema: { $schema: draft07, type: 'object' } }]]), prompts: new Map(), resourceTemplates: new Map(), instructions: undefined,
+    drift: () => ({ classes: 'text', isMinor: true }), isFrozen: false,
+  }
+  const now = '{"name":"a","description":"now","inputSchema":{"type":"object"}}'
+  t.match(listed(now, { accepted, policy: compat }), { tools: `{"name":"a","inputSchema":{"$schema":"${newest}","type":"object"}}`, verdict: 'mend' })
+  t.match(listed(now.replace('now', '\\u202e'), { accepted, policy: compat }), { tools: '', verdict: 'block' }, 'what the server says now is judged as well')
   t.end()
 })
 
