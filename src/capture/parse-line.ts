@@ -49,7 +49,7 @@ const record = <One>(read: (value: Json) => One) => (value: Given): Readonly<Rec
   Object.fromEntries(Object.entries(object(value)).map(([key, held = null]) => [key, read(held)]))
 
 const sides: readonly Side[] = ['client', 'server']
-const verdicts: readonly Verdict[] = ['pass', 'log', 'demote', 'block']
+const verdicts: readonly Verdict[] = ['pass', 'log', 'mend', 'demote', 'block']
 const kinds: readonly Message['kind'][] = ['request', 'notification', 'result', 'error', 'batch', 'unusable', 'page']
 const faults: readonly Fault['kind'][] = ['json', 'json-rpc', 'ambiguous', 'size', 'http']
 

@@ -15,8 +15,8 @@ export const sharedFlags: Flags = {
     env: { type: 'string', value: 'NAME=VALUE', multiple: true, describe: 'set this variable for the command; ${env:NAME} stands for one of ours' },
   }),
   ...about('Rules', {
-    policy: { type: 'string', value: 'NAME|FILE', describe: 'observe, standard (default), strict, or a policy file' },
-    rule: { type: 'string', value: 'ID=ACTION', multiple: true, describe: 'another action for one rule: off, log, demote or block' },
+    policy: { type: 'string', value: 'NAME|FILE', describe: 'observe, standard (default), strict, compat, or a policy file' },
+    rule: { type: 'string', value: 'ID=ACTION', multiple: true, describe: 'another action for one rule: off, log, demote, mend or block' },
     trust: { type: 'boolean', describe: 'believe the annotations of this server' },
     'trust-list': { type: 'string', value: 'FILE', describe: 'file that lists the trusted servers' },
   }),

@@ -1,5 +1,5 @@
 import { defaultLimits, limitBounds, type Limits } from '../config/limits.js'
-import { onlyResults } from '../config/policy.js'
+import { notFor } from '../config/policy.js'
 import { suggestion } from '../config/suggestion.js'
 import type { ToolSetting } from '../core/options.js'
 import { actions, type Action, type Policy } from '../core/policy.js'
@@ -87,7 +87,7 @@ const readPolicy = (preset: string, rules: Readonly<Record<string, string | unde
     if (asked === undefined) continue
     if (!isRuleName(rule)) return fail(`rules: no rule ${JSON.stringify(rule)}${suggestion(rule, ruleNames)}`)
     const action = actions.find(one => one === asked) ?? fail(`rules: ${rule}: no action ${JSON.stringify(asked)} (${actions.join(', ')})`)
-    if (!actionsOf(rule).includes(action)) return fail(`rules: ${rule}: ${onlyResults}`)
+    if (!actionsOf(rule).includes(action)) return fail(`rules: ${rule}: ${notFor(action)}`)
     policy.set(rule, action)
   }
   return policy

@@ -337,7 +337,7 @@ t.test('a message that is no JSON value is an error, not a message', async t => 
 t.test('an option that is none is named', t => {
   const inner: SdkTransport = { start: () => Promise.resolve(), send: () => Promise.resolve(), close: () => Promise.resolve() }
   const cases: [string, object, RegExp][] = [
-    ['a policy', { policy: 'lax' }, /policy: no preset "lax" \(observe, standard, strict\)/],
+    ['a policy', { policy: 'lax' }, /policy: no preset "lax" \(observe, standard, strict, compat\)/],
     ['a rule', { rules: { 'result/shema': 'log' } }, /rules: no rule "result\/shema"/],
     ['an action', { rules: { 'result/schema': 'warn' } }, /rules: result\/schema: no action "warn"/],
     ['demote where there is nothing to demote', { rules: { 'tool/name': 'demote' } }, /demote is for rules under result\//],
