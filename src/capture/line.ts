@@ -2,7 +2,7 @@ import type { Entry } from '../core/effect.js'
 import type { Event, Exchange, Side } from '../core/event.js'
 import type { ToolSetting } from '../core/options.js'
 import type { SchemaLimits } from '../core/check.js'
-import type { Problem } from '../core/rule.js'
+import type { Finding } from '../core/rule.js'
 import type { FrameLimits } from '../protocol/frame.js'
 import type { JsonObject } from '../protocol/json.js'
 import type { NotedFrame } from './noted-frame.js'
@@ -62,7 +62,7 @@ export type Sent = { readonly to: Side; readonly exchange: Exchange } & ({ reado
 
 /** A decision, as the audit log has it; another version may have had other rules. */
 export interface Decision extends Pick<Entry, 'event' | 'tool' | 'id' | 'verdict'> {
-  readonly findings: readonly (Problem & { readonly rule: string })[]
+  readonly findings: readonly (Omit<Finding, 'rule'> & { readonly rule: string })[]
 }
 
 /** What happened: an event of the core's, its frame as it is kept; the results of a check are made anew. */

@@ -191,5 +191,7 @@ const decisionIn = (value: Json): Decision => {
 
 const findingIn = (value: Json): Decision['findings'][number] => {
   const finding = object(value)
-  return { rule: text(member(finding, 'rule')), path: text(member(finding, 'path')), message: text(member(finding, 'message')) }
+  const words = { rule: text(member(finding, 'rule')), path: text(member(finding, 'path')), message: text(member(finding, 'message')) }
+  const mended = maybe(member(finding, 'mended'), text)
+  return mended === undefined ? words : { ...words, mended }
 }

@@ -28,7 +28,9 @@ export const redacted: Payload = {
     return edits.length === 0 ? frame.bytes : edit(frame.bytes, edits)
   },
   headers: envelope => headersOf(envelope, withoutSecrets),
-  finding: ({ rule, path, message }) => ({ rule, path: withoutSecrets(path), message: withoutSecrets(message) }),
+  finding: ({ rule, path, message, mended }) => ({
+    rule, path: withoutSecrets(path), message: withoutSecrets(message), ...(mended !== undefined && { mended: withoutSecrets(mended) }),
+  }),
 }
 
 /** Longest value in which secrets are looked for, as in the audit log: the search runs between two messages, and takes time. */

@@ -78,7 +78,7 @@ const nullsOf = ({ method, result }: List) =>
   listShape(method) === undefined ? { nulls: [], left: result } : withoutNulls(result, method === 'tools/list' ? 1 : Infinity)
 
 const atNulls = (nulls: readonly (readonly (string | number)[])[], path: string): readonly Problem[] =>
-  nulls.slice(0, most).map(way => ({ path: below(path, ...way), message: 'must not be null' }))
+  nulls.map(way => ({ path: below(path, ...way), message: 'must not be null' }))
 
 export const name: Powers = {
   onTool({ definition, path }) {
