@@ -237,7 +237,7 @@ export class Relay {
   }
 
   #page(arrived: Arrived & { readonly message: Page }, findings: Findings): void {
-    if (this.#requests.failed(arrived, findings)) return
+    if (this.#requests.answeredByPage(arrived, findings)) return
     const { output, records } = this.#core
     this.#answers.readPage(arrived.frame, arrived.message.text, findings)
     records.note('wire', findings)

@@ -1,13 +1,11 @@
-import { joined } from '../core/batch.js'
 import type { Effect, Entry } from '../core/effect.js'
 import { wholePipe, type Event, type Exchange, type Side, type Timer } from '../core/event.js'
-import { errorAnswer } from '../core/refusal.js'
 import type { Relay } from '../core/relay.js'
 import type { Frame } from '../protocol/frame.js'
-import { errorCode } from '../protocol/json-rpc.js'
 import type { Exit, Transport, TransportEvent } from '../transport/transport.js'
 import { Held } from './held.js'
 import type { Judging } from './judging.js'
+import { withheld } from './withheld.js'
 
 export interface SessionParts {
   readonly client: Transport
@@ -263,21 +261,6 @@ export class Session {
 }
 
 const noAudit = 'the audit log cannot be written, so nothing may pass'
-
-/** Who waits for an answer is told that there is none; nothing else leaves. */
-const withheld = (effect: Effect, reason: string): Effect | undefined => {
-  if (effect.type !== 'send') return effect
-  const frame = instead(effect.frame, reason)
-  return frame && { ...effect, frame }
-}
-
-const instead = ({ message }: Frame, reason: string): Frame | undefined => {
-  if (message.kind !== 'batch') {
-    return message.kind === 'result' || message.kind === 'error' ? errorAnswer(message, errorCode.gone, `mcp-customs: ${reason}`) : undefined
-  }
-  const answers = message.members.flatMap(member => instead(member, reason) ?? [])
-  return answers.length === 0 ? undefined : joined(answers)
-}
 
 const owesAnswer = ({ message }: Frame): boolean =>
   message.kind === 'request' ||

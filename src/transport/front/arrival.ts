@@ -45,3 +45,6 @@ export class Arrival {
 
 /** Who shares the places with others: whoever shows the same token, or comes from the same address where none is asked for. */
 export const clientOf = ({ address, token }: Peer): string => (token === undefined ? `address ${address}` : `token ${token}`)
+
+/** Of IPv4, as it is usually written, also where it comes by a socket of IPv6. */
+export const addressOf = ({ socket }: IncomingMessage): string => (socket.remoteAddress ?? '').replace(/^::ffff:/, '')

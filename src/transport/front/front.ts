@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { errorCode, type IdKey } from '../../protocol/json-rpc.js'
-import type { Peer } from './arrival.js'
+import { logAccess, type Served } from './access-log.js'
+import { addressOf, type Peer } from './arrival.js'
 import { ByteBudget } from './budget.js'
 import { isPreflight, preflight, shareWith } from './cors.js'
 import { Door, type DoorOptions } from './door.js'
@@ -13,10 +13,12 @@ import { createListener, listen, renewTls, type FrontTls } from './listener.js'
 import { refusal, type Refusal } from './refusal.js'
 import type { Endpoint } from './sessions/find.js'
 import { Quota } from './sessions/quota.js'
-import { realTimers, type Timers } from './timers.js'
+import { realTimers, type Timers } from '../timers.js'
+import { namesOf, pathOf } from './target.js'
 import { answerUnreadable } from './unreadable.js'
 import { isLoop } from './via.js'
 
+export type { Served } from './access-log.js'
 export type { Peer } from './arrival.js'
 export type { Endpoint, Opening } from './sessions/find.js'
 export type { SessionKind } from './sessions/session.js'
@@ -53,21 +55,6 @@ export interface HttpFrontOptions extends FrontSettings {
   /** Told of every request when it is over, however it was answered. */
   readonly served?: (served: Served) => void
   readonly timers?: Timers
-}
-
-/** A line of an access log; nothing in it is a secret. */
-export interface Served {
-  readonly method: string
-  /** Without the query. */
-  readonly path: string
-  readonly status: number
-  readonly ms: number
-  /** Of the answer, with its head, as far as it was written. */
-  readonly bytes: number
-  /** Equal for requests of one session; not its id, which is a secret and may be short. */
-  readonly session: string | undefined
-  /** The client's address. */
-  readonly peer: string
 }
 
 export interface Refused {
@@ -220,7 +207,7 @@ class Front implements HttpFront {
     request.on('error', () => {})
     response.on('error', () => {})
     this.#follow(request.socket, response)
-    this.#log(request, response)
+    if (this.#options.served) logAccess(request, response, this.#options.served)
     const peer = this.#admit(request, response)
     if (peer === 'answered') return
     if ('status' in peer) return this.#refuse(request, response, peer)
@@ -229,22 +216,6 @@ class Front implements HttpFront {
     const endpoint = this.#endpoints.get(pathOf(request))
     if (!endpoint) return this.#refuse(request, response, refusal(404, 'There is no endpoint at this path'))
     endpoint.handle(request, response, peer).catch(() => this.#refuse(request, response, broken))
-  }
-
-  #log(request: IncomingMessage, response: ServerResponse): void {
-    const { served } = this.#options
-    if (!served) return
-    const began = performance.now()
-    const peer = addressOf(request)
-    const { socket } = response
-    const before = socket?.bytesWritten ?? 0
-    response.once('close', () => {
-      const id = response.getHeader('mcp-session-id') ?? request.headers['mcp-session-id']
-      served({
-        method: request.method ?? '', path: pathOf(request), status: response.statusCode, ms: Math.round((performance.now() - began) * 10) / 10,
-        bytes: Math.max(0, (socket?.bytesWritten ?? before) - before), session: typeof id === 'string' ? createHash('sha256').update(id).digest('hex').slice(0, 8) : undefined, peer,
-      })
-    })
   }
 
   /** Node tells the response that is being sent when its connection closes, but not those that wait behind it. */
@@ -306,19 +277,3 @@ const broken: Refusal = { status: 500, code: errorCode.blocked, message: 'The re
 
 const doorOf = (host: string, { allowHosts = [], allowOrigins = [], tokens = [] }: FrontSettings): Door =>
   new Door({ host, allowHosts, allowOrigins, tokens })
-
-/** Of a target in whichever form (RFC 9112, section 3.2), without its query and the slash behind it. */
-const pathOf = ({ url = '' }: IncomingMessage): string => {
-  const path = url.replace(absolute, '').split('?', 1)[0] ?? ''
-  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path
-}
-const absolute = /^https?:\/\/([^/?#]*)/i
-
-/** Whom the request is for: the target's own word, where it has one, and not the header's (RFC 9112, section 3.2.2). */
-const namesOf = ({ url = '', headers }: IncomingMessage): IncomingHttpHeaders => {
-  const host = absolute.exec(url)?.[1]
-  return host === undefined ? headers : { ...headers, host }
-}
-
-/** Of IPv4, as it is usually written, also where it comes by a socket of IPv6. */
-const addressOf = ({ socket }: IncomingMessage): string => (socket.remoteAddress ?? '').replace(/^::ffff:/, '')

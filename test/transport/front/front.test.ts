@@ -4,7 +4,8 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { httpFront } from '../../../dist/transport/front/front.js'
-import { ask, begin, dial, echo, frameOf, handshake, initialize, limits, ManualTimers, post, Reader, result, start, textOf } from './harness.js'
+import { ask, begin, dial, echo, frameOf, handshake, initialize, limits, post, Reader, result, start, textOf } from './harness.js'
+import { ManualTimers } from '../timers.js'
 
 const ping = '{"jsonrpc":"2.0","id":7,"method":"ping"}'
 const errorOf = (body: string): unknown => (JSON.parse(body) as { error?: { code?: unknown } }).error?.code

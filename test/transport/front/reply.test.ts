@@ -3,8 +3,9 @@ import { once } from 'node:events'
 import t from 'tap'
 import type { TransportEvent } from '../../../dist/transport/transport.js'
 import {
-  ask, begin, dial, frameOf, handshake, initialize, ManualTimers, Reader, result, start, post, textOf, echo, type Opened,
+  ask, begin, dial, frameOf, handshake, initialize, Reader, result, start, post, textOf, echo, type Opened,
 } from './harness.js'
+import { ManualTimers } from '../timers.js'
 
 const call = (id: string | number = 7) => `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"tools/call"}`
 const progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}'

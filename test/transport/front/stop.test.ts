@@ -1,5 +1,6 @@
 import t from 'tap'
-import { ask, begin, dial, echo, frameOf, handshake, initialize, ManualTimers, Reader, result, start, post, textOf } from './harness.js'
+import { ask, begin, dial, echo, frameOf, handshake, initialize, Reader, result, start, post, textOf } from './harness.js'
+import { ManualTimers } from '../timers.js'
 
 const graceMs = 5000
 

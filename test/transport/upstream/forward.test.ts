@@ -2,13 +2,14 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:
 import t, { type Test } from 'tap'
 import { HttpUpstream } from '../../../dist/transport/upstream/pool.js'
 import { httpServer, type HttpServerOptions } from '../../../dist/transport/upstream/forward.js'
-import { answer, ask, bare, frame, heard, json, limits, modern, notify, post, serve, stream } from './harness.js'
+import { answer, ask, bare, frame, json, limits, modern, notify, post, serve, stream } from './harness.js'
+import { listen } from '../listen.js'
 
 /** The server as a gateway's session sees it, closed when the test is over. */
 const connect = (t: Test, url: URL, options: Partial<HttpServerOptions> = {}) => {
   const upstream = new HttpUpstream(url)
   const transport = httpServer({ upstream, headers: new Map(), limits, inputSchemaOf: () => undefined, stopMs: 50, ...options })
-  const events = heard(transport)
+  const events = listen(transport)
   t.teardown(async () => {
     await transport.close()
     await upstream.close()
@@ -321,6 +322,35 @@ t.test('closing tells the end, and cuts what is open', async t => {
   await client.transport.close()
   await server.seen[0]?.closed
   t.same(client.events.map(({ type }) => type), ['head', 'ended'])
+})
+
+t.test('what may be taken for a result is judged as one, whatever the status says', async t => {
+  const result = { content: [{ type: 'text', text: 'x' }] }
+  const deep = `{"jsonrpc":"2.0","result":${'['.repeat(100)}${']'.repeat(100)}}`
+  const error = { jsonrpc: '2.0', error: { code: -1, message: 'no' } }
+  const asked = (body: unknown) => [body, { kind: 'unusable', keys: ['1'] }] as const
+  const cases = [
+    [[{ jsonrpc: '2.0', id: 1, result }], { kind: 'batch' }],
+    [{ jsonrpc: '2.0', id: 1, result }, { kind: 'result', key: '1' }],
+    asked({ jsonrpc: '2.0', result }),
+    asked({ jsonrpc: '2.0', id: null, result }),
+    asked({ jsonrpc: '2.0', id: null, result, error: error.error }),
+    asked({ result }),
+    ['{"jsonrpc":"2.0","id":1,"result":{"content":[]},"Result":{}}', { kind: 'result', key: '1' }],
+    asked('{"jsonrpc":"2.0","Result":{"content":[]}}'),
+    asked(deep),
+    [error, { kind: 'error', key: '1' }],
+    [{ error: 'invalid_token' }, { kind: 'page', key: '1' }],
+    [{ message: 'result' }, { kind: 'page', key: '1' }],
+    ['{"error":', { kind: 'page', key: '1' }],
+  ] as const
+  for (const [body, message] of cases) {
+    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    const server = await serve(t, (_, response) => json(response, text, {}, 400))
+    const client = connect(t, server.url)
+    post(client.transport, 'one', ask(1))
+    t.match((await client.of('frame', 'one')).frame, { bytes: Buffer.from(text), message }, text.slice(0, 60))
+  }
 })
 
 t.test('of an error to several requests nobody can say whose it is', async t => {

@@ -1,4 +1,4 @@
-/** The clocks of the HTTP front, so that tests need not wait for them. */
+/** The clocks of the rim, so that tests need not wait for them. */
 export interface Timers {
   /** @returns what stops it */
   after(ms: number, act: () => void): () => void
