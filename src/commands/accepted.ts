@@ -2,8 +2,8 @@ import type { LockSetting, ServerConfiguration } from '../config/configuration.j
 import type { Accepted } from '../core/accepted.js'
 import { CustomsError } from '../errors.js'
 import { nothingAccepted } from '../lock/accept.js'
-import { bodyDigest, changeClasses, compare, compareTools, type ChangeClass } from '../lock/compare.js'
-import { decide, standardActions } from '../lock/decide.js'
+import { bodyDigest, changeClasses, compare, compareTools, type Catalogue, type ChangeClass } from '../lock/compare.js'
+import { decide, standardActions, type LockActions } from '../lock/decide.js'
 import { equal, isObject, type Json, type JsonObject } from '../protocol/json.js'
 import { readLock } from './lock-file.js'
 import { identityOf } from './lock-identity.js'
@@ -13,22 +13,42 @@ import { identityOf } from './lock-identity.js'
  * @throws CustomsError BAD_CONFIG where there is no such lock, nothing of the server in it, or another server than was accepted
  */
 export const acceptedOf = async (server: ServerConfiguration, { file, isFrozen, actions: own }: LockSetting): Promise<Accepted> => {
-  const lock = await readLock(file)
-  if (lock === undefined) throw new CustomsError('BAD_CONFIG', `${file}: there is no such lock file ("mcp-customs lock" writes one)`)
-  const locked = lock.get(server.name)
-  if (locked === undefined) throw new CustomsError('BAD_CONFIG', `${file}: nothing was accepted of the server ${JSON.stringify(server.name)} ("mcp-customs lock" does that)`)
+  const locked = await lockedOf(server.name, file)
   const actions = { ...standardActions, ...own }
   const identity = compare({ ...nothingAccepted, identity: locked.identity }, { ...nothingAccepted, identity: await identityOf(server) })
   if (decide(identity, actions).action === 'block') {
     throw new CustomsError('BAD_CONFIG', `${file}: ${JSON.stringify(server.name)} is not the server that was accepted: look at it with "mcp-customs lock --check", accept it with "mcp-customs lock"`)
   }
-  const bodies = new Set([...locked.tools.values()].map(bodyDigest))
+  return acceptedFrom({ ...locked, isFrozen, actions })
+}
+
+/**
+ * What a lock file says of a server.
+ * @throws CustomsError BAD_CONFIG where there is no such lock, or nothing of the server in it
+ */
+export const lockedOf = async (server: string, file: string): Promise<Catalogue> => {
+  const lock = await readLock(file)
+  if (lock === undefined) throw new CustomsError('BAD_CONFIG', `${file}: there is no such lock file ("mcp-customs lock" writes one)`)
+  const locked = lock.get(server)
+  if (locked === undefined) throw new CustomsError('BAD_CONFIG', `${file}: nothing was accepted of the server ${JSON.stringify(server)} ("mcp-customs lock" does that)`)
+  return locked
+}
+
+/** What of a lock counts for a session. */
+export interface LockTerms extends Pick<Catalogue, 'tools' | 'prompts' | 'resourceTemplates' | 'instructions'> {
+  readonly isFrozen: boolean
+  readonly actions: LockActions
+}
+
+export const acceptedFrom = ({ tools, prompts, resourceTemplates, instructions, isFrozen, actions }: LockTerms): Accepted => {
+  const bodies = new Set([...tools.values()].map(bodyDigest))
   return {
-    tools: objects(locked.tools),
-    prompts: objects(locked.prompts),
-    resourceTemplates: objects(locked.resourceTemplates),
-    instructions: locked.instructions,
+    tools: objects(tools),
+    prompts: objects(prompts),
+    resourceTemplates: objects(resourceTemplates),
+    instructions,
     isFrozen,
+    actions,
     drift: (kind, accepted, said) => {
       const classes = kind === 'tool' ? ofTool(accepted, said, bodies) : equal(accepted, said) ? [] : [classOf[kind]]
       const { action, classes: told } = decide(classes.map(one => ({ class: one })), actions)

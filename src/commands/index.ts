@@ -3,7 +3,9 @@ import type { Flags, Given, Rest } from './flag.js'
 import { readFlags, readTarget, relayFlags } from './flags.js'
 import { inspectFlags, readInspectFlags, readInspectTarget, saved } from './inspect-flags.js'
 import { installFlags, readInstallFlags, readUninstallFlags, uninstallFlags } from './install-flags.js'
+import { learnFlags, readLearnFlags } from './learn-flags.js'
 import { lockFlags, readLockFlags } from './lock-flags.js'
+import { readReplayFlags, replayFlags } from './replay-flags.js'
 import { serveFlags } from './serve-flags.js'
 
 /** A command: what it takes, and what it does. Its module is loaded when it is run. */
@@ -99,6 +101,26 @@ export const commands: readonly Command[] = [
       const [{ uninstall }, { thisContext }] = await Promise.all([import('./install.js'), import('./install-context.js')])
       return uninstall(flags, thisContext())
     },
+  },
+  {
+    name: 'replay',
+    usage: ['[options] FILE...'],
+    describe: 'run captures through the relay under other settings, and print what would change',
+    examples: ['replay --policy strict capture.ndjson', 'replay --rule result/text=block --json capture.ndjson'],
+    flags: replayFlags,
+    words: { least: 1, most: Infinity },
+    server: false,
+    run: async (given, { words }) => (await import('./replay.js')).replay(readReplayFlags(given), words),
+  },
+  {
+    name: 'learn',
+    usage: ['[options] FILE...', '--watch [options] -- COMMAND [ARG...]', '--watch [options] URL'],
+    describe: 'propose schemas for tools that declare none, from what captures show of their results',
+    examples: ['learn -o contracts capture.ndjson', 'learn --watch -- npx -y @modelcontextprotocol/server-memory'],
+    flags: learnFlags,
+    words: { least: 0, most: Infinity },
+    server: false,
+    run: async (given, rest) => (await import('./learn.js')).learnCommand(readLearnFlags(given), readFlags(learnFlags, given), rest, given.has('watch')),
   },
   {
     name: 'audit',

@@ -2,6 +2,7 @@ import type { Exposition } from '../admin/prometheus.js'
 import { noMetrics, type Metrics } from '../admin/metrics.js'
 import { openLog, type Log } from '../audit/log.js'
 import type { Address } from '../config/address.js'
+import type { Capture } from '../capture/capture.js'
 import type { Configuration } from '../config/configuration.js'
 import { Offer, type Reach } from '../gateway/offer.js'
 import { Offers } from '../gateway/offers.js'
@@ -9,6 +10,7 @@ import { httpFront } from '../transport/front/front.js'
 import { withoutSecrets } from '../audit/secrets.js'
 import type { LogLevel, SharedFlags, Target } from './flags.js'
 import { Audits } from './audits.js'
+import { captureOf } from './capture.js'
 import { frontSettingsOf } from './front-settings.js'
 import { openGuard, rulingOf, type CurrentRuling } from './guard.js'
 import { measure } from './measure.js'
@@ -32,7 +34,8 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const log = openLog(flags.logLevel)
   const counted = admin && (await import('../admin/prometheus.js').then(({ prometheusMetrics }) => prometheusMetrics()))
   const metrics = counted?.metrics ?? noMetrics
-  const gateway: Gateway = { audits: new Audits(log), rulings: new Map(), metrics, log }
+  const capture = await captureOf(flags, configuration)
+  const gateway: Gateway = { audits: new Audits(log), rulings: new Map(), metrics, log, capture }
   const settings = frontSettingsOf(configuration)
   const offers = new Offers(await offersOf(setup, gateway))
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
@@ -53,6 +56,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const lifetime = new Lifetime()
   lifetime.add(() => log.close())
   lifetime.add(() => gateway.audits.close())
+  lifetime.add(() => capture?.close())
   lifetime.add(() => adminListener?.close())
   lifetime.add(urgency => offers.stop(urgency))
   lifetime.add(() => refusals.flush())
@@ -96,6 +100,7 @@ interface Gateway {
   readonly audits: Audits
   readonly metrics: Metrics
   readonly log: Log
+  readonly capture: Capture | undefined
   /** By the server's name. */
   readonly rulings: Map<string, CurrentRuling>
 }
@@ -138,11 +143,11 @@ const offersOf = async ({ configuration, servers }: Setup, gateway: Gateway): Pr
 }
 
 const offerOf = async (setup: ServerSetup, reach: Reach, configuration: Configuration, gateway: Gateway): Promise<Offer> => {
-  const { audits, metrics, log } = gateway
+  const { audits, metrics, log, capture } = gateway
   const { name } = setup.server
   const audit = await audits.open(configuration.audit, name)
   return new Offer({
-    guard: measure(openGuard(setup, configuration, audit, log, currentRuling(gateway, setup, configuration)), metrics),
+    guard: measure(openGuard(setup, configuration, audit, log, { ruling: currentRuling(gateway, setup, configuration), witness: capture }), metrics),
     reach,
     sessionStarted: () => metrics.sessionStarted(name),
     sessionEnded: ({ failure }) => {

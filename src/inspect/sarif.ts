@@ -55,7 +55,7 @@ const descriptor = (rule: RuleName) => {
   }
 }
 
-const levels = { block: 'error', demote: 'error', log: 'warning' } as const
+const levels = { block: 'error', demote: 'error', mend: 'warning', log: 'warning' } as const
 
 const result = ({ rule, action, event, tool, within, message }: Weighed, ruleIndex: number, server: string, file: string) => {
   const place = plain(within, 300)
