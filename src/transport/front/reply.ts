@@ -1,14 +1,12 @@
 import type { ServerResponse } from 'node:http'
-import type { Frame } from '../../protocol/frame.js'
+import type { Frame, ResponseHead } from '../../protocol/frame.js'
 import { errorCode, type IdKey } from '../../protocol/json-rpc.js'
 import { eventStream, json } from './media-type.js'
 import { refusalBody } from './refusal.js'
 import type { Pace, Paced } from './pace.js'
 import { mediaType, only } from '../http/headers.js'
 import { encodeDressing, encodeEvent } from '../sse/parser.js'
-import type { HttpEvent, HttpHeaders } from '../transport.js'
-
-type Head = Extract<HttpEvent, { type: 'head' }>
+import type { HttpHeaders } from '../transport.js'
 
 /** What a request is owed. */
 export interface Owed {
@@ -40,7 +38,7 @@ export class Reply {
   readonly #follows: boolean
   readonly #paced: Paced
   #state: 'waiting' | 'streaming' | 'done' = 'waiting'
-  #head: Head | undefined
+  #head: ResponseHead | undefined
   /** Answers that are still to come. */
   #due: number
   /** Answers that leave together, as one JSON text. */
@@ -100,7 +98,7 @@ export class Reply {
     this.#collected = []
   }
 
-  head(head: Head): void {
+  head(head: ResponseHead): void {
     if (this.#state !== 'waiting' || this.#head) return
     this.#head = head
     if (mediaType(head.headers) === eventStream) this.stream()
@@ -112,6 +110,7 @@ export class Reply {
 
   send(frame: Frame): void {
     if (this.#state === 'done') return
+    if (frame.envelope?.response) this.head(frame.envelope.response)
     const answers = answersIn(frame)
     this.#due -= answers
     if (this.#state === 'waiting') {

@@ -151,6 +151,22 @@ t.test('what an HTTP server chose is what the client gets', async t => {
       { status: 200, headers: { 'content-type': 'application/json; charset=utf-8', 'x-own': 'a' }, body: response },
     ],
     [
+      'the same with the answer itself',
+      (exchange, { transport }) => {
+        const head = { status: 200, headers: headers({ 'content-type': 'application/json; charset=utf-8', 'x-own': 'a' }) }
+        transport.send(exchange, { ...frameOf(response), envelope: { response: head } })
+      },
+      { status: 200, headers: { 'content-type': 'application/json; charset=utf-8', 'x-own': 'a' }, body: response },
+    ],
+    [
+      'an answer of ours in the place of one: the headers are the server\'s, the status is not',
+      (exchange, { transport }) => {
+        const head = { status: 226, headers: headers({ 'content-type': 'application/json', 'x-own': 'a' }) }
+        transport.send(exchange, { ...frameOf(response), own: true, envelope: { response: head } })
+      },
+      { status: 200, headers: { 'x-own': 'a' }, body: response },
+    ],
+    [
       'a stream, although its first event is the answer',
       (exchange, { transport }) => {
         transport.hand?.({ type: 'head', exchange, status: 200, headers: headers({ 'content-type': 'text/event-stream', 'cache-control': 'no-store' }) })
