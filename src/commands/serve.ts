@@ -11,6 +11,7 @@ import { withoutSecrets } from '../audit/secrets.js'
 import type { LogLevel, SharedFlags, Target } from './flags.js'
 import { Audits } from './audits.js'
 import { captureOf } from './capture.js'
+import { onRenewal } from './certificates.js'
 import { frontSettingsOf } from './front-settings.js'
 import { openGuard, rulingOf, type CurrentRuling } from './guard.js'
 import { measure } from './measure.js'
@@ -43,7 +44,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const refusals = new Refusals(refusal => record(refusal, refusal.path === undefined ? undefined : offers.nameAt(refusal.path), gateway))
   const front = httpFront({
     ...settings,
-    ...listen,
+    address: listen,
     endpoints: offers.endpoints(),
     ...(speaks(flags.logLevel) && { served: request => log.access({ ...request, path: withoutSecrets(request.path) }) }),
     refused: refused => {
@@ -81,6 +82,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
     const url = await front.listen()
     await adminListener?.listen()
     if (config !== undefined) lifetime.add(onChange(config, reload, log))
+    if (configuration.tls) lifetime.add(onRenewal(() => certificatesOf(configuration), () => front.reload(frontSettingsOf(configuration)), log))
     process.stderr.write(`mcp-customs listening on ${url}\n`)
   } catch (error) {
     lifetime.fail(error)
@@ -88,6 +90,8 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   await lifetime.ended
   return 0
 }
+
+const certificatesOf = ({ tls }: Configuration): readonly string[] => (tls ? [tls.cert, tls.key, ...(tls.clientCa === undefined ? [] : [tls.clientCa])] : [])
 
 /** How long the front may take beyond its grace, in milliseconds. */
 const closingMs = 5000
@@ -116,7 +120,7 @@ const currentRuling = ({ rulings }: Gateway, setup: ServerSetup, configuration: 
 /** On stderr, and in the log of the server that was meant. */
 const record = ({ status, message, address, times }: ToldRefusal, server: string | undefined, { audits, metrics, log }: Gateway): void => {
   const reason = `HTTP ${status}: ${message}${times > 1 ? ` (${times} times)` : ''}`
-  log.warn(`refused ${address}: ${reason}`)
+  log.warn(`refused ${address || 'a program of this machine'}: ${reason}`)
   if (server === undefined) return
   try {
     audits.of(server)?.write({
