@@ -26,7 +26,7 @@ export const noted = ({ message, faults, otherKeys, envelope }: Frame, bytes: Bu
   key: 'key' in message ? message.key : undefined,
   keys: message.kind === 'unusable' ? message.keys : otherKeys,
   faults: faults.length === 0 ? undefined : faults,
-  status: envelope?.status,
+  status: envelope?.response?.status,
   headers: envelope?.headers && headers,
   sse: envelope?.event,
 })
@@ -63,7 +63,7 @@ const envelopeOf = ({ status, headers, sse }: NotedFrame): Envelope | undefined 
   status === undefined && headers === undefined && sse === undefined
     ? undefined
     : {
-        ...(status !== undefined && { status }),
+        ...(status !== undefined && { response: { status, headers: new Map() } }),
         ...(headers && { headers: new Map(Object.entries(headers)) }),
         ...(sse !== undefined && { event: sse }),
       }

@@ -94,7 +94,11 @@ export class Session {
   #heard(side: Side, event: TransportEvent): void {
     switch (event.type) {
       case 'frame':
-        return side === 'client' ? this.#clientFrame(event.exchange, event.frame) : this.#frame(side, event)
+        if (side === 'client') return this.#clientFrame(event.exchange, event.frame)
+        this.#frame(side, event)
+        // Should nobody wait for it any more, there is nothing else to wait for.
+        if (event.whole) this.#judging.after(event.exchange, () => this.#ends.client.settle?.(event.exchange))
+        return
       case 'bare-request':
         return this.#ends.server.open?.(event.exchange, event)
       case 'head':

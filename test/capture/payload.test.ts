@@ -46,7 +46,7 @@ t.test('a frame that was kept is what it was', t => {
     frameOf('[{"jsonrpc":"2.0","method":"x"}]'),
     frameOf(`{"jsonrpc":"2.0","id":3,"result":{"x":"${'x'.repeat(limits.messageBytes)}"}}`),
     { ...frameOf('{"jsonrpc":"2.0","id":7,"result":{}}'), message: { kind: 'result', id: 'b', key: '"b"', result: {} } as const },
-    { bytes: Buffer.from('<html>'), message: { kind: 'page', key: '1', text: '<html>' } as const, faults: [], envelope: { status: 404, headers: new Map() } },
+    { bytes: Buffer.from('<html>'), message: { kind: 'page', key: '1', text: '<html>' } as const, faults: [], envelope: { response: { status: 404, headers: new Map() } } },
     { ...frameOf('{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}'), message: { kind: 'error', id: 5, key: '5', error: { code: 1, message: 'm' } } as const, faults: [] },
   ]
   for (const frame of frames) {

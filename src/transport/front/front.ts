@@ -10,6 +10,7 @@ import { Door, type DoorOptions } from './door.js'
 import { EndpointServer, type EndpointSettings, type Shared } from './endpoint.js'
 import { refuse } from './linger.js'
 import { createListener, listen, renewTls, type FrontTls } from './listener.js'
+import { Pace } from './pace.js'
 import { refusal, type Refusal } from './refusal.js'
 import type { Endpoint } from './sessions/find.js'
 import { Quota } from './sessions/quota.js'
@@ -46,9 +47,9 @@ export interface HttpFrontOptions extends FrontSettings {
   readonly endpoints: ReadonlyMap<string, Endpoint>
   /** Most HTTP requests at a time of those who were let in, open streams among them (4096). */
   readonly maxRequests?: number
-  /** A silent stream gets a comment each so many milliseconds (15 seconds). */
+  /** A silent stream gets a comment at the latest after so many milliseconds (15 seconds). */
   readonly keepAliveMs?: number
-  /** A stream's reader that takes nothing for so many milliseconds while much waits for it is cut off (30 seconds). */
+  /** A stream's reader that takes nothing for so many milliseconds while something waits for it is cut off (30 seconds). */
   readonly stallMs?: number
   /** Told of every request that is answered with an error before it reaches a session; for logs, records and metrics. */
   readonly refused?: (refused: Refused) => void
@@ -126,7 +127,8 @@ class Front implements HttpFront {
         const { limits, maxSessions = 1000, idleMs = 30 * 60_000 } = this.#settings
         return { limits, maxSessions, idleMs, ownAuthorization: this.#door.asksForToken }
       },
-      replies: { keepAliveMs, stallMs, timers: this.#timers },
+      pace: new Pace({ keepAliveMs, stallMs, timers: this.#timers }),
+      timers: this.#timers,
       bodies: new ByteBudget(() => this.#settings.bufferedBytes ?? 256 * 1024 * 1024),
       processes: new Quota(() => this.#settings.maxProcesses ?? 64),
       refuse: (request, response, reason, key) => this.#refuse(request, response, reason, key),

@@ -1,18 +1,18 @@
 import type { HttpHeaders } from '../transport.js'
 
 /** Headers of one connection (RFC 9110 section 7.6.1), which say nothing about the message and are never handed on. */
-const hopByHop = [
+const hopByHop: ReadonlySet<string> = new Set([
   'connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-authentication-info', 'proxy-connection', 'te',
   'trailer', 'transfer-encoding', 'upgrade',
-]
+])
 
 /** What our own HTTP client writes: where the server is, how long the body is, how it may be packed, and no 100-continue. */
-const requestOwn = ['host', 'content-length', 'content-encoding', 'accept-encoding', 'expect']
+const requestOwn: ReadonlySet<string> = new Set(['host', 'content-length', 'content-encoding', 'accept-encoding', 'expect'])
 
 /**
  * What described the body as it came, which may leave unpacked or replaced; and `alt-svc`, which would lead the client past us.
  */
-const responseOwn = ['content-length', 'content-encoding', 'content-md5', 'content-digest', 'alt-svc']
+const responseOwn: ReadonlySet<string> = new Set(['content-length', 'content-encoding', 'content-md5', 'content-digest', 'alt-svc'])
 
 /** Headers as undici gives them: names in lower case, repeated ones as an array. */
 export const headersOf = (raw: Readonly<Record<string, string | readonly string[] | undefined>>): HttpHeaders => {
@@ -63,9 +63,9 @@ export const forwardedResponse = (headers: HttpHeaders): HttpHeaders =>
 export const bodiless = (headers: HttpHeaders): HttpHeaders => new Map([...headers].filter(([name]) => name !== 'content-type'))
 
 /** @param connection the header in which the sender names further headers of the connection */
-const without = <Value>(headers: ReadonlyMap<string, Value>, connection: string, own: readonly string[]): Map<string, Value> => {
-  const kept = new Map(headers)
+const without = <Value>(headers: ReadonlyMap<string, Value>, connection: string, own: ReadonlySet<string>): Map<string, Value> => {
+  const kept = new Map<string, Value>()
   const named = connection.split(',').map(name => name.trim().toLowerCase())
-  for (const name of [...named, ...hopByHop, ...own]) kept.delete(name)
+  for (const [name, value] of headers) if (!hopByHop.has(name) && !own.has(name) && !named.includes(name)) kept.set(name, value)
   return kept
 }

@@ -27,7 +27,6 @@ t.test('a request goes out with the headers that are the client\'s to say, and t
     'proxy-authorization': 'Basic x', 'content-length': '999', expect: '100-continue',
   })
   t.equal(await client.line(0), answer(1))
-  await client.first('stream-ended')
   const { headers, body } = await server.asked('ping')
   t.match(headers, {
     authorization: 'Bearer client', 'mcp-protocol-version': '2025-11-25', 'mcp-session-id': 's', 'last-event-id': '7', 'x-key': 'operator',
@@ -35,12 +34,14 @@ t.test('a request goes out with the headers that are the client\'s to say, and t
     'content-length': String(body.length),
   })
   for (const name of ['x-hop', 'keep-alive', 'te', 'proxy-authorization', 'expect']) t.equal(headers[name], undefined, name)
-  const head = await client.first('head')
-  t.match(head, { exchange: 'one', status: 200 })
+  const { exchange, whole, frame: { envelope } } = await client.first('frame')
+  t.match({ exchange, whole }, { exchange: 'one', whole: true })
+  const head = envelope?.response ?? { status: 0, headers: new Map<string, readonly string[]>() }
+  t.equal(head.status, 200)
   t.same(head.headers.get('mcp-session-id'), ['s'])
   t.same(head.headers.get('set-cookie'), ['a=1'])
   for (const name of ['content-length', 'transfer-encoding', 'connection', 'x-hop', 'keep-alive', 'alt-svc']) t.notOk(head.headers.has(name), name)
-  t.same(client.events.map(({ type }) => type), ['head', 'frame', 'stream-ended'])
+  t.same(client.events.map(({ type }) => type), ['frame'])
 })
 
 t.test('statuses pass as they are', async t => {
@@ -192,7 +193,6 @@ t.test('what the relay asks on a client\'s exchange borrows its credentials, and
   client.transport.send('one', call)
   await client.line(1)
   t.match((await server.asked('tools/call')).headers, { 'mcp-name': 'x', 'mcp-param-a': 'b' })
-  await client.first('stream-ended')
 })
 
 t.test('the client going away reaches the server; so does a request that nobody waits for', async t => {
@@ -374,7 +374,7 @@ t.test('a response that is not read holds back itself alone', async t => {
   post(client.transport, 'slow', ask(1))
   client.transport.pause('slow')
   post(client.transport, 'quick', ask(2))
-  await client.of('stream-ended', 'quick')
+  await client.of('frame', 'quick')
   t.notOk(client.all('frame').some(({ exchange, frame: { message } }) => exchange === 'slow' && message.kind === 'result'))
   client.transport.resume('slow')
   await client.of('stream-ended', 'slow')
