@@ -44,6 +44,8 @@ class Upgrade {
   readonly #dialect: Dialect
   /** Schemas with a URI of their own, by it. */
   readonly #resources = new Map<string, JsonObject>()
+  /** Their names, each behind the URI of its resource. */
+  readonly #anchors = new Set<string>()
   readonly #keywords = new Set<string>()
 
   constructor(schema: JsonObject, dialect: Dialect) {
@@ -66,11 +68,20 @@ class Upgrade {
       if (this.#resources.has(own) || this.#resources.size >= mostResources) throw new Inexact()
       this.#resources.set(own, schema)
     }
+    if (identity !== undefined && identity.anchor !== '') this.#anchors.add(`${own}#${identity.anchor}`)
     for (const [keyword, value = null] of Object.entries(schema)) {
-      if (isLater(keyword, this.#dialect)) continue
+      if (!this.#isMeant(keyword, schema)) continue
+      if (keyword === '$anchor' && isString(value)) this.#anchors.add(`${own}#${value}`)
       this.#keywords.add(keyword)
       for (const child of childrenOf(keyword, value)) this.#look(child, own)
     }
+  }
+
+  /** Whether it says anything in the dialect: neither a later keyword does, nor one beside a `$ref` that stands alone, nor the rest of no tuple. */
+  #isMeant(keyword: string, schema: JsonObject): boolean {
+    const isAside = isLegacy(this.#dialect) && isString(member(schema, '$ref')) && keyword !== '$ref' && !annotations.has(keyword)
+    const isRestOfNone = keyword === 'additionalItems' && !isArray(member(schema, 'items'))
+    return !isLater(keyword, this.#dialect) && !isAside && !isRestOfNone
   }
 
   #identityOf(schema: JsonObject): Identity | undefined {
@@ -88,14 +99,11 @@ class Upgrade {
 
   #rewrite(schema: JsonObject, outer: string): JsonObject {
     const { base, identity } = this.#baseOf(schema, outer)
-    const isAlone = isLegacy(this.#dialect) && isString(member(schema, '$ref'))
     const made = new Map<string, Json>()
     if (identity !== undefined && identity.uri !== '') made.set('$id', identity.uri)
     if (identity !== undefined && identity.anchor !== '') made.set('$anchor', identity.anchor)
     for (const [keyword, value = null] of Object.entries(schema)) {
-      if (keyword === idKeyword(this.#dialect) || isLater(keyword, this.#dialect)) continue
-      if (isAlone && keyword !== '$ref' && !annotations.has(keyword)) continue
-      this.#keyword(keyword, value, schema, base, made)
+      if (keyword !== idKeyword(this.#dialect) && this.#isMeant(keyword, schema)) this.#keyword(keyword, value, schema, base, made)
     }
     return Object.fromEntries(made)
   }
@@ -127,9 +135,7 @@ class Upgrade {
         if (value.length > 0) made.set('prefixItems', value.map(rewritten))
         return
       case 'additionalItems':
-        // Without a tuple it meant nothing.
-        if (isArray(member(schema, 'items'))) made.set('items', rewritten(value))
-        return
+        return void made.set('items', rewritten(value))
       case 'dependencies':
         return isLegacy(this.#dialect) ? this.#dependencies(value, rewritten, made) : void made.set(keyword, value)
       case 'maximum':
@@ -178,9 +184,10 @@ class Upgrade {
     const hash = reference.indexOf('#')
     const uri = hash < 0 ? reference : reference.slice(0, hash)
     const fragment = hash < 0 ? '' : reference.slice(hash + 1)
-    const target = this.#resources.get(uri === '' ? base : resolved(uri, base))
-    // Whoever refers to a meta-schema of its dialect needs one that knows that dialect.
-    if (target === undefined) throw new Inexact()
+    const there = uri === '' ? base : resolved(uri, base)
+    const target = this.#resources.get(there)
+    // Whoever refers to a meta-schema of its dialect needs one that knows that dialect; what is never read may refer to nothing.
+    if (target === undefined || !(fragment === '' || fragment.startsWith('/') || this.#anchors.has(`${there}#${fragment}`))) throw new Inexact()
     return fragment.startsWith('/') ? `${uri}#${this.#pointer(fragment, target)}` : reference
   }
 
@@ -191,10 +198,9 @@ class Upgrade {
     while (tokens.length > 0) {
       if (!isObject(at)) throw new Inexact()
       const keyword = decoded(tokens.shift())
-      const value: Json = member(at, keyword) ?? null
-      const isDropped = isLegacy(this.#dialect) && isString(member(at, '$ref')) && !annotations.has(keyword)
+      const value: Json | undefined = member(at, keyword)
       const form = forms.get(keyword)
-      if (form === undefined || isDropped || isLater(keyword, this.#dialect)) throw new Inexact()
+      if (form === undefined || value === undefined || !this.#isMeant(keyword, at)) throw new Inexact()
       made.push(this.#nameOf(keyword, value, at))
       if (form === 'schema' || (form === 'items' && !isArray(value))) at = value
       else {
@@ -214,7 +220,6 @@ class Upgrade {
       case 'items':
         return isArray(value) ? 'prefixItems' : keyword
       case 'additionalItems':
-        if (!isArray(member(schema, 'items'))) throw new Inexact()
         return 'items'
       case 'dependencies':
         if (!isLegacy(this.#dialect)) throw new Inexact()
