@@ -2,10 +2,10 @@ import type { LockSetting, ServerConfiguration } from '../config/configuration.j
 import type { Accepted } from '../core/accepted.js'
 import { CustomsError } from '../errors.js'
 import { nothingAccepted } from '../lock/accept.js'
-import { bodyDigest, changeClasses, compare, compareTools, type ChangeClass } from '../lock/compare.js'
+import { bodyDigest, changeClasses, compare, compareTools, type Catalogue, type ChangeClass } from '../lock/compare.js'
 import { decide, standardActions } from '../lock/decide.js'
 import { equal, isObject, type Json, type JsonObject } from '../protocol/json.js'
-import { readLock } from './lock-file.js'
+import { readLockFile } from './lock-file.js'
 import { identityOf } from './lock-identity.js'
 
 /**
@@ -13,10 +13,7 @@ import { identityOf } from './lock-identity.js'
  * @throws CustomsError BAD_CONFIG where there is no such lock, nothing of the server in it, or another server than was accepted
  */
 export const acceptedOf = async (server: ServerConfiguration, { file, isFrozen, actions: own }: LockSetting): Promise<Accepted> => {
-  const lock = await readLock(file)
-  if (lock === undefined) throw new CustomsError('BAD_CONFIG', `${file}: there is no such lock file ("mcp-customs lock" writes one)`)
-  const locked = lock.get(server.name)
-  if (locked === undefined) throw new CustomsError('BAD_CONFIG', `${file}: nothing was accepted of the server ${JSON.stringify(server.name)} ("mcp-customs lock" does that)`)
+  const locked = await lockedIn(file, server.name)
   const actions = { ...standardActions, ...own }
   const identity = compare({ ...nothingAccepted, identity: locked.identity }, { ...nothingAccepted, identity: await identityOf(server) })
   if (decide(identity, actions).action === 'block') {
@@ -35,6 +32,15 @@ export const acceptedOf = async (server: ServerConfiguration, { file, isFrozen, 
       return action === 'pass' ? undefined : { classes: told.map(one => changeClasses[one]).join(', '), isMinor: action === 'log' }
     },
   }
+}
+
+/** @throws CustomsError BAD_CONFIG */
+export const lockedIn = async (file: string, name: string): Promise<Catalogue> => {
+  const found = await readLockFile(file)
+  if (found === undefined) throw new CustomsError('BAD_CONFIG', `${file}: there is no such lock file ("mcp-customs lock" writes one)`)
+  const locked = found.lock.get(name)
+  if (locked === undefined) throw new CustomsError('BAD_CONFIG', `${file}: nothing was accepted of the server ${JSON.stringify(name)} ("mcp-customs lock" does that)`)
+  return locked
 }
 
 const classOf = { prompt: 'prompts', 'resource template': 'resourceTemplates', instructions: 'instructions' } as const

@@ -32,7 +32,7 @@ export interface ToInspect {
  * @throws CustomsError
  */
 export const inspectServer = async (
-  { server, policy, trusted }: ServerSetup, { limits, audit }: Configuration, flags: SharedFlags, { saved, target, ...own }: ToInspect,
+  { server, policy, trusted }: ServerSetup, { limits, audit }: Configuration, flags: Pick<SharedFlags, 'audit' | 'logLevel'>, { saved, target, ...own }: ToInspect,
 ): Promise<Inspection | number> => {
   // The file's log belongs to the relay that runs by it.
   const log = await openAudit({ ...audit, file: flags.audit ?? 'none', server: server.name })

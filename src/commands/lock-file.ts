@@ -1,5 +1,6 @@
-import { randomUUID } from 'node:crypto'
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readFile, realpath, stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { replace } from '../clients/save.js'
 import { parseJson } from '../config/json-text.js'
 import { SyntaxProblem } from '../config/text.js'
 import { CustomsError } from '../errors.js'
@@ -7,14 +8,20 @@ import { formatLock, parseLock, type Lock } from '../lock/lock.js'
 import type { Json } from '../protocol/json.js'
 import { plainJson } from '../protocol/plain-json.js'
 
+/** A lock, and the text that it was read from; undefined where there was none. */
+export interface LockFile {
+  readonly text: string | undefined
+  readonly lock: Lock
+}
+
 /**
  * A lock that cannot be read, or that was tampered with, is an error: nothing goes on without it.
  * @returns undefined when there is no such file
  * @throws CustomsError BAD_CONFIG
  */
-export const readLock = async (file: string): Promise<Lock | undefined> => {
+export const readLockFile = async (file: string): Promise<LockFile | undefined> => {
   const text = await readText(file)
-  return text === undefined ? undefined : parseLock(asWritten(text) ?? (await strictly(text, file)), file)
+  return text === undefined ? undefined : { text, lock: parseLock(asWritten(text) ?? (await strictly(text, file)), file) }
 }
 
 const readText = async (file: string): Promise<string | undefined> => {
@@ -49,15 +56,19 @@ const strictly = async (text: string, file: string): Promise<Json> => {
 
 /**
  * Whoever reads the file meanwhile sees the old one or the new one, whole.
- * @throws CustomsError BAD_CONFIG when it cannot be written
+ * @param before what the file must hold still
+ * @throws CustomsError BAD_CONFIG when it holds something else by now, or cannot be written
  */
-export const writeLock = async (file: string, lock: Lock): Promise<void> => {
-  const temporary = `${file}.${randomUUID()}.tmp`
+export const writeLock = async (file: string, before: string | undefined, lock: Lock): Promise<void> => {
   try {
-    await writeFile(temporary, formatLock(lock), { flag: 'wx' })
-    await rename(temporary, file)
+    // A link stays one.
+    const real = await realpath(file).catch(() => resolve(file))
+    const mode = await stat(real).then(found => found.mode & 0o7777, () => undefined)
+    await replace(real, formatLock(lock), { mode }, async () => {
+      if ((await readText(file)) !== before) throw new CustomsError('BAD_CONFIG', `${file}: has changed since it was read: nothing was written, run the command again`)
+    })
   } catch (cause) {
-    await rm(temporary, { force: true })
+    if (cause instanceof CustomsError) throw cause
     throw new CustomsError('BAD_CONFIG', `${file}: cannot be written (${cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'})`, { cause })
   }
 }
