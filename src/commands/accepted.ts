@@ -1,12 +1,13 @@
 import type { LockSetting, ServerConfiguration } from '../config/configuration.js'
 import type { Accepted } from '../core/accepted.js'
 import { CustomsError } from '../errors.js'
+import { plain } from '../inspect/plain.js'
 import { nothingAccepted } from '../lock/accept.js'
 import { bodyDigest, changeClasses, compare, compareTools, type Catalogue, type ChangeClass } from '../lock/compare.js'
 import { decide, standardActions } from '../lock/decide.js'
 import { equal, isObject, type Json, type JsonObject } from '../protocol/json.js'
 import { readLockFile } from './lock-file.js'
-import { identityOf } from './lock-identity.js'
+import { comparableIdentity, identityOf } from './lock-identity.js'
 
 /**
  * What was accepted of a server, for its relay to hold it to.
@@ -15,9 +16,9 @@ import { identityOf } from './lock-identity.js'
 export const acceptedOf = async (server: ServerConfiguration, { file, isFrozen, actions: own }: LockSetting): Promise<Accepted> => {
   const locked = await lockedIn(file, server.name)
   const actions = { ...standardActions, ...own }
-  const identity = compare({ ...nothingAccepted, identity: locked.identity }, { ...nothingAccepted, identity: await identityOf(server) })
+  const identity = compare({ ...nothingAccepted, identity: locked.identity }, { ...nothingAccepted, identity: comparableIdentity(locked.identity, await identityOf(server)) })
   if (decide(identity, actions).action === 'block') {
-    throw new CustomsError('BAD_CONFIG', `${file}: ${JSON.stringify(server.name)} is not the server that was accepted: look at it with "mcp-customs lock --check", accept it with "mcp-customs lock"`)
+    throw new CustomsError('BAD_CONFIG', `${file}: ${JSON.stringify(server.name)} is not the server that was accepted (${identity.map(({ path }) => plain(path.join('.'))).join(', ')}): look at it with "mcp-customs lock --check", accept it with "mcp-customs lock"`)
   }
   const bodies = new Set([...locked.tools.values()].map(bodyDigest))
   return {

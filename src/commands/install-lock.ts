@@ -8,8 +8,8 @@ import type { Context } from './context.js'
 import type { InstallFlags } from './install-flags.js'
 import { nameOf } from './install-preview.js'
 import type { ClientFile } from './install-sources.js'
-import { targetOf } from './inspection.js'
 import { Drafts, type Draft } from './lock-draft.js'
+import { targetOf } from './server-target.js'
 
 /** What the servers of a client's file are to be held to. */
 export interface Locking {

@@ -3,6 +3,7 @@ import { CustomsError } from '../errors.js'
 import { nothingAccepted } from '../lock/accept.js'
 import { compare, type Catalogue } from '../lock/compare.js'
 import { equal } from '../protocol/json.js'
+import { settledIdentity } from './lock-identity.js'
 import { readLockFile, writeLock, type LockFile } from './lock-file.js'
 
 /** The lock files of one run, and what each is to hold once that is accepted. */
@@ -42,7 +43,8 @@ export class Draft {
    * @returns in what it differs from what was accepted
    * @throws CustomsError BAD_CONFIG where another server of that name is to be locked in the same file
    */
-  propose(name: string, target: string, offered: Catalogue): Comparison {
+  propose(name: string, target: string, listed: Catalogue): Comparison {
+    const offered = { ...listed, identity: settledIdentity(this.before(name)?.identity ?? {}, listed.identity) }
     const other = this.#proposed.get(name)
     if (other !== undefined && !equal(other.identity, offered.identity)) {
       throw new CustomsError('BAD_CONFIG', `${name}: another server of this name is locked in ${this.file}: give one of them a lock of its own`)

@@ -6,10 +6,10 @@ import { acceptTools } from '../lock/accept.js'
 import type { Catalogue } from '../lock/compare.js'
 import type { Context } from './context.js'
 import type { SharedFlags, Target } from './flags.js'
-import { targetOf } from './inspection.js'
 import { Drafts, type Draft } from './lock-draft.js'
 import type { LockFlags } from './lock-flags.js'
 import type { Compared } from './lock-report.js'
+import { targetOf } from './server-target.js'
 import { setUp, type ServerSetup } from './setup.js'
 
 /** A server, and the lock that it belongs into. */
