@@ -58,6 +58,6 @@ export class Draft {
 
   /** @throws CustomsError BAD_CONFIG */
   async write(): Promise<void> {
-    await writeLock(this.file, this.locked?.text, new Map([...(this.locked?.lock ?? []), ...this.#proposed]))
+    await writeLock(this.file, this.locked?.bytes, new Map([...(this.locked?.lock ?? []), ...this.#proposed]))
   }
 }

@@ -41,7 +41,7 @@ export const lockCommand = async (flags: SharedFlags, target: Target, own: LockF
       if (typeof listed === 'number') return listed
       const draft = await drafts.of(file)
       const comparison = draft.propose(server.name, targetOf(server), partOf(listed, draft.before(server.name), own))
-      compared.push({ name: server.name, comparison, lock: { file, text: draft.locked?.text ?? '' } })
+      compared.push({ name: server.name, comparison, lock: { file, text: String(draft.locked?.bytes ?? '') } })
     } catch (error) {
       // The others are worth a look all the same.
       if (!(error instanceof CustomsError)) throw error
