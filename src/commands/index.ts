@@ -69,23 +69,27 @@ export const commands: readonly Command[] = [
   },
   {
     name: 'lock',
-    usage: ['[options] [--] COMMAND [ARG...]', '[options] URL', '[options] --config FILE [--server NAME]'],
+    usage: ['[options] [--] COMMAND [ARG...]', '[options] URL', '[options] --config FILE [--server NAME]', '[options] --client NAME|FILE [--server NAME]'],
     describe: 'accept what a server offers, and write it down; or check that nothing differs from what was accepted',
-    examples: ['lock -- npx -y @modelcontextprotocol/server-filesystem /data', 'lock --check --config customs.yaml'],
+    examples: ['lock -- npx -y @modelcontextprotocol/server-filesystem /data', 'lock --check --client claude-desktop'],
     flags: lockFlags,
     ...oneServer,
-    run: async (given, rest) => (await import('./lock.js')).lockCommand(readFlags(lockFlags, given), readTarget(rest), readLockFlags(given)),
+    run: async (given, rest) => {
+      const flags = readLockFlags(given, rest)
+      const [{ lockCommand }, { thisContext }] = await Promise.all([import('./lock.js'), import('./context.js')])
+      return lockCommand(readFlags(lockFlags, given), readTarget(rest), flags, thisContext())
+    },
   },
   {
     name: 'install',
     usage: ['[options] [--client NAME|FILE]', '--check [options] [--client NAME|FILE]'],
     describe: 'put mcp-customs in front of the servers of an MCP client, in its configuration; --check tells how things are',
-    examples: ['install --client claude-desktop', 'install --check'],
+    examples: ['install --client claude-desktop --lock', 'install --check'],
     flags: installFlags,
     ...noWords,
     run: async (given, rest) => {
       const flags = readInstallFlags(given, rest)
-      const [{ install }, { check }, { thisContext }] = await Promise.all([import('./install.js'), import('./install-check.js'), import('./install-context.js')])
+      const [{ install }, { check }, { thisContext }] = await Promise.all([import('./install.js'), import('./install-check.js'), import('./context.js')])
       return flags.check ? check(flags, thisContext()) : install(flags, thisContext())
     },
   },
@@ -98,7 +102,7 @@ export const commands: readonly Command[] = [
     ...noWords,
     run: async (given, rest) => {
       const flags = readUninstallFlags(given, rest)
-      const [{ uninstall }, { thisContext }] = await Promise.all([import('./install.js'), import('./install-context.js')])
+      const [{ uninstall }, { thisContext }] = await Promise.all([import('./install.js'), import('./context.js')])
       return uninstall(flags, thisContext())
     },
   },
