@@ -162,11 +162,12 @@ export class Session {
 
   #handle(event: Event): void {
     if (this.#over) return
-    for (const effect of this.#relay.handle(event, performance.now())) {
+    const heardAt = performance.now()
+    for (const effect of this.#relay.handle(event, heardAt)) {
       // What would leave without its record does not.
       const kept = this.#failure === undefined ? effect : withheld(effect, this.#failed)
       try {
-        if (kept !== undefined) this.#perform(kept)
+        if (kept !== undefined) this.#perform(kept, heardAt)
       } catch (error) {
         this.#fail(error, 'the relay failed on a message of this session, which is over')
       }
@@ -175,13 +176,15 @@ export class Session {
     if (event.type === 'session-ended') this.#finish(event.reason)
   }
 
-  #perform(effect: Effect): void {
+  #perform(effect: Effect, heardAt: number): void {
     switch (effect.type) {
       case 'send':
         this.#sent.add(effect.to)
         if (!this.#ends[effect.to].send(effect.exchange, effect.frame)) this.#held.hold(effect.cause, effect.to, effect.exchange)
         break
       case 'audit':
+        // For the core no time passes while it handles an event.
+        if (effect.entry.ms !== undefined) effect.entry.ms += performance.now() - heardAt
         this.#record(effect.entry)
         break
       case 'check':
