@@ -6,11 +6,11 @@ export class Output {
   readonly #stream: NodeJS.WritableStream
   #pending: string[] = []
   #length = 0
-  #failure: unknown
+  #failure: Error | undefined
 
   constructor(stream: NodeJS.WritableStream) {
     this.#stream = stream
-    stream.on('error', error => (this.#failure ??= error))
+    stream.on('error', (error: Error) => void (this.#failure ??= error))
   }
 
   /** @returns false when nobody reads any more */
@@ -28,7 +28,7 @@ export class Output {
     this.#length = 0
     await new Promise<void>(resolve => this.#stream.write(text, () => resolve()))
     if (this.#failure === undefined) return true
-    if (this.#failure instanceof Error && 'code' in this.#failure && this.#failure.code === 'EPIPE') return false
+    if ('code' in this.#failure && this.#failure.code === 'EPIPE') return false
     throw this.#failure
   }
 }

@@ -19,7 +19,7 @@ export type Extent = ReadonlyMap<string, number>
  * @param logs each as its files, in the order of its chain (see `findLogs`)
  * @param unreadable is told of each line that is no record
  */
-export async function* merge(logs: readonly (readonly string[])[], unreadable: () => void, extent: Extent = new Map()): AsyncGenerator<ReadRecord> {
+export async function* merge(logs: readonly (readonly string[])[], unreadable: () => void, extent: Extent = new Map()): AsyncGenerator<ReadRecord, void> {
   const waiting = await Promise.all(logs.map(async files => ({ files, from: await beginningOf(files) })))
   waiting.sort((a, b) => b.from - a.from)
   const open = new Set<Reader>()
@@ -43,21 +43,21 @@ export async function* merge(logs: readonly (readonly string[])[], unreadable: (
 
 class Reader {
   head: ReadRecord | undefined
-  readonly #records: AsyncGenerator<ReadRecord>
+  readonly #records: AsyncGenerator<ReadRecord, void>
 
-  constructor(records: AsyncGenerator<ReadRecord>) {
+  constructor(records: AsyncGenerator<ReadRecord, void>) {
     this.#records = records
   }
 
   /** @returns false at the end */
   async advance(): Promise<boolean> {
-    const { value, done } = await this.#records.next()
-    this.head = done === true ? undefined : value
+    const next = await this.#records.next()
+    this.head = next.done === true ? undefined : next.value
     return this.head !== undefined
   }
 
   close(): Promise<unknown> {
-    return this.#records.return(undefined)
+    return this.#records.return()
   }
 }
 
@@ -70,7 +70,7 @@ const earliest = (open: ReadonlySet<Reader>): Reader | undefined => {
 /** A log that does not say when it begins is begun with. */
 const beginningOf = async ([file = '']: readonly string[]): Promise<number> => Date.parse((await firstRecord(file))?.time ?? '') || -Infinity
 
-async function* records(files: readonly string[], unreadable: () => void, extent: Extent): AsyncGenerator<ReadRecord> {
+async function* records(files: readonly string[], unreadable: () => void, extent: Extent): AsyncGenerator<ReadRecord, void> {
   for (const file of files) {
     for await (const { number, bytes } of linesOf(file, extent.get(file))) {
       const text = textOf(bytes)

@@ -4,7 +4,7 @@ import { columnsOf as measured } from '../inspect/wrap.js'
 import type { ReadRecord } from './merge.js'
 import type { LogRecord } from './record.js'
 import { findingText, sentence } from './sentence.js'
-import { shown, shownName } from './shown.js'
+import { shown } from './shown.js'
 import { clockOf, dayOf, duration, size } from './units.js'
 
 export interface ShowOptions {
@@ -17,6 +17,8 @@ export interface ShowOptions {
 
 /** Columns that a name may take: what is longer shifts the rest of its line. */
 const widest = { server: 16, subject: 28 }
+/** Characters of a name that are shown. */
+const longestName = 64
 
 /** Makes lines of records, one below the other. */
 export class Show {
@@ -38,7 +40,7 @@ export class Show {
   #line(record: LogRecord): string {
     const { style, width } = this.#options
     const { time, verdict, ms, request, response } = record
-    const [server, subject] = [shownName(record.server), shownName(record.tool ?? record.event)]
+    const [server, subject] = [shown(record.server, longestName), shown(record.tool ?? record.event, longestName)]
     this.#server = Math.max(this.#server, Math.min(columnsOf(server), widest.server))
     this.#subject = Math.max(this.#subject, Math.min(columnsOf(subject), widest.subject))
     const before = `${dayOf(time)} ${clockOf(time)}.${String(time % 1000).padStart(3, '0')}`
@@ -75,17 +77,8 @@ const cut = (text: string, columns: number): string => {
   return `${kept}…`
 }
 
-const painted = (verdict: Verdict | undefined, style: Style): ((text: string) => string) => {
-  switch (verdict) {
-    case undefined:
-    case 'pass':
-      return style.dim
-    case 'block':
-      return style.bad
-    default:
-      return style.warn
-  }
-}
+const painted = (verdict: Verdict | undefined, style: Style): ((text: string) => string) =>
+  verdict === undefined || verdict === 'pass' ? style.dim : verdict === 'block' ? style.bad : style.warn
 
 const longest = 2000
 

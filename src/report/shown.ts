@@ -12,7 +12,7 @@ export const shown = (text: string, most: number): string => {
 const plain = /^[\x20-\x7e]*$/
 
 /** Names come again with every record, and are longer than this only where they are meant to be a nuisance. */
-const longestName = 64
+const longestName = 128
 
 /** As `shown`. */
 export const shownName = (text: string): string => shown(text, longestName)
