@@ -5,6 +5,7 @@ import { inspectFlags, readInspectFlags, readInspectTarget, saved } from './insp
 import { installFlags, readInstallFlags, readUninstallFlags, uninstallFlags } from './install-flags.js'
 import { lockFlags, readLockFlags } from './lock-flags.js'
 import { serveFlags } from './serve-flags.js'
+import { readUiFlags, uiFlags } from './ui-flags.js'
 
 /** A command: what it takes, and what it does. Its module is loaded when it is run. */
 export interface Command {
@@ -113,6 +114,19 @@ export const commands: readonly Command[] = [
     words: { least: 1, most: Infinity },
     server: false,
     run: async (given, { words }) => (await import('./audit.js')).audit(given, words),
+  },
+  {
+    name: 'ui',
+    usage: ['[options] [FOLDER]'],
+    describe: 'open a live page over the audit logs of this user\'s relays, or of those in a folder: it listens on loopback, and only reads',
+    examples: ['ui', 'ui --window 7d ./logs'],
+    flags: uiFlags,
+    words: { least: 0, most: 1 },
+    server: false,
+    run: async (given, { words: [folder] }) => {
+      const flags = readUiFlags(given)
+      return (await import('./ui.js')).ui(folder, flags)
+    },
   },
   {
     name: 'completion',

@@ -58,7 +58,7 @@ const useScheme = (): string => {
 export const axesOf = (colour: (name: string) => string) => {
   const axis = { stroke: colour('--dim'), font: '12px system-ui, sans-serif', ticks: { show: false }, border: { show: false } }
   return {
-    across: { ...axis, grid: { show: false } },
-    up: { ...axis, grid: { stroke: colour('--line'), width: 1 }, size: 48 },
+    across: { ...axis, grid: { show: false }, size: 28 },
+    up: { ...axis, grid: { stroke: colour('--line'), width: 1 }, size: 44 },
   }
 }

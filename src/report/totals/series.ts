@@ -3,10 +3,10 @@ import { addAll, addAt, type Tally } from './counted.js'
 const [second, minute, hour, day] = [1000, 60_000, 3_600_000, 86_400_000]
 
 /** Lengths of periods, in milliseconds: each is a part of the next. */
-const steps = [1, 5, 15].map(n => n * second).concat([1, 5, 15, 30].map(n => n * minute), [1, 3, 6, 12].map(n => n * hour), [1, 7, 28, 364, 3640].map(n => n * day))
+const steps = [1, 5, 10, 30].map(n => n * second).concat([1, 5, 10, 30].map(n => n * minute), [1, 2, 6, 12].map(n => n * hour), [1, 7, 28, 364, 3640].map(n => n * day))
 
 /** Periods that a picture has room for. */
-const most = 360
+const most = 180
 
 /** Counts of several kinds over time: the longer the time, the longer the periods, and never more than a few hundred of them. */
 export class Series {

@@ -42,7 +42,8 @@ export class Totals {
     if (isHeld(record)) this.#held.add(heldOf(record, verdict))
     for (const { rule, path, message } of record.findings) {
       if (!aboutOffers.test(rule)) continue
-      const key = JSON.stringify([shownName(server), shownName(rule), shown(path, longestMessage), shown(message, longestMessage)])
+      const place = rule === removedAnnotations ? '' : shown(path, longestMessage)
+      const key = JSON.stringify([shownName(server), shownName(rule), place, shown(message, longestMessage)])
       this.#offers.at(key).take(time, verdict)
     }
   }
