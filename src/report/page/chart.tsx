@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 
 interface ChartProps {
@@ -12,47 +12,47 @@ interface ChartProps {
   readonly point?: (index: number | undefined) => void
 }
 
+/** On paper, two pictures stand beside each other: in pixels of CSS. */
+const paperWidth = 320
+
 /** A picture by uPlot, as wide as its place, in the colours of the page. */
 export const Chart = ({ label, data, options, height, point }: ChartProps) => {
   const place = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
-  const scheme = useScheme()
-  const shape = JSON.stringify(data.length)
+  const latest = useRef(data)
+  latest.current = data
   useEffect(() => {
     const { current } = place
     if (!current) return
-    const style = getComputedStyle(current)
-    const made = options(name => style.getPropertyValue(name).trim())
-    const hover = (one: uPlot) => point?.(one.cursor.idx ?? undefined)
-    const chart = new uPlot({ ...made, width: current.clientWidth, height, hooks: { setCursor: [hover] } }, data, current)
-    plot.current = chart
-    const observer = new ResizeObserver(() => chart.setSize({ width: current.clientWidth, height }))
+    const draw = (width: number) => {
+      plot.current?.destroy()
+      const style = getComputedStyle(current)
+      const made = options(name => style.getPropertyValue(name).trim())
+      plot.current = new uPlot({ ...made, width, height, hooks: { setCursor: [chart => point?.(chart.cursor.idx ?? undefined)] } }, latest.current, current)
+    }
+    const again = () => draw(current.clientWidth)
+    // Before it is printed, a page has the size of its window yet; and what is drawn later is not printed.
+    const onPaper = () => draw(paperWidth)
+    again()
+    const observer = new ResizeObserver(() => plot.current?.setSize({ width: current.clientWidth, height }))
     observer.observe(current)
+    dark.addEventListener('change', again)
+    addEventListener('beforeprint', onPaper)
+    addEventListener('afterprint', again)
     return () => {
       observer.disconnect()
-      chart.destroy()
+      dark.removeEventListener('change', again)
+      removeEventListener('beforeprint', onPaper)
+      removeEventListener('afterprint', again)
+      plot.current?.destroy()
       plot.current = undefined
     }
-  }, [scheme, shape, height])
+  }, [height])
   useEffect(() => plot.current?.setData(data), [data])
   return <div class="chart" ref={place} role="img" aria-label={label} style={{ height: `${height}px` }} />
 }
 
-/** Changes with the colours of the page: light or dark, and always light on paper. */
-const useScheme = (): string => {
-  const [scheme, setScheme] = useState('screen')
-  useEffect(() => {
-    const dark = matchMedia('(prefers-color-scheme: dark)')
-    const paper = matchMedia('print')
-    const change = () => setScheme(paper.matches ? 'paper' : dark.matches ? 'dark' : 'light')
-    change()
-    for (const query of [dark, paper]) query.addEventListener('change', change)
-    return () => {
-      for (const query of [dark, paper]) query.removeEventListener('change', change)
-    }
-  }, [])
-  return scheme
-}
+const dark = matchMedia('(prefers-color-scheme: dark)')
 
 /** What all pictures have in common. */
 export const axesOf = (colour: (name: string) => string) => {

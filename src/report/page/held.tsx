@@ -34,7 +34,7 @@ export const HeldBack = ({ rows, left, verdicts, isLive }: HeldBackProps) => {
     </div>
   )
   return (
-    <Card title="Held back" note={rows.length === 0 ? undefined : words.length + verdict.length === 0 ? whole(rows.length + left) : `${found.length} of ${rows.length}`} tools={rows.length > 0 && tools}>
+    <Card title="Held back" note={rows.length === 0 ? undefined : words.length + verdict.length === 0 ? `${whole(rows.length + left)}, calls and other messages` : `${found.length} of ${rows.length}`} tools={rows.length > 0 && tools}>
       {isLive && <p class="unseen" role="status">{newest && `${newest.verdict}: ${newest.server} ${newest.subject}, ${newest.reasons[0] ?? ''}`}</p>}
       {rows.length === 0 && <p class="nothing">Nothing was held back.</p>}
       {rows.length > 0 && found.length === 0 && <p class="nothing">Nothing that was held back has this in it.</p>}

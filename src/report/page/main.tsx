@@ -5,6 +5,10 @@ import { Live } from './live.js'
 import 'uplot/dist/uPlot.min.css'
 import './page.css'
 
+// Paper is white, whatever the screen is: before the pictures are drawn for it.
+addEventListener('beforeprint', () => document.documentElement.classList.add('paper'))
+addEventListener('afterprint', () => document.documentElement.classList.remove('paper'))
+
 const place = document.getElementById('page')
 const written = document.getElementById('summary')?.textContent
 if (place) render(written === undefined ? <Live /> : <App summary={JSON.parse(written) as Summary} />, place)

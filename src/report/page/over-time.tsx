@@ -38,7 +38,7 @@ export const OverTime = ({ title, noun, note, names, series: { from, step }, row
     }))
     return {
       series: [{}, ...series],
-      axes: [{ ...across, values: (_: uPlot, times: number[]) => times.map(time => tickText(time * 1000, step * rows.length)) }, { ...up, values: (_: uPlot, values: number[]) => values.map(value => (Number.isInteger(value) ? whole(value) : '')) }],
+      axes: [{ ...across, incrs: seconds, space: 64, values: (_: uPlot, times: number[]) => times.map(time => tickText(time * 1000, step * rows.length)) }, { ...up, incrs: wholes, values: (_: uPlot, values: number[]) => values.map(whole) }],
       scales: { x: { range: (): [number, number] => [from / 1000, (from + Math.max(1, rows.length) * step) / 1000] }, y: { range: (_: uPlot, __: number, most: number): [number, number] => [0, Math.max(1, most * 1.05)] } },
       legend: { show: false },
       cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
@@ -63,6 +63,11 @@ export const OverTime = ({ title, noun, note, names, series: { from, step }, row
     </Card>
   )
 }
+
+/** From one mark on an axis to the next: seconds, and numbers of things. */
+const [minute, hour, day] = [60, 3600, 86_400]
+const seconds = [1, 5, 10, 30, minute, 5 * minute, 10 * minute, 30 * minute, hour, 2 * hour, 3 * hour, 6 * hour, 12 * hour, day, 2 * day, 7 * day, 28 * day, 91 * day, 364 * day, 3640 * day]
+const wholes = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map(digit => digit * 10 ** power)).flat()
 
 const stacked = (from: number, step: number, rows: readonly (readonly number[])[], kinds: readonly number[]): uPlot.AlignedData => {
   const times = rows.map((_, index) => (from + index * step) / 1000)
