@@ -7,6 +7,7 @@ import { learnFlags, readLearnFlags } from './learn-flags.js'
 import { lockFlags, readLockFlags } from './lock-flags.js'
 import { readReplayFlags, replayFlags } from './replay-flags.js'
 import { serveFlags } from './serve-flags.js'
+import { readUiFlags, uiFlags } from './ui-flags.js'
 
 /** A command: what it takes, and what it does. Its module is loaded when it is run. */
 export interface Command {
@@ -128,13 +129,30 @@ export const commands: readonly Command[] = [
   },
   {
     name: 'audit',
-    usage: ['verify [options] (FILE | FOLDER)...'],
-    describe: 'verify audit logs: name the first line of each that was changed, removed, moved or cut',
-    examples: ['audit verify ~/.local/state/mcp-customs', 'audit verify --key audit.pub audit.ndjson'],
+    usage: ['show [options] [FILE | FOLDER]...', 'report [options] [FILE | FOLDER]...', 'verify [options] (FILE | FOLDER)...'],
+    describe: 'show what audit logs hold (without FILE: those of this user\'s relays), make a page of it, or verify that no line was changed, removed, moved or cut',
+    examples: [
+      'audit show --verdict block --since 2h', 'audit show -f --server files --tool "write_*"',
+      'audit report -o today.html --since 2026-11-21', 'audit report --key audit.pub audit.ndjson',
+      'audit verify ~/.local/state/mcp-customs', 'audit verify --key audit.pub audit.ndjson',
+    ],
     flags: auditFlags,
-    words: { least: 2, most: Infinity },
+    words: { least: 1, most: Infinity },
     server: false,
     run: async (given, { words }) => (await import('./audit.js')).audit(given, words),
+  },
+  {
+    name: 'ui',
+    usage: ['[options] [FOLDER]'],
+    describe: 'open a live page over the audit logs of this user\'s relays, or of those in a folder: it listens on loopback, and only reads',
+    examples: ['ui', 'ui --window 7d ./logs'],
+    flags: uiFlags,
+    words: { least: 0, most: 1 },
+    server: false,
+    run: async (given, { words: [folder] }) => {
+      const flags = readUiFlags(given)
+      return (await import('./ui.js')).ui(folder, flags)
+    },
   },
   {
     name: 'completion',
