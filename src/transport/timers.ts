@@ -11,7 +11,8 @@ export const realTimers: Timers = {
     return () => clearTimeout(timer)
   },
   every(ms, act) {
-    const timer = setInterval(act, ms)
+    // It is for what is open, which keeps the process alive itself.
+    const timer = setInterval(act, ms).unref()
     return () => clearInterval(timer)
   },
 }

@@ -1,5 +1,6 @@
 import type { Tool } from '../../dist/core/catalog.js'
 import type { Answer, Arrival, Call, CheckedArguments, Finding, List, ListedTool, Power, Powers, Problem, Reading, Rule, ServerRequest, Subjects } from '../../dist/core/rule.js'
+import { promotionOf } from '../../dist/core/promotion.js'
 import type { Json, JsonObject } from '../../dist/protocol/json.js'
 import { partsOf } from '../../dist/protocol/mcp.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
@@ -34,8 +35,8 @@ export const answer = (result: JsonObject, more: Partial<Answer> = {}): Answer =
   const frame = parseFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result })), { messageBytes: 1 << 24, depth: 128 })
   const value = frame.message.kind === 'result' ? frame.message.result : result
   return {
-    ...reading('tools/call', value), name: 'weather', tool: tool(), checked: undefined,
-    structuredText: () => JSON.stringify(result['structuredContent']), repeats: frame.facts?.repeats ?? [], ...more,
+    ...reading('tools/call', value), name: 'weather', tool: tool(), checked: undefined, contract: undefined,
+    structuredText: () => JSON.stringify(result['structuredContent']), repeats: frame.facts?.repeats ?? [], promotion: () => promotionOf(result), ...more,
   }
 }
 

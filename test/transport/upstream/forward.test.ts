@@ -27,7 +27,6 @@ t.test('a request goes out with the headers that are the client\'s to say, and t
     'proxy-authorization': 'Basic x', 'content-length': '999', expect: '100-continue',
   })
   t.equal(await client.line(0), answer(1))
-  await client.first('stream-ended')
   const { headers, body } = await server.asked('ping')
   t.match(headers, {
     authorization: 'Bearer client', 'mcp-protocol-version': '2025-11-25', 'mcp-session-id': 's', 'last-event-id': '7', 'x-key': 'operator',
@@ -35,12 +34,14 @@ t.test('a request goes out with the headers that are the client\'s to say, and t
     'content-length': String(body.length),
   })
   for (const name of ['x-hop', 'keep-alive', 'te', 'proxy-authorization', 'expect']) t.equal(headers[name], undefined, name)
-  const head = await client.first('head')
-  t.match(head, { exchange: 'one', status: 200 })
+  const { exchange, whole, frame: { envelope } } = await client.first('frame')
+  t.match({ exchange, whole }, { exchange: 'one', whole: true })
+  const head = envelope?.response ?? { status: 0, headers: new Map<string, readonly string[]>() }
+  t.equal(head.status, 200)
   t.same(head.headers.get('mcp-session-id'), ['s'])
   t.same(head.headers.get('set-cookie'), ['a=1'])
   for (const name of ['content-length', 'transfer-encoding', 'connection', 'x-hop', 'keep-alive', 'alt-svc']) t.notOk(head.headers.has(name), name)
-  t.same(client.events.map(({ type }) => type), ['head', 'frame', 'stream-ended'])
+  t.same(client.events.map(({ type }) => type), ['frame'])
 })
 
 t.test('statuses pass as they are', async t => {
@@ -192,7 +193,6 @@ t.test('what the relay asks on a client\'s exchange borrows its credentials, and
   client.transport.send('one', call)
   await client.line(1)
   t.match((await server.asked('tools/call')).headers, { 'mcp-name': 'x', 'mcp-param-a': 'b' })
-  await client.first('stream-ended')
 })
 
 t.test('the client going away reaches the server; so does a request that nobody waits for', async t => {
@@ -340,6 +340,7 @@ t.test('what may be taken for a result is judged as one, whatever the status say
     asked('{"jsonrpc":"2.0","Result":{"content":[]}}'),
     asked(deep),
     [error, { kind: 'error', key: '1' }],
+    [{ ...error, id: 1 }, { kind: 'error', key: '1' }],
     [{ error: 'invalid_token' }, { kind: 'page', key: '1' }],
     [{ message: 'result' }, { kind: 'page', key: '1' }],
     ['{"error":', { kind: 'page', key: '1' }],
@@ -351,6 +352,15 @@ t.test('what may be taken for a result is judged as one, whatever the status say
     post(client.transport, 'one', ask(1))
     t.match((await client.of('frame', 'one')).frame, { bytes: Buffer.from(text), message }, text.slice(0, 60))
   }
+})
+
+t.test('an error of HTTP is the answer to what was asked, whatever id it names', async t => {
+  const server = await serve(t, (_, response) => json(response, '{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"no"}}', {}, 404))
+  const client = connect(t, server.url)
+  post(client.transport, 'one', ask(1))
+  const { frame: { bytes, message } } = await client.of('frame', 'one')
+  t.match(message, { kind: 'error', id: 1, key: '1', error: { code: -32600, message: 'no' } })
+  t.equal(bytes.toString(), '{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no"}}', 'for a client with others in flight')
 })
 
 t.test('of an error to several requests nobody can say whose it is', async t => {
@@ -374,7 +384,7 @@ t.test('a response that is not read holds back itself alone', async t => {
   post(client.transport, 'slow', ask(1))
   client.transport.pause('slow')
   post(client.transport, 'quick', ask(2))
-  await client.of('stream-ended', 'quick')
+  await client.of('frame', 'quick')
   t.notOk(client.all('frame').some(({ exchange, frame: { message } }) => exchange === 'slow' && message.kind === 'result'))
   client.transport.resume('slow')
   await client.of('stream-ended', 'slow')
