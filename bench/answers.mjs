@@ -14,10 +14,14 @@ const rowSchema = {
   additionalProperties: false,
 }
 const outputSchema = { type: 'object', properties: { rows: { type: 'array', items: rowSchema } }, required: ['rows'] }
-const results = new Map(Object.entries({ small: 1, medium: 160, large: 7200 }).map(([name, count]) => [
-  name,
-  JSON.stringify({ content: [{ type: 'text', text: 'ok' }], structuredContent: { rows: Array.from({ length: count }, (_, i) => row(i)) } }),
-]))
+const rows = count => ({ rows: Array.from({ length: count }, (_, i) => row(i)) })
+const result = (structuredContent, text) => JSON.stringify({ content: [{ type: 'text', text }], structuredContent })
+const counts = Object.entries({ small: 1, medium: 160, large: 7200 })
+const results = new Map([
+  ...counts.map(([name, count]) => [name, result(rows(count), 'ok')]),
+  // As the specification advises: the text says the same.
+  ...counts.map(([name, count]) => [`${name}-repeated`, result(rows(count), JSON.stringify(rows(count)))]),
+])
 const tools = [...results.keys()].map(name => ({ name, description: name, inputSchema: { type: 'object' }, outputSchema }))
 
 /** The JSON text of the result; undefined where there is none. */

@@ -1,5 +1,6 @@
 // The whole relay beside a raw pipe (a process that only copies bytes), in one run: `npm run bench`.
 // Start-up: from spawning to the answer to initialize. Latency: one call at a time. Throughput: 32 calls in flight.
+// "-repeated": the text of the result repeats its structured content, as the specification advises.
 // Figures are ratios to the pipe, or what is added to it: absolute times say more of the machine than of the relay.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -15,7 +16,10 @@ const targets = {
   pipe: [process.execPath, here('pipe.mjs'), ...server],
   relay: [process.execPath, here('../dist/cli.js'), 'wrap', '--audit', join(folder, 'audit.ndjson'), '--', ...server],
 }
-const tools = { small: { warm: 500, calls: 2000 }, medium: { warm: 300, calls: 800 }, large: { warm: 10, calls: 60 } }
+const tools = {
+  small: { warm: 500, calls: 2000 }, medium: { warm: 300, calls: 800 }, large: { warm: 10, calls: 60 },
+  'small-repeated': { warm: 300, calls: 2000 }, 'medium-repeated': { warm: 100, calls: 600 }, 'large-repeated': { warm: 5, calls: 30 },
+}
 const rounds = Number(process.argv[2] ?? 3)
 
 const median = values => [...values].sort((a, b) => a - b)[values.length >> 1]

@@ -113,7 +113,7 @@ export interface Reading {
   /** The pieces of content in it. */
   readonly parts: readonly Part[]
   readonly revision: Revision
-  /** No string of the frame holds anything but printable ASCII and white space: nothing can be hidden in it. */
+  /** No string of the frame holds a character that may be hidden. */
   readonly plain: boolean
 }
 

@@ -6,43 +6,25 @@
 // numbers, strings, arrays and objects, of the values that are listed, and of the other schemas that are applied to the same value. Places
 // count from the beginning of the table, in bytes; 0 is nothing, or a schema that allows everything.
 
-import { hasFormat } from './formats'
 import { ENTRY, isSame, TABLE, TEXT } from './memory'
-import { numberOf, UNKNOWN_NUMBER } from './numbers'
-import { hasPattern } from './pattern'
-import { afterValue, ESCAPED, lengthOf, tape } from './read'
-
-export const INVALID: i32 = 0
-export const VALID: i32 = 1
-export const UNKNOWN: i32 = 2
-
-const NULL: u32 = 1
-const BOOLEAN: u32 = 2
-const NUMBER: u32 = 4
-const INTEGER: u32 = 8
-const STRING: u32 = 16
-const ARRAY: u32 = 32
-const OBJECT: u32 = 64
-
-/** In place of a pattern's: nothing is known of texts that are to match it. */
-const UNKNOWN_PATTERN: u32 = 1
+import { isInteger, isListed, ofNumber, ofString } from './scalars'
+import { afterValue, lengthOf, tape } from './tape'
+import { allow, ARRAY, BOOLEAN, INTEGER, INVALID, NULL, NUMBER, OBJECT, spend, STRING, UNKNOWN, VALID } from './verdict'
 
 const DEEPEST: i32 = 500
 
-/** What may still be done for one value, and for all that is applied to it. */
-let left: i32 = 0
 let depth: i32 = 0
 
 /** By the schema that stands in the table. @param steps as many schemas as may be asked, and names compared */
 export function check(entry: usize, steps: i32): i32 {
-  left = steps
+  allow(steps)
   depth = 0
   return matches(<usize>load<u32>(TABLE), entry)
 }
 
 function matches(place: usize, entry: usize): i32 {
   if (place == 0) return VALID
-  if (--left < 0) return UNKNOWN
+  if (!spend(1)) return UNKNOWN
   const schema = TABLE + place
   const types = load<u32>(schema)
   const first = load<u8>(TEXT + load<u32>(entry))
@@ -102,76 +84,6 @@ function below(rules: usize, entry: usize, named: bool): i32 {
   return told
 }
 
-/** As it is written, or as it is read: 1.0 is one. */
-function isInteger(entry: usize): i32 {
-  const from = TEXT + load<u32>(entry)
-  const end = TEXT + load<u32>(entry, 4)
-  let at = from
-  while (at < end && load<u8>(at) <= 0x39 && load<u8>(at) != 0x2e) at++
-  if (at == end) return VALID
-  const value = numberOf(from, end)
-  if (value == UNKNOWN_NUMBER) return UNKNOWN
-  return value == Math.floor(value) ? VALID : INVALID
-}
-
-/** minimum, maximum, exclusiveMinimum, exclusiveMaximum; multipleOf, or 0. */
-function ofNumber(rules: usize, entry: usize): i32 {
-  const value = numberOf(TEXT + load<u32>(entry), TEXT + load<u32>(entry, 4))
-  if (value == UNKNOWN_NUMBER) return UNKNOWN
-  if (value < load<f64>(rules) || value > load<f64>(rules, 8) || value <= load<f64>(rules, 16) || value >= load<f64>(rules, 24)) return INVALID
-  const factor = load<f64>(rules, 32)
-  if (factor == 0) return VALID
-  if (value != Math.floor(value)) return UNKNOWN
-  // Both are whole, and less than 2 ** 53.
-  return <i64>value % <i64>factor == 0 ? VALID : INVALID
-}
-
-/** minLength, maxLength; a format, or 0; a pattern. */
-function ofString(rules: usize, entry: usize): i32 {
-  const from = TEXT + load<u32>(entry) + 1
-  const end = TEXT + (load<u32>(entry, 4) & ~ESCAPED) - 1
-  const escaped = (load<u32>(entry, 4) & ESCAPED) != 0
-  const least = load<u32>(rules)
-  const most = load<u32>(rules, 4)
-  if (least > 0 || most < u32.MAX_VALUE) {
-    // A character takes four bytes at most, or twelve where it is escaped.
-    const bytes = <u32>(end - from)
-    if (bytes < least) return INVALID
-    if (bytes > most || bytes < 12 * least) {
-      const count = charactersIn(from, end)
-      if (count < least || count > most) return INVALID
-    }
-  }
-  const format = load<u32>(rules, 8)
-  if (format != 0 && (escaped || !hasFormat(format, from, end))) return UNKNOWN
-  const pattern = load<u32>(rules, 12)
-  if (pattern == 0) return VALID
-  if (escaped || pattern == UNKNOWN_PATTERN) return UNKNOWN
-  left -= <i32>(end - from) >> 4
-  return hasPattern(TABLE + pattern, from, end)
-}
-
-/** Code points. */
-function charactersIn(at: usize, end: usize): u32 {
-  let count: u32 = 0
-  while (at < end) {
-    const one = load<u8>(at)
-    if (one != 0x5c) at += one < 0x80 ? 1 : one < 0xe0 ? 2 : one < 0xf0 ? 3 : 4
-    // The first half of a pair has the second behind it.
-    else if (load<u8>(at, 1) != 0x75) at += 2
-    else at += (load<u8>(at, 2) | 0x20) == 0x64 && isHigh(load<u8>(at, 3)) ? 12 : 6
-    count++
-  }
-  return count
-}
-
-/** 8, 9, A or B. */
-// @ts-ignore: decorator
-@inline
-function isHigh(digit: u32): bool {
-  return digit == 0x38 || digit == 0x39 || (digit | 0x20) == 0x61 || (digit | 0x20) == 0x62
-}
-
 /** minItems, maxItems; the schema of all items from some on; how many are before them, and their schemas. */
 function ofArray(rules: usize, entry: usize): i32 {
   const end = afterValue(entry) - ENTRY
@@ -216,9 +128,9 @@ function ofObject(rules: usize, entry: usize): i32 {
           member = one
           break
         }
-        left -= length >> 4
+        if (!spend(length >> 4)) return UNKNOWN
       }
-      if (--left < 0) return UNKNOWN
+      if (!spend(1)) return UNKNOWN
     }
     if (member != 0) found += load<u32>(member, 8)
     const told = matches(member == 0 ? rest : <usize>load<u32>(member, 12), value)
@@ -226,32 +138,6 @@ function ofObject(rules: usize, entry: usize): i32 {
     name = afterValue(value)
   }
   return found == required ? VALID : INVALID
-}
-
-/** How many there are; of each its type, and a place and a length, or a number. Arrays and objects are left to others. */
-function isListed(values: usize, entry: usize, kind: u32): i32 {
-  if (kind == ARRAY || kind == OBJECT) return UNKNOWN
-  const from = TEXT + load<u32>(entry)
-  const first = load<u8>(from)
-  const escaped = kind == STRING && (load<u32>(entry, 4) & ESCAPED) != 0
-  if (escaped) return UNKNOWN
-  const number = kind == NUMBER ? numberOf(from, TEXT + load<u32>(entry, 4)) : 0
-  if (number == UNKNOWN_NUMBER) return UNKNOWN
-  const length = kind == STRING ? lengthOf(entry) : 0
-  const count = load<u32>(values)
-  left -= <i32>count >> 2
-  let one = values + 8
-  for (let index: u32 = 0; index < count; index++, one += 16) {
-    if (load<u32>(one) != kind) continue
-    if (kind == STRING) {
-      if (<i32>load<u32>(one, 12) != length) continue
-      if (isSame(TABLE + load<u32>(one, 8), from + 1, length)) return VALID
-      left -= length >> 4
-    } else if (kind == NUMBER) {
-      if (load<f64>(one, 8) == number) return VALID
-    } else if (kind == NULL || load<u32>(one, 8) == <u32>first) return VALID
-  }
-  return INVALID
 }
 
 const ALL: u32 = 1

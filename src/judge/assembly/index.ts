@@ -1,4 +1,7 @@
 export { check } from './check'
 export { HIDDEN, NAMES, TABLE } from './memory'
-export { endOf, isPlain, memberOf, prepare, read, root, setSeed, startOf } from './read'
+export { setSeed } from './names'
+export { read } from './read'
 export { nextRepeat } from './repeat'
+export { isPlain } from './strings'
+export { endOf, memberOf, prepare, root, startOf } from './tape'

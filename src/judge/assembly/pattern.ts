@@ -1,6 +1,6 @@
 // Patterns as automata over bytes: for ASCII texts alone. A state is a row: where each kind of character leads to.
 
-import { UNKNOWN, VALID, INVALID } from './check'
+import { INVALID, UNKNOWN, VALID } from './verdict'
 
 /** In place of a state: there is a match, whatever comes. What else is less than 0: there never will be one. */
 const MATCHED: i32 = -2

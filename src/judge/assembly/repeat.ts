@@ -1,7 +1,7 @@
 // Whether a string that holds a JSON text says what another value's text says, white space between tokens apart.
 
 import { ENTRY, isSpace, TEXT } from './memory'
-import { afterValue, endOf, ESCAPED, memberOf, startOf, tape } from './read'
+import { afterValue, endOf, memberOf, startOf } from './tape'
 
 /**
  * The next element of an array of content blocks whose text repeats a value. Each text is read once, up to where it differs.

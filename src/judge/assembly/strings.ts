@@ -1,0 +1,121 @@
+// The inside of strings.
+
+import { HIDDEN } from './memory'
+
+/** Where a string ends, the highest bit says that something in it is escaped. */
+export const ESCAPED: u32 = 0x80000000
+
+let plain: bool = true
+
+/** Whether no string since the beginning of the text holds a character that may be hidden. */
+export function isPlain(): bool {
+  return plain
+}
+
+export function beginPlain(): void {
+  plain = true
+}
+
+/** @param at behind the opening quotation mark @returns behind the closing one, with the highest bit where something is escaped; 0: not known */
+export function afterString(at: usize): usize {
+  let escaped: usize = 0
+  while (true) {
+    const bytes = v128.load(at)
+    // By one greater, what is no printable ASCII is less than 0x21 as a signed number.
+    const odd = i8x16.lt_s(i8x16.add(bytes, i8x16.splat(1)), i8x16.splat(0x21))
+    const stops = v128.or(v128.or(i8x16.eq(bytes, i8x16.splat(0x22)), i8x16.eq(bytes, i8x16.splat(0x5c))), odd)
+    const mask = i8x16.bitmask(stops)
+    if (mask == 0) {
+      at += 16
+      continue
+    }
+    at += ctz(mask)
+    const one = load<u8>(at)
+    if (one == 0x22) return (at + 1) | escaped
+    if (one == 0x5c) {
+      escaped = <usize>ESCAPED
+      at = afterEscape(at + 1)
+      if (at == 0) return 0
+    } else if (one >= 0x80) at = afterCharacters(at)
+    else if (one == 0x7f) {
+      plain = false
+      at++
+    } else return 0
+  }
+}
+
+function afterEscape(at: usize): usize {
+  switch (load<u8>(at)) {
+    case 0x62:
+    case 0x66:
+      plain = false
+      return at + 1
+    case 0x22:
+    case 0x5c:
+    case 0x2f:
+    case 0x6e:
+    case 0x72:
+    case 0x74:
+      return at + 1
+    case 0x75: {
+      const unit = hexOf(at + 1)
+      if (unit < 0) return 0
+      if ((unit & 0xf800) != 0xd800) {
+        note(unit)
+        return at + 5
+      }
+      const low = unit < 0xdc00 && load<u16>(at, 5) == 0x755c ? hexOf(at + 7) : -1
+      if ((low & 0xfffffc00) != 0xdc00) return 0
+      note(0x10000 + ((unit & 0x3ff) << 10) + (low & 0x3ff))
+      return at + 11
+    }
+    default:
+      return 0
+  }
+}
+
+/** Four hexadecimal digits; less than 0 where they are none. */
+function hexOf(at: usize): i32 {
+  let value = 0
+  for (let index = 0; index < 4; index++) {
+    const one = <i32>load<u8>(at + index)
+    const letter = (one | 0x20) - 0x61
+    const digit = one - 0x30
+    if (<u32>digit < 10) value = (value << 4) | digit
+    else if (<u32>letter < 6) value = (value << 4) | (letter + 10)
+    else return -1
+  }
+  return value
+}
+
+/** Behind the characters beyond ASCII that begin there. */
+function afterCharacters(at: usize): usize {
+  while (true) {
+    const one = <i32>load<u8>(at)
+    if (one < 0x80) return at
+    if (one < 0xe0) {
+      note(((one & 0x1f) << 6) | trail(at, 1))
+      at += 2
+    } else if (one < 0xf0) {
+      note(((one & 0x0f) << 12) | (trail(at, 1) << 6) | trail(at, 2))
+      at += 3
+    } else {
+      note(((one & 0x07) << 18) | (trail(at, 1) << 12) | (trail(at, 2) << 6) | trail(at, 3))
+      at += 4
+    }
+  }
+}
+
+// @ts-ignore: decorator
+@inline
+function trail(at: usize, index: usize): i32 {
+  return <i32>load<u8>(at + index) & 0x3f
+}
+
+/** A character that stands in a string. */
+// @ts-ignore: decorator
+@inline
+function note(code: i32): void {
+  const bit = code < 0x10000 ? code : 0x10000 + (code >> 8)
+  if ((load<u8>(HIDDEN + (bit >> 3)) >> <u8>(bit & 7)) & 1) plain = false
+}
