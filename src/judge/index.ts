@@ -5,7 +5,7 @@ import { instantiate, type Module } from './module.js'
 export type Entry = number
 
 /** Longer texts are left to those who read them in pieces: this one is read in a single turn of the event loop. */
-export const mostBytes = 4 * 1024 * 1024
+export const mostBytes = 3 * 1024 * 1024
 
 /** An instance that has grown beyond that is let go when what comes next needs little. */
 const heldBytes = 8 * 1024 * 1024
@@ -24,7 +24,7 @@ const deepest = 4096
 export const mostTable = 192 * 1024
 
 /** Schemas that are asked and names that are compared for one value, at a few nanoseconds each. */
-const mostSteps = 1_000_000
+const mostSteps = 400_000
 
 const valid = 1
 

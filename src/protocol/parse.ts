@@ -88,7 +88,10 @@ const single = (bytes: Buffer, limits: FrameLimits): Frame => {
 
 function* large(bytes: Buffer, limits: FrameLimits): Reading {
   const fine = judged(bytes, limits)
-  if (fine !== undefined) return framed(bytes, fine.value, none, fine, yield* caseVariants(fine.value))
+  if (fine !== undefined) {
+    yield
+    return framed(bytes, fine.value, none, fine, yield* caseVariants(fine.value))
+  }
   const ascii = isAscii(bytes)
   if (!ascii && !isUtf8(bytes)) return unusable(bytes, fault('json', 'not UTF-8'))
   const { value, faults, unescaped } = yield* parseInPieces(bytes, ascii, limits)

@@ -114,7 +114,7 @@ t.test('an empty configuration has the defaults of the contract', async t => {
   const directory = t.testdir({ 'customs.json': '{}' })
   const read = await readConfiguration(join(directory, 'customs.json'), {})
   t.strictSame(read.limits, {
-    messageBytes: 16777216, depth: 128, judgedBytes: 4194304, schemaBytes: 262144, schemaDepth: 64, subschemas: 5000,
+    messageBytes: 16777216, depth: 128, judgedBytes: 3145728, schemaBytes: 262144, schemaDepth: 64, subschemas: 5000,
     validationMs: 100, tools: 5000, listMs: 10000, requestMs: 0, bufferedBytes: 268_435_456,
   })
   t.strictSame(read.audit, { file: undefined, payloads: 'digest', intent: false, rotate: 'never' })
