@@ -3,7 +3,6 @@ import { Judge, mostBytes, type Entry, type Reading } from '../judge/index.js'
 import type { Facts, FrameLimits } from './frame.js'
 import { hiddenCharacters } from './hidden-characters.js'
 import { isObject, member, parseJson, type Json } from './json.js'
-import { isLarge } from './pieces.js'
 import { byte } from './scan.js'
 import { unread } from './unread.js'
 
@@ -28,8 +27,6 @@ export const judged = (bytes: Buffer, limits: FrameLimits): ({ readonly value: J
   const text = judge.cut(reading, structured)
   const named = text[0] === byte.openObject
   if (!named && text[0] !== byte.openArray) return undefined
-  // Each of the two may be parsed in one turn.
-  if (isLarge(text) || isLarge({ length: bytes.length - text.length })) return undefined
   const from = text.byteOffset - bytes.byteOffset
   // Latin-1 is ASCII's cheapest way into a string.
   const encoding = isAscii(bytes) ? 'latin1' : 'utf8'

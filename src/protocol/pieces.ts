@@ -10,7 +10,7 @@ export const pieceBytes = 512 * 1024
 /** Up to here `JSON.parse` is quick enough at its worst (an object of as many keys as there is room for). */
 const largeBytes = 1536 * 1024
 
-export const isLarge = ({ length }: { readonly length: number }): boolean => length > largeBytes
+export const isLarge = ({ length }: Buffer): boolean => length > largeBytes
 
 /** More than that are no message: each takes many times the memory that its text takes, an object twice what an array takes. */
 const mostArrays = 1_200_000

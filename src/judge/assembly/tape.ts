@@ -8,7 +8,7 @@
 import { ENTRY, isSame, PADDING, TEXT } from './memory'
 import { ESCAPED } from './strings'
 
-/** Texts of more tokens are left to others, who read them in pieces. */
+/** Texts of more tokens are left to others, who read them in pieces: so many can be parsed in one turn, where somebody looks into them. */
 const MOST_ENTRIES: i32 = 500_000
 
 export let tape: usize = 0
