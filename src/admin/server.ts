@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { CustomsError } from '../errors.js'
-import type { Exposition } from './prometheus.js'
+import type { Exposition } from '../telemetry/prometheus.js'
 
 export interface AdminOptions {
   /** The address to listen on: one of its own, apart from that of the clients. */

@@ -3,6 +3,8 @@ import type { Audit } from '../audit/sink.js'
 import type { AuditConfiguration, Configuration } from '../config/configuration.js'
 import { loadChecker } from '../gateway/checker.js'
 import type { Guard } from '../gateway/open.js'
+import { actionOf } from '../core/policy.js'
+import type { Metrics } from '../telemetry/metrics.js'
 import type { ServerSetup } from './setup.js'
 
 export interface OpenGuard extends Guard {
@@ -19,12 +21,19 @@ export interface CurrentRuling {
 
 export const rulingOf = ({ server, policy }: ServerSetup, { audit: { payloads } }: Configuration): Ruling => ({ policy, tools: server.tools, payloads })
 
+/** Where decisions go, and who looks on. */
+export interface Witnesses {
+  readonly audit: Audit
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly observe: Guard['observe']
+}
+
 /** What stands in front of one server: its policy, its schemas' engine, and where decisions go. */
 export const openGuard = (
   setup: ServerSetup,
   configuration: Configuration,
-  audit: Audit,
-  log: Log,
+  { audit, log, metrics, observe }: Witnesses,
   ruling: CurrentRuling = { now: rulingOf(setup, configuration) },
 ): OpenGuard => {
   const { server, trusted, accepted } = setup
@@ -41,9 +50,11 @@ export const openGuard = (
     mostTools: limits.tools,
     intent,
     checker,
+    observe,
     audit: entry => {
       audit.write(entry, ruling.now.payloads)
       log.entry(entry)
+      for (const { rule } of entry.findings) metrics.found(server.name, rule, actionOf(ruling.now.policy, rule))
     },
     close: () => checker.close(),
   }

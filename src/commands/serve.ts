@@ -1,5 +1,3 @@
-import type { Exposition } from '../admin/prometheus.js'
-import { noMetrics, type Metrics } from '../admin/metrics.js'
 import { openLog, type Log } from '../audit/log.js'
 import type { Address } from '../config/address.js'
 import type { Configuration } from '../config/configuration.js'
@@ -7,11 +5,13 @@ import { Offer, type Reach } from '../gateway/offer.js'
 import { Offers } from '../gateway/offers.js'
 import { httpFront } from '../transport/front/front.js'
 import { withoutSecrets } from '../audit/secrets.js'
+import { noMetrics, type Metrics } from '../telemetry/metrics.js'
+import { connectionTo, http } from '../telemetry/place.js'
+import type { Exposition } from '../telemetry/prometheus.js'
 import type { LogLevel, SharedFlags, Target } from './flags.js'
 import { Audits } from './audits.js'
 import { frontSettingsOf } from './front-settings.js'
 import { openGuard, rulingOf, type CurrentRuling } from './guard.js'
-import { measure } from './measure.js'
 import { reachOf } from './reach.js'
 import { Refusals, type ToldRefusal } from './refusals.js'
 import { setUp, type ServerSetup, type Setup } from './setup.js'
@@ -19,6 +19,7 @@ import { doubtsAbout } from './doubts.js'
 import { Lifetime } from './lifetime.js'
 import { needRestart, onChange } from './reload.js'
 import { endAt } from './signals.js'
+import { openTelemetry, patientUrgency, type Telemetry } from './telemetry.js'
 
 /**
  * `serve`: Streamable HTTP clients in front of one server, or of every server of a file.
@@ -30,9 +31,11 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   let { configuration } = setup
   const { listen, admin } = configuration
   const log = openLog(flags.logLevel)
-  const counted = admin && (await import('../admin/prometheus.js').then(({ prometheusMetrics }) => prometheusMetrics()))
+  const counted = admin && (await import('../telemetry/prometheus.js').then(({ prometheusMetrics }) => prometheusMetrics()))
   const metrics = counted?.metrics ?? noMetrics
-  const gateway: Gateway = { audits: new Audits(log), rulings: new Map(), metrics, log }
+  const telemetry = await openTelemetry(configuration, log, metrics)
+  const audits = new Audits({ log, followers: telemetry.followers, failed: () => metrics.auditFailed() })
+  const gateway: Gateway = { audits, telemetry, rulings: new Map(), metrics, log }
   const settings = frontSettingsOf(configuration)
   const offers = new Offers(await offersOf(setup, gateway))
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
@@ -48,11 +51,12 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
       refusals.note(refused)
     },
   })
-  const adminListener = admin && counted ? await adminOf(admin, offers, counted.exposition, () => configuration.allowHosts) : undefined
+  const adminListener = admin && counted ? await adminOf(admin, offers, counted, () => configuration.allowHosts) : undefined
 
   const lifetime = new Lifetime()
   lifetime.add(() => log.close())
-  lifetime.add(() => gateway.audits.close())
+  lifetime.add(urgency => (urgency <= patientUrgency ? telemetry.close() : undefined))
+  lifetime.add(() => audits.close())
   lifetime.add(() => adminListener?.close())
   lifetime.add(urgency => offers.stop(urgency))
   lifetime.add(() => refusals.flush())
@@ -94,6 +98,7 @@ const speaks = (level: LogLevel): boolean => ['info', 'debug', 'trace'].includes
 /** What outlives a change of the configuration. */
 interface Gateway {
   readonly audits: Audits
+  readonly telemetry: Telemetry
   readonly metrics: Metrics
   readonly log: Log
   /** By the server's name. */
@@ -138,11 +143,13 @@ const offersOf = async ({ configuration, servers }: Setup, gateway: Gateway): Pr
 }
 
 const offerOf = async (setup: ServerSetup, reach: Reach, configuration: Configuration, gateway: Gateway): Promise<Offer> => {
-  const { audits, metrics, log } = gateway
-  const { name } = setup.server
+  const { audits, telemetry, metrics, log } = gateway
+  const { server } = setup
+  const { name } = server
   const audit = await audits.open(configuration.audit, name)
+  const place = { server: name, toClient: http, toServer: connectionTo('url' in server ? server.url : undefined) }
   return new Offer({
-    guard: measure(openGuard(setup, configuration, audit, log, currentRuling(gateway, setup, configuration)), metrics),
+    guard: openGuard(setup, configuration, { audit, log, metrics, observe: telemetry.observe?.(place) }, currentRuling(gateway, setup, configuration)),
     reach,
     sessionStarted: () => metrics.sessionStarted(name),
     sessionEnded: ({ failure }) => {
@@ -163,7 +170,16 @@ const asHttpServer = (setup: ServerSetup): ServerSetup =>
     ? setup
     : { ...setup, policy: new Map([...setup.policy, ['wire/http', 'block']]) }
 
-const adminOf = async ({ host, port }: Address, offers: Offers, exposition: Exposition, allowHosts: () => readonly string[]) => {
+const adminOf = async ({ host, port }: Address, offers: Offers, { metrics, exposition }: Counted, allowHosts: () => readonly string[]) => {
   const { adminServer } = await import('../admin/server.js')
-  return adminServer({ host, port, allowHosts, state: { ready: () => offers.ready(), exposition } })
+  const text = async () => {
+    metrics.ready(await offers.ready())
+    return exposition.text()
+  }
+  return adminServer({ host, port, allowHosts, state: { ready: () => offers.ready(), exposition: { ...exposition, text } } })
+}
+
+interface Counted {
+  readonly metrics: Metrics
+  readonly exposition: Exposition
 }

@@ -8,6 +8,7 @@ import { errorCode } from '../protocol/json-rpc.js'
 import type { Exit, Transport, TransportEvent } from '../transport/transport.js'
 import { Held } from './held.js'
 import type { Judging } from './judging.js'
+import { followed, type Observer } from './observer.js'
 
 export interface SessionParts {
   readonly client: Transport
@@ -16,8 +17,7 @@ export interface SessionParts {
   readonly judging: Judging
   /** Returns when the record is on its way to the disk; throws when it cannot be written. */
   readonly audit: (entry: Entry) => void
-  /** Told of every message that crosses, in bytes; for metrics. */
-  readonly moved?: ((from: Side, bytes: number) => void) | undefined
+  readonly observer?: Observer | undefined
 }
 
 export interface Ended {
@@ -34,7 +34,7 @@ export class Session {
   readonly #ends: Readonly<Record<Side, Transport>>
   readonly #relay: Relay
   readonly #audit: SessionParts['audit']
-  readonly #moved: SessionParts['moved']
+  readonly #observer: Observer | undefined
   readonly #timers = new Map<Timer, NodeJS.Timeout>()
   readonly #held: Held
   readonly #waiting: Event[] = []
@@ -55,13 +55,13 @@ export class Session {
   #exit: Exit | undefined
   #resolve: (ended: Ended) => void = () => undefined
 
-  constructor({ client, server, relay, judging, audit, moved }: SessionParts) {
+  constructor({ client, server, relay, judging, audit, observer }: SessionParts) {
     this.#ends = { client, server }
     this.#held = new Held(this.#ends)
     this.#relay = relay
     this.#judging = judging
     this.#audit = audit
-    this.#moved = moved
+    this.#observer = observer
     this.ended = new Promise(resolve => {
       this.#resolve = resolve
     })
@@ -86,7 +86,7 @@ export class Session {
   #heard(side: Side, event: TransportEvent): void {
     switch (event.type) {
       case 'frame':
-        return side === 'client' ? this.#clientFrame(event.exchange, event.frame) : this.#frame(side, event)
+        return side === 'client' ? this.#clientFrame(event.exchange, this.#followed(event.frame)) : this.#frame(side, event)
       case 'bare-request':
         return this.#ends.server.open?.(event.exchange, event)
       case 'head':
@@ -115,8 +115,13 @@ export class Session {
     }
   }
 
+  #followed(frame: Frame): Frame {
+    const { begun } = this.#observer ?? {}
+    return begun === undefined ? frame : followed(frame, begun)
+  }
+
   #frame(from: Side, { exchange, frame }: { readonly exchange: Exchange; readonly frame: Frame }): void {
-    this.#moved?.(from, frame.bytes.length)
+    this.#observer?.moved?.(from, frame.bytes.length)
     this.#dispatch({ type: 'frame-received', from, exchange, frame })
   }
 
@@ -184,6 +189,9 @@ export class Session {
       case 'audit':
         this.#record(effect.entry)
         break
+      case 'observe':
+        this.#observer?.done(effect.operation)
+        break
       case 'check':
         void this.#judging
           .begin(effect.check, effect.subjects, effect.exchange)
@@ -241,6 +249,7 @@ export class Session {
     for (const timer of this.#timers.values()) clearTimeout(timer)
     clearTimeout(this.#grace)
     this.stop()
+    this.#observer?.ended?.(this.#failure !== undefined)
     const clientClosed = this.#ends.client.close()
     // A server may say that it has ended while it is being told to: only then is there what to wait for.
     void Promise.resolve().then(() => Promise.all([clientClosed, this.#serverClosed])).then(() =>
