@@ -56,9 +56,10 @@ export class Delivery {
 
   /** Nothing more is sent: what is still on its way is lost. */
   close(): void {
-    if (this.#pieces > 0) this.lose(this.#pieces, 'there was no more time')
+    const { name, warn, undelivered } = this.#options
+    if (this.#pieces > 0) undelivered(this.#pieces)
+    this.#lost += this.#pieces
     this.#pieces = 0
-    const { name, warn } = this.#options
     if (this.#lost > 0) warn(`${name}: ${this.#lost} did not arrive`)
   }
 }

@@ -109,7 +109,6 @@ class Target {
     // Its `end` blocks this thread: not before there is nothing left that it could wait for long.
     if ((await Promise.race([flushed, late])) === 'flushed') stream.end()
     else {
-      this.#delivery.lose(1, 'there was no more time')
       void stream.worker.terminate()
     }
     await Promise.race([closed, new Promise(resolve => setTimeout(resolve, endMs))])
