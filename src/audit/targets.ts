@@ -6,11 +6,11 @@ import type { Logger, pino as Pino } from 'pino'
 import type { Entry } from '../core/effect.js'
 import { CustomsError } from '../errors.js'
 import { isObject, parseJson, type JsonObject } from '../protocol/json.js'
-import { clip } from '../protocol/quote.js'
 import { Delivery, type DeliveryOptions } from './delivery.js'
 import type { Follower } from './follower.js'
-import { hidden, withoutSecrets } from './secrets.js'
-import type { TargetOptions } from './target.js'
+import { hidden } from './secrets.js'
+import { shown } from './shown.js'
+import { endMark, type TargetOptions } from './target.js'
 
 /** A pino transport, as the operator names it. */
 export interface NamedTarget {
@@ -23,6 +23,8 @@ export interface NamedTarget {
 
 export interface TargetsOptions extends Pick<DeliveryOptions, 'warn'> {
   readonly undelivered: (target: string, count: number) => void
+  /** How long the end waits for what is on its way, and for the transport's own end, in milliseconds (1500: a client kills who takes two seconds). */
+  readonly endMs?: number
 }
 
 export interface Targets extends Follower {
@@ -30,8 +32,6 @@ export interface Targets extends Follower {
   close(): Promise<void>
 }
 
-/** How long the end waits for what is on its way, and again for the transport's own end, in milliseconds. */
-const endMs = 1000
 /** How long a transport that ended is left alone, in milliseconds. */
 const restartMs = 30_000
 /** A transport may complain of each record: so often it is repeated, in milliseconds. */
@@ -60,6 +60,7 @@ type Thread = ReturnType<typeof Pino.transport> & {
   readonly worker: Worker
   readonly writable: boolean
   readonly writableNeedDrain: boolean
+  readonly writableErrored: Error | null
   readonly destroyed: boolean
 }
 
@@ -73,18 +74,20 @@ class Target {
   #logger: Logger | undefined
   #restart: NodeJS.Timeout | undefined
   #complainedAt = -Infinity
+  readonly #endMs: number
   #isClosed = false
 
-  constructor(pino: typeof Pino, named: NamedTarget, { warn, undelivered }: TargetsOptions) {
+  constructor(pino: typeof Pino, named: NamedTarget, { warn, undelivered, endMs = 1500 }: TargetsOptions) {
     const { target, options } = named
-    const name = `audit target ${clip(target)}`
+    const name = `audit target ${target}`
     const secrets = textsIn(options)
     this.#pino = pino
+    this.#endMs = endMs
     // Whatever a transport says may quote what it was given.
-    this.#warn = message => warn(`${name}: ${clip(withoutSecrets(secrets.reduce((text, secret) => text.replaceAll(secret, hidden), message)))}`)
+    this.#warn = message => warn(`${name}: ${shown(secrets.reduce((text, secret) => text.replaceAll(secret, hidden), message))}`)
     this.#undelivered = () => undelivered(target, 1)
     this.#delivery = new Delivery({ name, warn, undelivered: count => undelivered(target, count) })
-    this.#thread = { file: resolved(named), options, endMs }
+    this.#thread = { file: resolved(named), options }
     this.#start()
   }
 
@@ -104,14 +107,13 @@ class Target {
     const stream = this.#stream
     if (stream === undefined || stream.destroyed) return this.#delivery.close()
     const closed = new Promise<void>(resolve => stream.once('close', () => resolve()))
-    const late = new Promise<'late'>(resolve => setTimeout(() => resolve('late'), endMs))
-    const flushed = new Promise<'flushed'>(resolve => stream.flush(() => resolve('flushed')))
-    // Its `end` blocks this thread: not before there is nothing left that it could wait for long.
-    if ((await Promise.race([flushed, late])) === 'flushed') stream.end()
-    else {
+    const timer = setTimeout(() => {
+      this.#delivery.lose(1, 'there was no more time')
       void stream.worker.terminate()
-    }
-    await Promise.race([closed, new Promise(resolve => setTimeout(resolve, endMs))])
+    }, this.#endMs)
+    stream.write(endMark)
+    await closed
+    clearTimeout(timer)
     this.#delivery.close()
   }
 
@@ -123,14 +125,12 @@ class Target {
       worker: { autoEnd: false, stdout: true, stderr: true },
     }) as Thread
     for (const said of [stream.worker.stdout, stream.worker.stderr]) said.setEncoding('utf8').on('data', (text: string) => this.#complained(text))
-    stream.on('error', (error: Error) => {
-      // That a thread was ended by us is no news.
-      if (!this.#isClosed) this.#complained(error.message)
-    })
+    // Said when it closes, which each error leads to.
+    stream.on('error', () => undefined)
     stream.once('close', () => {
       this.#stream = undefined
       if (this.#isClosed) return
-      this.#complained('its thread has ended')
+      this.#complained(stream.writableErrored?.message ?? 'its thread has ended')
       this.#restart = setTimeout(() => this.#start(), restartMs).unref()
     })
     this.#logger = this.#pino({ base: null, timestamp: false }, stream)
@@ -153,7 +153,7 @@ const resolved = ({ target, from }: NamedTarget): string => {
       // Not from there.
     }
   }
-  throw new CustomsError('BAD_CONFIG', `${from}: audit.targets: there is no module ${JSON.stringify(clip(target))} (it has to be installed beside mcp-customs or the file)`)
+  throw new CustomsError('BAD_CONFIG', `${from}: audit.targets: there is no module ${JSON.stringify(target)} (it has to be installed beside mcp-customs or the file)`)
 }
 
 /** Everything that the options say: which of it is secret, only the transport knows. */

@@ -4,7 +4,7 @@ import type { Follower } from '../audit/follower.js'
 import type { Entry } from '../core/effect.js'
 import { judged, type Attributes } from './attributes.js'
 import type { Delivery } from '../audit/delivery.js'
-import { shown } from './shown.js'
+import { shown } from '../audit/shown.js'
 import { contextOf } from './traces.js'
 
 /** Records of the audit log as OTLP's: the record is the body, letter for letter, so that its chain can be verified wherever it lands. */

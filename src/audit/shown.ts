@@ -1,4 +1,4 @@
-import { withoutSecrets } from '../audit/secrets.js'
+import { withoutSecrets } from './secrets.js'
 import { stripHidden } from '../protocol/hidden-text.js'
 
 /** Longest text of a peer's, in characters; as in a record. */
