@@ -14,7 +14,7 @@ import { isRuleName, presetPolicy, rules } from '../rules/index.js'
 import { createSchemaChecker } from '../schema/index.js'
 import type { ReplayFlags } from './replay-flags.js'
 import type { SharedFlags } from './flags.js'
-import { acceptedFrom, lockedOf } from './accepted.js'
+import { holding, lockedIn } from './accepted.js'
 import { setUp } from './setup.js'
 import { table } from './table.js'
 
@@ -79,7 +79,7 @@ const judgementOf = async ({ lock, ...flags }: SharedFlags, { server, settings }
   const { configuration, servers: [setup] = [] } = said ?? {}
   const limits = configured && configuration ? configuration.limits : settings.limits
   const before = configured && setup ? setup.accepted : settings.lock && acceptedAs(settings.lock)
-  const accepted = lock === undefined ? before : acceptedFrom({ ...(await lockedOf(flags.server ?? server, lock)), isFrozen: false, actions: standardActions })
+  const accepted = lock === undefined ? before : holding(await lockedIn(lock, flags.server ?? server), standardActions, false)
   const isPolicyOther = setup !== undefined && (configured || flags.policy !== undefined)
   const rulingOf = (then: Ruling): ReturnType<Judgement['ruling']> => {
     const policy = isPolicyOther ? setup.policy : captured(then.policy)
@@ -108,13 +108,13 @@ const judgementOf = async ({ lock, ...flags }: SharedFlags, { server, settings }
 /** A lock makes its own rule another one. */
 const onceLocked: Policy = new Map([...presetPolicy('standard', { purpose: 'relay', locked: true })].filter(([rule]) => rule === 'tool/drift'))
 
-const acceptedAs = ({ actions: then, tools, prompts, resourceTemplates, ...lock }: CapturedLock): Accepted => {
+const acceptedAs = ({ actions: then, tools, prompts, resourceTemplates, instructions, isFrozen }: CapturedLock): Accepted => {
   const actions: Record<ChangeClass, LockAction> = { ...standardActions }
   for (const [kind, action] of Object.entries(then)) {
     if (isChangeClass(kind) && (action === 'log' || action === 'block')) actions[kind] = action
   }
   const definitions = (one: Readonly<Record<string, JsonObject>>) => new Map(Object.entries(one))
-  return acceptedFrom({ ...lock, tools: definitions(tools), prompts: definitions(prompts), resourceTemplates: definitions(resourceTemplates), actions })
+  return holding({ instructions, tools: definitions(tools), prompts: definitions(prompts), resourceTemplates: definitions(resourceTemplates) }, actions, isFrozen)
 }
 
 const isChangeClass = (name: string): name is ChangeClass => Object.hasOwn(changeClasses, name)

@@ -128,8 +128,9 @@ export function* judgePage(
   const next = member(result, 'nextCursor')
   const lifetime = member(result, 'ttlMs')
   if (!isString(next) && listing.whole && options.accepted !== undefined) {
-    const gone = [...options.accepted.tools].filter(([name]) => !listing.names.has(name) && !listed.has(name))
-    for (const [, definition] of gone) judgeDrift(core, 'tool', definition, undefined, ['result', 'tools'], findings)
+    const { tools: locked } = options.accepted
+    const gone = [...locked.keys()].filter(name => !listing.names.has(name) && !listed.has(name))
+    for (const name of gone) judgeDrift(core, 'tool', locked.get(name), undefined, ['result', 'tools'], findings)
   }
   return {
     edits,

@@ -15,5 +15,8 @@ const severity = { pass: 0, log: 1, mend: 2, demote: 3, block: 4 } as const
 
 export const severer = (a: Verdict, b: Verdict): Verdict => (severity[a] >= severity[b] ? a : b)
 
+/** Of verdicts, from the mildest to the severest. */
+export const verdicts = Object.keys(severity) as readonly Verdict[]
+
 /** True of what does not pass, mended or not. */
 export const isStop = (decided: Action | Verdict): boolean => decided === 'block' || decided === 'demote'

@@ -174,14 +174,14 @@ export class Session {
 
   #handle(event: Event): void {
     if (this.#over) return
-    const now = performance.now()
-    const effects = this.#relay.handle(event, now)
-    this.#recorder?.handled(event, now, effects)
+    const heardAt = performance.now()
+    const effects = this.#relay.handle(event, heardAt)
+    this.#recorder?.handled(event, heardAt, effects)
     for (const effect of effects) {
       // What would leave without its record does not.
       const kept = this.#failure === undefined ? effect : withheld(effect, this.#failed)
       try {
-        if (kept !== undefined) this.#perform(kept)
+        if (kept !== undefined) this.#perform(kept, heardAt)
       } catch (error) {
         this.#fail(error, 'the relay failed on a message of this session, which is over')
       }
@@ -190,13 +190,15 @@ export class Session {
     if (event.type === 'session-ended') this.#finish(event.reason)
   }
 
-  #perform(effect: Effect): void {
+  #perform(effect: Effect, heardAt: number): void {
     switch (effect.type) {
       case 'send':
         this.#sent.add(effect.to)
         if (!this.#ends[effect.to].send(effect.exchange, effect.frame)) this.#held.hold(effect.cause, effect.to, effect.exchange)
         break
       case 'audit':
+        // For the core no time passes while it handles an event.
+        if (effect.entry.ms !== undefined) effect.entry.ms += performance.now() - heardAt
         this.#record(effect.entry)
         break
       case 'check':

@@ -103,6 +103,13 @@ t.test('a configuration with everything in it', async t => {
   t.ok(Object.isFrozen(read) && Object.isFrozen(read.limits) && Object.isFrozen(tickets))
 })
 
+t.test('a socket is its owner\'s, unless the address says otherwise', async t => {
+  const directory = t.testdir({ 'own.yaml': 'listen: unix:../../../s', 'group.yaml': 'listen: "unix:/s?mode=660"' })
+  const listen = async (name: string) => (await readConfiguration(join(directory, name), environment)).listen
+  t.strictSame(await listen('own.yaml'), { socket: join(directory, '../../../s'), mode: 0o600 })
+  t.strictSame(await listen('group.yaml'), { socket: '/s', mode: 0o660 })
+})
+
 t.test('an empty configuration has the defaults of the contract', async t => {
   const directory = t.testdir({ 'customs.json': '{}' })
   const read = await readConfiguration(join(directory, 'customs.json'), {})
@@ -136,7 +143,9 @@ const wrong = [
   ['a key that a terminal would act upon', '"\\e[31m": 1', /: "\\u001b\[31m": unknown key/],
   ['a version to come', 'version: 2', ':1:1: version: must be 1, not 2'],
   ['a number for text', 'listen: 7400', ':1:1: listen: must be text, not a number'],
-  ['no port', 'listen: localhost', ':1:1: listen: must be HOST:PORT, such as 127.0.0.1:7400 or [::1]:0'],
+  ['no port', 'listen: localhost', ':1:1: listen: must be HOST:PORT, such as 127.0.0.1:7400 or [::1]:0, or unix:PATH, such as unix:/run/customs.sock?mode=660'],
+  ['a socket with a mode that is none', 'listen: unix:/run/x?mode=9', /: listen: must be HOST:PORT/],
+  ['too long a path for a socket', `listen: unix:/${'x'.repeat(110)}`, /: listen: .* is too long for a socket/],
   ['a port too high', 'listen: localhost:65536', /: listen: must be HOST:PORT/],
   ['a misspelt preset', 'policy: stric', ':1:1: policy: must be observe, standard, strict, compat or the path of a policy file, such as ./policy.yaml; did you mean "strict"?'],
   ['no policy file', 'policy: ./none.yaml', /none\.yaml: cannot be read \(ENOENT\)/],

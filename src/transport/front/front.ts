@@ -9,7 +9,7 @@ import { isPreflight, preflight, shareWith } from './cors.js'
 import { Door, type DoorOptions } from './door.js'
 import { EndpointServer, type EndpointSettings, type Shared } from './endpoint.js'
 import { refuse } from './linger.js'
-import { createListener, listen, renewTls, type FrontTls } from './listener.js'
+import { createListener, listen, renewTls, type FrontTls, type ListenAddress } from './listener.js'
 import { Pace } from './pace.js'
 import { refusal, type Refusal } from './refusal.js'
 import type { Endpoint } from './sessions/find.js'
@@ -39,10 +39,7 @@ export interface FrontSettings extends Partial<Pick<DoorOptions, 'allowHosts' | 
 }
 
 export interface HttpFrontOptions extends FrontSettings {
-  /** The address to listen on. */
-  readonly host: string
-  /** 0 picks one. */
-  readonly port: number
+  readonly address: ListenAddress
   /** By path, such as `/files/mcp`. */
   readonly endpoints: ReadonlyMap<string, Endpoint>
   /** Most HTTP requests at a time of those who were let in, open streams among them (4096). */
@@ -71,7 +68,7 @@ export interface Refused {
 export interface HttpFront {
   /**
    * Begins to accept connections.
-   * @returns where: `http://HOST:PORT`, without a path
+   * @returns where: `http://HOST:PORT`, without a path; or `unix:PATH`
    * @throws CustomsError CANNOT_START
    */
   listen(): Promise<string>
@@ -114,7 +111,7 @@ class Front implements HttpFront {
     this.#options = options
     this.#settings = options
     this.#timers = options.timers ?? realTimers
-    this.#door = doorOf(options.host, options)
+    this.#door = doorOf(options.address, options)
     this.#shared = this.#share()
     this.offer(options.endpoints)
     this.#server = this.#createServer()
@@ -138,7 +135,7 @@ class Front implements HttpFront {
   reload(settings: FrontSettings): void {
     renewTls(this.#server, settings.tls)
     this.#settings = settings
-    this.#door = doorOf(this.#options.host, settings)
+    this.#door = doorOf(this.#options.address, settings)
     for (const [response, request] of this.#open) {
       if (this.#door.refuses(namesOf(request))) response.destroy()
     }
@@ -158,7 +155,7 @@ class Front implements HttpFront {
   }
 
   listen(): Promise<string> {
-    return listen(this.#server, this.#options.host, this.#options.port)
+    return listen(this.#server, this.#options.address)
   }
 
   close(graceMs: number): Promise<void> {
@@ -277,5 +274,6 @@ class Front implements HttpFront {
 
 const broken: Refusal = { status: 500, code: errorCode.blocked, message: 'The relay failed on this request' }
 
-const doorOf = (host: string, { allowHosts = [], allowOrigins = [], tokens = [] }: FrontSettings): Door =>
-  new Door({ host, allowHosts, allowOrigins, tokens })
+/** A socket in the file system has no name: who comes by it, or through a proxy, names this machine, or what is allowed besides. */
+const doorOf = (address: ListenAddress, { allowHosts = [], allowOrigins = [], tokens = [] }: FrontSettings): Door =>
+  new Door({ host: 'socket' in address ? 'localhost' : address.host, allowHosts, allowOrigins, tokens })

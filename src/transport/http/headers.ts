@@ -30,16 +30,21 @@ export const only = (headers: HttpHeaders, name: string): string | undefined => 
 }
 
 /** The media type of the body, without its parameters; empty when there is none. */
-export const mediaType = (headers: HttpHeaders): string => {
-  const type = only(headers, 'content-type') ?? ''
-  return type.slice(0, type.includes(';') ? type.indexOf(';') : undefined).trim().toLowerCase()
-}
+export const mediaType = (headers: HttpHeaders): string => contentType(only(headers, 'content-type')).type
 
 /** True unless the content type names another character set. */
-export const isUtf8 = (headers: HttpHeaders): boolean => {
-  const charset = /;\s*charset\s*=\s*"?([^;"\s]*)/i.exec(only(headers, 'content-type') ?? '')?.[1]
-  return charset === undefined || /^utf-?8$/i.test(charset)
+export const isUtf8 = (headers: HttpHeaders): boolean => contentType(only(headers, 'content-type')).isUtf8
+
+/**
+ * What a `Content-Type` says. Of two parameters of one name some readers take the first and some the last: both count.
+ * @returns isUtf8: in every character set that it names our bytes mean what they mean in UTF-8
+ */
+export const contentType = (header = ''): { readonly type: string; readonly parameters: readonly string[]; readonly isUtf8: boolean } => {
+  const [type = '', ...parameters] = header.split(';').map(part => part.trim().toLowerCase())
+  const charsets = parameters.filter(parameter => parameter.startsWith('charset')).map(parameter => parameter.replace(/["\s]/g, ''))
+  return { type, parameters, isUtf8: charsets.every(charset => sameAsUtf8.has(charset)) }
 }
+const sameAsUtf8: ReadonlySet<string> = new Set(['charset=utf-8', 'charset=utf8', 'charset=us-ascii'])
 
 /** With what a proxy adds: behind what others on the way have said, which is theirs to answer for. Nothing is added that is empty. */
 export const passedOn = (headers: ReadonlyMap<string, string>, added: Readonly<Record<string, string>>): ReadonlyMap<string, string> => {

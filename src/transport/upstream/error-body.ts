@@ -27,9 +27,14 @@ export const errorBody = async (reply: HttpReply, { limits, latch, asked }: Omit
 }
 
 const messageIn = (frame: Frame, asked: readonly IdKey[]): Frame | undefined => {
-  if (frame.message.kind !== 'unusable') return frame
-  const error = anonymousError(frame)
+  const { message } = frame
   const [key, ...more] = asked
+  if (message.kind === 'error' && key !== undefined && !asked.includes(message.key)) {
+    // Some servers put a word of theirs in the place of an id that they have not read.
+    return more.length > 0 ? undefined : withId({ ...frame, message: { ...message, id: idIn(key), key } })
+  }
+  if (message.kind !== 'unusable') return frame
+  const error = anonymousError(frame)
   if (error === undefined || key === undefined) return mayBeResult(frame) ? answering(frame, asked) : undefined
   return more.length > 0 ? undefined : { ...frame, message: { kind: 'error', id: idIn(key), key, error }, faults: [] }
 }

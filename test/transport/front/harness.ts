@@ -80,8 +80,7 @@ export const start = async (t: Test, { server = 'stdio', act, closes = true, ...
     wake()
   }
   const front = httpFront({
-    host: '127.0.0.1',
-    port: 0,
+    address: { host: '127.0.0.1', port: 0 },
     limits,
     endpoints: new Map([['/mcp', { server, open }]]),
     refused: ({ status }) => refused.push(status),

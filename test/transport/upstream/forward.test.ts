@@ -340,6 +340,7 @@ t.test('what may be taken for a result is judged as one, whatever the status say
     asked('{"jsonrpc":"2.0","Result":{"content":[]}}'),
     asked(deep),
     [error, { kind: 'error', key: '1' }],
+    [{ ...error, id: 1 }, { kind: 'error', key: '1' }],
     [{ error: 'invalid_token' }, { kind: 'page', key: '1' }],
     [{ message: 'result' }, { kind: 'page', key: '1' }],
     ['{"error":', { kind: 'page', key: '1' }],
@@ -351,6 +352,15 @@ t.test('what may be taken for a result is judged as one, whatever the status say
     post(client.transport, 'one', ask(1))
     t.match((await client.of('frame', 'one')).frame, { bytes: Buffer.from(text), message }, text.slice(0, 60))
   }
+})
+
+t.test('an error of HTTP is the answer to what was asked, whatever id it names', async t => {
+  const server = await serve(t, (_, response) => json(response, '{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"no"}}', {}, 404))
+  const client = connect(t, server.url)
+  post(client.transport, 'one', ask(1))
+  const { frame: { bytes, message } } = await client.of('frame', 'one')
+  t.match(message, { kind: 'error', id: 1, key: '1', error: { code: -32600, message: 'no' } })
+  t.equal(bytes.toString(), '{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no"}}', 'for a client with others in flight')
 })
 
 t.test('of an error to several requests nobody can say whose it is', async t => {
