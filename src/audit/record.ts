@@ -85,8 +85,10 @@ const digestsOf = ({ arguments: given, result }: Entry): string =>
 
 const both = (name: string, one = '', other = ''): string => `"${name}":{${one}${one !== '' && other !== '' ? ',' : ''}${other}},`
 
-const findingText = ({ rule, path, message }: Finding, clean: (text: string) => string): string =>
-  `{"message":${JSON.stringify(clean(message))},"path":${JSON.stringify(clean(path))},"rule":"${rule}"}`
+const findingText = ({ rule, path, message, mended }: Finding, clean: (text: string) => string): string => {
+  const change = mended === undefined ? '' : `"mended":${JSON.stringify(clean(mended))},`
+  return `{${change}"message":${JSON.stringify(clean(message))},"path":${JSON.stringify(clean(path))},"rule":"${rule}"}`
+}
 
 const payloadText = (entry: Entry, kind: 'redacted' | 'full'): string => {
   const payload = payloadsOf(entry, kind)

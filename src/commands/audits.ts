@@ -12,6 +12,8 @@ const standardOutput = 1
 export class Audits {
   readonly #log: Log
   readonly #open = new Map<string, Promise<Audit>>()
+  /** By the server's name; two may share a file. */
+  readonly #opened = new Map<string, Audit>()
 
   constructor(log: Log) {
     this.#log = log
@@ -25,7 +27,13 @@ export class Audits {
     this.#open.set(key, audit)
     // What could not be opened is tried again when the configuration is read again.
     audit.catch(() => this.#open.delete(key))
+    this.#opened.set(server, await audit)
     return audit
+  }
+
+  /** That of a server, once it is open. */
+  of(server: string): Audit | undefined {
+    return this.#opened.get(server)
   }
 
   /** @throws CustomsError CANNOT_AUDIT when one could not be brought to its end; all are closed */

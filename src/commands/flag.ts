@@ -1,9 +1,9 @@
 export interface Flag {
   readonly type: 'string' | 'boolean'
   readonly multiple?: boolean
-  readonly choices?: readonly string[]
   /** One letter that stands for the name. */
   readonly short?: string
+  readonly choices?: readonly string[]
   /** What stands for its value in the help, such as `FILE`. */
   readonly value?: string
   /** What it is about: its heading in the help. */

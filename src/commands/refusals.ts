@@ -1,5 +1,5 @@
 import type { Refused } from '../transport/front/front.js'
-import { realTimers, type Timers } from '../transport/front/timers.js'
+import { realTimers, type Timers } from '../transport/timers.js'
 
 /** A refusal, and how many more of its kind there were since the last was told. */
 export interface ToldRefusal extends Refused {

@@ -4,7 +4,7 @@ import { relayFlags } from './flags.js'
 export const serveFlags: Flags = {
   ...relayFlags,
   ...about('Clients', {
-    listen: { type: 'string', value: 'HOST:PORT', key: 'listen', describe: 'where to listen; port 0 picks one (default: 127.0.0.1:7400)' },
+    listen: { type: 'string', value: 'ADDRESS', key: 'listen', describe: 'HOST:PORT (0 picks a port) or unix:PATH[?mode=660] (default: 127.0.0.1:7400)' },
     'allow-host': { type: 'string', value: 'HOST', multiple: true, key: 'allowHosts', describe: 'accept this Host header too, beside the loopback names' },
     'allow-origin': { type: 'string', value: 'ORIGIN', multiple: true, key: 'allowOrigins', describe: 'accept web pages of this Origin' },
     'token-file': { type: 'string', value: 'FILE', describe: 'bearer tokens, one a line, one of which a client must show' },

@@ -2,8 +2,8 @@ import type { PageRoutes } from '../admin/page.js'
 import type { Exposition } from '../admin/prometheus.js'
 import { noMetrics, type Metrics } from '../admin/metrics.js'
 import { openLog, type Log } from '../audit/log.js'
-import type { Audit } from '../audit/sink.js'
 import type { Address } from '../config/address.js'
+import type { Capture } from '../capture/capture.js'
 import type { Configuration } from '../config/configuration.js'
 import type { Entry } from '../core/effect.js'
 import { Offer, type Reach } from '../gateway/offer.js'
@@ -12,6 +12,8 @@ import { httpFront } from '../transport/front/front.js'
 import { withoutSecrets } from '../audit/secrets.js'
 import type { LogLevel, SharedFlags, Target } from './flags.js'
 import { Audits } from './audits.js'
+import { captureOf } from './capture.js'
+import { onRenewal } from './certificates.js'
 import { frontSettingsOf } from './front-settings.js'
 import { openGuard, rulingOf, type CurrentRuling } from './guard.js'
 import { measure } from './measure.js'
@@ -22,7 +24,7 @@ import { doubtsAbout } from './doubts.js'
 import { Lifetime } from './lifetime.js'
 import { needRestart, onChange } from './reload.js'
 import { endAt } from './signals.js'
-import { watch } from './watch.js'
+import { telling } from './telling.js'
 
 /**
  * `serve`: Streamable HTTP clients in front of one server, or of every server of a file.
@@ -36,8 +38,9 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const log = openLog(flags.logLevel)
   const counted = admin && (await import('../admin/prometheus.js').then(({ prometheusMetrics }) => prometheusMetrics()))
   const metrics = counted?.metrics ?? noMetrics
+  const capture = await captureOf(flags, configuration)
   const page = admin && (await livePage(log))
-  const gateway: Gateway = { audits: new Audits(log), written: new Map(), rulings: new Map(), metrics, seen: page?.seen, log }
+  const gateway: Gateway = { audits: new Audits(log), rulings: new Map(), metrics, seen: page?.seen, log, capture }
   const settings = frontSettingsOf(configuration)
   const offers = new Offers(await offersOf(setup, gateway))
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
@@ -45,7 +48,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const refusals = new Refusals(refusal => record(refusal, refusal.path === undefined ? undefined : offers.nameAt(refusal.path), gateway))
   const front = httpFront({
     ...settings,
-    ...listen,
+    address: listen,
     endpoints: offers.endpoints(),
     ...(speaks(flags.logLevel) && { served: request => log.access({ ...request, path: withoutSecrets(request.path) }) }),
     refused: refused => {
@@ -58,6 +61,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const lifetime = new Lifetime()
   lifetime.add(() => log.close())
   lifetime.add(() => gateway.audits.close())
+  lifetime.add(() => capture?.close())
   lifetime.add(() => adminListener?.close())
   lifetime.add(() => page?.close())
   lifetime.add(urgency => offers.stop(urgency))
@@ -83,6 +87,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
     const url = await front.listen()
     const adminUrl = await adminListener?.listen()
     if (config !== undefined) lifetime.add(onChange(config, reload, log))
+    if (configuration.tls) lifetime.add(onRenewal(() => certificatesOf(configuration), () => front.reload(frontSettingsOf(configuration)), log))
     process.stderr.write(`mcp-customs listening on ${url}\n`)
     if (page) process.stderr.write(`mcp-customs page on ${adminUrl}/${page.query}\n`)
   } catch (error) {
@@ -91,6 +96,8 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   await lifetime.ended
   return 0
 }
+
+const certificatesOf = ({ tls }: Configuration): readonly string[] => (tls ? [tls.cert, tls.key, ...(tls.clientCa === undefined ? [] : [tls.clientCa])] : [])
 
 /** How long the front may take beyond its grace, in milliseconds. */
 const closingMs = 5000
@@ -101,12 +108,11 @@ const speaks = (level: LogLevel): boolean => ['info', 'debug', 'trace'].includes
 /** What outlives a change of the configuration. */
 interface Gateway {
   readonly audits: Audits
-  /** Those that are open, by the server's name. */
-  readonly written: Map<string, Audit>
   readonly metrics: Metrics
   /** Told of each entry that is on record. */
   readonly seen: ((entry: Entry) => void) | undefined
   readonly log: Log
+  readonly capture: Capture | undefined
   /** By the server's name. */
   readonly rulings: Map<string, CurrentRuling>
 }
@@ -120,13 +126,13 @@ const currentRuling = ({ rulings }: Gateway, setup: ServerSetup, configuration: 
 }
 
 /** On stderr, and in the log of the server that was meant. */
-const record = ({ status, message, address, times }: ToldRefusal, server: string | undefined, { written, metrics, seen, log }: Gateway): void => {
+const record = ({ status, message, address, times }: ToldRefusal, server: string | undefined, { audits, metrics, seen, log }: Gateway): void => {
   const reason = `HTTP ${status}: ${message}${times > 1 ? ` (${times} times)` : ''}`
-  log.warn(`refused ${address}: ${reason}`)
+  log.warn(`refused ${address || 'a program of this machine'}: ${reason}`)
   if (server === undefined) return
   try {
     const entry: Entry = { event: 'http/refused', server, session: '', client: undefined, peer: { address, token: undefined }, revision: undefined, verdict: 'block', findings: [], reason }
-    written.get(server)?.write(entry)
+    audits.of(server)?.write(entry)
     seen?.(entry)
   } catch (failure) {
     metrics.auditFailed()
@@ -149,13 +155,12 @@ const offersOf = async ({ configuration, servers }: Setup, gateway: Gateway): Pr
 }
 
 const offerOf = async (setup: ServerSetup, reach: Reach, configuration: Configuration, gateway: Gateway): Promise<Offer> => {
-  const { audits, written, metrics, seen, log } = gateway
+  const { audits, metrics, seen, log, capture } = gateway
   const { name } = setup.server
   const audit = await audits.open(configuration.audit, name)
-  written.set(name, audit)
-  const guard = measure(openGuard(setup, configuration, audit, log, currentRuling(gateway, setup, configuration)), metrics)
+  const guard = measure(openGuard(setup, configuration, audit, log, { ruling: currentRuling(gateway, setup, configuration), witness: capture }), metrics)
   return new Offer({
-    guard: seen ? watch(guard, seen) : guard,
+    guard: seen ? telling(guard, seen) : guard,
     reach,
     sessionStarted: () => metrics.sessionStarted(name),
     sessionEnded: ({ failure }) => {

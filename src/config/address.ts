@@ -1,4 +1,5 @@
 import { fail, type Keys } from './problem.js'
+import { pathFrom, type Source } from './source.js'
 
 /** Where to listen. */
 export interface Address {
@@ -15,3 +16,22 @@ export const readAddress = (text: string, keys: Keys): Address => {
   const port = Number(digits)
   return host !== undefined && port <= 65535 ? { host, port } : fail(keys, 'must be HOST:PORT, the port from 0 to 65535')
 }
+
+/** A socket in the file system. */
+export interface SocketAddress {
+  readonly socket: string
+  /** The permissions of its file. */
+  readonly mode: number
+}
+
+/** @param text `unix:PATH` or `unix:PATH?mode=660`, or as for `readAddress` */
+export const readListen = (text: string, keys: Keys, source: Pick<Source, 'file'>): Address | SocketAddress => {
+  const [, path, mode = '600'] = /^unix:([^?]+)(?:\?mode=([0-7]{3}))?$/.exec(text) ?? []
+  if (path === undefined) return readAddress(text, keys)
+  const socket = pathFrom(source, path)
+  // What is longer is cut off in silence.
+  return Buffer.byteLength(socket) > longestSocket ? fail(keys, `${socket} is too long for a socket: ${longestSocket} bytes at most`) : { socket, mode: parseInt(mode, 8) }
+}
+
+/** Of the systems that have them, the shortest `sun_path`, in bytes. */
+const longestSocket = 103

@@ -1,5 +1,5 @@
 import type { ToolSetting } from '../core/options.js'
-import type { Address } from './address.js'
+import type { Address, SocketAddress } from './address.js'
 import type * as Written from './generated/types.js'
 import type { Limits, SessionLimits } from './limits.js'
 import type { BasePolicy, Rules } from './policy.js'
@@ -12,7 +12,7 @@ import type { TrustEntry } from './trust-list.js'
 export interface Configuration {
   /** As it was named; undefined: nothing but defaults. */
   readonly file: string | undefined
-  readonly listen: Address
+  readonly listen: Address | SocketAddress
   /** Undefined: standard. With `rules`, a layer for `resolvePolicy`. */
   readonly policy: BasePolicy | undefined
   readonly rules: Rules

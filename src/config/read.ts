@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { Json } from '../protocol/json.js'
-import { readAddress } from './address.js'
+import { readAddress, readListen } from './address.js'
 import { checked } from './check.js'
 import type { Configuration, ServerConfiguration } from './configuration.js'
 import { readChecked } from './file.js'
@@ -37,7 +37,7 @@ const said = async (written: Written.ConfigurationFile, base: Configuration, sou
   const limits = { ...base.limits, ...written.limits }
   return freeze({
     file: base.file,
-    listen: listen === undefined ? base.listen : readAddress(listen, ['listen']),
+    listen: listen === undefined ? base.listen : readListen(listen, ['listen'], source),
     policy: (await readBasePolicy(written.policy, ['policy'], source)) ?? base.policy,
     rules: new Map([...base.rules, ...readRules(written.rules, ['rules'])]),
     limits,

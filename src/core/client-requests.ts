@@ -84,7 +84,7 @@ export class ClientRequests {
   }
 
   /** What the server says in place of an answer. @returns false when nobody has asked */
-  failed(arrived: Arrived & { readonly message: Page }, findings: Findings): boolean {
+  answeredByPage(arrived: Arrived & { readonly message: Page }, findings: Findings): boolean {
     const { exchange, frame, message } = arrived
     if (message.key === undefined) return false
     const request = this.#pending.find(exchange, message.key)

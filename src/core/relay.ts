@@ -2,7 +2,7 @@ import { slice } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { isString, member } from '../protocol/json.js'
 import { errorCode, type IdKey, type Notification, type Page } from '../protocol/json-rpc.js'
-import { idIn, isAnonymousAnswer, keysOf } from '../protocol/message.js'
+import { idIn, isAnonymousAnswer, isCancellation, keysOf } from '../protocol/message.js'
 import { Answers } from './answers.js'
 import { ClientBatch, joined, rejoined } from './batch.js'
 import { ClientRequests } from './client-requests.js'
@@ -126,9 +126,8 @@ export class Relay {
 
   #wentAhead(frame: Frame): boolean {
     const { message } = frame
-    const isCancellation = message.kind === 'notification' && message.method === cancelled
-    if (!isCancellation && message.kind !== 'result' && message.kind !== 'error') return false
-    const key = isCancellation ? keyIn(frame, 'requestId') : undefined
+    if (!isCancellation(message) && message.kind !== 'result' && message.kind !== 'error') return false
+    const key = isCancellation(message) ? keyIn(frame, 'requestId') : undefined
     const taken = key === undefined ? undefined : this.#queue.cancel(key)
     if (taken === undefined) this.#fromClient(wholePipe, frame, undefined)
     else this.#neverSent(taken)
@@ -177,7 +176,7 @@ export class Relay {
     else if (message.kind === 'result' || message.kind === 'error') this.#serverRequests.answered(exchange, frame, message, findings)
     else {
       records.note('wire', findings)
-      const key = message.kind === 'notification' && message.method === cancelled ? keyIn(frame, 'requestId') : undefined
+      const key = isCancellation(message) ? keyIn(frame, 'requestId') : undefined
       const passes = key === undefined || this.#requests.cancelled(exchange, key)
       if (batch !== undefined) return batch.judged(frame, passes)
       return passes ? output.toServer(exchange, frame) : undefined
@@ -238,7 +237,7 @@ export class Relay {
   }
 
   #page(arrived: Arrived & { readonly message: Page }, findings: Findings): void {
-    if (this.#requests.failed(arrived, findings)) return
+    if (this.#requests.answeredByPage(arrived, findings)) return
     const { output, records } = this.#core
     this.#answers.readPage(arrived.frame, arrived.message.text, findings)
     records.note('wire', findings)
@@ -246,17 +245,18 @@ export class Relay {
   }
 
   /** The life of a notification of the server's. */
-  *#notified(exchange: Exchange, frame: Frame, { method, params }: Notification, findings: Findings): Flow {
+  *#notified(exchange: Exchange, frame: Frame, notification: Notification, findings: Findings): Flow {
     const { output, records } = this.#core
+    const { method, params } = notification
     const event = findings.kept.length > 0 ? 'wire' : method
-    yield* this.#answers.judgeUnasked(method, exchange, frame, params, findings)
+    const sent = yield* this.#answers.judgeUnasked(method, exchange, frame, params, findings)
     records.note(event, findings)
     // What it says of a request of ours is for nobody else.
-    const key = keyIn(frame, method === cancelled ? 'requestId' : 'progressToken')
+    const key = keyIn(frame, isCancellation(notification) ? 'requestId' : 'progressToken')
     if (key !== undefined && this.#lists.ids.isOurs(key)) return
-    if (key !== undefined && method === cancelled) this.#serverRequests.cancelled(exchange, key)
+    if (key !== undefined && isCancellation(notification)) this.#serverRequests.cancelled(exchange, key)
     if (method === 'notifications/tools/list_changed' && !this.#lists.changed(exchange, frame)) return
-    if (!findings.isStop) output.toClient(exchange, frame)
+    if (!findings.isStop) output.toClient(exchange, sent)
   }
 
   /** A frame of the server's that is blocked as such. Nobody who waits for it, or for an answer to it, may wait for ever. */
@@ -278,9 +278,6 @@ export class Relay {
     return findings
   }
 }
-
-const cancelled = 'notifications/cancelled'
-
 /** A bad frame of the client's that may have been a request: what surely is none gets no answer. */
 const asks = ({ message }: Frame): boolean => message.kind !== 'notification' && message.kind !== 'result' && message.kind !== 'error'
 

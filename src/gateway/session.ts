@@ -1,13 +1,11 @@
-import { joined } from '../core/batch.js'
 import type { Effect, Entry } from '../core/effect.js'
 import { wholePipe, type Event, type Exchange, type Side, type Timer } from '../core/event.js'
-import { errorAnswer } from '../core/refusal.js'
 import type { Relay } from '../core/relay.js'
 import type { Frame } from '../protocol/frame.js'
-import { errorCode } from '../protocol/json-rpc.js'
 import type { Exit, Transport, TransportEvent } from '../transport/transport.js'
 import { Held } from './held.js'
 import type { Judging } from './judging.js'
+import { withheld } from './withheld.js'
 
 export interface SessionParts {
   readonly client: Transport
@@ -18,6 +16,14 @@ export interface SessionParts {
   readonly audit: (entry: Entry) => void
   /** Told of every message that crosses, in bytes; for metrics. */
   readonly moved?: ((from: Side, bytes: number) => void) | undefined
+  readonly recorder?: Recorder | undefined
+}
+
+/** Told of all that the relay is told, and of what it asks for. */
+export interface Recorder {
+  /** The engine was asked. @param isLate it did not answer at once */
+  asked(isLate: boolean): void
+  handled(event: Event, now: number, effects: readonly Effect[]): void
 }
 
 export interface Ended {
@@ -35,6 +41,7 @@ export class Session {
   readonly #relay: Relay
   readonly #audit: SessionParts['audit']
   readonly #moved: SessionParts['moved']
+  readonly #recorder: SessionParts['recorder']
   readonly #timers = new Map<Timer, NodeJS.Timeout>()
   readonly #held: Held
   readonly #waiting: Event[] = []
@@ -55,13 +62,14 @@ export class Session {
   #exit: Exit | undefined
   #resolve: (ended: Ended) => void = () => undefined
 
-  constructor({ client, server, relay, judging, audit, moved }: SessionParts) {
+  constructor({ client, server, relay, judging, audit, moved, recorder }: SessionParts) {
     this.#ends = { client, server }
     this.#held = new Held(this.#ends)
     this.#relay = relay
     this.#judging = judging
     this.#audit = audit
     this.#moved = moved
+    this.#recorder = recorder
     this.ended = new Promise(resolve => {
       this.#resolve = resolve
     })
@@ -86,7 +94,11 @@ export class Session {
   #heard(side: Side, event: TransportEvent): void {
     switch (event.type) {
       case 'frame':
-        return side === 'client' ? this.#clientFrame(event.exchange, event.frame) : this.#frame(side, event)
+        if (side === 'client') return this.#clientFrame(event.exchange, event.frame)
+        this.#frame(side, event)
+        // Should nobody wait for it any more, there is nothing else to wait for.
+        if (event.whole) this.#judging.after(event.exchange, () => this.#ends.client.settle?.(event.exchange))
+        return
       case 'bare-request':
         return this.#ends.server.open?.(event.exchange, event)
       case 'head':
@@ -163,7 +175,9 @@ export class Session {
   #handle(event: Event): void {
     if (this.#over) return
     const heardAt = performance.now()
-    for (const effect of this.#relay.handle(event, heardAt)) {
+    const effects = this.#relay.handle(event, heardAt)
+    this.#recorder?.handled(event, heardAt, effects)
+    for (const effect of effects) {
       // What would leave without its record does not.
       const kept = this.#failure === undefined ? effect : withheld(effect, this.#failed)
       try {
@@ -253,21 +267,6 @@ export class Session {
 }
 
 const noAudit = 'the audit log cannot be written, so nothing may pass'
-
-/** Who waits for an answer is told that there is none; nothing else leaves. */
-const withheld = (effect: Effect, reason: string): Effect | undefined => {
-  if (effect.type !== 'send') return effect
-  const frame = instead(effect.frame, reason)
-  return frame && { ...effect, frame }
-}
-
-const instead = ({ message }: Frame, reason: string): Frame | undefined => {
-  if (message.kind !== 'batch') {
-    return message.kind === 'result' || message.kind === 'error' ? errorAnswer(message, errorCode.gone, `mcp-customs: ${reason}`) : undefined
-  }
-  const answers = message.members.flatMap(member => instead(member, reason) ?? [])
-  return answers.length === 0 ? undefined : joined(answers)
-}
 
 const owesAnswer = ({ message }: Frame): boolean =>
   message.kind === 'request' ||

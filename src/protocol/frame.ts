@@ -23,7 +23,7 @@ export interface Frame {
   readonly otherKeys?: readonly IdKey[] | undefined
   /** An answer of ours, in the place of the server's or without one. */
   readonly own?: true
-  /** What a transport wrapped round it (HTTP status, SSE id): handed on unread, for the transport on the other side. */
+  /** What a transport wrapped round it: handed on unread, with whatever leaves in its place, for the transport on the other side. */
   readonly envelope?: Envelope
 }
 
@@ -36,10 +36,18 @@ export interface Facts {
 }
 
 export interface Envelope {
-  readonly status?: number
+  /** Of the HTTP request that it came in, by lower-case name. */
   readonly headers?: ReadonlyMap<string, string>
+  /** The head of the HTTP response whose one JSON text it is. */
+  readonly response?: ResponseHead
   /** The lines of the SSE event other than its `data`, as received. */
   readonly event?: string
+}
+
+export interface ResponseHead {
+  readonly status: number
+  /** End-to-end headers by lower-case name; one that was sent more than once has more than one value. */
+  readonly headers: ReadonlyMap<string, readonly string[]>
 }
 
 export interface FrameLimits {

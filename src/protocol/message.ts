@@ -1,7 +1,7 @@
 import type { Frame, Message } from './frame.js'
 import { keyOf } from './ids.js'
 import { isObject, isString, member, parseJson, type Json, type JsonObject } from './json.js'
-import type { ErrorResponse, Id, IdKey, Result } from './json-rpc.js'
+import type { ErrorResponse, Id, IdKey, Notification, Result } from './json-rpc.js'
 
 /** The message, or what keeps the value from being one (JSON-RPC 2.0, sections 4 and 5, and what MCP narrows). */
 export const messageOf = (bytes: Buffer, value: Json): Message | string => {
@@ -38,6 +38,10 @@ const errorResponse = (bytes: Buffer, id: Id, error: Json): Message | string => 
 }
 
 const isId = (value: Json): value is Id => isString(value) || (typeof value === 'number' && Number.isInteger(value))
+
+/** Takes back a request, by its id (MCP, basic/utilities/cancellation). */
+export const isCancellation = (message: Message): message is Notification =>
+  message.kind === 'notification' && message.method === 'notifications/cancelled'
 
 /** Every id that a frame names, likeliest first. */
 export const keysOf = ({ message, otherKeys }: Frame): readonly IdKey[] => {

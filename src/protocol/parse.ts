@@ -86,9 +86,9 @@ const single = (bytes: Buffer, limits: FrameLimits): Frame => {
 function* large(bytes: Buffer, limits: FrameLimits): Reading {
   const ascii = isAscii(bytes)
   if (!ascii && !isUtf8(bytes)) return unusable(bytes, fault('json', 'not UTF-8'))
-  const { value, faults } = yield* parseInPieces(bytes, ascii, limits)
+  const { value, faults, unescaped } = yield* parseInPieces(bytes, ascii, limits)
   if (value === undefined) return faults.length > 0 ? unusable(bytes, ...faults) : notJson(bytes, limits)
-  return framed(bytes, value, faults, ascii && !bytes.includes(byte.backslash) && !bytes.includes(byte.delete), yield* caseVariants(value))
+  return framed(bytes, value, faults, ascii && unescaped === true && !bytes.includes(byte.delete), yield* caseVariants(value))
 }
 
 const framed = (bytes: Buffer, value: Json, found: readonly Fault[], plain: boolean, variants: readonly Fault[]): Frame => {

@@ -22,6 +22,8 @@ interface Parsed {
   /** Undefined when the text is no JSON, or over a limit. */
   readonly value: Json | undefined
   readonly faults: readonly Fault[]
+  /** No string of it is written with an escape that may stand for a character that hides. */
+  readonly unescaped?: boolean
 }
 
 /** An object or array whose end has not come. Its members since `from` are text; those before are read. */
@@ -61,7 +63,7 @@ export function* parseInPieces(bytes: Buffer, ascii: boolean, limits: FrameLimit
         const value = pieces.close(one === byte.closeObject, at)
         if (value === undefined) continue
         if (afterSpace(bytes, at + 1) < bytes.length) throw new NotJson()
-        return { value, faults: pieces.isAmbiguous ? [ambiguous] : [] }
+        return { value, faults: pieces.isAmbiguous ? [ambiguous] : [], unescaped: !pieces.hasEscapes }
       } else if (one === byte.comma && pieces.comma(at)) {
         if (pieces.members > mostMembers) return { value: undefined, faults: [tooManyMembers] }
         yield
@@ -83,6 +85,8 @@ const ambiguous: Fault = {
   message: 'the same key twice, half of a surrogate pair, or a number beyond the range of a double',
 }
 
+const doubtful = /\\[ubf]/
+
 class Pieces {
   readonly #bytes: Buffer
   readonly #encoding: 'latin1' | 'utf8'
@@ -94,6 +98,8 @@ class Pieces {
   /** Of the largest object that was read so far. */
   members = 0
   isAmbiguous = false
+  /** Of any character (`\\u`), or of a control character other than TAB, LF and CR. */
+  hasEscapes = false
 
   constructor(bytes: Buffer, ascii: boolean, runBytes: number) {
     this.#bytes = bytes
@@ -187,7 +193,9 @@ class Pieces {
     if (from >= end) throw new NotJson()
     const text = this.#bytes.toString(this.#encoding, from, end)
     const part = parseJson(open.named ? `{${text}}` : `[${text}]`)
-    if (stringsIn(part, Infinity, text.includes('\\u')) !== open.strings) this.isAmbiguous = true
+    const escapes = doubtful.test(text)
+    if (escapes) this.hasEscapes = true
+    if (stringsIn(part, Infinity, escapes) !== open.strings) this.isAmbiguous = true
     open.strings = 0
     if (isArray(part)) for (const element of part) this.#put(open, '', element)
     else if (isObject(part)) for (const key in part) this.#put(open, key, part[key] ?? null)
@@ -210,8 +218,10 @@ class Pieces {
   }
 
   #string([from, to]: readonly [number, number]): string {
-    const key = parseJson(this.#bytes.toString(this.#encoding, from, to))
+    const text = this.#bytes.toString(this.#encoding, from, to)
+    const key = parseJson(text)
     if (!isString(key)) throw new NotJson()
+    if (doubtful.test(text)) this.hasEscapes = true
     if (loneSurrogate.test(key)) this.isAmbiguous = true
     return key
   }

@@ -1,10 +1,11 @@
 import type { Exchange } from '../core/event.js'
-import type { Frame } from '../protocol/frame.js'
+import type { Frame, ResponseHead } from '../protocol/frame.js'
 import type { IdKey } from '../protocol/json-rpc.js'
 
 /** What a transport tells the gateway, one thing at a time. */
 export type TransportEvent =
-  | { readonly type: 'frame'; readonly exchange: Exchange; readonly frame: Frame }
+  /** @property whole with its `envelope.response` it is all of the server's HTTP response: neither head nor end of it are told besides */
+  | { readonly type: 'frame'; readonly exchange: Exchange; readonly frame: Frame; readonly whole?: true }
   /** The peer reads again, after `send` or `hand` said false. @property exchange where it was said; by a pipe, the whole of it */
   | { readonly type: 'drained'; readonly exchange: Exchange }
   /** This request, sent with `send`, will never be answered (server-facing transports). */
@@ -48,7 +49,7 @@ export type HttpEvent =
   | { readonly type: 'stream-ended'; readonly exchange: Exchange; readonly resumable: boolean }
 
 /** By lower-case name; a header that was sent more than once has more than one value. */
-export type HttpHeaders = ReadonlyMap<string, readonly string[]>
+export type HttpHeaders = ResponseHead['headers']
 
 /** A client's HTTP request, as far as it is handed on. */
 export interface HttpRequest {

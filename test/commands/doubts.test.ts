@@ -22,8 +22,8 @@ t.test('a program is looked for where its process would', async t => {
 
 t.test('an address that is open to the network wants tokens', async t => {
   const servers = 'servers: { a: { url: "https://a.example/" } }'
-  for (const [listen, tokens, warned] of [['0.0.0.0:1', false, true], ['[::]:1', false, true], ['0.0.0.0:1', true, false], ['localhost:1', false, false], ['[::1]:1', false, false]] as const) {
+  for (const [listen, tokens, warned] of [['0.0.0.0:1', false, true], ['[::]:1', false, true], ['0.0.0.0:1', true, false], ['localhost:1', false, false], ['[::1]:1', false, false], ['unix:/x', false, false], ['unix:/x?mode=666', false, true], ['unix:/x?mode=666', true, false]] as const) {
     const text = `listen: "${listen}"\n${tokens ? 'auth: { tokens: [a] }\n' : ''}${servers}`
-    t.equal((await doubts(t.testdir({ 'customs.yaml': text }))).some(line => line.includes('open to the network')), warned, text)
+    t.equal((await doubts(t.testdir({ 'customs.yaml': text }))).some(line => /open to (?:the network|every user)/.test(line)), warned, text)
   }
 })

@@ -5,6 +5,7 @@ import { check } from '../../dist/commands/install-check.js'
 import { installFlags } from '../../dist/commands/install-flags.js'
 import { install } from '../../dist/commands/install.js'
 import { plainStyle } from '../../dist/inspect/style.js'
+import { nothingAccepted } from '../../dist/lock/accept.js'
 
 const read = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8')
 
@@ -37,9 +38,12 @@ t.test('what the README shows is what a person with two servers sees', async t =
       },
     },
     style: plainStyle,
+    width: 100,
+    tell: () => {},
+    list: async () => nothingAccepted,
     print: async (text: string) => void (screen += text),
   }
-  const flags = { client: 'claude-desktop', servers: [], all: false, project: undefined, yes: false, policy: undefined, lock: undefined, check: false }
+  const flags = { client: 'claude-desktop', servers: [], all: false, project: undefined, yes: false, policy: undefined, lock: false, lockFile: undefined, timeoutMs: 30_000, check: false }
   t.equal(await install(flags, context), 0)
   screen += '\n$ npx mcp-customs install --check\n'
   t.equal(await check({ ...flags, client: undefined, check: true }, context), 0)

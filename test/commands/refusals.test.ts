@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Refusals, type ToldRefusal } from '../../dist/commands/refusals.js'
-import { ManualTimers } from '../transport/front/harness.js'
+import { ManualTimers } from '../transport/timers.js'
 
 const minute = 60_000
 const refused = (address: string, message = 'no') => ({ status: 401, message, address, path: '/mcp' })

@@ -10,6 +10,7 @@ const accepted = (parts: Partial<Accepted> = {}): Accepted => ({
   resourceTemplates: new Map([['a:{b}', { uriTemplate: 'a:{b}', name: 'a' }]]),
   instructions: 'be kind',
   isFrozen: false,
+  actions: {},
   drift: (_, before, after) => {
     if (equal(before, after)) return undefined
     const isMinor = after === undefined || (isObject(before) && isObject(after) && equal({ ...before, _meta: null }, { ...after, _meta: null }))
@@ -70,6 +71,24 @@ t.test('instructions, prompts and templates are held to what was accepted', t =>
   const templates = { resourceTemplates: [{ uriTemplate: 'a:{b}', name: 'a' }] }
   t.match(script.server(result(2, templates)), [['to client', { result: templates }]])
   t.match(script.entries.map(({ event, verdict }) => [event, verdict]), [['session/start', 'pass'], ['initialize', 'block'], ['prompts/list', 'block']])
+  t.end()
+})
+
+t.test('a server that no longer sends its instructions is on record, and goes on', t => {
+  const everything = { drift: (_: unknown, before: unknown, after: unknown) => (before === after ? undefined : { classes: 'instructions', isMinor: false }) }
+  const script = locked(everything)
+  script.client(initialize('2025-11-25'))
+  const said = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: {} }
+  t.match(script.server(result(0, said)), [['to client', { result: said }]])
+  t.match(script.entries.at(-1), { event: 'initialize', verdict: 'block', findings: [{ rule: 'tool/drift' }] })
+  t.end()
+})
+
+t.test('what is taken out for its drift does not carry what else is wrong past the gate', t => {
+  const script = locked({}, { actions: { 'content/hidden-text': 'block' } })
+  script.client({ jsonrpc: '2.0', id: 1, method: 'prompts/list' })
+  const prompts = [{ name: 'new' }, { name: 'greet', description: 'a\u200bb' }]
+  t.match(script.server(result(1, { prompts })), [['to client', { error: { message: /hidden-text/ } }]])
   t.end()
 })
 

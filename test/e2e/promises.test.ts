@@ -198,7 +198,7 @@ t.test('a lie within a batch is a lie (2025-03-26)', async t => {
 })
 
 t.test('a client that leaves ends the relay and the server', async t => {
-  const { relay } = await warm(t, [])
+  const { relay } = await warm(t, [], { options: ['--grace', '1'] })
   relay.send(call(legacy, '1', 'honest'))
   relay.closeInput()
   await relay.exit

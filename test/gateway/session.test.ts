@@ -34,6 +34,10 @@ class End implements Transport {
     return !this.isFull
   }
 
+  settle(exchange: string): void {
+    this.log.push(`settled ${exchange}`)
+  }
+
   pause(): void {
     this.paused = true
   }
@@ -94,6 +98,16 @@ t.test('the end of a response waits for the answer in it that is still being jud
   t.same(client.log, ['stream-ended'], 'but another response does not')
   await checker.answer()
   t.match(client.log, ['stream-ended', /^x \{.*"id":1/, 'dressing', 'stream-ended'])
+})
+
+t.test('a whole response ends its exchange, once it is judged, for those who wait for it no more', async t => {
+  const { client, server, checker, asks } = begin()
+  asks('x', 1, 'tools/list')
+  server.tell({ type: 'frame', exchange: 'x', whole: true, frame: frame({ id: 1, result: { tools: [{ name: 'a', inputSchema: { type: 'object' } }] } }) })
+  server.tell({ type: 'frame', exchange: 'y', whole: true, frame: frame({ id: 2, result: {} }) })
+  t.same(client.log, ['settled y'])
+  await checker.answer()
+  t.match(client.log, ['settled y', /^x \{.*"id":1/, 'settled x'])
 })
 
 t.test('what comes after the judging is not held', async t => {

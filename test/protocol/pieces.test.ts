@@ -35,6 +35,7 @@ t.test('in pieces, whatever their size, a text says what it says whole', async (
       const read = inPieces(text, run)
       pieces += read.pieces
       assert.equal(JSON.stringify(read.value), JSON.stringify(JSON.parse(text)))
+      assert.equal(read.unescaped, !/\\[ubf]/.test(text))
       assert.equal(read.faults.length > 0, survey(Buffer.from(text), limits).length > 0)
     }),
     { numRuns: 2000 },

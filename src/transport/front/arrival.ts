@@ -43,5 +43,15 @@ export class Arrival {
   }
 }
 
-/** Who shares the places with others: whoever shows the same token, or comes from the same address where none is asked for. */
-export const clientOf = ({ address, token }: Peer): string => (token === undefined ? `address ${address}` : `token ${token}`)
+/** Who shares the places with others: whoever shows the same token, or comes from the same network where none is asked for. */
+export const clientOf = ({ address, token }: Peer): string => (token === undefined ? `address ${networkOf(address)}` : `token ${token}`)
+
+/** One who has an address of IPv6 usually has all 2^64 that begin like it (RFC 6177), but for those of a link, whose beginning is everybody's. */
+const networkOf = (address: string): string => {
+  if (!address.includes(':') || /^fe[89ab]/i.test(address)) return address
+  const [before = [], after = []] = address.split('::').map(groups => groups.split(':').filter(group => group !== ''))
+  return [...before, ...Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0'), ...after].slice(0, 4).join(':')
+}
+
+/** Of IPv4, as it is usually written, also where it comes by a socket of IPv6. */
+export const addressOf = ({ socket }: IncomingMessage): string => (socket.remoteAddress ?? '').replace(/^::ffff:/, '')

@@ -8,10 +8,12 @@ import { checkAccept, checkContentType } from './media-type.js'
 import { dueIn, isInitialize, isModern, received, statusOf } from './message.js'
 import { Places, type Endpoint, type PlaceSettings } from './sessions/find.js'
 import { refusal, type Refusal } from './refusal.js'
-import { nothingOwed, Reply, type Owed, type ReplySettings } from './reply.js'
+import type { Pace } from './pace.js'
+import { nothingOwed, Reply, type Owed } from './reply.js'
 import type { Quota } from './sessions/quota.js'
 import type { FrontSession } from './sessions/session.js'
 import { parseInTurns } from '../turns.js'
+import type { Timers } from '../timers.js'
 
 /** Read anew each time: all of it may be replaced while requests are open. */
 export interface EndpointSettings extends PlaceSettings {
@@ -21,7 +23,8 @@ export interface EndpointSettings extends PlaceSettings {
 /** What the endpoints of a front share. */
 export interface Shared {
   readonly settings: () => EndpointSettings
-  readonly replies: ReplySettings
+  readonly pace: Pace
+  readonly timers: Timers
   /** The memory for bodies. */
   readonly bodies: ByteBudget
   /** The places of processes. */
@@ -38,7 +41,7 @@ export class EndpointServer {
   readonly #shared: Shared
 
   constructor(path: string, endpoint: Endpoint, shared: Shared) {
-    this.places = new Places(path, endpoint, shared.settings, shared.processes, shared.replies.timers)
+    this.places = new Places(path, endpoint, shared.settings, shared.processes, shared.timers)
     this.#shared = shared
   }
 
@@ -112,6 +115,6 @@ export class EndpointServer {
 
   #reply(session: FrontSession, response: ServerResponse, owed: Owed): Reply {
     if (session.id !== undefined) response.setHeader('mcp-session-id', session.id)
-    return new Reply(response, owed, !this.places.own, this.#shared.replies)
+    return new Reply(response, owed, !this.places.own, this.#shared.pace)
   }
 }

@@ -1,22 +1,25 @@
-import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { errorCode, type IdKey } from '../../protocol/json-rpc.js'
-import type { Peer } from './arrival.js'
+import { logAccess, type Served } from './access-log.js'
+import { addressOf, type Peer } from './arrival.js'
 import { ByteBudget } from './budget.js'
 import { isPreflight, preflight, shareWith } from './cors.js'
 import { Door, type DoorOptions } from './door.js'
 import { EndpointServer, type EndpointSettings, type Shared } from './endpoint.js'
 import { refuse } from './linger.js'
-import { createListener, listen, renewTls, type FrontTls } from './listener.js'
+import { createListener, listen, renewTls, type FrontTls, type ListenAddress } from './listener.js'
+import { Pace } from './pace.js'
 import { refusal, type Refusal } from './refusal.js'
 import type { Endpoint } from './sessions/find.js'
 import { Quota } from './sessions/quota.js'
-import { realTimers, type Timers } from './timers.js'
+import { realTimers, type Timers } from '../timers.js'
+import { namesOf, pathOf } from './target.js'
 import { answerUnreadable } from './unreadable.js'
 import { isLoop } from './via.js'
 
+export type { Served } from './access-log.js'
 export type { Peer } from './arrival.js'
 export type { Endpoint, Opening } from './sessions/find.js'
 export type { SessionKind } from './sessions/session.js'
@@ -36,38 +39,20 @@ export interface FrontSettings extends Partial<Pick<DoorOptions, 'allowHosts' | 
 }
 
 export interface HttpFrontOptions extends FrontSettings {
-  /** The address to listen on. */
-  readonly host: string
-  /** 0 picks one. */
-  readonly port: number
+  readonly address: ListenAddress
   /** By path, such as `/files/mcp`. */
   readonly endpoints: ReadonlyMap<string, Endpoint>
   /** Most HTTP requests at a time of those who were let in, open streams among them (4096). */
   readonly maxRequests?: number
-  /** A silent stream gets a comment each so many milliseconds (15 seconds). */
+  /** A silent stream gets a comment at the latest after so many milliseconds (15 seconds). */
   readonly keepAliveMs?: number
-  /** A stream's reader that takes nothing for so many milliseconds while much waits for it is cut off (30 seconds). */
+  /** A stream's reader that takes nothing for so many milliseconds while something waits for it is cut off (30 seconds). */
   readonly stallMs?: number
   /** Told of every request that is answered with an error before it reaches a session; for logs, records and metrics. */
   readonly refused?: (refused: Refused) => void
   /** Told of every request when it is over, however it was answered. */
   readonly served?: (served: Served) => void
   readonly timers?: Timers
-}
-
-/** A line of an access log; nothing in it is a secret. */
-export interface Served {
-  readonly method: string
-  /** Without the query. */
-  readonly path: string
-  readonly status: number
-  readonly ms: number
-  /** Of the answer, with its head, as far as it was written. */
-  readonly bytes: number
-  /** Equal for requests of one session; not its id, which is a secret and may be short. */
-  readonly session: string | undefined
-  /** The client's address. */
-  readonly peer: string
 }
 
 export interface Refused {
@@ -83,7 +68,7 @@ export interface Refused {
 export interface HttpFront {
   /**
    * Begins to accept connections.
-   * @returns where: `http://HOST:PORT`, without a path
+   * @returns where: `http://HOST:PORT`, without a path; or `unix:PATH`
    * @throws CustomsError CANNOT_START
    */
   listen(): Promise<string>
@@ -126,7 +111,7 @@ class Front implements HttpFront {
     this.#options = options
     this.#settings = options
     this.#timers = options.timers ?? realTimers
-    this.#door = doorOf(options.host, options)
+    this.#door = doorOf(options.address, options)
     this.#shared = this.#share()
     this.offer(options.endpoints)
     this.#server = this.#createServer()
@@ -139,7 +124,8 @@ class Front implements HttpFront {
         const { limits, maxSessions = 1000, idleMs = 30 * 60_000 } = this.#settings
         return { limits, maxSessions, idleMs, ownAuthorization: this.#door.asksForToken }
       },
-      replies: { keepAliveMs, stallMs, timers: this.#timers },
+      pace: new Pace({ keepAliveMs, stallMs, timers: this.#timers }),
+      timers: this.#timers,
       bodies: new ByteBudget(() => this.#settings.bufferedBytes ?? 256 * 1024 * 1024),
       processes: new Quota(() => this.#settings.maxProcesses ?? 64),
       refuse: (request, response, reason, key) => this.#refuse(request, response, reason, key),
@@ -149,7 +135,7 @@ class Front implements HttpFront {
   reload(settings: FrontSettings): void {
     renewTls(this.#server, settings.tls)
     this.#settings = settings
-    this.#door = doorOf(this.#options.host, settings)
+    this.#door = doorOf(this.#options.address, settings)
     for (const [response, request] of this.#open) {
       if (this.#door.refuses(namesOf(request))) response.destroy()
     }
@@ -169,7 +155,7 @@ class Front implements HttpFront {
   }
 
   listen(): Promise<string> {
-    return listen(this.#server, this.#options.host, this.#options.port)
+    return listen(this.#server, this.#options.address)
   }
 
   close(graceMs: number): Promise<void> {
@@ -220,7 +206,7 @@ class Front implements HttpFront {
     request.on('error', () => {})
     response.on('error', () => {})
     this.#follow(request.socket, response)
-    this.#log(request, response)
+    if (this.#options.served) logAccess(request, response, this.#options.served)
     const peer = this.#admit(request, response)
     if (peer === 'answered') return
     if ('status' in peer) return this.#refuse(request, response, peer)
@@ -229,22 +215,6 @@ class Front implements HttpFront {
     const endpoint = this.#endpoints.get(pathOf(request))
     if (!endpoint) return this.#refuse(request, response, refusal(404, 'There is no endpoint at this path'))
     endpoint.handle(request, response, peer).catch(() => this.#refuse(request, response, broken))
-  }
-
-  #log(request: IncomingMessage, response: ServerResponse): void {
-    const { served } = this.#options
-    if (!served) return
-    const began = performance.now()
-    const peer = addressOf(request)
-    const { socket } = response
-    const before = socket?.bytesWritten ?? 0
-    response.once('close', () => {
-      const id = response.getHeader('mcp-session-id') ?? request.headers['mcp-session-id']
-      served({
-        method: request.method ?? '', path: pathOf(request), status: response.statusCode, ms: Math.round((performance.now() - began) * 10) / 10,
-        bytes: Math.max(0, (socket?.bytesWritten ?? before) - before), session: typeof id === 'string' ? createHash('sha256').update(id).digest('hex').slice(0, 8) : undefined, peer,
-      })
-    })
   }
 
   /** Node tells the response that is being sent when its connection closes, but not those that wait behind it. */
@@ -304,21 +274,6 @@ class Front implements HttpFront {
 
 const broken: Refusal = { status: 500, code: errorCode.blocked, message: 'The relay failed on this request' }
 
-const doorOf = (host: string, { allowHosts = [], allowOrigins = [], tokens = [] }: FrontSettings): Door =>
-  new Door({ host, allowHosts, allowOrigins, tokens })
-
-/** Of a target in whichever form (RFC 9112, section 3.2), without its query and the slash behind it. */
-const pathOf = ({ url = '' }: IncomingMessage): string => {
-  const path = url.replace(absolute, '').split('?', 1)[0] ?? ''
-  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path
-}
-const absolute = /^https?:\/\/([^/?#]*)/i
-
-/** Whom the request is for: the target's own word, where it has one, and not the header's (RFC 9112, section 3.2.2). */
-const namesOf = ({ url = '', headers }: IncomingMessage): IncomingHttpHeaders => {
-  const host = absolute.exec(url)?.[1]
-  return host === undefined ? headers : { ...headers, host }
-}
-
-/** Of IPv4, as it is usually written, also where it comes by a socket of IPv6. */
-const addressOf = ({ socket }: IncomingMessage): string => (socket.remoteAddress ?? '').replace(/^::ffff:/, '')
+/** A socket in the file system has no name: who comes by it, or through a proxy, names this machine, or what is allowed besides. */
+const doorOf = (address: ListenAddress, { allowHosts = [], allowOrigins = [], tokens = [] }: FrontSettings): Door =>
+  new Door({ host: 'socket' in address ? 'localhost' : address.host, allowHosts, allowOrigins, tokens })

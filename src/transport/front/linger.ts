@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { refusalBody, type Refusal } from './refusal.js'
-import type { Timers } from './timers.js'
+import type { Timers } from '../timers.js'
 import type { IdKey } from '../../protocol/json-rpc.js'
 
 /** Of the rest of a body that nobody wants, so much is read, in bytes; and so long its end is waited for, in milliseconds. */

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import { CustomsError } from '../../errors.js'
+import { listenAtSocket, type SocketAddress } from './socket.js'
 
 /** In PEM. */
 export interface FrontTls {
@@ -37,19 +38,31 @@ export const renewTls = (server: Server, tls: FrontTls | undefined): void => {
   if (tls && server instanceof TlsServer) server.setSecureContext(tls)
 }
 
+/** Where to listen. */
+export type ListenAddress = NetworkAddress | SocketAddress
+
+export interface NetworkAddress {
+  readonly host: string
+  /** 0 picks one. */
+  readonly port: number
+}
+
 /**
- * @returns where it listens: `http://HOST:PORT`
+ * @returns where it listens: `http://HOST:PORT`, or `unix:PATH`
  * @throws CustomsError CANNOT_START
  */
-export const listen = async (server: Server, host: string, port: number): Promise<string> => {
+export const listen = async (server: Server, address: ListenAddress): Promise<string> => {
   try {
-    server.listen({ host, port })
-    await once(server, 'listening')
+    if ('socket' in address) await listenAtSocket(server, address)
+    else await once(server.listen({ host: address.host, port: address.port }), 'listening')
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : ''
-    throw new CustomsError('CANNOT_START', `cannot listen on ${host}:${port}${code}`, { cause })
+    throw new CustomsError('CANNOT_START', `cannot listen on ${nameOf(address)}${code}`, { cause })
   }
-  const address = server.address()
-  const bound = typeof address === 'object' && address ? address.port : port
-  return `${server instanceof TlsServer ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${bound}`
+  if ('socket' in address) return nameOf(address)
+  const bound = server.address()
+  const { host, port } = typeof bound === 'object' && bound ? { host: address.host, port: bound.port } : address
+  return `${server instanceof TlsServer ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
+
+const nameOf = (address: ListenAddress): string => ('socket' in address ? `unix:${address.socket}` : `${address.host}:${address.port}`)

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { contentType } from '../http/headers.js'
 import { refusal, type Refusal } from './refusal.js'
 
 export const json = 'application/json'
@@ -6,11 +7,9 @@ export const eventStream = 'text/event-stream'
 
 /** A body that we read as JSON in UTF-8 must say that it is that: anything else could be read differently behind us. */
 export const checkContentType = ({ 'content-type': header }: IncomingHttpHeaders): Refusal | undefined => {
-  const [type = '', ...parameters] = (header ?? '').split(';').map(part => part.trim().toLowerCase())
-  const charsets = parameters.filter(parameter => parameter.startsWith('charset')).map(parameter => parameter.replace(/"/g, ''))
-  const known = charsets.every(charset => charset === 'charset=utf-8' || charset === 'charset=utf8' || charset === 'charset=us-ascii')
+  const { type, parameters, isUtf8 } = contentType(header)
   // A comma joins two headers of the name.
-  if (type !== json || !known || parameters.some(parameter => parameter.includes(','))) {
+  if (type !== json || !isUtf8 || parameters.some(parameter => parameter.includes(','))) {
     return refusal(415, 'The Content-Type must be application/json', { 'accept-post': json })
   }
   return undefined

@@ -1,14 +1,12 @@
 import type { ServerResponse } from 'node:http'
-import type { Frame } from '../../protocol/frame.js'
+import type { Frame, ResponseHead } from '../../protocol/frame.js'
 import { errorCode, type IdKey } from '../../protocol/json-rpc.js'
 import { eventStream, json } from './media-type.js'
 import { refusalBody } from './refusal.js'
-import type { Timers } from './timers.js'
+import type { Pace, Paced } from './pace.js'
 import { mediaType, only } from '../http/headers.js'
 import { encodeDressing, encodeEvent } from '../sse/parser.js'
-import type { HttpEvent, HttpHeaders } from '../transport.js'
-
-type Head = Extract<HttpEvent, { type: 'head' }>
+import type { HttpHeaders } from '../transport.js'
 
 /** What a request is owed. */
 export interface Owed {
@@ -21,14 +19,6 @@ export interface Owed {
 }
 
 export const nothingOwed: Owed = { due: [], statusOf: () => 200, settledStatus: 202 }
-
-export interface ReplySettings {
-  /** After so many milliseconds of silence a stream gets a comment. */
-  readonly keepAliveMs: number
-  /** A reader that takes nothing for so many milliseconds while we hold back is cut off. */
-  readonly stallMs: number
-  readonly timers: Timers
-}
 
 /** From here on a reader counts as slow, in bytes that it has not taken. */
 const fullBytes = 256 * 1024
@@ -46,32 +36,25 @@ export class Reply {
   readonly #response: ServerResponse
   readonly #owed: Owed
   readonly #follows: boolean
-  readonly #settings: ReplySettings
+  readonly #paced: Paced
   #state: 'waiting' | 'streaming' | 'done' = 'waiting'
-  #head: Head | undefined
+  #head: ResponseHead | undefined
   /** Answers that are still to come. */
   #due: number
   /** Answers that leave together, as one JSON text. */
   #collected: Frame[] = []
   #lastCall = false
   #full = false
-  #quiet: () => void
-  #stalled: () => void = () => {}
-  #wrote = false
-  /** Bytes that the reader has not taken, and how long it has taken none of them. */
-  #left = 0
-  #unmovedMs = 0
   #onDrained: () => void = () => {}
   #onOver: () => void = () => {}
 
   /** @param follows the server speaks HTTP: the form of the answer is its choice, and is waited for */
-  constructor(response: ServerResponse, owed: Owed, follows: boolean, settings: ReplySettings) {
+  constructor(response: ServerResponse, owed: Owed, follows: boolean, pace: Pace) {
     this.#response = response
     this.#owed = owed
     this.#follows = follows
-    this.#settings = settings
     this.#due = owed.due.length
-    this.#quiet = settings.timers.every(settings.keepAliveMs, () => this.#beat())
+    this.#paced = pace.follow(response, () => this.#beat())
     response.on('drain', () => this.#onDrain())
     response.once('close', () => this.#over())
   }
@@ -115,7 +98,7 @@ export class Reply {
     this.#collected = []
   }
 
-  head(head: Head): void {
+  head(head: ResponseHead): void {
     if (this.#state !== 'waiting' || this.#head) return
     this.#head = head
     if (mediaType(head.headers) === eventStream) this.stream()
@@ -127,6 +110,7 @@ export class Reply {
 
   send(frame: Frame): void {
     if (this.#state === 'done') return
+    if (frame.envelope?.response) this.head(frame.envelope.response)
     const answers = answersIn(frame)
     this.#due -= answers
     if (this.#state === 'waiting') {
@@ -210,37 +194,26 @@ export class Reply {
   }
 
   #write(bytes: Buffer): void {
-    this.#wrote = true
+    this.#paced.wrote(bytes.length)
     const free = this.#response.write(bytes)
-    if (free || this.#full || this.#response.writableLength < fullBytes) return
-    this.#full = true
-    this.#stalled = this.#settings.timers.after(this.#settings.stallMs, () => this.destroy())
+    if (!free && this.#response.writableLength >= fullBytes) this.#full = true
   }
 
   #onDrain(): void {
     if (!this.#full) return
     this.#full = false
-    this.#stalled()
     this.#onDrained()
   }
 
-  /** A stream that was silent for a whole interval shows that it lives; a long call becomes a stream, to be able to. */
+  /** A stream that was silent shows that it lives; a long call becomes a stream, to be able to. */
   #beat(): void {
-    const silent = !this.#wrote
-    // Who takes nothing of an answer must not keep it here for ever, whole or not.
-    const left = this.#response.writableLength
-    this.#unmovedMs = silent && left > 0 && left === this.#left ? this.#unmovedMs + this.#settings.keepAliveMs : 0
-    this.#left = left
-    if (this.#unmovedMs >= this.#settings.stallMs) return this.destroy()
-    this.#wrote = false
     if (this.#state === 'waiting' && !this.#follows && this.#due > 0) this.stream()
-    if (this.#state !== 'streaming' || !silent || this.#response.writableNeedDrain) return
-    this.#response.write(keepAlive)
+    if (this.#state === 'streaming' && !this.#response.writableNeedDrain) this.#response.write(keepAlive)
   }
 
   #over(): void {
     this.#state = 'done'
-    this.#quiet()
+    this.#paced.end()
     this.#onDrain()
     this.#onOver()
   }

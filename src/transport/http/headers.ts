@@ -1,18 +1,18 @@
 import type { HttpHeaders } from '../transport.js'
 
 /** Headers of one connection (RFC 9110 section 7.6.1), which say nothing about the message and are never handed on. */
-const hopByHop = [
+const hopByHop: ReadonlySet<string> = new Set([
   'connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-authentication-info', 'proxy-connection', 'te',
   'trailer', 'transfer-encoding', 'upgrade',
-]
+])
 
 /** What our own HTTP client writes: where the server is, how long the body is, how it may be packed, and no 100-continue. */
-const requestOwn = ['host', 'content-length', 'content-encoding', 'accept-encoding', 'expect']
+const requestOwn: ReadonlySet<string> = new Set(['host', 'content-length', 'content-encoding', 'accept-encoding', 'expect'])
 
 /**
  * What described the body as it came, which may leave unpacked or replaced; and `alt-svc`, which would lead the client past us.
  */
-const responseOwn = ['content-length', 'content-encoding', 'content-md5', 'content-digest', 'alt-svc']
+const responseOwn: ReadonlySet<string> = new Set(['content-length', 'content-encoding', 'content-md5', 'content-digest', 'alt-svc'])
 
 /** Headers as undici gives them: names in lower case, repeated ones as an array. */
 export const headersOf = (raw: Readonly<Record<string, string | readonly string[] | undefined>>): HttpHeaders => {
@@ -30,16 +30,21 @@ export const only = (headers: HttpHeaders, name: string): string | undefined => 
 }
 
 /** The media type of the body, without its parameters; empty when there is none. */
-export const mediaType = (headers: HttpHeaders): string => {
-  const type = only(headers, 'content-type') ?? ''
-  return type.slice(0, type.includes(';') ? type.indexOf(';') : undefined).trim().toLowerCase()
-}
+export const mediaType = (headers: HttpHeaders): string => contentType(only(headers, 'content-type')).type
 
 /** True unless the content type names another character set. */
-export const isUtf8 = (headers: HttpHeaders): boolean => {
-  const charset = /;\s*charset\s*=\s*"?([^;"\s]*)/i.exec(only(headers, 'content-type') ?? '')?.[1]
-  return charset === undefined || /^utf-?8$/i.test(charset)
+export const isUtf8 = (headers: HttpHeaders): boolean => contentType(only(headers, 'content-type')).isUtf8
+
+/**
+ * What a `Content-Type` says. Of two parameters of one name some readers take the first and some the last: both count.
+ * @returns isUtf8: in every character set that it names our bytes mean what they mean in UTF-8
+ */
+export const contentType = (header = ''): { readonly type: string; readonly parameters: readonly string[]; readonly isUtf8: boolean } => {
+  const [type = '', ...parameters] = header.split(';').map(part => part.trim().toLowerCase())
+  const charsets = parameters.filter(parameter => parameter.startsWith('charset')).map(parameter => parameter.replace(/["\s]/g, ''))
+  return { type, parameters, isUtf8: charsets.every(charset => sameAsUtf8.has(charset)) }
 }
+const sameAsUtf8: ReadonlySet<string> = new Set(['charset=utf-8', 'charset=utf8', 'charset=us-ascii'])
 
 /** With what a proxy adds: behind what others on the way have said, which is theirs to answer for. Nothing is added that is empty. */
 export const passedOn = (headers: ReadonlyMap<string, string>, added: Readonly<Record<string, string>>): ReadonlyMap<string, string> => {
@@ -63,9 +68,9 @@ export const forwardedResponse = (headers: HttpHeaders): HttpHeaders =>
 export const bodiless = (headers: HttpHeaders): HttpHeaders => new Map([...headers].filter(([name]) => name !== 'content-type'))
 
 /** @param connection the header in which the sender names further headers of the connection */
-const without = <Value>(headers: ReadonlyMap<string, Value>, connection: string, own: readonly string[]): Map<string, Value> => {
-  const kept = new Map(headers)
+const without = <Value>(headers: ReadonlyMap<string, Value>, connection: string, own: ReadonlySet<string>): Map<string, Value> => {
+  const kept = new Map<string, Value>()
   const named = connection.split(',').map(name => name.trim().toLowerCase())
-  for (const name of [...named, ...hopByHop, ...own]) kept.delete(name)
+  for (const [name, value] of headers) if (!hopByHop.has(name) && !own.has(name) && !named.includes(name)) kept.set(name, value)
   return kept
 }

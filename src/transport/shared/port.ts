@@ -1,7 +1,7 @@
 import type { Exchange } from '../../core/event.js'
 import type { Frame } from '../../protocol/frame.js'
 import type { IdKey, Request } from '../../protocol/json-rpc.js'
-import type { Timers } from '../front/timers.js'
+import type { Timers } from '../timers.js'
 import type { Names } from './rename.js'
 import type { Transport, TransportEvent } from '../transport.js'
 

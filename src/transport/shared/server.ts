@@ -3,12 +3,12 @@ import { errorAnswer } from '../../core/refusal.js'
 import type { Fault, Frame } from '../../protocol/frame.js'
 import type { Json } from '../../protocol/json.js'
 import { errorCode, type ErrorResponse, type IdKey, type Notification, type Request, type Result } from '../../protocol/json-rpc.js'
-import { realTimers, type Timers } from '../front/timers.js'
-import { BackOff } from './back-off.js'
+import { realTimers, type Timers } from '../timers.js'
 import {
   cancellation, nameIn, namesRevision, numberIn, renamed, restoredAnswer, restoredNotification, restoredUnusable,
 } from './rename.js'
 import { Port, type Asked, type Hub } from './port.js'
+import { SharedProcess } from './process.js'
 import { SharedRequests } from './requests.js'
 import type { Transport, TransportEvent } from '../transport.js'
 
@@ -44,19 +44,14 @@ const lastAnswerMs = 1000
 class Shared implements SharedServer, Hub {
   readonly timers: Timers
   readonly now: () => number
-  readonly #make: () => Transport
   readonly #ports = new Set<Port>()
   readonly #requests = new SharedRequests()
-  #child: Transport | undefined
-  /** The process has answered something. */
-  #hasAnswered = false
-  readonly #backOff: BackOff
-  /** Processes that were told to end, and how often. */
-  readonly #ending = new Map<Transport, { readonly closed: Promise<void>; closes: number }>()
+  readonly #process: SharedProcess
 
   constructor({ make, timers = realTimers, now = () => performance.now(), random = Math.random }: SharedServerOptions) {
-    this.#make = make
-    this.#backOff = new BackOff(now, random)
+    this.#process = new SharedProcess({
+      make, now, random, heard: event => this.#heard(event), isHeld: () => [...this.#ports].some(({ holds }) => holds),
+    })
     this.timers = timers
     this.now = now
   }
@@ -68,21 +63,16 @@ class Shared implements SharedServer, Hub {
   }
 
   get isReady(): boolean {
-    return this.#backOff.waitMs === 0
+    return this.#process.waitMs === 0
   }
 
   async close(): Promise<void> {
-    const child = this.#child
-    if (child) {
-      this.#child = undefined
-      this.#ending.set(child, { closed: child.close().finally(() => this.#ending.delete(child)), closes: 1 })
-      this.#ended('the server is let go')
-    }
-    await Promise.all([...this.#ending.values()].map(({ closed }) => closed))
+    if (this.#process.letGo()) this.#ended('the server is let go')
+    await this.#process.gone()
   }
 
   hurry(closes: number): void {
-    for (const [child, ending] of this.#ending) for (; ending.closes < closes; ending.closes += 1) void child.close()
+    this.#process.hurry(closes)
   }
 
   send(port: Port, exchange: Exchange, frame: Frame): boolean {
@@ -93,7 +83,7 @@ class Shared implements SharedServer, Hub {
       case 'notification':
         // By HTTP nothing is taken back by id (clients all use the same ones): `shut` and `abandon` tell the server.
         if (message.method === 'notifications/cancelled' || !namesRevision(message)) return true
-        return this.#sent(port, this.#running()?.send(wholePipe, frame) ?? true)
+        return this.#sent(port, this.#process.running()?.send(wholePipe, frame) ?? true)
       case 'batch':
         return message.members.map(one => this.send(port, exchange, one)).every(free => free)
       case 'result':
@@ -107,16 +97,11 @@ class Shared implements SharedServer, Hub {
 
   giveUp(asked: Asked): void {
     this.#requests.giveUp(asked)
-    this.#child?.send(wholePipe, cancellation(asked.number, asked.request))
+    this.#process.child?.send(wholePipe, cancellation(asked.number, asked.request))
   }
 
   held(): void {
-    if (this.#isHeld) this.#child?.pause(wholePipe)
-    else this.#child?.resume(wholePipe)
-  }
-
-  get #isHeld(): boolean {
-    return [...this.#ports].some(({ holds }) => holds)
+    this.#process.held()
   }
 
   async leave(port: Port): Promise<void> {
@@ -130,9 +115,9 @@ class Shared implements SharedServer, Hub {
       process.nextTick(() => port.tell({ type: 'frame', exchange, frame: errorAnswer(request, errorCode.invalidParams, noRevision) }))
       return true
     }
-    const child = this.#running()
+    const child = this.#process.running()
     if (child === undefined) {
-      const reason = `the server keeps ending before it answers; it is started again in ${Math.ceil(this.#backOff.waitMs / 1000)} s`
+      const reason = `the server keeps ending before it answers; it is started again in ${Math.ceil(this.#process.waitMs / 1000)} s`
       process.nextTick(() => port.tell({ type: 'lost', exchange, key: request.key, reason }))
       return true
     }
@@ -145,19 +130,6 @@ class Shared implements SharedServer, Hub {
     return free
   }
 
-  /** @returns undefined when it may not be started yet */
-  #running(): Transport | undefined {
-    if (this.#child || !this.isReady) return this.#child
-    const child = this.#make()
-    this.#child = child
-    this.#hasAnswered = false
-    child.start(event => {
-      if (this.#child === child) this.#heard(event)
-    })
-    if (this.#isHeld) child.pause(wholePipe)
-    return child
-  }
-
   #heard(event: TransportEvent): void {
     switch (event.type) {
       case 'frame':
@@ -167,8 +139,6 @@ class Shared implements SharedServer, Hub {
       case 'lost':
         return this.#lose(this.#requests.find(numberIn(event.key)), event.reason)
       case 'ended':
-        this.#child = undefined
-        this.#backOff.ended(this.#hasAnswered)
         return this.#ended(event.reason)
       // A process says none of these.
       case 'head':
@@ -196,7 +166,7 @@ class Shared implements SharedServer, Hub {
       case 'page':
         return
       case 'request':
-        this.#child?.send(wholePipe, errorAnswer(message, errorCode.methodNotFound, 'This revision has no requests of the server'))
+        this.#process.child?.send(wholePipe, errorAnswer(message, errorCode.methodNotFound, 'This revision has no requests of the server'))
         return this.#witness(withFault(frame, 'a request of the server, which many clients share'))
       case 'batch':
         for (const one of message.members) this.#said({ ...one, faults: [...one.faults, noBatch] })
@@ -207,7 +177,7 @@ class Shared implements SharedServer, Hub {
     const number = numberIn(message.key)
     const asked = this.#requests.find(number)
     const exact = message.key === String(number)
-    this.#hasAnswered ||= asked !== undefined
+    if (asked !== undefined) this.#process.answered()
     this.#blame(frame, (frame.otherKeys ?? []).filter(key => numberIn(key) !== number))
     if (exact) this.#requests.hasRead(number)
     if (asked === undefined) {

@@ -40,12 +40,16 @@ export class Call {
     return requestKeys(this.frame).length > 0
   }
 
+  get isAnswered(): boolean {
+    return this.unanswered.size === 0
+  }
+
   settle(): void {
     this.#settle()
   }
 
   answered(key: IdKey): void {
-    if (this.unanswered.delete(key) && this.unanswered.size === 0) this.settle()
+    if (this.unanswered.delete(key) && this.isAnswered) this.settle()
   }
 
   /** Nobody waits for its answers any more. */
@@ -86,7 +90,7 @@ export class Calls {
     for (const call of this.on(exchange)) {
       if (!call.unanswered.has(key)) continue
       call.answered(key)
-      if (call.unanswered.size === 0) call.abort()
+      if (call.isAnswered) call.abort()
     }
   }
 

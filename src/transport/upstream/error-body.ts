@@ -1,38 +1,50 @@
 import { edit } from '../../protocol/edit.js'
 import type { Frame } from '../../protocol/frame.js'
 import type { IdKey } from '../../protocol/json-rpc.js'
-import { anonymousError, idIn } from '../../protocol/message.js'
-import { decoded, UndecodableBody } from '../http/content-coding.js'
+import { anonymousError, idIn, lenientAnswer } from '../../protocol/message.js'
+import { UndecodableBody } from '../http/content-coding.js'
 import { isUtf8, mediaType } from '../http/headers.js'
 import { parseInTurns } from '../turns.js'
 import type { Reading } from './messages.js'
 import type { HttpReply } from './pool.js'
+import { answering, wholeBody } from './whole-body.js'
 
 /** A page that is longer is read by nobody, in bytes. */
 const mostBytes = 1024 * 1024
 
 /**
- * The body of an HTTP error, as the one frame that it is: the answer to what was asked by the request, even where its id could not be
- * read (JSON-RPC 2.0, section 5; 2025-11-25 lets it out), or else a page that passes on as it is.
+ * The body of an HTTP error, as the one frame that it is: a message like any other, where it is one; the answer to what was asked by
+ * the request, even where its id could not be read (JSON-RPC 2.0, section 5; 2025-11-25 lets it out); or else a page that passes on as it is.
  * @returns undefined where there is none, where nobody could say which of several requests it answers, or where it cannot be read
  * @throws what the connection fails with
  */
-export const errorBody = async ({ body, headers }: HttpReply, { limits, latch, asked }: Omit<Reading, 'cursor'>): Promise<Frame | undefined> => {
-  const bytes = await collected(decoded(body, headers), latch)
-  const [key, ...more] = asked()
-  if (bytes === undefined || bytes.length === 0 || more.length > 0) return undefined
-  const isJson = key !== undefined && mediaType(headers) === 'application/json' && isUtf8(headers)
-  return (isJson ? answerIn(await parseInTurns(bytes, limits), key) : undefined) ?? pageOf(bytes, key)
+export const errorBody = async (reply: HttpReply, { limits, latch, asked }: Omit<Reading, 'cursor'>): Promise<Frame | undefined> => {
+  const bytes = await bytesOf(reply, latch)
+  if (bytes === undefined) return undefined
+  const keys = asked()
+  const isJson = keys.length > 0 && mediaType(reply.headers) === 'application/json' && isUtf8(reply.headers)
+  return (isJson ? messageIn(await parseInTurns(bytes, limits), keys) : undefined) ?? pageOf(bytes, keys)
 }
 
-const answerIn = (frame: Frame, key: IdKey): Frame | undefined => {
+const messageIn = (frame: Frame, asked: readonly IdKey[]): Frame | undefined => {
   const { message } = frame
-  if (message.kind === 'error' || message.kind === 'result') return frame
+  const [key, ...more] = asked
+  if (message.kind === 'error' && key !== undefined && !asked.includes(message.key)) {
+    // Some servers put a word of theirs in the place of an id that they have not read.
+    return more.length > 0 ? undefined : withId({ ...frame, message: { ...message, id: idIn(key), key } })
+  }
+  if (message.kind !== 'unusable') return frame
   const error = anonymousError(frame)
-  return error && { ...frame, message: { kind: 'error', id: idIn(key), key, error }, faults: [] }
+  if (error === undefined || key === undefined) return mayBeResult(frame) ? answering(frame, asked) : undefined
+  return more.length > 0 ? undefined : { ...frame, message: { kind: 'error', id: idIn(key), key, error }, faults: [] }
 }
 
-const pageOf = (bytes: Buffer, key: IdKey | undefined): Frame => ({ bytes, message: { kind: 'page', key, text: bytes.toString() }, faults: [] })
+/** What some reader could take for the result of a call: it is judged as one, whatever the status says. */
+const mayBeResult = (frame: Frame): boolean =>
+  lenientAnswer(frame)?.kind === 'result' || frame.faults.some(({ kind, path }) => kind === 'size' || (kind === 'ambiguous' && /^\/result/i.test(path)))
+
+const pageOf = (bytes: Buffer, [key, ...more]: readonly IdKey[]): Frame | undefined =>
+  more.length > 0 ? undefined : { bytes, message: { kind: 'page', key, text: bytes.toString() }, faults: [] }
 
 /** For a client who can tell by the id alone whose answer it is. */
 export const withId = (frame: Frame): Frame => {
@@ -40,18 +52,12 @@ export const withId = (frame: Frame): Frame => {
   return message.kind === 'error' ? { ...frame, bytes: edit(frame.bytes, [{ path: ['id'], replace: message.key }]), facts: undefined } : frame
 }
 
-const collected = async (chunks: AsyncIterable<Buffer>, latch: Reading['latch']): Promise<Buffer | undefined> => {
-  const parts: Buffer[] = []
-  let size = 0
+const bytesOf = async (reply: HttpReply, latch: Reading['latch']): Promise<Buffer | undefined> => {
   try {
-    for await (const chunk of chunks) {
-      await latch.passed()
-      parts.push(chunk)
-      if ((size += chunk.length) > mostBytes) return undefined
-    }
+    const body = await wholeBody(reply, mostBytes, latch)
+    return body?.kind === 'whole' ? body.bytes : undefined
   } catch (error) {
     if (error instanceof UndecodableBody) return undefined
     throw error
   }
-  return Buffer.concat(parts)
 }

@@ -1,13 +1,14 @@
 import type { Exchange } from '../../core/event.js'
-import type { Frame, FrameLimits } from '../../protocol/frame.js'
+import type { Frame, FrameLimits, ResponseHead } from '../../protocol/frame.js'
+import { isCancellation } from '../../protocol/message.js'
 import type { Call } from './calls.js'
 import { cookiesOf } from '../http/cookies.js'
 import { forwardedRequest, forwardedResponse, bodiless } from '../http/headers.js'
+import { cursor, type Cursor } from './cursor.js'
 import { errorBody } from './error-body.js'
 import { Latch } from './latch.js'
 import { bodyKind, messagesOf, misfit, type Dressing, type Reading } from './messages.js'
 import { isModernVersion, metadataOf, withoutMetadata, type InputSchemaOf } from '../http/metadata.js'
-import { cursor, type Cursor } from './session/resume.js'
 import { HttpSide } from './side.js'
 import { discard, failureOf, type HttpReply, type HttpUpstream } from './pool.js'
 import type { HttpRequest, Transport, TransportEvent } from '../transport.js'
@@ -95,7 +96,7 @@ class HttpServer extends HttpSide {
     const opened = this.#opened.get(exchange)
     const request = opened?.request
     // A modern server has learnt of it by the closing of the stream (2026-07-28, cancellation).
-    const told = isModernVersion(request?.headers.get('mcp-protocol-version')) && isCancellation(frame) && frame.bytes !== request?.body
+    const told = isModernVersion(request?.headers.get('mcp-protocol-version')) && isCancellation(frame.message) && frame.bytes !== request?.body
     if (!told) void this.#post(this.calls.start(exchange, frame), opened)
     return true
   }
@@ -115,8 +116,8 @@ class HttpServer extends HttpSide {
     const own = request?.body === frame.bytes
     const headers = own ? this.#forwarded(request) : this.#borrowed(request, frame)
     const position = cursor()
-    const due = call.unanswered.size > 0
-    let reason: string
+    const due = !call.isAnswered
+    let reason: string | undefined
     try {
       const reply = await this.#options.upstream.request({ method: 'POST', headers, body: frame.bytes, signal })
       reason = await this.#answered(call, reply, position, own ? opened?.latch : undefined)
@@ -125,20 +126,23 @@ class HttpServer extends HttpSide {
       if (own && !due) this.#unreachable(exchange)
     }
     this.calls.end(call)
+    if (reason === undefined) return
     const resumable = own && canResume(request, position)
     if (!resumable) for (const key of call.unanswered) this.#tell({ type: 'lost', exchange, key, reason })
     if (own) this.#tell({ type: 'stream-ended', exchange, resumable })
   }
 
-  /** @returns why there will be no answer to what has none by now */
-  async #answered(call: Call, reply: HttpReply, position: Cursor, latch: Latch | undefined): Promise<string> {
+  /** @returns why there will be no answer to what has none by now; undefined when all of the response is told */
+  async #answered(call: Call, reply: HttpReply, position: Cursor, latch: Latch | undefined): Promise<string | undefined> {
     const { exchange, unanswered } = call
     const kind = bodyKind(reply)
-    const due = unanswered.size > 0
+    const due = !call.isAnswered
     const own = latch !== undefined
-    if (own && (kind !== 'other' || !due)) this.#head(exchange, reply)
     const { limits } = this.#options
     const reading = { limits, latch: latch ?? unheld, asked: () => [...unanswered] }
+    // One JSON text to one request is the usual case, and one event.
+    const isSole = own && kind === 'json' && unanswered.size === 1
+    if (own && !isSole && (kind !== 'other' || !due)) this.#head(exchange, reply)
     if (kind === 'error') {
       await this.#error(exchange, reply, reading)
       return `the server answered HTTP ${reply.status}`
@@ -153,6 +157,8 @@ class HttpServer extends HttpSide {
     for await (const heard of messagesOf(reply, { ...reading, cursor: position })) {
       if ('bytes' in heard) {
         this.calls.answered(exchange, heard)
+        if (isSole && call.isAnswered) return this.#whole(exchange, reply, heard)
+        if (isSole) this.#head(exchange, reply)
         this.#tell({ type: 'frame', exchange, frame: heard })
       } else if (own) this.#dressing(exchange, heard)
     }
@@ -196,11 +202,20 @@ class HttpServer extends HttpSide {
     }
   }
 
+  #whole(exchange: Exchange, reply: HttpReply, { bytes, message, faults, facts, otherKeys }: Frame): undefined {
+    // Spelt out, as in `received`.
+    this.#tell({ type: 'frame', exchange, whole: true, frame: { bytes, message, faults, facts, otherKeys, envelope: { response: this.#headOf(reply) } } })
+  }
+
   #head(exchange: Exchange, reply: HttpReply): void {
+    const { status, headers } = this.#headOf(reply)
+    this.#tell({ type: 'head', exchange, status, headers: bodyKind(reply) === 'other' ? bodiless(headers) : headers })
+  }
+
+  #headOf({ status, headers }: HttpReply): ResponseHead {
     const { cookiePath } = this.#options
-    const forwarded = forwardedResponse(reply.headers)
-    const headers = cookiePath === undefined ? forwarded : cookiesOf(cookiePath, forwarded)
-    this.#tell({ type: 'head', exchange, status: reply.status, headers: bodyKind(reply) === 'other' ? bodiless(headers) : headers })
+    const forwarded = forwardedResponse(headers)
+    return { status, headers: cookiePath === undefined ? forwarded : cookiesOf(cookiePath, forwarded) }
   }
 
   /** There is no response to hand on, and nobody to whom the core could answer in its place. After a head it changes nothing. */
@@ -232,8 +247,6 @@ class HttpServer extends HttpSide {
     if (!this.#ended) this.#hear(event)
   }
 }
-
-const isCancellation = ({ message }: Frame): boolean => message.kind === 'notification' && message.method === 'notifications/cancelled'
 
 /** In a legacy session the answer may be fetched with `Last-Event-ID`, once the client has an id to go on from. */
 const canResume = ({ headers }: HttpRequest, { lastEventId }: Cursor): boolean =>

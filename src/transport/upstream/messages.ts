@@ -4,11 +4,12 @@ import { oversizedFrame } from '../../protocol/parse.js'
 import { quote } from '../../protocol/quote.js'
 import { decoded, UndecodableBody } from '../http/content-coding.js'
 import { isUtf8, mediaType } from '../http/headers.js'
+import type { Cursor } from './cursor.js'
 import type { Latch } from './latch.js'
-import type { Cursor } from './session/resume.js'
 import type { HttpReply } from './pool.js'
 import { SseParser, type SseEvent } from '../sse/parser.js'
 import { parseInTurns } from '../turns.js'
+import { answering, wholeBody } from './whole-body.js'
 
 /** What a response's body is to be read as. */
 export type BodyKind = 'json' | 'sse' | 'error' | 'other'
@@ -68,24 +69,11 @@ const httpFault = (message: string, keys: readonly IdKey[]): Frame => ({
 })
 
 async function* jsonBody(reply: HttpReply, { limits, latch, asked }: Reading): AsyncGenerator<Frame> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of decoded(reply.body, reply.headers)) {
-    await latch.passed()
-    chunks.push(chunk)
-    size += chunk.length
-    if (size > limits.messageBytes) break
-  }
-  const bytes = Buffer.concat(chunks)
-  if (size === 0) return
-  const frame = size > limits.messageBytes ? oversizedFrame(bytes.subarray(0, keptBytes), chunks.at(-1) ?? bytes, size, limits) : await parseInTurns(bytes, limits)
-  const { message } = frame
-  // A whole body without an id that can be read is the answer to what was asked with it, and to nothing else.
-  yield message.kind === 'unusable' && message.keys.length === 0 ? { ...frame, message: { ...message, keys: asked() } } : frame
+  const body = await wholeBody(reply, limits.messageBytes, latch)
+  if (body === undefined) return
+  const frame = body.kind === 'whole' ? await parseInTurns(body.bytes, limits) : oversizedFrame(body.head, body.tail, body.size, limits)
+  yield answering(frame, asked())
 }
-
-/** Of a body over the limit. */
-const keptBytes = 4096
 
 /** The events of an SSE body; the cursor is past each of them when it is told. */
 export async function* eventsOf(reply: HttpReply, { limits, latch, cursor }: Omit<Reading, 'asked'>): AsyncGenerator<SseEvent> {

@@ -4,7 +4,8 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { httpFront } from '../../../dist/transport/front/front.js'
-import { ask, begin, dial, echo, frameOf, handshake, initialize, limits, ManualTimers, post, Reader, result, start, textOf } from './harness.js'
+import { ask, begin, dial, echo, frameOf, handshake, initialize, limits, post, Reader, result, start, textOf } from './harness.js'
+import { ManualTimers } from '../timers.js'
 
 const ping = '{"jsonrpc":"2.0","id":7,"method":"ping"}'
 const errorOf = (body: string): unknown => (JSON.parse(body) as { error?: { code?: unknown } }).error?.code
@@ -322,13 +323,13 @@ t.test('no more requests are open at a time than may be', async t => {
 
 t.test('a port that is taken is a clear error', async t => {
   const { port } = await start(t)
-  const second = httpFront({ host: '127.0.0.1', port, limits, endpoints: new Map() })
+  const second = httpFront({ address: { host: '127.0.0.1', port }, limits, endpoints: new Map() })
   await t.rejects(second.listen(), { code: 'CANNOT_START', message: `cannot listen on 127.0.0.1:${port} (EADDRINUSE)` })
 })
 
 t.test('a session that cannot be begun is an answer, and not the end', async t => {
   const front = httpFront({
-    host: '127.0.0.1', port: 0, limits,
+    address: { host: '127.0.0.1', port: 0 }, limits,
     endpoints: new Map([['/mcp', { server: 'stdio' as const, open: () => { throw new Error('no such command: secret') } }]]),
   })
   t.teardown(() => front.close(0))
@@ -391,7 +392,7 @@ t.test('it says where it listens', async t => {
   const address = free.address()
   const port = typeof address === 'object' && address ? address.port : 0
   await new Promise<void>(resolve => free.close(() => resolve()))
-  const { url } = await start(t, { port, host: 'localhost' })
+  const { url } = await start(t, { address: { port, host: 'localhost' } })
   t.equal(url, `http://localhost:${port}`)
 })
 

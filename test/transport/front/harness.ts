@@ -3,17 +3,17 @@ import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage 
 import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
 import { httpFront, type HttpFront, type HttpFrontOptions, type Opening } from '../../../dist/transport/front/front.js'
-import type { Timers } from '../../../dist/transport/front/timers.js'
 import type { TransportEvent } from '../../../dist/transport/transport.js'
 import { parseFrame } from '../../../dist/protocol/parse.js'
 import type { Frame } from '../../../dist/protocol/frame.js'
+import { waiter } from '../listen.js'
 
 export const limits = { messageBytes: 1024, depth: 32 }
 
 /** A session as the gateway sees it: what was opened, and what it told, in order. */
 export class Opened {
   readonly told: TransportEvent[] = []
-  readonly #waiting: (() => void)[] = []
+  readonly #waiter = waiter()
   #read = 0
 
   constructor(readonly opening: Opening) {}
@@ -24,19 +24,13 @@ export class Opened {
 
   tell(event: TransportEvent): void {
     this.told.push(event)
-    for (const wake of this.#waiting.splice(0)) wake()
+    this.#waiter.wake()
   }
 
   /** The next event that was not returned before. */
-  async next(): Promise<TransportEvent> {
-    for (;;) {
-      const event = this.told[this.#read]
-      if (event) {
-        this.#read++
-        return event
-      }
-      await new Promise<void>(resolve => this.#waiting.push(resolve))
-    }
+  next(): Promise<TransportEvent> {
+    const index = this.#read++
+    return this.#waiter.until(() => this.told[index])
   }
 
   async until<Type extends TransportEvent['type']>(type: Type): Promise<Extract<TransportEvent, { type: Type }>> {
@@ -73,7 +67,7 @@ export interface StartOptions extends Partial<HttpFrontOptions> {
 /** A front with one endpoint at `/mcp`, whose sessions are at hand. */
 export const start = async (t: Test, { server = 'stdio', act, closes = true, ...options }: StartOptions = {}): Promise<Started> => {
   const sessions: Opened[] = []
-  const waiting: (() => void)[] = []
+  const { wake, until } = waiter()
   const refused: number[] = []
   const open = (opening: Opening) => {
     const opened = new Opened(opening)
@@ -83,11 +77,10 @@ export const start = async (t: Test, { server = 'stdio', act, closes = true, ...
       act?.(event, opened)
       if (event.type === 'ended' && closes) void opening.transport.close()
     })
-    for (const wake of waiting.splice(0)) wake()
+    wake()
   }
   const front = httpFront({
-    host: '127.0.0.1',
-    port: 0,
+    address: { host: '127.0.0.1', port: 0 },
     limits,
     endpoints: new Map([['/mcp', { server, open }]]),
     refused: ({ status }) => refused.push(status),
@@ -101,45 +94,7 @@ export const start = async (t: Test, { server = 'stdio', act, closes = true, ...
     port: Number(new URL(url).port),
     sessions,
     refused,
-    session: async index => {
-      for (;;) {
-        const opened = sessions[index]
-        if (opened) return opened
-        await new Promise<void>(resolve => waiting.push(resolve))
-      }
-    },
-  }
-}
-
-/** Clocks that stand still until a test moves them. */
-export class ManualTimers implements Timers {
-  readonly #running = new Set<{ readonly ms: number; readonly act: () => void; readonly again: boolean }>()
-
-  after(ms: number, act: () => void): () => void {
-    return this.#start({ ms, act, again: false })
-  }
-
-  every(ms: number, act: () => void): () => void {
-    return this.#start({ ms, act, again: true })
-  }
-
-  /** Lets everything that waits for so many milliseconds happen. @returns how much that was */
-  fire(ms: number): number {
-    const due = [...this.#running].filter(timer => timer.ms === ms)
-    for (const timer of due) {
-      if (!timer.again) this.#running.delete(timer)
-      timer.act()
-    }
-    return due.length
-  }
-
-  count(ms: number): number {
-    return [...this.#running].filter(timer => timer.ms === ms).length
-  }
-
-  #start(timer: { readonly ms: number; readonly act: () => void; readonly again: boolean }): () => void {
-    this.#running.add(timer)
-    return () => this.#running.delete(timer)
+    session: index => until(() => sessions[index]),
   }
 }
 

@@ -1,7 +1,8 @@
 import t from 'tap'
-import { ask, begin, dial, echo, frameOf, handshake, initialize, ManualTimers, Reader, result, start, post, textOf } from './harness.js'
+import { ask, begin, dial, echo, frameOf, handshake, initialize, Reader, result, start, post, textOf } from './harness.js'
+import { ManualTimers } from '../timers.js'
 
-const graceMs = 5000
+const graceMs = 7000
 
 t.test('what is being answered is answered before it stops', async t => {
   const { port, session, front } = await start(t, { timers: new ManualTimers() })

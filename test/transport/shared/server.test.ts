@@ -5,7 +5,7 @@ import { parseFrame } from '../../../dist/protocol/parse.js'
 import { sharedServer } from '../../../dist/transport/shared/server.js'
 import type { Transport, TransportEvent } from '../../../dist/transport/transport.js'
 import type { Frame } from '../../../dist/protocol/frame.js'
-import { ManualTimers } from '../front/harness.js'
+import { ManualTimers } from '../timers.js'
 
 const limits = { messageBytes: 1 << 20, depth: 64 }
 const frameOf = (text: string): Frame => parseFrame(Buffer.from(text), limits)

@@ -7,7 +7,8 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { onOneLine } from '../../../dist/protocol/edit.js'
 import { stdioClient } from '../../../dist/transport/stdio/client.js'
-import { anyLine, listen, raw } from '../upstream/listen.js'
+import { listen } from '../listen.js'
+import { anyLine, raw } from './harness.js'
 
 const limits = { messageBytes: 1000, depth: 128 }
 

@@ -8,7 +8,8 @@ import t, { type Test } from 'tap'
 import { exitCodeOf } from '../../../dist/transport/process/exit.js'
 import { stdioServer, type StdioServerOptions } from '../../../dist/transport/stdio/server.js'
 import { onOneLine } from '../../../dist/protocol/edit.js'
-import { anyLine, listen, raw, request, runs } from '../upstream/listen.js'
+import { listen } from '../listen.js'
+import { anyLine, raw, request, runs } from './harness.js'
 
 const fixture = (name: string) => fileURLToPath(new URL(`../../../test/fixtures/process/${name}`, import.meta.url))
 const limits = { messageBytes: 16 * 1024 * 1024, depth: 128 }

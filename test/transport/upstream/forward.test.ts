@@ -2,13 +2,14 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:
 import t, { type Test } from 'tap'
 import { HttpUpstream } from '../../../dist/transport/upstream/pool.js'
 import { httpServer, type HttpServerOptions } from '../../../dist/transport/upstream/forward.js'
-import { answer, ask, bare, frame, heard, json, limits, modern, notify, post, serve, stream } from './harness.js'
+import { answer, ask, bare, frame, json, limits, modern, notify, post, serve, stream } from './harness.js'
+import { listen } from '../listen.js'
 
 /** The server as a gateway's session sees it, closed when the test is over. */
 const connect = (t: Test, url: URL, options: Partial<HttpServerOptions> = {}) => {
   const upstream = new HttpUpstream(url)
   const transport = httpServer({ upstream, headers: new Map(), limits, inputSchemaOf: () => undefined, stopMs: 50, ...options })
-  const events = heard(transport)
+  const events = listen(transport)
   t.teardown(async () => {
     await transport.close()
     await upstream.close()
@@ -26,7 +27,6 @@ t.test('a request goes out with the headers that are the client\'s to say, and t
     'proxy-authorization': 'Basic x', 'content-length': '999', expect: '100-continue',
   })
   t.equal(await client.line(0), answer(1))
-  await client.first('stream-ended')
   const { headers, body } = await server.asked('ping')
   t.match(headers, {
     authorization: 'Bearer client', 'mcp-protocol-version': '2025-11-25', 'mcp-session-id': 's', 'last-event-id': '7', 'x-key': 'operator',
@@ -34,12 +34,14 @@ t.test('a request goes out with the headers that are the client\'s to say, and t
     'content-length': String(body.length),
   })
   for (const name of ['x-hop', 'keep-alive', 'te', 'proxy-authorization', 'expect']) t.equal(headers[name], undefined, name)
-  const head = await client.first('head')
-  t.match(head, { exchange: 'one', status: 200 })
+  const { exchange, whole, frame: { envelope } } = await client.first('frame')
+  t.match({ exchange, whole }, { exchange: 'one', whole: true })
+  const head = envelope?.response ?? { status: 0, headers: new Map<string, readonly string[]>() }
+  t.equal(head.status, 200)
   t.same(head.headers.get('mcp-session-id'), ['s'])
   t.same(head.headers.get('set-cookie'), ['a=1'])
   for (const name of ['content-length', 'transfer-encoding', 'connection', 'x-hop', 'keep-alive', 'alt-svc']) t.notOk(head.headers.has(name), name)
-  t.same(client.events.map(({ type }) => type), ['head', 'frame', 'stream-ended'])
+  t.same(client.events.map(({ type }) => type), ['frame'])
 })
 
 t.test('statuses pass as they are', async t => {
@@ -191,7 +193,6 @@ t.test('what the relay asks on a client\'s exchange borrows its credentials, and
   client.transport.send('one', call)
   await client.line(1)
   t.match((await server.asked('tools/call')).headers, { 'mcp-name': 'x', 'mcp-param-a': 'b' })
-  await client.first('stream-ended')
 })
 
 t.test('the client going away reaches the server; so does a request that nobody waits for', async t => {
@@ -323,6 +324,45 @@ t.test('closing tells the end, and cuts what is open', async t => {
   t.same(client.events.map(({ type }) => type), ['head', 'ended'])
 })
 
+t.test('what may be taken for a result is judged as one, whatever the status says', async t => {
+  const result = { content: [{ type: 'text', text: 'x' }] }
+  const deep = `{"jsonrpc":"2.0","result":${'['.repeat(100)}${']'.repeat(100)}}`
+  const error = { jsonrpc: '2.0', error: { code: -1, message: 'no' } }
+  const asked = (body: unknown) => [body, { kind: 'unusable', keys: ['1'] }] as const
+  const cases = [
+    [[{ jsonrpc: '2.0', id: 1, result }], { kind: 'batch' }],
+    [{ jsonrpc: '2.0', id: 1, result }, { kind: 'result', key: '1' }],
+    asked({ jsonrpc: '2.0', result }),
+    asked({ jsonrpc: '2.0', id: null, result }),
+    asked({ jsonrpc: '2.0', id: null, result, error: error.error }),
+    asked({ result }),
+    ['{"jsonrpc":"2.0","id":1,"result":{"content":[]},"Result":{}}', { kind: 'result', key: '1' }],
+    asked('{"jsonrpc":"2.0","Result":{"content":[]}}'),
+    asked(deep),
+    [error, { kind: 'error', key: '1' }],
+    [{ ...error, id: 1 }, { kind: 'error', key: '1' }],
+    [{ error: 'invalid_token' }, { kind: 'page', key: '1' }],
+    [{ message: 'result' }, { kind: 'page', key: '1' }],
+    ['{"error":', { kind: 'page', key: '1' }],
+  ] as const
+  for (const [body, message] of cases) {
+    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    const server = await serve(t, (_, response) => json(response, text, {}, 400))
+    const client = connect(t, server.url)
+    post(client.transport, 'one', ask(1))
+    t.match((await client.of('frame', 'one')).frame, { bytes: Buffer.from(text), message }, text.slice(0, 60))
+  }
+})
+
+t.test('an error of HTTP is the answer to what was asked, whatever id it names', async t => {
+  const server = await serve(t, (_, response) => json(response, '{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"no"}}', {}, 404))
+  const client = connect(t, server.url)
+  post(client.transport, 'one', ask(1))
+  const { frame: { bytes, message } } = await client.of('frame', 'one')
+  t.match(message, { kind: 'error', id: 1, key: '1', error: { code: -32600, message: 'no' } })
+  t.equal(bytes.toString(), '{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no"}}', 'for a client with others in flight')
+})
+
 t.test('of an error to several requests nobody can say whose it is', async t => {
   const server = await serve(t, (_, response) => json(response, '{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}', {}, 400))
   const client = connect(t, server.url)
@@ -344,7 +384,7 @@ t.test('a response that is not read holds back itself alone', async t => {
   post(client.transport, 'slow', ask(1))
   client.transport.pause('slow')
   post(client.transport, 'quick', ask(2))
-  await client.of('stream-ended', 'quick')
+  await client.of('frame', 'quick')
   t.notOk(client.all('frame').some(({ exchange, frame: { message } }) => exchange === 'slow' && message.kind === 'result'))
   client.transport.resume('slow')
   await client.of('stream-ended', 'slow')

@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Frame } from '../../../dist/protocol/frame.js'
 import { parseFrame } from '../../../dist/protocol/parse.js'
-import type { HttpRequest, Transport, TransportEvent } from '../../../dist/transport/transport.js'
+import type { HttpRequest, Transport } from '../../../dist/transport/transport.js'
+import { waiter } from '../listen.js'
 
 export const limits = { messageBytes: 100_000, depth: 64 }
 
@@ -33,27 +34,6 @@ export type Handler = (seen: Seen, response: ServerResponse) => void
 
 interface Teardown {
   teardown: (done: () => Promise<void> | void) => void
-}
-
-/** Things that come to hold, looked for again at each wake. */
-const waiter = () => {
-  const waiting = new Set<() => void>()
-  return {
-    wake: () => {
-      for (const look of waiting) look()
-    },
-    until: <Value>(find: () => Value | undefined) =>
-      new Promise<Value>(resolve => {
-        const look = () => {
-          const found = find()
-          if (found === undefined) return
-          waiting.delete(look)
-          resolve(found)
-        }
-        waiting.add(look)
-        look()
-      }),
-  }
 }
 
 /** A loopback HTTP server that answers as it is told, and remembers what it was asked. */
@@ -164,31 +144,3 @@ export const bare = (transport: Transport, exchange: string, method: HttpRequest
 }
 
 const clientHeaders = { accept: 'application/json, text/event-stream', 'content-type': 'application/json', host: 'relay.example:7400' }
-
-type Of<Type extends TransportEvent['type']> = Extract<TransportEvent, { type: Type }>
-
-/** Starts a transport and keeps what it tells; each wait is for what it told already or is still to tell. */
-export const heard = (transport: Transport) => {
-  const events: TransportEvent[] = []
-  const { wake, until } = waiter()
-  transport.start(event => {
-    events.push(event)
-    wake()
-  })
-  const all = <Type extends TransportEvent['type']>(type: Type) => events.filter((event): event is Of<Type> => event.type === type)
-  const lines = () => all('frame').map(({ frame }) => frame.bytes.toString())
-  return {
-    events,
-    all,
-    lines,
-    until,
-    /** So many frames have come. */
-    frames: (count: number) => until(() => (all('frame').length < count ? undefined : all('frame'))),
-    /** The frame of that number, as text. */
-    line: (index: number) => until(() => lines()[index]),
-    first: <Type extends TransportEvent['type']>(type: Type) => until(() => all(type)[0]),
-    /** The first event of a type in an exchange. */
-    of: <Type extends 'head' | 'frame' | 'lost' | 'stream-ended'>(type: Type, exchange: string) =>
-      until(() => all(type).find(event => 'exchange' in event && event.exchange === exchange)),
-  }
-}

@@ -8,7 +8,8 @@ import t, { type Test } from 'tap'
 import { httpServer } from '../../../dist/transport/upstream/forward.js'
 import { httpSession } from '../../../dist/transport/upstream/session/session.js'
 import { HttpUpstream } from '../../../dist/transport/upstream/pool.js'
-import { ask, bare, heard, initialize, initialized, limits, notify, post, serve } from './harness.js'
+import { ask, bare, initialize, initialized, limits, notify, post, serve } from './harness.js'
+import { listen } from '../listen.js'
 
 /** Starts server-everything, as it is published, and waits until it listens. */
 const everything = async (t: Test): Promise<URL> => {
@@ -38,7 +39,7 @@ const everything = async (t: Test): Promise<URL> => {
 t.test('server-everything over a session of ours', async t => {
   const url = await everything(t)
   const transport = httpSession({ url, headers: new Map(), limits: { messageBytes: 1_000_000, depth: 64 }, inputSchemaOf: () => undefined })
-  const { line, lines, all } = heard(transport)
+  const { line, lines, all } = listen(transport)
   const answered = async (id: number) => {
     for (let index = 0; ; index++) {
       const message = JSON.parse(await line(index)) as { id?: number; result?: Record<string, unknown> }
@@ -67,7 +68,7 @@ t.test('server-everything for clients that have sessions of their own', async t 
   const upstream = new HttpUpstream(url)
   const transport = httpServer({ upstream, headers: new Map(), limits: { messageBytes: 1_000_000, depth: 64 }, inputSchemaOf: () => undefined })
   t.teardown(() => upstream.close())
-  const { of, all } = heard(transport)
+  const { of, all } = listen(transport)
   post(transport, 'initialize', initialize)
   const id = (await of('head', 'initialize')).headers.get('mcp-session-id')?.[0] ?? ''
   t.ok(id)
@@ -119,7 +120,7 @@ t.test('a call to the official SDK survives the cutting of its stream', async t 
   })
   const transport = httpSession({ url: server.url, headers: new Map(), limits, inputSchemaOf: () => undefined, stopMs: 50 })
   t.teardown(() => transport.close())
-  const { line, until, lines, all } = heard(transport)
+  const { line, until, lines, all } = listen(transport)
   transport.send('stdio', initialize)
   await line(0)
   transport.send('stdio', initialized)

@@ -10,7 +10,7 @@ import { refusal, type Refusal } from '../refusal.js'
 import { FrontSession, type SessionKind } from './session.js'
 import type { Quota } from './quota.js'
 import { Sessions } from './registry.js'
-import type { Timers } from '../timers.js'
+import type { Timers } from '../../timers.js'
 import type { Transport } from '../../transport.js'
 
 /** A path at which one server is offered. */

@@ -1,4 +1,4 @@
-import type { Timers } from '../timers.js'
+import type { Timers } from '../../timers.js'
 import { Quota } from './quota.js'
 
 export interface SessionsOptions {

@@ -1,5 +1,5 @@
 import type { Exchange } from '../../../core/event.js'
-import type { Frame } from '../../../protocol/frame.js'
+import type { Frame, ResponseHead } from '../../../protocol/frame.js'
 import type { Reply } from '../reply.js'
 import { Routes, type Open } from './routes.js'
 import { only } from '../../http/headers.js'
@@ -89,6 +89,9 @@ export class FrontSession implements Transport {
   }
 
   send(exchange: Exchange, frame: Frame): boolean {
+    const response = frame.envelope?.response
+    const open = response && this.#routes.find(exchange)
+    if (open) this.#learn(response, open)
     const reply = this.#routes.route(exchange, frame)
     if (reply?.full === true && this.#isTooSlow(reply, frame)) reply.destroy()
     reply?.send(frame)
@@ -214,7 +217,7 @@ export class FrontSession implements Transport {
     return exchange
   }
 
-  #learn({ status, headers }: Extract<HttpEvent, { type: 'head' }>, { request, claims }: Open): void {
+  #learn({ status, headers }: ResponseHead, { request, claims }: Open): void {
     if (status < 300) {
       this.#accepted = true
       this.#last = request === 'DELETE' ? 'the client ended the session' : undefined

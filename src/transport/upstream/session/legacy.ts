@@ -2,7 +2,7 @@ import type { Frame } from '../../../protocol/frame.js'
 import { errorCode } from '../../../protocol/json-rpc.js'
 import type { Call } from '../calls.js'
 import { bodyKind, eventsOf, read, type Reading } from '../messages.js'
-import { cursor } from './resume.js'
+import { cursor } from '../cursor.js'
 import { discard, failureOf, type HttpUpstream } from '../pool.js'
 import type { SseEvent } from '../../sse/parser.js'
 

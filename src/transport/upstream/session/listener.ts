@@ -1,5 +1,6 @@
 import type { Agreed, HttpHandshake } from './handshake.js'
-import { cursor, resume, type Backoff, type Cursor } from './resume.js'
+import { resume, type Backoff } from './resume.js'
+import { cursor, type Cursor } from '../cursor.js'
 import { discard, type HttpReply } from '../pool.js'
 
 export interface Listening {

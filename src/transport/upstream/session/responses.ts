@@ -5,7 +5,8 @@ import { errorBody, withId } from '../error-body.js'
 import type { Call } from '../calls.js'
 import { bodyKind, messagesOf, misfit, type Dressing, type Reading } from '../messages.js'
 import { isModernRequest } from '../../http/metadata.js'
-import { cursor, resume, type Backoff, type Cursor } from './resume.js'
+import { cursor, type Cursor } from '../cursor.js'
+import { resume, type Backoff } from './resume.js'
 import { discard, failureOf, type HttpReply } from '../pool.js'
 
 export interface ResponseOptions extends Pick<Reading, 'limits' | 'latch'> {

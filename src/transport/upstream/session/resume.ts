@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Cursor } from '../cursor.js'
 import { discard, failureOf, type HttpReply } from '../pool.js'
 
 /** How often and how soon a cut stream is asked for again. */
@@ -12,17 +13,6 @@ export interface Backoff {
 
 /** Half a minute in all. */
 export const backoff: Backoff = { firstMs: 500, mostMs: 30_000, attempts: 6 }
-
-/** Where a stream stands: what is needed to ask for the rest of it. */
-export interface Cursor {
-  lastEventId: string | undefined
-  /** The server's `retry:`, in milliseconds. */
-  retryMs: number | undefined
-  /** Events so far, those without a message too. */
-  events: number
-}
-
-export const cursor = (): Cursor => ({ lastEventId: undefined, retryMs: undefined, events: 0 })
 
 export interface Resumable {
   readonly cursor: Cursor

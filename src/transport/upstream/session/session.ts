@@ -1,6 +1,7 @@
 import { wholePipe, type Exchange } from '../../../core/event.js'
 import type { Frame, FrameLimits } from '../../../protocol/frame.js'
 import { isString, member } from '../../../protocol/json.js'
+import { isCancellation } from '../../../protocol/message.js'
 import type { Call } from '../calls.js'
 import { agreedBy, HttpHandshake, isInitialize, isInitialized, versionBy, type Agreed } from './handshake.js'
 import { listen } from './listener.js'
@@ -8,7 +9,8 @@ import { errorBody, withId } from '../error-body.js'
 import { isModernRequest, type InputSchemaOf } from '../../http/metadata.js'
 import { renew } from './renewal.js'
 import { HttpResponses } from './responses.js'
-import { backoff, type Backoff, type Cursor } from './resume.js'
+import type { Cursor } from '../cursor.js'
+import { backoff, type Backoff } from './resume.js'
 import { Latch } from '../latch.js'
 import { HttpSide } from '../side.js'
 import { discard, failureOf, HttpUpstream, type HttpReply, type HttpTls } from '../pool.js'
@@ -103,7 +105,7 @@ class UpstreamSession extends HttpSide {
 
   /** @returns true when the server need not be told: a modern one learns of it by the closing of the stream */
   #cancels(exchange: Exchange, { message }: Frame): boolean {
-    if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return false
+    if (!isCancellation(message)) return false
     const id = member(message.params, 'requestId')
     const call = isString(id) || typeof id === 'number' ? this.calls.find(exchange, id) : undefined
     // Who cancels does not wait any more: that no answer comes is no loss.

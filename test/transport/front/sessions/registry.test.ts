@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Sessions } from '../../../../dist/transport/front/sessions/registry.js'
-import { ManualTimers } from '../harness.js'
+import { ManualTimers } from '../../timers.js'
 
 class Fake {
   reason: string | undefined

@@ -1,8 +1,9 @@
 import t from 'tap'
 import type { TransportEvent } from '../../../../dist/transport/transport.js'
 import {
-  ask, begin, echo, frameOf, handshake, initialize, ManualTimers, Reader, result, start, post, textOf, type Opened,
+  ask, begin, echo, frameOf, handshake, initialize, Reader, result, start, post, textOf, type Opened,
 } from '../harness.js'
+import { ManualTimers } from '../../timers.js'
 
 const ping = (id: string | number = 7) => `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"ping"}`
 const note = (method: string) => `{"jsonrpc":"2.0","method":"${method}"}`

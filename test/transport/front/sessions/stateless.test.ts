@@ -1,5 +1,6 @@
 import t from 'tap'
-import { ask, begin, echo, frameOf, ManualTimers, Reader, result, start, post, textOf } from '../harness.js'
+import { ask, begin, echo, frameOf, Reader, result, start, post, textOf } from '../harness.js'
+import { ManualTimers } from '../../timers.js'
 
 const envelope = '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
 const request = (method: string) => `{"jsonrpc":"2.0","id":1,"method":"${method}","params":{${envelope}}}`

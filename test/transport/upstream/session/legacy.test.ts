@@ -5,11 +5,12 @@ import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import t, { type Test } from 'tap'
 import { httpSession } from '../../../../dist/transport/upstream/session/session.js'
-import { answer, ask, heard, initialize, initialized, json, limits, serve, stream, type Handler } from '../harness.js'
+import { answer, ask, initialize, initialized, json, limits, serve, stream, type Handler } from '../harness.js'
+import { listen } from '../../listen.js'
 
 const connect = (t: Test, url: URL) => {
   const transport = httpSession({ url, headers: new Map([['x-key', 'k']]), limits, inputSchemaOf: () => undefined, stopMs: 50 })
-  const events = heard(transport)
+  const events = listen(transport)
   t.teardown(() => transport.close())
   return { ...events, transport }
 }

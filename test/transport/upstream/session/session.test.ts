@@ -1,7 +1,8 @@
 import t, { type Test } from 'tap'
 import type { Frame } from '../../../../dist/protocol/frame.js'
 import { httpSession, type HttpSessionOptions } from '../../../../dist/transport/upstream/session/session.js'
-import { answer, ask, heard, initialize, initialized, json, limits, modern, notify, serve, session, stream } from '../harness.js'
+import { answer, ask, initialize, initialized, json, limits, modern, notify, serve, session, stream } from '../harness.js'
+import { listen } from '../../listen.js'
 
 const quick = { firstMs: 1, mostMs: 5, attempts: 3 }
 
@@ -10,7 +11,7 @@ const connect = (t: Test, url: URL, options: Partial<HttpSessionOptions> = {}) =
   const transport = httpSession({
     url, headers: new Map(), limits, inputSchemaOf: () => undefined, backoff: quick, stopMs: 50, ...options,
   })
-  const events = heard(transport)
+  const events = listen(transport)
   t.teardown(() => transport.close())
   return { ...events, transport, send: (sent: Frame) => transport.send('stdio', sent) }
 }

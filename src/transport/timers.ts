@@ -1,4 +1,4 @@
-/** The clocks of the HTTP front, so that tests need not wait for them. */
+/** The clocks of the rim, so that tests need not wait for them. */
 export interface Timers {
   /** @returns what stops it */
   after(ms: number, act: () => void): () => void
@@ -11,7 +11,8 @@ export const realTimers: Timers = {
     return () => clearTimeout(timer)
   },
   every(ms, act) {
-    const timer = setInterval(act, ms)
+    // It is for what is open, which keeps the process alive itself.
+    const timer = setInterval(act, ms).unref()
     return () => clearInterval(timer)
   },
 }

@@ -1,0 +1,89 @@
+import { wholePipe } from '../../core/event.js'
+import type { Transport, TransportEvent } from '../transport.js'
+import { BackOff } from './back-off.js'
+
+export interface SharedProcessOptions {
+  /** Makes the server's process, not yet started: for the first request, and for the first after it ended. */
+  readonly make: () => Transport
+  /** A monotonic clock, in milliseconds. */
+  readonly now: () => number
+  /** From 0 to 1. */
+  readonly random: () => number
+  /** Whether what it says is not to be read. */
+  readonly isHeld: () => boolean
+  /** Told by the process that runs, and not by those that were told to end. */
+  readonly heard: (event: TransportEvent) => void
+}
+
+/** One process after the other: who has ended is started again, later and later where it never answers anything. */
+export class SharedProcess {
+  readonly #options: SharedProcessOptions
+  readonly #backOff: BackOff
+  #child: Transport | undefined
+  #hasAnswered = false
+  /** Processes that were told to end, and how often. */
+  readonly #ending = new Map<Transport, { readonly closed: Promise<void>; closes: number }>()
+
+  constructor(options: SharedProcessOptions) {
+    this.#options = options
+    this.#backOff = new BackOff(options.now, options.random)
+  }
+
+  /** The one that runs. */
+  get child(): Transport | undefined {
+    return this.#child
+  }
+
+  /** So long it may not be started, in milliseconds. */
+  get waitMs(): number {
+    return this.#backOff.waitMs
+  }
+
+  /** It works: should it end, it is started again at once. */
+  answered(): void {
+    this.#hasAnswered = true
+  }
+
+  /** @returns the one that runs, or is started now; undefined when it may not be yet */
+  running(): Transport | undefined {
+    if (this.#child || this.waitMs > 0) return this.#child
+    const child = this.#options.make()
+    this.#child = child
+    this.#hasAnswered = false
+    child.start(event => {
+      if (this.#child !== child) return
+      if (event.type === 'ended') {
+        this.#child = undefined
+        this.#backOff.ended(this.#hasAnswered)
+      }
+      this.#options.heard(event)
+    })
+    if (this.#options.isHeld()) child.pause(wholePipe)
+    return child
+  }
+
+  /** `isHeld` may say something else than before. */
+  held(): void {
+    if (this.#options.isHeld()) this.#child?.pause(wholePipe)
+    else this.#child?.resume(wholePipe)
+  }
+
+  /** Tells the one that runs to end. @returns false when there is none */
+  letGo(): boolean {
+    const child = this.#child
+    if (child === undefined) return false
+    this.#child = undefined
+    this.#ending.set(child, { closed: child.close().finally(() => this.#ending.delete(child)), closes: 1 })
+    return true
+  }
+
+  /** Resolves when nothing is left of those that were told to end. */
+  async gone(): Promise<void> {
+    await Promise.all([...this.#ending.values()].map(({ closed }) => closed))
+  }
+
+  /** @param closes how often those that are ending are to have been told */
+  hurry(closes: number): void {
+    for (const [child, ending] of this.#ending) for (; ending.closes < closes; ending.closes += 1) void child.close()
+  }
+}
