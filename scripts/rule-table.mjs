@@ -32,8 +32,8 @@ const schemaFile = () => {
 }
 
 const readme = () => {
-  const rows = rules.map(({ name, title }) => `| \`${name}\` | ${title} | ${inWords(inPreset('standard', name))} |`)
-  return read('README.md').replace(/(?<=\| rule \| what it finds \| standard \|\n\| --- \| --- \| --- \|\n)(?:\|.*\n)+/, `${rows.join('\n')}\n`)
+  const rows = rules.map(({ name, title, mends = '' }) => `| \`${name}\` | ${title} | ${inWords(inPreset('standard', name))} | ${mends} |`)
+  return read('README.md').replace(/(?<=\| rule \| what it finds \| standard \| mend \|\n\| --- \| --- \| --- \| --- \|\n)(?:\|.*\n)+/, `${rows.join('\n')}\n`)
 }
 
 /** What each file should hold. */

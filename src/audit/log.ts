@@ -27,7 +27,7 @@ const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
 type Level = 'debug' | 'info' | 'warn'
 
-const levelOf: Readonly<Record<Verdict, Level>> = { pass: 'debug', log: 'info', demote: 'warn', block: 'warn' }
+const levelOf: Readonly<Record<Verdict, Level>> = { pass: 'debug', log: 'info', mend: 'info', demote: 'warn', block: 'warn' }
 
 /**
  * @param level least severe message that is said (pino's names). The logger itself is loaded with the first such message:
@@ -68,7 +68,7 @@ const scrubbed = ({ rule, path, message }: Finding): Finding => ({
   message: withoutSecrets(message),
 })
 
-const words: Readonly<Record<Verdict, string>> = { pass: 'passed', log: 'passed, with findings', demote: 'demoted', block: 'blocked' }
+const words: Readonly<Record<Verdict, string>> = { pass: 'passed', log: 'passed, with findings', mend: 'mended', demote: 'demoted', block: 'blocked' }
 
 const saidOf = (event: string, tool: string | undefined, verdict: Verdict): string =>
   event.startsWith('session/') ? event : `${words[verdict]}: ${event}${tool === undefined ? '' : ` ${withoutSecrets(quote(tool))}`}`

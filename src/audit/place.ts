@@ -58,5 +58,13 @@ export const filesStamped = (file: string, process = ''): readonly string[] => {
   const { dir, name, ext } = parse(file)
   const shape = new RegExp(`^\\.\\d{4}-\\d\\d-\\d\\dT\\d\\d-\\d\\d-\\d\\d\\.\\d{3}Z${process}$`)
   const isOne = (other: string): boolean => other.startsWith(name) && other.endsWith(ext) && shape.test(other.slice(name.length, other.length - ext.length))
-  return readdirSync(dir).filter(isOne).sort().map(other => join(dir, other))
+  return readdirSync(dir === '' ? '.' : dir).filter(isOne).sort().map(other => join(dir, other))
+}
+
+/** The files that hold the log of which this is one, as far as names tell: oldest first. Of one that others were rotated out of, those; of a process's own, its own. */
+export const filesOfLog = (file: string): readonly string[] => {
+  const { dir, base } = parse(file)
+  const [, name, process, ext] = /^(.*)\.\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z(-\d+)(\.[^.]*)?$/s.exec(base) ?? []
+  if (name !== undefined) return filesStamped(join(dir, `${name}${ext ?? ''}`), process)
+  return [...filesStamped(file), file]
 }

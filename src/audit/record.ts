@@ -40,7 +40,7 @@ const longest = 256
  * @param now the wall clock
  */
 export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: Date): Line => {
-  const { client, error, findings, id, more, ms, peer, phase, reason, revision, tool } = entry
+  const { client, error, findings, id, more, ms, peer, phase, reason, revision, serverMs, tool } = entry
   const full = payloads === 'full'
   const text = full ? (value: string) => JSON.stringify(wellFormed(cut(value))) : nameText
   const clean = full ? wellFormed : scrubbed
@@ -53,18 +53,23 @@ export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: 
   const after =
     (id === undefined ? '' : `"id":${idText(id, clean)},`) +
     (more === undefined ? '' : `"more":${more},`) +
-    (ms === undefined ? '' : `"ms":${Math.round(ms * 1000) / 1000},`) +
+    (ms === undefined ? '' : `"ms":${microseconds(ms)},`) +
     (payloads === 'redacted' || full ? payloadText(entry, payloads) : '') +
     (peer === undefined ? '' : `"peer":{"address":${text(peer.address)}${peer.token === undefined ? '' : `,"token":${peer.token}`}},`) +
     (phase === undefined ? '' : `"phase":"${phase}",`) +
     `"prev":"${last.hash}",` +
     (reason === undefined ? '' : `"reason":${text(reason)},`) +
     (revision === undefined ? '' : `"revision":${text(revision)},`) +
-    `"seq":${last.seq + 1},"server":${text(entry.server)},"session":${text(entry.session)},"time":"${isoTime(now)}",` +
+    `"seq":${last.seq + 1},"server":${text(entry.server)},` +
+    (serverMs === undefined ? '' : `"serverMs":${microseconds(serverMs)},`) +
+    `"session":${text(entry.session)},"time":"${isoTime(now)}",` +
     (tool === undefined ? '' : `"tool":${text(tool)},`) +
     `"verdict":"${entry.verdict}"`
   return sealed(before, after, last)
 }
+
+/** Milliseconds, to the third decimal. */
+const microseconds = (ms: number): number => Math.round(ms * 1000) / 1000
 
 const bytesOf = ({ bytes }: Entry): string => {
   if (bytes === undefined) return ''
@@ -80,8 +85,10 @@ const digestsOf = ({ arguments: given, result }: Entry): string =>
 
 const both = (name: string, one = '', other = ''): string => `"${name}":{${one}${one !== '' && other !== '' ? ',' : ''}${other}},`
 
-const findingText = ({ rule, path, message }: Finding, clean: (text: string) => string): string =>
-  `{"message":${JSON.stringify(clean(message))},"path":${JSON.stringify(clean(path))},"rule":"${rule}"}`
+const findingText = ({ rule, path, message, mended }: Finding, clean: (text: string) => string): string => {
+  const change = mended === undefined ? '' : `"mended":${JSON.stringify(clean(mended))},`
+  return `{${change}"message":${JSON.stringify(clean(message))},"path":${JSON.stringify(clean(path))},"rule":"${rule}"}`
+}
 
 const payloadText = (entry: Entry, kind: 'redacted' | 'full'): string => {
   const payload = payloadsOf(entry, kind)

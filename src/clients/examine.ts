@@ -26,7 +26,7 @@ export const problemsOf = ({ server }: Entry, surroundings: Surroundings): reado
     ...starts.filter(isGone).map(path => `${path} is not there any more: run install again`),
     ...starts.filter(path => !isGone(path) && isPassing(path, surroundings.temporary)).map(path => `${path} is in a place that is emptied now and then: uninstall it, and install it with npx`),
     ...(own.inner ? ['wrapped twice: uninstall takes off both'] : []),
-    ...['config', 'policy', 'trust-list', 'lock'].flatMap(name => missingFile(server, name, isGone)),
+    ...['config', 'policy', 'trust-list'].flatMap(name => missingFile(server, name, isGone)),
     ...(own.remote ? missingVariables(server) : []),
     ...(isGone(program) ? [`its command ${program ?? ''} is not there`] : []),
   ]

@@ -62,8 +62,8 @@ export interface Wrapped extends Wanted {
   readonly launcher: Launcher
   /** Undefined leaves the policy of what is wrapped already as it is. */
   readonly policy: string | undefined
-  /** The lock file that they are to be held to, and the servers of which anything was accepted in it. Undefined leaves it as it is. */
-  readonly lock: { readonly file: string; readonly servers: ReadonlySet<string> } | undefined
+  /** The path of the lock file that a server is to be held to. Undefined leaves it as it is. */
+  readonly lockOf: (entry: Entry) => string | undefined
   /** Whether a word of a wrapped command is a path that leads nowhere now. */
   readonly isGone: (path: string) => boolean
 }
@@ -83,21 +83,21 @@ export const planInstall = (source: Source, wanted: Wrapped): Plan =>
   plan(source, wanted, (document, entry) => {
     const { server, disabled, name } = entry
     if (server.kind === 'unknown') return left(server.reason)
-    if (wanted.lock?.servers.has(name) === false) return left(`nothing of it was accepted in ${wanted.lock.file} yet ("mcp-customs lock --server ${name} -- COMMAND" does that)`)
-    if (server.kind === 'command' && isWrapped(server)) return rewrap(document, server, wanted)
+    const lock = wanted.lockOf(entry)
+    if (server.kind === 'command' && isWrapped(server)) return rewrap(document, server, lock, wanted)
     if (disabled) return left('is disabled')
     // Whoever lists the processes of the machine reads the words of a command line.
     if (server.kind === 'remote' && holdsSecret(server.url.value.text)) return left('its URL seems to hold a secret, which a command line would show to everybody on this machine')
-    const options = optionWords({ server: name, policy: wanted.policy, lock: wanted.lock?.file })
+    const options = optionWords({ server: name, policy: wanted.policy, lock })
     const { splices, spelling } = wrapEdits(document, server, wanted.launcher.words, options)
     const misread = misreadByCmd([...wanted.launcher.words, ...options, ...wordsOf(server)])
     if (misread !== undefined) return left(`cmd would not hand on the ${misread} in its words as it is: npm install -g mcp-customs, and run install again`)
     return { kind: 'wrap', splices, spelling, advice: adviceFor(server) }
   })
 
-const rewrap = (document: Document, server: WrappedServer, { launcher, policy, lock, isGone }: Wrapped): Decision => {
+const rewrap = (document: Document, server: WrappedServer, lock: string | undefined, { launcher, policy, isGone }: Wrapped): Decision => {
   const words = server.own.launcher.slice(0, -1)
-  const options = withOption(withOption(server.own.options, 'policy', policy), 'lock', lock?.file)
+  const options = withOption(withOption(server.own.options, 'policy', policy), 'lock', lock)
   const gone = words.some(isGone)
   if (!gone && sameWords(options, server.own.options)) return { kind: 'done', reason: 'runs under mcp-customs already' }
   return { kind: 'rewrap', splices: rewrapEdits(document, server, gone ? launcher.words : words, options), advice: [] }

@@ -59,7 +59,8 @@ export const save = async (file: string, before: string, after: string): Promise
 }
 
 interface Attributes {
-  readonly mode: number
+  /** Undefined: as a new file has it. */
+  readonly mode: number | undefined
   readonly uid?: number
   readonly gid?: number
 }
@@ -68,7 +69,7 @@ interface Attributes {
 export const replace = async (file: string, text: string, { mode, uid, gid }: Attributes, check: () => Promise<void>): Promise<void> => {
   const temporary = join(dirname(file), `.${basename(file)}.${randomUUID()}.tmp`)
   try {
-    const handle = await open(temporary, 'wx', 0o600)
+    const handle = await open(temporary, 'wx', mode === undefined ? undefined : 0o600)
     try {
       await handle.writeFile(text)
       await handle.sync()
@@ -77,7 +78,7 @@ export const replace = async (file: string, text: string, { mode, uid, gid }: At
     }
     // Only root can give a file away; whoever owns it keeps it without.
     if (uid !== undefined && gid !== undefined) await chown(temporary, uid, gid).catch(() => undefined)
-    await chmod(temporary, mode)
+    if (mode !== undefined) await chmod(temporary, mode)
     await check()
     await rename(temporary, file)
   } catch (error) {

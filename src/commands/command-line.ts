@@ -61,7 +61,7 @@ const parse = (command: Command, words: readonly string[]) => {
 /** Every option may come more than once here: Node would take the last, and say nothing. */
 const parserOf = ({ flags }: Command, words: readonly string[]) => ({
   args: [...words],
-  options: Object.fromEntries(Object.entries(flags).map(([name, { type }]) => [name, { type, multiple: true }])),
+  options: Object.fromEntries(Object.entries(flags).map(([name, { type, short }]) => [name, { type, multiple: true, ...(short !== undefined && { short }) }])),
   allowPositionals: true,
   tokens: true,
 } as const)

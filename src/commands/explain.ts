@@ -59,9 +59,9 @@ const describe = (parser: Argv, { name, usage, describe, flags, examples }: Comm
   parser
     .usage(`${usage.map(one => `$0 ${name} ${one}`.trim()).join('\n')}\n\n${describe.charAt(0).toUpperCase()}${describe.slice(1)}.`)
     .strictCommands(false)
-  for (const [flag, { type, group = 'Options', value, multiple, choices, describe }] of Object.entries(flags)) {
+  for (const [flag, { type, group = 'Options', value, multiple, short, choices, describe }] of Object.entries(flags)) {
     const text = `${value === undefined ? '' : `<${value}> `}${describe}${multiple === true ? ' (repeatable)' : ''}`
-    parser.option(flag, { describe: text, group: `${group}:`, ...(type === 'boolean' ? { type, nargs: 0 } : { nargs: 1 }), ...(choices && { choices }) })
+    parser.option(flag, { describe: text, group: `${group}:`, ...(type === 'boolean' ? { type, nargs: 0 } : { nargs: 1 }), ...(choices && { choices }), ...(short !== undefined && { alias: short }) })
   }
   for (const example of examples) parser.example(`$0 ${example}`, '')
   return parser

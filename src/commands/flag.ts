@@ -1,6 +1,8 @@
 export interface Flag {
   readonly type: 'string' | 'boolean'
   readonly multiple?: boolean
+  /** One letter that stands for the name. */
+  readonly short?: string
   readonly choices?: readonly string[]
   /** What stands for its value in the help, such as `FILE`. */
   readonly value?: string

@@ -15,8 +15,8 @@ export const sharedFlags: Flags = {
     env: { type: 'string', value: 'NAME=VALUE', multiple: true, describe: 'set this variable for the command; ${env:NAME} stands for one of ours' },
   }),
   ...about('Rules', {
-    policy: { type: 'string', value: 'NAME|FILE', describe: 'observe, standard (default), strict, or a policy file' },
-    rule: { type: 'string', value: 'ID=ACTION', multiple: true, describe: 'another action for one rule: off, log, demote or block' },
+    policy: { type: 'string', value: 'NAME|FILE', describe: 'observe, standard (default), strict, compat, or a policy file' },
+    rule: { type: 'string', value: 'ID=ACTION', multiple: true, describe: 'another action for one rule: off, log, demote, mend or block' },
     trust: { type: 'boolean', describe: 'believe the annotations of this server' },
     'trust-list': { type: 'string', value: 'FILE', describe: 'file that lists the trusted servers' },
   }),
@@ -29,6 +29,9 @@ export const sharedFlags: Flags = {
 /** Those of the commands that stand between a client and a server. */
 export const relayFlags: Flags = {
   ...sharedFlags,
+  ...about('Log', {
+    capture: { type: 'string', value: 'FILE', describe: 'keep every message, payloads included, for `replay` and `learn`' },
+  }),
   ...about('Lock', {
     lock: { type: 'string', value: 'FILE', describe: 'hold the server to what was accepted in this lock file' },
     frozen: { type: 'boolean', describe: 'judge calls by the lock alone, before anything is listed' },
@@ -50,6 +53,7 @@ export interface SharedFlags {
   readonly trust: boolean
   readonly trustList: string | undefined
   readonly audit: string | undefined
+  readonly capture: string | undefined
   readonly logLevel: LogLevel
   readonly tokenFile: string | undefined
   readonly lock: string | undefined
@@ -81,6 +85,7 @@ export const readFlags = (flags: Flags, given: Given): SharedFlags => ({
   lock: text(given, 'lock'),
   frozen: given.get('frozen') === true,
   audit: text(given, 'audit'),
+  capture: text(given, 'capture'),
   logLevel: logLevels.find(one => one === text(given, 'log-level')) ?? 'warn',
   settings: readSettings(flags, given),
 })

@@ -2,8 +2,17 @@ import type { Log } from '../audit/log.js'
 import type { Audit } from '../audit/sink.js'
 import type { AuditConfiguration, Configuration } from '../config/configuration.js'
 import { loadChecker } from '../gateway/checker.js'
+import type { Limits } from '../config/limits.js'
+import type { RelayOptions } from '../core/options.js'
 import type { Guard } from '../gateway/open.js'
+import type { Recorder } from '../gateway/session.js'
 import type { ServerSetup } from './setup.js'
+
+/** Who is told of every session as it goes on: a capture, or who counts. */
+export interface Witness {
+  record(options: RelayOptions, limits: Limits): Recorder
+  close(): void
+}
 
 export interface OpenGuard extends Guard {
   close(): Promise<void>
@@ -25,7 +34,7 @@ export const openGuard = (
   configuration: Configuration,
   audit: Audit,
   log: Log,
-  ruling: CurrentRuling = { now: rulingOf(setup, configuration) },
+  { ruling = { now: rulingOf(setup, configuration) }, witness }: { readonly ruling?: CurrentRuling; readonly witness?: Witness | undefined } = {},
 ): OpenGuard => {
   const { server, trusted, accepted } = setup
   const { limits, audit: { intent } } = configuration
@@ -45,6 +54,7 @@ export const openGuard = (
       audit.write(entry, ruling.now.payloads)
       log.entry(entry)
     },
+    record: witness && (options => witness.record(options, limits)),
     close: () => checker.close(),
   }
 }

@@ -3,8 +3,11 @@ import type { Flags, Given, Rest } from './flag.js'
 import { readFlags, readTarget, relayFlags } from './flags.js'
 import { inspectFlags, readInspectFlags, readInspectTarget, saved } from './inspect-flags.js'
 import { installFlags, readInstallFlags, readUninstallFlags, uninstallFlags } from './install-flags.js'
+import { learnFlags, readLearnFlags } from './learn-flags.js'
 import { lockFlags, readLockFlags } from './lock-flags.js'
+import { readReplayFlags, replayFlags } from './replay-flags.js'
 import { serveFlags } from './serve-flags.js'
+import { readUiFlags, uiFlags } from './ui-flags.js'
 
 /** A command: what it takes, and what it does. Its module is loaded when it is run. */
 export interface Command {
@@ -67,23 +70,27 @@ export const commands: readonly Command[] = [
   },
   {
     name: 'lock',
-    usage: ['[options] [--] COMMAND [ARG...]', '[options] URL', '[options] --config FILE [--server NAME]'],
+    usage: ['[options] [--] COMMAND [ARG...]', '[options] URL', '[options] --config FILE [--server NAME]', '[options] --client NAME|FILE [--server NAME]'],
     describe: 'accept what a server offers, and write it down; or check that nothing differs from what was accepted',
-    examples: ['lock -- npx -y @modelcontextprotocol/server-filesystem /data', 'lock --check --config customs.yaml'],
+    examples: ['lock -- npx -y @modelcontextprotocol/server-filesystem /data', 'lock --check --client claude-desktop'],
     flags: lockFlags,
     ...oneServer,
-    run: async (given, rest) => (await import('./lock.js')).lockCommand(readFlags(lockFlags, given), readTarget(rest), readLockFlags(given)),
+    run: async (given, rest) => {
+      const flags = readLockFlags(given, rest)
+      const [{ lockCommand }, { thisContext }] = await Promise.all([import('./lock.js'), import('./context.js')])
+      return lockCommand(readFlags(lockFlags, given), readTarget(rest), flags, thisContext())
+    },
   },
   {
     name: 'install',
     usage: ['[options] [--client NAME|FILE]', '--check [options] [--client NAME|FILE]'],
     describe: 'put mcp-customs in front of the servers of an MCP client, in its configuration; --check tells how things are',
-    examples: ['install --client claude-desktop', 'install --check'],
+    examples: ['install --client claude-desktop --lock', 'install --check'],
     flags: installFlags,
     ...noWords,
     run: async (given, rest) => {
       const flags = readInstallFlags(given, rest)
-      const [{ install }, { check }, { thisContext }] = await Promise.all([import('./install.js'), import('./install-check.js'), import('./install-context.js')])
+      const [{ install }, { check }, { thisContext }] = await Promise.all([import('./install.js'), import('./install-check.js'), import('./context.js')])
       return flags.check ? check(flags, thisContext()) : install(flags, thisContext())
     },
   },
@@ -96,19 +103,56 @@ export const commands: readonly Command[] = [
     ...noWords,
     run: async (given, rest) => {
       const flags = readUninstallFlags(given, rest)
-      const [{ uninstall }, { thisContext }] = await Promise.all([import('./install.js'), import('./install-context.js')])
+      const [{ uninstall }, { thisContext }] = await Promise.all([import('./install.js'), import('./context.js')])
       return uninstall(flags, thisContext())
     },
   },
   {
+    name: 'replay',
+    usage: ['[options] FILE...'],
+    describe: 'run captures through the relay under other settings, and print what would change',
+    examples: ['replay --policy strict capture.ndjson', 'replay --rule result/text=block --json capture.ndjson'],
+    flags: replayFlags,
+    words: { least: 1, most: Infinity },
+    server: false,
+    run: async (given, { words }) => (await import('./replay.js')).replay(readReplayFlags(given), words),
+  },
+  {
+    name: 'learn',
+    usage: ['[options] FILE...', '--watch [options] -- COMMAND [ARG...]', '--watch [options] URL'],
+    describe: 'propose schemas for tools that declare none, from what captures show of their results',
+    examples: ['learn -o contracts capture.ndjson', 'learn --watch -- npx -y @modelcontextprotocol/server-memory'],
+    flags: learnFlags,
+    words: { least: 0, most: Infinity },
+    server: false,
+    run: async (given, rest) => (await import('./learn.js')).learnCommand(readLearnFlags(given), readFlags(learnFlags, given), rest, given.has('watch')),
+  },
+  {
     name: 'audit',
-    usage: ['verify [options] (FILE | FOLDER)...'],
-    describe: 'verify audit logs: name the first line of each that was changed, removed, moved or cut',
-    examples: ['audit verify ~/.local/state/mcp-customs', 'audit verify --key audit.pub audit.ndjson'],
+    usage: ['show [options] [FILE | FOLDER]...', 'report [options] [FILE | FOLDER]...', 'verify [options] (FILE | FOLDER)...'],
+    describe: 'show what audit logs hold (without FILE: those of this user\'s relays), make a page of it, or verify that no line was changed, removed, moved or cut',
+    examples: [
+      'audit show --verdict block --since 2h', 'audit show -f --server files --tool "write_*"',
+      'audit report -o today.html --since 2026-11-21', 'audit report --key audit.pub audit.ndjson',
+      'audit verify ~/.local/state/mcp-customs', 'audit verify --key audit.pub audit.ndjson',
+    ],
     flags: auditFlags,
-    words: { least: 2, most: Infinity },
+    words: { least: 1, most: Infinity },
     server: false,
     run: async (given, { words }) => (await import('./audit.js')).audit(given, words),
+  },
+  {
+    name: 'ui',
+    usage: ['[options] [FOLDER]'],
+    describe: 'open a live page over the audit logs of this user\'s relays, or of those in a folder: it listens on loopback, and only reads',
+    examples: ['ui', 'ui --window 7d ./logs'],
+    flags: uiFlags,
+    words: { least: 0, most: 1 },
+    server: false,
+    run: async (given, { words: [folder] }) => {
+      const flags = readUiFlags(given)
+      return (await import('./ui.js')).ui(folder, flags)
+    },
   },
   {
     name: 'completion',

@@ -1,7 +1,6 @@
 import { constants } from 'node:os'
 import { openAudit } from '../audit/sink.js'
-import { withoutSecrets } from '../audit/secrets.js'
-import type { Configuration, ServerConfiguration } from '../config/configuration.js'
+import type { Configuration } from '../config/configuration.js'
 import { inspect, type ToCall } from '../inspect/inspect.js'
 import { problemsOf, type Inspection } from '../inspect/inspection.js'
 import type { Saved } from '../inspect/saved.js'
@@ -12,6 +11,7 @@ import { createSchemaChecker } from '../schema/index.js'
 import type { SharedFlags } from './flags.js'
 import { serverOpener } from './inspect-server.js'
 import { interruptible } from './interruptible.js'
+import { targetOf } from './server-target.js'
 import type { ServerSetup } from './setup.js'
 import { version } from './version.js'
 
@@ -32,7 +32,7 @@ export interface ToInspect {
  * @throws CustomsError
  */
 export const inspectServer = async (
-  { server, policy, trusted }: ServerSetup, { limits, audit }: Configuration, flags: SharedFlags, { saved, target, ...own }: ToInspect,
+  { server, policy, trusted }: ServerSetup, { limits, audit }: Configuration, flags: Pick<SharedFlags, 'audit' | 'logLevel'>, { saved, target, ...own }: ToInspect,
 ): Promise<Inspection | number> => {
   // The file's log belongs to the relay that runs by it.
   const log = await openAudit({ ...audit, file: flags.audit ?? 'none', server: server.name })
@@ -73,13 +73,6 @@ export const inspectServer = async (
 
 /** In milliseconds. A package that has to be fetched first is still slower; then both ways of asking wait for it. */
 const longestProbe = 10_000
-
-/** The operator's words for a server, without the secrets in them. */
-export const targetOf = (server: ServerConfiguration): string => {
-  if ('command' in server) return withoutSecrets(server.command.join(' '))
-  const { origin, pathname } = new URL(server.url)
-  return withoutSecrets(origin + pathname)
-}
 
 const printTail = ({ lines }: StderrTail): void => {
   if (lines.length > 0) process.stderr.write(['the server wrote to stderr:', ...lines.map(line => `  ${line}`), ''].join('\n'))

@@ -9,10 +9,14 @@ import { isWrapped } from '../clients/unwrap.js'
 import { CustomsError } from '../errors.js'
 import { plain } from '../inspect/plain.js'
 import type { Style } from '../inspect/style.js'
+import { count } from '../inspect/wrap.js'
+import type { Catalogue } from '../lock/compare.js'
+import { acceptedOf, lockedIn } from './accepted.js'
+import { folderOf, lockFileOf, lockWordOf, setUpEntry } from './client-servers.js'
+import type { Context } from './context.js'
 import type { InstallFlags } from './install-flags.js'
-import type { InstallContext } from './install-context.js'
 import { nameOf } from './install-preview.js'
-import { allFiles, readFound } from './install-sources.js'
+import { allFiles, readFound, type ClientFile } from './install-sources.js'
 import { knowledgeOf } from './installation.js'
 
 /**
@@ -20,7 +24,7 @@ import { knowledgeOf } from './installation.js'
  * @returns 1 when something is wrong, else 0
  * @throws CustomsError BAD_USAGE
  */
-export const check = async (flags: InstallFlags, { machine, installation, print, style }: InstallContext): Promise<number> => {
+export const check = async (flags: InstallFlags, { machine, installation, print, style }: Context): Promise<number> => {
   const files = await allFiles(flags, machine)
   const knowledge = knowledgeOf(await readRecord(recordFile(machine)))
   const surroundings: Surroundings = { machine, exists: existsSync, temporary: installation.temporary }
@@ -36,9 +40,10 @@ export const check = async (flags: InstallFlags, { machine, installation, print,
       if (entries.length === 0) await print('  has no servers\n')
       const width = Math.min(40, Math.max(...entries.map(({ name, scope }) => nameOf(name, scope).length)))
       for (const entry of entries) {
-        const own = problemsOf(entry, surroundings)
-        wrong += own.length
-        await print(describe(entry, width, own, style))
+        const lock = await lockOf(entry, file)
+        const problems = [...problemsOf(entry, surroundings), ...lock.problems]
+        wrong += problems.length
+        await print(describe(entry, width, lock.state, problems, style))
       }
     } catch (error) {
       if (!(error instanceof CustomsError)) throw error
@@ -49,14 +54,43 @@ export const check = async (flags: InstallFlags, { machine, installation, print,
   return wrong === 0 ? 0 : 1
 }
 
-const describe = ({ name, scope, server, disabled }: Entry, width: number, problems: readonly string[], style: Style): string => {
+interface LockState {
+  readonly state: string
+  readonly problems: readonly string[]
+}
+
+/** Whether `wrap` would start with the lock that it is given; what the server offers now is for `lock --check` to say. */
+const lockOf = async (entry: Entry, file: ClientFile): Promise<LockState> => {
+  if (lockWordOf(entry) === undefined) return { state: 'no lock', problems: [] }
+  const lock = lockFileOf(entry, file, undefined)
+  try {
+    const { tools } = await acceptedIn(lock, entry, file)
+    return { state: `locked (${count(tools.size, 'tool')})`, problems: [] }
+  } catch (error) {
+    if (!(error instanceof CustomsError)) throw error
+    return { state: 'locked', problems: [error.message] }
+  }
+}
+
+const acceptedIn = async (lock: string, entry: Entry, file: ClientFile): Promise<Pick<Catalogue, 'tools'>> => {
+  const setup = await setUpEntry(entry, folderOf(entry, file)).catch((error: unknown) => {
+    if (error instanceof CustomsError) return undefined
+    throw error
+  })
+  const [one] = setup?.servers ?? []
+  if (one !== undefined) return acceptedOf(one.server, { file: lock, isFrozen: false, actions: {} })
+  // Only the client knows the server's words; what was accepted of it can be read all the same.
+  return lockedIn(lock, entry.name)
+}
+
+const describe = ({ name, scope, server, disabled }: Entry, width: number, lock: string, problems: readonly string[], style: Style): string => {
   const line = `  ${nameOf(name, scope).padEnd(width)}  `
   const state = disabled ? ', disabled' : ''
   const wrongs = problems.map(problem => `    ${style.bad(`wrong: ${plain(problem, longest)}`)}\n`).join('')
   if (server.kind === 'unknown') return `${line}${style.warn(`not wrapped: ${plain(server.reason, longest)}${state}`)}\n`
   if (server.kind !== 'command' || !isWrapped(server)) return `${line}not wrapped${state}\n${wrongs}`
   const { options, launcher } = server.own
-  return `${line}${style.good('wrapped')}, ${policyOf(options)}${state}  ${style.dim(plain(launcher.slice(0, -1).join(' '), longest))}\n${wrongs}`
+  return `${line}${style.good('wrapped')}, ${policyOf(options)}, ${lock}${state}  ${style.dim(plain(launcher.slice(0, -1).join(' '), longest))}\n${wrongs}`
 }
 
 /** Longest text of the file that is shown in a line, in characters. */

@@ -1,5 +1,6 @@
 import { CustomsError } from '../errors.js'
 import { text, texts, type Flags, type Given, type Rest } from './flag.js'
+import { milliseconds, timeout } from './inspect-flags.js'
 
 export const uninstallFlags: Flags = {
   client: { type: 'string', value: 'NAME|FILE', describe: 'whose servers: a client\'s name, or the path of its configuration file' },
@@ -12,7 +13,9 @@ export const uninstallFlags: Flags = {
 export const installFlags: Flags = {
   ...uninstallFlags,
   policy: { type: 'string', value: 'NAME|FILE', describe: 'observe, standard, strict, or a policy file' },
-  lock: { type: 'string', value: 'FILE', describe: 'hold them to what was accepted in this lock file' },
+  lock: { type: 'boolean', describe: 'ask each server what it offers, accept that, and hold it to it' },
+  'lock-file': { type: 'string', value: 'FILE', describe: 'the lock file (with --lock; default: beside the client\'s file, or in the project)' },
+  timeout,
   check: { type: 'boolean', describe: 'change nothing: tell which servers are wrapped, and what is wrong' },
 }
 
@@ -26,7 +29,9 @@ export interface UninstallFlags {
 
 export interface InstallFlags extends UninstallFlags {
   readonly policy: string | undefined
-  readonly lock: string | undefined
+  readonly lock: boolean
+  readonly lockFile: string | undefined
+  readonly timeoutMs: number
   readonly check: boolean
 }
 
@@ -41,8 +46,16 @@ export const readUninstallFlags = (given: Given, { command }: Rest): UninstallFl
 
 /** @throws CustomsError BAD_USAGE */
 export const readInstallFlags = (given: Given, rest: Rest): InstallFlags => {
-  const flags = { ...readUninstallFlags(given, rest), policy: text(given, 'policy'), lock: text(given, 'lock'), check: given.get('check') === true }
-  if (flags.check && (flags.yes || flags.policy !== undefined || flags.lock !== undefined)) fail('--check changes nothing: leave --yes, --policy and --lock out')
+  const flags = {
+    ...readUninstallFlags(given, rest),
+    policy: text(given, 'policy'),
+    lock: given.get('lock') === true,
+    lockFile: text(given, 'lock-file'),
+    timeoutMs: milliseconds(text(given, 'timeout') ?? '30'),
+    check: given.get('check') === true,
+  }
+  if (flags.check && (flags.yes || flags.policy !== undefined || flags.lock)) fail('--check changes nothing: leave --yes, --policy and --lock out')
+  if (!flags.lock && (flags.lockFile !== undefined || given.has('timeout'))) fail(`--${flags.lockFile === undefined ? 'timeout' : 'lock-file'} goes with --lock`)
   return flags
 }
 

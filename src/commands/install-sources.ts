@@ -8,19 +8,23 @@ import { CustomsError } from '../errors.js'
 import type { Dialogue } from './dialogue.js'
 import type { UninstallFlags } from './install-flags.js'
 
+export type ClientFlags = Pick<UninstallFlags, 'client' | 'project'>
+
 /** A client's file that was read, and who else reads it. */
 export interface ClientFile extends Source {
   /** As people call the client; for a file that no known client reads, its path. */
   readonly title: string
   /** A project's own file, which is the team's. */
   readonly shared: boolean
+  /** Of the project whose servers alone are wanted. */
+  readonly folder: string | undefined
 }
 
 /**
  * The files that the flags name; without `--client` those of every client, of which the person chooses.
  * @throws CustomsError
  */
-export const chooseFiles = async (flags: UninstallFlags, machine: Machine, dialogue: Dialogue | undefined): Promise<readonly ClientFile[] | undefined> => {
+export const chooseFiles = async (flags: ClientFlags, machine: Machine, dialogue: Dialogue | undefined): Promise<readonly ClientFile[] | undefined> => {
   if (flags.client !== undefined) return readAll(await named(flags.client, flags, machine))
   const found = await findAll(flags, machine)
   if (found.length === 0) return fail('no configuration of a known client was found: name its file with --client FILE')
@@ -39,13 +43,13 @@ const labelOf = async (found: Found, machine: Machine): Promise<string> => {
 }
 
 /** The same for a report: all of them. */
-export const allFiles = async (flags: UninstallFlags, machine: Machine): Promise<readonly Found[]> => {
+export const allFiles = async (flags: ClientFlags, machine: Machine): Promise<readonly Found[]> => {
   const client = clientOf(flags.client)
   if (client !== undefined && flags.project === undefined) return (await filesOf(client, machine)).filter(({ exists }) => exists)
   return flags.client === undefined ? findAll(flags, machine) : named(flags.client, flags, machine)
 }
 
-const findAll = async ({ project }: UninstallFlags, machine: Machine): Promise<readonly Found[]> => {
+const findAll = async ({ project }: ClientFlags, machine: Machine): Promise<readonly Found[]> => {
   if (project === undefined) return everyFile(machine)
   const some = clients.filter(({ projectFile }) => projectFile !== undefined)
   return (await Promise.all(some.map(client => projectFilesOf(client, resolve(project), machine).catch(() => [])))).flat()
@@ -53,7 +57,7 @@ const findAll = async ({ project }: UninstallFlags, machine: Machine): Promise<r
 
 const clientOf = (name: string | undefined) => clients.find(one => one.name === name)
 
-const named = async (name: string, { project }: UninstallFlags, machine: Machine): Promise<readonly Found[]> => {
+const named = async (name: string, { project }: ClientFlags, machine: Machine): Promise<readonly Found[]> => {
   const client = clientOf(name)
   if (client !== undefined && project !== undefined) return projectFilesOf(client, resolve(project), machine)
   if (client !== undefined) {
@@ -92,6 +96,7 @@ export const readFound = async ({ client, file, project }: Found): Promise<Clien
     client, file, text,
     real: await truePath(file),
     shared: project?.shared === true,
+    folder: project?.folder,
     scope: project?.shared === false ? project.folder : undefined,
   }
 }

@@ -1,36 +1,38 @@
 import { existsSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
+import type { Entry } from '../clients/entry.js'
 import { launcherFor } from '../clients/launcher.js'
-import { isChange, planInstall, planUninstall, readEntries, type Change, type Plan, type Wanted } from '../clients/plan.js'
+import { isChange, planInstall, planUninstall, readEntries, type Change, type Plan, type Step, type Wanted } from '../clients/plan.js'
 import { addNotes, readRecord, recordFile, removeNotes } from '../clients/record.js'
 import { save } from '../clients/save.js'
 import { readPolicy } from '../config/policy-file.js'
 import { suggestion } from '../config/suggestion.js'
 import { CustomsError } from '../errors.js'
 import { plain } from '../inspect/plain.js'
-import type { InstallContext } from './install-context.js'
+import type { Context } from './context.js'
 import type { InstallFlags, UninstallFlags } from './install-flags.js'
 import { describePlan, nameOf } from './install-preview.js'
 import { chooseFiles, type ClientFile } from './install-sources.js'
 import { knowledgeOf } from './installation.js'
-import { readLock } from './lock-file.js'
+import { lockEntries, noLocking, type Locking } from './install-lock.js'
 
-/** @returns 1 when something that was asked for was not written, else 0 @throws CustomsError */
-export const install = async (flags: InstallFlags, context: InstallContext): Promise<number> => {
+/** @returns 1 when something that was asked for was not written, else 0; the exit code when it was interrupted @throws CustomsError */
+export const install = async (flags: InstallFlags, context: Context): Promise<number> => {
   const policy = await policyWord(flags.policy)
-  const lock = await lockOf(flags.lock)
   const isGone = (path: string) => isAbsolute(path) && !existsSync(path)
-  return changeFiles(flags, context, (file, wanted) => {
-    const launcher = launcherFor(context.installation, file.shared)
-    const plan = planInstall(file, { ...wanted, launcher, policy, lock, isGone })
-    const started = plan.steps.some(({ kind }) => kind === 'wrap' || kind === 'rewrap')
-    return { plan, remarks: started ? [`mcp-customs is started by ${launcher.words.join(' ')}: ${launcher.reason}.`] : [] }
+  return changeFiles(flags, context, {
+    plan: (file, wanted, { lockOf }) => planInstall(file, { ...wanted, launcher: launcherFor(context.installation, file.shared), policy, lockOf, isGone }),
+    lock: flags.lock ? (entries, file) => lockEntries(entries, file, flags, context) : undefined,
+    remark: (file, steps) => {
+      const { words, reason } = launcherFor(context.installation, file.shared)
+      return steps.some(({ kind }) => kind === 'wrap' || kind === 'rewrap') ? `mcp-customs is started by ${words.join(' ')}: ${reason}.\n` : ''
+    },
   })
 }
 
 /** The same for its opposite. */
-export const uninstall = (flags: UninstallFlags, context: InstallContext): Promise<number> =>
-  changeFiles(flags, context, (file, wanted) => ({ plan: planUninstall(file, wanted), remarks: [] }))
+export const uninstall = (flags: UninstallFlags, context: Context): Promise<number> =>
+  changeFiles(flags, context, { plan: planUninstall, lock: undefined, remark: () => '' })
 
 /** A preset, or a file, which clients start us far away from. */
 const policyWord = async (policy: string | undefined): Promise<string | undefined> => {
@@ -39,16 +41,14 @@ const policyWord = async (policy: string | undefined): Promise<string | undefine
   return /^[\w-]+$/.test(policy) ? policy : resolve(policy)
 }
 
-const lockOf = async (file: string | undefined) => {
-  if (file === undefined) return undefined
-  const lock = await readLock(file)
-  if (lock === undefined) throw new CustomsError('BAD_CONFIG', `${file}: there is no such lock file ("mcp-customs lock" writes one)`)
-  return { file: resolve(file), servers: new Set(lock.keys()) }
+interface Making {
+  readonly plan: (file: ClientFile, wanted: Wanted, locking: Locking) => Plan
+  /** Asks the servers, where they are to be locked. */
+  readonly lock: ((entries: readonly Entry[], file: ClientFile) => Promise<Locking | number>) | undefined
+  readonly remark: (file: ClientFile, steps: readonly Step[]) => string
 }
 
-type MakePlan = (file: ClientFile, wanted: Wanted) => { readonly plan: Plan; readonly remarks: readonly string[] }
-
-const changeFiles = async (flags: UninstallFlags, context: InstallContext, makePlan: MakePlan): Promise<number> => {
+const changeFiles = async (flags: UninstallFlags, context: Context, making: Making): Promise<number> => {
   const files = (await chooseFiles(flags, context.machine, context.dialogue)) ?? []
   const notes = await readRecord(recordFile(context.machine))
   const knowledge = knowledgeOf(notes)
@@ -57,39 +57,54 @@ const changeFiles = async (flags: UninstallFlags, context: InstallContext, makeP
     if (!names.includes(name)) throw new CustomsError('BAD_USAGE', `--server ${JSON.stringify(name)}: no such server${suggestion(name, names)} (there is: ${names.map(one => plain(one)).join(', ') || 'none'})`)
   }
   const wanted: Wanted = { notes, knowledge, isWanted: ({ name }) => flags.servers.length === 0 || flags.servers.includes(name) }
-  let complete = files.length > 0 || (await giveUp(context))
-  for (const file of files) complete = (await changeFile(file, wanted, flags, context, makePlan)) && complete
-  return complete ? 0 : 1
+  let code = files.length > 0 ? 0 : await giveUp(context)
+  for (const file of files) {
+    code = Math.max(code, await changeFile(file, wanted, flags, context, making))
+    // By a signal.
+    if (code > 128) break
+  }
+  return code
 }
 
-/** Shows, asks, writes. @returns whether all that was asked for is so now */
-const changeFile = async (file: ClientFile, wanted: Wanted, flags: UninstallFlags, context: InstallContext, makePlan: MakePlan): Promise<boolean> => {
+/** Shows, asks, writes. @returns the exit code */
+const changeFile = async (file: ClientFile, wanted: Wanted, flags: UninstallFlags, context: Context, making: Making): Promise<number> => {
   const { print, style } = context
-  const chosen = await chooseServers(file, wanted, flags, context, makePlan)
+  const chosen = await chooseServers(file, wanted, flags, context, making)
   if (chosen === undefined) return giveUp(context)
-  const { plan, remarks } = makePlan(file, chosen)
   await print(`${style.title(file.title)}${file.title === file.file ? '' : `: ${file.file}`}${file.real === file.file ? '' : ` (leads to ${file.real})`}\n`)
+  const locking = (await making.lock?.(toLock(making.plan(file, chosen, noLocking)), file)) ?? noLocking
+  if (typeof locking === 'number') return locking
+  const plan = making.plan(file, chosen, locking)
   await print(plan.steps.length === 0 ? '  has no servers\n' : describePlan(plan, style))
   const changes = plan.steps.filter(isChange)
-  const asked = flags.servers.length === 0 || plan.steps.every(({ kind }) => kind !== 'left')
-  if (changes.length === 0) return asked
-  for (const remark of remarks) await print(`${remark}\n`)
+  const asked = locking.isPartial || (flags.servers.length > 0 && plan.steps.some(({ kind }) => kind === 'left')) ? 1 : 0
+  const places = [...locking.changed.map(one => one.file), ...(changes.length > 0 ? [file.file] : [])]
+  if (places.length === 0) return asked
+  await print(making.remark(file, plan.steps))
   if (file.shared) await print('This file belongs to the project: everyone who works on it will run mcp-customs too.\n')
-  if (!flags.yes && (await context.dialogue?.confirm(`Write this to ${file.file}?`)) !== true) return giveUp(context)
-  await write(file, plan, changes, context)
-  await print(`Undo it with: ${undoing(file, changes, flags, context)}\n`)
+  if (!flags.yes && (await context.dialogue?.confirm(`Write this to ${places.join(' and ')}?`)) !== true) return giveUp(context)
+  for (const draft of locking.changed) {
+    await draft.write()
+    await print(`Accepted: ${draft.file}\n`)
+  }
+  if (changes.length > 0) await write(file, plan, changes, context)
+  await print(`Restart ${file.client?.title ?? 'the program that reads it'}: until then nothing changes.\n`)
+  if (changes.length > 0) await print(`Undo it with: ${undoing(file, changes, flags, context)}\n`)
   return asked
 }
 
-const giveUp = async ({ dialogue, print }: InstallContext): Promise<false> => {
+/** What will run under mcp-customs, and is started at all. */
+const toLock = ({ steps }: Plan): readonly Entry[] => steps.flatMap(({ kind, entry }) => (kind === 'left' || entry.disabled ? [] : [entry]))
+
+const giveUp = async ({ dialogue, print }: Context): Promise<1> => {
   await print(dialogue === undefined ? 'Nothing was written: there is nobody to ask; give --yes to write it.\n' : 'Nothing was written.\n')
-  return false
+  return 1
 }
 
 /** What the person leaves of all that could be changed. @returns undefined when the person gave up */
-const chooseServers = async (file: ClientFile, wanted: Wanted, flags: UninstallFlags, { dialogue }: InstallContext, makePlan: MakePlan): Promise<Wanted | undefined> => {
+const chooseServers = async (file: ClientFile, wanted: Wanted, flags: UninstallFlags, { dialogue }: Context, { plan }: Making): Promise<Wanted | undefined> => {
   if (dialogue === undefined || flags.all || flags.yes || flags.servers.length > 0) return wanted
-  const changes = makePlan(file, wanted).plan.steps.filter(isChange)
+  const changes = plan(file, wanted, noLocking).steps.filter(isChange)
   if (changes.length < 2) return wanted
   const choices = changes.map(({ entry: { name, scope, path } }) => ({ value: path.join('\0'), label: nameOf(name, scope), chosen: true }))
   const chosen = await dialogue.choose(`Which servers of ${file.title}?`, choices)
@@ -97,7 +112,7 @@ const chooseServers = async (file: ClientFile, wanted: Wanted, flags: UninstallF
   return chosen && { ...wanted, isWanted: ({ path }) => !refused.some(({ value }) => value === path.join('\0')) }
 }
 
-const write = async (file: ClientFile, { text }: Plan, changes: readonly Change[], { machine, installation, print }: InstallContext): Promise<void> => {
+const write = async (file: ClientFile, { text }: Plan, changes: readonly Change[], { machine, installation, print }: Context): Promise<void> => {
   const record = recordFile(machine)
   const notes = (...kinds: readonly Change['kind'][]) =>
     changes
@@ -107,11 +122,10 @@ const write = async (file: ClientFile, { text }: Plan, changes: readonly Change[
   const { backup } = await save(file.file, file.text, text)
   await removeNotes(record, notes('unwrap'))
   await print(`Written. What the file held before is in ${backup}\n`)
-  await print(`Restart ${file.client?.title ?? 'the program that reads it'}: until then nothing changes.\n`)
 }
 
 /** A command line that works as it stands, however we were started. */
-const undoing = ({ client, file, shared }: ClientFile, changes: readonly Change[], { project, client: named }: UninstallFlags, { installation }: InstallContext): string =>
+const undoing = ({ client, file, shared }: ClientFile, changes: readonly Change[], { project, client: named }: UninstallFlags, { installation }: Context): string =>
   [
     ...launcherFor(installation, shared).words,
     changes.some(({ kind }) => kind === 'unwrap') ? 'install' : 'uninstall',

@@ -1,45 +1,44 @@
-import { randomUUID } from 'node:crypto'
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { parseJson } from '../config/json-text.js'
+import { isUtf8 } from 'node:buffer'
+import { readFile, realpath, stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { replace } from '../clients/save.js'
 import { SyntaxProblem } from '../config/text.js'
 import { CustomsError } from '../errors.js'
+import type { Catalogue } from '../lock/compare.js'
+import { frameOf } from '../lock/frame.js'
 import { formatLock, parseLock, type Lock } from '../lock/lock.js'
 import type { Json } from '../protocol/json.js'
-import { plainJson } from '../protocol/plain-json.js'
+
+/** A lock, and the file that it was read from; undefined where there was none. */
+export interface LockFile {
+  readonly bytes: Buffer
+  readonly lock: Lock
+}
 
 /**
  * A lock that cannot be read, or that was tampered with, is an error: nothing goes on without it.
  * @returns undefined when there is no such file
  * @throws CustomsError BAD_CONFIG
  */
-export const readLock = async (file: string): Promise<Lock | undefined> => {
-  const text = await readText(file)
-  return text === undefined ? undefined : parseLock(asWritten(text) ?? (await strictly(text, file)), file)
+export const readLockFile = async (file: string): Promise<LockFile | undefined> => {
+  const bytes = await readBytes(file)
+  if (bytes === undefined) return undefined
+  const { value, definitions } = frameOf(bytes) ?? { value: await strictly(bytes, file), definitions: undefined }
+  return { bytes, lock: parseLock(value, file, definitions) }
 }
 
-const readText = async (file: string): Promise<string | undefined> => {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file))
-  } catch (cause) {
+const readBytes = (file: string): Promise<Buffer | undefined> =>
+  readFile(file).catch((cause: unknown) => {
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'
     if (code === 'ENOENT') return undefined
-    throw new CustomsError('BAD_CONFIG', `${file}: cannot be read (${code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'it is not UTF-8' : code})`, { cause })
-  }
-}
+    throw new CustomsError('BAD_CONFIG', `${file}: cannot be read (${code})`, { cause })
+  })
 
-/** A file that is just as it was written holds no key twice. Only any other takes the slow reader, which looks. */
-const asWritten = (text: string): Json | undefined => {
+/** A file that somebody laid out anew. */
+const strictly = async (bytes: Buffer, file: string): Promise<Json> => {
+  if (!isUtf8(bytes)) throw new CustomsError('BAD_CONFIG', `${file}: cannot be read (it is not UTF-8)`)
   try {
-    const value = JSON.parse(text) as Json
-    return `${plainJson(value)}\n` === text ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
-const strictly = async (text: string, file: string): Promise<Json> => {
-  try {
-    return (await parseJson(text)).data
+    return (await (await import('../config/json-text.js')).parseJson(bytes.toString().replace(/^\ufeff/, ''))).data
   } catch (cause) {
     if (!(cause instanceof SyntaxProblem)) throw cause
     const place = cause.place ? `:${cause.place.line}:${cause.place.column}` : ''
@@ -49,15 +48,20 @@ const strictly = async (text: string, file: string): Promise<Json> => {
 
 /**
  * Whoever reads the file meanwhile sees the old one or the new one, whole.
- * @throws CustomsError BAD_CONFIG when it cannot be written
+ * @param before what the file must hold still
+ * @throws CustomsError BAD_CONFIG when it holds something else by now, or cannot be written
  */
-export const writeLock = async (file: string, lock: Lock): Promise<void> => {
-  const temporary = `${file}.${randomUUID()}.tmp`
+export const writeLock = async (file: string, before: Buffer | undefined, lock: ReadonlyMap<string, Catalogue>): Promise<void> => {
   try {
-    await writeFile(temporary, formatLock(lock), { flag: 'wx' })
-    await rename(temporary, file)
+    // A link stays one.
+    const real = await realpath(file).catch(() => resolve(file))
+    const mode = await stat(real).then(found => found.mode & 0o7777, () => undefined)
+    await replace(real, formatLock(lock), { mode }, async () => {
+      const now = await readBytes(file)
+      if (before === undefined ? now !== undefined : now?.equals(before) !== true) throw new CustomsError('BAD_CONFIG', `${file}: has changed since it was read: nothing was written, run the command again`)
+    })
   } catch (cause) {
-    await rm(temporary, { force: true })
+    if (cause instanceof CustomsError) throw cause
     throw new CustomsError('BAD_CONFIG', `${file}: cannot be written (${cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'})`, { cause })
   }
 }

@@ -1,85 +1,84 @@
-import { createInterface } from 'node:readline/promises'
 import type { Configuration } from '../config/configuration.js'
 import { CustomsError } from '../errors.js'
-import { catalogueOf } from '../inspect/catalogue.js'
-import { diffReport, diffValue, type Comparison } from '../inspect/diff-report.js'
+import { diffReport } from '../inspect/diff-report.js'
 import { plain } from '../inspect/plain.js'
-import { styleFor, widthOf } from '../inspect/style.js'
-import { acceptTools, nothingAccepted } from '../lock/accept.js'
-import { compare, type Catalogue } from '../lock/compare.js'
-import { decide, standardActions } from '../lock/decide.js'
-import type { Lock } from '../lock/lock.js'
-import { plainJson } from '../protocol/plain-json.js'
+import { acceptTools } from '../lock/accept.js'
+import type { Catalogue } from '../lock/compare.js'
+import type { Context } from './context.js'
 import type { SharedFlags, Target } from './flags.js'
-import { inspectServer, targetOf } from './inspection.js'
-import { readLock, writeLock } from './lock-file.js'
+import { Drafts, type Draft } from './lock-draft.js'
 import type { LockFlags } from './lock-flags.js'
-import { identityOf } from './lock-identity.js'
-import { print } from './print.js'
+import type { Compared } from './lock-report.js'
+import { targetOf } from './server-target.js'
 import { setUp, type ServerSetup } from './setup.js'
+
+/** A server, and the lock that it belongs into. */
+export interface ToLock {
+  readonly file: string
+  readonly setup: ServerSetup
+  readonly configuration: Configuration
+}
 
 /**
  * `lock`: lists everything, says what differs from what was accepted, asks, and writes what is accepted now.
- * @returns 0 when the lock says what the servers offer, or what was asked for of it; 1 when it does not; 128 and the signal's
- * number when it was interrupted
+ * @returns 0 when the locks say what the servers offer, or what was asked for of them; 1 when they do not; 2 when not every server
+ * could be asked; 128 and the signal's number when it was interrupted
  * @throws CustomsError
  */
-export const lockCommand = async (flags: SharedFlags, target: Target, own: LockFlags): Promise<number> => {
-  const { configuration, servers } = await setUp(flags, target, 'inspect', true)
-  const lock = await readLock(own.file)
-  if (lock === undefined && own.check) throw new CustomsError('BAD_CONFIG', `${own.file}: there is no such lock file (mcp-customs lock, without --check, writes one)`)
-  const before = lock ?? new Map<string, Catalogue>()
-  const after = new Map(before)
-  const comparisons: Comparison[] = []
-  for (const one of servers) {
-    const { server: { name } } = one
-    const listed = await list(one, configuration, flags, own)
-    if (typeof listed === 'number') return listed
-    const wanted = own.accept.size === 0 ? listed : acceptTools(before.get(name) ?? { ...listed, tools: new Map() }, listed, own.accept)
-    after.set(name, wanted)
-    comparisons.push({
-      before: own.file,
-      after: `${name} (${targetOf(one.server)})`,
-      changes: compare(before.get(name) ?? nothingAccepted, wanted),
-      incomparable: [],
-    })
+export const lockCommand = async (flags: SharedFlags, target: Target, own: LockFlags, context: Context): Promise<number> => {
+  const wanted = await serversOf(flags, target, own, context)
+  const drafts = new Drafts()
+  for (const { file } of wanted) {
+    const { locked } = await drafts.of(file)
+    if (own.check && locked === undefined) throw new CustomsError('BAD_CONFIG', `${file}: there is no such lock file (mcp-customs lock, without --check, writes one)`)
   }
-  await print(own.json ? json(comparisons) : text(comparisons))
-  // A server without anything to compare is new all the same.
-  const isSame = comparisons.every(({ changes }) => changes.length === 0) && servers.every(({ server }) => before.has(server.name))
-  if (isSame) return own.accept.size === 0 ? 0 : unchanged(own)
-  if (own.check) return 1
-  if (!own.yes && own.accept.size === 0 && !(await isAccepted(own.file))) return 1
-  await writeLock(own.file, after satisfies Lock)
-  process.stderr.write(`mcp-customs: wrote ${own.file}\n`)
-  return 0
+  const compared: Compared[] = []
+  let failures = 0
+  for (const { file, setup, configuration } of wanted) {
+    const { server } = setup
+    try {
+      const listed = await context.list(setup, configuration, { ...flags, timeoutMs: own.timeoutMs })
+      if (typeof listed === 'number') return listed
+      const draft = await drafts.of(file)
+      const comparison = draft.propose(server.name, targetOf(server), partOf(listed, draft.before(server.name), own))
+      compared.push({ name: server.name, comparison, lock: { file, text: String(draft.locked?.bytes ?? '') } })
+    } catch (error) {
+      // The others are worth a look all the same.
+      if (!(error instanceof CustomsError)) throw error
+      failures++
+      context.tell(`${server.name}: ${error.message.replace(`${server.name}: `, '')}`)
+    }
+  }
+  if (compared.length > 0) await context.print(await render(compared, own, context))
+  const { changed } = drafts
+  if (changed.length === 0 && failures === 0 && own.accept.size > 0) return unchanged(own)
+  const isAccepted = changed.length === 0 || (!own.check && (own.yes || own.accept.size > 0 || (await isConfirmed(changed, context))))
+  if (isAccepted) for (const draft of changed) await draft.write().then(() => context.tell(`wrote ${draft.file}`))
+  return failures > 0 ? 2 : isAccepted ? 0 : 1
 }
 
-const list = async (one: ServerSetup, configuration: Configuration, flags: SharedFlags, { timeoutMs }: LockFlags): Promise<Catalogue | number> => {
-  const inspection = await inspectServer(one, configuration, flags, { isNamed: true, timeoutMs })
-  return typeof inspection === 'number' ? inspection : catalogueOf(inspection, await identityOf(one.server))
+const serversOf = async (flags: SharedFlags, target: Target, own: LockFlags, context: Context): Promise<readonly ToLock[]> => {
+  if (own.client !== undefined) return (await import('./lock-client.js')).clientServers(own.client, flags.server, own, context)
+  const { configuration, servers } = await setUp(flags, target, 'inspect', true)
+  return servers.map(setup => ({ file: own.file ?? 'customs.lock.json', setup, configuration }))
 }
+
+const partOf = (listed: Catalogue, before: Catalogue | undefined, { accept }: LockFlags): Catalogue =>
+  accept.size === 0 ? listed : acceptTools(before ?? { ...listed, tools: new Map() }, listed, accept)
 
 const unchanged = ({ accept }: LockFlags): never => {
   throw new CustomsError('BAD_USAGE', `--accept ${[...accept].map(name => JSON.stringify(plain(name))).join(', ')}: nothing changed of any such tool`)
 }
 
-const text = (comparisons: readonly Comparison[]): string =>
-  comparisons.map(comparison => diffReport(comparison, styleFor(process.stdout, process.env), widthOf(process.stdout))).join('\n')
-
-const json = (comparisons: readonly Comparison[]): string =>
-  `${plainJson({ version: 1, servers: comparisons.map(comparison => ({ ...diffValue(comparison), ...decide(comparison.changes, standardActions) })) })}\n`
+const render = async (compared: readonly Compared[], { format }: LockFlags, { style, width }: Context): Promise<string> =>
+  format === 'text'
+    ? compared.map(({ comparison }) => diffReport(comparison, style, width)).join('\n')
+    : (await import('./lock-report.js'))[format](compared)
 
 /** Without anybody at a terminal nothing is accepted. */
-const isAccepted = async (file: string): Promise<boolean> => {
-  if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    process.stderr.write(`mcp-customs: ${file} was not written: nobody is there to ask (--yes accepts all of it, --accept TOOL a part)\n`)
-    return false
-  }
-  const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  try {
-    return /^y(?:es)?$/i.test((await terminal.question(`Accept this, and write it to ${file}? [y/N] `)).trim())
-  } finally {
-    terminal.close()
-  }
+const isConfirmed = async (changed: readonly Draft[], { dialogue, tell }: Context): Promise<boolean> => {
+  const files = changed.map(({ file }) => file).join(' and ')
+  if (dialogue !== undefined) return dialogue.confirm(`Accept this, and write it to ${files}?`)
+  tell(`${files} was not written: nobody is there to ask (--yes accepts all of it, --accept TOOL a part)`)
+  return false
 }

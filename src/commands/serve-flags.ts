@@ -8,7 +8,7 @@ export const serveFlags: Flags = {
     'allow-host': { type: 'string', value: 'HOST', multiple: true, key: 'allowHosts', describe: 'accept this Host header too, beside the loopback names' },
     'allow-origin': { type: 'string', value: 'ORIGIN', multiple: true, key: 'allowOrigins', describe: 'accept web pages of this Origin' },
     'token-file': { type: 'string', value: 'FILE', describe: 'bearer tokens, one a line, one of which a client must show' },
-    admin: { type: 'string', value: 'HOST:PORT', key: 'admin', describe: 'where to serve /healthz, /readyz and /metrics (default: nowhere)' },
+    admin: { type: 'string', value: 'HOST:PORT', key: 'admin', describe: 'where to serve /healthz, /readyz, /metrics and the live page (default: nowhere)' },
   }),
   ...about('Sessions', {
     'max-sessions': { type: 'string', value: 'NUMBER', unit: 'pieces', key: 'sessions.max', describe: 'most sessions of a server at a time (default: 1000)' },

@@ -1,14 +1,18 @@
+import type { PageRoutes } from '../admin/page.js'
 import type { Exposition } from '../admin/prometheus.js'
 import { noMetrics, type Metrics } from '../admin/metrics.js'
 import { openLog, type Log } from '../audit/log.js'
 import type { Address } from '../config/address.js'
+import type { Capture } from '../capture/capture.js'
 import type { Configuration } from '../config/configuration.js'
+import type { Entry } from '../core/effect.js'
 import { Offer, type Reach } from '../gateway/offer.js'
 import { Offers } from '../gateway/offers.js'
 import { httpFront } from '../transport/front/front.js'
 import { withoutSecrets } from '../audit/secrets.js'
 import type { LogLevel, SharedFlags, Target } from './flags.js'
 import { Audits } from './audits.js'
+import { captureOf } from './capture.js'
 import { onRenewal } from './certificates.js'
 import { frontSettingsOf } from './front-settings.js'
 import { openGuard, rulingOf, type CurrentRuling } from './guard.js'
@@ -20,6 +24,7 @@ import { doubtsAbout } from './doubts.js'
 import { Lifetime } from './lifetime.js'
 import { needRestart, onChange } from './reload.js'
 import { endAt } from './signals.js'
+import { telling } from './telling.js'
 
 /**
  * `serve`: Streamable HTTP clients in front of one server, or of every server of a file.
@@ -33,7 +38,9 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const log = openLog(flags.logLevel)
   const counted = admin && (await import('../admin/prometheus.js').then(({ prometheusMetrics }) => prometheusMetrics()))
   const metrics = counted?.metrics ?? noMetrics
-  const gateway: Gateway = { audits: new Audits(log), rulings: new Map(), metrics, log }
+  const capture = await captureOf(flags, configuration)
+  const page = admin && (await livePage(log))
+  const gateway: Gateway = { audits: new Audits(log), rulings: new Map(), metrics, seen: page?.seen, log, capture }
   const settings = frontSettingsOf(configuration)
   const offers = new Offers(await offersOf(setup, gateway))
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
@@ -49,12 +56,14 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
       refusals.note(refused)
     },
   })
-  const adminListener = admin && counted ? await adminOf(admin, offers, counted.exposition, () => configuration.allowHosts) : undefined
+  const adminListener = admin && counted ? await adminOf(admin, offers, counted.exposition, () => configuration.allowHosts, page?.routes) : undefined
 
   const lifetime = new Lifetime()
   lifetime.add(() => log.close())
   lifetime.add(() => gateway.audits.close())
+  lifetime.add(() => capture?.close())
   lifetime.add(() => adminListener?.close())
+  lifetime.add(() => page?.close())
   lifetime.add(urgency => offers.stop(urgency))
   lifetime.add(() => refusals.flush())
   // Who is in a hurry does not wait for what is being answered.
@@ -76,10 +85,11 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   }
   try {
     const url = await front.listen()
-    await adminListener?.listen()
+    const adminUrl = await adminListener?.listen()
     if (config !== undefined) lifetime.add(onChange(config, reload, log))
     if (configuration.tls) lifetime.add(onRenewal(() => certificatesOf(configuration), () => front.reload(frontSettingsOf(configuration)), log))
     process.stderr.write(`mcp-customs listening on ${url}\n`)
+    if (page) process.stderr.write(`mcp-customs page on ${adminUrl}/${page.query}\n`)
   } catch (error) {
     lifetime.fail(error)
   }
@@ -99,7 +109,10 @@ const speaks = (level: LogLevel): boolean => ['info', 'debug', 'trace'].includes
 interface Gateway {
   readonly audits: Audits
   readonly metrics: Metrics
+  /** Told of each entry that is on record. */
+  readonly seen: ((entry: Entry) => void) | undefined
   readonly log: Log
+  readonly capture: Capture | undefined
   /** By the server's name. */
   readonly rulings: Map<string, CurrentRuling>
 }
@@ -113,14 +126,14 @@ const currentRuling = ({ rulings }: Gateway, setup: ServerSetup, configuration: 
 }
 
 /** On stderr, and in the log of the server that was meant. */
-const record = ({ status, message, address, times }: ToldRefusal, server: string | undefined, { audits, metrics, log }: Gateway): void => {
+const record = ({ status, message, address, times }: ToldRefusal, server: string | undefined, { audits, metrics, seen, log }: Gateway): void => {
   const reason = `HTTP ${status}: ${message}${times > 1 ? ` (${times} times)` : ''}`
   log.warn(`refused ${address || 'a program of this machine'}: ${reason}`)
   if (server === undefined) return
   try {
-    audits.of(server)?.write({
-      event: 'http/refused', server, session: '', client: undefined, peer: { address, token: undefined }, revision: undefined, verdict: 'block', findings: [], reason,
-    })
+    const entry: Entry = { event: 'http/refused', server, session: '', client: undefined, peer: { address, token: undefined }, revision: undefined, verdict: 'block', findings: [], reason }
+    audits.of(server)?.write(entry)
+    seen?.(entry)
   } catch (failure) {
     metrics.auditFailed()
     log.warn(failure instanceof Error ? failure.message : String(failure))
@@ -142,11 +155,12 @@ const offersOf = async ({ configuration, servers }: Setup, gateway: Gateway): Pr
 }
 
 const offerOf = async (setup: ServerSetup, reach: Reach, configuration: Configuration, gateway: Gateway): Promise<Offer> => {
-  const { audits, metrics, log } = gateway
+  const { audits, metrics, seen, log, capture } = gateway
   const { name } = setup.server
   const audit = await audits.open(configuration.audit, name)
+  const guard = measure(openGuard(setup, configuration, audit, log, { ruling: currentRuling(gateway, setup, configuration), witness: capture }), metrics)
   return new Offer({
-    guard: measure(openGuard(setup, configuration, audit, log, currentRuling(gateway, setup, configuration)), metrics),
+    guard: seen ? telling(guard, seen) : guard,
     reach,
     sessionStarted: () => metrics.sessionStarted(name),
     sessionEnded: ({ failure }) => {
@@ -167,7 +181,26 @@ const asHttpServer = (setup: ServerSetup): ServerSetup =>
     ? setup
     : { ...setup, policy: new Map([...setup.policy, ['wire/http', 'block']]) }
 
-const adminOf = async ({ host, port }: Address, offers: Offers, exposition: Exposition, allowHosts: () => readonly string[]) => {
+/** The live page goes so far back, in milliseconds: a day. */
+const windowMs = 86_400_000
+
+/** Of what this gateway decides from now on: whatever its log, and without reading it. */
+const livePage = async (log: Log) => {
+  const [{ openLivePage }, { recordsFor }] = await Promise.all([import('./live-page.js'), import('./records-for.js')])
+  const page = openLivePage(windowMs)
+  const take = recordsFor(page.take)
+  const seen = (entry: Entry): void => {
+    try {
+      take(entry)
+    } catch (error) {
+      // It is on record: that it cannot be shown is no reason to hold anything up.
+      log.warn(`the live page: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+  return { ...page, seen }
+}
+
+const adminOf = async ({ host, port }: Address, offers: Offers, exposition: Exposition, allowHosts: () => readonly string[], page: PageRoutes | undefined) => {
   const { adminServer } = await import('../admin/server.js')
-  return adminServer({ host, port, allowHosts, state: { ready: () => offers.ready(), exposition } })
+  return adminServer({ host, port, allowHosts, state: { ready: () => offers.ready(), exposition }, ...(page && { page }) })
 }

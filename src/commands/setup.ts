@@ -1,5 +1,6 @@
 import { basename, resolve } from 'node:path'
 import type { Configuration, LockSetting, ServerConfiguration } from '../config/configuration.js'
+import type { Environment } from '../config/environment.js'
 import { resolvePolicy, type Circumstances, type PolicyLayer } from '../config/policy.js'
 import { Problem } from '../config/problem.js'
 import { readServerUrl } from '../config/url.js'
@@ -29,6 +30,7 @@ export interface ServerSetup {
 /**
  * @param purpose advice/ rules are on in `inspect` only
  * @param many every server of the file is wanted, where none is named
+ * @param environment what `${env:NAME}` stands for
  * @throws CustomsError BAD_USAGE or BAD_CONFIG
  */
 export const setUp = async (
@@ -36,14 +38,15 @@ export const setUp = async (
   target: Target,
   purpose: Circumstances['purpose'],
   many = false,
+  environment: Environment = process.env,
 ): Promise<Setup> => {
-  const configuration = await readAll(flags)
-  const flagLayer = await layerOf(flags)
-  const trusts = await readTrust(configuration, flags)
+  const configuration = await readAll(flags, environment)
+  const flagLayer = await layerOf(flags, environment)
+  const trusts = await readTrust(configuration, flags, environment)
   const meant = chosen(flags, target, configuration, many)
   const spoken = flags.header.length > 0 || flags.env.length > 0 || flags.ca !== undefined
   const lockOf = ({ lock }: ServerConfiguration) => (purpose === 'relay' ? lockSetting(flags, lock ?? configuration.lock) : undefined)
-  const servers = spoken ? (await import('./server-flags.js')).withFlags(meant, flags) : meant
+  const servers = spoken ? (await import('./server-flags.js')).withFlags(meant, flags, environment) : meant
   return {
     configuration,
     servers: await Promise.all(
@@ -68,8 +71,8 @@ const acceptedOf = async (server: ServerConfiguration, lock: LockSetting | undef
   lock && (await import('./accepted.js')).acceptedOf(server, lock)
 
 // Readers are loaded where there is something to read: a relay without a file starts sooner.
-const readAll = async (flags: SharedFlags): Promise<Configuration> => {
-  const source = { environment: process.env, judgeSchema }
+const readAll = async (flags: SharedFlags, environment: Environment): Promise<Configuration> => {
+  const source = { environment, judgeSchema }
   const base = flags.config === undefined ? usual : await (await import('../config/read.js')).readConfiguration(flags.config, source)
   const { written, refusal } = flags.settings
   const said = Object.keys(written).length === 0 ? base : await (await import('../config/read.js')).overridden(base, written, source).catch((error: unknown) => {
@@ -82,19 +85,20 @@ const readAll = async (flags: SharedFlags): Promise<Configuration> => {
   }
 }
 
-const layerOf = async ({ policy, rule }: SharedFlags): Promise<PolicyLayer> => ({
-  policy: policy === undefined ? undefined : await (await import('../config/policy-file.js')).readPolicy(policy, process.env),
+const layerOf = async ({ policy, rule }: SharedFlags, environment: Environment): Promise<PolicyLayer> => ({
+  policy: policy === undefined ? undefined : await (await import('../config/policy-file.js')).readPolicy(policy, environment),
   rules: rule.length === 0 ? undefined : (await import('../config/rules.js')).parseRules(rule),
 })
 
 const readTrust = async (
   configuration: Configuration,
   { trust, trustList }: SharedFlags,
+  environment: Environment,
 ): Promise<(server: ServerConfiguration) => boolean | Promise<boolean>> => {
   if (trust) return () => true
   const entries = [
     ...configuration.trust,
-    ...(trustList === undefined ? [] : await (await import('../config/trust-list.js')).readTrustList(trustList, process.env)),
+    ...(trustList === undefined ? [] : await (await import('../config/trust-list.js')).readTrustList(trustList, environment)),
   ]
   if (entries.length === 0) return () => false
   const { isTrusted } = await import('../config/trust.js')

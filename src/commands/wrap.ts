@@ -10,7 +10,8 @@ import { exitCodeOf } from '../transport/process/exit.js'
 import type { StdioServer } from '../transport/stdio/server.js'
 import type { Transport } from '../transport/transport.js'
 import type { SharedFlags, Target } from './flags.js'
-import { openGuard } from './guard.js'
+import { captureOf } from './capture.js'
+import { openGuard, type Witness } from './guard.js'
 import { Lifetime } from './lifetime.js'
 import { setUp } from './setup.js'
 import { endAt } from './signals.js'
@@ -18,19 +19,22 @@ import { processOf, tlsOf } from './upstream.js'
 
 /**
  * `wrap`: a stdio client in front of one server.
+ * @param watching told of the session in the place of a capture
  * @returns the exit code of the server's process; 0 for a remote server
  */
-export const wrap = async (flags: SharedFlags, target: Target): Promise<number> => {
+export const wrap = async (flags: SharedFlags, target: Target, watching?: Witness): Promise<number> => {
   const { configuration, servers: [setup] } = await setUp(flags, target, 'relay')
   if (setup === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
   const { limits, sessions: { graceMs } } = configuration
   const client = stdioClient({ input: process.stdin, output: process.stdout, limits, graceMs })
   const log = openLog(flags.logLevel)
   const audit = await openAudit({ ...configuration.audit, server: setup.server.name, log })
-  const guard = openGuard(setup, configuration, audit, log)
+  const witness = watching ?? (await captureOf(flags, configuration))
+  const guard = openGuard(setup, configuration, audit, log, { witness })
   const lifetime = new Lifetime()
   lifetime.add(() => log.close())
   lifetime.add(() => audit.close())
+  lifetime.add(() => witness?.close())
   lifetime.add(() => guard.close())
   if ('url' in setup.server) {
     await run(await remoteSession(guard, client, setup.server, limits), lifetime)

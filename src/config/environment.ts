@@ -5,7 +5,7 @@ import { fail, type Keys } from './problem.js'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** An inline schema is not ours to write in: `${env:` may well stand in a pattern. */
-const verbatim = 'outputSchema'
+const verbatim: ReadonlySet<unknown> = new Set(['outputSchema', 'resultSchema'])
 
 /**
  * The same data, with each `${env:NAME}` in its texts (not in its keys) replaced by the environment's.
@@ -13,7 +13,7 @@ const verbatim = 'outputSchema'
  */
 export const expand = (data: Json, environment: Environment, keys: Keys = []): Json => {
   if (typeof data === 'string') return expandText(data, environment, keys)
-  if (typeof data !== 'object' || data === null || (keys.at(-1) === verbatim && keys.length > 1)) return data
+  if (typeof data !== 'object' || data === null || (verbatim.has(keys.at(-1)) && keys.length > 1)) return data
   if (Array.isArray(data)) return data.map((element: Json, index) => expand(element, environment, [...keys, index]))
   // `fromEntries` makes `__proto__` a member like any other.
   return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, expand(value ?? null, environment, [...keys, key])]))

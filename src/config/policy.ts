@@ -3,7 +3,9 @@ import { presetPolicy, type Circumstances, type Preset, type RuleName } from '..
 
 export { presets, type Circumstances, type Preset } from '../rules/index.js'
 
-export const onlyResults = 'demote is for rules under result/ only'
+/** Why a rule cannot have an action. */
+export const notFor = (action: Action): string =>
+  action === 'mend' ? 'mend is for rules that say how, which this one does not' : 'demote is for rules under result/ only'
 
 /** Actions that the operator chose for some of the rules. */
 export type Rules = ReadonlyMap<RuleName, Action>

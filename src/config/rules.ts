@@ -1,14 +1,17 @@
-import { actions } from '../core/policy.js'
+import { actions, type Action } from '../core/policy.js'
 import { CustomsError } from '../errors.js'
 import { actionsOf, isRuleName, ruleNames } from '../rules/index.js'
 import type * as Written from './generated/types.js'
-import { onlyResults, type Rules } from './policy.js'
+import { notFor, type Rules } from './policy.js'
 import { fail, type Keys } from './problem.js'
 import { suggestion } from './suggestion.js'
 
-/** The `rules` of a file: the schema knows their names and actions. */
+/** The `rules` of a file: the schema knows their names and actions, but not which can be mended. */
 export const readRules = (written: Written.Rules | undefined, keys: Keys): Rules =>
-  new Map(Object.entries(written ?? {}).map(([name, action]) => (isRuleName(name) ? [name, action] : fail([...keys, name], 'unknown rule'))))
+  new Map(Object.entries(written ?? {}).map(([name, action]: [string, Action]) => {
+    if (!isRuleName(name)) return fail([...keys, name], 'unknown rule')
+    return actionsOf(name).includes(action) ? [name, action] : fail([...keys, name], notFor(action))
+  }))
 
 /**
  * The values of `--rule ID=ACTION`; the last one of a rule wins.
@@ -24,5 +27,5 @@ export const parseRules = (flags: readonly string[]): Rules =>
     if (!isRuleName(name)) return refuse(`unknown rule${suggestion(name, ruleNames)}`)
     const action = actions.find(candidate => candidate === asked)
     if (action === undefined) return refuse(`unknown action${suggestion(asked, actions) || `: ${actions.join(', ')}`}`)
-    return actionsOf(name).includes(action) ? [name, action] : refuse(onlyResults)
+    return actionsOf(name).includes(action) ? [name, action] : refuse(notFor(action))
   }))

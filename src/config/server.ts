@@ -69,10 +69,13 @@ const readTools = async (tools: Readonly<Record<string, Written.Tool>> = {}, key
 
 const readTool = async (tool: Written.Tool, keys: Keys, source: Source, limits: Limits): Promise<ToolSetting> => {
   if (tool === 'deny') return { denied: true, outputSchema: undefined, annotations: undefined }
-  const { deny = false, outputSchema, annotations } = tool
+  const { deny = false, outputSchema, resultSchema, structured, annotations } = tool
+  if (structured !== undefined && outputSchema === undefined) return fail([...keys, 'structured'], 'goes only with outputSchema')
   return {
     denied: deny,
     outputSchema: outputSchema === undefined ? undefined : await readSchema(outputSchema, [...keys, 'outputSchema'], source, limits),
+    ...(resultSchema !== undefined && { resultSchema: await readSchema(resultSchema, [...keys, 'resultSchema'], source, limits) }),
+    ...(structured !== undefined && { structured }),
     annotations,
   }
 }

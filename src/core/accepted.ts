@@ -23,6 +23,8 @@ export interface Accepted {
   readonly drift: (kind: Kind, accepted: Json | undefined, said: Json | undefined) => Drift | undefined
   /** Calls are judged by it alone: nothing is listed for them. */
   readonly isFrozen: boolean
+  /** What `drift` makes of a change of each class. */
+  readonly actions: Readonly<Record<string, string>>
 }
 
 /** @param at where it stands in the frame */

@@ -1,45 +1,36 @@
-import { edited, slice } from '../protocol/edit.js'
+import { edited } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
-import { isObject, isString, member, omit, pointer, type Json, type JsonObject } from '../protocol/json.js'
+import { isObject, isString, member, omit, parseJson, type Json, type JsonObject } from '../protocol/json.js'
 import { partsOf, type Part } from '../protocol/mcp.js'
 import type { Page } from '../protocol/json-rpc.js'
 import { hasFinalMember, methodOf } from '../protocol/methods.js'
 import { traitsOf } from '../protocol/revision.js'
-import type { Checked, Subject } from './check.js'
 import { driftEdits } from './accepted.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
-import { toolOf } from './listing.js'
-import { actionOf } from './policy.js'
-import type { Called, PendingRequest } from './request.js'
+import { judgeList } from './listing.js'
+import type { PendingRequest } from './request.js'
 import { blocked, demoted, inItsPlace, refusedResult } from './refusal.js'
-import type { Reading, Rule } from './rule.js'
+import type { Reading } from './rule.js'
 import { judgeServerRequest } from './server-requests.js'
 import { Tasks } from './tasks.js'
 import type { Terms } from './terms.js'
 import type { ToolLists } from './tool-lists.js'
-
-/** The result of a tool, and where it stands: that of a task stands deeper in its frame. */
-interface ToolResult {
-  readonly called: Called | undefined
-  readonly at: readonly string[]
-  readonly result: JsonObject
-}
+import { outcomesIn, ToolResults, type ToolResult } from './tool-results.js'
 
 /** Judges what the server says, by the method that was asked, or by which it says it. */
 export class Answers {
   readonly tasks = new Tasks()
   readonly #core: Core
   readonly #lists: ToolLists
-  /** Who asks what the engine says of results. */
-  readonly #checking: readonly Rule[]
+  readonly #results: ToolResults
 
   constructor(core: Core, lists: ToolLists) {
     this.#core = core
     this.#lists = lists
-    this.#checking = core.options.rules.filter(({ needsCheck }) => needsCheck === true)
+    this.#results = new ToolResults(core)
   }
 
   /** @param exchange where it arrived @returns what the client gets */
@@ -50,14 +41,17 @@ export class Answers {
     if (method === 'initialize') this.#core.handshake.agreed(result)
     const outcomes = this.#toolResults(request, result)
     if (method === 'tools/list' && !isInterim(terms, result)) return yield* this.#list(request, exchange, frame, result)
-    for (const outcome of outcomes) yield* this.#judgeTool(outcome, terms, exchange, frame, findings)
-    const [first] = outcomes
+    const judged = yield* this.#results.judge(outcomes, { terms, exchange, frame }, findings)
+    const [first] = judged.outcomes
     if (outcomes.every(outcome => outcome.result !== result)) this.#read(method, frame, unjudged(result, outcomes), terms, findings)
-    if (first !== undefined) return instead(request, frame, first, outcomes.length > 1)
-    const edits = driftEdits(this.#core, method, result, findings)
+    if (first !== undefined) return instead(request, judged.frame, first, outcomes.length > 1)
+    const drifted = driftEdits(this.#core, method, result, findings)
+    // What was accepted stands in the place of what is said now, and is mended as that would be.
+    const held = edited(frame, drifted.filter(edit => 'replace' in edit))
+    const edits = methodOf(method)?.list === undefined ? [] : yield* judgeList(this.#core, method, terms.revision, held === frame ? result : resultIn(held), findings)
     // Drift is mended by these, or concerns what is not there; whatever else stops it stops all of it.
     if (!findings.stopping.every(rule => rule === 'tool/drift')) return replaced(request, frame)
-    return edits.length === 0 ? frame : edited(frame, edits)
+    return edited(held, [...edits, ...drifted.filter(edit => 'remove' in edit)])
   }
 
   /** An error of the server's. @returns what the client gets */
@@ -77,18 +71,19 @@ export class Answers {
     this.#core.ask('onReading', reading('', frame, { text }, this.#core.handshake.terms, '', []), findings, '')
   }
 
-  /** What a model reads of a message that the server sends unasked; with the outcome of a task, that as well. */
-  *judgeUnasked(method: string, exchange: Exchange, frame: Frame, params: JsonObject | undefined, findings: Findings): Flow {
+  /** What a model reads of a message that the server sends unasked; with the outcome of a task, that as well. @returns what the client gets, where it passes */
+  *judgeUnasked(method: string, exchange: Exchange, frame: Frame, params: JsonObject | undefined, findings: Findings): Flow<Frame> {
     const read = methodOf(method)?.read
-    if (params === undefined || read === undefined) return
+    if (params === undefined || read === undefined) return frame
     const id = member(params, 'taskId')
     const task = this.tasks.find(isString(id) ? id : undefined)
     const terms = task?.terms ?? (method === 'notifications/tasks' ? unknownTask : this.#core.handshake.terms)
     const outcomes = method === 'notifications/tasks' ? outcomesIn(params, task?.called, ['params']) : []
     if (method === 'notifications/tasks') this.#embeddedRequests(params, terms, ['params'], findings)
-    for (const outcome of outcomes) yield* this.#judgeTool(outcome, terms, exchange, frame, findings)
+    const judged = yield* this.#results.judge(outcomes, { terms, exchange, frame }, findings)
     const value = read === 'all' ? unjudged(params, outcomes) : Object.fromEntries(read.map(key => [key, member(params, key)]))
     this.#core.ask('onReading', reading(method, frame, value, terms, '/params', []), findings, '/params')
+    return judged.frame
   }
 
   /** The results of tools in an answer. */
@@ -108,34 +103,9 @@ export class Answers {
   }
 
   *#list(request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject): Flow<Frame> {
-    const { findings } = request
     const page = yield* this.#lists.page(request, exchange, frame, result)
-    // A list's findings concern its tools, and are mended in the page; only a page that is none is answered by an error.
-    return page !== undefined && findings.stopping.every(isMendedInPage) ? page : replaced(request, frame)
-  }
-
-  /** Every finding about one tool result. */
-  *#judgeTool({ called, at, result }: ToolResult, { revision }: Terms, exchange: Exchange, frame: Frame, findings: Findings): Flow {
-    const { options, ask } = this.#core
-    const { name, listed } = called ?? { name: '', listed: false }
-    const operators = options.tools.get(name)?.outputSchema
-    // The operator's schema stands, whether or not a list could be had.
-    const tool = operators === undefined ? called?.tool : toolOf(name, called?.tool?.definition ?? {}, operators)
-    const path = pointer(...at)
-    const structured = member(result, 'structuredContent')
-    let checked: Checked | undefined
-    if (tool === undefined && !listed) checked = [{ kind: 'unchecked', path, message: 'the declaration of its tool could not be had' }]
-    else if (tool !== undefined && structured !== undefined && this.#checking.some(rule => actionOf(options.policy, rule.name) !== 'off')) {
-      const subjects = tool.outputSchemas.map((schema): Subject => ({ kind: 'value', schema, value: structured, path: `${path}/structuredContent` }))
-      checked = (yield* this.#core.checks.check(subjects, exchange)).flat()
-    }
-    const structuredText = () => slice(frame, [...at, 'structuredContent'])?.toString()
-    const parts = partsOf('tools/call', result, path)
-    // Spelt out: V8 gives every object that another was spread into a shape of its own, and makes all that reads it slow.
-    const answer = {
-      method: 'tools/call', value: result, path, parts, revision, plain: frame.facts?.plain === true, name, tool, checked, structuredText,
-    }
-    ask('onResult', answer, findings, path)
+    // A list's findings concern its tools, and are seen to in the page; only a page that is none is answered by an error.
+    return page ?? replaced(request, frame)
   }
 
   /** The requests in an `input_required` result, or in the state of a task that waits for input. */
@@ -149,9 +119,7 @@ export class Answers {
   }
 
   #read(method: string, frame: Frame, result: JsonObject, terms: Terms, findings: Findings): void {
-    const { ask } = this.#core
-    if (methodOf(method)?.list !== undefined) ask('onList', { method, result, revision: terms.revision }, findings, '/result')
-    ask('onReading', reading(method, frame, result, terms, '/result', partsOf(method, result, '/result')), findings, '/result')
+    this.#core.ask('onReading', reading(method, frame, result, terms, '/result', partsOf(method, result, '/result')), findings, '/result')
   }
 }
 
@@ -162,16 +130,6 @@ const reading = (method: string, { facts }: Frame, value: JsonObject, { revision
 /** A task of which nothing is known: its client declared nothing, as far as anybody can say. */
 const unknownTask: Terms = { revision: '2026-07-28', capabilities: {}, client: undefined }
 
-/** What the state of a task holds of its outcome: a result by itself, or itself where it looks like one. */
-const outcomesIn = (state: JsonObject, called: Called | undefined, at: readonly string[]): readonly ToolResult[] => {
-  const inner = member(state, 'result')
-  const looks = methodOf('tools/call')?.final?.some(key => member(state, key) !== undefined) === true
-  return [
-    ...(isObject(inner) ? [{ called, at: [...at, 'result'], result: inner }] : []),
-    ...(looks ? [{ called, at, result: state }] : []),
-  ]
-}
-
 /** The state without the result in it that was judged as one. */
 const unjudged = (state: JsonObject, outcomes: readonly ToolResult[]): JsonObject =>
   outcomes.some(({ result }) => result === member(state, 'result')) ? omit(state, 'result') : state
@@ -180,7 +138,11 @@ const unjudged = (state: JsonObject, outcomes: readonly ToolResult[]): JsonObjec
 const isInterim = ({ revision }: Terms, result: JsonObject): boolean =>
   traitsOf(revision).modern && member(result, 'resultType') === 'input_required' && !hasFinalMember(result)
 
-const isMendedInPage = (rule: string): boolean => rule.startsWith('tool/') || rule === 'call/denied'
+const resultIn = ({ bytes }: Frame): JsonObject => {
+  const message = parseJson(bytes.toString())
+  const result = isObject(message) ? member(message, 'result') : undefined
+  return isObject(result) ? result : {}
+}
 
 const replaced = (request: PendingRequest, frame: Frame): Frame =>
   request.findings.isStop ? inItsPlace(frame, blocked(request, request.findings)) : frame

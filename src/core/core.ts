@@ -3,6 +3,7 @@ import { Checks } from './checks.js'
 import { Findings } from './findings.js'
 import { Driver } from './flow.js'
 import type { RelayOptions } from './options.js'
+import { mendingFor, type Mending, type Mends } from './mend.js'
 import { Output } from './output.js'
 import { Records } from './records.js'
 import { Handshake } from './terms.js'
@@ -15,13 +16,26 @@ export class Core {
   readonly records: Records
   readonly handshake: Handshake
   readonly ask: Ask
+  #mending: Mending
 
   constructor(readonly options: RelayOptions) {
     this.handshake = new Handshake(!options.stateless)
     this.checks = new Checks(options, this.output, this.driver)
     this.records = new Records(options, this.output, this.handshake)
     this.ask = askFor(options)
+    this.#mending = mendingFor(options.rules, options.policy)
   }
 
-  readonly findings = (): Findings => new Findings(this.options.policy, this.options.mostFindings)
+  get mends(): Mends {
+    return this.#current.mends
+  }
+
+  /** The policy may be another one by now. */
+  get #current(): Mending {
+    const { rules, policy } = this.options
+    if (this.#mending.policy !== policy) this.#mending = mendingFor(rules, policy)
+    return this.#mending
+  }
+
+  readonly findings = (): Findings => new Findings(this.#current.unmended, this.options.mostFindings)
 }

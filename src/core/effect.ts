@@ -37,9 +37,9 @@ export interface Entry {
   readonly findings: readonly Finding[]
   /** How many findings there were beyond these. */
   readonly more?: number | undefined
-  /** From the request's arrival to the answer's departure. */
-  readonly ms?: number | undefined
-  /** Of these, the time that the server had it; for metrics. */
+  /** From the request's arrival to the answer's departure; the core knows when the answer arrived, and who writes it down adds what it took since. */
+  ms?: number | undefined
+  /** Of these, the time that the server had it; undefined when it was not asked. */
   readonly serverMs?: number | undefined
   readonly bytes?: { readonly request?: number | undefined; readonly response?: number | undefined } | undefined
   /** The JSON text of `params.arguments` and of `result`, as they crossed the wire: for digests and payloads. */

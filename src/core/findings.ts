@@ -1,4 +1,4 @@
-import { actionOf, isStop, severer, type Policy, type Verdict } from './policy.js'
+import { actionOf, isStop, severer, type Action, type Policy, type Verdict } from './policy.js'
 import type { Finding, Problem, RuleName } from './rule.js'
 
 /** So many findings about one frame are kept and told (contract section 5), where nobody asks for another number. */
@@ -20,10 +20,14 @@ export class Findings {
   #room: number
   #more = 0
   #verdict: Verdict = 'pass'
-  /** Rules whose findings do not let it pass as it came. */
+  #found: RuleName[] | undefined
+  /** Those that do not let it pass. */
   #stopping: RuleName[] | undefined
 
-  /** @param most findings that are kept */
+  /**
+   * @param policy what is done about each rule's findings, unless they are mended
+   * @param most findings that are kept
+   */
   constructor(policy: Policy, most = mostKept) {
     this.#policy = policy
     this.#most = most
@@ -52,13 +56,33 @@ export class Findings {
     return this.#stopping ?? []
   }
 
+  /** Those that have found something, each once. */
+  get rules(): readonly RuleName[] {
+    return this.#found ?? none
+  }
+
+  has(rule: RuleName): boolean {
+    return this.#found?.includes(rule) === true
+  }
+
   add(rule: RuleName, problems: readonly Problem[]): void {
     if (problems.length === 0) return
     const action = actionOf(this.#policy, rule)
-    if (action === 'off') return
-    const decided = isStop(action) && problems.every(({ isMinor }) => isMinor === true) ? 'log' : action
-    this.#decide(decided, isStop(decided) ? [rule] : none)
-    for (const problem of problems) this.#keep(rule, problem)
+    this.#note(rule, isStop(action) && problems.every(({ isMinor }) => isMinor === true) ? 'log' : action, problems)
+  }
+
+  /** What a rule found before it was mended. @param change in words of ours */
+  mended(rule: RuleName, action: Exclude<Action, 'off'>, before: Findings, change: string): void {
+    this.#see(rule)
+    this.#decide(action, none)
+    for (const finding of before.#kept) if (finding.rule === rule) this.#keep(rule, { ...finding, mended: change })
+  }
+
+  /** What other rules had found before a mend. It stays found, whether or not the mend has hidden it. */
+  carry(before: Findings, isHealed: (rule: RuleName) => boolean): void {
+    for (const rule of before.rules.filter(rule => !this.has(rule) && !isHealed(rule))) {
+      this.#note(rule, actionOf(this.#policy, rule), before.#kept.filter(finding => finding.rule === rule))
+    }
   }
 
   /** Whatever was found: it cannot pass. */
@@ -68,18 +92,30 @@ export class Findings {
 
   /** Those that led to the verdict. */
   told(): readonly Finding[] {
-    return this.#kept.filter(({ rule }) => actionOf(this.#policy, rule) === this.#verdict)
+    return this.#kept.filter(({ rule, mended }) => mended === undefined && actionOf(this.#policy, rule) === this.#verdict)
   }
 
   /** Takes in what was found about a part of the frame. */
   include(part: Findings): void {
     if (part.#verdict === 'pass') return
+    for (const rule of part.rules) this.#see(rule)
     this.#decide(part.#verdict, part.stopping)
     // What led to its verdict first: there may be no room for more.
     const told = part.told()
     for (const finding of told) this.#keep(finding.rule, finding)
     for (const finding of part.#kept) if (!told.includes(finding)) this.#keep(finding.rule, finding)
     this.#more += part.#more
+  }
+
+  #note(rule: RuleName, action: Action, problems: readonly Problem[]): void {
+    if (action === 'off') return
+    this.#see(rule)
+    this.#decide(action, isStop(action) ? [rule] : none)
+    for (const problem of problems) this.#keep(rule, problem)
+  }
+
+  #see(rule: RuleName): void {
+    if (!this.has(rule)) (this.#found ??= []).push(rule)
   }
 
   #decide(verdict: Verdict, stopping: readonly RuleName[]): void {
@@ -96,13 +132,13 @@ export class Findings {
     return this.#kept.length >= this.#most || this.#room <= 0
   }
 
-  #keep(rule: RuleName, { path, message }: Problem): void {
+  #keep(rule: RuleName, { path, message, mended }: Omit<Finding, 'rule'>): void {
     if (this.#isFull) {
       this.#more++
       return
     }
     const shown = path.length <= longestPath ? path : `${path.slice(0, longestPath - 1)}…`
-    this.#room -= shown.length + message.length
-    this.#kept.push({ rule, path: shown, message })
+    this.#room -= shown.length + message.length + (mended?.length ?? 0)
+    this.#kept.push(mended === undefined ? { rule, path: shown, message } : { rule, path: shown, message, mended })
   }
 }

@@ -1,7 +1,8 @@
+import { difference } from '../protocol/difference.js'
 import { edit, type Edit } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { isArray, isObject, isString, member, omit, pointer, type JsonObject } from '../protocol/json.js'
-import { titleOf } from '../protocol/mcp.js'
+import type { Revision } from '../protocol/revision.js'
 import { judgeDrift } from './accepted.js'
 import type { Catalog, Listing, Page, Schema, Tool } from './catalog.js'
 import type { Checked, Subject } from './check.js'
@@ -9,6 +10,7 @@ import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
+import { mended, type Judged } from './mend.js'
 import type { ToolSetting } from './options.js'
 import type { Terms } from './terms.js'
 
@@ -39,17 +41,14 @@ interface Candidate {
  * @returns undefined when the result is no list of tools, which is a finding
  */
 export function* judgePage(
-  core: Core, catalog: Catalog, listing: Listing, { revision }: Terms, exchange: Exchange, frame: Frame,
-  result: JsonObject, findings: Findings,
+  core: Core, catalog: Catalog, listing: Listing, { revision }: Terms, exchange: Exchange, frame: Frame, result: JsonObject, findings: Findings,
 ): Flow<JudgedPage | undefined> {
-  const { options, ask, checks, findings: none } = core
-  ask('onList', { method: 'tools/list', result, revision }, findings, '/result')
+  const { options, ask, checks, mends, findings: none } = core
+  const edits: Edit[] = [...(yield* judgeList(core, 'tools/list', revision, result, findings))]
   const tools = member(result, 'tools')
   if (!isArray(tools) || findings.isStop) return undefined
-  const cuts = new Map(options.rules.flatMap(({ name, cut }) => (cut === undefined ? [] : [[name, cut] as const])))
   const listed = new Map<string, JsonObject>()
   const accepted = new Map<string, Tool>()
-  const edits: Edit[] = []
   let isPartial = false
 
   const surplus = (change: Edit, count: number, reason: string) => {
@@ -60,29 +59,44 @@ export function* judgePage(
     else isPartial = true
   }
 
-  const judge = ({ index, name, sent, setting }: Candidate, schemas: Checked) => {
+  const judge = function* (candidate: Candidate, inspected: Checked): Flow {
+    const { index, name, sent, setting } = candidate
     const path = pointer('result', 'tools', index)
     const repeated = name !== undefined && (listing.names.has(name) || listed.has(name))
-    const found = none()
     // The rules judge what the server says; an operator's schema stands above them, but for being one at all (`schemas`).
-    const definition = sent && setting?.outputSchema !== undefined ? omit(sent, 'outputSchema') : sent
+    const definitionOf = (tool: JsonObject) => (setting?.outputSchema !== undefined ? omit(tool, 'outputSchema') : tool)
     // Where there is a lock, what the session listed before says nothing more.
     const first = options.accepted !== undefined ? sent : name === undefined ? undefined : catalog.firstListed(name)
     const { settled } = catalog
     const denied = setting?.denied === true
     const locked = name === undefined ? undefined : options.accepted?.tools.get(name)
+    const found = none()
     const drift = sent === undefined ? 'same' : judgeDrift(core, 'tool', locked, sent, ['result', 'tools', index], found)
-    ask('onTool', { sent, definition, path, revision, trusted: options.trusted, schemas, repeated, first, settled, denied }, found, path)
-    findings.include(found)
+    const asked = (definition: JsonObject | undefined, schemas: Checked) => {
+      const subject = { sent, definition, path, revision, trusted: options.trusted, schemas, repeated, first, settled, denied }
+      const findings = none()
+      ask('onTool', subject, findings, path)
+      return { subject, findings }
+    }
+    const judged = function* (value: JsonObject): Flow<Judged<'onTool'>> {
+      const isSame = sent !== undefined && ['inputSchema', 'outputSchema'].every(key => member(value, key) === member(definitionOf(sent), key))
+      return { value, ...asked(value, isSame ? inspected : (yield* checks.check(schemasOf({ ...candidate, sent: value }), exchange)).flat()) }
+    }
+    const ofServer = asked(sent && definitionOf(sent), inspected)
     // What was accepted goes on being what the client sees, and what its results are held to.
     const shown = drift === 'same' ? sent : (locked ?? sent)
-    const isRemoved = found.stopping.some(rule => rule !== 'call/denied' && !cuts.has(rule))
+    const whole = shown && definitionOf(shown)
+    const before = whole && (shown === sent ? { value: whole, ...ofServer } : yield* judged(whole))
+    if (shown !== sent) before?.findings.carry(ofServer.findings, rule => mends.has(rule))
+    const last = before && (yield* mended({ mends, power: 'onTool', path }, before, judged))
+    found.include(last?.findings ?? ofServer.findings)
+    findings.include(found)
+    const isRemoved = found.stopping.some(rule => rule !== 'call/denied')
     if (isRemoved || denied) edits.push({ path: ['result', 'tools', index], remove: true })
-    else if (shown !== undefined) {
-      const cut = found.stopping.flatMap(rule => cuts.get(rule)?.(shown) ?? [])
-      const own = [...cut, ...operators(shown, setting, found.stopping.includes('tool/annotations'))]
-      if (shown !== sent) edits.push({ path: ['result', 'tools', index], replace: edit(Buffer.from(JSON.stringify(shown)), own) })
-      else for (const one of own) edits.push({ ...one, path: ['result', 'tools', index, ...one.path] })
+    else if (last !== undefined && whole !== undefined) {
+      const own = operators(last.value, setting)
+      if (shown !== sent) edits.push({ path: ['result', 'tools', index], replace: edit(Buffer.from(JSON.stringify(last.value)), own) })
+      else for (const one of [...(difference(whole, last.value) ?? []), ...own]) edits.push({ ...one, path: ['result', 'tools', index, ...one.path] })
     }
     if (name === undefined || sent === undefined || shown === undefined || repeated) return
     listed.set(name, sent)
@@ -106,7 +120,7 @@ export function* judgePage(
     for (const [index, one] of candidates.entries()) {
       const schemas = inspected.slice(next, (next += subjects[index]?.length ?? 0)).flat()
       const reason = one.surplus ?? (one.sent && catalog.noRoom(listing, listed, one.sent))
-      if (reason === undefined) judge(one, schemas)
+      if (reason === undefined) yield* judge(one, schemas)
       else surplus({ path: ['result', 'tools', one.index], remove: true }, 1, reason)
     }
   }
@@ -114,8 +128,9 @@ export function* judgePage(
   const next = member(result, 'nextCursor')
   const lifetime = member(result, 'ttlMs')
   if (!isString(next) && listing.whole && options.accepted !== undefined) {
-    const gone = [...options.accepted.tools].filter(([name]) => !listing.names.has(name) && !listed.has(name))
-    for (const [, definition] of gone) judgeDrift(core, 'tool', definition, undefined, ['result', 'tools'], findings)
+    const { tools: locked } = options.accepted
+    const gone = [...locked.keys()].filter(name => !listing.names.has(name) && !listed.has(name))
+    for (const name of gone) judgeDrift(core, 'tool', locked.get(name), undefined, ['result', 'tools'], findings)
   }
   return {
     edits,
@@ -123,6 +138,21 @@ export function* judgePage(
       listed, accepted, next: isString(next) && next !== '' ? next : undefined, lifetime: typeof lifetime === 'number' ? lifetime : 0, isPartial,
     },
   }
+}
+
+/** What the rules say of a list as such. @returns what mends it */
+export function* judgeList({ ask, mends, findings: none }: Core, method: string, revision: Revision, result: JsonObject, findings: Findings): Flow<readonly Edit[]> {
+  const judge = (value: JsonObject): Judged<'onList'> => {
+    const subject = { method, result: value, revision }
+    const found = none()
+    ask('onList', subject, found, '/result')
+    return { value, subject, findings: found }
+  }
+  const last = yield* mended({ mends, power: 'onList', path: '/result' }, judge(result), function* (value): Flow<Judged<'onList'>> {
+    return judge(value)
+  })
+  findings.include(last.findings)
+  return (difference(result, last.value) ?? []).map(edit => ({ ...edit, path: ['result', ...edit.path] }))
 }
 
 /** The schemas of a tool by which anything will be judged. */
@@ -134,13 +164,12 @@ const schemasOf = ({ index, sent, setting, surplus }: Candidate): readonly Subje
   })
 
 /** What the operator puts into a tool. */
-const operators = (sent: JsonObject, setting: ToolSetting | undefined, areCut: boolean): readonly Edit[] => {
+const operators = (mended: JsonObject, setting: ToolSetting | undefined): readonly Edit[] => {
   const edits: Edit[] = []
   if (setting?.outputSchema !== undefined) edits.push({ path: ['outputSchema'], replace: JSON.stringify(setting.outputSchema) })
   if (setting?.annotations === undefined) return edits
-  const theirs = member(sent, 'annotations')
-  const kept = areCut ? titleOf(theirs) : isObject(theirs) ? theirs : {}
-  return [...edits, { path: ['annotations'], replace: JSON.stringify({ ...kept, ...setting.annotations }) }]
+  const theirs = member(mended, 'annotations')
+  return [...edits, { path: ['annotations'], replace: JSON.stringify({ ...(isObject(theirs) && theirs), ...setting.annotations }) }]
 }
 
 /** @param operators schema in place of the server's */

@@ -10,6 +10,10 @@ export interface ToolSetting {
   readonly denied: boolean
   /** Replaces the server's, in the client's list too. */
   readonly outputSchema: JsonObject | boolean | undefined
+  /** What each of its results must be as a whole: the operator's word, for no client to see. */
+  readonly resultSchema?: JsonObject | boolean | undefined
+  /** The JSON object in the one text block of a result becomes its structured content, where it fits the output schema. */
+  readonly structured?: 'from-text' | undefined
   /** Stand over the server's, or in their place. */
   readonly annotations: JsonObject | undefined
 }

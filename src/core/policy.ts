@@ -1,19 +1,22 @@
 import type { RuleName } from './rule.js'
 
-export const actions = ['off', 'log', 'demote', 'block'] as const
+export const actions = ['off', 'log', 'demote', 'mend', 'block'] as const
 
 export type Action = (typeof actions)[number]
 
-export type Verdict = 'pass' | 'log' | 'demote' | 'block'
+export type Verdict = 'pass' | 'log' | 'mend' | 'demote' | 'block'
 
 export type Policy = ReadonlyMap<RuleName, Action>
 
 /** A rule that nobody configured blocks. */
 export const actionOf = (policy: Policy, rule: RuleName): Action => policy.get(rule) ?? 'block'
 
-const severity = { pass: 0, log: 1, demote: 2, block: 3 } as const
+const severity = { pass: 0, log: 1, mend: 2, demote: 3, block: 4 } as const
 
 export const severer = (a: Verdict, b: Verdict): Verdict => (severity[a] >= severity[b] ? a : b)
 
-/** True of what does not pass as it came. */
+/** Of verdicts, from the mildest to the severest. */
+export const verdicts = Object.keys(severity) as readonly Verdict[]
+
+/** True of what does not pass, mended or not. */
 export const isStop = (decided: Action | Verdict): boolean => decided === 'block' || decided === 'demote'

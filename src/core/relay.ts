@@ -249,14 +249,14 @@ export class Relay {
     const { output, records } = this.#core
     const { method, params } = notification
     const event = findings.kept.length > 0 ? 'wire' : method
-    yield* this.#answers.judgeUnasked(method, exchange, frame, params, findings)
+    const sent = yield* this.#answers.judgeUnasked(method, exchange, frame, params, findings)
     records.note(event, findings)
     // What it says of a request of ours is for nobody else.
     const key = keyIn(frame, isCancellation(notification) ? 'requestId' : 'progressToken')
     if (key !== undefined && this.#lists.ids.isOurs(key)) return
     if (key !== undefined && isCancellation(notification)) this.#serverRequests.cancelled(exchange, key)
     if (method === 'notifications/tools/list_changed' && !this.#lists.changed(exchange, frame)) return
-    if (!findings.isStop) output.toClient(exchange, frame)
+    if (!findings.isStop) output.toClient(exchange, sent)
   }
 
   /** A frame of the server's that is blocked as such. Nobody who waits for it, or for an answer to it, may wait for ever. */

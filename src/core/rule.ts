@@ -1,4 +1,3 @@
-import type { Edit } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import type { JsonObject } from '../protocol/json.js'
 import type { Part } from '../protocol/mcp.js'
@@ -7,6 +6,7 @@ import type { Drift } from './accepted.js'
 import type { Tool } from './catalog.js'
 import type { Checked } from './check.js'
 import type { Side } from './event.js'
+import type { Promotion } from './promotion.js'
 
 /** The core knows of no rule but by what it is asked, and of few by name; which there are is the table's to say (`rules/index.ts`). */
 export type RuleName = `${'wire' | 'tool' | 'list' | 'call' | 'result' | 'content' | 'server' | 'advice'}/${string}`
@@ -22,6 +22,8 @@ export interface Problem {
 
 export interface Finding extends Problem {
   readonly rule: RuleName
+  /** What was changed so that it passes, in words of ours. */
+  readonly mended?: string
 }
 
 /** A frame as it arrives. */
@@ -121,8 +123,12 @@ export interface Answer extends Reading {
   readonly tool: Tool | undefined
   /** `structuredContent` against `outputSchema`; undefined when there was nothing to check. */
   readonly checked: Checked | undefined
-  /** The JSON text of `structuredContent`, as it crossed the wire. */
+  /** The whole result against the operator's `resultSchema`; undefined where there is none. */
+  readonly contract: Checked | undefined
+  /** The JSON text of `structuredContent`, as it crosses the wire. */
   readonly structuredText: () => string | undefined
+  /** What its text could become; undefined where that could be nothing. */
+  readonly promotion: () => Promotion | undefined
 }
 
 /** A request of the server's, or one that it embeds in a result or a notification. */
@@ -155,11 +161,26 @@ export type Power = keyof Subjects
 /** Each is optional: a rule has those that it needs. */
 export type Powers = { readonly [Asked in Power]?: (subject: Subjects[Asked]) => readonly Problem[] }
 
+/** What rules can mend, by the power that finds it: the tool's definition, the list's result, the result of the tool. */
+export type MendPower = 'onTool' | 'onList' | 'onResult'
+
+/** How a rule makes right what it finds: the value with as little changed as it takes; undefined where this case cannot be mended. */
+export interface Mend {
+  readonly onTool?: (tool: ListedTool) => JsonObject | undefined
+  readonly onList?: (list: List) => JsonObject | undefined
+  readonly onResult?: (answer: Answer) => JsonObject | undefined
+  /** What is done about a case that cannot be mended; without it, it is blocked. */
+  readonly otherwise?: 'log' | 'demote'
+  /** To block is to mend: what is wrong is taken from the tool, and the tool stays. */
+  readonly isBlock?: true
+  /** Rules whose findings are of the same cause, and may be gone afterwards. */
+  readonly heals?: readonly RuleName[]
+}
+
 /** One thing to look for. A rule says what is wrong and knows nothing of actions; one that throws is a finding of its own. */
 export interface Rule extends Powers {
   readonly name: RuleName
-  /** What is taken from a listed tool that the rule does not let pass as it is; without it, the tool is taken from the list. */
-  readonly cut?: (tool: JsonObject) => readonly Edit[]
+  readonly mend?: Mend
   /** Asked of results that were checked against their schema: where no such rule is on, that check is spared. */
   readonly needsCheck?: true
 }

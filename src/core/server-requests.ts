@@ -13,7 +13,7 @@ import type { Terms } from './terms.js'
 /** Requests of a server that wait for the client at a time; it has given up the oldest of more, by all that can be told. */
 const mostPending = 1000
 
-type JudgeUnasked = (method: string, exchange: Exchange, frame: Frame, params: JsonObject | undefined, findings: Findings) => Flow
+type JudgeUnasked = (method: string, exchange: Exchange, frame: Frame, params: JsonObject | undefined, findings: Findings) => Flow<Frame>
 
 /** What the server asks of the client: sampling, elicitation, roots, ping. */
 export class ServerRequests {
@@ -34,7 +34,7 @@ export class ServerRequests {
     const isFresh = this.#pending.open(pending)
     if (!isFresh) ask('onId', { use: 'repeated', from: 'server' }, findings, '/id')
     judgeServerRequest(this.#core, params === undefined ? { method } : { method, params }, handshake.terms, [], findings)
-    yield* this.#judgeUnasked(method, exchange, frame, params, findings)
+    const sent = yield* this.#judgeUnasked(method, exchange, frame, params, findings)
     records.write({ event: method, id, bytes: { request: frame.bytes.length } }, findings)
     if (findings.isStop) {
       if (isFresh) this.#pending.close(pending)
@@ -42,7 +42,7 @@ export class ServerRequests {
     }
     const oldest = this.#pending.size > mostPending ? this.#pending.oldest() : undefined
     if (oldest !== undefined) this.#pending.close(oldest)
-    output.toClient(exchange, frame)
+    output.toClient(exchange, sent)
   }
 
   /** The client's answer. */

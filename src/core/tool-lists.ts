@@ -59,8 +59,7 @@ export class ToolLists {
   /** Judges the page that answers the client's request. @param exchange where it arrived @returns what the client gets; undefined where it is no list */
   *page({ cursor, terms, findings }: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject): Flow<Frame | undefined> {
     const judged = yield* this.#judge(this.catalog.listing(cursor), terms, exchange, frame, result, findings)
-    if (judged === undefined || judged.edits.length === 0) return judged && frame
-    return edited(frame, judged.edits)
+    return judged && edited(frame, judged.edits)
   }
 
   /** What is known of a tool, after walking all pages in the client's place as often as it takes (contract section 6). */

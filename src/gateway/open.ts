@@ -3,13 +3,13 @@ import type { Accepted } from '../core/accepted.js'
 import type { SchemaChecker } from '../core/check.js'
 import type { Entry } from '../core/effect.js'
 import type { Side } from '../core/event.js'
-import type { ToolSetting } from '../core/options.js'
+import type { RelayOptions, ToolSetting } from '../core/options.js'
 import type { Policy } from '../core/policy.js'
 import { Relay } from '../core/relay.js'
 import { rules } from '../rules/index.js'
 import type { Transport } from '../transport/transport.js'
 import { Judging } from './judging.js'
-import { Session } from './session.js'
+import { Session, type Recorder } from './session.js'
 
 /** What every session in front of one server has in common. `policy` and `tools` may be replaced while they run. */
 export interface Guard {
@@ -28,6 +28,8 @@ export interface Guard {
   readonly audit: (entry: Entry) => void
   /** Told of every message that crosses, in bytes; for metrics. */
   readonly moved?: (from: Side, bytes: number) => void
+  /** Writes a session down as it goes on. */
+  readonly record?: ((options: RelayOptions) => Recorder) | undefined
 }
 
 /** Makes the server's side; HTTP headers of a call are made from the tool's input schema, which the relay knows. */
@@ -35,15 +37,21 @@ export type OpenServer = (inputSchemaOf: Relay['inputSchemaOf']) => Transport
 
 /** Puts a relay between two transports. @param stateless each exchange has ids of its own */
 export const openSession = (guard: Guard, client: Transport, openServer: OpenServer, stateless = false, peer?: Entry['peer']): Session => {
-  const { name, checker, audit, moved, trusted, accepted, listMs, requestMs, mostTools, mostFindings, intent } = guard
+  const { name, checker, audit, moved, record, trusted, accepted, listMs, requestMs, mostTools, mostFindings, intent } = guard
   const session = randomUUID()
   const judging = new Judging(checker, session)
-  const relay = new Relay({
+  const options: RelayOptions = {
     server: name, session, nonce: randomUUID(), stateless, rules, trusted, accepted, listMs, requestMs, mostTools, mostFindings, intent,
     ...(peer && { peer }),
     get policy() { return guard.policy },
     get tools() { return guard.tools },
-    checkNow: judging.now,
-  })
-  return new Session({ client, server: openServer(tool => relay.inputSchemaOf(tool)), relay, judging, audit, moved })
+    checkNow: record === undefined ? judging.now : subject => {
+      const checked = judging.now(subject)
+      recorder?.asked(checked === undefined)
+      return checked
+    },
+  }
+  const recorder = record?.(options)
+  const relay = new Relay(options)
+  return new Session({ client, server: openServer(tool => relay.inputSchemaOf(tool)), relay, judging, audit, moved, recorder })
 }

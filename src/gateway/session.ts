@@ -16,6 +16,14 @@ export interface SessionParts {
   readonly audit: (entry: Entry) => void
   /** Told of every message that crosses, in bytes; for metrics. */
   readonly moved?: ((from: Side, bytes: number) => void) | undefined
+  readonly recorder?: Recorder | undefined
+}
+
+/** Told of all that the relay is told, and of what it asks for. */
+export interface Recorder {
+  /** The engine was asked. @param isLate it did not answer at once */
+  asked(isLate: boolean): void
+  handled(event: Event, now: number, effects: readonly Effect[]): void
 }
 
 export interface Ended {
@@ -33,6 +41,7 @@ export class Session {
   readonly #relay: Relay
   readonly #audit: SessionParts['audit']
   readonly #moved: SessionParts['moved']
+  readonly #recorder: SessionParts['recorder']
   readonly #timers = new Map<Timer, NodeJS.Timeout>()
   readonly #held: Held
   readonly #waiting: Event[] = []
@@ -53,13 +62,14 @@ export class Session {
   #exit: Exit | undefined
   #resolve: (ended: Ended) => void = () => undefined
 
-  constructor({ client, server, relay, judging, audit, moved }: SessionParts) {
+  constructor({ client, server, relay, judging, audit, moved, recorder }: SessionParts) {
     this.#ends = { client, server }
     this.#held = new Held(this.#ends)
     this.#relay = relay
     this.#judging = judging
     this.#audit = audit
     this.#moved = moved
+    this.#recorder = recorder
     this.ended = new Promise(resolve => {
       this.#resolve = resolve
     })
@@ -164,11 +174,14 @@ export class Session {
 
   #handle(event: Event): void {
     if (this.#over) return
-    for (const effect of this.#relay.handle(event, performance.now())) {
+    const heardAt = performance.now()
+    const effects = this.#relay.handle(event, heardAt)
+    this.#recorder?.handled(event, heardAt, effects)
+    for (const effect of effects) {
       // What would leave without its record does not.
       const kept = this.#failure === undefined ? effect : withheld(effect, this.#failed)
       try {
-        if (kept !== undefined) this.#perform(kept)
+        if (kept !== undefined) this.#perform(kept, heardAt)
       } catch (error) {
         this.#fail(error, 'the relay failed on a message of this session, which is over')
       }
@@ -177,13 +190,15 @@ export class Session {
     if (event.type === 'session-ended') this.#finish(event.reason)
   }
 
-  #perform(effect: Effect): void {
+  #perform(effect: Effect, heardAt: number): void {
     switch (effect.type) {
       case 'send':
         this.#sent.add(effect.to)
         if (!this.#ends[effect.to].send(effect.exchange, effect.frame)) this.#held.hold(effect.cause, effect.to, effect.exchange)
         break
       case 'audit':
+        // For the core no time passes while it handles an event.
+        if (effect.entry.ms !== undefined) effect.entry.ms += performance.now() - heardAt
         this.#record(effect.entry)
         break
       case 'check':

@@ -5,11 +5,11 @@ import { plain } from './plain.js'
 import type { Style } from './style.js'
 import { wrap } from './wrap.js'
 
-const symbols = { block: '✗', demote: '!', log: '·' } as const
+const symbols = { block: '✗', demote: '!', mend: '~', log: '·' } as const
 
 /** A rule, behind the sign of what the policy does about it. */
 export const marked = (rule: RuleName, action: Weighed['action'], style: Style): string => {
-  const looks = { block: style.bad, demote: style.warn, log: rule.startsWith('advice/') ? style.dim : style.warn }
+  const looks = { block: style.bad, demote: style.warn, mend: style.warn, log: rule.startsWith('advice/') ? style.dim : style.warn }
   return looks[action](`${symbols[action]} ${rule}`)
 }
 
@@ -37,9 +37,18 @@ export const findingsSection = ({ findings, tools }: Inspection, style: Style, w
         `  ${marked(rule, action, style)} ${style.dim(`(${action}${times})`)}`,
         ...messages(its, tools.length, style, width),
         ...help,
+        ...remedy(rule, style, width),
       ].join('\n')
     }),
   ].join('\n')
+}
+
+/** How a relay makes it right, and what becomes of it where none does. */
+const remedy = (rule: RuleName, style: Style, width: number): readonly string[] => {
+  const { mend, mends, refused } = ruleNamed(rule) ?? {}
+  if (mends === undefined || mend?.isBlock === true) return []
+  const otherwise = refused === undefined ? '' : `; where nobody does, strict clients ${refused}`
+  return wrap(`--policy compat: ${mends.replaceAll('`', '')}${otherwise}`, width - 6).map(line => style.dim(`      ${line}`))
 }
 
 const messages = (findings: readonly Weighed[], mostTools: number, style: Style, width: number): readonly string[] => {

@@ -1,6 +1,7 @@
 import { CustomsError } from '../errors.js'
 import { actionOf, isStop, type Policy } from '../core/policy.js'
 import { isObject, type JsonObject } from '../protocol/json.js'
+import { nearest } from '../protocol/revision.js'
 import { isAnnotated } from '../rules/annotations.js'
 import type { Answer } from './client.js'
 import { connect, type Connected, type ConnectOptions } from './connect.js'
@@ -57,7 +58,7 @@ export const inspect = async (options: InspectOptions): Promise<Inspection> => {
     const answer = call && (await make(call, connected, lists, options))
     await connected.link.close()
     const { entries } = connected.link
-    const findings = weigh(entries, policy, lists.tools.items)
+    const findings = weigh(entries, policy, lists.tools.items, nearest(connected.revision))
     return {
       name, isNamed, target, trusted, saved, connected, lists, findings,
       more: entries.reduce((sum, { more = 0 }) => sum + more, 0),

@@ -1,6 +1,7 @@
 import { member } from '../protocol/json.js'
 import { plainJson } from '../protocol/plain-json.js'
 import { severer, type Verdict } from '../core/policy.js'
+import { ruleNamed } from '../rules/index.js'
 import { titleOf } from './claims.js'
 import { argumentsOf } from './arguments.js'
 import { problemsOf, type Inspection, type Weighed } from './inspection.js'
@@ -34,7 +35,7 @@ export const jsonReport = (inspection: Inspection): string => {
       verdict: verdictOf(call.findings),
     },
     findings: findings.map(({ rule, action, event, tool, path, message }) => ({
-      rule, action, event, ...(tool !== undefined && { tool }), path, message,
+      rule, action, event, ...(tool !== undefined && { tool }), path, message, ...(ruleNamed(rule)?.mend !== undefined && { mendable: true }),
     })),
     more,
     verdict: verdictOf(findings),

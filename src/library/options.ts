@@ -1,5 +1,5 @@
 import { defaultLimits, limitBounds, type Limits } from '../config/limits.js'
-import { onlyResults } from '../config/policy.js'
+import { notFor } from '../config/policy.js'
 import { suggestion } from '../config/suggestion.js'
 import type { ToolSetting } from '../core/options.js'
 import { actions, type Action, type Policy } from '../core/policy.js'
@@ -27,6 +27,10 @@ export interface ToolOptions {
   readonly deny?: boolean
   /** Stands in place of the server's, in the client's list too. */
   readonly outputSchema?: object | boolean
+  /** What each of its results must be as a whole (rule `result/contract`). */
+  readonly resultSchema?: object | boolean
+  /** The JSON object in the one text block of a result becomes its structured content, where it fits `outputSchema`. */
+  readonly structured?: 'from-text'
   /** Stand over the server's. */
   readonly annotations?: object
 }
@@ -41,7 +45,7 @@ export interface Judgement {
 
 /** What each option has to be. */
 const judging: Options = { policy: 'string', rules: 'object', trusted: 'boolean', tools: 'object', limits: 'object', server: 'string' }
-const ofTool: Options = { deny: 'boolean', outputSchema: 'schema', annotations: 'object' }
+const ofTool: Options = { deny: 'boolean', outputSchema: 'schema', resultSchema: 'schema', structured: 'string', annotations: 'object' }
 
 /**
  * @param own what else may be given, and is the caller's affair
@@ -83,7 +87,7 @@ const readPolicy = (preset: string, rules: Readonly<Record<string, string | unde
     if (asked === undefined) continue
     if (!isRuleName(rule)) return fail(`rules: no rule ${JSON.stringify(rule)}${suggestion(rule, ruleNames)}`)
     const action = actions.find(one => one === asked) ?? fail(`rules: ${rule}: no action ${JSON.stringify(asked)} (${actions.join(', ')})`)
-    if (!actionsOf(rule).includes(action)) return fail(`rules: ${rule}: ${onlyResults}`)
+    if (!actionsOf(rule).includes(action)) return fail(`rules: ${rule}: ${notFor(action)}`)
     policy.set(rule, action)
   }
   return policy
@@ -92,13 +96,21 @@ const readPolicy = (preset: string, rules: Readonly<Record<string, string | unde
 const readTool = (name: string, tool: ToolOptions): ToolSetting => {
   const of = `tools: ${name}: `
   check(tool, ofTool, of)
-  const { deny = false, outputSchema, annotations } = tool
+  const { deny = false, outputSchema, resultSchema, structured, annotations } = tool
+  const source: string | undefined = structured
+  if (source !== undefined && source !== 'from-text') fail(`${of}structured must be from-text`)
+  if (structured !== undefined && outputSchema === undefined) fail(`${of}structured goes only with outputSchema`)
   return {
     denied: deny,
-    outputSchema: typeof outputSchema === 'boolean' ? outputSchema : outputSchema && jsonOf(outputSchema, `${of}outputSchema`),
+    outputSchema: schemaOf(outputSchema, `${of}outputSchema`),
+    resultSchema: schemaOf(resultSchema, `${of}resultSchema`),
+    structured,
     annotations: annotations && jsonOf(annotations, `${of}annotations`),
   }
 }
+
+const schemaOf = (schema: object | boolean | undefined, option: string): JsonObject | boolean | undefined =>
+  typeof schema === 'boolean' ? schema : schema && jsonOf(schema, option)
 
 /** As it will be sent, so that what the caller does to the object afterwards changes nothing. */
 const jsonOf = (value: object, option: string): JsonObject => {

@@ -15,9 +15,6 @@ export type Edit =
   | { readonly path: Path; readonly remove: true }
   | { readonly path: Path; readonly length: number }
 
-/** The frame with its bytes changed; nothing of what was found about them holds any more. */
-export const edited = (frame: Frame, edits: readonly Edit[]): Frame => ({ ...frame, bytes: edit(frame.bytes, edits), facts: undefined })
-
 /**
  * The JSON text of the value at the path, as it crossed the wire; undefined when there is none. Of a key that is
  * there twice, the last counts, as for `JSON.parse`.
@@ -60,6 +57,10 @@ export const edit = (bytes: Buffer, edits: readonly Edit[]): Buffer => {
   }
   return Buffer.concat([...parts, bytes.subarray(at)])
 }
+
+/** The frame with the changes made to its bytes. */
+export const edited = (frame: Frame, edits: readonly Edit[]): Frame =>
+  edits.length === 0 ? frame : { ...frame, bytes: edit(frame.bytes, edits), facts: undefined }
 
 interface Span {
   readonly from: number

@@ -1,6 +1,7 @@
 import { isArray, isObject, isString, member, type Json } from '../protocol/json.js'
 import type { Powers } from '../core/rule.js'
-import { agreeing, jsonTextsOf, textsOf } from './json-text.js'
+import { textsOf } from '../protocol/texts.js'
+import { agreeing, jsonTextsOf } from './json-text.js'
 import { most, nothing, one } from './problem.js'
 
 const inText = (path: string, index: number): string => `${path}/content/${index}/text`

@@ -1,8 +1,6 @@
-import { isObject, member } from '../protocol/json.js'
+import { isObject, member, omit, type JsonObject } from '../protocol/json.js'
 import { titleOf } from '../protocol/mcp.js'
-import type { Edit } from '../protocol/edit.js'
-import type { JsonObject } from '../protocol/json.js'
-import type { Powers } from '../core/rule.js'
+import type { Mend, Powers } from '../core/rule.js'
 import { nothing, one } from './problem.js'
 
 /** A title claims nothing of what the tool does. */
@@ -16,10 +14,12 @@ export const untrusted: Powers = {
     trusted || !isAnnotated(definition) ? nothing : one(`${path}/annotations`, 'come from a server that the operator does not trust'),
 }
 
-export const cutAnnotations = (tool: JsonObject): readonly Edit[] => {
-  const title = titleOf(member(tool, 'annotations'))
-  const path = ['annotations']
-  return [Object.keys(title).length === 0 ? { path, remove: true } : { path, replace: JSON.stringify(title) }]
+export const withoutClaims: Mend = {
+  isBlock: true,
+  onTool({ definition = {} }) {
+    const title = titleOf(member(definition, 'annotations'))
+    return Object.keys(title).length === 0 ? omit(definition, 'annotations') : { ...definition, annotations: title }
+  },
 }
 
 /**

@@ -1,9 +1,10 @@
-import { equal, isArray, isObject, isString, member, type Json } from '../protocol/json.js'
+import { equal, isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
 import { listShape, toolShape } from '../protocol/mcp.js'
 import { quote } from '../protocol/quote.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { SchemaProblem } from '../core/check.js'
-import type { Powers, Problem } from '../core/rule.js'
+import type { List, Mend, Powers, Problem } from '../core/rule.js'
+import { withoutNulls } from './nulls.js'
 import { below, most, nothing, ofKind, ofMisfits, one } from './problem.js'
 
 export const definition: Powers = {
@@ -25,6 +26,26 @@ export const inputType: Powers = {
   },
 }
 
+export const typed: Mend = {
+  onTool({ definition = {}, revision }) {
+    const input = member(definition, 'inputSchema')
+    if (!isObject(input) || (member(input, 'type') ?? 'object') !== 'object') return undefined
+    const made: JsonObject = { ...definition, inputSchema: { ...input, type: 'object' } }
+    if (traitsOf(revision).modern) return made
+    return { ...made, ...Object.fromEntries(['inputSchema', 'outputSchema'].flatMap(key => {
+      const schema = withoutBooleans(member(made, key))
+      return schema === undefined ? [] : [[key, schema]]
+    })) }
+  },
+}
+
+const withoutBooleans = (schema: Json | undefined): Json | undefined => {
+  const properties = isObject(schema) ? member(schema, 'properties') : undefined
+  if (!isObject(schema) || !isObject(properties)) return schema
+  const spelt = Object.entries(properties).map(([key, value]) => [key, value === true ? {} : value === false ? { not: {} } : (value ?? null)] as const)
+  return { ...schema, properties: Object.fromEntries(spelt) }
+}
+
 const booleansIn = (schema: Json | undefined, path: string): readonly Problem[] => {
   const properties = isObject(schema) ? member(schema, 'properties') : undefined
   if (!isObject(properties)) return nothing
@@ -35,12 +56,29 @@ const booleansIn = (schema: Json | undefined, path: string): readonly Problem[] 
 }
 
 export const list: Powers = {
-  onList({ method, result }) {
-    const misfits = listShape(method)?.(result) ?? []
+  onList(list) {
+    const misfits = listShape(list.method)?.(list.result) ?? []
     // A result without a list of tools is tool/definition.
-    return ofMisfits(misfits.filter(({ path }) => path.length > 1 || path[0] !== 'tools'), '/result')
+    const own = ofMisfits(misfits.filter(({ path }) => path.length > 1 || path[0] !== 'tools'), '/result')
+    const nulls = atNulls(nullsOf(list).nulls, '/result')
+    return nulls.length === 0 ? own : [...own, ...nulls.filter(({ path }) => own.every(other => other.path !== path))]
   },
+  onTool: ({ definition, path }) => (definition === undefined ? nothing : atNulls(withoutNulls(definition).nulls, path)),
 }
+
+export const listed: Mend = {
+  onList: list => nullsOf(list).left,
+  onTool: ({ definition }) => definition && withoutNulls(definition).left,
+  otherwise: 'log',
+  heals: ['tool/definition', 'tool/schema'],
+}
+
+/** Tools are judged one by one. */
+const nullsOf = ({ method, result }: List) =>
+  listShape(method) === undefined ? { nulls: [], left: result } : withoutNulls(result, method === 'tools/list' ? 1 : Infinity)
+
+const atNulls = (nulls: readonly (readonly (string | number)[])[], path: string): readonly Problem[] =>
+  nulls.map(way => ({ path: below(path, ...way), message: 'must not be null' }))
 
 export const name: Powers = {
   onTool({ definition, path }) {

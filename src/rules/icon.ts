@@ -1,6 +1,5 @@
-import type { Edit } from '../protocol/edit.js'
-import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
-import type { Powers } from '../core/rule.js'
+import { isArray, isObject, isString, member, omit, type Json } from '../protocol/json.js'
+import type { Mend, Powers } from '../core/rule.js'
 import { most, nothing, one } from './problem.js'
 
 /** More icons than that are not told apart: they go together. */
@@ -21,11 +20,13 @@ export const icon: Powers = {
   },
 }
 
-export const cutIcons = (tool: JsonObject): readonly Edit[] => {
-  const icons = member(tool, 'icons')
-  return isArray(icons) && icons.length <= mostIcons
-    ? harmful(icons).map(index => ({ path: ['icons', index], remove: true }))
-    : [{ path: ['icons'], remove: true }]
+export const withoutHarmful: Mend = {
+  isBlock: true,
+  onTool({ definition = {} }) {
+    const icons = member(definition, 'icons')
+    const isList = isArray(icons) && icons.length <= mostIcons
+    return isList ? { ...definition, icons: icons.filter(isHarmless) } : omit(definition, 'icons')
+  },
 }
 
 const harmful = (icons: readonly Json[]): readonly number[] =>

@@ -6,9 +6,10 @@ import { base64 } from './base64.js'
 import * as call from './call.js'
 import * as content from './content.js'
 import * as definition from './definition.js'
+import { dialect, upgraded } from './dialect.js'
 import { header } from './header.js'
 import { contentHiddenText, toolHiddenText } from './hidden-text.js'
-import { cutIcons, icon } from './icon.js'
+import { icon, withoutHarmful } from './icon.js'
 import { mime } from './mime.js'
 import * as result from './result.js'
 import * as server from './server.js'
@@ -25,11 +26,15 @@ export interface Row extends Rule {
   readonly text: string
   /** What to do about it, in one sentence: for whoever writes the server, or else for whoever runs it. */
   readonly help: string
+  /** How the rule mends, in Markdown; of those that do. */
+  readonly mends?: string
+  /** What strict clients do where nobody mends it. */
+  readonly refused?: string
 }
 
 const row = (
   name: RuleName, standard: Row['standard'], title: string, text: string, help: string, powers: Powers,
-  more: Pick<Rule, 'cut' | 'needsCheck'> = {},
+  more: Pick<Row, 'mend' | 'mends' | 'refused' | 'needsCheck'> = {},
 ): Row => ({ name, standard, title, text, help, ...powers, ...more })
 
 const inInspect = { inspect: 'log', relay: 'off' } as const
@@ -59,12 +64,23 @@ export const rules: readonly Row[] = [
   row('tool/definition', 'block', 'not a tool of the negotiated revision',
     'A tool must be a Tool of the negotiated revision.',
     'Give the tool a name, an object for its inputSchema, and every field the type that the revision wants.', definition.definition),
-  row('tool/input-type', 'log', 'an `inputSchema` that does not say `type: "object"`, or has true or false for the schema of a property',
+  row('tool/input-type', 'mend', 'an `inputSchema` that does not say `type: "object"`, or has true or false for the schema of a property',
     'An inputSchema must have "type": "object", and objects for the schemas of its properties.',
-    'Write "type": "object" into the inputSchema, and {} for the true in its properties.', definition.inputType),
-  row('list/shape', 'log', 'a list of tools, prompts, resources or templates that is none of the revision, such as `nextCursor: null`',
+    'Write "type": "object" into the inputSchema, and {} for the true in its properties.', definition.inputType, {
+      mend: definition.typed, mends: '`type: "object"` is added where there is no type; `true` becomes `{}`, `false` `{"not":{}}`',
+      refused: 'refuse the whole list',
+    }),
+  row('tool/dialect', 'off', 'a schema that declares another dialect than 2020-12',
+    'A schema should be written in JSON Schema 2020-12.',
+    'Write the schema in JSON Schema 2020-12, the dialect that every client knows.', dialect, {
+      mend: upgraded, mends: 'rewritten to 2020-12 with the same meaning; what that cannot say exactly is left out for the client, and checked all the same',
+      refused: 'refuse the tool, or the whole list',
+    }),
+  row('list/shape', 'mend', 'a list of tools, prompts, resources or templates that is none of the revision, such as `nextCursor: null`',
     'The result of a method that lists something must be a list of the revision.',
-    'Leave out what there is none of (no nextCursor, rather than null), and give every element its name.', definition.list),
+    'Leave out what there is none of (no nextCursor, rather than null), and give every element its name.', definition.list, {
+      mend: definition.listed, mends: 'null is removed where no revision knows it; what else is wrong is logged', refused: 'refuse the whole list',
+    }),
   row('tool/duplicate', 'block', 'a name listed twice; the first stays',
     'A tool\'s name must be listed once.',
     'List it once, or rename one of the two: only the first can be called.', definition.duplicate),
@@ -80,18 +96,22 @@ export const rules: readonly Row[] = [
   row('tool/schema-cost', 'block', 'a schema over the limits for bytes, depth or subschemas, or more tools than `limits.tools`',
     'A tool\'s schemas must stay within the limits of size, depth and number, and a catalogue within that of its tools.',
     'Make the schema smaller or list fewer tools, or raise limits.schemaBytes, schemaDepth, subschemas or tools.', definition.cost),
-  row('tool/annotations', 'block', 'annotations of a server that is not trusted; they are removed from the tool, but for the title',
+  row('tool/annotations', 'block', 'annotations of a server that is not trusted',
     'Annotations count only when the operator trusts the server.',
-    'Trust the server (--trust, or a trust list) if you believe what it says of its tools.', annotations.untrusted, { cut: annotations.cutAnnotations }),
+    'Trust the server (--trust, or a trust list) if you believe what it says of its tools.', annotations.untrusted, {
+      mend: annotations.withoutClaims, mends: 'they are removed from the tool, but for the title; `block` does so too',
+    }),
   row('tool/contradiction', 'log', 'annotations that contradict each other',
     'Annotations must not contradict each other.',
     'Say either that it is read-only or that it is destructive; until then, take it for destructive.', annotations.contradiction),
   row('tool/hidden-text', 'block', 'invisible, bidi-override, tag or terminal-control characters in a definition',
     'A definition must not hold invisible, bidi-override, tag or terminal-control characters.',
     'Remove the characters. A model reads what you do not see here: find out why it is there before you use the tool.', toolHiddenText),
-  row('tool/icon', 'block', 'an icon that is neither `https:` nor `data:image/`; it is removed from the tool',
+  row('tool/icon', 'block', 'an icon that is neither `https:` nor `data:image/`',
     'An icon must be https: or data:image/.',
-    'Name an icon by https:, or put it in as data:image/.', icon, { cut: cutIcons }),
+    'Name an icon by https:, or put it in as data:image/.', icon, {
+      mend: withoutHarmful, mends: 'it is removed from the tool; `block` does so too',
+    }),
   row('tool/header', 'block', 'an `x-mcp-header` outside the specification\'s rules',
     'An x-mcp-header must keep to the rules of the specification.',
     'Put x-mcp-header on properties of type string, integer or boolean, each with a header name of its own.', header),
@@ -118,7 +138,10 @@ export const rules: readonly Row[] = [
     'Return content as a list of blocks, as the revision has them.', result.shape),
   row('result/missing', 'demote', 'an `outputSchema`, but no `structuredContent`, and no error',
     'A tool with an outputSchema must return structuredContent, or an error.',
-    'Return structuredContent, or declare no outputSchema.', result.missing),
+    'Return structuredContent, or declare no outputSchema.', result.missing, {
+      mend: result.promoted, mends: 'the one text block that is JSON and fits becomes `structuredContent`; else the result is demoted',
+      refused: 'refuse the result',
+    }),
   row('result/schema', 'block', '`structuredContent` that does not match `outputSchema`',
     'structuredContent must match the outputSchema.',
     'Return what the outputSchema declares, or declare what is returned.', result.schema, checked),
@@ -130,16 +153,28 @@ export const rules: readonly Row[] = [
     'Make the schema or the result smaller, or raise limits.validationMs or limits.listMs.', result.unchecked, checked),
   row('result/error-structured', 'demote', 'an error whose `structuredContent` does not match',
     'structuredContent of an error must match the outputSchema too.',
-    'Leave structuredContent out of errors, or let it match.', result.errorStructured, checked),
+    'Leave structuredContent out of errors, or let it match.', result.errorStructured, {
+      ...checked, mend: result.withoutStructured, mends: '`structuredContent` is removed; what no text says is said in one',
+      refused: 'report their own error, and hide the server\'s',
+    }),
+  row('result/contract', 'log', 'the result breaks the operator\'s `resultSchema`',
+    'A result must match the resultSchema that the operator has given for its tool.',
+    'Compare the result with the resultSchema; change the schema where the tool is right.', result.contract),
   row('result/undeclared', 'off', '`structuredContent` without an `outputSchema`',
     'structuredContent must be declared by an outputSchema.',
-    'Declare an outputSchema for it.', result.undeclared),
+    'Declare an outputSchema for it.', result.undeclared, {
+      mend: result.withoutStructured, mends: '`structuredContent` is removed; what no text says is said in one',
+    }),
   row('result/text', 'log', 'a text block is JSON and disagrees with `structuredContent`',
     'A text block that is JSON must agree with structuredContent.',
-    'Write the text from the same data as structuredContent.', result.text),
+    'Write the text from the same data as structuredContent.', result.text, {
+      mend: result.agreed, mends: 'the block becomes the JSON of `structuredContent`',
+    }),
   row('result/no-text', 'log', '`structuredContent` without any text block',
     'structuredContent should come with a text block, for clients that know only text.',
-    'Add a text block with the same data as JSON.', result.noText),
+    'Add a text block with the same data as JSON.', result.noText, {
+      mend: result.toldInText, mends: 'a text block with the JSON is added',
+    }),
   row('content/type', 'log', 'a content block of a type unknown to the revision',
     'A content block must be of a type that the revision knows.',
     'Use the types that the revision knows: text, image, audio, resource_link, resource.', content.type),
@@ -205,12 +240,12 @@ export const isRuleName = (name: string): name is RuleName => known.has(name)
 
 /**
  * To demote is to keep the result's content blocks: where the blocks themselves are at fault (content/), or there is no
- * result (wire/, tool/, call/, server/), there is nothing to demote to.
+ * result (wire/, tool/, call/, server/), there is nothing to demote to. To mend, a rule must say how.
  */
 export const actionsOf = (name: RuleName): readonly Action[] =>
-  name.startsWith('result/') ? actions : actions.filter(action => action !== 'demote')
+  actions.filter(action => (action !== 'demote' || name.startsWith('result/')) && (action !== 'mend' || known.get(name)?.mend !== undefined))
 
-export const presets = ['observe', 'standard', 'strict'] as const
+export const presets = ['observe', 'standard', 'strict', 'compat'] as const
 
 export type Preset = (typeof presets)[number]
 
@@ -231,7 +266,8 @@ const standardOf = ({ standard }: Row, { purpose, locked }: Circumstances): Acti
   return locked ? standard.locked : standard.otherwise
 }
 
-const inPreset = (preset: Preset, { name }: Row, action: Action): Action => {
+const inPreset = (preset: Preset, { name, mend }: Row, action: Action): Action => {
+  if (preset === 'compat') return mend === undefined ? action : 'mend'
   if (action === 'off' || preset === 'standard' || name.startsWith('advice/')) return action
   // Whatever is observed: what was too long was not kept, and cannot pass.
   if (preset === 'observe') return name === 'wire/size' ? action : 'log'

@@ -1,27 +1,9 @@
-import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
-
-/** A text block, by its place in `content`, and among all that are texts. */
-interface Text {
-  readonly index: number
-  readonly place: number
-  readonly text: string
-}
+import { isArray, isObject, member, type Json, type JsonObject } from '../protocol/json.js'
+import { looksLikeJson, textsOf, type Text } from '../protocol/texts.js'
 
 /** A text block whose text is a JSON object or array. */
 interface JsonText extends Text {
   readonly value: Json
-}
-
-export const textsOf = (result: JsonObject): readonly Text[] => {
-  const content = member(result, 'content')
-  if (!isArray(content)) return []
-  const texts: Text[] = []
-  for (let index = 0; index < content.length; index++) {
-    const block = content[index]
-    const text = isObject(block) && member(block, 'type') === 'text' ? member(block, 'text') : undefined
-    if (isString(text)) texts.push({ index, place: texts.length, text })
-  }
-  return texts
 }
 
 /** So many texts are parsed to see what they say, and so many characters of them. */
@@ -47,13 +29,6 @@ const parsedOf = (texts: readonly Text[]): readonly JsonText[] =>
       return []
     }
   })
-
-/** Most texts are told by their ends. */
-const looksLikeJson = ({ text }: Text): boolean => {
-  const trimmed = text.trim()
-  const ends = trimmed.charAt(0) + trimmed.charAt(trimmed.length - 1)
-  return ends === '{}' || ends === '[]'
-}
 
 const isList = (value: unknown): value is readonly Json[] => Array.isArray(value)
 

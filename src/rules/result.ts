@@ -1,7 +1,8 @@
-import { member, type Json } from '../protocol/json.js'
+import { isArray, isObject, member, omit, type Json, type JsonObject } from '../protocol/json.js'
 import { resultShape } from '../protocol/mcp.js'
-import type { Answer, Powers } from '../core/rule.js'
-import { disagreeing, textsOf } from './json-text.js'
+import { textsOf } from '../protocol/texts.js'
+import type { Answer, Mend, Powers } from '../core/rule.js'
+import { disagreeing } from './json-text.js'
 import { isFormat, isMismatch, isNoVerdict, most, nothing, ofKind, ofMisfits, one } from './problem.js'
 
 /** Null, false and empty values are there: only a member that is not there is missing. */
@@ -22,6 +23,15 @@ export const missing: Powers = {
       : nothing,
 }
 
+/** The one text that is data becomes what was promised. */
+export const promoted: Mend = {
+  onResult({ value, promotion }) {
+    const made = promotion()
+    return made && { ...value, structuredContent: made.value }
+  },
+  otherwise: 'demote',
+}
+
 export const schema: Powers = {
   onResult: answer => (isError(answer) ? nothing : ofKind(answer.checked, isMismatch)),
 }
@@ -40,6 +50,26 @@ export const errorStructured: Powers = {
     isError(answer) && structuredOf(answer) !== undefined ? ofKind(answer.checked, kind => !isFormat(kind)) : nothing,
 }
 
+/** The operator's word on the whole result; what could not be checked is not left unsaid. */
+export const contract: Powers = {
+  onResult: answer => ofKind(answer.contract, kind => !isFormat(kind)),
+}
+
+/** Where nothing else says it, it is said in a text. */
+export const withoutStructured: Mend = {
+  onResult: answer => {
+    const told = textsOf(answer.value).length > 0 ? answer.value : withText(answer)
+    return told && omit(told, 'structuredContent')
+  },
+  heals: ['result/format', 'result/text', 'result/no-text'],
+}
+
+const withText = ({ value, structuredText }: Answer): JsonObject | undefined => {
+  const content = member(value, 'content')
+  const text = structuredText()
+  return !isArray(content) || text === undefined ? undefined : { ...value, content: [...content, { type: 'text', text }] }
+}
+
 export const undeclared: Powers = {
   onResult: answer =>
     answer.tool !== undefined && !declares(answer) && structuredOf(answer) !== undefined
@@ -56,6 +86,21 @@ export const text: Powers = {
       .map(({ index, message }) => ({ path: `${answer.path}/content/${index}/text`, message }))
   },
 }
+
+/** The first that disagrees says what the structured content says; others have nothing to add. */
+export const agreed: Mend = {
+  onResult({ value, structuredText }) {
+    const content = member(value, 'content')
+    const text = structuredText()
+    const structured = member(value, 'structuredContent')
+    if (!isArray(content) || text === undefined || structured === undefined) return undefined
+    const [first, ...others] = disagreeing(value, structured, structuredText).map(({ index }) => index)
+    const left = content.map((block, index) => (index === first && isObject(block) ? { ...block, text } : block))
+    return { ...value, content: left.filter((_, index) => !others.includes(index)) }
+  },
+}
+
+export const toldInText: Mend = { onResult: withText }
 
 export const noText: Powers = {
   onResult: answer =>

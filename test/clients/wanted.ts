@@ -16,7 +16,7 @@ export const installing = (other: Partial<Wrapped> = {}): Wrapped => ({
   ...removing([]),
   launcher: { words: ['/usr/bin/node', program], reason: 'a test' },
   policy: undefined,
-  lock: undefined,
+  lockOf: () => undefined,
   isGone: () => false,
   ...other,
 })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { openAudit } from '../../dist/audit/sink.js'
-import { report } from '../../dist/commands/audit.js'
+import { verificationLine } from '../../dist/commands/audit-verify.js'
 import { called, ended, started } from '../audit/entries.js'
 
 const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
@@ -80,22 +80,22 @@ for (const [name, given, stderr] of mistakes) {
 
 t.test('there is no other action', async t => {
   const { status, stderr } = spawnSync(process.execPath, [cli, 'audit', 'explain', 'plain.ndjson'], { encoding: 'utf8', cwd: directory })
-  t.strictSame([status, stderr], [2, 'mcp-customs: audit "explain": no such action (there is: verify)\n'])
+  t.strictSame([status, stderr], [2, 'mcp-customs: audit "explain": no such action (there is: verify, show, report)\n'])
 })
 
 t.test('the report is one line', t => {
   const open = { sessions: 0, runs: 0, unsigned: 0, file: false }
   const fine = { ok: true, records: 12, first: undefined, problems: 0, earlier: 0, recovered: 0, open, signed: undefined, heads: [] }
-  t.equal(report(['a.ndjson'], fine), 'a.ndjson: ok, 12 records')
-  t.equal(report(['/l/a.1.ndjson', '/l/a.2.ndjson', '/l/a.ndjson'], fine), '/l/a.1.ndjson to a.ndjson: ok, 12 records')
+  t.equal(verificationLine(['a.ndjson'], fine), 'a.ndjson: ok, 12 records')
+  t.equal(verificationLine(['/l/a.1.ndjson', '/l/a.2.ndjson', '/l/a.ndjson'], fine), '/l/a.1.ndjson to a.ndjson: ok, 12 records')
   t.equal(
-    report(['a.ndjson'], { ...fine, records: 1, earlier: 2, recovered: 1, open: { sessions: 1, runs: 1, unsigned: 3, file: true }, signed: 1 }),
+    verificationLine(['a.ndjson'], { ...fine, records: 1, earlier: 2, recovered: 1, open: { sessions: 1, runs: 1, unsigned: 3, file: true }, signed: 1 }),
     'a.ndjson: ok, 1 record, 1 signed checkpoint; 2 records before them are not here; recovered: 1 line that a crash cut short; ' +
       'open: 1 session without session/end; open: 1 start without the checkpoint that ends it; not signed: the last 3 records; ' +
       'open: the file that follows is not here',
   )
   const bad = { ...fine, ok: false, first: { file: 'b.ndjson', line: 7, reason: 'changed' }, problems: 1 }
-  t.equal(report(['a.ndjson', 'b.ndjson'], bad), 'b.ndjson:7: changed')
-  t.equal(report(['a.ndjson'], { ...bad, problems: 3, open: { ...open, sessions: 2 } }), 'b.ndjson:7: changed; 2 more lines wrong after it; open: 2 sessions without session/end')
+  t.equal(verificationLine(['a.ndjson', 'b.ndjson'], bad), 'b.ndjson:7: changed')
+  t.equal(verificationLine(['a.ndjson'], { ...bad, problems: 3, open: { ...open, sessions: 2 } }), 'b.ndjson:7: changed; 2 more lines wrong after it; open: 2 sessions without session/end')
   t.end()
 })

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -6,10 +6,13 @@ import { createRequire } from 'node:module'
 import t from 'tap'
 import { isPassing } from '../../dist/clients/launcher.js'
 import { check } from '../../dist/commands/install-check.js'
-import type { InstallContext } from '../../dist/commands/install-context.js'
+import type { Context } from '../../dist/commands/context.js'
 import type { InstallFlags } from '../../dist/commands/install-flags.js'
 import { install, uninstall } from '../../dist/commands/install.js'
+import { CustomsError } from '../../dist/errors.js'
 import { plainStyle } from '../../dist/inspect/style.js'
+import { nothingAccepted } from '../../dist/lock/accept.js'
+import type { Catalogue } from '../../dist/lock/compare.js'
 import { start } from '../e2e/harness.js'
 import { cli, lying, run } from './inspect-run.js'
 
@@ -32,7 +35,7 @@ interface Person {
 }
 
 /** A machine of a test, and what was printed on it. */
-const at = (home: string, person?: Person): InstallContext & { printed(): string } => {
+const at = (home: string, person?: Person, list: Context['list'] = async () => nothingAccepted): Context & { printed(): string } => {
   const printed: string[] = []
   return {
     machine: { platform: 'linux', environment: {}, home },
@@ -42,12 +45,15 @@ const at = (home: string, person?: Person): InstallContext & { printed(): string
       confirm: async question => person.confirm(question),
     },
     style: plainStyle,
+    width: 200,
+    list,
+    tell: line => void printed.push(`${line}\n`),
     print: async text => void printed.push(text),
     printed: () => printed.splice(0).join(''),
   }
 }
 
-const none: InstallFlags = { client: undefined, servers: [], all: false, project: undefined, yes: false, policy: undefined, lock: undefined, check: false }
+const none: InstallFlags = { client: undefined, servers: [], all: false, project: undefined, yes: false, policy: undefined, lock: false, lockFile: undefined, timeoutMs: 30_000, check: false }
 const desktop = { ...none, client: 'claude-desktop' }
 
 t.test('where nobody can be asked, the change is shown and nothing is written', async t => {
@@ -74,7 +80,7 @@ t.test('install is told of, once is enough, check sees it, and uninstall makes t
   t.match(context.printed(), /Written\. What the file held before is in .*\.mcp-customs\.bak\nRestart Claude Desktop: .*\nUndo it with: .* uninstall --client claude-desktop\n$/)
   const installed = readFileSync(join(home, claude), 'utf8')
   t.equal(await check({ ...desktop, check: true }, context), 1)
-  t.match(context.printed(), /\n {2}files {2}wrapped, policy strict {2}/)
+  t.match(context.printed(), /\n {2}files {2}wrapped, policy strict, no lock {2}/)
   t.equal(await install({ ...desktop, yes: true }, context), 0)
   t.match(context.printed(), /files {2}runs under mcp-customs already\n/)
   t.equal(readFileSync(join(home, claude), 'utf8'), installed)
@@ -178,6 +184,142 @@ t.test('a server that was asked for and left alone is no success', async t => {
   t.match(context.printed(), /left alone: is disabled\n$/)
 })
 
+const claudeLock = '.config/Claude/claude_desktop_config.customs.lock.json'
+
+/** What the servers of a test offer: a tool each, named after them. */
+const offering = (...unreachable: readonly string[]): Context['list'] & { description: string } => {
+  const list: Context['list'] = async ({ server }) => {
+    if (unreachable.includes(server.name)) throw new CustomsError('CANNOT_REACH', `${server.name}: no answer within 30 s`)
+    const tool = { name: `use-${server.name}`, description: all.description, inputSchema: { type: 'object' } }
+    return { ...nothingAccepted, identity: 'command' in server ? { command: server.command.join(' ') } : { url: server.url }, tools: new Map([[tool.name, tool]]) } satisfies Catalogue
+  }
+  const all = Object.assign(list, { description: 'Helps.' })
+  return all
+}
+
+t.test('with --lock what the servers offer is shown, accepted with the same answer, and turned on', async t => {
+  const home = homeWith(t, { [claude]: two })
+  const questions: string[] = []
+  const list = offering()
+  const context = at(home, { choose: () => [0, 1], confirm: question => questions.push(question) > 0 }, list)
+  const locking = { ...desktop, lock: true }
+  t.equal(await install(locking, context), 0)
+  const lock = join(home, claudeLock)
+  t.same(questions, [`Write this to ${lock} and ${join(home, claude)}?`])
+  const shown = context.printed()
+  t.match(shown, /\+ tool use-files {2}added\n {2}"Helps\."/)
+  t.match(shown, /"wrap", "--server=files", "--lock=.*customs\.lock\.json", "--", "npx"/)
+  t.match(shown, /\nAccepted: .*\nWritten\. .*\nRestart Claude Desktop: .*\nUndo it with: /)
+  const [locked, installed] = [readFileSync(lock, 'utf8'), readFileSync(join(home, claude), 'utf8')]
+  t.same(Object.keys((JSON.parse(locked) as { servers: object }).servers), ['files', 'mail'], 'what is disabled is not asked')
+
+  t.equal(await install({ ...locking, yes: true }, context), 0, 'once more')
+  t.match(context.printed(), /files {2}offers what was accepted in .*\n[^]*runs under mcp-customs already\n[^]*left alone: is disabled\n$/)
+  t.same([readFileSync(lock, 'utf8'), readFileSync(join(home, claude), 'utf8')], [locked, installed], 'changes no byte')
+
+  list.description = 'Helps me.'
+  t.equal(await install(locking, at(home, { confirm: () => false }, list)), 1, 'what changed is not accepted by itself')
+  t.equal(readFileSync(lock, 'utf8'), locked)
+  t.equal(await install({ ...locking, yes: true }, context), 0)
+  t.match(context.printed(), /~ tool use-files\n[^]*Accepted: .*\nRestart Claude Desktop: [^\n]*\n$/)
+  t.match(readFileSync(lock, 'utf8'), 'Helps me.')
+  t.equal(readFileSync(join(home, claude), 'utf8'), installed)
+
+  t.equal(await uninstall({ ...desktop, yes: true }, context), 0)
+  t.equal(readFileSync(join(home, claude), 'utf8'), two)
+})
+
+t.test('a server that cannot be asked is held to what was accepted of it; before that, it runs without a lock', async t => {
+  const home = homeWith(t, { [claude]: two })
+  const locking = { ...desktop, lock: true, yes: true }
+  const context = at(home, undefined, offering('mail'))
+  t.equal(await install(locking, context), 1)
+  t.match(context.printed(), /mail {2}cannot be asked: no answer within 30 s: nothing of it is accepted, and it runs without a lock/)
+  t.match(readFileSync(join(home, claude), 'utf8'), /"wrap", "--server=mail", "--", "\/opt\/mail"/)
+  t.equal(await install(locking, at(home, undefined, offering())), 0)
+  t.match(readFileSync(join(home, claude), 'utf8'), /"wrap", "--server=mail", "--lock=.*", "--", "\/opt\/mail"/)
+  t.equal(await uninstall({ ...desktop, yes: true }, context), 0)
+  const locked = readFileSync(join(home, claudeLock), 'utf8')
+  context.printed()
+  t.equal(await install(locking, context), 1)
+  t.match(context.printed(), /mail {2}cannot be asked: .*: it is held to what was accepted before\n/)
+  t.match(readFileSync(join(home, claude), 'utf8'), /"--server=mail", "--lock=/)
+  t.equal(readFileSync(join(home, claudeLock), 'utf8'), locked)
+})
+
+t.test('a server is asked as its client would start it', async t => {
+  const servers = {
+    a: { command: 'a', args: ['${env:CUSTOMS_TEST_A}', '${CUSTOMS_TEST_NONE:-b}'], env: { KEY: 's3cret' }, cwd: '/data' },
+    b: { url: 'https://b.example/', headers: { 'X-Key': 's3cret' } },
+    c: { command: 'c', args: ['--key', '${input:key}'] },
+    d: { command: 'd', env: { KEY: '${CUSTOMS_TEST_NONE}' } },
+  }
+  process.env['CUSTOMS_TEST_A'] = 'x'
+  t.teardown(() => delete process.env['CUSTOMS_TEST_A'])
+  const home = homeWith(t, { '.cursor/mcp.json': JSON.stringify({ mcpServers: servers }) })
+  const asked: object[] = []
+  const context = at(home, undefined, async ({ server }) => {
+    asked.push(server)
+    return nothingAccepted
+  })
+  const flags = { ...none, client: 'cursor', lock: true, yes: true }
+  const expected = [{ name: 'a', command: ['a', 'x', 'b'], cwd: '/data', env: new Map([['KEY', 's3cret']]) }, { name: 'b', url: 'https://b.example/', headers: new Map([['x-key', 's3cret']]) }]
+  t.equal(await install(flags, context), 1)
+  t.match(asked.splice(0), expected)
+  t.match(context.printed(), /c {2}cannot be asked: has \$\{input:key\} in it, which the client fills in: .*\nd {2}cannot be asked: has \$\{CUSTOMS_TEST_NONE\} in it/)
+  await install(flags, context)
+  t.match(asked, expected, 'also once it is wrapped')
+  t.notMatch(readFileSync(join(home, '.cursor/mcp.customs.lock.json'), 'utf8'), 's3cret')
+})
+
+t.test('the lock of a project lies in its folder, and a file that is shared names no path of this machine', async t => {
+  const home = homeWith(t, { 'work/.mcp.json': '{"mcpServers": {"a": {"command": "b"}}}' })
+  const folder = join(home, 'work')
+  writeFileSync(join(home, '.claude.json'), JSON.stringify({ mcpServers: { a: { command: 'u' } }, projects: { [folder]: { mcpServers: { own: { command: 'c' } } } } }))
+  const context = at(home, undefined, offering())
+  t.equal(await install({ ...none, client: 'claude-code', project: folder, lock: true, yes: true }, context), 0)
+  t.match(readFileSync(join(folder, '.mcp.json'), 'utf8'), '"--lock=customs.lock.json"')
+  t.match(readFileSync(join(home, '.claude.json'), 'utf8'), `"--lock=${join(folder, 'customs.lock.json')}"`)
+  t.match(JSON.parse(readFileSync(join(folder, 'customs.lock.json'), 'utf8')), { servers: { a: {}, own: {} } })
+  t.equal(await install({ ...none, client: 'claude-code', lock: true, yes: true }, context), 0)
+  t.match(JSON.parse(readFileSync(join(home, '.claude.customs.lock.json'), 'utf8')), { servers: { a: { identity: { command: 'u' } } } })
+  context.printed()
+  t.equal(await check({ ...none, client: 'claude-code', project: folder, check: true }, context), 0)
+  t.match(context.printed(), /a {2}wrapped, policy standard, locked \(1 tool\) .*\n[^]*own \(.*\) {2}wrapped, policy standard, locked \(1 tool\)/)
+})
+
+t.test('two servers of one name are not locked as one', async t => {
+  const home = homeWith(t, {})
+  writeFileSync(join(home, 'two.json'), '{"mcpServers": {"a": {"command": "b"}}, "servers": {"a": {"command": "c"}}}')
+  const context = at(home, undefined, offering())
+  t.equal(await install({ ...none, client: join(home, 'two.json'), lock: true, yes: true }, context), 1)
+  t.match(context.printed(), /a \(servers\) {2}cannot be asked: another server of this name is locked in .*two\.customs\.lock\.json: give one of them a lock of its own/)
+})
+
+t.test('check tells whether a wrapped server would start with its lock', async t => {
+  const home = homeWith(t, { [claude]: two })
+  const context = at(home, undefined, offering())
+  await install({ ...desktop, servers: ['files'], lock: true, yes: true }, context)
+  const lock = join(home, claudeLock)
+  const written = readFileSync(lock, 'utf8')
+  const states: readonly (readonly [string, string, RegExp])[] = [
+    ['as it was accepted', written, /^ {2}files {2}wrapped, policy standard, locked \(1 tool\) {2}\S/m],
+    ['tampered with', written.replace('Helps.', 'Harms.'), /files {2}wrapped, policy standard, locked {2}.*\n {4}wrong: .*it was changed after it was accepted/],
+    ['without it', '{"version":1,"servers":{}}', /wrong: .*nothing was accepted of the server "files"/],
+    ['of another server', written.replace('/data', '/etc'), /wrong: .*"files" is not the server that was accepted/],
+  ]
+  for (const [name, text, line] of states) {
+    writeFileSync(lock, text)
+    context.printed()
+    t.equal(await check({ ...desktop, servers: ['files'], check: true }, context), text === written ? 0 : 1, name)
+    t.match(context.printed(), line, name)
+  }
+  rmSync(lock)
+  context.printed()
+  t.equal(await check({ ...desktop, servers: ['files'], check: true }, context), 1)
+  t.match(context.printed(), /wrong: .*there is no such lock file/)
+})
+
 const require = createRequire(import.meta.url)
 const official = (name: string): string => require.resolve(`@modelcontextprotocol/${name}/dist/index.js`)
 
@@ -237,7 +379,7 @@ t.test('each entry that the command has wrapped starts, and answers its client',
     await started.exit
     t.ok(readdirSync(join(home, '.local/state/mcp-customs')).some(log => log.startsWith(`${name}.`)), 'the audit log has its name')
   }
-  t.match(await run(t, ['install', '--check'], env), { code: 0, stdout: /^Cursor: .*\n( {2}\w+ +wrapped, policy standard {2}.*\n){5}$/ })
+  t.match(await run(t, ['install', '--check'], env), { code: 0, stdout: /^Cursor: .*\n( {2}\w+ +wrapped, policy standard, no lock {2}.*\n){5}$/ })
   t.match(await run(t, ['uninstall', '--client', 'cursor', '--yes'], env), { code: 0, stderr: '' })
   t.equal(readFileSync(file, 'utf8'), JSON.stringify({ mcpServers: servers }, undefined, 2))
 })
@@ -246,6 +388,7 @@ t.test('flags that contradict each other are refused', async t => {
   const cases: readonly (readonly [readonly string[], RegExp])[] = [
     [['install', '--all', '--server', 'a'], /either --server or --all/],
     [['install', '--check', '--yes'], /--check changes nothing/],
+    [['install', '--lock-file', 'a'], /--lock-file goes with --lock\n$/],
     [['install', '--', 'node', 'server.js'], /take no command/],
     [['uninstall', '--check'], /check/],
     [['wrap', '--header', 'A=b', '--', 'node'], /--header goes with a URL, not with a command/],

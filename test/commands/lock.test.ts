@@ -4,6 +4,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { acceptedOf } from '../../dist/commands/accepted.js'
+import { readCommandLine } from '../../dist/commands/command-line.js'
+import type { Context } from '../../dist/commands/context.js'
+import { readFlags, readTarget } from '../../dist/commands/flags.js'
+import { identityOf } from '../../dist/commands/lock-identity.js'
+import { lockFlags, readLockFlags } from '../../dist/commands/lock-flags.js'
+import { lockCommand } from '../../dist/commands/lock.js'
+import type { ProcessServer } from '../../dist/config/configuration.js'
+import { CustomsError } from '../../dist/errors.js'
+import { plainStyle } from '../../dist/inspect/style.js'
+import { nothingAccepted } from '../../dist/lock/accept.js'
+import type { JsonObject } from '../../dist/protocol/json.js'
 import { run } from './inspect-run.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'customs-lock-'))
@@ -16,24 +28,54 @@ const lock = join(folder, 'lock.json')
 const tool = { name: 'send', description: 'Sends mail to somebody.', inputSchema: { type: 'object', properties: { to: { type: 'string' } } }, _meta: { build: 1 } }
 const other = { name: 'other', inputSchema: { type: 'object' } }
 
+/** What the server of the tests offers from now on. */
 const offer = (...tools: readonly object[]): void => writeFileSync(offers, JSON.stringify(tools))
+const offered = () => JSON.parse(readFileSync(offers, 'utf8')) as (JsonObject & { name: string })[]
 
 writeFileSync(program, `
-  const tools = JSON.parse(require('node:fs').readFileSync(${JSON.stringify(offers)}, 'utf8'))
+  const tools = require('node:fs').readFileSync(${JSON.stringify(offers)}, 'utf8')
   require('node:readline').createInterface({ input: process.stdin }).on('line', line => {
     const { id, method } = JSON.parse(line)
     const result = method === 'initialize'
-      ? { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'mail', version: '1' } }
-      : { tools }
-    const answer = method === 'server/discover' ? { error: { code: -32601, message: 'No' } } : { result }
-    if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, ...answer }))
+      ? '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"mail","version":"1"}}'
+      : '{"tools":' + tools + '}'
+    const answer = method === 'server/discover' ? '"error":{"code":-32601,"message":"No"}' : '"result":' + result
+    if (id !== undefined) console.log('{"jsonrpc":"2.0","id":' + JSON.stringify(id) + ',' + answer + '}')
   })`)
 
 const server = ['--', process.execPath, program]
-const locking = (words: readonly string[], to = server) => run(t, ['lock', '--lock', lock, ...words, ...to], { FORCE_COLOR: undefined, NO_COLOR: undefined })
+const unreachable = new Set<string>()
+
+/** Runs `lock` in this process, with servers that answer as they were told to. */
+const locking = async (words: readonly string[], to = server, confirm?: (question: string) => boolean) => {
+  let [stdout, stderr] = ['', '']
+  const context: Context = {
+    machine: { platform: 'linux', environment: {}, home: folder },
+    installation: { platform: 'linux', version: '0.1.0', file: '', nodes: [], temporary: [] },
+    dialogue: confirm && { choose: async () => undefined, confirm: async question => confirm(question) },
+    style: plainStyle,
+    width: 100,
+    print: async text => void (stdout += text),
+    tell: line => void (stderr += `mcp-customs: ${line}\n`),
+    list: async ({ server }) => {
+      if (unreachable.has(server.name)) throw new CustomsError('CANNOT_REACH', `${server.name}: no answer`)
+      return { ...nothingAccepted, identity: await identityOf(server), tools: new Map(offered().map(one => [one.name, one])) }
+    },
+  }
+  try {
+    const asked = await readCommandLine(['lock', ...(words.includes('--client') ? words : ['--lock', lock, ...words]), ...to])
+    if ('print' in asked) throw new Error(asked.print)
+    const { given, rest } = asked
+    return { code: await lockCommand(readFlags(lockFlags, given), readTarget(rest), readLockFlags(given, rest), context), stdout, stderr }
+  } catch (error) {
+    if (!(error instanceof CustomsError)) throw error
+    return { code: error.exitCode, stdout, stderr: `${stderr}mcp-customs: ${error.message}\n` }
+  }
+}
 
 t.beforeEach(() => {
   rmSync(lock, { force: true })
+  unreachable.clear()
   offer(tool, other)
 })
 
@@ -42,7 +84,10 @@ t.test('nothing is accepted without a word from somebody', async t => {
   t.equal(code, 1)
   t.match(stdout, /^\+ tool send {2}added\n {2}to\?: string\n {2}"Sends mail to somebody\."$/m)
   t.match(stderr, /was not written: nobody is there to ask \(--yes accepts all of it, --accept TOOL a part\)\n$/)
+  t.match(await locking([], server, () => false), { code: 1, stderr: '' })
   t.notOk(existsSync(lock))
+  t.match(await locking([], server, question => question === `Accept this, and write it to ${lock}?`), { code: 0, stderr: /wrote / })
+  t.ok(existsSync(lock))
 })
 
 t.test('what is accepted is written, and an unchanged server changes no byte', async t => {
@@ -73,6 +118,21 @@ t.test('a rug that was pulled is found on every day, until it is accepted', asyn
   t.match(await locking(['--check']), { code: 0 }, 'back to what was accepted')
 })
 
+t.test('for code scanning, a change stands at the line where it is written what was accepted', async t => {
+  await locking(['--yes'])
+  offer({ ...tool, description: 'Sends mail to me.', icons: [] }, { name: 'added', inputSchema: {} })
+  const { code, stdout } = await locking(['--check', '--sarif'])
+  t.equal(code, 1)
+  const lines = readFileSync(lock, 'utf8').split('\n')
+  const [run] = (JSON.parse(stdout) as { runs: { automationDetails: object; results: { level: string; message: object; locations: [{ physicalLocation: { region: { startLine: number } } }]; properties: { class: string } }[] }[] }).runs
+  t.match(run, { automationDetails: { id: 'mcp-customs/lock/mail/' }, tool: { driver: { rules: [{ id: 'tool/drift' }] } } })
+  const told = run?.results.map(({ level, properties, locations: [{ physicalLocation: { region } }] }) => [properties.class, level, lines[region.startLine - 1]?.trim()])
+  t.strictSame(told, [['removed', 'warning', '"other": {'], ['text', 'error', '"send": {'], ['icons', 'warning', '"send": {'], ['added', 'error', '"mail": {']])
+  t.match(run?.results[1]?.message, { text: 'tool send at /description: text: is not what was accepted (mcp-customs lock shows it, and accepts it)' })
+  offer(tool, other)
+  t.match(JSON.parse((await locking(['--check', '--sarif'])).stdout), { version: '2.1.0', runs: [{ results: [] }] })
+})
+
 t.test('a part of what changed is accepted', async t => {
   await locking(['--yes'])
   offer({ ...tool, title: 'Send' }, { ...other, title: 'Other' })
@@ -92,7 +152,7 @@ t.test('another program under the same name is another server', async t => {
   t.match(await locking(['--check']), { code: 1, stdout: /~ server\n {2}\/sha256 {2}identity/ })
 })
 
-t.test('every server of a file is locked, each under its name', async t => {
+t.test('every server of a file is locked, each under its name; of one that cannot be asked, the others do not suffer', async t => {
   const file = join(folder, 'customs.json')
   const command = [process.execPath, program]
   writeFileSync(file, JSON.stringify({ version: 1, servers: { one: { command }, two: { command: [...command, '--token=sk-1234567890abcdef'] } } }))
@@ -104,6 +164,38 @@ t.test('every server of a file is locked, each under its name', async t => {
   t.match(await locking(['--yes', '--config', file, '--server', 'two'], []), { code: 0 })
   t.match(await locking(['--check', '--config', file, '--server', 'two'], []), { code: 0 })
   t.match(await locking(['--check', '--config', file], []), { code: 1, stdout: /- tool other {2}removed/ })
+  unreachable.add('two')
+  t.match(await locking(['--yes', '--config', file], []), { code: 2, stdout: /→ one[^]*- tool other/, stderr: /^mcp-customs: two: no answer\nmcp-customs: wrote / })
+  unreachable.clear()
+  t.match(await locking(['--check', '--config', file], []), { code: 0 })
+})
+
+t.test('the servers of a client are locked, under mcp-customs or not', async t => {
+  const file = join(folder, 'mcp.json')
+  const locked = join(folder, 'mcp.customs.lock.json')
+  const elsewhere = join(folder, 'elsewhere.json')
+  t.teardown(() => [file, locked, elsewhere].forEach(one => rmSync(one, { force: true })))
+  const plain = { command: process.execPath, args: [program] }
+  const wrapped = (name: string, ...options: readonly string[]) => ({ command: 'npx', args: ['-y', 'mcp-customs', 'wrap', `--server=${name}`, ...options, '--', process.execPath, program] })
+  const servers = { plain, wrapped: wrapped('other-name'), held: wrapped('held', `--lock=${elsewhere}`), off: { ...plain, disabled: true }, strange: {}, remote: { url: 'https://a.example/mcp?key=s3cret' } }
+  writeFileSync(file, JSON.stringify({ mcpServers: servers }))
+  t.match(await locking(['--client', file, '--yes'], []), { code: 0, stderr: /^mcp-customs: off is left out: is disabled\nmcp-customs: strange is left out: has neither a command nor a URL\n(?:mcp-customs: wrote .*\n){2}$/ })
+  const keys = (path: string) => Object.keys((JSON.parse(readFileSync(path, 'utf8')) as { servers: object }).servers)
+  t.same([keys(locked), keys(elsewhere)], [['other-name', 'plain', 'remote'], ['held']])
+  t.notMatch(readFileSync(locked, 'utf8'), 's3cret')
+  offer(tool)
+  t.match(await locking(['--client', file, '--check', '--server', 'plain'], []), { code: 1, stdout: /^.* → plain \([^]*- tool other/ })
+  t.match(await locking(['--client', file, '--yes', '--server', 'plain', '--lock', lock], []), { code: 0 })
+  t.same(keys(lock), ['plain'])
+  const cases: [readonly string[], RegExp][] = [
+    [['--client', file, '--server', 'plane'], /--server "plane": no such server; did you mean "plain"\?/],
+    [['--client', file, '--server', 'strange'], /has neither a command nor a URL\n$/],
+    [['--client', file, '--config', 'a'], /--client says which servers: leave --config out/],
+    [['--project', folder], /--project goes with --client\n$/],
+    [['--client', 'cursr'], /no such client; did you mean "cursor"/],
+  ]
+  for (const [words, line] of cases) t.match(await locking(words, []), { code: 2, stderr: line }, words.join(' '))
+  t.match(await locking(['--client', file]), { code: 2, stderr: /leave a command or URL out/ })
 })
 
 t.test('what cannot be relied on is an error', async t => {
@@ -118,6 +210,7 @@ t.test('what cannot be relied on is an error', async t => {
     ['a check that accepts', written, ['--check', '--yes'], /--check writes nothing/],
     ['all and a part', written, ['--accept', 'send', '--yes'], /give either --yes or --accept, not both\n$/],
     ['JSON without a check', written, ['--json'], /--json needs --check\n$/],
+    ['two formats', written, ['--check', '--json', '--sarif'], /give either --json or --sarif/],
   ]
   for (const [name, content, words, line] of cases) {
     if (content === undefined) rmSync(lock, { force: true })
@@ -130,13 +223,33 @@ t.test('what cannot be relied on is an error', async t => {
   t.match(await locking(['--check']), { code: 0 }, 'white space is none of it')
 })
 
-t.test('a list that can be read in two ways, or is cut, cannot be locked', async t => {
-  writeFileSync(offers, `[{"name":"a","name":"b","inputSchema":{"type":"object"}}]`)
-  const raw = readFileSync(program, 'utf8')
-  writeFileSync(program, raw.replace('console.log(JSON.stringify({ jsonrpc: \'2.0\', id, ...answer }))', `console.log(method === 'tools/list' ? '{"jsonrpc":"2.0","id":' + JSON.stringify(id) + ',"result":{"tools":[{"name":"a","name":"b","inputSchema":{"type":"object"}}]}}' : JSON.stringify({ jsonrpc: '2.0', id, ...answer }))`))
-  t.teardown(() => writeFileSync(program, raw))
-  t.match(await locking(['--yes']), { code: 2, stderr: /mail: what it lists can be read in two ways: / })
-  t.notOk(existsSync(lock))
+t.test('a lock that somebody else writes meanwhile is left to them', async t => {
+  await locking(['--yes'])
+  offer(tool)
+  const { code, stderr } = await locking([], server, () => {
+    writeFileSync(lock, 'theirs')
+    return true
+  })
+  t.match([code, stderr], [2, /has changed since it was read: nothing was written, run the command again\n$/])
+  t.equal(readFileSync(lock, 'utf8'), 'theirs')
+})
+
+/** What `wrap` would be told of the server. */
+const accepted = (name = 'mail') => {
+  const command: ProcessServer['command'] = [process.execPath, program]
+  return acceptedOf({ name, command, env: new Map(), inheritEnv: undefined, cwd: undefined, policy: undefined, rules: new Map(), tools: new Map(), lock: undefined }, { file: lock, isFrozen: false, actions: {} })
+}
+
+t.test('a lock that cannot be used is an error for who starts the server', async t => {
+  await t.rejects(accepted(), { code: 'BAD_CONFIG', message: /there is no such lock file/ })
+  await locking(['--yes'])
+  const written = readFileSync(lock, 'utf8')
+  t.equal((await accepted()).tools.size, 2)
+  await t.rejects(accepted('post'), { code: 'BAD_CONFIG', message: /nothing was accepted of the server "post"/ })
+  writeFileSync(lock, written.replace('Sends mail', 'Sends mails'))
+  await t.rejects(accepted(), { code: 'BAD_CONFIG', message: /it was changed after it was accepted/ })
+  writeFileSync(lock, written.replace(/"sha256": "[0-9a-f]/, '"sha256": "x'))
+  await t.rejects(accepted(), { code: 'BAD_CONFIG', message: /is not the server that was accepted/ })
 })
 
 const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
@@ -153,7 +266,7 @@ const wrapped = (words: readonly string[], ...asked: readonly object[]) => {
 const list = { id: 1, method: 'tools/list' }
 
 t.test('wrap holds a server to its lock: across processes, on the second day and on the third', async t => {
-  await locking(['--yes'])
+  t.match(await run(t, ['lock', '--lock', lock, '--yes', ...server]), { code: 0, stdout: /\+ tool send/, stderr: /wrote / })
   t.match(wrapped(['--lock', lock], list).answers.get(1), { result: { tools: [{ name: 'send' }, { name: 'other' }] } })
   offer({ ...tool, description: 'Sends mail to somebody, and to me.' }, { ...other, _meta: { build: 2 } }, { ...tool, name: 'sendmail' })
   for (const day of ['second', 'third']) {
@@ -162,27 +275,16 @@ t.test('wrap holds a server to its lock: across processes, on the second day and
     t.match(answers.get(2), { error: { message: /not what was accepted any more/ } })
     t.match(stderr, /tool\/drift/)
   }
-  offer(tool, other)
-  t.match(wrapped(['--lock', lock], list).answers.get(1), { result: { tools: [{ name: 'send' }, { name: 'other' }] } })
+  const file = join(folder, 'customs.json')
+  writeFileSync(file, JSON.stringify({ lock: { file: 'lock.json', text: 'log' } }))
+  offer({ ...tool, description: 'Sends mails.' }, other)
+  t.match(wrapped(['--config', file], list).answers.get(1), { result: { tools: [{ name: 'send', description: tool.description }, { name: 'other' }] } }, 'a class of change has the action that the configuration gives it')
 })
 
-t.test('without a lock that can be used wrap does not start, and says in one line what to do', async t => {
-  const failing = (...words: readonly string[]) => {
-    const { stderr, status } = wrapped(words)
-    t.equal(status, 2)
-    t.match(stderr, /^mcp-customs: [^\n]+\n$/)
-    return stderr
-  }
-  t.match(failing('--lock', lock), /there is no such lock file/)
-  t.match(failing('--frozen'), /--frozen needs a lock/)
-  await locking(['--yes'])
-  const written = readFileSync(lock, 'utf8')
-  writeFileSync(lock, written.replace('Sends mail', 'Sends mails'))
-  t.match(failing('--lock', lock), /it was changed after it was accepted/)
-  writeFileSync(lock, written.replace(/"sha256": "[0-9a-f]/, '"sha256": "x'))
-  t.match(failing('--lock', lock), /is not the server that was accepted/)
-  writeFileSync(lock, written)
-  t.match(failing('--lock', lock, '--server', 'post'), /nothing was accepted of the server "post"/)
+t.test('without a lock that can be used wrap does not start, and says in one line what to do', t => {
+  t.match(wrapped(['--lock', lock]), { status: 2, stderr: /^mcp-customs: [^\n]*there is no such lock file \("mcp-customs lock" writes one\)\n$/ })
+  t.match(wrapped(['--frozen']), { status: 2, stderr: /^mcp-customs: [^\n]*--frozen needs a lock[^\n]*\n$/ })
+  t.end()
 })
 
 t.test('a frozen lock needs no list', async t => {
@@ -191,10 +293,8 @@ t.test('a frozen lock needs no list', async t => {
   t.match(answers.get(1), { error: { code: -32602 } })
 })
 
-t.test('a class of change has the action that the configuration gives it', async t => {
-  await locking(['--yes'])
-  const file = join(folder, 'customs.json')
-  writeFileSync(file, JSON.stringify({ lock: { file: 'lock.json', text: 'log' } }))
-  offer({ ...tool, description: 'Sends mails.' }, other)
-  t.match(wrapped(['--config', file], list).answers.get(1), { result: { tools: [{ name: 'send', description: tool.description }, { name: 'other' }] } })
+t.test('a list that can be read in two ways cannot be locked', async t => {
+  writeFileSync(offers, `[{"name":"a","name":"b","inputSchema":{"type":"object"}}]`)
+  t.match(await run(t, ['lock', '--lock', lock, '--yes', ...server]), { code: 2, stderr: /mail: what it lists can be read in two ways: / })
+  t.notOk(existsSync(lock))
 })

@@ -4,7 +4,7 @@ import t from 'tap'
 import { readPolicy } from '../../dist/config/policy-file.js'
 import { resolvePolicy } from '../../dist/config/policy.js'
 import { parseRules } from '../../dist/config/rules.js'
-import { ruleNames, type RuleName } from '../../dist/rules/index.js'
+import { presets, ruleNamed, ruleNames, type RuleName } from '../../dist/rules/index.js'
 
 type Setting = string | Readonly<Record<string, string>>
 
@@ -25,11 +25,11 @@ const changed = (setting: Setting, change: (action: string) => string): Setting 
     : Object.fromEntries(Object.entries(setting).map(([when, action]) => [when, change(action)])))
 
 t.test('every preset names every rule, in the order of the contract', t => {
-  for (const name of ['observe', 'standard', 'strict']) t.strictSame([...preset(name).keys()], [...ruleNames])
+  for (const name of presets) t.strictSame([...preset(name).keys()], [...ruleNames])
   t.end()
 })
 
-t.test('observe is standard with log for every block and demote, but wire/size', t => {
+t.test('observe is standard with log for whatever acts, but wire/size', t => {
   for (const [rule, setting] of preset('standard')) {
     const expected = changed(setting, action => (action === 'off' || rule === 'wire/size' ? action : 'log'))
     t.strictSame(preset('observe').get(rule), expected, rule)
@@ -38,11 +38,18 @@ t.test('observe is standard with log for every block and demote, but wire/size',
   t.end()
 })
 
-t.test('strict is standard with block for every log and demote, but advice', t => {
+t.test('strict is standard with block for whatever acts, but advice', t => {
   for (const [rule, setting] of preset('standard')) {
     const advice = rule.startsWith('advice/')
     const expected = changed(setting, action => (action === 'off' || advice ? action : 'block'))
     t.strictSame(preset('strict').get(rule), expected, rule)
+  }
+  t.end()
+})
+
+t.test('compat is standard with mend for every rule that says how', t => {
+  for (const [rule, setting] of preset('standard')) {
+    t.strictSame(preset('compat').get(rule), ruleNamed(rule)?.mend === undefined ? setting : 'mend', rule)
   }
   t.end()
 })
@@ -90,6 +97,7 @@ t.test('a policy file extends a preset', async t => {
     'a.yaml': 'extends: strict\nrules: { result/schema: demote }\n',
     'b.json': '{ "rules": { "wire/id": "log" } }',
     'bad.yaml': 'extends: strickt\n',
+    'mend.yaml': 'rules: { wire/id: mend }\n',
   })
   const resolved = async (file: string) => resolvePolicy([{ policy: await readPolicy(join(directory, file), {}) }], relay)
   t.equal((await resolved('a.yaml')).get('result/schema'), 'demote')
@@ -98,8 +106,9 @@ t.test('a policy file extends a preset', async t => {
   t.equal((await resolved('b.json')).get('result/schema'), 'block')
   await t.rejects(resolved('bad.yaml'), {
     code: 'BAD_CONFIG',
-    message: `${join(directory, 'bad.yaml')}:1:1: extends: must be observe, standard, strict, not "strickt"; did you mean "strict"?`,
+    message: `${join(directory, 'bad.yaml')}:1:1: extends: must be observe, standard, strict, compat, not "strickt"; did you mean "strict"?`,
   })
+  await t.rejects(resolved('mend.yaml'), { code: 'BAD_CONFIG', message: /rules\.wire\/id: mend is for rules that say how/ })
   await t.rejects(resolved('none.yaml'), { code: 'BAD_CONFIG', message: /cannot be read \(ENOENT\)/ })
   await t.rejects(readPolicy('stict', {}), { code: 'BAD_USAGE', message: /--policy "stict": no such preset; did you mean "strict"/ })
 })
@@ -108,11 +117,12 @@ const wrong = [
   ['result/shema=block', '--rule "result/shema=block": unknown rule; did you mean "result/schema"?'],
   ['nothing/near=block', '--rule "nothing/near=block": unknown rule'],
   ['result/schema=blokc', '--rule "result/schema=blokc": unknown action; did you mean "block"?'],
-  ['result/schema=never', '--rule "result/schema=never": unknown action: off, log, demote, block'],
+  ['result/schema=never', '--rule "result/schema=never": unknown action: off, log, demote, mend, block'],
   ['result/schema', '--rule "result/schema": must be ID=ACTION'],
   ['result/schema=log=block', '--rule "result/schema=log=block": must be ID=ACTION'],
   ['constructor=log', '--rule "constructor=log": unknown rule'],
   ['tool/schema=demote', '--rule "tool/schema=demote": demote is for rules under result/ only'],
+  ['result/schema=mend', '--rule "result/schema=mend": mend is for rules that say how, which this one does not'],
   ['content/base64=demote', '--rule "content/base64=demote": demote is for rules under result/ only'],
 ] as const
 

@@ -33,7 +33,7 @@ servers:
     tls: { ca: ca.pem, cert: client.pem, key: client.key }
     tools:
       search: { outputSchema: ./schemas/search.json }
-      find: { outputSchema: { type: object, pattern: "\${env:}" } }
+      find: { outputSchema: { type: object, pattern: "\${env:}" }, resultSchema: { pattern: "\${env:}" }, structured: from-text }
       archive: { annotations: { destructiveHint: true, title: Archive } }
       delete_everything: deny
       drop: { deny: true }
@@ -86,7 +86,7 @@ t.test('a configuration with everything in it', async t => {
   const tool = { denied: false, outputSchema: undefined, annotations: undefined }
   t.strictSame([...(tickets?.tools ?? [])], [
     ['search', { ...tool, outputSchema: { type: 'object' } }],
-    ['find', { ...tool, outputSchema: { type: 'object', pattern: '${env:}' } }],
+    ['find', { ...tool, outputSchema: { type: 'object', pattern: '${env:}' }, resultSchema: { pattern: '${env:}' }, structured: 'from-text' }],
     ['archive', { ...tool, annotations: { title: 'Archive', destructiveHint: true } }],
     ['delete_everything', { ...tool, denied: true }],
     ['drop', { ...tool, denied: true }],
@@ -147,12 +147,12 @@ const wrong = [
   ['a socket with a mode that is none', 'listen: unix:/run/x?mode=9', /: listen: must be HOST:PORT/],
   ['too long a path for a socket', `listen: unix:/${'x'.repeat(110)}`, /: listen: .* is too long for a socket/],
   ['a port too high', 'listen: localhost:65536', /: listen: must be HOST:PORT/],
-  ['a misspelt preset', 'policy: stric', ':1:1: policy: must be observe, standard, strict or the path of a policy file, such as ./policy.yaml; did you mean "strict"?'],
+  ['a misspelt preset', 'policy: stric', ':1:1: policy: must be observe, standard, strict, compat or the path of a policy file, such as ./policy.yaml; did you mean "strict"?'],
   ['no policy file', 'policy: ./none.yaml', /none\.yaml: cannot be read \(ENOENT\)/],
   ['a misspelt rule', 'rules: { result/shema: log }', ':1:10: rules.result/shema: unknown key; did you mean "result/schema"?'],
-  ['a misspelt action', 'rules: { wire/id: blokc }', ':1:10: rules.wire/id: must be off, log, block, not "blokc"; did you mean "block"?'],
-  ['YAML 1.2 off', 'rules: { wire/id: false }', ':1:10: rules.wire/id: must be off, log, block, not false'],
-  ['demote of a call', 'rules: { call/denied: demote }', ':1:10: rules.call/denied: must be off, log, block, not "demote"'],
+  ['a misspelt action', 'rules: { wire/id: blokc }', ':1:10: rules.wire/id: must be off, log, mend, block, not "blokc"; did you mean "block"?'],
+  ['YAML 1.2 off', 'rules: { wire/id: false }', ':1:10: rules.wire/id: must be off, log, mend, block, not false'],
+  ['demote of a call', 'rules: { call/denied: demote }', ':1:10: rules.call/denied: must be off, log, mend, block, not "demote"'],
   ['a limit too low', 'limits: { depth: 0 }', ':1:11: limits.depth: must be a whole number from 8 to 1000'],
   ['half a millisecond', 'limits: { listMs: 0.5 }', ':1:11: limits.listMs: must be a whole number, not 0.5'],
   ['a limit in words', 'limits: { listMs: 10s }', ':1:11: limits.listMs: must be a whole number, not text'],
@@ -182,8 +182,9 @@ const wrong = [
   ['no name for a header', server('url: "https://a/", headers: { "A B": c }'), ':1:47: servers.a.headers."A B": no name for a header'],
   ['a header twice', server('url: "https://a/", headers: { A: b, a: c }'), ':1:53: servers.a.headers.a: this header stands here twice'],
   ['a key without its certificate', server('url: "https://a/", tls: { key: k }'), ':1:43: servers.a.tls.key: goes only with cert'],
-  ['a misspelt denial', server('command: [a], tools: { b.c: denied }'), ':1:40: servers.a.tools."b.c": must be deny, or a map of outputSchema, annotations, deny'],
+  ['a misspelt denial', server('command: [a], tools: { b.c: denied }'), ':1:40: servers.a.tools."b.c": must be deny, or a map of outputSchema, resultSchema, structured, annotations, deny'],
   ['a misspelt hint', server('command: [a], tools: { b: { annotations: { readonlyHint: true } } }'), /annotations\.readonlyHint: unknown key; did you mean "readOnlyHint"\?/],
+  ['a promotion without a schema', server('command: [a], tools: { b: { structured: from-text } }'), /servers\.a\.tools\.b\.structured: goes only with outputSchema/],
   ['a schema that is none', server('command: [a], tools: { b: { outputSchema: [] } }'), ':1:45: servers.a.tools.b.outputSchema: must be a JSON Schema or the path of one'],
   ['no schema file', server('command: [a], tools: { b: { outputSchema: none.json } }'), /none\.json: cannot be read \(ENOENT\)/],
   ['a broken schema file', server('command: [a], tools: { b: { outputSchema: broken.json } }'), /broken\.json:1:3: not JSON: nothing stands between "," and "\}"$/],
@@ -203,7 +204,7 @@ const wrong = [
   ['an inherited variable', 'auth: { tokens: ["${env:toString}"] }', ':1:18: auth.tokens.0: the environment variable toString is not set'],
   ['an unclosed reference', 'auth: { tokens: ["${env:CLIENT_TOKEN"] }', ':1:18: auth.tokens.0: a reference to the environment is spelt ${env:NAME}'],
   ['a reference to nothing', 'auth: { tokens: ["${env:}"] }', ':1:18: auth.tokens.0: a reference to the environment is spelt ${env:NAME}'],
-  ['a secret for an action', 'rules: { wire/id: "${env:CLIENT_TOKEN}" }', ':1:10: rules.wire/id: must be off, log, block, not "${env:CLIENT_TOKEN}"'],
+  ['a secret for an action', 'rules: { wire/id: "${env:CLIENT_TOKEN}" }', ':1:10: rules.wire/id: must be off, log, mend, block, not "${env:CLIENT_TOKEN}"'],
   ['a misspelt period', 'audit: { rotate: dayly }', ':1:10: audit.rotate: must be never, hourly, daily, not "dayly"; did you mean "daily"?'],
   ['a file that is full at once', 'audit: { maxBytes: 1 }', ':1:10: audit.maxBytes: must be a whole number from 4096 to 1099511627776'],
   ['a misspelt kind of payloads', 'audit: { payloads: digests }', ':1:10: audit.payloads: must be none, digest, redacted, full, not "digests"; did you mean "digest"?'],

@@ -10,6 +10,7 @@ const accepted = (parts: Partial<Accepted> = {}): Accepted => ({
   resourceTemplates: new Map([['a:{b}', { uriTemplate: 'a:{b}', name: 'a' }]]),
   instructions: 'be kind',
   isFrozen: false,
+  actions: {},
   drift: (_, before, after) => {
     if (equal(before, after)) return undefined
     const isMinor = after === undefined || (isObject(before) && isObject(after) && equal({ ...before, _meta: null }, { ...after, _meta: null }))

@@ -126,17 +126,17 @@ export const session = (
 // Cases share sessions: no two of them may list tools of one name.
 let count = 0
 
-/** One tool definition in a list: it passes as it is, or goes, or loses the part that is named. */
+/** One tool definition in a list: it passes as it is, or goes, or loses the part that is named, or has it made into another. */
 export const definition = (
   rule: RuleName,
   name: string,
   verdict: Verdict,
   tool: string,
-  given: Given & { cut?: string; revisions?: readonly Revision[] } = {},
+  given: Given & { cut?: string; made?: string; revisions?: readonly Revision[] } = {},
 ): readonly Case[] => {
-  const { cut, revisions = bothEras, ...rest } = given
+  const { cut, made = '', revisions = bothEras, ...rest } = given
   const sent = tool.replace('"suspect"', () => `"suspect_${(count += 1)}"`)
-  const gets = verdict !== 'block' ? sent : cut === undefined ? undefined : sent.replace(cut, () => '')
+  const gets = cut !== undefined ? sent.replace(cut, () => made) : verdict === 'block' ? undefined : sent
   return revisions.map(revision =>
     session({ ...rest, name: `${name} (${revision})`, rule, revision, verdict, event: 'tools/list', tools: [{ sent, gets }], reactions: [], steps: [] }),
   )

@@ -337,7 +337,7 @@ t.test('a message that is no JSON value is an error, not a message', async t => 
 t.test('an option that is none is named', t => {
   const inner: SdkTransport = { start: () => Promise.resolve(), send: () => Promise.resolve(), close: () => Promise.resolve() }
   const cases: [string, object, RegExp][] = [
-    ['a policy', { policy: 'lax' }, /policy: no preset "lax" \(observe, standard, strict\)/],
+    ['a policy', { policy: 'lax' }, /policy: no preset "lax" \(observe, standard, strict, compat\)/],
     ['a rule', { rules: { 'result/shema': 'log' } }, /rules: no rule "result\/shema"/],
     ['an action', { rules: { 'result/schema': 'warn' } }, /rules: result\/schema: no action "warn"/],
     ['demote where there is nothing to demote', { rules: { 'tool/name': 'demote' } }, /demote is for rules under result\//],
@@ -346,7 +346,7 @@ t.test('an option that is none is named', t => {
     ['an option', { polcy: 'strict' }, /^no option "polcy"; did you mean "policy"\?$/],
     ['an option that is like nothing', { xxxxxxxxxx: 1 }, /^no option "xxxxxxxxxx" \(policy, rules, trusted, tools, limits, server, onRecord, checker\)$/],
     ['an option of prototypes', { constructor: {} }, /^no option "constructor"/],
-    ['a tool\'s option', { tools: { rm: { denied: true } } }, /^tools: rm: no option "denied" \(deny, outputSchema, annotations\)$/],
+    ['a tool\'s option', { tools: { rm: { denied: true } } }, /^tools: rm: no option "denied" \(deny, outputSchema, resultSchema, structured, annotations\)$/],
     ['a tool that is none', { tools: { rm: 'deny' } }, /^tools: rm must be an object$/],
     ['a denial that is none', { tools: { rm: { deny: 'yes' } } }, /^tools: rm: deny must be true or false$/],
     ['a schema that is none', { tools: { rm: { outputSchema: null } } }, /^tools: rm: outputSchema must be an object, true or false$/],

@@ -4,6 +4,7 @@ import { acceptTools, nothingAccepted } from '../../dist/lock/accept.js'
 import { changeClasses, compare, compareTools, type Catalogue } from '../../dist/lock/compare.js'
 import { decide, standardActions } from '../../dist/lock/decide.js'
 import { digestOf, hasDigest } from '../../dist/lock/digest.js'
+import { frameOf } from '../../dist/lock/frame.js'
 import { formatLock, parseLock, type Lock } from '../../dist/lock/lock.js'
 import { isString, parseJson, type Json, type JsonObject } from '../../dist/protocol/json.js'
 
@@ -11,12 +12,16 @@ const offering = (...tools: readonly JsonObject[]): Catalogue => ({ ...nothingAc
 
 const echo = { name: 'echo', description: 'Says it\u200b again.', inputSchema: { type: 'object', properties: { b: { maximum: 1e21 }, a: {} } } }
 const add = { name: 'add', inputSchema: { type: 'object' } }
-const lock: Lock = new Map([
+const lock: ReadonlyMap<string, Catalogue> = new Map([
   ['second', offering(add)],
   ['first', { ...offering(echo, add), identity: { command: 'node a.mjs' }, instructions: 'Do.', prompts: new Map([['p', { name: 'p' }]]), resourceTemplates: new Map([['f:///{x}', { uriTemplate: 'f:///{x}' }]]) }],
 ])
 
-const reread = (text: string): Lock => parseLock(parseJson(text), 'lock')
+/** As it was written, or as somebody laid it out. */
+const reread = (text: string): Lock => {
+  const { value, definitions } = frameOf(Buffer.from(text)) ?? { value: parseJson(text), definitions: [] }
+  return parseLock(value, 'lock', definitions)
+}
 
 t.test('a lock is sorted, shows what is not seen, and is the same text every time', t => {
   const text = formatLock(lock)
@@ -89,6 +94,38 @@ t.test('no change of a definition in a lock goes unseen', t => {
       return true
     }
   }))
+  t.end()
+})
+
+t.test('a lock as it was written is read in parts, any other as a whole, and both say the same', t => {
+  const text = formatLock(lock)
+  const frame = frameOf(Buffer.from(text))
+  t.equal(frame?.definitions.length, 5)
+  t.strictSame(frame?.definitions.map(one => (JSON.parse(String(one)) as JsonObject)['name']), ['p', undefined, 'add', 'echo', 'add'], 'each as it stands there')
+  const [parts, whole] = [reread(text), parseLock(parseJson(text), 'lock')]
+  for (const [name, server] of whole) {
+    const other = parts.get(name)
+    t.strictSame([other && compare(server, other), other?.tools.size, other && [...other.tools.values()]], [[], server.tools.size, [...server.tools.values()]], name)
+    other?.tools.forEach((definition, tool) => t.strictSame([definition, other.tools.get(tool), other.tools.has(tool)], [server.tools.get(tool), definition, true]))
+  }
+  t.strictSame(parts.get('first')?.tools.get('none'), undefined)
+  const cases: readonly (readonly [string, string])[] = [
+    ['a server that stands there twice', text.replace('"servers": {', '"servers": {\n    "first": {},')],
+    ['a tool that stands there twice', text.replace(/("add": \{[^]*?\n {8}\},)/, '$1\n        $1')],
+    ['a digest that stands there twice', text.replace(/("digest": "[^"]*")/, '$1,\n          $1')],
+    ['a mark of the order of bytes', `\ufeff${text}`],
+    ['other ends of lines', text.replaceAll('\n', '\r\n')],
+    ['no last line end', text.slice(0, -1)],
+    ['a definition in one line', text.replace(/"definition": \{[^]*?\n {10}\}/, '"definition": {"name": "add"}')],
+    ['a definition without an end', text.slice(0, text.indexOf('"digest"') - 20)],
+    ['nothing', ''],
+  ]
+  for (const [name, other] of cases) {
+    t.not(other, text, name)
+    t.equal(frameOf(Buffer.from(other)), undefined, name)
+  }
+  t.equal(frameOf(Buffer.from(text.replace('Says', '\u00ff'), 'latin1')), undefined, 'what is not UTF-8')
+  t.throws(() => reread(text.replace(/"definition": \{[^]*?\n {10}\}/, '"definition": 1')), /the definition is|definition must be an object/, 'a number of our own')
   t.end()
 })
 

@@ -1,5 +1,6 @@
 import type { Tool } from '../../dist/core/catalog.js'
 import type { Answer, Arrival, Call, CheckedArguments, Finding, List, ListedTool, Power, Powers, Problem, Reading, Rule, ServerRequest, Subjects } from '../../dist/core/rule.js'
+import { promotionOf } from '../../dist/core/promotion.js'
 import type { Json, JsonObject } from '../../dist/protocol/json.js'
 import { partsOf } from '../../dist/protocol/mcp.js'
 import { ruleNamed as find, rules, type RuleName } from '../../dist/rules/index.js'
@@ -29,8 +30,8 @@ export const call = (more: Partial<Call> = {}): Call => ({
 })
 
 export const answer = (result: JsonObject, more: Partial<Answer> = {}): Answer => ({
-  ...reading('tools/call', result), name: 'weather', tool: tool(), checked: undefined,
-  structuredText: () => JSON.stringify(result['structuredContent']), ...more,
+  ...reading('tools/call', result), name: 'weather', tool: tool(), checked: undefined, contract: undefined,
+  structuredText: () => JSON.stringify(result['structuredContent']), promotion: () => promotionOf(result), ...more,
 })
 
 export const reading = (method: string, value: JsonObject, more: Partial<Reading> = {}): Reading => ({

@@ -8,8 +8,8 @@ const at = (...paths: readonly string[]) => paths.map(path => `/result/tools/0${
 t.test('tool/annotations: whatever a server claims in annotations that is not trusted', t => {
   const rule = ruleNamed('tool/annotations')
   for (const annotations of [{}, { title: 'x' }]) t.same(paths(rule.onTool?.(listed({ ...good, annotations }))), [], 'no claim')
-  t.same(rule.cut?.({ annotations: { title: 'x', readOnlyHint: true } }), [{ path: ['annotations'], replace: '{"title":"x"}' }], 'the title stays')
-  t.same(rule.cut?.({ annotations: { readOnlyHint: true } }), [{ path: ['annotations'], remove: true }])
+  t.same(rule.mend?.onTool?.(listed({ ...good, annotations: { title: 'x', readOnlyHint: true } })), { ...good, annotations: { title: 'x' } }, 'the title stays')
+  t.same(rule.mend?.onTool?.(listed({ ...good, annotations: { readOnlyHint: true } })), good)
   for (const annotations of [{ readOnlyHint: true }, { title: 'x', own: 1 }, null, 1]) {
     t.same(paths(rule.onTool?.(listed({ ...good, annotations }))), at('/annotations'), JSON.stringify(annotations))
     t.same(paths(rule.onTool?.(listed({ ...good, annotations }, { trusted: true }))), [], 'trusted')
@@ -51,8 +51,8 @@ t.test('tool/icon: what is reported is cut off, what is removed is not', t => {
   const rule = ruleNamed('tool/icon')
   const many = (count: number) => ({ ...good, icons: Array.from({ length: count }, (_, index) => ({ src: index === 3 ? 'https://x/' : 'javascript:1' })) })
   t.equal(rule.onTool?.(listed(many(25))).length, 20)
-  t.equal(rule.cut?.(many(25)).length, 24)
-  t.same(rule.cut?.(many(5000)), [{ path: ['icons'], remove: true }], 'of very many none is worth keeping')
+  t.same(rule.mend?.onTool?.(listed(many(25))), { ...good, icons: [{ src: 'https://x/' }] })
+  t.same(rule.mend?.onTool?.(listed(many(5000))), good, 'of very many none is worth keeping')
   t.end()
 })
 

@@ -35,7 +35,8 @@ export async function* readLog(files: readonly string[]): AsyncGenerator<RawLine
   }
 }
 
-const firstRecord = async (file: string): Promise<ReadRecord | undefined> => {
+/** Undefined when the first line is none. */
+export const firstRecord = async (file: string): Promise<ReadRecord | undefined> => {
   for await (const { bytes } of linesOf(file)) return readLine(bytes).record
   return undefined
 }
@@ -43,11 +44,16 @@ const firstRecord = async (file: string): Promise<ReadRecord | undefined> => {
 const filesIn = async (path: string): Promise<readonly string[]> => {
   try {
     if (!(await stat(path)).isDirectory()) return [path]
-    const entries = await readdir(path, { recursive: true, withFileTypes: true })
-    const files = entries.filter(entry => entry.isFile() && entry.name.endsWith('.ndjson')).map(entry => join(entry.parentPath, entry.name)).sort()
+    const files = await logsIn(path)
     const sizes = await Promise.all(files.map(async file => (await stat(file)).size))
     return files.filter((_, index) => sizes[index] !== 0)
   } catch (cause) {
     throw new CustomsError('CANNOT_AUDIT', `${path}: cannot be read (${codeOf(cause)})`, { cause })
   }
+}
+
+/** Of a folder and of all folders in it, the files that are named `*.ndjson`, in the order of their names. */
+export const logsIn = async (folder: string): Promise<readonly string[]> => {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  return entries.filter(entry => entry.isFile() && entry.name.endsWith('.ndjson')).map(entry => join(entry.parentPath, entry.name)).sort()
 }

@@ -58,12 +58,13 @@ export interface Expected {
  * @throws CustomsError CANNOT_AUDIT when a file cannot be read
  */
 export const verify = async (files: readonly string[], expected: Expected = {}): Promise<Verification> => {
-  const check = new Check(files, expected)
+  const check = new Verifier(files, expected)
   for await (const line of readLog(files)) check.take(line)
   return check.end()
 }
 
-class Check {
+/** Judges a log line by line (see `verify`). */
+export class Verifier {
   readonly #files: readonly string[]
   readonly #keys: readonly KeyObject[]
   readonly #heads: ReadonlySet<string>

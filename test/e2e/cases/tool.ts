@@ -27,8 +27,23 @@ export const toolCases: readonly Case[] = [
   )),
 
   // tool/input-type
-  definition('tool/input-type', 'an input schema without a type passes', 'log', withInput('{"properties":{"a":{"type":"string"}}}')),
+  definition('tool/input-type', 'an input schema without a type gets one', 'mend', withInput('{"properties":{"a":{"type":"string"}}}'), {
+    cut: '{"properties":{"a":{"type":"string"}}}', made: '{"properties":{"a":{"type":"string"}},"type":"object"}',
+  }),
+  definition('tool/input-type', 'a boolean for a schema is spelt out', 'mend', withInput('{"type":"object","properties":{"a": true}}'), {
+    cut: 'true', made: '{}', revisions: [legacy],
+  }),
+  definition('tool/input-type', 'an input schema of another type goes', 'block', withInput('{"type":["object"]}')),
   definition('tool/input-type', 'an input schema of type object is fine', 'pass', withInput('{"type":"object","properties":{"a":{"type":"string"}}}')),
+
+  // tool/dialect
+  definition('tool/dialect', 'another dialect is nobody\'s concern', 'pass', withInput('{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}'), { revisions: [legacy] }),
+  definition('tool/dialect', 'where all is mended, it is rewritten', 'mend', withInput('{"type":"object", "$schema":"http://json-schema.org/draft-07/schema#"}'), {
+    cut: 'http://json-schema.org/draft-07/schema#', made: 'https://json-schema.org/draft/2020-12/schema', options: ['--policy', 'compat'],
+  }),
+
+  // list/shape
+  definition('list/shape', 'what is null goes, where it need not be there', 'mend', tool(`"description":null,${input}`), { cut: '"description":null,', also: ['tool/definition', 'tool/schema'] }),
 
   // tool/duplicate
   definition('tool/duplicate', 'the second tool of a name goes', 'block', tool(`"description":"An impostor.",${input}`, 'honest')),

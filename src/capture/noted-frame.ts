@@ -1,0 +1,69 @@
+import { isUtf8 } from 'node:buffer'
+import type { Envelope, Fault, Frame, FrameLimits, Message } from '../protocol/frame.js'
+import type { IdKey } from '../protocol/json-rpc.js'
+import { anonymousError, idIn } from '../protocol/message.js'
+import { parseFrame } from '../protocol/parse.js'
+
+/** A frame as a capture keeps it: its bytes, and what of its reading does not follow from them. */
+export interface NotedFrame {
+  readonly text?: string
+  /** Of bytes that are no UTF-8. */
+  readonly base64?: string
+  /** What the transport took it for: the answer to an HTTP request need not say so itself, and what is too long is not kept whole. */
+  readonly kind: Message['kind']
+  readonly key?: IdKey | undefined
+  readonly keys?: readonly IdKey[] | undefined
+  readonly faults?: readonly Fault[] | undefined
+  readonly status?: number | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly sse?: string | undefined
+}
+
+/** @param bytes of the frame, or what is kept of them @param headers those that are kept */
+export const noted = ({ message, faults, otherKeys, envelope }: Frame, bytes: Buffer, headers: Readonly<Record<string, string>>): NotedFrame => ({
+  ...(isUtf8(bytes) ? { text: bytes.toString() } : { base64: bytes.toString('base64') }),
+  kind: message.kind,
+  key: 'key' in message ? message.key : undefined,
+  keys: message.kind === 'unusable' ? message.keys : otherKeys,
+  faults: faults.length === 0 ? undefined : faults,
+  status: envelope?.response?.status,
+  headers: envelope?.headers && headers,
+  sse: envelope?.event,
+})
+
+export const bytesOf = ({ text, base64 }: Pick<NotedFrame, 'text' | 'base64'>): Buffer =>
+  text === undefined ? Buffer.from(base64 ?? '', 'base64') : Buffer.from(text)
+
+/** The frame as the core got it; by tighter limits it may be over them now. */
+export const revived = (frame: NotedFrame, limits: FrameLimits): Frame => {
+  const bytes = bytesOf(frame)
+  const read = parseFrame(bytes, limits)
+  const envelope = envelopeOf(frame)
+  if (read.faults.some(({ kind }) => kind === 'size')) return { ...read, ...(envelope && { envelope }) }
+  const message = messageOf(frame, read)
+  const { keys = [], faults = [] } = frame
+  return {
+    bytes, message, faults,
+    ...(message.kind === read.message.kind && { facts: read.facts }),
+    ...(message.kind !== 'unusable' && keys.length > 0 && { otherKeys: keys }),
+    ...(envelope && { envelope }),
+  }
+}
+
+const messageOf = ({ kind, key, keys = [] }: NotedFrame, read: Frame): Message => {
+  const { message, bytes } = read
+  if (kind === 'unusable') return { kind, keys }
+  if (kind === 'page') return { kind, key, text: bytes.toString() }
+  if (message.kind === kind) return !('id' in message) || key === undefined || message.key === key ? message : { ...message, key, id: idIn(key) }
+  const error = kind === 'error' ? anonymousError(read) : undefined
+  return error === undefined || key === undefined ? message : { kind: 'error', id: idIn(key), key, error }
+}
+
+const envelopeOf = ({ status, headers, sse }: NotedFrame): Envelope | undefined =>
+  status === undefined && headers === undefined && sse === undefined
+    ? undefined
+    : {
+        ...(status !== undefined && { response: { status, headers: new Map() } }),
+        ...(headers && { headers: new Map(Object.entries(headers)) }),
+        ...(sse !== undefined && { event: sse }),
+      }

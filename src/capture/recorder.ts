@@ -1,0 +1,106 @@
+import { isUtf8 } from 'node:buffer'
+import type { Effect, Entry } from '../core/effect.js'
+import type { Event } from '../core/event.js'
+import type { Accepted } from '../core/accepted.js'
+import type { RelayOptions } from '../core/options.js'
+import type { Frame } from '../protocol/frame.js'
+import type { CapturedLock, CaptureLimits, Decision, Happened, Happening, Line, Opening, Ruling, Sent } from './line.js'
+import { noted } from './noted-frame.js'
+import { redacted, whole, type Payload } from './payload.js'
+
+export interface RecorderOptions {
+  readonly payloads: Opening['payloads']
+  readonly limits: CaptureLimits
+  readonly write: (line: Line) => void
+  /** The wall clock. */
+  readonly now: () => Date
+}
+
+/** Writes down one session: what happened to the core, and what it asked for. */
+export class Recorder {
+  readonly #options: RelayOptions
+  readonly #write: (line: Line) => void
+  readonly #now: () => Date
+  readonly #payload: Payload
+  readonly #numbers = new WeakMap<Buffer, number>()
+  /** By which the last event was judged. */
+  #policy: RelayOptions['policy']
+  #tools: RelayOptions['tools']
+  #number = 0
+  #asked = 0
+  #late: number[] = []
+
+  constructor(options: RelayOptions, { payloads, limits, write, now }: RecorderOptions) {
+    const { server, session, nonce, stateless, policy, trusted, tools, accepted, intent, mostFindings } = options
+    this.#options = options
+    this.#policy = policy
+    this.#tools = tools
+    this.#write = write
+    this.#now = now
+    this.#payload = payloadOf(payloads)
+    write({
+      capture: 1, session, time: now().toISOString(), server, nonce, stateless, payloads,
+      settings: { ...rulingOf(options), trusted, limits, intent, mostFindings, lock: accepted && lockOf(accepted) },
+    })
+  }
+
+  /** The engine was asked, while the event in hand was handled. */
+  asked(isLate: boolean): void {
+    if (isLate) this.#late.push(this.#asked)
+    this.#asked++
+  }
+
+  /** @param now by the core's clock */
+  handled(event: Event, now: number, effects: readonly Effect[]): void {
+    const number = this.#number++
+    if (event.type === 'frame-received') this.#numbers.set(event.frame.bytes, number)
+    const checks = effects.flatMap(effect => (effect.type === 'check' ? [effect.check] : []))
+    const sent = effects.flatMap(effect => (effect.type === 'send' ? [this.#sent(effect)] : []))
+    const decisions = effects.flatMap(effect => (effect.type === 'audit' ? [decisionOf(effect.entry, this.#payload)] : []))
+    const line: Happening = {
+      session: this.#options.session, time: this.#now().toISOString(), number, at: now, ruling: this.#changed(), event: this.#happened(event),
+      late: listed(this.#late), checks: listed(checks), sent: listed(sent), decisions: listed(decisions),
+    }
+    this.#asked = 0
+    this.#late = []
+    this.#write(line)
+  }
+
+  #changed(): Ruling | undefined {
+    const { policy, tools } = this.#options
+    if (policy === this.#policy && tools === this.#tools) return undefined
+    this.#policy = policy
+    this.#tools = tools
+    return rulingOf(this.#options)
+  }
+
+  #happened(event: Event): Happened {
+    if (event.type === 'checked') return { type: event.type, check: event.check }
+    if (event.type !== 'frame-received') return event
+    const { type, from, exchange, frame } = event
+    return { type, from, exchange, frame: noted(frame, this.#payload.bytes(frame), this.#payload.headers(frame.envelope)) }
+  }
+
+  #sent({ to, exchange, frame }: Extract<Effect, { readonly type: 'send' }>): Sent {
+    const number = this.#numbers.get(frame.bytes)
+    return number === undefined ? { to, exchange, ...textOf(frame, this.#payload) } : { to, exchange, number }
+  }
+}
+
+const rulingOf = ({ policy, tools }: RelayOptions): Ruling => ({ policy: Object.fromEntries(policy), tools: Object.fromEntries(tools) })
+
+const lockOf = ({ tools, prompts, resourceTemplates, instructions, isFrozen, actions }: Accepted): CapturedLock => ({
+  tools: Object.fromEntries(tools), prompts: Object.fromEntries(prompts), resourceTemplates: Object.fromEntries(resourceTemplates), instructions, isFrozen, actions,
+})
+
+export const payloadOf = (payloads: Opening['payloads']): Payload => (payloads === 'full' ? whole : redacted)
+
+export const decisionOf = ({ event, tool, id, verdict, findings }: Entry, payload: Payload): Decision =>
+  ({ event, tool, id, verdict, findings: findings.map(one => payload.finding(one)) })
+
+export const textOf = (frame: Frame, payload: Payload): { readonly text: string } | { readonly base64: string } => {
+  const bytes = payload.bytes(frame)
+  return isUtf8(bytes) ? { text: bytes.toString() } : { base64: bytes.toString('base64') }
+}
+
+const listed = <One>(list: readonly One[]): readonly One[] | undefined => (list.length === 0 ? undefined : list)

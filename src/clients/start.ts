@@ -1,0 +1,60 @@
+import { CustomsError } from '../errors.js'
+import type { Entry, Server } from './entry.js'
+import { innermost } from './own-command.js'
+import { isTable, isText, memberOf, type TableValue } from './tree.js'
+import { isWrapped } from './unwrap.js'
+import { optionWords } from './wrap.js'
+
+/** How the server of an entry is started or reached by `wrap`, whether that stands before it already or not. */
+export interface Start {
+  /** Of `wrap`. The values of headers are among them. */
+  readonly options: readonly string[]
+  /** The server's command line, or its URL alone. */
+  readonly target: readonly string[]
+  readonly isRemote: boolean
+  readonly env: ReadonlyMap<string, string>
+  readonly cwd: string | undefined
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/**
+ * @param environment of the client
+ * @throws CustomsError BAD_CONFIG for an entry that is not understood, or that the client alone can read
+ */
+export const startOf = ({ name, server }: Pick<Entry, 'name' | 'server'>, environment: Environment): Start => {
+  if (server.kind === 'unknown') return fail(server.reason)
+  const filled = (text: string) => fillIn(text, environment)
+  const { table } = server
+  const env = new Map(textsOf(table, 'env').map(([key, value]) => [key, filled(value)]))
+  const common = { env, cwd: cwdOf(table, filled) }
+  if (server.kind === 'remote') return { ...common, options: [...optionWords({ server: name }), ...headersOf(server, filled)], target: [filled(server.url.value.text)], isRemote: true }
+  if (!isWrapped(server)) return { ...common, options: optionWords({ server: name }), target: server.words.map(filled), isRemote: false }
+  const { options, target, remote } = innermost(server.own)
+  return { ...common, options, target: server.words.slice(target).map(filled), isRemote: remote }
+}
+
+const fail = (reason: string): never => {
+  throw new CustomsError('BAD_CONFIG', reason)
+}
+
+const textsOf = (table: TableValue, key: string): readonly (readonly [string, string])[] => {
+  const member = memberOf(table, key)
+  const members = member && isTable(member) ? member.value.members : []
+  return members.filter(isText).map(one => [one.key, one.value.text])
+}
+
+const cwdOf = (table: TableValue, filled: (text: string) => string): string | undefined => {
+  const member = memberOf(table, 'cwd')
+  return member && isText(member) ? filled(member.value.text) : undefined
+}
+
+const headersOf = ({ headers, bearer }: Server & { kind: 'remote' }, filled: (text: string) => string): readonly string[] => [
+  ...(headers?.value.members ?? []).filter(isText).map(({ key, value }) => ['--header', `${key}=${filled(value.text)}`]).flat(),
+  ...(bearer ? ['--header', `Authorization=Bearer {env:${bearer.value.text}}`] : []),
+]
+
+/** Clients put in the value of `${env:NAME}` or `${NAME}`; everything else of that kind (`${input:key}`) they have from the person, or keep. */
+const fillIn = (text: string, environment: Environment): string =>
+  text.replace(/\$\{(?:env:)?([^{}]*?)(?::-([^{}]*))?\}/g, (reference, name: string, otherwise: string | undefined) =>
+    (Object.hasOwn(environment, name) ? environment[name] : undefined) ?? otherwise ?? fail(`has ${reference} in it, which the client fills in`))

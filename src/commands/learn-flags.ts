@@ -1,0 +1,27 @@
+import { about, text, type Flags, type Given } from './flag.js'
+import { sharedFlags } from './flags.js'
+
+export const learnFlags: Flags = {
+  ...sharedFlags,
+  ...about('Contracts', {
+    output: { type: 'string', short: 'o', value: 'DIR', describe: 'folder for the schemas, and for a configuration that names them (default: write nothing)' },
+    all: { type: 'boolean', describe: 'learn for tools that declare an outputSchema as well' },
+    strict: { type: 'boolean', describe: 'bounds of numbers, lengths and sizes as well: those that were seen' },
+    json: { type: 'boolean', describe: 'report as JSON' },
+    watch: { type: 'boolean', describe: 'stand before a server like wrap, keep counts alone, and say at the end which tools could have a contract' },
+  }),
+}
+
+export interface LearnFlags {
+  readonly output: string | undefined
+  readonly all: boolean
+  readonly strict: boolean
+  readonly json: boolean
+}
+
+export const readLearnFlags = (given: Given): LearnFlags => ({
+  output: text(given, 'output'),
+  all: given.get('all') === true,
+  strict: given.get('strict') === true,
+  json: given.get('json') === true,
+})

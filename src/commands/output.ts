@@ -1,0 +1,34 @@
+/** As much is gathered before it is written, in characters. */
+const most = 64 * 1024
+
+/** Lines to a stream that may be a pipe, whose reader may have had enough of it. */
+export class Output {
+  readonly #stream: NodeJS.WritableStream
+  #pending: string[] = []
+  #length = 0
+  #failure: Error | undefined
+
+  constructor(stream: NodeJS.WritableStream) {
+    this.#stream = stream
+    stream.on('error', (error: Error) => void (this.#failure ??= error))
+  }
+
+  /** @returns false when nobody reads any more */
+  line(text: string): boolean | Promise<boolean> {
+    this.#pending.push(text)
+    this.#length += text.length
+    return this.#length < most || this.flush()
+  }
+
+  /** @returns false when nobody reads any more @throws what the system says when it cannot be written for another reason */
+  async flush(): Promise<boolean> {
+    if (this.#pending.length === 0) return this.#failure === undefined
+    const text = `${this.#pending.join('\n')}\n`
+    this.#pending = []
+    this.#length = 0
+    await new Promise<void>(resolve => this.#stream.write(text, () => resolve()))
+    if (this.#failure === undefined) return true
+    if ('code' in this.#failure && this.#failure.code === 'EPIPE') return false
+    throw this.#failure
+  }
+}

@@ -1,0 +1,95 @@
+import { difference, type Spelling } from '../protocol/difference.js'
+import type { Edit } from '../protocol/edit.js'
+import { isString, pointer, type JsonObject } from '../protocol/json.js'
+import { clip } from '../protocol/quote.js'
+import type { Findings } from './findings.js'
+import type { Flow } from './flow.js'
+import { actionOf, type Policy } from './policy.js'
+import type { Mend, MendPower, Rule, RuleName, Subjects } from './rule.js'
+
+/** The rules whose findings are mended, in the order in which they are. */
+export type Mends = ReadonlyMap<RuleName, { readonly mend: Mend; readonly action: 'mend' | 'block' }>
+
+/** What a policy says about mending. */
+export interface Mending {
+  readonly policy: Policy
+  readonly mends: Mends
+  /** The policy about what is not mended, because it cannot be or because nobody comes to it. */
+  readonly unmended: Policy
+}
+
+export const mendingFor = (rules: readonly Rule[], policy: Policy): Mending => ({
+  policy,
+  mends: new Map(rules.flatMap(({ name, mend }) => {
+    const action = actionOf(policy, name)
+    if (mend === undefined || (action !== 'mend' && !(action === 'block' && mend.isBlock === true))) return []
+    return [[name, { mend, action }]]
+  })),
+  unmended: new Map([...policy].map(([name, action]) => {
+    const rule = rules.find(rule => rule.name === name)
+    return [name, action === 'mend' ? (rule?.mend?.otherwise ?? 'block') : action]
+  })),
+})
+
+/** A value that a rule's power was asked about, and what was found. */
+export interface Judged<Asked extends MendPower> {
+  readonly value: JsonObject
+  readonly subject: Subjects[Asked]
+  readonly findings: Findings
+}
+
+/** What is mended, and where. */
+interface Place<Asked extends MendPower> {
+  readonly mends: Mends
+  readonly power: Asked
+  /** JSON Pointer of the value in the frame. */
+  readonly path: string
+  readonly spelling?: Spelling
+}
+
+/**
+ * Mends what the policy says is to be mended, one rule after the other, and judges it again each time, as what will be sent. A mend that
+ * heals nothing, or breaks something else than good practice, is not made; nor is one of which no text would be read alike by all.
+ * @param judge says of a changed value what it says of the first; undefined where it must not be sent, whatever is found
+ */
+export function* mended<Asked extends MendPower>(
+  place: Place<Asked>, first: Judged<Asked>, judge: (value: JsonObject) => Flow<Judged<Asked> | undefined>,
+): Flow<Judged<Asked>> {
+  const { mends, path, spelling } = place
+  let last = first
+  for (const [rule, { mend, action }] of mends) {
+    if (!last.findings.has(rule)) continue
+    const made = attempt(mend, place.power, last.subject)
+    const edits = made && difference(last.value, made, spelling)
+    if (made === undefined || edits === undefined || edits.length === 0 || difference(first.value, made, spelling) === undefined) continue
+    const next = yield* judge(made)
+    if (next === undefined) continue
+    const { findings } = next
+    if (findings.has(rule) || findings.rules.some(one => !last.findings.has(one) && !one.startsWith('advice/'))) continue
+    findings.carry(last.findings, one => one === rule || mends.has(one) || mend.heals?.includes(one) === true)
+    findings.mended(rule, action, last.findings, inWords(edits, path))
+    last = next
+  }
+  return last
+}
+
+/** A mend that throws is none. */
+const attempt = <Asked extends MendPower>(mend: Mend, power: Asked, subject: Subjects[Asked]): JsonObject | undefined => {
+  const make: { readonly [Power in MendPower]?: (subject: Subjects[Power]) => JsonObject | undefined } = mend
+  try {
+    return make[power]?.(subject)
+  } catch {
+    return undefined
+  }
+}
+
+/** Changes that are told of one mend. */
+const told = 5
+
+const inWords = (edits: readonly Edit[], path: string): string => {
+  const first = edits.slice(0, told).map(edit => {
+    const place = path + pointer(...edit.path.map(step => (isString(step) ? clip(step) : step)))
+    return `${'remove' in edit ? 'removed' : 'written'} ${place.slice(0, 200)}`
+  })
+  return first.join(', ') + (edits.length > told ? `, and ${edits.length - told} more` : '')
+}

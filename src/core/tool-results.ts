@@ -1,0 +1,158 @@
+import { difference, type Spelling } from '../protocol/difference.js'
+import { edited, slice } from '../protocol/edit.js'
+import type { Frame } from '../protocol/frame.js'
+import { isObject, member, pointer, type JsonObject } from '../protocol/json.js'
+import { partsOf } from '../protocol/mcp.js'
+import { methodOf } from '../protocol/methods.js'
+import type { Checked, Subject } from './check.js'
+import type { Core } from './core.js'
+import type { Exchange } from './event.js'
+import type { Findings } from './findings.js'
+import type { Flow } from './flow.js'
+import { toolOf } from './listing.js'
+import { mended, type Judged } from './mend.js'
+import { actionOf } from './policy.js'
+import { promotionOf, type Promotion } from './promotion.js'
+import type { Called } from './request.js'
+import type { Rule } from './rule.js'
+import type { Terms } from './terms.js'
+
+/** The result of a tool, and where it stands: that of a task stands deeper in its frame. */
+export interface ToolResult {
+  readonly called: Called | undefined
+  readonly at: readonly string[]
+  readonly result: JsonObject
+}
+
+export interface JudgedResults {
+  /** As it was, or as it is sent. */
+  readonly frame: Frame
+  readonly outcomes: readonly ToolResult[]
+}
+
+/** How it arrived. */
+interface Arrived {
+  readonly terms: Terms
+  readonly exchange: Exchange
+  readonly frame: Frame
+}
+
+/** What the text of a result could become, looked for where it is asked for. */
+type Promoting = () => Promotion | undefined
+
+/** Judges the results of tools, wherever they stand, as what will be sent of them. */
+export class ToolResults {
+  readonly #core: Core
+  /** Who asks what the engine says of results. */
+  readonly #checking: readonly Rule[]
+
+  constructor(core: Core) {
+    this.#core = core
+    this.#checking = core.options.rules.filter(({ needsCheck }) => needsCheck === true)
+  }
+
+  /** Every finding about the results of a frame. Of several none is changed: each may be a part of another. */
+  *judge(outcomes: readonly ToolResult[], arrived: Arrived, findings: Findings): Flow<JudgedResults> {
+    const { frame } = arrived
+    const [only] = outcomes
+    if (only !== undefined && outcomes.length === 1) return yield* this.#judgeSole(only, arrived, findings)
+    for (const outcome of outcomes) {
+      const contract = yield* this.#contract(outcome, arrived)
+      findings.include((yield* this.#judge(outcome, outcome.result, arrived, contract, () => undefined)).findings)
+    }
+    return { frame, outcomes }
+  }
+
+  /** With structured content of its text where that is the operator's word, and mended. */
+  *#judgeSole(outcome: ToolResult, arrived: Arrived, findings: Findings): Flow<JudgedResults> {
+    const { at, called, result: sent } = outcome
+    const { mends, options } = this.#core
+    const promotion = once(() => promotionOf(sent))
+    const contract = yield* this.#contract(outcome, arrived)
+    const isFromText = options.tools.get(called?.name ?? '')?.structured === 'from-text'
+    const first = yield* this.#judge(outcome, isFromText ? promoted(sent, promotion) : sent, arrived, contract, promotion)
+    const isMendable = first.findings.rules.some(rule => mends.has(rule))
+    const last = isMendable ? yield* this.#mended(first, outcome, arrived, contract, promotion) : first
+    findings.include(last.findings)
+    const result = fits(last, sent) ? last.value : sent
+    if (result === sent) return { frame: arrived.frame, outcomes: [outcome] }
+    const edits = difference(sent, result, spellingOf(promotion)) ?? []
+    return { frame: edited(arrived.frame, edits.map(one => ({ ...one, path: [...at, ...one.path] }))), outcomes: [{ ...outcome, result }] }
+  }
+
+  #mended(first: Judged<'onResult'>, outcome: ToolResult, arrived: Arrived, contract: Checked | undefined, promotion: Promoting): Flow<Judged<'onResult'>> {
+    const judge = (result: JsonObject) => this.#judge(outcome, result, arrived, contract, promotion)
+    const place = { mends: this.#core.mends, power: 'onResult', path: pointer(...outcome.at), spelling: spellingOf(promotion) } as const
+    return mended(place, first, function* (result): Flow<Judged<'onResult'> | undefined> {
+      const next = yield* judge(result)
+      return fits(next, outcome.result) ? next : undefined
+    })
+  }
+
+  /** The result as the server sent it, by the operator's word on the whole of it. */
+  *#contract({ called, at, result }: ToolResult, { exchange }: Arrived): Flow<Checked | undefined> {
+    const { options, checks } = this.#core
+    const schema = options.tools.get(called?.name ?? '')?.resultSchema
+    if (schema === undefined || actionOf(options.policy, 'result/contract') === 'off') return undefined
+    return (yield* checks.check([{ kind: 'value', schema, value: result, path: pointer(...at) }], exchange)).flat()
+  }
+
+  /** @param result that of the outcome, or what it becomes */
+  *#judge(
+    { called, at, result: sent }: ToolResult, result: JsonObject, { terms: { revision }, exchange, frame }: Arrived, contract: Checked | undefined, promotion: Promoting,
+  ): Flow<Judged<'onResult'>> {
+    const { options, ask, checks } = this.#core
+    const { name, listed } = called ?? { name: '', listed: false }
+    const operators = options.tools.get(name)?.outputSchema
+    // The operator's schema stands, whether or not a list could be had.
+    const tool = operators === undefined ? called?.tool : toolOf(name, called?.tool?.definition ?? {}, operators)
+    const path = pointer(...at)
+    const structured = member(result, 'structuredContent')
+    let checked: Checked | undefined
+    if (tool === undefined && !listed) checked = [{ kind: 'unchecked', path, message: 'the declaration of its tool could not be had' }]
+    else if (tool !== undefined && structured !== undefined && this.#checking.some(rule => actionOf(options.policy, rule.name) !== 'off')) {
+      const subjects = tool.outputSchemas.map((schema): Subject => ({ kind: 'value', schema, value: structured, path: `${path}/structuredContent` }))
+      checked = (yield* checks.check(subjects, exchange)).flat()
+    }
+    const isSent = structured === member(sent, 'structuredContent')
+    const structuredText = () => (isSent ? slice(frame, [...at, 'structuredContent'])?.toString() : promotion()?.text)
+    const parts = partsOf('tools/call', result, path)
+    // Spelt out: V8 gives every object that another was spread into a shape of its own, and makes all that reads it slow.
+    const answer = {
+      method: 'tools/call', value: result, path, parts, revision, plain: frame.facts?.plain === true, name, tool, checked, contract, structuredText, promotion,
+    }
+    const findings = this.#core.findings()
+    ask('onResult', answer, findings, path)
+    return { value: result, subject: answer, findings }
+  }
+}
+
+const once = <Value>(make: () => Value): (() => Value) => {
+  let made: { readonly value: Value } | undefined
+  return () => (made ??= { value: make() }).value
+}
+
+const spellingOf = (promotion: Promoting): Spelling => value => (value === promotion()?.value ? promotion()?.text : undefined)
+
+/** Of content that is made of a text: a strict client would refuse what does not fit, whatever the policy makes of it. */
+const fits = ({ value, subject: { checked } }: Judged<'onResult'>, sent: JsonObject): boolean => {
+  const structured = member(value, 'structuredContent')
+  return structured === undefined || structured === member(sent, 'structuredContent') || checked?.every(({ kind }) => kind === 'format') === true
+}
+
+/** An error says what went wrong: it is no data, whatever it looks like. */
+const promoted = (sent: JsonObject, promotion: Promoting): JsonObject => {
+  if (member(sent, 'structuredContent') !== undefined || member(sent, 'isError') === true) return sent
+  const value = promotion()?.value
+  return isObject(value) ? { ...sent, structuredContent: value } : sent
+}
+
+/** What the state of a task holds of its outcome: a result by itself, or itself where it looks like one. */
+export const outcomesIn = (state: JsonObject, called: Called | undefined, at: readonly string[]): readonly ToolResult[] => {
+  const inner = member(state, 'result')
+  const looks = methodOf('tools/call')?.final?.some(key => member(state, key) !== undefined) === true
+  return [
+    ...(isObject(inner) ? [{ called, at: [...at, 'result'], result: inner }] : []),
+    ...(looks ? [{ called, at, result: state }] : []),
+  ]
+}

@@ -1,0 +1,57 @@
+import { promotionOf } from '../core/promotion.js'
+import { isObject, member, type JsonObject } from '../protocol/json.js'
+import { quote } from '../protocol/quote.js'
+import { fewest } from './tool.js'
+
+interface Count {
+  declares: boolean
+  errors: number
+  structured: number
+  fromText: number
+  prose: number
+}
+
+/** More tools than these are not counted. */
+const mostTools = 5000
+
+/** How the tools of a session answer, in numbers alone: nothing of what they say is kept. */
+export class Counts {
+  readonly #tools = new Map<string, Count>()
+
+  declared(tool: string, hasOutputSchema: boolean): void {
+    const count = this.#of(tool)
+    if (count) count.declares = hasOutputSchema
+  }
+
+  answered(tool: string, result: JsonObject): void {
+    const count = this.#of(tool)
+    if (!count) return
+    if (member(result, 'isError') === true) count.errors++
+    else if (isObject(member(result, 'structuredContent'))) count.structured++
+    else if (promotionOf(result) !== undefined) count.fromText++
+    else count.prose++
+  }
+
+  /** A line for each tool that declares nothing and could have a contract; the most called first. */
+  report(): readonly string[] {
+    return [...this.#tools]
+      .map(([tool, count]) => ({ tool, count, calls: count.structured + count.fromText + count.prose }))
+      .filter(({ count, calls }) => !count.declares && calls > 0)
+      .sort((a, b) => b.calls - a.calls)
+      .map(({ tool, count, calls }) => `${quote(tool)}: ${calls} result${calls === 1 ? '' : 's'}${count.errors > 0 ? `, ${count.errors} errors aside` : ''}: ${proposed(count, calls)}`)
+  }
+
+  #of(tool: string): Count | undefined {
+    const known = this.#tools.get(tool)
+    if (known !== undefined || this.#tools.size >= mostTools) return known
+    const count = { declares: false, errors: 0, structured: 0, fromText: 0, prose: 0 }
+    this.#tools.set(tool, count)
+    return count
+  }
+}
+
+const proposed = ({ structured, fromText }: Count, calls: number): string => {
+  if (calls < fewest) return 'too few to say'
+  if (structured === calls) return 'an outputSchema, from structuredContent'
+  return fromText === calls ? 'an outputSchema, with structured: from-text' : 'a resultSchema'
+}

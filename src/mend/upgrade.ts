@@ -1,0 +1,267 @@
+import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
+import { annotations, dialectNamed, forms, idKeyword, isLater, isLegacy, isOld, newestUri, type Dialect } from './keywords.js'
+
+/**
+ * A schema of draft-04, -06, -07 or 2019-09 as one of 2020-12 that judges every value alike. What needs no other words keeps them.
+ * @param schema valid in the dialect that it names
+ * @returns undefined where that cannot be said, or not exactly
+ */
+export const upgrade = (schema: JsonObject): JsonObject | undefined => {
+  const named = member(schema, '$schema')
+  const dialect = isString(named) ? dialectNamed(named) : undefined
+  if (!isOld(dialect)) return undefined
+  try {
+    return new Upgrade(schema, dialect).run()
+  } catch (error) {
+    if (error instanceof Inexact) return undefined
+    throw error
+  }
+}
+
+/** There is no way to say it, or none that is sure to be read alike everywhere. */
+class Inexact extends Error {}
+
+/** The base of what names none. */
+const unnamed = 'schema://unnamed/'
+
+/** Each id is resolved against the one before: longer ones would be copied as often as there are ids. */
+const longestId = 2048
+
+/** Parts with a URI of their own; no tool's schema has come near it. */
+const mostResources = 100
+
+/** Stands for the dynamic scope of `$recursiveAnchor`, which had no names. */
+const recursive = 'recursive'
+
+/** An id, taken apart. */
+interface Identity {
+  readonly uri: string
+  readonly anchor: string
+}
+
+class Upgrade {
+  readonly #schema: JsonObject
+  readonly #dialect: Dialect
+  /** Schemas with a URI of their own, by it. */
+  readonly #resources = new Map<string, JsonObject>()
+  /** Their names, each behind the URI of its resource. */
+  readonly #anchors = new Set<string>()
+  readonly #keywords = new Set<string>()
+
+  constructor(schema: JsonObject, dialect: Dialect) {
+    this.#schema = schema
+    this.#dialect = dialect
+  }
+
+  run(): JsonObject {
+    this.#look(this.#schema, unnamed)
+    // Since 2020-12 what `contains` has found counts as evaluated.
+    if (this.#keywords.has('contains') && this.#keywords.has('unevaluatedItems')) throw new Inexact()
+    return this.#rewrite(this.#schema, unnamed)
+  }
+
+  /** Finds the resources, and which keywords there are. */
+  #look(schema: Json, base: string): void {
+    if (!isObject(schema)) return
+    const { base: own, identity } = this.#baseOf(schema, base)
+    if (schema === this.#schema || (identity !== undefined && identity.uri !== '')) {
+      if (this.#resources.has(own) || this.#resources.size >= mostResources) throw new Inexact()
+      this.#resources.set(own, schema)
+    }
+    if (identity !== undefined && identity.anchor !== '') this.#anchors.add(`${own}#${identity.anchor}`)
+    for (const [keyword, value = null] of Object.entries(schema)) {
+      if (!this.#isMeant(keyword, schema)) continue
+      if (keyword === '$anchor' && isString(value)) this.#anchors.add(`${own}#${value}`)
+      this.#keywords.add(keyword)
+      for (const child of childrenOf(keyword, value)) this.#look(child, own)
+    }
+  }
+
+  /** Whether it says anything in the dialect: neither a later keyword does, nor one beside a `$ref` that stands alone, nor the rest of no tuple. */
+  #isMeant(keyword: string, schema: JsonObject): boolean {
+    const isAside = isLegacy(this.#dialect) && isString(member(schema, '$ref')) && keyword !== '$ref' && !annotations.has(keyword)
+    const isRestOfNone = keyword === 'additionalItems' && !isArray(member(schema, 'items'))
+    return !isLater(keyword, this.#dialect) && !isAside && !isRestOfNone
+  }
+
+  #identityOf(schema: JsonObject): Identity | undefined {
+    const id = member(schema, idKeyword(this.#dialect))
+    if (!isString(id) || (isLegacy(this.#dialect) && isString(member(schema, '$ref')))) return undefined
+    const [uri = '', anchor = ''] = id.split('#')
+    if (id.length > longestId || (anchor !== '' && !isAnchor(anchor))) throw new Inexact()
+    return { uri, anchor }
+  }
+
+  #baseOf(schema: JsonObject, base: string): { readonly base: string; readonly identity: Identity | undefined } {
+    const identity = this.#identityOf(schema)
+    return { identity, base: identity === undefined || identity.uri === '' ? base : resolved(identity.uri, base) }
+  }
+
+  #rewrite(schema: JsonObject, outer: string): JsonObject {
+    const { base, identity } = this.#baseOf(schema, outer)
+    const made = new Map<string, Json>()
+    if (identity !== undefined && identity.uri !== '') made.set('$id', identity.uri)
+    if (identity !== undefined && identity.anchor !== '') made.set('$anchor', identity.anchor)
+    for (const [keyword, value = null] of Object.entries(schema)) {
+      if (keyword !== idKeyword(this.#dialect) && this.#isMeant(keyword, schema)) this.#keyword(keyword, value, schema, base, made)
+    }
+    return Object.fromEntries(made)
+  }
+
+  #keyword(keyword: string, value: Json, schema: JsonObject, base: string, made: Map<string, Json>): void {
+    const rewritten = (child: Json) => (isObject(child) ? this.#rewrite(child, base) : child)
+    const all = (children: Json) =>
+      isObject(children) ? Object.fromEntries(Object.entries(children).map(([name, child = null]) => [name, rewritten(child)])) : children
+    switch (keyword) {
+      case '$schema':
+        if (schema === this.#schema) made.set(keyword, newestUri)
+        // A part of another dialect would take reading it as that.
+        else if (value !== member(this.#schema, '$schema')) throw new Inexact()
+        return
+      case '$anchor':
+        if (!isString(value) || !isAnchor(value) || value === recursive) throw new Inexact()
+        return void made.set(keyword, value)
+      case '$ref':
+        return void made.set(keyword, isString(value) ? this.#reference(value, base) : value)
+      case '$recursiveAnchor':
+        if (value === true && this.#isDynamic && [...this.#resources.values()].includes(schema)) made.set('$dynamicAnchor', recursive)
+        return
+      case '$recursiveRef':
+        return this.#recursiveRef(value, base, made)
+      case 'definitions':
+        return void made.set(definitionsIn(schema), all(value))
+      case 'items':
+        if (!isArray(value)) return void made.set(keyword, rewritten(value))
+        if (value.length > 0) made.set('prefixItems', value.map(rewritten))
+        return
+      case 'additionalItems':
+        return void made.set('items', rewritten(value))
+      case 'dependencies':
+        return isLegacy(this.#dialect) ? this.#dependencies(value, rewritten, made) : void made.set(keyword, value)
+      case 'maximum':
+      case 'minimum':
+        if (member(schema, exclusive[keyword]) !== true) made.set(keyword, value)
+        return
+      case 'exclusiveMaximum':
+      case 'exclusiveMinimum': {
+        const bound = typeof value === 'boolean' ? member(schema, keyword === 'exclusiveMaximum' ? 'maximum' : 'minimum') : value
+        if (value !== false && bound !== undefined) made.set(keyword, bound)
+        return
+      }
+      default: {
+        const form = forms.get(keyword)
+        const child = form === 'map' ? all(value) : form === 'list' && isArray(value) ? value.map(rewritten) : value
+        // A `$recursiveRef` beside it may have made an `allOf` already.
+        const before = keyword === 'allOf' ? made.get(keyword) : undefined
+        made.set(keyword, form === 'schema' ? rewritten(value) : isArray(before) && isArray(child) ? [...child, ...before] : child)
+      }
+    }
+  }
+
+  /** Of one resource alone, what a `$recursiveRef` means is known beforehand. */
+  get #isDynamic(): boolean {
+    return this.#resources.size > 1
+  }
+
+  #recursiveRef(value: Json, base: string, made: Map<string, Json>): void {
+    const root = this.#resources.get(base)
+    if (value !== '#' || root === undefined) throw new Inexact()
+    const reference = this.#isDynamic && member(root, '$recursiveAnchor') === true ? { $dynamicRef: `#${recursive}` } : { $ref: '#' }
+    const before = made.get('allOf')
+    made.set('allOf', [...(isArray(before) ? before : []), reference])
+  }
+
+  #dependencies(value: Json, rewritten: (child: Json) => Json, made: Map<string, Json>): void {
+    const all = isObject(value) ? Object.entries(value).map(([name, child = null]) => [name, child] as const) : []
+    const lists = all.filter(([, child]) => isArray(child))
+    const schemas = all.filter(([, child]) => !isArray(child)).map(([name, child]) => [name, rewritten(child)] as const)
+    if (lists.length > 0) made.set('dependentRequired', Object.fromEntries(lists))
+    if (schemas.length > 0) made.set('dependentSchemas', Object.fromEntries(schemas))
+  }
+
+  /** The same reference, its pointer on the way that leads there now. */
+  #reference(reference: string, base: string): string {
+    const hash = reference.indexOf('#')
+    const uri = hash < 0 ? reference : reference.slice(0, hash)
+    const fragment = hash < 0 ? '' : reference.slice(hash + 1)
+    const there = uri === '' ? base : resolved(uri, base)
+    const target = this.#resources.get(there)
+    // Whoever refers to a meta-schema of its dialect needs one that knows that dialect; what is never read may refer to nothing.
+    if (target === undefined || !(fragment === '' || fragment.startsWith('/') || this.#anchors.has(`${there}#${fragment}`))) throw new Inexact()
+    return fragment.startsWith('/') ? `${uri}#${this.#pointer(fragment, target)}` : reference
+  }
+
+  #pointer(fragment: string, root: JsonObject): string {
+    const tokens = fragment.split('/').slice(1)
+    const made: string[] = []
+    let at: Json = root
+    while (tokens.length > 0) {
+      if (!isObject(at)) throw new Inexact()
+      const keyword = decoded(tokens.shift())
+      const value: Json | undefined = member(at, keyword)
+      const form = forms.get(keyword)
+      if (form === undefined || value === undefined || !this.#isMeant(keyword, at)) throw new Inexact()
+      made.push(this.#nameOf(keyword, value, at))
+      if (form === 'schema' || (form === 'items' && !isArray(value))) at = value
+      else {
+        const token = tokens.shift()
+        made.push(token ?? '')
+        at = below(value, decoded(token))
+        if (isArray(at)) throw new Inexact()
+      }
+    }
+    return made.map(token => `/${token}`).join('')
+  }
+
+  #nameOf(keyword: string, value: Json, schema: JsonObject): string {
+    switch (keyword) {
+      case 'definitions':
+        return definitionsIn(schema)
+      case 'items':
+        return isArray(value) ? 'prefixItems' : keyword
+      case 'additionalItems':
+        return 'items'
+      case 'dependencies':
+        if (!isLegacy(this.#dialect)) throw new Inexact()
+        return 'dependentSchemas'
+      default:
+        return keyword
+    }
+  }
+}
+
+const exclusive = { maximum: 'exclusiveMaximum', minimum: 'exclusiveMinimum' } as const
+
+/** Where both are there each stays: 2020-12 still knows the old name as one for schemas to refer to. */
+const definitionsIn = (schema: JsonObject): string => (Object.hasOwn(schema, '$defs') ? 'definitions' : '$defs')
+
+/** A name that an anchor may have in every dialect. */
+const isAnchor = (name: string): boolean => /^[A-Za-z_][-A-Za-z0-9._]*$/.test(name)
+
+const resolved = (uri: string, base: string): string => {
+  if (uri.length > longestId || !URL.canParse(uri, base)) throw new Inexact()
+  return new URL(uri, base).href
+}
+
+const decoded = (token = ''): string => {
+  try {
+    return decodeURIComponent(token).replace(/~1/g, '/').replace(/~0/g, '~')
+  } catch {
+    throw new Inexact()
+  }
+}
+
+const below = (value: Json, key: string): Json => {
+  const child = isArray(value) ? (/^(0|[1-9]\d*)$/.test(key) ? value[Number(key)] : undefined) : isObject(value) ? member(value, key) : undefined
+  if (child === undefined) throw new Inexact()
+  return child
+}
+
+/** The schemas in a keyword's value. */
+const childrenOf = (keyword: string, value: Json): readonly Json[] => {
+  const form = forms.get(keyword)
+  if (form === undefined) return []
+  if (isArray(value)) return value
+  const isMap = form === 'map' || form === 'dependencies'
+  return isMap && isObject(value) ? Object.values(value).map(child => child ?? null) : [value]
+}

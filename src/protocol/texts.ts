@@ -1,0 +1,27 @@
+import { isArray, isObject, isString, member, type JsonObject } from './json.js'
+
+/** A text block of a result, by its place in `content`, and among all that are texts. */
+export interface Text {
+  readonly index: number
+  readonly place: number
+  readonly text: string
+}
+
+export const textsOf = (result: JsonObject): readonly Text[] => {
+  const content = member(result, 'content')
+  if (!isArray(content)) return []
+  const texts: Text[] = []
+  for (let index = 0; index < content.length; index++) {
+    const block = content[index]
+    const text = isObject(block) && member(block, 'type') === 'text' ? member(block, 'text') : undefined
+    if (isString(text)) texts.push({ index, place: texts.length, text })
+  }
+  return texts
+}
+
+/** As an object or array of JSON does: most texts are told by their ends. */
+export const looksLikeJson = ({ text }: Text): boolean => {
+  const trimmed = text.trim()
+  const ends = trimmed.charAt(0) + trimmed.charAt(trimmed.length - 1)
+  return ends === '{}' || ends === '[]'
+}

@@ -1,0 +1,122 @@
+import type { Entry } from '../core/effect.js'
+import { verdicts, type Verdict } from '../core/policy.js'
+import { isArray, isObject, isString, member, parseJson, type Json, type JsonObject } from '../protocol/json.js'
+
+/** A record of an audit log, as its readers see it: nothing in it is believed but its form (contract section 8). */
+export interface LogRecord {
+  /** Milliseconds since 1970. */
+  readonly time: number
+  readonly seq: number | undefined
+  readonly event: string
+  readonly server: string
+  readonly session: string
+  /** Name and version, as the client gave them. */
+  readonly client: string | undefined
+  readonly revision: string | undefined
+  readonly tool: string | undefined
+  readonly id: string | number | undefined
+  readonly phase: string | undefined
+  /** Undefined for records about the log itself. */
+  readonly verdict: Verdict | undefined
+  readonly findings: readonly LoggedFinding[]
+  /** Findings beyond those. */
+  readonly more: number
+  readonly ms: number | undefined
+  readonly serverMs: number | undefined
+  /** Bytes. */
+  readonly request: number | undefined
+  readonly response: number | undefined
+  readonly error: number | undefined
+  readonly reason: string | undefined
+  readonly peer: string | undefined
+}
+
+export interface LoggedFinding {
+  readonly rule: string
+  readonly path: string
+  readonly message: string
+  /** What was changed about it, where it was mended. */
+  readonly mended: string | undefined
+}
+
+/** @returns undefined when the line is no record */
+export const recordOfLine = (text: string): LogRecord | undefined => {
+  let members: Json
+  try {
+    members = parseJson(text)
+  } catch {
+    return undefined
+  }
+  return isObject(members) ? recordOf(members) : undefined
+}
+
+/** @returns undefined when it is no record */
+export const recordOf = (members: JsonObject): LogRecord | undefined => {
+  const [time, event, client, bytes, peer, findings, id] = ['time', 'event', 'client', 'bytes', 'peer', 'findings', 'id'].map(name => member(members, name))
+  const at = isString(time) ? Date.parse(time) : NaN
+  if (Number.isNaN(at) || !isString(event)) return undefined
+  const verdict = member(members, 'verdict')
+  return {
+    time: at,
+    seq: numberIn(members, 'seq'),
+    event,
+    server: textIn(members, 'server') ?? '',
+    session: textIn(members, 'session') ?? '',
+    client: isObject(client) ? named(textIn(client, 'name'), textIn(client, 'version')) : undefined,
+    revision: textIn(members, 'revision'),
+    tool: textIn(members, 'tool'),
+    id: isString(id) || typeof id === 'number' ? id : undefined,
+    phase: textIn(members, 'phase'),
+    verdict: verdicts.find(one => one === verdict),
+    findings: isArray(findings) ? findings.filter(isObject).map(findingOf) : none,
+    more: numberIn(members, 'more') ?? 0,
+    ms: numberIn(members, 'ms'),
+    serverMs: numberIn(members, 'serverMs'),
+    request: isObject(bytes) ? numberIn(bytes, 'request') : undefined,
+    response: isObject(bytes) ? numberIn(bytes, 'response') : undefined,
+    error: numberIn(members, 'error'),
+    reason: textIn(members, 'reason'),
+    peer: isObject(peer) ? textIn(peer, 'address') : undefined,
+  }
+}
+
+/** The same of a decision that has just been written down. @param clean takes secrets out of texts */
+export const recordOfEntry = (entry: Entry, time: number, clean: (text: string) => string): LogRecord => {
+  const { event, client, revision, tool, phase, verdict, findings, more = 0, ms, serverMs, bytes, error, reason, peer } = entry
+  const cleanOr = (text: string | undefined) => (text === undefined ? undefined : clean(text))
+  return {
+    time, event, phase, verdict, more, ms, serverMs, error, revision,
+    server: entry.server,
+    session: entry.session,
+    seq: undefined,
+    client: client && clean(named(client.name, client.version)),
+    tool: cleanOr(tool),
+    id: typeof entry.id === 'string' ? clean(entry.id) : entry.id,
+    findings: findings.map(({ rule, path, message }) => ({ rule, path: clean(path), message: clean(message), mended: undefined })),
+    request: bytes?.request,
+    response: bytes?.response,
+    reason: cleanOr(reason),
+    peer: peer?.address,
+  }
+}
+
+const none: readonly LoggedFinding[] = []
+
+const findingOf = (finding: JsonObject): LoggedFinding => ({
+  rule: textIn(finding, 'rule') ?? '',
+  path: textIn(finding, 'path') ?? '',
+  message: textIn(finding, 'message') ?? '',
+  mended: textIn(finding, 'mended'),
+})
+
+const named = (name = '', version = ''): string => `${name} ${version}`.trim()
+
+const textIn = (object: JsonObject, name: string): string | undefined => {
+  const value = member(object, name)
+  return isString(value) ? value : undefined
+}
+
+const numberIn = (object: JsonObject, name: string): number | undefined => {
+  const value = member(object, name)
+  return typeof value === 'number' ? value : undefined
+}

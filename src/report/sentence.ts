@@ -1,0 +1,20 @@
+import type { LoggedFinding, LogRecord } from './record.js'
+import { shown, shownName } from './shown.js'
+
+const longest = 300
+
+/** A finding in words: `result/schema at /result/structuredContent/temperature: must be number`. */
+export const findingText = ({ rule, path, message, mended }: LoggedFinding): string =>
+  `${shownName(rule)}${path === '' ? '' : ` at ${shown(path, longest)}`}: ${shown(message, longest)}${mended === undefined ? '' : ` (mended: ${shown(mended, longest)})`}`
+
+/** What there is to say about a record, in one line: its first finding that is news, or else why it was made. */
+export const sentence = ({ event, findings, more, reason, error, client, revision, phase, peer }: LogRecord): string => {
+  // Annotations are taken from every tool of every server that is not trusted: no news.
+  const first = findings.find(({ rule }) => rule !== 'tool/annotations') ?? findings[0]
+  const others = findings.length - 1 + more
+  if (first) return `${findingText(first)}${others > 0 ? ` (and ${others} more)` : ''}`
+  if (reason !== undefined) return `${shown(reason, longest)}${peer === undefined ? '' : ` (${shownName(peer)})`}`
+  if (event === 'session/start') return [client === undefined ? undefined : shownName(client), revision === undefined ? undefined : shownName(revision), peer === undefined ? undefined : `from ${shownName(peer)}`].filter(part => part !== undefined).join(', ')
+  if (error !== undefined) return `error ${error}`
+  return phase === undefined ? '' : shownName(phase)
+}

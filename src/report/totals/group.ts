@@ -1,0 +1,198 @@
+import { verdicts, type Verdict } from '../../core/policy.js'
+import type { LogRecord } from '../record.js'
+import { shown, shownName } from '../shown.js'
+import type { GroupSummary, Quantiles, RuleRow, Rows, SeriesSummary, ToolRow } from '../summary.js'
+import { addAll, countVerdict, sumOf, verdictTally } from './counted.js'
+import { Histogram } from './histogram.js'
+import { Series, type Range } from './series.js'
+import { Table } from './table.js'
+
+/** What rules are about, as their names begin. */
+export const families = ['wire', 'tool', 'list', 'call', 'result', 'content', 'server', 'advice'] as const
+
+const mostTools = 400
+const mostRules = 200
+/** Rows of a page. */
+const shownTools = 200
+
+/** Taken from every tool of every server that is not trusted: no news. */
+export const removedAnnotations = 'tool/annotations'
+
+/** What is counted of one server, or of several together. */
+export class Group {
+  readonly #calls = verdictTally()
+  readonly #messages = verdictTally()
+  #errors = 0
+  #findings = 0
+  #sessions = 0
+  /** Calls by verdict, then findings by family. */
+  readonly #series = new Series(verdicts.length + families.length)
+  readonly #relay = new Histogram()
+  readonly #upstream = new Histogram()
+  readonly #request = new Histogram()
+  readonly #response = new Histogram()
+  readonly #tools = new Table(mostTools, () => new Tool())
+  readonly #rules = new Table(mostRules, () => new Rule())
+
+  get weight(): number {
+    return sumOf(this.#calls) + sumOf(this.#messages)
+  }
+
+  get range(): Range {
+    return this.#series.range
+  }
+
+  /** @param server that it is of: part of a tool's name here */
+  take(record: LogRecord, verdict: Verdict): void {
+    const { event, time, findings, more, tool, error, request, response } = record
+    this.#findings += findings.length + more
+    for (const [rule, times] of timesOf(findings)) {
+      this.#rules.at(shown(rule, longestRule)).take(times, verdict, time)
+      const family = rule === removedAnnotations ? -1 : families.findIndex(one => rule.startsWith(`${one}/`))
+      if (family >= 0) this.#series.add(time, verdicts.length + family, times)
+    }
+    if (event === 'session/start') this.#sessions += 1
+    if (event !== 'tools/call') {
+      if (!event.startsWith('session/')) countVerdict(this.#messages, verdict)
+      return
+    }
+    countVerdict(this.#calls, verdict)
+    this.#series.add(time, verdicts.indexOf(verdict))
+    if (error !== undefined) this.#errors += 1
+    const { relay, upstream } = timesIn(record)
+    if (relay !== undefined) this.#relay.add(relay)
+    if (upstream !== undefined) this.#upstream.add(upstream)
+    if (request !== undefined) this.#request.add(request)
+    if (response !== undefined) this.#response.add(response)
+    // Those of several servers may have the same name.
+    if (tool !== undefined) this.#tools.at(JSON.stringify([shownName(record.server), shownName(tool)])).take(record, verdict)
+  }
+
+  merge(other: Group): void {
+    addAll(this.#calls, other.#calls)
+    addAll(this.#messages, other.#messages)
+    this.#errors += other.#errors
+    this.#findings += other.#findings
+    this.#sessions += other.#sessions
+    this.#series.merge(other.#series)
+    this.#relay.merge(other.#relay)
+    this.#upstream.merge(other.#upstream)
+    this.#request.merge(other.#request)
+    this.#response.merge(other.#response)
+    this.#tools.merge(other.#tools)
+    this.#rules.merge(other.#rules)
+  }
+
+  /** @param range of the series of all servers */
+  summary(server: string | undefined, range: Range | undefined): GroupSummary {
+    return {
+      server,
+      calls: [...this.#calls], messages: [...this.#messages], errors: this.#errors, findings: this.#findings, sessions: this.#sessions,
+      series: this.#seriesSummary(range),
+      relay: this.#relay.spread(), upstream: this.#upstream.spread(), request: this.#request.spread(), response: this.#response.spread(),
+      tools: this.#toolRows(), rules: this.#ruleRows(),
+    }
+  }
+
+  #seriesSummary(range: Range | undefined): SeriesSummary {
+    const { from, step, rows } = this.#series.summary(range)
+    return { from, step, calls: rows.map(row => row.slice(0, verdicts.length)), findings: rows.map(row => row.slice(verdicts.length)) }
+  }
+
+  #toolRows(): Rows<ToolRow> {
+    const named = this.#tools.sorted
+    return {
+      rows: named.slice(0, shownTools).map(([key, row]) => row.summary(key)),
+      left: Math.max(0, named.length - shownTools) + this.#tools.left,
+    }
+  }
+
+  #ruleRows(): Rows<RuleRow> {
+    return { rows: this.#rules.sorted.map(([rule, row]) => row.summary(rule)), left: this.#rules.left }
+  }
+}
+
+const longestRule = 60
+
+const timesOf = (findings: LogRecord['findings']): ReadonlyMap<string, number> => {
+  const times = new Map<string, number>()
+  for (const { rule } of findings) times.set(rule, (times.get(rule) ?? 0) + 1)
+  return times
+}
+
+/** The relay's time and the server's. Logs of earlier versions do not tell them apart. */
+const timesIn = ({ ms, serverMs, response }: LogRecord): { readonly relay?: number; readonly upstream?: number } => {
+  if (ms === undefined || (serverMs === undefined && response !== undefined)) return {}
+  return serverMs === undefined ? { relay: ms } : { relay: Math.max(0, ms - serverMs), upstream: serverMs }
+}
+
+class Tool {
+  readonly #calls = verdictTally()
+  #findings = 0
+  #errors = 0
+  readonly #relay = new Histogram()
+  readonly #upstream = new Histogram()
+  readonly #response = new Histogram()
+
+  get weight(): number {
+    return sumOf(this.#calls)
+  }
+
+  take(record: LogRecord, verdict: Verdict): void {
+    countVerdict(this.#calls, verdict)
+    this.#findings += record.findings.length + record.more
+    if (record.error !== undefined) this.#errors += 1
+    const { relay, upstream } = timesIn(record)
+    if (relay !== undefined) this.#relay.add(relay)
+    if (upstream !== undefined) this.#upstream.add(upstream)
+    if (record.response !== undefined) this.#response.add(record.response)
+  }
+
+  merge(other: Tool): void {
+    addAll(this.#calls, other.#calls)
+    this.#findings += other.#findings
+    this.#errors += other.#errors
+    this.#relay.merge(other.#relay)
+    this.#upstream.merge(other.#upstream)
+    this.#response.merge(other.#response)
+  }
+
+  summary(key: string): ToolRow {
+    const [server = '', tool = ''] = JSON.parse(key) as readonly string[]
+    return {
+      server, tool, calls: [...this.#calls], findings: this.#findings, errors: this.#errors,
+      relay: quantiles(this.#relay), upstream: quantiles(this.#upstream), response: quantiles(this.#response),
+    }
+  }
+}
+
+const quantiles = (histogram: Histogram): Quantiles => {
+  const { count, p50, p95, p99, most } = histogram.spread()
+  return { count, p50, p95, p99, most }
+}
+
+class Rule {
+  #findings = 0
+  readonly #records = verdictTally()
+  #last = 0
+
+  get weight(): number {
+    return this.#findings
+  }
+
+  take(times: number, verdict: Verdict, time: number): void {
+    this.#findings += times
+    countVerdict(this.#records, verdict)
+    this.#last = Math.max(this.#last, time)
+  }
+
+  merge(other: Rule): void {
+    this.#findings += other.#findings
+    addAll(this.#records, other.#records)
+    this.#last = Math.max(this.#last, other.#last)
+  }
+
+  summary(rule: string): RuleRow {
+    return { rule, findings: this.#findings, records: [...this.#records], last: this.#last }
+  }
+}

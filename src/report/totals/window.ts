@@ -1,0 +1,62 @@
+import type { LogRecord } from '../record.js'
+import type { Summary } from '../summary.js'
+import { Totals } from './totals.js'
+
+/** A window is counted in so many parts: what leaves it leaves by the part. */
+const parts = 24
+
+/** What the records of the last while come to: hours, or days, and however long it goes on. */
+export class Window {
+  readonly #length: number
+  readonly #slices = new Map<number, Totals>()
+  /** Those of all slices but the last one, until one of them changes. */
+  #earlier: { readonly until: number; readonly totals: Totals } | undefined
+
+  /** @param length in milliseconds */
+  constructor(length: number) {
+    this.#length = length
+  }
+
+  /** @param now milliseconds since 1970 */
+  take(record: LogRecord, now: number): void {
+    const at = this.#sliceOf(record.time)
+    // A clock that is ahead of ours would keep its records for ever.
+    if (at < this.#sliceOf(now) - parts || at > this.#sliceOf(now) + 1) return
+    if (this.#earlier && at < this.#earlier.until) this.#earlier = undefined
+    let slice = this.#slices.get(at)
+    if (slice === undefined) this.#slices.set(at, (slice = new Totals()))
+    slice.take(record)
+  }
+
+  summary(now: number): Summary {
+    this.forget(now)
+    const totals = new Totals()
+    const last = Math.max(...this.#slices.keys())
+    const earlier = this.#before(last)
+    totals.merge(earlier)
+    const current = this.#slices.get(last)
+    if (current) totals.merge(current)
+    return totals.summary(now)
+  }
+
+  /** Lets go of what has left the window. */
+  forget(now: number): void {
+    for (const at of this.#slices.keys()) {
+      if (at >= this.#sliceOf(now) - parts) continue
+      this.#slices.delete(at)
+      this.#earlier = undefined
+    }
+  }
+
+  #before(last: number): Totals {
+    if (this.#earlier?.until === last) return this.#earlier.totals
+    const totals = new Totals()
+    for (const [at, slice] of this.#slices) if (at < last) totals.merge(slice)
+    this.#earlier = { until: last, totals }
+    return totals
+  }
+
+  #sliceOf(time: number): number {
+    return Math.floor(time / (this.#length / parts))
+  }
+}

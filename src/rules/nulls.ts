@@ -1,0 +1,92 @@
+import { isArray, isObject, type Json, type JsonObject } from '../protocol/json.js'
+import { forms } from '../mend/keywords.js'
+import { most } from './problem.js'
+
+/** Members of what is listed, and of lists, that need not be there, and that no revision lets be null. */
+const members: ReadonlySet<string> = new Set([
+  '_meta', 'annotations', 'arguments', 'audience', 'cacheScope', 'description', 'destructiveHint', 'execution', 'icons', 'idempotentHint',
+  'lastModified', 'mimeType', 'nextCursor', 'openWorldHint', 'outputSchema', 'priority', 'readOnlyHint', 'required', 'size', 'sizes',
+  'taskSupport', 'theme', 'title', 'ttlMs',
+])
+
+/** The same of a schema. A `type` that is null may mean the type of null, and for `const` and `default` it is a value like any other. */
+const keywords: ReadonlySet<string> = new Set([
+  ...forms.keys(), '$anchor', '$comment', '$id', '$ref', '$schema', 'contentEncoding', 'contentMediaType', 'dependentRequired', 'deprecated',
+  'description', 'enum', 'examples', 'exclusiveMaximum', 'exclusiveMinimum', 'format', 'maxContains', 'maximum', 'maxItems', 'maxLength',
+  'maxProperties', 'minContains', 'minimum', 'minItems', 'minLength', 'minProperties', 'multipleOf', 'pattern', 'prefixItems', 'readOnly',
+  'required', 'title', 'uniqueItems', 'writeOnly',
+])
+
+type Kind = 'member' | 'keyword'
+
+type Path = readonly (string | number)[]
+
+interface Cleared {
+  /** Where the first of them were. */
+  readonly nulls: readonly Path[]
+  /** The value itself where there were none. */
+  readonly left: JsonObject
+}
+
+/**
+ * What a list says without the nulls that serialisers write for what is not there.
+ * @param depth how far down to look, in members
+ */
+export const withoutNulls = (value: JsonObject, depth = Infinity): Cleared => {
+  const search = new Search()
+  return { left: search.object(value, 'member', depth), nulls: search.nulls }
+}
+
+/** Every listed tool is looked through, and nearly all hold none: nothing is copied before one is found. */
+class Search {
+  readonly nulls: Path[] = []
+  readonly #path: (string | number)[] = []
+
+  object(value: JsonObject, kind: Kind, depth: number): JsonObject {
+    const none = kind === 'member' ? members : keywords
+    return this.#eachOf(value, (held, key) => (held === null && none.has(key) ? this.#none() : depth <= 1 ? held : this.#within(key, held, kind, depth - 1)))
+  }
+
+  /** @param left of a member; undefined where it goes */
+  #eachOf(value: JsonObject, left: (held: Json, key: string) => Json | undefined): JsonObject {
+    let changes: Map<string, Json | undefined> | undefined
+    for (const key of Object.keys(value)) {
+      const held = value[key] ?? null
+      this.#path.push(key)
+      const made = left(held, key)
+      if (made !== held) (changes ??= new Map()).set(key, made)
+      this.#path.pop()
+    }
+    if (changes === undefined) return value
+    const all = Object.entries(value).map(([key, held = null]) => [key, changes.has(key) ? changes.get(key) : held] as const)
+    return Object.fromEntries(all.filter((entry): entry is readonly [string, Json] => entry[1] !== undefined))
+  }
+
+  #none(): undefined {
+    if (this.nulls.length < most) this.nulls.push([...this.#path])
+  }
+
+  /** What stands below a member or keyword; names, data and what is of nobody's knowledge stay as they are. */
+  #within(key: string, value: Json, kind: Kind, depth: number): Json {
+    if (kind === 'member') {
+      const isSchema = key === 'inputSchema' || key === 'outputSchema'
+      return key === '_meta' ? value : this.#any(value, isSchema ? 'keyword' : 'member', depth)
+    }
+    const form = forms.get(key) ?? (key === 'prefixItems' ? 'list' : undefined)
+    if (form === undefined) return value
+    const isMap = form === 'map' || form === 'dependencies'
+    return isMap && isObject(value) ? this.#eachOf(value, held => this.#any(held, kind, depth)) : this.#any(value, kind, depth)
+  }
+
+  #any(value: Json, kind: Kind, depth: number): Json {
+    if (isObject(value)) return this.object(value, kind, depth)
+    if (!isArray(value)) return value
+    const left = value.map((item, index) => {
+      this.#path.push(index)
+      const made = this.#any(item, kind, depth)
+      this.#path.pop()
+      return made
+    })
+    return left.every((item, index) => item === value[index]) ? value : left
+  }
+}
