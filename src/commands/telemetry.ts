@@ -24,7 +24,7 @@ export const openTelemetry = async ({ telemetry, audit }: Configuration, log: Lo
   const warn = (message: string) => log.warn(message)
   const undelivered = (to: string, count: number) => metrics.undelivered(to, count)
   const signals = signalsWanted(telemetry, process.env)
-  const sent = signals.length === 0 ? undefined : (await import('../telemetry/opentelemetry.js')).openTelemetry({ configuration: telemetry, signals, version: version(), warn, undelivered })
+  const sent = signals.length === 0 ? undefined : (await import('../telemetry/opentelemetry.js')).openTelemetry({ settings: telemetry, signals, version: version(), warn, undelivered })
   const shipped = audit.targets.length === 0 ? undefined : await (await import('../audit/targets.js')).openTargets(audit.targets, { warn, undelivered })
   const { tracing, durations, follower } = sent ?? {}
   const isObserved = metrics !== noMetrics || tracing !== undefined || durations !== undefined

@@ -8,18 +8,17 @@ import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
 import { BasicTracerProvider, BatchSpanProcessor, type ReadableSpan } from '@opentelemetry/sdk-trace-base'
 import type { Follower } from '../audit/follower.js'
-import type { TelemetryConfiguration } from '../config/configuration.js'
 import type { Role } from './attributes.js'
 import { Delivery } from '../audit/delivery.js'
 import { recordsTo } from './logs.js'
 import { conventionalSeconds, type Durations } from './metrics.js'
 import type { Tracing } from './observing.js'
 import { shown } from '../audit/shown.js'
-import type { Signal } from './signals.js'
+import type { OtlpSettings, Signal } from './signals.js'
 import { tracingWith } from './traces.js'
 
 export interface OpenTelemetryOptions {
-  readonly configuration: TelemetryConfiguration
+  readonly settings: OtlpSettings
   readonly signals: readonly Signal[]
   readonly version: string
   readonly warn: (message: string) => void
@@ -44,7 +43,7 @@ const closeMs = 1500
  * at all is read from the environment by the packages themselves: sampler, headers, certificates, timeouts, batches, resource.
  */
 export const openTelemetry = (options: OpenTelemetryOptions): OpenTelemetry => {
-  const { configuration: { payloads }, signals, version, warn, undelivered } = options
+  const { settings: { payloads }, signals, version, warn, undelivered } = options
   hearWarnings(warn)
   const resource = defaultResource()
     .merge(resourceFromAttributes({ 'service.name': 'mcp-customs', 'service.version': version }))
@@ -118,7 +117,7 @@ const longestQueue = 4096
 const bytesOf = (body: unknown): number => (typeof body === 'string' ? body.length : 0)
 
 /** Where a signal goes; what is left out is the environment's to say. */
-const reach = ({ configuration: { endpoint, headers } }: OpenTelemetryOptions, signal: Signal) => ({
+const reach = ({ settings: { endpoint, headers } }: OpenTelemetryOptions, signal: Signal) => ({
   ...(endpoint !== undefined && { url: `${endpoint.replace(/\/$/, '')}/v1/${signal}` }),
   ...(headers.size > 0 && { headers: Object.fromEntries(headers) }),
 })
