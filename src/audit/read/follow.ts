@@ -1,4 +1,5 @@
 import { open, stat, type FileHandle } from 'node:fs/promises'
+import { CustomsError } from '../../errors.js'
 import { codeOf } from '../failure.js'
 import { filesOfLog } from '../place.js'
 import { logsIn } from './logs.js'
@@ -54,7 +55,7 @@ export class Follower {
     return skipped
   }
 
-  /** The lines that came since the last time. */
+  /** The lines that came since the last time. @throws CustomsError CANNOT_AUDIT when one that is there cannot be read */
   async *poll(): AsyncGenerator<NewLine> {
     const tails = new Map<string, Tail>()
     for (const file of await this.#files()) {
@@ -86,7 +87,7 @@ export class Follower {
       } catch (cause) {
         // It may come yet, or come back.
         if (codeOf(cause) === 'ENOENT') return []
-        throw cause
+        throw cannotRead(path, cause)
       }
     }))
     return files.flat()
@@ -109,8 +110,10 @@ const isSame = async ({ offset, head }: Tail, size: number, handle: FileHandle):
 const openIfThere = (file: string): Promise<FileHandle | undefined> =>
   open(file).catch((cause: unknown) => {
     if (codeOf(cause) === 'ENOENT') return undefined
-    throw cause
+    throw cannotRead(file, cause)
   })
+
+const cannotRead = (path: string, cause: unknown): CustomsError => new CustomsError('CANNOT_AUDIT', `${path}: cannot be read (${codeOf(cause)})`, { cause })
 
 const reading = async (file: string, use: (handle: FileHandle) => Promise<void>): Promise<void> => {
   const handle = await openIfThere(file)
