@@ -67,7 +67,6 @@ const wrong = [
   ['wrap --policy= cat', '--policy needs a value: NAME|FILE (see mcp-customs wrap --help)'],
   ['wrap --policy a --policy b cat', '--policy was given more than once (see mcp-customs wrap --help)'],
   ['wrap --log-level wran cat', 'Invalid values: Argument: log-level, Given: "wran", Choices: "fatal", "error", "warn", "info", "debug", "trace", "silent" (see mcp-customs wrap --help)'],
-  ['audit verify', 'usage: mcp-customs audit verify [options] (FILE | FOLDER)... (see mcp-customs audit --help)'],
 ] as const
 
 for (const [line, message] of wrong) {
