@@ -56,14 +56,15 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   audit: ['audit', 'core', 'protocol', 'errors', 'canonical'],
   transport: ['transport', 'core', 'protocol', 'errors'],
   config: ['config', 'rules', 'errors'],
-  admin: ['admin', 'core', 'protocol', 'errors'],
+  telemetry: ['telemetry', 'gateway', 'audit', 'core', 'protocol', 'errors'],
+  admin: ['admin', 'telemetry', 'core', 'protocol', 'errors'],
   clients: ['clients', 'audit', 'protocol', 'errors'],
   capture: ['capture', 'audit', 'core', 'protocol', 'errors'],
   learn: ['learn', 'schema', 'core', 'protocol'],
-  gateway: ['gateway', 'rules', 'schema', 'lock', 'audit', 'transport', 'admin', 'core', 'protocol', 'errors'],
+  gateway: ['gateway', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors'],
   inspect: ['inspect', 'lock', 'rules', 'gateway', 'transport', 'core', 'protocol', 'errors'],
   report: ['report', 'inspect', 'audit', 'core', 'protocol', 'errors'],
-  commands: ['commands', 'report', 'clients', 'capture', 'learn', 'inspect', 'gateway', 'config', 'admin', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors'],
+  commands: ['commands', 'report', 'clients', 'capture', 'learn', 'inspect', 'gateway', 'config', 'admin', 'telemetry', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors'],
   cli: ['commands', 'errors'],
   library: ['library', 'gateway', 'config', 'rules', 'schema', 'transport', 'core', 'protocol', 'errors'],
   index: ['library', 'core', 'protocol', 'errors'],
@@ -86,7 +87,7 @@ const isBuiltin = (from: string): boolean => from.startsWith('node:') || builtin
 
 /** Which layers may name a package; one that is not here may be named anywhere below commands/. */
 const owners: Readonly<Record<string, string>> = {
-  ajv: 'config', undici: 'transport', pino: 'audit', 'jsonc-parser': 'clients', 'toml-eslint-parser': 'clients',
+  ajv: 'config', undici: 'transport', pino: 'audit', 'jsonc-parser': 'clients', 'toml-eslint-parser': 'clients', 'prom-client': 'telemetry', '@opentelemetry': 'telemetry',
 }
 const ownedBuiltins: Readonly<Record<string, string>> = { 'node:http': 'transport', 'node:https': 'transport', 'node:child_process': 'transport' }
 
@@ -94,7 +95,7 @@ t.test('packages and sockets have one owner each', t => {
   for (const { file, from } of imports.filter(({ from }) => !from.startsWith('.'))) {
     const layer = layerOf(file)
     const name = from.startsWith('@') ? from.split('/').slice(0, 2).join('/') : from.split('/')[0] ?? from
-    const owner = owners[name] ?? ownedBuiltins[from]
+    const owner = owners[name] ?? owners[name.split('/')[0] ?? name] ?? ownedBuiltins[from]
     // The admin listener is a plain HTTP server of its own: it speaks no MCP.
     if (owner !== undefined && layer !== 'admin') t.equal(layer, owner, `${file} imports ${from}`)
     if (layer === 'core' || layer === 'protocol') t.ok(from === 'node:buffer', `${file} imports ${from}: the core is pure`)
@@ -108,6 +109,31 @@ t.test('the pure core has no clock, no timer and no promise', t => {
   for (const file of files.filter(file => file.startsWith('core/'))) {
     const source = readFileSync(join(root, file), 'utf8').replace(/\/\*[^]*?\*\/|\/\/.*/g, '')
     t.notMatch(source, /\b(?:Date\.now|new Date|performance\.|setTimeout|setInterval|setImmediate|process\.|await |new Promise|fetch\()/, file)
+  }
+  t.end()
+})
+
+/** What is imported when a module is, before anything of it runs. */
+const loadedWith = (file: string, seen = new Set<string>()): ReadonlySet<string> => {
+  if (seen.has(file)) return seen
+  seen.add(file)
+  const source = readFileSync(join(built, file), 'utf8')
+  for (const [, from = ''] of source.matchAll(/^import\s*(?:[^'";()]*from\s*)?["']([^"']+)["']/gm)) {
+    if (from.startsWith('.')) loadedWith(join(dirname(file), from), seen)
+    else seen.add(from)
+  }
+  return seen
+}
+const built = fileURLToPath(new URL('../dist', import.meta.url))
+
+t.test('a relay that nobody asked for telemetry loads nothing of it', t => {
+  const chunks = readdirSync(join(built, 'chunks')).filter(file => /^(?:wrap|serve)-.*\.js$/.test(file))
+  t.equal(chunks.length, 2)
+  for (const chunk of chunks) {
+    const loaded = [...loadedWith(join('chunks', chunk))]
+    t.ok(loaded.length > 10, 'it is read')
+    t.strictSame(loaded.filter(name => /opentelemetry|prom-client|^pino/.test(name)), [], chunk)
+    for (const name of loaded.filter(file => file.startsWith('chunks/'))) t.notMatch(readFileSync(join(built, name), 'utf8'), /createHistogram|pino\.transport/, name)
   }
   t.end()
 })

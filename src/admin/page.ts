@@ -55,7 +55,7 @@ export const pageRoutes = ({ token, html, feed }: PageOptions): PageRoutes => {
 }
 
 /** Other pages have no business here, whatever they know. */
-const isOwn = ({ headers: { origin, host } }: IncomingMessage): boolean => origin === undefined || origin === `http://${host}`
+const isOwn = ({ headers: { origin, host } }: IncomingMessage): boolean => origin === undefined || origin === `http://${host}` || origin === `https://${host}`
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 

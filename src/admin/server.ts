@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
+import type { Exposition } from '../telemetry/prometheus.js'
 import { createListener, text, type Answer, type Listener } from './listener.js'
 import type { PageRoutes } from './page.js'
-import type { Exposition } from './prometheus.js'
 
 export interface AdminOptions {
   /** The address to listen on: one of its own, apart from that of the clients. */

@@ -46,6 +46,17 @@ export class Output {
   }
 }
 
+/** Of a log that nobody keeps here: its records are for its followers alone. */
+export class Nowhere extends Output {
+  constructor() {
+    super(undefined, -1)
+  }
+
+  override append(line: string): number {
+    return Buffer.byteLength(line)
+  }
+}
+
 /** Longest wait for the reader of a pipe, and from one try to the next, in milliseconds. */
 const patience = 5000
 const pause = 5

@@ -4,11 +4,13 @@ import type { Entry } from '../core/effect.js'
 import { CustomsError } from '../errors.js'
 import { checkpointLine, type Checkpoint } from './checkpoint.js'
 import { cannotAudit, codeOf } from './failure.js'
+import type { Follower } from './follower.js'
 import { readSigningKey } from './keys.js'
+import { lenient } from './lenient.js'
 import type { Log } from './log.js'
 import { LogFile, type Rotation } from './log-file.js'
 import { openNamed, type Opened } from './named-file.js'
-import { Output } from './output.js'
+import { Nowhere, Output } from './output.js'
 import { OwnFile } from './own-file.js'
 import type { Payloads } from './payload.js'
 import { fileName, settle, stateFolder, type Environment } from './place.js'
@@ -37,6 +39,12 @@ export interface AuditOptions extends Rotation {
   readonly server: string
   /** The file of the key that signs checkpoints (see `readSigningKey`); undefined: nothing is signed. */
   readonly signKey?: string | undefined
+  /** They get each record once it is written; with them there are records even where there is no log. */
+  readonly followers?: readonly Follower[]
+  /** When a record cannot be written (default: `block`, which is to say that `write` throws). */
+  readonly onFailure?: 'block' | 'continue'
+  /** Told of each record that is not written where that is no error. */
+  readonly failed?: () => void
   /** Told of each checkpoint, and of a log that is lost while nobody writes. */
   readonly log?: Pick<Log, 'checkpoint' | 'warn'>
   /** The wall clock. */
@@ -49,11 +57,13 @@ export interface AuditOptions extends Rotation {
  * @throws CustomsError CANNOT_AUDIT, also when another relay writes the file; BAD_CONFIG when the key cannot be used
  */
 export const openAudit = async (options: AuditOptions): Promise<Audit> => {
-  if (options.file === 'none') return { file: undefined, write: () => undefined, close: () => undefined }
+  const { followers = [], onFailure, log, failed = () => undefined } = options
+  if (options.file === 'none' && followers.length === 0) return { file: undefined, write: () => undefined, close: () => undefined }
   const key = options.signKey === undefined ? undefined : readSigningKey(options.signKey)
   const opened = await openOutput(options)
   try {
-    return new Sink(opened, key, options)
+    const sink = new Sink(opened, key, options)
+    return onFailure === 'continue' ? lenient(sink, { warn: message => log?.warn(message), failed }) : sink
   } catch (error) {
     opened.output.close()
     throw error
@@ -61,6 +71,7 @@ export const openAudit = async (options: AuditOptions): Promise<Audit> => {
 }
 
 const openOutput = async ({ file, stream = 2, server, now = currentTime, environment = process.env, ...rotation }: AuditOptions): Promise<Opened> => {
+  if (file === 'none') return { output: new Nowhere(), ends: nothing }
   if (file === '-') return { output: new Output(undefined, stream), ends: nothing }
   const wanted = file ?? join(stateFolder(environment), `${fileName(server)}.ndjson`)
   try {
@@ -86,6 +97,7 @@ class Sink implements Audit {
   readonly #key: KeyObject | undefined
   readonly #now: () => Date
   readonly #told: AuditOptions['log']
+  readonly #followers: readonly Follower[]
   readonly #timer: NodeJS.Timeout
   #position: Position
   /** Names this log in the files that follow the first (see `logOf`). */
@@ -97,11 +109,12 @@ class Sink implements Audit {
   #warned = false
   #closed = false
 
-  constructor({ output, ends }: Opened, key: KeyObject | undefined, { now = currentTime, log }: AuditOptions) {
+  constructor({ output, ends }: Opened, key: KeyObject | undefined, { now = currentTime, log, followers = [] }: AuditOptions) {
     this.#output = output
     this.#key = key
     this.#now = now
     this.#told = log
+    this.#followers = followers
     this.#position = ends.position
     this.#log = ends.log
     const time = now()
@@ -124,7 +137,7 @@ class Sink implements Audit {
     // A process that was stopped may find that all has changed when it goes on, before the timer does.
     if (Math.abs(now.getTime() - this.#checkedAt) >= checkMs) this.#check(now)
     this.#turnPage(now)
-    this.#append(nextLine(entry, this.#position, payloads, now))
+    this.#append(nextLine(entry, this.#position, payloads, now), now, entry)
     this.#records += 1
     if (this.#records >= mostRecords) this.#checkpoint({ reason: 'interval' }, now)
     else this.#checkpointByTime(now)
@@ -142,10 +155,11 @@ class Sink implements Audit {
     }
   }
 
-  #append({ text, position }: Line): void {
+  #append({ text, position }: Line, now: Date, entry?: Entry): void {
     this.#output.append(text)
     this.#position = position
     if (position.seq === 1) this.#log = position.hash
+    for (const follower of this.#followers) follower.recorded(text.slice(0, -1), entry, now)
   }
 
   /** Begins the next file where this one is full, and says in a file that is not the first what it continues. */
@@ -162,7 +176,7 @@ class Sink implements Audit {
   /** Without a key, only the ends of files are marked. */
   #checkpoint(checkpoint: Checkpoint, now: Date): void {
     const { reason } = checkpoint
-    if (this.#key || reason === 'rotation' || reason === 'continuation') this.#append(checkpointLine(checkpoint, this.#position, now, this.#key))
+    if (this.#key || reason === 'rotation' || reason === 'continuation') this.#append(checkpointLine(checkpoint, this.#position, now, this.#key), now)
     this.#records = 0
     this.#checkpointAt = now.getTime()
     this.#told?.checkpoint(this.file, this.#position)

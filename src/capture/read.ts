@@ -28,7 +28,7 @@ export function* linesOf(files: readonly string[]): Generator<Line> {
   }
 }
 
-/** Sessions, each as it ends; @param incomplete told of those whose beginning is not there. */
+/** Sessions, each as it ends; @param incomplete told of those of which a part is not there. */
 export function* sessionsIn(lines: Iterable<Line>, incomplete: (session: string) => void = () => undefined): Generator<CapturedSession> {
   const open = new Map<string, { readonly opening: Opening; readonly happenings: Happening[] }>()
   const unknown = new Set<string>()
@@ -38,7 +38,9 @@ export function* sessionsIn(lines: Iterable<Line>, incomplete: (session: string)
       continue
     }
     const session = open.get(line.session)
-    if (session === undefined) {
+    // What happened cannot be replayed from its middle, nor over a gap.
+    if (session === undefined || line.number !== session.happenings.length) {
+      open.delete(line.session)
       if (!unknown.has(line.session)) incomplete(line.session)
       unknown.add(line.session)
       continue

@@ -1,29 +1,31 @@
 import type { Log } from '../audit/log.js'
-import { openAudit, type Audit } from '../audit/sink.js'
+import { openAudit, type Audit, type AuditOptions } from '../audit/sink.js'
 import type { AuditConfiguration } from '../config/configuration.js'
 
 /** The standard output, which `serve` has to spare. */
 const standardOutput = 1
+
+type AuditsOptions = Pick<AuditOptions, 'followers' | 'failed'> & { readonly log: Log }
 
 /**
  * The logs of a gateway: one for all of its servers where the operator names a file, else one for each. Each is opened
  * once, and stays open when the configuration is read again: its chain has one writer. What of each call is kept in it is the guard's to say.
  */
 export class Audits {
-  readonly #log: Log
+  readonly #options: AuditsOptions
   readonly #open = new Map<string, Promise<Audit>>()
   /** By the server's name; two may share a file. */
   readonly #opened = new Map<string, Audit>()
 
-  constructor(log: Log) {
-    this.#log = log
+  constructor(options: AuditsOptions) {
+    this.#options = options
   }
 
   /** @throws CustomsError CANNOT_AUDIT */
   async open(configuration: AuditConfiguration, server: string): Promise<Audit> {
     const { file } = configuration
     const key = file === undefined ? `server ${server}` : `file ${file}`
-    const audit = this.#open.get(key) ?? openAudit({ ...configuration, server, stream: standardOutput, log: this.#log })
+    const audit = this.#open.get(key) ?? openAudit({ ...configuration, server, stream: standardOutput, ...this.#options })
     this.#open.set(key, audit)
     // What could not be opened is tried again when the configuration is read again.
     audit.catch(() => this.#open.delete(key))

@@ -1,3 +1,4 @@
+import { homedir } from 'node:os'
 import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path'
 import type { Entry } from '../clients/entry.js'
 import { innermost, optionOf, optionsOf } from '../clients/own-command.js'
@@ -13,7 +14,8 @@ import { setUp, type Setup } from './setup.js'
  * @throws CustomsError for an entry that cannot be read as the client would, or started as `wrap` would
  */
 export const setUpEntry = async (entry: Entry, folder: string | undefined): Promise<Setup> => {
-  const { options, target, isRemote, env, cwd = folder } = startOf(entry, process.env)
+  // Desktop clients start servers in no project; in the folder that we happen to be in, npx might find another package of the name.
+  const { options, target, isRemote, env, cwd = folder ?? homedir() } = startOf(entry, process.env)
   const flags: SharedFlags = {
     ...readFlags(relayFlags, new Map()),
     server: optionOf(options, 'server'), config: optionOf(options, 'config'), ca: optionOf(options, 'ca'),

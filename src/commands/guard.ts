@@ -6,6 +6,8 @@ import type { Limits } from '../config/limits.js'
 import type { RelayOptions } from '../core/options.js'
 import type { Guard } from '../gateway/open.js'
 import type { Recorder } from '../gateway/session.js'
+import { actionOf } from '../core/policy.js'
+import type { Metrics } from '../telemetry/metrics.js'
 import type { ServerSetup } from './setup.js'
 
 /** Who is told of every session as it goes on: a capture, or who counts. */
@@ -28,13 +30,21 @@ export interface CurrentRuling {
 
 export const rulingOf = ({ server, policy }: ServerSetup, { audit: { payloads } }: Configuration): Ruling => ({ policy, tools: server.tools, payloads })
 
+/** Where decisions go, and who looks on. */
+export interface Witnesses {
+  readonly audit: Audit
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly observe: Guard['observe']
+  readonly witness: Witness | undefined
+}
+
 /** What stands in front of one server: its policy, its schemas' engine, and where decisions go. */
 export const openGuard = (
   setup: ServerSetup,
   configuration: Configuration,
-  audit: Audit,
-  log: Log,
-  { ruling = { now: rulingOf(setup, configuration) }, witness }: { readonly ruling?: CurrentRuling; readonly witness?: Witness | undefined } = {},
+  { audit, log, metrics, observe, witness }: Witnesses,
+  ruling: CurrentRuling = { now: rulingOf(setup, configuration) },
 ): OpenGuard => {
   const { server, trusted, accepted } = setup
   const { limits, audit: { intent } } = configuration
@@ -50,9 +60,11 @@ export const openGuard = (
     mostTools: limits.tools,
     intent,
     checker,
+    observe,
     audit: entry => {
       audit.write(entry, ruling.now.payloads)
       log.entry(entry)
+      for (const { rule } of entry.findings) metrics.found(server.name, rule, actionOf(ruling.now.policy, rule))
     },
     record: witness && (options => witness.record(options, limits)),
     close: () => checker.close(),

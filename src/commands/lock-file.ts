@@ -27,12 +27,24 @@ export const readLockFile = async (file: string): Promise<LockFile | undefined> 
   return { bytes, lock: parseLock(value, file, definitions) }
 }
 
-const readBytes = (file: string): Promise<Buffer | undefined> =>
-  readFile(file).catch((cause: unknown) => {
+/** Longest lock, in bytes: far beyond what thousands of tools take. */
+const longest = 64 * 1024 * 1024
+
+const readBytes = async (file: string): Promise<Buffer | undefined> => {
+  const fail = (reason: string, cause?: unknown): never => {
+    throw new CustomsError('BAD_CONFIG', `${file}: cannot be read (${reason})`, { cause })
+  }
+  try {
+    const found = await stat(file)
+    // A pipe in its place would hold us up for ever.
+    if (!found.isFile()) return fail('it is no file')
+    return found.size > longest ? fail(`it is longer than ${longest} bytes`) : await readFile(file)
+  } catch (cause) {
+    if (cause instanceof CustomsError) throw cause
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'
-    if (code === 'ENOENT') return undefined
-    throw new CustomsError('BAD_CONFIG', `${file}: cannot be read (${code})`, { cause })
-  })
+    return code === 'ENOENT' ? undefined : fail(code, cause)
+  }
+}
 
 /** A file that somebody laid out anew. */
 const strictly = async (bytes: Buffer, file: string): Promise<Json> => {

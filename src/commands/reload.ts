@@ -15,6 +15,9 @@ export const needRestart = (before: Configuration, after: Configuration): readon
     tls: (before.tls === undefined) !== (after.tls === undefined),
     'tls.clientCa': (before.tls?.clientCa === undefined) !== (after.tls?.clientCa === undefined),
     'audit.file': before.audit.file !== after.audit.file,
+    'audit.targets': differ(before.audit.targets, after.audit.targets),
+    'audit.onFailure': before.audit.onFailure !== after.audit.onFailure,
+    telemetry: differ(before.telemetry, after.telemetry) || differ([...before.telemetry.headers], [...after.telemetry.headers]),
   }).flatMap(([key, differs]) => (differs ? [key] : []))
 }
 

@@ -29,7 +29,7 @@ export interface Replayed extends Difference {
   readonly sessions: number
   readonly messages: number
   readonly decisions: number
-  /** Sessions that cannot be replayed: their beginning is not in the files. */
+  /** Sessions that cannot be replayed: a part of them is not in the files. */
   readonly incomplete: number
 }
 
@@ -131,7 +131,7 @@ const captured = (written: Readonly<Record<string, string>>): Policy => {
 
 const report = ({ sessions, messages, decisions, incomplete, same, changes, rewritten }: Replayed, style: Style): string => {
   const seen = `${count(sessions, 'session')}, ${count(messages, 'message')}, ${count(decisions, 'decision')}`
-  const lost = incomplete === 0 ? '' : `${count(incomplete, 'session')} cannot be replayed: the beginning is not in the files\n`
+  const lost = incomplete === 0 ? '' : `${count(incomplete, 'session')} cannot be replayed: a part of it is not in the files\n`
   if (same) return `${seen}: nothing would change\n${lost}`
   const parts = [`${seen}: ${count(changes.length, 'decision')} and ${count(rewritten.length, 'message')} would be others${changes.length + rewritten.length === 0 ? ' in order alone' : ''}`]
   if (changes.length > 0) {

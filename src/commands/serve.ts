@@ -1,22 +1,21 @@
 import type { PageRoutes } from '../admin/page.js'
-import type { Exposition } from '../admin/prometheus.js'
-import { noMetrics, type Metrics } from '../admin/metrics.js'
 import { openLog, type Log } from '../audit/log.js'
 import type { Address } from '../config/address.js'
 import type { Capture } from '../capture/capture.js'
 import type { Configuration } from '../config/configuration.js'
-import type { Entry } from '../core/effect.js'
 import { Offer, type Reach } from '../gateway/offer.js'
 import { Offers } from '../gateway/offers.js'
 import { httpFront } from '../transport/front/front.js'
 import { withoutSecrets } from '../audit/secrets.js'
+import { noMetrics, type Metrics } from '../telemetry/metrics.js'
+import { connectionTo, http } from '../telemetry/place.js'
+import type { Exposition } from '../telemetry/prometheus.js'
 import type { LogLevel, SharedFlags, Target } from './flags.js'
 import { Audits } from './audits.js'
 import { captureOf } from './capture.js'
 import { onRenewal } from './certificates.js'
 import { frontSettingsOf } from './front-settings.js'
 import { openGuard, rulingOf, type CurrentRuling } from './guard.js'
-import { measure } from './measure.js'
 import { reachOf } from './reach.js'
 import { Refusals, type ToldRefusal } from './refusals.js'
 import { setUp, type ServerSetup, type Setup } from './setup.js'
@@ -24,7 +23,7 @@ import { doubtsAbout } from './doubts.js'
 import { Lifetime } from './lifetime.js'
 import { needRestart, onChange } from './reload.js'
 import { endAt } from './signals.js'
-import { telling } from './telling.js'
+import { openTelemetry, patientUrgency, type Telemetry } from './telemetry.js'
 
 /**
  * `serve`: Streamable HTTP clients in front of one server, or of every server of a file.
@@ -36,11 +35,14 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   let { configuration } = setup
   const { listen, admin } = configuration
   const log = openLog(flags.logLevel)
-  const counted = admin && (await import('../admin/prometheus.js').then(({ prometheusMetrics }) => prometheusMetrics()))
+  const counted = admin && (await import('../telemetry/prometheus.js').then(({ prometheusMetrics }) => prometheusMetrics()))
   const metrics = counted?.metrics ?? noMetrics
+  const telemetry = await openTelemetry(configuration, log, metrics)
+  const page = admin && (await import('./gateway-page.js').then(({ gatewayPage }) => gatewayPage(log)))
+  const followers = [...telemetry.followers, ...(page ? [page.follower] : [])]
+  const audits = new Audits({ log, followers, failed: () => metrics.auditFailed() })
   const capture = await captureOf(flags, configuration)
-  const page = admin && (await livePage(log))
-  const gateway: Gateway = { audits: new Audits(log), rulings: new Map(), metrics, seen: page?.seen, log, capture }
+  const gateway: Gateway = { audits, telemetry, rulings: new Map(), metrics, log, capture }
   const settings = frontSettingsOf(configuration)
   const offers = new Offers(await offersOf(setup, gateway))
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
@@ -56,11 +58,12 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
       refusals.note(refused)
     },
   })
-  const adminListener = admin && counted ? await adminOf(admin, offers, counted.exposition, () => configuration.allowHosts, page?.routes) : undefined
+  const adminListener = admin && counted ? await adminOf(admin, offers, counted, () => configuration.allowHosts, page?.routes) : undefined
 
   const lifetime = new Lifetime()
   lifetime.add(() => log.close())
-  lifetime.add(() => gateway.audits.close())
+  lifetime.add(urgency => (urgency <= patientUrgency ? telemetry.close() : undefined))
+  lifetime.add(() => audits.close())
   lifetime.add(() => capture?.close())
   lifetime.add(() => adminListener?.close())
   lifetime.add(() => page?.close())
@@ -108,9 +111,8 @@ const speaks = (level: LogLevel): boolean => ['info', 'debug', 'trace'].includes
 /** What outlives a change of the configuration. */
 interface Gateway {
   readonly audits: Audits
+  readonly telemetry: Telemetry
   readonly metrics: Metrics
-  /** Told of each entry that is on record. */
-  readonly seen: ((entry: Entry) => void) | undefined
   readonly log: Log
   readonly capture: Capture | undefined
   /** By the server's name. */
@@ -126,14 +128,14 @@ const currentRuling = ({ rulings }: Gateway, setup: ServerSetup, configuration: 
 }
 
 /** On stderr, and in the log of the server that was meant. */
-const record = ({ status, message, address, times }: ToldRefusal, server: string | undefined, { audits, metrics, seen, log }: Gateway): void => {
+const record = ({ status, message, address, times }: ToldRefusal, server: string | undefined, { audits, metrics, log }: Gateway): void => {
   const reason = `HTTP ${status}: ${message}${times > 1 ? ` (${times} times)` : ''}`
   log.warn(`refused ${address || 'a program of this machine'}: ${reason}`)
   if (server === undefined) return
   try {
-    const entry: Entry = { event: 'http/refused', server, session: '', client: undefined, peer: { address, token: undefined }, revision: undefined, verdict: 'block', findings: [], reason }
-    audits.of(server)?.write(entry)
-    seen?.(entry)
+    audits.of(server)?.write({
+      event: 'http/refused', server, session: '', client: undefined, peer: { address, token: undefined }, revision: undefined, verdict: 'block', findings: [], reason,
+    })
   } catch (failure) {
     metrics.auditFailed()
     log.warn(failure instanceof Error ? failure.message : String(failure))
@@ -155,12 +157,14 @@ const offersOf = async ({ configuration, servers }: Setup, gateway: Gateway): Pr
 }
 
 const offerOf = async (setup: ServerSetup, reach: Reach, configuration: Configuration, gateway: Gateway): Promise<Offer> => {
-  const { audits, metrics, seen, log, capture } = gateway
-  const { name } = setup.server
+  const { audits, telemetry, metrics, log, capture } = gateway
+  const { server } = setup
+  const { name } = server
   const audit = await audits.open(configuration.audit, name)
-  const guard = measure(openGuard(setup, configuration, audit, log, { ruling: currentRuling(gateway, setup, configuration), witness: capture }), metrics)
+  const place = { server: name, toClient: http, toServer: connectionTo('url' in server ? server.url : undefined) }
+  const witnesses = { audit, log, metrics, observe: telemetry.observe?.(place), witness: capture }
   return new Offer({
-    guard: seen ? telling(guard, seen) : guard,
+    guard: openGuard(setup, configuration, witnesses, currentRuling(gateway, setup, configuration)),
     reach,
     sessionStarted: () => metrics.sessionStarted(name),
     sessionEnded: ({ failure }) => {
@@ -181,26 +185,16 @@ const asHttpServer = (setup: ServerSetup): ServerSetup =>
     ? setup
     : { ...setup, policy: new Map([...setup.policy, ['wire/http', 'block']]) }
 
-/** The live page goes so far back, in milliseconds: a day. */
-const windowMs = 86_400_000
-
-/** Of what this gateway decides from now on: whatever its log, and without reading it. */
-const livePage = async (log: Log) => {
-  const [{ openLivePage }, { recordsFor }] = await Promise.all([import('./live-page.js'), import('./records-for.js')])
-  const page = openLivePage(windowMs)
-  const take = recordsFor(page.take)
-  const seen = (entry: Entry): void => {
-    try {
-      take(entry)
-    } catch (error) {
-      // It is on record: that it cannot be shown is no reason to hold anything up.
-      log.warn(`the live page: ${error instanceof Error ? error.message : String(error)}`)
-    }
+const adminOf = async ({ host, port }: Address, offers: Offers, { metrics, exposition }: Counted, allowHosts: () => readonly string[], page: PageRoutes | undefined) => {
+  const { adminServer } = await import('../admin/server.js')
+  const text = async () => {
+    metrics.ready(await offers.ready())
+    return exposition.text()
   }
-  return { ...page, seen }
+  return adminServer({ host, port, allowHosts, state: { ready: () => offers.ready(), exposition: { ...exposition, text } }, ...(page && { page }) })
 }
 
-const adminOf = async ({ host, port }: Address, offers: Offers, exposition: Exposition, allowHosts: () => readonly string[], page: PageRoutes | undefined) => {
-  const { adminServer } = await import('../admin/server.js')
-  return adminServer({ host, port, allowHosts, state: { ready: () => offers.ready(), exposition }, ...(page && { page }) })
+interface Counted {
+  readonly metrics: Metrics
+  readonly exposition: Exposition
 }

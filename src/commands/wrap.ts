@@ -5,6 +5,8 @@ import { CustomsError } from '../errors.js'
 import { openSession, type Guard } from '../gateway/open.js'
 import type { Session } from '../gateway/session.js'
 import type { FrameLimits } from '../protocol/frame.js'
+import { noMetrics } from '../telemetry/metrics.js'
+import { connectionTo, pipe } from '../telemetry/place.js'
 import { stdioClient } from '../transport/stdio/client.js'
 import { exitCodeOf } from '../transport/process/exit.js'
 import type { StdioServer } from '../transport/stdio/server.js'
@@ -15,6 +17,7 @@ import { openGuard, type Witness } from './guard.js'
 import { Lifetime } from './lifetime.js'
 import { setUp } from './setup.js'
 import { endAt } from './signals.js'
+import { openTelemetry, patientUrgency } from './telemetry.js'
 import { processOf, tlsOf } from './upstream.js'
 
 /**
@@ -28,11 +31,15 @@ export const wrap = async (flags: SharedFlags, target: Target, watching?: Witnes
   const { limits, sessions: { graceMs } } = configuration
   const client = stdioClient({ input: process.stdin, output: process.stdout, limits, graceMs })
   const log = openLog(flags.logLevel)
-  const audit = await openAudit({ ...configuration.audit, server: setup.server.name, log })
+  const telemetry = await openTelemetry(configuration, log)
+  const { name } = setup.server
+  const audit = await openAudit({ ...configuration.audit, server: name, log, followers: telemetry.followers })
   const witness = watching ?? (await captureOf(flags, configuration))
-  const guard = openGuard(setup, configuration, audit, log, { witness })
+  const toServer = connectionTo('url' in setup.server ? setup.server.url : undefined)
+  const guard = openGuard(setup, configuration, { audit, log, metrics: noMetrics, observe: telemetry.observe?.({ server: name, toClient: pipe, toServer }), witness })
   const lifetime = new Lifetime()
   lifetime.add(() => log.close())
+  lifetime.add(urgency => (urgency <= patientUrgency ? telemetry.close() : undefined))
   lifetime.add(() => audit.close())
   lifetime.add(() => witness?.close())
   lifetime.add(() => guard.close())

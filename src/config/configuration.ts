@@ -25,6 +25,7 @@ export interface Configuration {
   /** Bearer tokens, one of which clients must show; none: the door is open. */
   readonly tokens: readonly string[]
   readonly audit: AuditConfiguration
+  readonly telemetry: TelemetryConfiguration
   /** Undefined: plain HTTP. */
   readonly tls: ListenerTls | undefined
   /** Hosts (without ports) and origins that are accepted besides the loopback ones, as clients spell them. */
@@ -93,7 +94,26 @@ export interface ServerTls {
 type WrittenAudit = NonNullable<Written.ConfigurationFile['audit']>
 
 export interface AuditConfiguration
-  extends Readonly<Required<Pick<WrittenAudit, 'payloads' | 'intent' | 'rotate'>>>, Readonly<Pick<WrittenAudit, 'maxBytes' | 'keep' | 'signKey'>> {
+  extends Readonly<Required<Pick<WrittenAudit, 'payloads' | 'intent' | 'rotate' | 'onFailure'>>>, Readonly<Pick<WrittenAudit, 'maxBytes' | 'keep' | 'signKey'>> {
   /** A path; `-`: the standard stream that the command has to spare; `none`: no log; undefined: the default file. */
   readonly file: string | undefined
+  readonly targets: readonly AuditTarget[]
+}
+
+/** A pino transport. */
+export interface AuditTarget {
+  /** A package, or an absolute path. */
+  readonly target: string
+  readonly options: Readonly<Record<string, unknown>>
+  /** The file that names it, from which a package is looked up. */
+  readonly from: string
+}
+
+/** OpenTelemetry, where the environment does not say it. */
+export interface TelemetryConfiguration {
+  /** Of the collector, for every signal; undefined: as the environment says. */
+  readonly endpoint: string | undefined
+  /** The names in lower case. */
+  readonly headers: ReadonlyMap<string, string>
+  readonly payloads: 'none' | 'redacted' | 'full'
 }

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { Json } from '../protocol/json.js'
 import { readAddress, readListen } from './address.js'
 import { checked } from './check.js'
-import type { Configuration, ServerConfiguration } from './configuration.js'
+import type { AuditTarget, Configuration, ServerConfiguration } from './configuration.js'
 import { readChecked } from './file.js'
 import { isConfigurationFile } from './generated/checks.js'
 import type * as Written from './generated/types.js'
@@ -11,9 +11,10 @@ import type { Limits } from './limits.js'
 import { readLockSetting } from './lock.js'
 import { readBasePolicy } from './policy-file.js'
 import { readRules } from './rules.js'
-import { readServer } from './server.js'
+import { readHeaders, readServer } from './server.js'
 import { pathFrom, type Source } from './source.js'
 import { readTrust } from './trust-list.js'
+import { readServerUrl } from './url.js'
 import { usual } from './usual.js'
 
 /**
@@ -32,7 +33,7 @@ export const overridden = async (base: Configuration, flags: Json, source: Omit<
 
 /** What the schema cannot say of a configuration, and what is left out of it. */
 const said = async (written: Written.ConfigurationFile, base: Configuration, source: Source): Promise<Configuration> => {
-  const { listen, auth, audit, tls, allowHosts = [], allowOrigins = [], admin } = written
+  const { listen, auth, audit, telemetry, tls, allowHosts = [], allowOrigins = [], admin } = written
   const path = (file: string) => pathFrom(source, file)
   const limits = { ...base.limits, ...written.limits }
   return freeze({
@@ -50,6 +51,13 @@ const said = async (written: Written.ConfigurationFile, base: Configuration, sou
       ...audit,
       file: audit?.file === undefined ? base.audit.file : readLog(audit.file, source),
       ...(audit?.signKey !== undefined && { signKey: path(audit.signKey) }),
+      targets: audit?.targets?.map(one => readTarget(one, source)) ?? base.audit.targets,
+    },
+    telemetry: {
+      ...base.telemetry,
+      ...(telemetry?.payloads !== undefined && { payloads: telemetry.payloads }),
+      ...(telemetry?.endpoint !== undefined && { endpoint: readServerUrl(telemetry.endpoint, ['telemetry', 'endpoint']) }),
+      ...(telemetry?.headers !== undefined && { headers: readHeaders(telemetry.headers, ['telemetry', 'headers']) }),
     },
     tls: tls === undefined ? base.tls : { cert: path(tls.cert), key: path(tls.key), clientCa: tls.clientCa === undefined ? undefined : path(tls.clientCa) },
     allowHosts: [...base.allowHosts, ...allowHosts.map((host, index) => readHost(host, ['allowHosts', index]))],
@@ -67,6 +75,15 @@ const readServers = async (written: Readonly<Record<string, Written.Server>> = {
 
 /** A stream, nothing, or a file. */
 const readLog = (file: string, source: Source): string => (file === '-' || file === 'none' ? file : pathFrom(source, file))
+
+/** A module is named by its path, a package by its name. */
+const readTarget = ({ target, options = {} }: WrittenTarget, source: Source): AuditTarget => ({
+  target: /^\.{0,2}\//.test(target) ? pathFrom(source, target) : target,
+  options,
+  from: source.file,
+})
+
+type WrittenTarget = NonNullable<NonNullable<Written.ConfigurationFile['audit']>['targets']>[number]
 
 /** The maps are read-only by their type. */
 const freeze = <Value>(value: Value): Value => {

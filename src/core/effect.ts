@@ -1,4 +1,4 @@
-import type { Frame } from '../protocol/frame.js'
+import type { Frame, Trace } from '../protocol/frame.js'
 import type { IdKey } from '../protocol/json-rpc.js'
 import type { Subject } from './check.js'
 import type { Exchange, Side, Timer } from './event.js'
@@ -14,6 +14,8 @@ export type Effect =
   /** To be answered by `checked`. @property exchange of the message that is judged: its end must not overtake it */
   | { readonly type: 'check'; readonly check: number; readonly subjects: readonly Subject[]; readonly exchange: Exchange }
   | { readonly type: 'audit'; readonly entry: Entry }
+  /** A request of the client's is over: asked for only where somebody looks on (`observed`). */
+  | { readonly type: 'observe'; readonly operation: Operation }
   | { readonly type: 'start-timer'; readonly timer: Timer; readonly ms: number }
   | { readonly type: 'stop-timer'; readonly timer: Timer }
   /** The core has failed: who waited was answered, and the session can only end. @property cause the exception */
@@ -49,4 +51,20 @@ export interface Entry {
   readonly error?: number | undefined
   /** Why a session ended. */
   readonly reason?: string | undefined
+  /** Where its request belongs; no part of the record. */
+  readonly trace?: Trace | undefined
+}
+
+/** A request of the client's from its arrival to its end, for metrics and traces. */
+export interface Operation {
+  /** As it is on record, or would be: without findings, most methods are not. */
+  readonly entry: Entry & { readonly ms: number }
+  /** Whether the tool is one of the server's list: any other name may be the client's invention. */
+  readonly isListed: boolean
+  /** In milliseconds: how long after its arrival the server got it, and how long it had it; undefined when it never did. */
+  readonly atServer: { readonly afterMs: number; readonly ms: number } | undefined
+  /** The server's answer; undefined when there was none. */
+  readonly response: Frame | undefined
+  /** What the client gets; undefined when it waits for nothing. */
+  readonly sent: Frame | undefined
 }

@@ -46,6 +46,8 @@ export interface RelayOptions {
   readonly mostFindings?: number | undefined
   /** A call goes on record before it goes to the server, so that a crash leaves none unrecorded. */
   readonly intent: boolean
+  /** Somebody wants to know of each request when it is over, for metrics or traces. */
+  readonly observed?: boolean
   /** The engine's verdict, where it is provably cheap; undefined: it is asked for by the effect `check`. */
   readonly checkNow: (subject: Subject) => Checked | undefined
 }

@@ -47,8 +47,8 @@ export class Records {
   /** A call is about to leave. */
   sent(request: PendingRequest): void {
     if (!this.#options.intent || request.method !== 'tools/call') return
-    const { called, id, bytes, findings, terms } = request
-    this.write({ event: request.method, phase: 'sent', tool: called?.name, id, bytes: { request: bytes }, arguments: request.arguments }, findings, terms)
+    const { called, id, bytes, findings, terms, trace } = request
+    this.write({ event: request.method, phase: 'sent', tool: called?.name, id, bytes: { request: bytes }, arguments: request.arguments, trace }, findings, terms)
   }
 
   /**
@@ -59,12 +59,13 @@ export class Records {
   answered(request: PendingRequest, response: Frame | undefined, sent: Frame | undefined): void {
     const { method, terms, findings, called } = request
     const isCall = method === 'tools/call'
-    if (!isCall && method !== 'tools/list' && findings.kept.length === 0) return
-    this.start(terms)
-    const { server, session } = this.#options
+    const isRecorded = isCall || method === 'tools/list' || findings.kept.length > 0
+    const { server, session, observed } = this.#options
+    if (!isRecorded && observed !== true) return
+    if (isRecorded) this.start(terms)
     const { now } = this.#output
     // Spelt out: V8 gives every object that another was spread into a shape of its own, and makes all that reads it slow.
-    const entry: Entry = {
+    const entry = {
       event: method,
       server,
       session,
@@ -81,7 +82,12 @@ export class Records {
       arguments: request.arguments,
       result: isCall && response ? slice(response, ['result']) : undefined,
       error: sent?.message.kind === 'error' ? sent.message.error.code : undefined,
+      trace: request.trace,
     }
-    this.#output.emit({ type: 'audit', entry })
+    if (isRecorded) this.#output.emit({ type: 'audit', entry })
+    if (observed !== true) return
+    const { arrivedAt, sentAt, answeredAt } = request
+    const atServer = sentAt === undefined ? undefined : { afterMs: sentAt - arrivedAt, ms: (answeredAt ?? now) - sentAt }
+    this.#output.emit({ type: 'observe', operation: { entry, isListed: called?.tool !== undefined, atServer, response, sent } })
   }
 }

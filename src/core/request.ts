@@ -1,5 +1,5 @@
 import { slice } from '../protocol/edit.js'
-import type { Frame } from '../protocol/frame.js'
+import type { Frame, Trace } from '../protocol/frame.js'
 import { isObject, isString, member, type JsonObject } from '../protocol/json.js'
 import type { ErrorResponse, Id, IdKey, Page, Request, Result } from '../protocol/json-rpc.js'
 import type { ClientBatch } from './batch.js'
@@ -49,6 +49,7 @@ export class PendingRequest implements Pending {
   readonly cursor: string | undefined
   readonly taskId: string | undefined
   readonly wantsTask: boolean
+  readonly trace: Trace | undefined
   /** For a call, or what asks for the outcome of one: the declaration by which the result is judged. */
   called: Called | undefined = undefined
   flow: Flow | undefined = undefined
@@ -81,6 +82,7 @@ export class PendingRequest implements Pending {
     this.cursor = text(message.params, 'cursor')
     this.taskId = text(message.params, 'taskId')
     this.wantsTask = isObject(member(message.params, 'task'))
+    this.trace = frame.envelope?.trace
     this.request = { frame, message }
   }
 

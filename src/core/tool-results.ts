@@ -69,23 +69,24 @@ export class ToolResults {
     const { mends, options } = this.#core
     const promotion = once(() => promotionOf(sent))
     const contract = yield* this.#contract(outcome, arrived)
-    const judge = (result: JsonObject) => this.#judge(outcome, result, arrived, contract, promotion)
     const isFromText = options.tools.get(called?.name ?? '')?.structured === 'from-text'
-    const first = yield* judge(isFromText ? promoted(sent, promotion) : sent)
-    // A strict client would refuse what does not fit, whatever the policy makes of it.
-    const fits = ({ value, subject: { checked } }: Judged<'onResult'>): boolean => {
-      const structured = member(value, 'structuredContent')
-      return structured === undefined || structured === member(sent, 'structuredContent') || checked?.every(({ kind }) => kind === 'format') === true
-    }
-    const spelling: Spelling = value => (value === promotion()?.value ? promotion()?.text : undefined)
-    const last = yield* mended({ mends, power: 'onResult', path: pointer(...at), spelling }, first, function* (result): Flow<Judged<'onResult'> | undefined> {
-      const next = yield* judge(result)
-      return fits(next) ? next : undefined
-    })
+    const first = yield* this.#judge(outcome, isFromText ? promoted(sent, promotion) : sent, arrived, contract, promotion)
+    const isMendable = first.findings.rules.some(rule => mends.has(rule))
+    const last = isMendable ? yield* this.#mended(first, outcome, arrived, contract, promotion) : first
     findings.include(last.findings)
-    const result = fits(last) ? last.value : sent
-    const edits = difference(sent, result, spelling) ?? []
+    const result = fits(last, sent) ? last.value : sent
+    if (result === sent) return { frame: arrived.frame, outcomes: [outcome] }
+    const edits = difference(sent, result, spellingOf(promotion)) ?? []
     return { frame: edited(arrived.frame, edits.map(one => ({ ...one, path: [...at, ...one.path] }))), outcomes: [{ ...outcome, result }] }
+  }
+
+  #mended(first: Judged<'onResult'>, outcome: ToolResult, arrived: Arrived, contract: Checked | undefined, promotion: Promoting): Flow<Judged<'onResult'>> {
+    const judge = (result: JsonObject) => this.#judge(outcome, result, arrived, contract, promotion)
+    const place = { mends: this.#core.mends, power: 'onResult', path: pointer(...outcome.at), spelling: spellingOf(promotion) } as const
+    return mended(place, first, function* (result): Flow<Judged<'onResult'> | undefined> {
+      const next = yield* judge(result)
+      return fits(next, outcome.result) ? next : undefined
+    })
   }
 
   /** The result as the server sent it, by the operator's word on the whole of it. */
@@ -133,6 +134,14 @@ const none: readonly number[] = []
 const once = <Value>(make: () => Value): (() => Value) => {
   let made: { readonly value: Value } | undefined
   return () => (made ??= { value: make() }).value
+}
+
+const spellingOf = (promotion: Promoting): Spelling => value => (value === promotion()?.value ? promotion()?.text : undefined)
+
+/** Of content that is made of a text: a strict client would refuse what does not fit, whatever the policy makes of it. */
+const fits = ({ value, subject: { checked } }: Judged<'onResult'>, sent: JsonObject): boolean => {
+  const structured = member(value, 'structuredContent')
+  return structured === undefined || structured === member(sent, 'structuredContent') || checked?.every(({ kind }) => kind === 'format') === true
 }
 
 /** An error says what went wrong: it is no data, whatever it looks like. */

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto'
 import type { Accepted } from '../core/accepted.js'
 import type { SchemaChecker } from '../core/check.js'
 import type { Entry } from '../core/effect.js'
-import type { Side } from '../core/event.js'
 import type { RelayOptions, ToolSetting } from '../core/options.js'
 import type { Policy } from '../core/policy.js'
 import { Relay } from '../core/relay.js'
 import { rules } from '../rules/index.js'
 import type { Transport } from '../transport/transport.js'
 import { Judging } from './judging.js'
+import type { Observer } from './observer.js'
 import { Session, type Recorder } from './session.js'
 
 /** What every session in front of one server has in common. `policy` and `tools` may be replaced while they run. */
@@ -26,10 +26,18 @@ export interface Guard {
   readonly checker: SchemaChecker
   /** Records a decision; throws when that cannot be done. */
   readonly audit: (entry: Entry) => void
-  /** Told of every message that crosses, in bytes; for metrics. */
-  readonly moved?: (from: Side, bytes: number) => void
+  /** Who looks on; undefined: nobody. */
+  readonly observe?: ((session: ObservedSession) => Observer) | undefined
   /** Writes a session down as it goes on. */
   readonly record?: ((options: RelayOptions) => Recorder) | undefined
+}
+
+export interface ObservedSession {
+  /** As in its records. */
+  readonly id: string
+  readonly peer: Entry['peer']
+  /** Of clients that have no session: it lasts as long as the server is offered. */
+  readonly stateless: boolean
 }
 
 /** Makes the server's side; HTTP headers of a call are made from the tool's input schema, which the relay knows. */
@@ -37,11 +45,13 @@ export type OpenServer = (inputSchemaOf: Relay['inputSchemaOf']) => Transport
 
 /** Puts a relay between two transports. @param stateless each exchange has ids of its own */
 export const openSession = (guard: Guard, client: Transport, openServer: OpenServer, stateless = false, peer?: Entry['peer']): Session => {
-  const { name, checker, audit, moved, record, trusted, accepted, listMs, requestMs, mostTools, mostFindings, intent } = guard
+  const { name, checker, audit, observe, record, trusted, accepted, listMs, requestMs, mostTools, mostFindings, intent } = guard
   const session = randomUUID()
   const judging = new Judging(checker, session)
+  const observer = observe?.({ id: session, peer, stateless })
   const options: RelayOptions = {
     server: name, session, nonce: randomUUID(), stateless, rules, trusted, accepted, listMs, requestMs, mostTools, mostFindings, intent,
+    observed: observer !== undefined,
     ...(peer && { peer }),
     get policy() { return guard.policy },
     get tools() { return guard.tools },
@@ -53,5 +63,5 @@ export const openSession = (guard: Guard, client: Transport, openServer: OpenSer
   }
   const recorder = record?.(options)
   const relay = new Relay(options)
-  return new Session({ client, server: openServer(tool => relay.inputSchemaOf(tool)), relay, judging, audit, moved, recorder })
+  return new Session({ client, server: openServer(tool => relay.inputSchemaOf(tool)), relay, judging, audit, observer, recorder })
 }

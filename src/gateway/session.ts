@@ -5,6 +5,7 @@ import type { Frame } from '../protocol/frame.js'
 import type { Exit, Transport, TransportEvent } from '../transport/transport.js'
 import { Held } from './held.js'
 import type { Judging } from './judging.js'
+import { followed, type Observer } from './observer.js'
 import { withheld } from './withheld.js'
 
 export interface SessionParts {
@@ -14,8 +15,7 @@ export interface SessionParts {
   readonly judging: Judging
   /** Returns when the record is on its way to the disk; throws when it cannot be written. */
   readonly audit: (entry: Entry) => void
-  /** Told of every message that crosses, in bytes; for metrics. */
-  readonly moved?: ((from: Side, bytes: number) => void) | undefined
+  readonly observer?: Observer | undefined
   readonly recorder?: Recorder | undefined
 }
 
@@ -40,7 +40,7 @@ export class Session {
   readonly #ends: Readonly<Record<Side, Transport>>
   readonly #relay: Relay
   readonly #audit: SessionParts['audit']
-  readonly #moved: SessionParts['moved']
+  readonly #observer: SessionParts['observer']
   readonly #recorder: SessionParts['recorder']
   readonly #timers = new Map<Timer, NodeJS.Timeout>()
   readonly #held: Held
@@ -62,13 +62,13 @@ export class Session {
   #exit: Exit | undefined
   #resolve: (ended: Ended) => void = () => undefined
 
-  constructor({ client, server, relay, judging, audit, moved, recorder }: SessionParts) {
+  constructor({ client, server, relay, judging, audit, observer, recorder }: SessionParts) {
     this.#ends = { client, server }
     this.#held = new Held(this.#ends)
     this.#relay = relay
     this.#judging = judging
     this.#audit = audit
-    this.#moved = moved
+    this.#observer = observer
     this.#recorder = recorder
     this.ended = new Promise(resolve => {
       this.#resolve = resolve
@@ -94,7 +94,7 @@ export class Session {
   #heard(side: Side, event: TransportEvent): void {
     switch (event.type) {
       case 'frame':
-        if (side === 'client') return this.#clientFrame(event.exchange, event.frame)
+        if (side === 'client') return this.#clientFrame(event.exchange, this.#followed(event.frame))
         this.#frame(side, event)
         // Should nobody wait for it any more, there is nothing else to wait for.
         if (event.whole) this.#judging.after(event.exchange, () => this.#ends.client.settle?.(event.exchange))
@@ -127,8 +127,13 @@ export class Session {
     }
   }
 
+  #followed(frame: Frame): Frame {
+    const { begun } = this.#observer ?? {}
+    return begun === undefined ? frame : followed(frame, begun)
+  }
+
   #frame(from: Side, { exchange, frame }: { readonly exchange: Exchange; readonly frame: Frame }): void {
-    this.#moved?.(from, frame.bytes.length)
+    this.#observer?.moved?.(from, frame.bytes.length)
     this.#dispatch({ type: 'frame-received', from, exchange, frame })
   }
 
@@ -201,6 +206,9 @@ export class Session {
         if (effect.entry.ms !== undefined) effect.entry.ms += performance.now() - heardAt
         this.#record(effect.entry)
         break
+      case 'observe':
+        this.#observer?.done(effect.operation)
+        break
       case 'check':
         void this.#judging
           .begin(effect.check, effect.subjects, effect.exchange)
@@ -258,6 +266,7 @@ export class Session {
     for (const timer of this.#timers.values()) clearTimeout(timer)
     clearTimeout(this.#grace)
     this.stop()
+    this.#observer?.ended?.(this.#failure !== undefined)
     const clientClosed = this.#ends.client.close()
     // A server may say that it has ended while it is being told to: only then is there what to wait for.
     void Promise.resolve().then(() => Promise.all([clientClosed, this.#serverClosed])).then(() =>

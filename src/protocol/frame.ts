@@ -44,6 +44,14 @@ export interface Envelope {
   readonly response?: ResponseHead
   /** The lines of the SSE event other than its `data`, as received. */
   readonly event?: string
+  /** Of a request that is followed through systems. */
+  readonly trace?: Trace | undefined
+}
+
+/** Where a request belongs for those who follow it through systems; who made it knows more of it, and nobody else needs to. */
+export interface Trace {
+  /** What tells the next system so, by HTTP (W3C Trace Context): asked when the request leaves for it. The names in lower case. */
+  headers(): ReadonlyMap<string, string>
 }
 
 export interface ResponseHead {

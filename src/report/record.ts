@@ -92,7 +92,7 @@ export const recordOfEntry = (entry: Entry, time: number, clean: (text: string) 
     client: client && clean(named(client.name, client.version)),
     tool: cleanOr(tool),
     id: typeof entry.id === 'string' ? clean(entry.id) : entry.id,
-    findings: findings.map(({ rule, path, message }) => ({ rule, path: clean(path), message: clean(message), mended: undefined })),
+    findings: findings.map(({ rule, path, message, mended }) => ({ rule, path: clean(path), message: clean(message), mended: cleanOr(mended) })),
     request: bytes?.request,
     response: bytes?.response,
     reason: cleanOr(reason),

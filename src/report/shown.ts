@@ -2,11 +2,12 @@ import { reveal } from '../inspect/reveal.js'
 
 /**
  * A text of a stranger's, fit for a terminal and a page: in one line, cut, and with everything in it to be seen.
- * @param most characters that are read of it
+ * @param most characters that are kept
  */
 export const shown = (text: string, most: number): string => {
   if (text.length <= most && plain.test(text)) return text
-  return text.length <= most ? reveal(text) : `${reveal(text.slice(0, most))}…`
+  const revealed = reveal(text.slice(0, most + 1))
+  return text.length <= most && revealed.length <= most ? revealed : `${revealed.slice(0, most).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
 const plain = /^[\x20-\x7e]*$/

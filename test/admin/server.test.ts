@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import t, { type Test } from 'tap'
 import { adminServer, type AdminOptions } from '../../dist/admin/server.js'
-import { prometheusMetrics } from '../../dist/admin/prometheus.js'
+import { prometheusMetrics } from '../../dist/telemetry/prometheus.js'
 
 const start = async (t: Test, options: Partial<AdminOptions> & { ready?: () => Promise<ReadonlyMap<string, boolean>> } = {}) => {
   const { metrics, exposition } = await prometheusMetrics()
@@ -56,6 +56,13 @@ t.test('it tells what was counted, as Prometheus reads it', async t => {
   metrics.moved('files', 'client', 20)
   metrics.refused(401)
   metrics.auditFailed()
+  metrics.undelivered('pino-loki', 3)
+  metrics.ready(new Map([['gone', false]]))
+  metrics.ready(new Map([['files', true], ['tickets', false]]))
+  const attributes = { 'mcp.method.name': 'tools/call', 'gen_ai.tool.name': 'search', 'network.transport': 'tcp', 'mcp.protocol.version': '2026-07-28', 'mcp_customs.server': 'files' }
+  metrics.operation('server', { ...attributes, 'error.type': 'tool_error' }, 0.015)
+  metrics.operation('client', attributes, 0.4)
+  metrics.session('server', { 'mcp_customs.server': 'files', 'network.transport': 'tcp' }, 61)
   const { status, type, body } = await get(`${url}/metrics`)
   t.equal(status, 200)
   t.match(type, /^text\/plain; version=0\.0\.4/)
@@ -73,7 +80,15 @@ t.test('it tells what was counted, as Prometheus reads it', async t => {
     'mcp_customs_server_seconds_sum{server="files"} 0.02',
     'mcp_customs_http_refusals_total{status="401"} 1',
     'mcp_customs_audit_failures_total 1',
+    'mcp_customs_undelivered_total{to="pino-loki"} 3',
+    'mcp_customs_server_ready{server="files"} 1',
+    'mcp_customs_server_ready{server="tickets"} 0',
+    'mcp_server_operation_duration_seconds_bucket{le="0.02",mcp_method_name="tools/call",gen_ai_tool_name="search",error_type="tool_error",network_transport="tcp",mcp_protocol_version="2026-07-28",mcp_customs_server="files"} 1',
+    'mcp_client_operation_duration_seconds_sum{mcp_method_name="tools/call",gen_ai_tool_name="search",error_type="",network_transport="tcp",mcp_protocol_version="2026-07-28",mcp_customs_server="files"} 0.4',
+    'mcp_server_session_duration_seconds_bucket{le="60",error_type="",network_transport="tcp",mcp_protocol_version="",mcp_customs_server="files"} 0',
+    'mcp_server_session_duration_seconds_bucket{le="120",error_type="",network_transport="tcp",mcp_protocol_version="",mcp_customs_server="files"} 1',
   ]) t.ok(body.split('\n').includes(line), line)
+  t.notMatch(body, /server_ready\{server="gone"/)
 })
 
 t.test('each registry counts for itself', async t => {

@@ -21,6 +21,7 @@ export const called = entry({
   verdict: 'block',
   findings: [{ rule: 'result/schema', path: '/result/structuredContent/temperature', message: 'must be number' }],
   ms: 12.3456,
+  serverMs: 11.1115,
   bytes: { request: 123, response: 456 },
   arguments: Buffer.from('{"city":"Bern","key":1.0}'),
   result: Buffer.from('{"structuredContent":{"temperature":"hot"}}'),

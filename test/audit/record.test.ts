@@ -27,6 +27,7 @@ t.test('a record has the shape of the contract, key by key', t => {
     verdict: 'block',
     findings: [{ rule: 'result/schema', path: '/result/structuredContent/temperature', message: 'must be number' }],
     ms: 12.346,
+    serverMs: 11.112,
     bytes: { request: 123, response: 456 },
     digest: {
       arguments: `sha256-${sha256('{"city":"Bern","key":1.0}')}`,

@@ -121,3 +121,12 @@ t.test('a call that was refused, and would go on, has no answer, and holds nothi
   t.match(toClient.find(text => text.includes('"id":1')), 'its answer is not in the capture')
   t.match(toClient.find(text => text.includes('"id":2')), '"structuredContent":{"n":1}')
 })
+
+t.test('a session over a gap, or without its beginning, is told of and left out', async t => {
+  const { opening, happenings } = await captured([...listed, called(1, {}), answered(1, 1), ended])
+  for (const lines of [[opening, ...happenings.filter(({ number }) => number !== 2)], happenings]) {
+    const missed: string[] = []
+    t.strictSame([...sessionsIn(lines, session => missed.push(session))], [])
+    t.strictSame(missed, ['session'])
+  }
+})

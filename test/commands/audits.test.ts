@@ -4,18 +4,19 @@ import { openLog } from '../../dist/audit/log.js'
 import { Audits } from '../../dist/commands/audits.js'
 import { openGuard } from '../../dist/commands/guard.js'
 import { usual } from '../../dist/config/usual.js'
+import { noMetrics } from '../../dist/telemetry/metrics.js'
 import { called } from '../audit/entries.js'
 import { records } from '../audit/logs.js'
 
 t.test('what a configuration that is read again keeps of arguments goes to the log that is open', async t => {
   const file = join(t.testdir(), 'audit.ndjson')
   const log = openLog('silent')
-  const audits = new Audits(log)
+  const audits = new Audits({ log })
   const server = { name: 'a', policy: undefined, rules: new Map(), tools: new Map(), lock: undefined, url: 'https://a.example/', headers: new Map(), tls: undefined }
   for (const payloads of ['full', 'none'] as const) {
     const configuration = { ...usual, audit: { ...usual.audit, file, payloads } }
     const audit = await audits.open(configuration.audit, server.name)
-    const guard = openGuard({ server, policy: new Map(), trusted: false, accepted: undefined }, configuration, audit, log)
+    const guard = openGuard({ server, policy: new Map(), trusted: false, accepted: undefined }, configuration, { audit, log, metrics: noMetrics, observe: undefined, witness: undefined })
     guard.audit({ ...called, arguments: Buffer.from('{"city":"Paris"}') })
     await guard.close()
   }

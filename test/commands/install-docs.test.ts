@@ -1,9 +1,13 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { clients } from '../../dist/clients/known.js'
+import type { Context } from '../../dist/commands/context.js'
+import { readFlags, readTarget } from '../../dist/commands/flags.js'
 import { check } from '../../dist/commands/install-check.js'
 import { installFlags } from '../../dist/commands/install-flags.js'
 import { install } from '../../dist/commands/install.js'
+import { lockFlags, readLockFlags } from '../../dist/commands/lock-flags.js'
+import { lockCommand } from '../../dist/commands/lock.js'
 import { plainStyle } from '../../dist/inspect/style.js'
 import { nothingAccepted } from '../../dist/lock/accept.js'
 
@@ -24,29 +28,42 @@ const servers = `{
 }
 `
 
+/** A tool each, so that it can be shown whole. */
+const tools = new Map([
+  ['files', { name: 'read_text_file', description: 'Read the complete contents of a file as text.', inputSchema: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] } }],
+  ['memory', { name: 'read_graph', description: 'Read the entire knowledge graph', inputSchema: { type: 'object', properties: {} } }],
+])
+
 t.test('what the README shows is what a person with two servers sees', async t => {
   const home = t.testdir({ '.config': { Claude: { 'claude_desktop_config.json': servers } } })
-  let screen = '$ npx mcp-customs install --client claude-desktop\n'
-  const context = {
-    machine: { platform: 'linux' as const, environment: {}, home },
-    installation: { platform: 'linux' as const, version: '0.1.0', file: `${home}/.npm/_npx/7a05fe5e/node_modules/mcp-customs/dist/cli.js`, nodes: ['/usr/bin/node'], temporary: [] },
+  let screen = '$ npx mcp-customs install --client claude-desktop --lock\n'
+  const context: Context = {
+    machine: { platform: 'linux', environment: {}, home },
+    installation: { platform: 'linux', version: '0.1.0', file: `${home}/.npm/_npx/7a05fe5e/node_modules/mcp-customs/dist/cli.js`, nodes: ['/usr/bin/node'], temporary: [] },
     dialogue: {
-      choose: async <Choice>(_question: string, choices: readonly { readonly value: Choice }[]) => choices.map(({ value }) => value),
-      confirm: async (question: string) => {
+      choose: async (_question, choices) => choices.map(({ value }) => value),
+      confirm: async question => {
         screen += `${question} yes\n`
         return true
       },
     },
     style: plainStyle,
-    width: 100,
-    tell: () => {},
-    list: async () => nothingAccepted,
-    print: async (text: string) => void (screen += text),
+    width: 200,
+    tell: line => void (screen += `mcp-customs: ${line}\n`),
+    list: async ({ server }) => {
+      const tool = tools.get(server.name)
+      return { ...nothingAccepted, identity: { command: 'command' in server ? server.command.join(' ') : server.url }, tools: new Map(tool && [[tool.name, tool]]) }
+    },
+    print: async text => void (screen += text),
   }
-  const flags = { client: 'claude-desktop', servers: [], all: false, project: undefined, yes: false, policy: undefined, lock: false, lockFile: undefined, timeoutMs: 30_000, check: false }
+  const flags = { client: 'claude-desktop', servers: [], all: false, project: undefined, yes: false, policy: undefined, lock: true, lockFile: undefined, timeoutMs: 30_000, check: false }
   t.equal(await install(flags, context), 0)
   screen += '\n$ npx mcp-customs install --check\n'
-  t.equal(await check({ ...flags, client: undefined, check: true }, context), 0)
+  t.equal(await check({ ...flags, client: undefined, lock: false, check: true }, context), 0)
+  screen += '\n$ npx mcp-customs lock --check --client claude-desktop\n'
+  const given = new Map<string, string | boolean>([['check', true], ['client', 'claude-desktop']])
+  const rest = { words: [], command: undefined }
+  t.equal(await lockCommand(readFlags(lockFlags, given), readTarget(rest), readLockFlags(given, rest), context), 0)
   const [, shown = ''] = /```\n(\$ npx mcp-customs install [^]*?)```/.exec(read('README.md')) ?? []
   t.equal(screen.replaceAll(home, '/home/ada'), shown)
 })

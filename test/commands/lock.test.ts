@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -221,6 +221,36 @@ t.test('what cannot be relied on is an error', async t => {
   }
   writeFileSync(lock, written.replaceAll('\n', '\r\n').replaceAll('  ', '\t'))
   t.match(await locking(['--check']), { code: 0 }, 'white space is none of it')
+})
+
+t.test('whatever stands where a lock should, it is read as that lock or not at all', async t => {
+  await locking(['--yes'])
+  const written = readFileSync(lock)
+  const cases: readonly (readonly [string, () => void, RegExp | undefined])[] = [
+    ['nothing in it', () => writeFileSync(lock, ''), /^\S+: /],
+    ['its first half', () => writeFileSync(lock, written.subarray(0, written.length / 2)), /lock\.json:\d+:\d+: /],
+    ['a newer one', () => writeFileSync(lock, written.toString().replace('"version": 1', '"version": 2')), /was written by a newer mcp-customs/],
+    ['other bytes than text', () => writeFileSync(lock, Buffer.concat([written, Buffer.from([0xff])])), /it is not UTF-8/],
+    ['a folder', () => mkdirSync(lock), /it is no file/],
+    ['a pipe', () => spawnSync('mkfifo', [lock]), /it is no file/],
+    ['100 MB', () => (writeFileSync(lock, written), truncateSync(lock, 100_000_000)), /it is longer than 67108864 bytes/],
+    ['a link to nothing', () => symlinkSync(join(folder, 'none.json'), lock), /there is no such lock file/],
+    ['a link to it', () => (writeFileSync(join(folder, 'linked.json'), written), symlinkSync(join(folder, 'linked.json'), lock)), undefined],
+    ['a mark of the order of bytes', () => writeFileSync(lock, `\ufeff${written.toString()}`), undefined],
+    ['ends of lines of Windows', () => writeFileSync(lock, written.toString().replaceAll('\n', '\r\n')), undefined],
+  ]
+  for (const [name, put, message] of cases) {
+    rmSync(lock, { recursive: true, force: true })
+    put()
+    if (message === undefined) t.equal((await accepted()).tools.size, 2, name)
+    else await t.rejects(accepted(), { code: 'BAD_CONFIG', message }, name)
+  }
+  rmSync(lock)
+  symlinkSync(join(folder, 'linked.json'), lock)
+  offer(tool)
+  t.match(await locking(['--yes']), { code: 0 })
+  t.ok(lstatSync(lock).isSymbolicLink(), 'a link stays one')
+  t.equal((await accepted()).tools.size, 1)
 })
 
 t.test('a lock that somebody else writes meanwhile is left to them', async t => {

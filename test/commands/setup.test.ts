@@ -85,7 +85,7 @@ t.test('what a flag says wrongly is told of at the flag, in one line, without wh
     [['serve', '--token-file', file('empty.txt'), 'cat'], `${file('empty.txt')}: holds no token`],
     [['serve', '--token-file', file('odd.txt'), 'cat'], `${file('odd.txt')}:3: must be a token: visible ASCII characters, and not empty`],
     [['serve', '--token-file', file('none.txt'), 'cat'], `${file('none.txt')}: cannot be read (ENOENT)`],
-    [['serve', '--listen', '7400', 'cat'], '--listen "7400": must be HOST:PORT, such as 127.0.0.1:7400 or [::1]:0'],
+    [['serve', '--listen', '7400', 'cat'], '--listen "7400": must be HOST:PORT, such as 127.0.0.1:7400 or [::1]:0, or unix:PATH, such as unix:/run/customs.sock?mode=660'],
     [['serve', '--admin', 'a:65536', 'cat'], '--admin "a:65536": must be HOST:PORT, the port from 0 to 65535'],
     [['serve', '--allow-host', 'a', '--allow-host', 'b:1', 'cat'], '--allow-host "b:1": must be a host without its port (all of its ports are accepted), such as mcp.example.com'],
     [['serve', '--allow-origin', 'https://a/', 'cat'], '--allow-origin "https://a/": must be an origin, without a path or a pattern, such as https://app.example.com'],

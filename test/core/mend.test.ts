@@ -89,6 +89,25 @@ t.test('what was accepted is mended for the client as what is sent is', t => {
   t.end()
 })
 
+t.test('what was accepted of prompts is mended as well, and what was not goes', t => {
+  const accepted: Accepted = {
+    tools: new Map(), prompts: new Map([['p', { name: 'p', description: null }]]), resourceTemplates: new Map(), instructions: undefined,
+    drift: (_, before) => ({ classes: 'text', isMinor: before !== undefined }), isFrozen: false, actions: {},
+  }
+  const prompts = '"prompts":[{"name":"q"},{"name":"p","description":"now"}],"nextCursor":null'
+  t.match(listing(prompts, { accepted, policy: new Map([...compat, ['tool/drift', 'block']]) }, 'prompts/list'), { bytes: '"prompts":[{"name":"p"}]' })
+  t.end()
+})
+
+t.test('the answers of a batch are mended each by itself', t => {
+  const made = script({ policy: compat }, '2025-03-26')
+  made.client([{ jsonrpc: '2.0', id: 1, method: 'tools/list' }, { jsonrpc: '2.0', id: 2, method: 'prompts/list' }])
+  made.raw.length = 0
+  made.server('[{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","inputSchema":{}}]}},{"jsonrpc":"2.0", "id":2,"result":{"prompts":[],"nextCursor":null}}]')
+  t.equal(made.raw[0]?.bytes, '[{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","inputSchema":{"type":"object"}}]}},{"jsonrpc":"2.0", "id":2,"result":{"prompts":[]}}]')
+  t.end()
+})
+
 t.test('what is hidden in annotations that go is found all the same', t => {
   const tool = '{"name":"a","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true,"x":"\u202e"}}'
   t.match(listed(tool, { trusted: false }), { tools: '', verdict: 'block' })
@@ -115,6 +134,10 @@ t.test('results are mended where that says the same', t => {
   t.match(answered(schema, '"content":[{"type":"text","text":"{\\"n\\":12345678901234567890}"}]'), { sent: /"structuredContent":\{"n":12345678901234567890\}$/, verdict: 'mend' }, 'a number that we would spell otherwise')
   t.match(answered(schema, '"content":[],"structuredContent":{"n": 1e0}'), { sent: '"content":[{"type":"text","text":"{\\"n\\": 1e0}"}],"structuredContent":{"n": 1e0}', verdict: 'mend' }, 'a text')
   t.match(answered(schema, '"content":[{"type":"text","text":"{\\"n\\":2}"}],"structuredContent":{"n":1}'), { sent: '"content":[{"type":"text","text":"{\\"n\\":1}"}],"structuredContent":{"n":1}', verdict: 'mend' }, 'another text')
+  const picture = '{"type":"image","data":"","mimeType":"image/png","size": 12345678901234567890}'
+  t.match(answered(schema, `"content":[{"type":"text","text":"{\\"n\\":2}"},${picture},{"type":"text","text":"{\\"n\\":3}"}],"structuredContent":{"n":1}`), {
+    sent: `"content":[{"type":"text","text":"{\\"n\\":1}"},${picture}],"structuredContent":{"n":1}`, verdict: 'mend',
+  }, 'what stands between two texts stays as it is')
   t.match(answered(undefined, '"content":[{"type":"text","text":"[2]"}],"structuredContent":{"n":1}'), { sent: '"content":[{"type":"text","text":"[2]"}]', verdict: 'mend' }, 'what nobody declared')
   t.match(answered(undefined, '"structuredContent":{"n":1.0},"content":[]'), { sent: '"content":[{"type":"text","text":"{\\"n\\":1.0}"}]', verdict: 'mend' }, 'what nothing else says is not lost')
   t.match(answered(schema, '"content":[{"type":"text","text":"no"}],"isError":true,"structuredContent":{"n":"1"}'), { sent: '"content":[{"type":"text","text":"no"}],"isError":true', verdict: 'mend' }, 'the real error')

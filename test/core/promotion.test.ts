@@ -61,6 +61,18 @@ t.test('prose, errors and structured content of the server are left alone', t =>
   t.end()
 })
 
+t.test('the outcome of a task has it too, asked for or told', t => {
+  const script = new Script({ tools: new Map([['weather', setting]]) }).begin([plain])
+  script.client({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'weather', task: {} } })
+  script.server({ jsonrpc: '2.0', id: 1, result: { task: { taskId: 't', status: 'working', createdAt: '', ttl: 1 } } })
+  script.client({ jsonrpc: '2.0', id: 2, method: 'tasks/result', params: { taskId: 't' } })
+  const result = { content: [block('{"a":1}')] }
+  t.match(script.server({ jsonrpc: '2.0', id: 2, result }), [['to client', { result: { structuredContent: { a: 1 } } }]])
+  t.match(script.server({ jsonrpc: '2.0', method: 'notifications/tasks', params: { taskId: 't', status: 'completed', result } }),
+    [['to client', { params: { result: { structuredContent: { a: 1 } } } }]])
+  t.end()
+})
+
 t.test('the list has the schema', t => {
   const script = new Script({ tools: new Map([['weather', setting]]) }).begin([plain])
   script.client({ jsonrpc: '2.0', id: 2, method: 'tools/list' })

@@ -4,6 +4,8 @@ import type { Checked, Subject } from '../../dist/core/check.js'
 import type { Effect, Entry } from '../../dist/core/effect.js'
 import type { Exchange, Side } from '../../dist/core/event.js'
 import { Relay } from '../../dist/core/relay.js'
+import { followed } from '../../dist/gateway/observer.js'
+import type { Trace } from '../../dist/protocol/frame.js'
 import { keysOf } from '../../dist/protocol/message.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import { presetPolicy, rules, type Preset } from '../../dist/rules/index.js'
@@ -85,6 +87,9 @@ class Play {
   readonly owed: Owed[] = []
   /** Requests of an id, less the answers to them. */
   readonly balance = new Map<string, number>()
+  /** How often each request's end was told, and those that went to the server. */
+  readonly #followed = new Map<Trace | undefined, number>()
+  readonly #forwarded: Trace[] = []
   now = 0
 
   constructor(stateless: boolean, preset: Preset, sync: boolean) {
@@ -94,7 +99,7 @@ class Play {
     policy.set('wire/id', 'block')
     this.relay = new Relay({
       server: 's', session: 's', nonce: 'n', stateless, policy, rules, trusted: false,
-      tools: new Map([['denied', { denied: true, outputSchema: undefined, annotations: undefined }]]), listMs: 10, requestMs: 10, mostTools: 3, intent: true,
+      tools: new Map([['denied', { denied: true, outputSchema: undefined, annotations: undefined }]]), listMs: 10, requestMs: 10, mostTools: 3, intent: true, observed: true,
       checkNow: subject => (sync ? verdict(subject) : undefined),
     })
   }
@@ -139,6 +144,11 @@ class Play {
     return this.owed.length
   }
 
+  /** Whether each request that was followed came to one end. */
+  get followsToTheEnd(): boolean {
+    return [...this.#followed.values()].every(times => times === 1) && this.#forwarded.every(trace => this.#followed.has(trace))
+  }
+
   /** The server goes, and what is being judged is judged. */
   end(): void {
     this.#do(this.relay.handle({ type: 'server-gone', reason: 'gone' }, this.now))
@@ -147,7 +157,8 @@ class Play {
   }
 
   #hear(from: Side, exchange: Exchange, line: string): void {
-    const frame = parseFrame(Buffer.from(line), { messageBytes: 1 << 20, depth: 64 })
+    const parsed = parseFrame(Buffer.from(line), { messageBytes: 1 << 20, depth: 64 })
+    const frame = from === 'client' ? followed(parsed, () => ({ headers: () => new Map() })) : parsed
     const members = frame.message.kind === 'batch' ? frame.message.members : [frame]
     for (const one of from === 'client' ? members : []) {
       const { message } = one
@@ -183,7 +194,8 @@ class Play {
     for (const effect of effects) {
       switch (effect.type) {
         case 'send':
-          for (const { message } of effect.frame.message.kind === 'batch' ? effect.frame.message.members : [effect.frame]) {
+          for (const { message, envelope } of effect.frame.message.kind === 'batch' ? effect.frame.message.members : [effect.frame]) {
+            if (envelope?.trace !== undefined && effect.to === 'server') this.#forwarded.push(envelope.trace)
             if (effect.to === 'server' && message.kind === 'request') this.#asked.push({ key: message.key, exchange: effect.exchange })
             if (effect.to === 'server' || message.kind === 'request' || message.kind === 'notification') continue
             for (const answered of message.kind === 'unusable' ? message.keys : 'key' in message && message.key !== undefined ? [message.key] : []) {
@@ -198,6 +210,9 @@ class Play {
           break
         case 'audit':
           this.entries.push(effect.entry)
+          break
+        case 'observe':
+          this.#followed.set(effect.operation.entry.trace, (this.#followed.get(effect.operation.entry.trace) ?? 0) + 1)
           break
         case 'start-timer':
           this.#timers.add(effect.timer)
@@ -225,7 +240,7 @@ for (const preset of ['observe', 'standard', 'strict'] as const) {
         play.end()
         const last = play.entries.at(-1)
         const tooMany = preset !== 'observe' && [...play.balance.values()].some(left => left < 0)
-        return unanswered === 0 && play.owed.length === 0 && !tooMany && last?.event === 'session/end' && !play.relay.holding
+        return unanswered === 0 && play.owed.length === 0 && !tooMany && last?.event === 'session/end' && !play.relay.holding && play.followsToTheEnd
       }),
       { numRuns: runs },
     )

@@ -1,5 +1,5 @@
 import type { Checked, Subject } from '../../dist/core/check.js'
-import type { Effect, Entry } from '../../dist/core/effect.js'
+import type { Effect, Entry, Operation } from '../../dist/core/effect.js'
 import type { Event, Exchange, Side } from '../../dist/core/event.js'
 import type { RelayOptions } from '../../dist/core/options.js'
 import type { Action } from '../../dist/core/policy.js'
@@ -21,6 +21,7 @@ export type Did = readonly [string, unknown]
 export class Script {
   readonly relay: Relay
   readonly entries: Entry[] = []
+  readonly operations: Operation[] = []
   readonly raw: { to: Side; exchange: Exchange; bytes: string; cause: Side }[] = []
   at = 0
   holdChecks = false
@@ -86,6 +87,9 @@ export class Script {
           return [[`to ${effect.to}`, readable(effect.frame.bytes)]]
         case 'audit':
           this.entries.push(effect.entry)
+          return []
+        case 'observe':
+          this.operations.push(effect.operation)
           return []
         case 'check':
           if (this.holdChecks) {

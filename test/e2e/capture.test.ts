@@ -15,8 +15,9 @@ const everything = process.env['MCP_CUSTOMS_TEST_ALL'] !== undefined
 /** A session of many cases shows more than many sessions of one. */
 const groups = together(posted(cases)).filter(group => everything || group.length > 4)
 
-for (const bridge of [stdioToStdio, stdioToHttp, httpToStdio, httpToHttp]) {
-  for (const group of groups) {
+for (const [index, bridge] of [stdioToStdio, stdioToHttp, httpToStdio, httpToHttp].entries()) {
+  // Every group over two of the bridges, one of each kind of client.
+  for (const group of groups.filter((_, place) => everything || (place + index) % 2 === 0)) {
     const [first] = group
     t.test(`${bridge.name}: ${first?.rule}: ${first?.name}, and ${group.length - 1} more`, { buffered: true }, async t => {
       const file = join(scratch(t), 'capture.ndjson')

@@ -1,4 +1,5 @@
 import { open, stat, type FileHandle } from 'node:fs/promises'
+import { CustomsError } from '../../errors.js'
 import { codeOf } from '../failure.js'
 import { filesOfLog } from '../place.js'
 import { logsIn } from './logs.js'
@@ -13,6 +14,8 @@ export interface NewLine {
 interface Tail {
   /** So far it was read, in bytes. */
   offset: number
+  /** When it was last written, in nanoseconds since 1970, as far as that was read. */
+  modified: bigint
   /** What was read of a line that is not whole yet. */
   rest: Buffer[]
   /** Its first bytes. The system gives the number of a file that was removed to another one: they tell which it is. */
@@ -42,9 +45,9 @@ export class Follower {
     const skipped = new Map<string, number>()
     for (const file of await this.#files()) {
       const state = await stateOf(file)
-      if (state === undefined || !isOld(state.modified)) continue
+      if (state === undefined || !isOld(Number(state.modified / 1_000_000n))) continue
       await reading(file, async handle => {
-        const tail = { offset: await lastLineEnd(handle, state.size), rest: [], head: await bytesAt(handle, 0, headBytes) }
+        const tail = { offset: await lastLineEnd(handle, state.size), modified: state.modified, rest: [], head: await bytesAt(handle, 0, headBytes) }
         this.#tails.set(state.identity, tail)
         skipped.set(file, tail.offset)
       })
@@ -52,7 +55,7 @@ export class Follower {
     return skipped
   }
 
-  /** The lines that came since the last time. */
+  /** The lines that came since the last time. @throws CustomsError CANNOT_AUDIT when one that is there cannot be read */
   async *poll(): AsyncGenerator<NewLine> {
     const tails = new Map<string, Tail>()
     for (const file of await this.#files()) {
@@ -60,12 +63,13 @@ export class Follower {
       if (state === undefined || tails.has(state.identity)) continue
       const known = this.#tails.get(state.identity)
       if (known) tails.set(state.identity, known)
-      if (known?.offset === state.size) continue
+      if (known?.offset === state.size && known.modified === state.modified) continue
       const handle = await openIfThere(file)
       if (handle === undefined) continue
       try {
-        const tail = known && (await isSame(known, state.size, handle)) ? known : { offset: 0, rest: [], head: nothing }
+        const tail = known && (await isSame(known, state.size, handle)) ? known : { offset: 0, modified: 0n, rest: [], head: nothing }
         if (tail.head.length < headBytes) tail.head = await bytesAt(handle, 0, headBytes)
+        tail.modified = state.modified
         tails.set(state.identity, tail)
         for await (const bytes of linesFrom(handle, tail)) yield { file, bytes }
       } finally {
@@ -83,7 +87,7 @@ export class Follower {
       } catch (cause) {
         // It may come yet, or come back.
         if (codeOf(cause) === 'ENOENT') return []
-        throw cause
+        throw cannotRead(path, cause)
       }
     }))
     return files.flat()
@@ -95,7 +99,7 @@ const nothing = Buffer.alloc(0)
 const stateOf = async (file: string) => {
   // Numbers of files are longer than a double on some systems.
   const state = await stat(file, { bigint: true }).catch(() => undefined)
-  return state?.isFile() === true ? { identity: `${state.dev} ${state.ino}`, size: Number(state.size), modified: Number(state.mtimeMs) } : undefined
+  return state?.isFile() === true ? { identity: `${state.dev} ${state.ino}`, size: Number(state.size), modified: state.mtimeNs } : undefined
 }
 
 /** False for a file that was cut, and for another one that the system calls the same. */
@@ -106,8 +110,10 @@ const isSame = async ({ offset, head }: Tail, size: number, handle: FileHandle):
 const openIfThere = (file: string): Promise<FileHandle | undefined> =>
   open(file).catch((cause: unknown) => {
     if (codeOf(cause) === 'ENOENT') return undefined
-    throw cause
+    throw cannotRead(file, cause)
   })
+
+const cannotRead = (path: string, cause: unknown): CustomsError => new CustomsError('CANNOT_AUDIT', `${path}: cannot be read (${codeOf(cause)})`, { cause })
 
 const reading = async (file: string, use: (handle: FileHandle) => Promise<void>): Promise<void> => {
   const handle = await openIfThere(file)

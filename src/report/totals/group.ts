@@ -1,4 +1,4 @@
-import type { Verdict } from '../../core/policy.js'
+import { verdicts, type Verdict } from '../../core/policy.js'
 import type { LogRecord } from '../record.js'
 import { shown, shownName } from '../shown.js'
 import type { GroupSummary, Quantiles, RuleRow, Rows, SeriesSummary, ToolRow } from '../summary.js'
@@ -6,7 +6,6 @@ import { addAll, countVerdict, sumOf, verdictTally } from './counted.js'
 import { Histogram } from './histogram.js'
 import { Series, type Range } from './series.js'
 import { Table } from './table.js'
-import { verdicts } from '../../core/policy.js'
 
 /** What rules are about, as their names begin. */
 export const families = ['wire', 'tool', 'list', 'call', 'result', 'content', 'server', 'advice'] as const
@@ -101,7 +100,7 @@ export class Group {
   }
 
   #toolRows(): Rows<ToolRow> {
-    const named = [...this.#tools.rows].sort(([, a], [, b]) => b.weight - a.weight)
+    const named = this.#tools.sorted
     return {
       rows: named.slice(0, shownTools).map(([key, row]) => row.summary(key)),
       left: Math.max(0, named.length - shownTools) + this.#tools.left,
@@ -109,8 +108,7 @@ export class Group {
   }
 
   #ruleRows(): Rows<RuleRow> {
-    const named = [...this.#rules.rows].sort(([, a], [, b]) => b.weight - a.weight)
-    return { rows: named.map(([rule, row]) => row.summary(rule)), left: this.#rules.left }
+    return { rows: this.#rules.sorted.map(([rule, row]) => row.summary(rule)), left: this.#rules.left }
   }
 }
 

@@ -19,10 +19,6 @@ export class Table<Kept extends Row<Kept>> {
     this.#make = make
   }
 
-  get rows(): ReadonlyMap<string, Kept> {
-    return this.#rows
-  }
-
   /** The others together; undefined when there are none. */
   get others(): Kept | undefined {
     return this.#others
@@ -41,6 +37,11 @@ export class Table<Kept extends Row<Kept>> {
     return row
   }
 
+  /** The weightiest first. */
+  get sorted(): readonly (readonly [string, Kept])[] {
+    return [...this.#rows].sort(([one, a], [other, b]) => b.weight - a.weight || (one < other ? -1 : 1))
+  }
+
   merge(other: Table<Kept>): void {
     for (const [name, row] of other.#rows) this.at(name).merge(row)
     this.#left += other.#left
@@ -48,8 +49,7 @@ export class Table<Kept extends Row<Kept>> {
   }
 
   #thin(): void {
-    const byWeight = [...this.#rows].sort(([, a], [, b]) => a.weight - b.weight)
-    for (const [name, row] of byWeight.slice(0, Math.ceil(this.#most / 2))) {
+    for (const [name, row] of this.sorted.slice(Math.floor(this.#most / 2))) {
       this.#together().merge(row)
       this.#rows.delete(name)
       this.#left += 1

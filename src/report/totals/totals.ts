@@ -66,7 +66,7 @@ export class Totals {
 
   summary(made: number, logs?: readonly LogRow[]): Summary {
     const all = new Group()
-    const groups = [...this.#servers.rows].sort(([, a], [, b]) => b.weight - a.weight)
+    const groups = this.#servers.sorted
     for (const [, group] of groups) all.merge(group)
     if (this.#servers.others) all.merge(this.#servers.others)
     const range = all.range.first <= all.range.last ? all.range : undefined
@@ -114,7 +114,7 @@ const rowsOf = <Kept extends { readonly weight: number; merge(other: Kept): void
   row: (key: string, kept: Kept) => Row,
   time: (row: Row) => number,
 ): Rows<Row> => {
-  const rows = [...table.rows].map(([key, kept]) => row(key, kept)).sort((a, b) => time(b) - time(a))
+  const rows = table.sorted.map(([key, kept]) => row(key, kept)).sort((a, b) => time(b) - time(a))
   return { rows: rows.slice(0, most), left: table.left + Math.max(0, rows.length - most) }
 }
 

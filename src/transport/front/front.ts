@@ -205,7 +205,16 @@ class Front implements HttpFront {
     // A connection that breaks is told by `close`; without listeners its error would end the process.
     request.on('error', () => {})
     response.on('error', () => {})
-    this.#follow(request.socket, response)
+    const before = this.#follow(request.socket, response)
+    // When we stop, it is refused, and that can wait.
+    if (before === undefined || this.#stopping) return this.#begin(request, response)
+    // Its answer could not be sent, and would be kept here, before that of the one before it on the connection is over.
+    before.once('close', () => {
+      if (!request.socket.destroyed) this.#begin(request, response)
+    })
+  }
+
+  #begin(request: IncomingMessage, response: ServerResponse): void {
     if (this.#options.served) logAccess(request, response, this.#options.served)
     const peer = this.#admit(request, response)
     if (peer === 'answered') return
@@ -217,19 +226,24 @@ class Front implements HttpFront {
     endpoint.handle(request, response, peer).catch(() => this.#refuse(request, response, broken))
   }
 
-  /** Node tells the response that is being sent when its connection closes, but not those that wait behind it. */
-  #follow(socket: Socket, response: ServerResponse): void {
+  /**
+   * Node tells the response that is being sent when its connection closes, but not those that wait behind it.
+   * @returns the one that it waits behind
+   */
+  #follow(socket: Socket, response: ServerResponse): ServerResponse | undefined {
     const known = this.#onSocket.get(socket)
     const responses = known ?? new Set()
+    const before = [...responses].at(-1)
     responses.add(response)
     response.once('close', () => responses.delete(response))
-    if (known) return
+    if (known) return before
     this.#onSocket.set(socket, responses)
     socket.once('close', () => {
       process.nextTick(() => {
         for (const left of responses) left.emit('close')
       })
     })
+    return undefined
   }
 
   /** Who may come in; or why not; or nobody, where the head was all there is to answer. */

@@ -1,3 +1,4 @@
+import type { Trace } from '../../protocol/frame.js'
 import type { HttpHeaders } from '../transport.js'
 
 /** Headers of one connection (RFC 9110 section 7.6.1), which say nothing about the message and are never handed on. */
@@ -55,6 +56,15 @@ export const passedOn = (headers: ReadonlyMap<string, string>, added: Readonly<R
   }
   return passed
 }
+
+/**
+ * Headers with our place in a trace instead of what they said of one (W3C Trace Context): the `tracestate` of one place says nothing of
+ * another.
+ */
+export const traced = (headers: ReadonlyMap<string, string>, trace: Trace | undefined): ReadonlyMap<string, string> =>
+  trace === undefined ? headers : new Map([...[...headers].filter(([name]) => !ofTrace.has(name)), ...trace.headers()])
+
+const ofTrace: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])
 
 /** A client's headers as they go to the server. */
 export const forwardedRequest = (headers: ReadonlyMap<string, string>): Map<string, string> =>

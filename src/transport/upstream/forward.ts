@@ -1,9 +1,9 @@
 import type { Exchange } from '../../core/event.js'
-import type { Frame, FrameLimits, ResponseHead } from '../../protocol/frame.js'
+import type { Frame, FrameLimits, ResponseHead, Trace } from '../../protocol/frame.js'
 import { isCancellation } from '../../protocol/message.js'
 import type { Call } from './calls.js'
 import { cookiesOf } from '../http/cookies.js'
-import { forwardedRequest, forwardedResponse, bodiless } from '../http/headers.js'
+import { forwardedRequest, forwardedResponse, bodiless, traced } from '../http/headers.js'
 import { cursor, type Cursor } from './cursor.js'
 import { errorBody } from './error-body.js'
 import { Latch } from './latch.js'
@@ -114,7 +114,7 @@ class HttpServer extends HttpSide {
     const request = opened?.request
     // What the relay asks of its own accord borrows the client's credentials; the HTTP side of its response concerns nobody.
     const own = request?.body === frame.bytes
-    const headers = own ? this.#forwarded(request) : this.#borrowed(request, frame)
+    const headers = own ? this.#forwarded(request, frame.envelope?.trace) : this.#borrowed(request, frame)
     const position = cursor()
     const due = !call.isAnswered
     let reason: string | undefined
@@ -227,8 +227,8 @@ class HttpServer extends HttpSide {
     this.#tell({ type: 'dressing', exchange, lines })
   }
 
-  #forwarded(request: HttpRequest): Map<string, string> {
-    return new Map([...forwardedRequest(request.headers), ...this.#options.headers])
+  #forwarded(request: HttpRequest, trace?: Trace): Map<string, string> {
+    return new Map([...traced(forwardedRequest(request.headers), trace), ...this.#options.headers])
   }
 
   /** As the client's, with what describes the message replaced. */

@@ -186,22 +186,6 @@ t.test('a blank or damaged request gets an answer like every other', async t => 
   }
 })
 
-t.test('requests on one connection, sent at once, are answered in their order', async t => {
-  const { port, session } = await start(t)
-  const { socket, reader } = await dial(t, port)
-  const request = (body: string) =>
-    `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
-  socket.write(request(initialize(1)) + request(initialize(2)))
-  const first = await session(0)
-  const second = await session(1)
-  for (const [opened, id] of [[second, '2'], [first, '1']] as const) {
-    const { exchange } = await opened.until('frame')
-    opened.transport.send(exchange, result(id))
-  }
-  t.match(await reader.to('"id":1'), /^HTTP\/1\.1 200 /)
-  t.match(await reader.to('"id":2'), /HTTP\/1\.1 200 /)
-})
-
 t.test('a client that goes away before the end of its message leaves nothing behind', async t => {
   const { port, front, sessions } = await start(t)
   const { socket } = await dial(t, port)

@@ -303,16 +303,32 @@ t.test('a client that goes away is told of once, and what comes too late is drop
 })
 
 t.test('a client that goes away takes the requests with it that wait behind another', async t => {
-  const { port, session, front } = await start(t)
+  const { port, session, sessions, front } = await start(t)
   const { socket } = await dial(t, port)
   const request = (body: string) =>
     `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
   socket.write(request(initialize(1)) + request(initialize(2)) + 'GET /mcp HTTP/1.1\r\nhost: localhost\r\n\r\n')
-  const both = [await session(0), await session(1)]
-  for (const opened of both) await opened.until('frame')
+  const opened = await session(0)
+  await opened.until('frame')
   socket.destroy()
-  for (const opened of both) t.match(await opened.next(), { type: 'exchange-ended' })
+  t.match(await opened.next(), { type: 'exchange-ended' })
   await front.close(60_000)
+  t.equal(sessions.length, 1)
+})
+
+t.test('what comes behind another request on a connection begins when that is over', async t => {
+  const { port, session, sessions } = await start(t)
+  const { socket, reader } = await dial(t, port)
+  const request = (body: string) =>
+    `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+  socket.write(request(initialize(1)) + request(initialize(2)) + request(initialize(3)))
+  for (const [index, id] of ['1', '2', '3'].entries()) {
+    const opened = await session(index)
+    const { exchange } = await opened.until('frame')
+    t.equal(sessions.length, index + 1)
+    opened.transport.send(exchange, result(id))
+    t.match(await reader.to('}}'), new RegExp(`"id":${id}`))
+  }
 })
 
 /** A reader that reads nothing of what it asked for. */

@@ -50,6 +50,7 @@ export class HttpHandshake {
       ['content-type', 'application/json'],
       ...(isInitialize(frame) || isModernRequest(frame) ? [] : sessionHeaders(agreed)),
       ...metadataOf(frame, this.#inputSchemaOf),
+      ...(frame.envelope?.trace?.headers() ?? []),
       ...this.#always(),
     ])
     return this.#upstream.request({ method: 'POST', headers, body: frame.bytes, signal })

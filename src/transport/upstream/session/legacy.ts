@@ -61,7 +61,7 @@ export class LegacySse {
     const reply = await upstream.request({
       method: 'POST',
       ...(this.#endpoint && { url: this.#endpoint }),
-      headers: new Map([['content-type', 'application/json'], ...headers]),
+      headers: new Map([['content-type', 'application/json'], ...(call.frame.envelope?.trace?.headers() ?? []), ...headers]),
       body: call.frame.bytes,
       signal: call.signal,
     })

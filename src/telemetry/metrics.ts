@@ -1,15 +1,26 @@
 import type { Action, Verdict } from '../core/policy.js'
 import type { RuleName } from '../core/rule.js'
+import type { Attributes, Role } from './attributes.js'
 
 /**
- * What is counted. Labels are ours or the operator's: a name from the wire (a tool's, a client's) never becomes one, for a
- * peer could make as many of them as it likes.
+ * How long things took, as OpenTelemetry's conventions for MCP count them. Attributes are bounded (see `Series`), whoever named the tool.
  */
-export interface Metrics {
+export interface Durations {
+  /** A request, as its server (towards the client) or as its client (towards the server). */
+  operation(role: Role, attributes: Attributes, seconds: number): void
+  /** A session, from its first to its last. */
+  session(role: Role, attributes: Attributes, seconds: number): void
+}
+
+/** The bounds of their histograms, by the same conventions. */
+export const conventionalSeconds = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]
+
+/** What is counted beside. Labels are ours or the operator's: a name from the wire never becomes one. */
+export interface Metrics extends Durations {
   sessionStarted(server: string): void
   sessionEnded(server: string): void
-  /** A request of a client's was answered, by the server or by us. */
-  answered(answer: Answered): void
+  /** A request of a client's was answered, by the server or by us, or nobody waits for it any more. */
+  answered(answered: Answered): void
   /** Something was found, and this was done about it. */
   found(server: string, rule: RuleName, action: Action): void
   /** A message crossed the relay; bytes as received. */
@@ -18,6 +29,10 @@ export interface Metrics {
   refused(status: number): void
   /** A record could not be written. */
   auditFailed(): void
+  /** What was to be shipped (records, spans, …) did not arrive. @param to a target of the operator's, or a signal of OpenTelemetry's */
+  undelivered(to: string, count: number): void
+  /** Whether each server can be reached, of those that there are now. */
+  ready(servers: ReadonlyMap<string, boolean>): void
 }
 
 export interface Answered {
@@ -38,6 +53,8 @@ const nothing = (): void => {}
 
 /** For a relay without an admin listener: nothing is counted. */
 export const noMetrics: Metrics = {
+  operation: nothing,
+  session: nothing,
   sessionStarted: nothing,
   sessionEnded: nothing,
   answered: nothing,
@@ -45,4 +62,6 @@ export const noMetrics: Metrics = {
   moved: nothing,
   refused: nothing,
   auditFailed: nothing,
+  undelivered: nothing,
+  ready: nothing,
 }

@@ -1,4 +1,6 @@
-import type { Metrics } from './metrics.js'
+import type { Histogram as Observed } from 'prom-client'
+import type { Attributes, Role } from './attributes.js'
+import { conventionalSeconds, type Metrics } from './metrics.js'
 
 /** What was counted so far, as Prometheus reads it. */
 export interface Exposition {
@@ -9,6 +11,14 @@ export interface Exposition {
 /** From a tenth of a millisecond, which is what a check costs, to seconds, which is what it must not. */
 const relaySeconds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
 const serverSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
+
+/** The attributes of the conventions that are labels, by the name that a label can have. */
+const labels = (names: readonly string[]): ReadonlyMap<string, string> => new Map(names.map(name => [name.replaceAll('.', '_'), name]))
+const sessionLabels = labels(['error.type', 'network.transport', 'mcp.protocol.version', 'mcp_customs.server'])
+const operationLabels = labels(['mcp.method.name', 'gen_ai.tool.name', ...sessionLabels.values()])
+
+const labelled = (names: ReadonlyMap<string, string>, attributes: Attributes): Record<string, string> =>
+  Object.fromEntries([...names].map(([label, name]) => [label, String(attributes[name] ?? '')]))
 
 /** Counts with prom-client, in a registry of its own. The package is loaded only here, and only when this is called. */
 export const prometheusMetrics = async (): Promise<{ readonly metrics: Metrics; readonly exposition: Exposition }> => {
@@ -56,6 +66,20 @@ export const prometheusMetrics = async (): Promise<{ readonly metrics: Metrics; 
     labelNames: ['status'],
     registers,
   })
+  const undelivered = new Counter({
+    name: 'mcp_customs_undelivered_total',
+    help: 'Records, spans and measurements that did not reach where they were shipped to.',
+    labelNames: ['to'],
+    registers,
+  })
+  const ready = new Gauge({ name: 'mcp_customs_server_ready', help: 'Whether the server can be reached: 1, or 0.', labelNames: ['server'], registers })
+  const durations = (what: string, help: string, names: ReadonlyMap<string, string>): Readonly<Record<Role, Observed>> => {
+    const of = (role: Role) =>
+      new Histogram({ name: `mcp_${role}_${what}_duration_seconds`, help: `${help}, as the relay is a ${role}.`, labelNames: [...names.keys()], buckets: conventionalSeconds, registers })
+    return { server: of('server'), client: of('client') }
+  }
+  const operations = durations('operation', 'Time that a request took', operationLabels)
+  const sessionTimes = durations('session', 'Time that a session lasted', sessionLabels)
   const auditFailures = new Counter({ name: 'mcp_customs_audit_failures_total', help: 'Records that could not be written.', registers })
 
   const metrics: Metrics = {
@@ -73,6 +97,13 @@ export const prometheusMetrics = async (): Promise<{ readonly metrics: Metrics; 
     moved: (name, from, count) => bytes.inc({ server: name, from }, count),
     refused: status => refusals.inc({ status: String(status) }),
     auditFailed: () => auditFailures.inc(),
+    undelivered: (to, count) => undelivered.inc({ to }, count),
+    ready(servers) {
+      ready.reset()
+      for (const [name, isReady] of servers) ready.set({ server: name }, isReady ? 1 : 0)
+    },
+    operation: (role, attributes, seconds) => operations[role].observe(labelled(operationLabels, attributes), seconds),
+    session: (role, attributes, seconds) => sessionTimes[role].observe(labelled(sessionLabels, attributes), seconds),
   }
   return { metrics, exposition: { contentType: registry.contentType, text: () => registry.metrics() } }
 }

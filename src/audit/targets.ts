@@ -1,0 +1,166 @@
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Worker } from 'node:worker_threads'
+import type { Logger, pino as Pino } from 'pino'
+import type { Entry } from '../core/effect.js'
+import { CustomsError } from '../errors.js'
+import { isObject, parseJson, type JsonObject } from '../protocol/json.js'
+import { Delivery, type DeliveryOptions } from './delivery.js'
+import type { Follower } from './follower.js'
+import { hidden } from './secrets.js'
+import { shown } from './shown.js'
+import { endMark, type TargetOptions } from './target.js'
+
+/** A pino transport, as the operator names it. */
+export interface NamedTarget {
+  /** A package, or an absolute path. */
+  readonly target: string
+  readonly options: Readonly<Record<string, unknown>>
+  /** The file from which a package is looked up first. */
+  readonly from: string
+}
+
+export interface TargetsOptions extends Pick<DeliveryOptions, 'warn'> {
+  readonly undelivered: (target: string, count: number) => void
+  /** How long the end waits for what is on its way, and for the transport's own end, in milliseconds (1500: a client kills who takes two seconds). */
+  readonly endMs?: number
+}
+
+export interface Targets extends Follower {
+  /** Hands over what is left, as far as there is time. */
+  close(): Promise<void>
+}
+
+/** How long a transport that ended is left alone, in milliseconds. */
+const restartMs = 30_000
+/** A transport may complain of each record: so often it is repeated, in milliseconds. */
+const repeatMs = 60_000
+
+/**
+ * Ships records to pino transports, each in a thread of its own.
+ * @throws CustomsError BAD_CONFIG when a transport is not installed
+ */
+export const openTargets = async (named: readonly NamedTarget[], options: TargetsOptions): Promise<Targets> => {
+  const { pino } = await import('pino')
+  const targets = named.map(one => new Target(pino, one, options))
+  return {
+    recorded: (record, entry, now) => {
+      const value = parseJson(record)
+      if (isObject(value)) for (const target of targets) target.send({ ...value, time: now.getTime() }, entry)
+    },
+    close: async () => {
+      await Promise.all(targets.map(target => target.close()))
+    },
+  }
+}
+
+/** What thread-stream has, and its declarations leave out. */
+type Thread = ReturnType<typeof Pino.transport> & {
+  readonly worker: Worker
+  readonly writable: boolean
+  readonly writableNeedDrain: boolean
+  readonly writableErrored: Error | null
+  readonly destroyed: boolean
+}
+
+class Target {
+  readonly #pino: typeof Pino
+  readonly #delivery: Delivery
+  readonly #warn: (message: string) => void
+  readonly #thread: TargetOptions
+  readonly #undelivered: () => void
+  #stream: Thread | undefined
+  #logger: Logger | undefined
+  #restart: NodeJS.Timeout | undefined
+  #complainedAt = -Infinity
+  readonly #endMs: number
+  #isClosed = false
+
+  constructor(pino: typeof Pino, named: NamedTarget, { warn, undelivered, endMs = 1500 }: TargetsOptions) {
+    const { target, options } = named
+    const name = `audit target ${target}`
+    const secrets = textsIn(options)
+    this.#pino = pino
+    this.#endMs = endMs
+    // Whatever a transport says may quote what it was given.
+    this.#warn = message => warn(`${name}: ${shown(secrets.reduce((text, secret) => text.replaceAll(secret, hidden), message))}`)
+    this.#undelivered = () => undelivered(target, 1)
+    this.#delivery = new Delivery({ name, warn, undelivered: count => undelivered(target, count) })
+    this.#thread = { file: resolved(named), options }
+    this.#start()
+  }
+
+  /** Nothing waits: what a slow transport has no room for is given up. */
+  send(record: JsonObject, entry: Entry | undefined): void {
+    const stream = this.#stream
+    if (stream === undefined || !stream.writable) return this.#delivery.lose(1, 'it does not run')
+    if (stream.writableNeedDrain) return this.#delivery.lose(1, 'it is slower than the traffic')
+    this.#delivery.recovered()
+    const isStopped = entry?.verdict === 'block' || entry?.verdict === 'demote'
+    this.#logger?.[isStopped ? 'warn' : 'info'](record, entry?.event)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#restart)
+    const stream = this.#stream
+    if (stream === undefined || stream.destroyed) return this.#delivery.close()
+    const closed = new Promise<void>(resolve => stream.once('close', () => resolve()))
+    const timer = setTimeout(() => {
+      this.#delivery.lose(1, 'there was no more time')
+      void stream.worker.terminate()
+    }, this.#endMs)
+    stream.write(endMark)
+    await closed
+    clearTimeout(timer)
+    this.#delivery.close()
+  }
+
+  #start(): void {
+    const stream = this.#pino.transport({
+      target: fileURLToPath(new URL('./target.js', import.meta.url)),
+      options: this.#thread,
+      // The standard output belongs to MCP.
+      worker: { autoEnd: false, stdout: true, stderr: true },
+    }) as Thread
+    for (const said of [stream.worker.stdout, stream.worker.stderr]) said.setEncoding('utf8').on('data', (text: string) => this.#complained(text))
+    // Said when it closes, which each error leads to.
+    stream.on('error', () => undefined)
+    stream.once('close', () => {
+      this.#stream = undefined
+      if (this.#isClosed) return
+      this.#complained(stream.writableErrored?.message ?? 'its thread has ended')
+      this.#restart = setTimeout(() => this.#start(), restartMs).unref()
+    })
+    this.#logger = this.#pino({ base: null, timestamp: false }, stream)
+    this.#stream = stream
+  }
+
+  #complained(text: string): void {
+    this.#undelivered()
+    if (performance.now() - this.#complainedAt < repeatMs) return
+    this.#complainedAt = performance.now()
+    this.#warn(text.trim())
+  }
+}
+
+const resolved = ({ target, from }: NamedTarget): string => {
+  for (const place of [from, join(process.cwd(), 'here'), fileURLToPath(import.meta.url)]) {
+    try {
+      return createRequire(place).resolve(target)
+    } catch {
+      // Not from there.
+    }
+  }
+  throw new CustomsError('BAD_CONFIG', `${from}: audit.targets: there is no module ${JSON.stringify(target)} (it has to be installed beside mcp-customs or the file)`)
+}
+
+/** Everything that the options say: which of it is secret, only the transport knows. */
+const textsIn = (value: unknown): readonly string[] => {
+  if (typeof value === 'string') return value.length < shortest ? [] : [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : []
+}
+
+/** A word of so few letters is no secret, and would be found everywhere. */
+const shortest = 5

@@ -1,0 +1,39 @@
+import type { Follower } from '../audit/follower.js'
+import type { Log } from '../audit/log.js'
+import type { Configuration } from '../config/configuration.js'
+import { noMetrics, type Metrics } from '../telemetry/metrics.js'
+import type { Observe } from '../telemetry/observing.js'
+import { signalsWanted } from '../telemetry/signals.js'
+import { version } from './version.js'
+
+/** Who is told of what the relay does, beside the log. */
+export interface Telemetry {
+  /** Undefined: nobody looks on. */
+  readonly observe: Observe | undefined
+  /** Of the audit log. */
+  readonly followers: readonly Follower[]
+  /** Sends what is left, within seconds. */
+  close(): Promise<void>
+}
+
+/** Who terminates the relay means its server: only one more signal gives up what is still to be sent. */
+export const patientUrgency = 2
+
+/** Nothing is loaded of what nobody has asked for. @param metrics those of Prometheus, where they are served */
+export const openTelemetry = async ({ telemetry, audit }: Configuration, log: Log, metrics: Metrics = noMetrics): Promise<Telemetry> => {
+  const warn = (message: string) => log.warn(message)
+  const undelivered = (to: string, count: number) => metrics.undelivered(to, count)
+  const signals = signalsWanted(telemetry, process.env)
+  const sent = signals.length === 0 ? undefined : (await import('../telemetry/opentelemetry.js')).openTelemetry({ settings: telemetry, signals, version: version(), warn, undelivered })
+  const shipped = audit.targets.length === 0 ? undefined : await (await import('../audit/targets.js')).openTargets(audit.targets, { warn, undelivered })
+  const { tracing, durations, follower } = sent ?? {}
+  const isObserved = metrics !== noMetrics || tracing !== undefined || durations !== undefined
+  const failed = (reason: string) => warn(`telemetry failed on a message: ${reason}`)
+  return {
+    observe: isObserved ? (await import('../telemetry/observing.js')).observing({ metrics, durations, tracing, failed }) : undefined,
+    followers: [...(follower ? [follower] : []), ...(shipped ? [shipped] : [])],
+    close: async () => {
+      await Promise.all([sent?.close(), shipped?.close()])
+    },
+  }
+}

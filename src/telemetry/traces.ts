@@ -1,0 +1,113 @@
+import { defaultTextMapGetter, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Context, type Span, type Tracer } from '@opentelemetry/api'
+import { W3CTraceContextPropagator } from '@opentelemetry/core'
+import { payloadsOf } from '../audit/payload.js'
+import type { Entry, Operation } from '../core/effect.js'
+import type { ObservedSession } from '../gateway/open.js'
+import type { Trace } from '../protocol/frame.js'
+import { isObject, isString, member } from '../protocol/json.js'
+import type { Request } from '../protocol/json-rpc.js'
+import { isRevision, traitsOf } from '../protocol/revision.js'
+import { asked, judged, ofServer, outcome, spanName, toClient, where, type Attributes, type Outcome } from './attributes.js'
+import type { Tracing } from './observing.js'
+import type { Place } from './place.js'
+
+const propagator = new W3CTraceContextPropagator()
+
+/** Longest payload of a span, in characters. */
+const longestPayload = 8192
+
+/** @param payloads what spans have of arguments and results */
+export const tracingWith = (tracer: Tracer, payloads: 'none' | 'redacted' | 'full'): Tracing => ({
+  begun: (request, headers, place, session) => new Followed(tracer, request, parentOf(request, headers), place, session),
+  done: (operation, session) => {
+    const { entry } = operation
+    if (!(entry.trace instanceof Followed)) return
+    const attributes = {
+      ...judged(entry),
+      // Ours, as in the records: the one of HTTP lets whoever reads it into the session.
+      ...(entry.revision !== undefined && isRevision(entry.revision) && !traitsOf(entry.revision).modern && { 'mcp.session.id': session.id }),
+    }
+    entry.trace.end(operation, attributes, payloadsIn(entry, payloads))
+  },
+})
+
+/** Where a record's request belongs; undefined for what is no request's. */
+export const contextOf = ({ trace: followed }: Pick<Entry, 'trace'>): Context => (followed instanceof Followed ? followed.context : ROOT_CONTEXT)
+
+/** A request as two spans: that of the relay as a server, and below it that of the relay as a client. */
+class Followed implements Trace {
+  readonly context: Context
+  readonly #tracer: Tracer
+  readonly #asked: Attributes
+  readonly #place: Place
+  readonly #server: Span
+  /** When it came: by the wall clock, and by the one that measures. */
+  readonly #beganAt = Date.now()
+  readonly #clock = performance.now()
+  #client: Span | undefined
+
+  constructor(tracer: Tracer, request: Request, parent: Context, place: Place, { peer }: ObservedSession) {
+    this.#tracer = tracer
+    this.#asked = asked(request)
+    this.#place = place
+    const attributes = { ...this.#asked, ...where('server', place), ...(peer && { 'client.address': peer.address }) }
+    this.#server = tracer.startSpan(spanName(attributes), { kind: SpanKind.SERVER, startTime: this.#beganAt, attributes }, parent)
+    this.context = trace.setSpan(ROOT_CONTEXT, this.#server)
+  }
+
+  /** The span towards the server has to be there before its end tells how long it took: what the server does is below it. */
+  headers(): ReadonlyMap<string, string> {
+    this.#client ??= this.#toServer(performance.now() - this.#clock)
+    const headers = new Map<string, string>()
+    propagator.inject(trace.setSpan(ROOT_CONTEXT, this.#client), headers, { set: (carrier: typeof headers, name, value) => void carrier.set(name, value) })
+    return headers
+  }
+
+  /** @param payloads of the span towards the server alone: there they were sent, and came from */
+  end(operation: Operation, attributes: Attributes, payloads: Attributes): void {
+    const { entry: { ms }, atServer } = operation
+    if (atServer !== undefined) {
+      const client = this.#client ?? this.#toServer(atServer.afterMs)
+      client.setAttributes({ ...attributes, ...payloads })
+      settle(client, ofServer(operation))
+      client.end(this.#beganAt + atServer.afterMs + atServer.ms)
+    }
+    this.#server.setAttributes(attributes)
+    settle(this.#server, toClient(operation))
+    this.#server.end(this.#beganAt + ms)
+  }
+
+  #toServer(afterMs: number): Span {
+    const attributes = { ...this.#asked, ...where('client', this.#place) }
+    return this.#tracer.startSpan(spanName(attributes), { kind: SpanKind.CLIENT, startTime: this.#beganAt + afterMs, attributes }, this.context)
+  }
+}
+
+const settle = (span: Span, result: Outcome): void => {
+  span.setAttributes(outcome(result))
+  if (result.failure !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, ...(result.message !== undefined && { message: result.message }) })
+}
+
+/** What the client says of the request itself; where that is none, what it says by HTTP (SEP-414). */
+const parentOf = ({ params }: Request, headers: ReadonlyMap<string, string> | undefined): Context => {
+  const meta = member(params, '_meta')
+  const said = isObject(meta) ? extracted(name => text(member(meta, name))) : undefined
+  return said ?? extracted(name => headers?.get(name)) ?? ROOT_CONTEXT
+}
+
+const extracted = (get: (name: string) => string | undefined): Context | undefined => {
+  const carrier = { traceparent: get('traceparent'), tracestate: get('tracestate') }
+  const context = propagator.extract(ROOT_CONTEXT, carrier, defaultTextMapGetter)
+  return trace.getSpanContext(context) === undefined ? undefined : context
+}
+
+const text = (value: unknown): string | undefined => (isString(value) ? value : undefined)
+
+const payloadsIn = (entry: Entry, kind: 'none' | 'redacted' | 'full'): Attributes => {
+  const kept = kind === 'none' ? undefined : payloadsOf(entry, kind)
+  const cut = (value: unknown) => JSON.stringify(value).slice(0, longestPayload)
+  return {
+    ...(kept?.arguments !== undefined && { 'gen_ai.tool.call.arguments': cut(kept.arguments) }),
+    ...(kept?.result !== undefined && { 'gen_ai.tool.call.result': cut(kept.result) }),
+  }
+}

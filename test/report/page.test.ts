@@ -1,0 +1,97 @@
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { chromium, type Browser, type Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { reportPage } from '../../dist/report/html.js'
+import { verdicts } from '../../dist/core/policy.js'
+import type { LogRecord } from '../../dist/report/record.js'
+import { Totals } from '../../dist/report/totals/totals.js'
+import { finding, hostile, record, traffic } from './records.js'
+
+const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(path => existsSync(path))
+
+const open = async (t: Test, browser: Browser, records: readonly LogRecord[], width = 1280) => {
+  const totals = new Totals()
+  for (const one of records) totals.take(one)
+  const file = join(t.testdir(), 'report.html')
+  writeFileSync(file, await reportPage(totals.summary(Date.UTC(2026, 10, 22), [{ ok: true, text: 'a.ndjson: ok' }, { ok: false, text: 'b.ndjson:7: changed' }])))
+  const page = await browser.newPage({ viewport: { width, height: 900 }, timezoneId: 'UTC' })
+  t.teardown(() => page.close())
+  const wrong: string[] = []
+  page.on('pageerror', error => wrong.push(error.message))
+  page.on('console', message => wrong.push(message.text()))
+  page.on('dialog', dialog => wrong.push(dialog.message()))
+  page.on('request', request => {
+    if (!/^(?:file|data):/.test(request.url())) wrong.push(request.url())
+  })
+  await page.goto(pathToFileURL(file).href)
+  return { page, wrong }
+}
+
+const textsOf = (page: Page, selector: string): Promise<readonly string[]> => page.locator(selector).allTextContents()
+
+/** What makes the page wider than its window. */
+const tooWide = (page: Page) => page.evaluate(`(() => {
+  const { scrollWidth, clientWidth } = document.documentElement
+  if (scrollWidth <= clientWidth) return []
+  return [...document.querySelectorAll('body *')].filter(one => one.getBoundingClientRect().right > clientWidth + 1 && !one.closest('.scroll')).map(one => one.tagName + '.' + one.className)
+})()`)
+
+t.test('the page in a browser', { skip: executablePath === undefined && 'there is no Chromium here' }, async t => {
+  const browser = await chromium.launch({ executablePath: executablePath ?? '', args: ['--no-sandbox'] })
+  t.teardown(() => browser.close())
+
+  await t.test('it says what was counted, of all servers and of one', async t => {
+    const records = traffic(3000)
+    const { page, wrong } = await open(t, browser, records)
+    const calls = (server?: string) => records.filter(one => one.event === 'tools/call' && one.phase === undefined && (server === undefined || one.server === server))
+    const tiles = (of: readonly LogRecord[]) => [of.length, ...verdicts.filter(verdict => of.some(one => one.verdict === verdict)).map(verdict => of.filter(one => one.verdict === verdict).length)].map(number => number.toLocaleString('en'))
+    t.strictSame((await textsOf(page, '.tile .value')).slice(0, 5), tiles(calls()))
+    await page.locator('header select').selectOption('files')
+    t.strictSame((await textsOf(page, '.tile .value')).slice(0, 5), tiles(calls('files')))
+    await page.getByRole('searchbox').fill('result/schema nothing-has-this')
+    t.match(await textsOf(page, '.card .nothing'), ['Nothing that was held back has this in it.'])
+    await page.getByRole('searchbox').fill('files-tool-1 result/schema')
+    for (const row of await textsOf(page, '.held li')) t.match(row, /files-tool-1.*result\/schema/)
+    t.match(await textsOf(page, '.logs li'), ['✓verified a.ndjson: ok', '✗changed b.ndjson:7: changed'])
+    t.strictSame(wrong, [])
+  })
+
+  await t.test('its tables can be sorted, and its pictures read, from the keyboard', async t => {
+    const { page, wrong } = await open(t, browser, traffic(500))
+    const header = page.getByRole('button', { name: 'Findings' }).first()
+    await header.focus()
+    await page.keyboard.press('Enter')
+    t.equal(await page.locator('th[aria-sort="descending"]').first().textContent(), 'Findings')
+    const details = page.getByText('As a table').first()
+    await details.focus()
+    await page.keyboard.press('Enter')
+    const rows = await textsOf(page, '.as-table tbody tr')
+    t.ok(rows.length > 10)
+    t.match(await page.getByRole('img').first().getAttribute('aria-label'), /^Calls over time, per 10 minutes: .* pass /)
+    t.strictSame(wrong, [])
+  })
+
+  for (const width of [1280, 390]) {
+    await t.test(`whatever a stranger calls a thing, it is text in its place, ${width} pixels wide`, async t => {
+      const records = hostile.map(([, text], index) => record({
+        time: record().time + index, server: text, tool: text, session: text, client: text, revision: text, reason: text, verdict: 'block', findings: [finding(text, text, text), finding(`tool/${text}`, text, text), finding('tool/drift', text, text)],
+      }))
+      const { page, wrong } = await open(t, browser, records, width)
+      await page.getByText('Show all').first().click()
+      t.strictSame(wrong, [])
+      t.match(await page.title(), /^mcp-customs report/)
+      t.equal(await page.locator('main script, main img, main svg').count(), 0)
+      t.strictSame(await tooWide(page), [])
+      t.match((await textsOf(page, '.held')).join(), /<script>document\.title/)
+      t.match((await textsOf(page, '.held')).join(), /<U\+202E>/)
+    })
+  }
+
+  await t.test('a page of nothing says so', async t => {
+    const { page, wrong } = await open(t, browser, [])
+    t.match(await textsOf(page, 'header p'), ['Nothing is on record'])
+    t.strictSame(wrong, [])
+  })
+})

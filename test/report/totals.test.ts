@@ -1,0 +1,166 @@
+import t from 'tap'
+import { verdicts } from '../../dist/core/policy.js'
+import type { LogRecord } from '../../dist/report/record.js'
+import type { Spread, Summary } from '../../dist/report/summary.js'
+import { Totals } from '../../dist/report/totals/totals.js'
+import { Window } from '../../dist/report/totals/window.js'
+import { counts, finding, hostile, record, traffic } from './records.js'
+
+const summaryOf = (records: readonly LogRecord[]): Summary => {
+  const totals = new Totals()
+  for (const one of records) totals.take(one)
+  return totals.summary(0)
+}
+
+const rank = (values: readonly number[], share: number): number => [...values].sort((a, b) => a - b)[Math.ceil(share * values.length) - 1] ?? 0
+const within = (t: Tap, got: number, wanted: number, name: string) => t.ok(Math.abs(got - wanted) <= 0.021 * wanted + 0.001, `${name}: ${got} for ${wanted}`)
+type Tap = Pick<typeof t, 'ok'>
+
+const isNews = ({ findings }: LogRecord) => findings.length === 0 || findings.some(({ rule }) => rule !== 'tool/annotations')
+const isHeld = (one: LogRecord) => (one.verdict === 'block' || one.verdict === 'demote') && isNews(one)
+
+const records = traffic(6000)
+/** What counts: neither about the log itself nor of a call that has yet to leave. */
+const decisions = records.filter(({ verdict, phase }) => verdict !== undefined && phase !== 'sent')
+const calls = decisions.filter(({ event }) => event === 'tools/call')
+
+t.test('what is counted of all servers, and of each, is what one counts by hand', t => {
+  const summary = summaryOf(records)
+  t.equal(summary.records, 6000)
+  t.strictSame([summary.from, summary.to], [records[0]?.time, records.at(-1)?.time])
+  t.same(summary.servers.map(({ server }) => server).sort(), ['files', 'memory', 'weather'])
+  for (const group of [summary.all, ...summary.servers]) {
+    const name = group.server ?? 'all'
+    const own = (one: LogRecord) => group.server === undefined || one.server === group.server
+    const [mine, all] = [calls.filter(own), decisions.filter(own)]
+    t.strictSame(group.calls, verdicts.map(verdict => mine.filter(one => one.verdict === verdict).length), name)
+    const others = all.filter(({ event }) => event !== 'tools/call' && !event.startsWith('session/'))
+    t.strictSame(group.messages, verdicts.map(verdict => others.filter(one => one.verdict === verdict).length), name)
+    t.equal(group.findings, all.reduce((sum, { findings, more }) => sum + findings.length + more, 0), name)
+    t.equal(group.errors, mine.filter(({ error }) => error !== undefined).length, name)
+    t.equal(group.sessions, all.filter(({ event }) => event === 'session/start').length, name)
+    for (const { rule, findings, records: of } of group.rules.rows) {
+      const found = all.filter(one => one.findings.some(each => each.rule === rule))
+      t.equal(findings, found.flatMap(one => one.findings).filter(each => each.rule === rule).length, rule)
+      t.strictSame(of, verdicts.map(verdict => found.filter(one => one.verdict === verdict).length), rule)
+    }
+    for (const { server, tool, calls: of } of group.tools.rows) {
+      t.strictSame(of, verdicts.map(verdict => calls.filter(one => one.server === server && one.tool === tool && one.verdict === verdict).length), tool)
+    }
+    t.equal(new Set(mine.map(({ tool }) => tool)).size, group.tools.rows.length)
+  }
+  t.end()
+})
+
+t.test('what is drawn over time adds up to what was counted, in few periods', t => {
+  for (const { series, calls: counted, rules } of [summaryOf(records).all, ...summaryOf(records).servers]) {
+    t.ok(series.calls.length <= 181, `${series.calls.length} periods`)
+    t.strictSame(verdicts.map((_, kind) => series.calls.reduce((sum, row) => sum + (row[kind] ?? 0), 0)), counted)
+    const news = rules.rows.filter(({ rule }) => rule !== 'tool/annotations').reduce((sum, { findings }) => sum + findings, 0)
+    t.equal(series.findings.flat().reduce((sum, number) => sum + number, 0), news)
+  }
+  const [early, late] = [Date.UTC(1970, 0), Date.UTC(2026, 10)]
+  const wide = summaryOf([record({ time: early }), record({ time: late }), record({ time: late + 1 })]).all.series
+  t.ok(wide.calls.length <= 181, 'a clock that was wrong makes the periods long, and not many')
+  t.strictSame([wide.calls[0]?.[0], wide.calls.at(-1)?.[0]], [1, 2])
+  t.end()
+})
+
+t.test('quantiles are within 2 % of those of all values', t => {
+  const { all } = summaryOf(records)
+  const cases: readonly (readonly [string, Spread, readonly number[]])[] = [
+    ['at the server', all.upstream, calls.flatMap(({ serverMs }) => serverMs ?? [])],
+    ['in the relay', all.relay, calls.flatMap(({ ms, serverMs, response }) => (ms === undefined || (serverMs === undefined && response !== undefined) ? [] : [Math.max(0, ms - (serverMs ?? 0))]))],
+    ['responses', all.response, calls.flatMap(({ response }) => response ?? [])],
+  ]
+  for (const [name, spread, values] of cases) {
+    t.equal(spread.count, values.length, name)
+    within(t, spread.p50, rank(values, 0.5), `${name}, p50`)
+    within(t, spread.p95, rank(values, 0.95), `${name}, p95`)
+    within(t, spread.p99, rank(values, 0.99), `${name}, p99`)
+    within(t, spread.most, Math.max(...values), `${name}, most`)
+    t.equal(spread.classes.reduce((sum, [, count]) => sum + count, 0), values.length)
+  }
+  t.end()
+})
+
+t.test('what was held back is told newest first, and how much more there is', t => {
+  const held = decisions.filter(isHeld).sort((a, b) => b.time - a.time)
+  const { rows, left } = summaryOf(records).held
+  t.equal(rows.length + left, held.length)
+  t.strictSame(rows.map(({ time }) => time), held.slice(0, rows.length).map(({ time }) => time))
+  t.match(summaryOf([record({ verdict: 'block', findings: [finding('result/schema', '/result/structuredContent/t', 'must be number')] })]).held.rows, [
+    { subject: 'get_weather', verdict: 'block', reasons: ['result/schema at /result/structuredContent/t: must be number'] },
+  ])
+  t.match(summaryOf([record({ event: 'http/refused', tool: undefined, verdict: 'block', reason: 'HTTP 401: no token', peer: '10.0.0.1' })]).held.rows, [{ reasons: ['HTTP 401: no token (10.0.0.1)'] }])
+  t.end()
+})
+
+t.test('sessions and what servers offer are told each once', t => {
+  const { sessions, offers } = summaryOf(records)
+  for (const { server, session, calls: counted, held } of sessions.rows) {
+    const own = decisions.filter(one => one.server === server && one.session === session)
+    t.strictSame([counted, held], [own.filter(({ event }) => event === 'tools/call').length, own.filter(isHeld).length], session)
+  }
+  const drifts = decisions.flatMap(one => one.findings.filter(({ rule }) => rule === 'tool/drift'))
+  t.equal(offers.rows.filter(({ rule }) => rule === 'tool/drift').reduce((sum, { times }) => sum + times, 0), drifts.length)
+  t.end()
+})
+
+t.test('records may come in any order, and in parts', t => {
+  const shuffled = records.map((one, index) => ({ one, by: (index * 7919) % records.length })).sort((a, b) => a.by - b.by).map(({ one }) => one)
+  const whole = summaryOf(records)
+  t.strictSame(summaryOf(shuffled).all, whole.all)
+  const window = new Window(48 * 3_600_000)
+  for (const one of shuffled) window.take(one, Date.UTC(2026, 10, 21, 12))
+  const parts = window.summary(Date.UTC(2026, 10, 21, 12))
+  t.strictSame({ ...parts.all, tools: undefined }, { ...whole.all, tools: undefined })
+  t.strictSame(parts.held, whole.held)
+  t.end()
+})
+
+t.test('what has left the window is forgotten, and nothing grows with its age', t => {
+  const day = 86_400_000
+  const window = new Window(day)
+  const start = Date.UTC(2026, 0)
+  let longest = 0
+  for (let hour = 0; hour < 24 * 30; hour += 1) {
+    const now = start + hour * 3_600_000
+    for (let each = 0; each < 20; each += 1) window.take(record({ time: now + each, session: `s-${hour}-${each}`, tool: `tool-${hour}`, verdict: 'block' }), now)
+    longest = Math.max(longest, hour % 24 === 0 ? JSON.stringify(window.summary(now)).length : 0)
+  }
+  const now = start + 24 * 30 * 3_600_000
+  const { records: count, from = 0 } = window.summary(now)
+  t.ok(count > 0 && count <= 26 * 20, `${count} records`)
+  t.ok(from >= now - 25 * 3_600_000)
+  t.ok(JSON.stringify(window.summary(now)).length <= longest)
+  window.take(record({ time: now + 10 * day }), now)
+  t.equal(window.summary(now).records, count, 'what comes from a clock far ahead of ours does not stay for ever')
+  t.end()
+})
+
+t.test('a flood of names, sessions and findings takes the room of a few hundred, and is counted', t => {
+  const totals = new Totals()
+  const flood = 4000
+  for (let index = 0; index < flood; index += 1) {
+    totals.take(record({ time: index, server: `server-${index % 1000}`, tool: `tool-${index}`, session: `s-${index}`, verdict: 'block', findings: [finding(`tool/${index}`, '/x'.repeat(200), `${index}`)] }))
+    totals.take(record({ time: index, server: 'often', tool: 'often' }))
+  }
+  const summary = totals.summary(0)
+  t.equal(summary.all.calls.reduce((sum, number) => sum + number, 0), 2 * flood)
+  t.match(summary.servers[0], { server: 'often', calls: counts({ pass: flood }) }, 'what counts much is told apart')
+  t.ok(summary.servers.length <= 50)
+  t.ok(JSON.stringify(summary).length < 3_000_000, `${JSON.stringify(summary).length} characters`)
+  t.ok(summary.held.left > 0 && summary.sessions.left > 0 && summary.offers.left > 0, 'what is left out is said')
+  t.end()
+})
+
+t.test('no text of a stranger is longer than its place, or has anything in it that is not seen', t => {
+  for (const [name, text] of hostile) {
+    const findings = [finding(text, text, text), finding(`tool/${text}`, text, text)]
+    const json = JSON.stringify(summaryOf([record({ server: text, tool: text, session: text, client: text, revision: text, reason: text, event: 'tools/call', verdict: 'block', findings }), record({ event: 'session/end', reason: text })]), (_, value: unknown) => value)
+    t.notMatch(json, /(?! )[\p{C}\p{Zl}\p{Zp}]/u, name)
+    t.ok(json.length < 30_000, `${name}: ${json.length} characters`)
+  }
+  t.end()
+})

@@ -1,0 +1,106 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { parse } from 'yaml'
+import { prometheusMetrics } from '../../dist/telemetry/prometheus.js'
+
+const folder = fileURLToPath(new URL('../../docker/fleet/', import.meta.url))
+const read = (name: string): string => readFileSync(folder + name, 'utf8')
+
+/** What a scrape may show: a histogram shows itself as three. */
+const exposed = async (): Promise<ReadonlyMap<string, ReadonlySet<string>>> => {
+  const { metrics, exposition } = await prometheusMetrics()
+  metrics.sessionStarted('s')
+  metrics.answered({ server: 's', method: 'other', verdict: 'pass', relayMs: 1, serverMs: 1 })
+  metrics.found('s', 'tool/drift', 'block')
+  metrics.moved('s', 'client', 1)
+  metrics.refused(401)
+  metrics.auditFailed()
+  metrics.undelivered('x', 1)
+  metrics.ready(new Map([['s', true]]))
+  for (const role of ['server', 'client'] as const) {
+    metrics.operation(role, {}, 1)
+    metrics.session(role, {}, 1)
+  }
+  const series = new Map<string, Set<string>>()
+  for (const line of (await exposition.text()).split('\n')) {
+    const [, name, labels = ''] = /^(\w+)(?:\{(.*)\})? /.exec(line) ?? []
+    if (name !== undefined) series.set(name, new Set([...(series.get(name) ?? []), ...[...labels.matchAll(/(\w+)="/g)].map(([, label]) => label ?? '')]))
+  }
+  return series
+}
+
+/** What Prometheus itself adds. */
+const ofEach = new Set(['instance', 'job'])
+
+/** What an expression selects: each series with the labels that it is selected or grouped by. */
+const selectors = (expression: string) => {
+  const grouped = [...expression.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, labels = '']) => labels.split(',').map(label => label.trim()))
+  const queried = /^label_values\(\w+, (\w+)\)$/.exec(expression)?.slice(1) ?? []
+  const rest = expression.replaceAll(/\bby \([^)]*\)/g, '')
+  return [...rest.matchAll(/\b(mcp_\w+)(?:\{([^}]*)\})?/g)].map(([, name = '', within = '']) => ({
+    name, labels: [...grouped, ...queried, ...[...within.matchAll(/(\w+)(?:=~|!~|!=|=)/g)].map(([, label]) => label ?? '')],
+  }))
+}
+
+interface Rules {
+  readonly groups: readonly { readonly rules: readonly { readonly alert: string; readonly expr: string }[] }[]
+}
+
+interface Dashboard {
+  readonly templating: { readonly list: readonly { readonly name: string; readonly query: string | { readonly query: string } }[] }
+  readonly panels: readonly { readonly id: number; readonly title: string; readonly targets: readonly { readonly expr: string }[] }[]
+}
+
+t.test('the alerts and the dashboard name what the relay exposes', async t => {
+  const series = await exposed()
+  const { groups } = parse(read('rules.yaml')) as Rules
+  const { templating, panels } = JSON.parse(read('dashboard.json')) as Dashboard
+  const expressions = [
+    ...groups.flatMap(({ rules }) => rules.map(({ alert, expr }) => [alert, expr] as const)),
+    ...templating.list.flatMap(({ name, query }) => (typeof query === 'string' ? [] : [[name, query.query] as const])),
+    ...panels.flatMap(({ title, targets }) => targets.map(({ expr }) => [title, expr] as const)),
+  ]
+  for (const [where, expression] of expressions) {
+    const selected = selectors(expression)
+    t.ok(selected.length > 0 || expression.startsWith('up{'), `${where} selects something`)
+    for (const { name, labels } of selected) {
+      const known = series.get(name)
+      t.ok(known, `${where}: ${name} is exposed`)
+      for (const label of labels) t.ok(known?.has(label) === true || ofEach.has(label), `${where}: ${name} has the label ${label}`)
+    }
+  }
+  t.equal(new Set(panels.map(({ id }) => id)).size, panels.length)
+})
+
+t.test('what the compose file mounts is there, and the collector listens where the relay sends', t => {
+  const { services } = parse(read('compose.yaml')) as { services: Record<string, { volumes?: string[]; environment?: Record<string, string> }> }
+  for (const { volumes = [] } of Object.values(services)) {
+    for (const volume of volumes) t.ok(existsSync(folder + (volume.split(':')[0] ?? '')), volume)
+  }
+  const { receivers, exporters, service } = parse(read('collector.yaml')) as {
+    receivers: { otlp: { protocols: { http: { endpoint: string } } } }
+    exporters: object
+    service: { pipelines: Record<string, { receivers: string[]; exporters: string[] }> }
+  }
+  const endpoint = services['relay']?.environment?.['OTEL_EXPORTER_OTLP_ENDPOINT'] ?? ''
+  t.equal(new URL(endpoint).port, receivers.otlp.protocols.http.endpoint.split(':')[1])
+  t.strictSame(Object.keys(service.pipelines).sort(), ['logs', 'metrics', 'traces'])
+  for (const pipeline of Object.values(service.pipelines)) {
+    t.strictSame(pipeline.receivers, ['otlp'])
+    for (const exporter of pipeline.exporters) t.ok(exporter in exporters)
+  }
+  t.end()
+})
+
+const hasPromtool = spawnSync('promtool', ['--version']).error === undefined
+
+t.test('promtool finds nothing wrong, and the alerts fire when they should', { skip: !hasPromtool && 'promtool is not here (Debian: prometheus)' }, t => {
+  const runs = [['check', 'rules', 'rules.yaml'], ['check', 'config', '--syntax-only', 'prometheus.yaml'], ['test', 'rules', 'rules.test.yaml']]
+  for (const words of runs) {
+    const { status, stdout, stderr } = spawnSync('promtool', words, { cwd: folder, encoding: 'utf8' })
+    t.equal(status, 0, `${words.join(' ')}: ${stdout}${stderr}`)
+  }
+  t.end()
+})
