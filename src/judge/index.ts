@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { randomBytes } from 'node:crypto'
 import { instantiate, type Module } from './module.js'
 
 /** The place of a value in a text that was read. */
@@ -143,8 +144,7 @@ export class Judge {
   #instance(length: number): Module {
     if (this.#module !== undefined && (length > little || this.#memory.length <= heldBytes)) return this.#module
     const module = instantiate()
-    const [seed = 0n] = crypto.getRandomValues(new BigUint64Array(1))
-    module.setSeed(seed)
+    module.setSeed(randomBytes(8).readBigUInt64LE())
     this.#view(module).set(bitsOf(this.#hidden), module.HIDDEN.value)
     this.#table = undefined
     this.#names.clear()
