@@ -1,5 +1,8 @@
 import { parseJson, type Json, type JsonObject } from './json.js'
 
+/** What is asked of a value to have what stands behind it: no member of JSON is called so. A WeakMap would cost the garbage collector more. */
+const itself = Symbol('unread')
+
 /** A value that is parsed when somebody first looks into it. */
 class Unread implements ProxyHandler<JsonObject | readonly Json[]> {
   readonly text: Buffer
@@ -14,6 +17,7 @@ class Unread implements ProxyHandler<JsonObject | readonly Json[]> {
   }
 
   get(_: object, key: string | symbol): unknown {
+    if (key === itself) return this
     return Reflect.get(this.value, key)
   }
 
@@ -30,20 +34,18 @@ class Unread implements ProxyHandler<JsonObject | readonly Json[]> {
   }
 }
 
-const known = new WeakMap<object, Unread>()
-
 /**
  * An object or array that is parsed when somebody first looks into it; that it is there, and which of the two it is, is known without.
  * @param text surely JSON, and the text of such a value
  */
 export const unread = (text: Buffer, named: boolean): Json => {
-  const handler = new Unread(text)
-  const value = new Proxy<JsonObject | readonly Json[]>(named ? {} : [], handler)
-  known.set(value, handler)
-  return value
+  return new Proxy<JsonObject | readonly Json[]>(named ? {} : [], new Unread(text))
 }
 
-const unreadOf = (value: Json): Unread | undefined => (typeof value === 'object' && value !== null ? known.get(value) : undefined)
+const unreadOf = (value: Json): Unread | undefined => {
+  const found: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, itself) : undefined
+  return found instanceof Unread ? found : undefined
+}
 
 /** The JSON text of a value that need not be parsed to be judged. */
 export const textOf = (value: Json): Buffer | undefined => unreadOf(value)?.text
