@@ -168,6 +168,7 @@ class Replay {
       case 'stop-timer':
         this.#timers.delete(effect.timer)
         return undefined
+      case 'observe':
       case 'abandon':
       case 'close':
         return undefined
