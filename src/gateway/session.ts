@@ -116,7 +116,7 @@ export class Session {
   }
 
   #followed(frame: Frame): Frame {
-    const { begun } = this.#observer ?? {}
+    const begun = this.#observer?.begun
     return begun === undefined ? frame : followed(frame, begun)
   }
 
