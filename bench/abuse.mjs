@@ -2,31 +2,16 @@
 // the relay's memory.
 //
 //   node bench/abuse.mjs [SECONDS] [IN FLIGHT]          (Linux: reads /proc; a minute of each when it is left out, and a flood of 8 at a time)
-import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Pool } from 'undici'
+import { start } from './start.mjs'
 
 const seconds = Number(process.argv[2] ?? 60)
 const inFlight = Number(process.argv[3] ?? 8)
 const here = path => fileURLToPath(new URL(path, import.meta.url))
-
-const start = async (command, stream) => {
-  const child = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'pipe'] })
-  let said = ''
-  child.stderr.on('data', () => {})
-  const url = await new Promise((resolve, reject) => {
-    child[stream].on('data', chunk => {
-      said += chunk
-      const found = /http:\/\/[^\s]+/.exec(said)?.[0]
-      if (found !== undefined) resolve(found)
-    })
-    child.once('exit', () => reject(new Error(said)))
-  })
-  return { url: new URL(url), pid: child.pid, end: () => child.kill('SIGTERM') }
-}
 
 /** Resident memory, in MB. */
 const memoryOf = pid => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024
@@ -147,7 +132,7 @@ const bridges = {
 }
 const relayTo = target => start([here('../dist/cli.js'), 'serve', '--audit', 'none', '--log-level', 'silent', '--listen', '127.0.0.1:0', ...target], 'stderr')
 const beforeHttp = async kind => {
-  const server = await start([here('http-server.mjs'), kind], 'stdout')
+  const server = await start([here('http-server.mjs'), kind])
   return { era: 'legacy', relay: await relayTo([server.url.href]), server }
 }
 
@@ -164,7 +149,7 @@ for (const [bridge, open] of Object.entries(bridges)) {
       const began = performance.now()
       await client.call('small')
       times.push(performance.now() - began)
-      memory = Math.max(memory, memoryOf(relay.pid))
+      memory = Math.max(memory, memoryOf(relay.child.pid))
       await pause(20)
     }
     end()
@@ -174,7 +159,7 @@ for (const [bridge, open] of Object.entries(bridges)) {
     console.log(`${bridge}; ${abuse}: ${median.toFixed(2)} (${(median / alone).toFixed(1)} times), ${slow.toFixed(2)}; ${memory.toFixed(0)} MB`)
     await pause(1000)
   }
-  relay.end()
-  server?.end()
+  relay.child.kill()
+  server?.child.kill()
 }
 process.exit()

@@ -1,26 +1,12 @@
 // The relay between HTTP and HTTP beside the least that can stand there (node:http and undici), in one run: `npm run bench`.
 // Per small call: CPU of the process in between, and what it adds to the time of a call, with 1 and with 32 in flight.
-import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Pool } from 'undici'
+import { start } from './start.mjs'
 
 const here = path => fileURLToPath(new URL(path, import.meta.url))
 const calls = Number(process.argv[2] ?? 3000)
-
-const start = async (command, stream = 'stdout') => {
-  const child = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'pipe'] })
-  let said = ''
-  const url = await new Promise((resolve, reject) => {
-    child[stream].on('data', chunk => {
-      said += chunk
-      const found = /http:\/\/[^\s]+/.exec(said)?.[0]
-      if (found !== undefined) resolve(found)
-    })
-    child.once('exit', () => reject(new Error(said)))
-  })
-  return { url: new URL(url), child, end: () => child.kill('SIGKILL') }
-}
 
 /** User and system time of a process, in milliseconds; Linux only. */
 const cpuOf = ({ child: { pid } }) => {
@@ -83,6 +69,6 @@ for (const kind of ['json', 'sse']) {
         `relay ${other.cpu.toFixed(3)} CPU +${added(other)}: ${(other.cpu / one.cpu).toFixed(2)} times the CPU`,
     )
   }
-  for (const one of [relay, bare, server]) one.end()
+  for (const one of [relay, bare, server]) one.child.kill('SIGKILL')
 }
 process.exit()

@@ -1,6 +1,6 @@
 import type { Entry } from '../core/effect.js'
 
-/** Gets each record once the log has it. Nothing waits for it, and nothing of it throws. */
+/** Gets each record once the log has it. Nothing waits for it. */
 export interface Follower {
   /**
    * @param record as it stands in the log, without its line end

@@ -2,6 +2,7 @@ import type { Entry } from '../core/effect.js'
 import type { Finding } from '../core/rule.js'
 import { canonical, sha256 } from '../canonical.js'
 import { payloadsOf, wellFormed, type Payloads } from './payload.js'
+import { remembering } from './remembering.js'
 import { withoutSecrets } from './secrets.js'
 
 /** How far a log has come. */
@@ -116,14 +117,6 @@ const scrubbed = (text: string): string => wellFormed(withoutSecrets(text))
 
 /** So many names are remembered: they come again with every call, and looking for secrets in them costs more than the rest. */
 const mostNames = 1000
-const nameTexts = new Map<string, string>()
+const shortText = remembering(short => JSON.stringify(scrubbed(short)), mostNames)
 
-const nameText = (name: string): string => {
-  const short = cut(name)
-  let text = nameTexts.get(short)
-  if (text !== undefined) return text
-  text = JSON.stringify(scrubbed(short))
-  if (nameTexts.size >= mostNames) nameTexts.clear()
-  nameTexts.set(short, text)
-  return text
-}
+const nameText = (name: string): string => shortText(cut(name))

@@ -1,3 +1,4 @@
+import { remembering } from './remembering.js'
 import { secretPrefixes } from './secret-prefixes.js'
 
 /** What stands in the place of a secret. */
@@ -21,26 +22,15 @@ const plainKeys: ReadonlySet<string> = new Set(
 /** So many names are remembered, and so long ones, in characters: those of a list of records come again with each of them. */
 const mostKnown = 1000
 const longestKnown = 64
-const known = new Map<string, boolean>()
 
 /** Whether what such a key holds is a secret: `API-Key`, `userPassword`, `DB_PASS`, `x_auth_token`, in whatever disguise. */
-export const isSecretKey = (key: string): boolean => {
-  if (key.length > longestKnown) return namesSecret(key)
-  let secret = known.get(key)
-  if (secret !== undefined) return secret
-  secret = namesSecret(key)
-  if (known.size >= mostKnown) known.clear()
-  known.set(key, secret)
-  return secret
-}
-
-const namesSecret = (key: string): boolean => {
+export const isSecretKey = remembering((key: string): boolean => {
   const name = normal(key)
   if (secretWords.test(name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, ''))) return true
   const words = name.replace(/(?<=\p{Ll})(?=\p{Lu})/gu, ' ').toLowerCase().split(/[^\p{L}\p{N}]+/u).filter(word => word !== '')
   const last = words.at(-1) ?? ''
   return lastWords.has(last) || (last === 'key' && words.length > 1 && !plainKeys.has(words.at(-2) ?? ''))
-}
+}, mostKnown, longestKnown)
 
 type Pattern = readonly [RegExp, string | ((found: string, before: string, secret: string) => string)]
 

@@ -159,7 +159,18 @@ class Sink implements Audit {
     this.#output.append(text)
     this.#position = position
     if (position.seq === 1) this.#log = position.hash
-    for (const follower of this.#followers) follower.recorded(text.slice(0, -1), entry, now)
+    if (this.#followers.length > 0) this.#follow(text.slice(0, -1), now, entry)
+  }
+
+  /** It is written: whatever happens to those who follow changes nothing of that. */
+  #follow(record: string, now: Date, entry: Entry | undefined): void {
+    for (const follower of this.#followers) {
+      try {
+        follower.recorded(record, entry, now)
+      } catch (error) {
+        this.#told?.warn(`a record was not handed on: ${error instanceof Error ? error.message : String(error)}`)
+      }
+    }
   }
 
   /** Begins the next file where this one is full, and says in a file that is not the first what it continues. */

@@ -118,6 +118,7 @@ class Target {
   }
 
   #start(): void {
+    const others = process.listeners('exit')
     const stream = this.#pino.transport({
       target: fileURLToPath(new URL('./target.js', import.meta.url)),
       options: this.#thread,
@@ -125,6 +126,8 @@ class Target {
       worker: { autoEnd: false, stdout: true, stderr: true },
     }) as Thread
     for (const said of [stream.worker.stdout, stream.worker.stderr]) said.setEncoding('utf8').on('data', (text: string) => this.#complained(text))
+    // As the process exits pino would wait for a thread that has not begun, for ten seconds; what is to be waited for is waited for in `close`.
+    for (const listener of process.listeners('exit')) if (!others.includes(listener)) process.off('exit', listener)
     // Said when it closes, which each error leads to.
     stream.on('error', () => undefined)
     stream.once('close', () => {

@@ -1,5 +1,6 @@
 import type { Entry } from '../core/effect.js'
-import type { Event, Exchange, Side } from '../core/event.js'
+import type { Event, Side } from '../core/event.js'
+import type { Named } from '../core/named.js'
 import type { ToolSetting } from '../core/options.js'
 import type { SchemaLimits } from '../core/check.js'
 import type { Finding } from '../core/rule.js'
@@ -58,7 +59,7 @@ export interface Opening {
 }
 
 /** A message that left, by the number of the event that brought it where nothing was changed. */
-export type Sent = { readonly to: Side; readonly exchange: Exchange } & ({ readonly number: number } | { readonly text: string } | { readonly base64: string })
+export type Sent = { readonly to: Side; readonly exchange: string } & ({ readonly number: number } | { readonly text: string } | { readonly base64: string })
 
 /** A decision, as the audit log has it; another version may have had other rules. */
 export interface Decision extends Pick<Entry, 'event' | 'tool' | 'id' | 'verdict'> {
@@ -67,8 +68,8 @@ export interface Decision extends Pick<Entry, 'event' | 'tool' | 'id' | 'verdict
 
 /** What happened: an event of the core's, its frame as it is kept; the results of a check are made anew. */
 export type Happened =
-  | Exclude<Event, { readonly type: 'frame-received' | 'checked' }>
-  | { readonly type: 'frame-received'; readonly from: Side; readonly exchange: Exchange; readonly frame: NotedFrame }
+  | Named<Exclude<Event, { readonly type: 'frame-received' | 'checked' }>>
+  | { readonly type: 'frame-received'; readonly from: Side; readonly exchange: string; readonly frame: NotedFrame }
   | { readonly type: 'checked'; readonly check: number }
 
 /** Any other line: an event, and what came of it. */

@@ -76,12 +76,12 @@ export class Recorder {
 
   #happened(event: Event): Happened {
     if (event.type === 'checked') return { type: event.type, check: event.check }
-    if (event.type !== 'frame-received') return event
-    const { type, from, exchange, frame } = event
+    if (event.type !== 'frame-received') return 'exchange' in event ? { ...event, exchange: event.exchange.name } : event
+    const { type, from, exchange: { name: exchange }, frame } = event
     return { type, from, exchange, frame: noted(frame, this.#payload.bytes(frame), this.#payload.headers(frame.envelope)) }
   }
 
-  #sent({ to, exchange, frame }: Extract<Effect, { readonly type: 'send' }>): Sent {
+  #sent({ to, exchange: { name: exchange }, frame }: Extract<Effect, { readonly type: 'send' }>): Sent {
     const number = this.#numbers.get(frame.bytes)
     return number === undefined ? { to, exchange, ...textOf(frame, this.#payload) } : { to, exchange, number }
   }

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { Checked, SchemaChecker, Subject } from '../core/check.js'
 import type { Effect } from '../core/effect.js'
 import type { Event, Side, Timer } from '../core/event.js'
+import { NamedExchanges } from '../core/named.js'
 import type { RelayOptions } from '../core/options.js'
 import { membersOf } from '../core/queue.js'
 import { Relay } from '../core/relay.js'
@@ -59,6 +60,7 @@ class Replay {
   readonly #relay: Relay
   readonly #judgement: Judgement
   readonly #payload
+  readonly #exchanges = new NamedExchanges()
   readonly #messages: Message[] = []
   readonly #decisions: (Decision & { readonly time: string })[] = []
   /** What came, as it came: by its bytes it is known again where it passes. */
@@ -112,7 +114,7 @@ class Replay {
       case 'frame-received': {
         const frame = revived(event.frame, this.#judgement.limits)
         this.#came.add(frame.bytes)
-        return this.#isUnasked(event.from, event.exchange, frame) ? undefined : { ...event, frame }
+        return this.#isUnasked(event.from, event.exchange, frame) ? undefined : { ...event, exchange: this.#exchanges.of(event.exchange), frame }
       }
       case 'checked': {
         const due = this.#due.get(event.check)
@@ -123,6 +125,7 @@ class Replay {
         return this.#timers.delete(event.timer) ? event : undefined
       case 'request-lost':
       case 'exchange-ended':
+        return { ...event, exchange: this.#exchanges.of(event.exchange) }
       case 'server-gone':
       case 'session-ended':
         return event
@@ -168,6 +171,7 @@ class Replay {
       case 'stop-timer':
         this.#timers.delete(effect.timer)
         return undefined
+      case 'observe':
       case 'abandon':
       case 'close':
         return undefined
@@ -176,9 +180,9 @@ class Replay {
 
   #sent({ to, exchange, frame }: Extract<Effect, { readonly type: 'send' }>): Event | undefined {
     const bytes = this.#came.has(frame.bytes) ? frame.bytes : this.#payload.bytes(frame)
-    this.#messages.push({ to, exchange, frame: { ...frame, bytes } })
+    this.#messages.push({ to, exchange: exchange.name, frame: { ...frame, bytes } })
     for (const key of requestsIn(frame)) {
-      const name = this.#named(exchange, key)
+      const name = this.#named(exchange.name, key)
       this.#asks[to].add(name)
       if (to === 'server' && !this.#asked.server.has(name)) return { type: 'request-lost', exchange, key, reason: notCaptured }
     }

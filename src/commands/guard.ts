@@ -39,6 +39,24 @@ export interface Witnesses {
   readonly witness: Witness | undefined
 }
 
+/** Whoever cannot go on writing a session down is let go of: the session goes on. */
+const expendable = (recorder: Recorder, log: Log): Recorder => {
+  let isLost = false
+  const attempt = (act: () => void): void => {
+    if (isLost) return
+    try {
+      act()
+    } catch (error) {
+      isLost = true
+      log.warn(`what was written down of a session ends here: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+  return {
+    asked: isLate => attempt(() => recorder.asked(isLate)),
+    handled: (event, now, effects) => attempt(() => recorder.handled(event, now, effects)),
+  }
+}
+
 /** What stands in front of one server: its policy, its schemas' engine, and where decisions go. */
 export const openGuard = (
   setup: ServerSetup,
@@ -66,7 +84,7 @@ export const openGuard = (
       log.entry(entry)
       for (const { rule } of entry.findings) metrics.found(server.name, rule, actionOf(ruling.now.policy, rule))
     },
-    record: witness && (options => witness.record(options, limits)),
+    record: witness && (options => expendable(witness.record(options, limits), log)),
     close: () => checker.close(),
   }
 }

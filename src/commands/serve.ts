@@ -38,7 +38,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const counted = admin && (await import('../telemetry/prometheus.js').then(({ prometheusMetrics }) => prometheusMetrics()))
   const metrics = counted?.metrics ?? noMetrics
   const telemetry = await openTelemetry(configuration, log, metrics)
-  const page = admin && (await import('./gateway-page.js').then(({ gatewayPage }) => gatewayPage(log)))
+  const page = admin && (await import('./gateway-page.js').then(({ gatewayPage }) => gatewayPage()))
   const followers = [...telemetry.followers, ...(page ? [page.follower] : [])]
   const audits = new Audits({ log, followers, failed: () => metrics.auditFailed() })
   const capture = await captureOf(flags, configuration)

@@ -1,8 +1,10 @@
 import type { Follower } from '../audit/follower.js'
 import type { Log } from '../audit/log.js'
+import { shown } from '../audit/shown.js'
 import type { Configuration } from '../config/configuration.js'
 import { noMetrics, type Metrics } from '../telemetry/metrics.js'
 import type { Observe } from '../telemetry/observing.js'
+import type { OpenTelemetry } from '../telemetry/opentelemetry.js'
 import { signalsWanted } from '../telemetry/signals.js'
 import { version } from './version.js'
 
@@ -24,9 +26,11 @@ export const openTelemetry = async ({ telemetry, audit }: Configuration, log: Lo
   const warn = (message: string) => log.warn(message)
   const undelivered = (to: string, count: number) => metrics.undelivered(to, count)
   const signals = signalsWanted(telemetry, process.env)
-  const sent = signals.length === 0 ? undefined : (await import('../telemetry/opentelemetry.js')).openTelemetry({ settings: telemetry, signals, version: version(), warn, undelivered })
+  const sent = signals.length === 0 ? undefined : await import('../telemetry/opentelemetry.js').then(
+    module => module.openTelemetry({ settings: telemetry, signals, version: version(), warn, undelivered }),
+  ).catch((error: unknown) => warn(`telemetry: not begun: ${shown(error instanceof Error ? error.message : String(error))}`))
   const shipped = audit.targets.length === 0 ? undefined : await (await import('../audit/targets.js')).openTargets(audit.targets, { warn, undelivered })
-  const { tracing, durations, follower } = sent ?? {}
+  const { tracing, durations, follower }: Partial<OpenTelemetry> = sent ?? {}
   const isObserved = metrics !== noMetrics || tracing !== undefined || durations !== undefined
   const failed = (reason: string) => warn(`telemetry failed on a message: ${reason}`)
   return {

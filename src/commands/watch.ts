@@ -11,7 +11,7 @@ export const watch = (): Witness => ({
       handled: event => {
         if (event.type === 'session-ended') process.stderr.write(reportOf(server, counts.report()))
         if (event.type !== 'frame-received') return
-        for (const told of calls.heard(event.from, event.exchange, event.frame)) {
+        for (const told of calls.heard(event.from, event.exchange.name, event.frame)) {
           if (told.kind === 'declared') counts.declared(told.tool, told.hasOutputSchema)
           else counts.answered(told.tool, told.result)
         }

@@ -4,11 +4,19 @@ import type { Checked } from './check.js'
 
 export type Side = 'client' | 'server'
 
-/** A token that a transport mints (one HTTP POST with its response stream; the whole pipe on stdio) and that the core echoes. */
-export type Exchange = string
+/**
+ * What a transport mints (one HTTP request with its response; the whole pipe on stdio) and the core echoes. It is told from others
+ * by its identity; what hangs on it is its transport's affair.
+ */
+export interface Exchange {
+  /** For captures and logs: of its own within a session. */
+  readonly name: string
+}
+
+export const exchangeNamed = (name: string): Exchange => Object.freeze({ name })
 
 /** The exchange of a pipe: an answer that arrives by it belongs to whoever asked. */
-export const wholePipe: Exchange = 'stdio'
+export const wholePipe = exchangeNamed('stdio')
 
 export type Timer = string
 

@@ -21,7 +21,7 @@ export class PendingRequests<Kind extends Pending> {
   readonly #scopes = new Map<Exchange, Map<IdKey, Kind>>()
   readonly #exchanges = new Map<Exchange, Set<Kind>>()
   /** By what a lenient reader takes their ids for, those that are not spelt as it would spell them. */
-  readonly #odd = new Map<string, Set<Kind>>()
+  readonly #odd = new Map<Exchange, Map<string, Set<Kind>>>()
   readonly #stateless: boolean
   #size = 0
   #bytes = 0
@@ -47,7 +47,11 @@ export class PendingRequests<Kind extends Pending> {
     else those.set(pending.key, pending)
     add(this.#exchanges, pending.exchange, pending)
     const meaning = meaningOf(pending.key)
-    if (pending.key !== meaning && pending.key !== JSON.stringify(meaning)) add(this.#odd, scope + meaning, pending)
+    if (pending.key !== meaning && pending.key !== JSON.stringify(meaning)) {
+      const odd = this.#odd.get(scope) ?? new Map<string, Set<Kind>>()
+      this.#odd.set(scope, odd)
+      add(odd, meaning, pending)
+    }
     this.#size++
     this.#bytes += pending.bytes
     return true
@@ -71,7 +75,7 @@ export class PendingRequests<Kind extends Pending> {
    */
   findMeant(exchange: Exchange, key: IdKey): Kind | undefined {
     const meaning = meaningOf(key)
-    const [odd] = this.#odd.get(this.#scope(exchange) + meaning) ?? []
+    const [odd] = this.#odd.get(this.#scope(exchange))?.get(meaning) ?? []
     return this.find(exchange, meaning) ?? this.find(exchange, JSON.stringify(meaning)) ?? odd
   }
 
@@ -92,7 +96,11 @@ export class PendingRequests<Kind extends Pending> {
     // The pipe's stays: one request after the other would make it anew.
     if (those.size === 0 && scope !== wholePipe) this.#scopes.delete(scope)
     remove(this.#exchanges, pending.exchange, pending)
-    if (this.#odd.size > 0) remove(this.#odd, scope + meaningOf(pending.key), pending)
+    const odd = this.#odd.get(scope)
+    if (odd !== undefined) {
+      remove(odd, meaningOf(pending.key), pending)
+      if (odd.size === 0) this.#odd.delete(scope)
+    }
     this.#size--
     this.#bytes -= pending.bytes
     return true

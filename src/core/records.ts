@@ -1,6 +1,6 @@
 import { slice } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
-import type { Entry } from './effect.js'
+import type { Entry, Operation } from './effect.js'
 import type { Findings } from './findings.js'
 import type { RelayOptions } from './options.js'
 import type { Output } from './output.js'
@@ -85,9 +85,12 @@ export class Records {
       trace: request.trace,
     }
     if (isRecorded) this.#output.emit({ type: 'audit', entry })
-    if (observed !== true) return
-    const { arrivedAt, sentAt, answeredAt } = request
+    if (observed === true) this.#observe(request, { entry, response, sent })
+  }
+
+  #observe({ arrivedAt, sentAt, answeredAt, called }: PendingRequest, known: Pick<Operation, 'entry' | 'response' | 'sent'>): void {
+    const { now } = this.#output
     const atServer = sentAt === undefined ? undefined : { afterMs: sentAt - arrivedAt, ms: (answeredAt ?? now) - sentAt }
-    this.#output.emit({ type: 'observe', operation: { entry, isListed: called?.tool !== undefined, atServer, response, sent } })
+    this.#output.emit({ type: 'observe', operation: { ...known, isListed: called?.tool !== undefined, atServer } })
   }
 }

@@ -8,8 +8,7 @@ export class Judging {
   /** What the engine has promised, until the relay asks for it. */
   readonly #promised = new Map<Subject, Promise<Checked>>()
   readonly #exchanges = new Map<number, Exchange>()
-  readonly #underWay = new Map<Exchange, number>()
-  readonly #waiting = new Map<Exchange, (() => void)[]>()
+  readonly #underWay = new Map<Exchange, { checks: number; readonly waiting: (() => void)[] }>()
   #whenDone: (() => void) | undefined
 
   /** @param session by which the checker tells sessions apart */
@@ -29,7 +28,9 @@ export class Judging {
   /** What the engine says later; of no subject at all, when others have had their turn. */
   begin(check: number, subjects: readonly Subject[], exchange: Exchange): Promise<readonly Checked[]> {
     this.#exchanges.set(check, exchange)
-    this.#underWay.set(exchange, (this.#underWay.get(exchange) ?? 0) + 1)
+    const underWay = this.#underWay.get(exchange)
+    if (underWay === undefined) this.#underWay.set(exchange, { checks: 1, waiting: [] })
+    else underWay.checks++
     if (subjects.length === 0) return new Promise(resolve => setImmediate(() => resolve([])))
     const promised = subjects.map(subject => this.#promised.get(subject) ?? Promise.resolve(failed(subject)))
     for (const subject of subjects) this.#promised.delete(subject)
@@ -41,23 +42,19 @@ export class Judging {
     const exchange = this.#exchanges.get(check)
     if (exchange === undefined) return
     this.#exchanges.delete(check)
-    const left = (this.#underWay.get(exchange) ?? 0) - 1
-    if (left > 0) this.#underWay.set(exchange, left)
-    else {
+    const underWay = this.#underWay.get(exchange)
+    if (underWay !== undefined && --underWay.checks === 0) {
       this.#underWay.delete(exchange)
-      const waiting = this.#waiting.get(exchange) ?? []
-      this.#waiting.delete(exchange)
-      for (const act of waiting) act()
+      for (const act of underWay.waiting) act()
     }
     if (this.#exchanges.size === 0) this.#whenDone?.()
   }
 
   /** Does something at once, or after what is being judged of the exchange. */
   after(exchange: Exchange, act: () => void): void {
-    if (!this.#underWay.has(exchange)) return act()
-    const waiting = this.#waiting.get(exchange)
-    if (waiting === undefined) this.#waiting.set(exchange, [act])
-    else waiting.push(act)
+    const underWay = this.#underWay.get(exchange)
+    if (underWay === undefined) act()
+    else underWay.waiting.push(act)
   }
 
   /** Does something when nothing is being judged any more. */

@@ -128,7 +128,7 @@ export class Session {
   }
 
   #followed(frame: Frame): Frame {
-    const { begun } = this.#observer ?? {}
+    const begun = this.#observer?.begun
     return begun === undefined ? frame : followed(frame, begun)
   }
 

@@ -1,4 +1,4 @@
-import { wholePipe } from '../core/event.js'
+import { wholePipe, type Exchange } from '../core/event.js'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
 import type { JsonObject } from '../protocol/json.js'
 import { errorCode, type ErrorResponse, type Id, type Request, type Result } from '../protocol/json-rpc.js'
@@ -51,7 +51,7 @@ export class InspectClient implements Transport {
     this.#say({ jsonrpc: '2.0', method })
   }
 
-  send(_exchange: string, { message, bytes }: Frame): boolean {
+  send(_exchange: Exchange, { message, bytes }: Frame): boolean {
     switch (message.kind) {
       case 'result':
       case 'error':

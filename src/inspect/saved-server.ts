@@ -1,5 +1,5 @@
 import { errorAnswer } from '../core/refusal.js'
-import { wholePipe } from '../core/event.js'
+import { wholePipe, type Exchange } from '../core/event.js'
 import { edit } from '../protocol/edit.js'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
 import { errorCode, type Request } from '../protocol/json-rpc.js'
@@ -25,7 +25,7 @@ export class SavedServer implements Transport {
     this.#hear = hear
   }
 
-  send(_exchange: string, { message }: Frame): boolean {
+  send(_exchange: Exchange, { message }: Frame): boolean {
     if (message.kind === 'request') {
       const frame = this.#answer(message)
       // As a pipe does it: never before the sender has gone on.

@@ -1,10 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import type { Checked, Subject } from '../core/check.js'
-import type { Effect } from '../core/effect.js'
-import type { Event } from '../core/event.js'
+import type { Effect as CoreEffect } from '../core/effect.js'
+import type { Event as CoreEvent } from '../core/event.js'
+import { NamedExchanges, type Named } from '../core/named.js'
 import { Relay as CoreRelay } from '../core/relay.js'
 import { rules } from '../rules/index.js'
 import { readOptions, type JudgeOptions } from './options.js'
+
+/** What can happen. An exchange is named as its embedder likes, the whole of a pipe `'stdio'`. */
+export type Event = Named<CoreEvent>
+
+/** What is to be done. */
+export type Effect = Named<CoreEffect>
 
 /** The pure core: it is handed what happened, and returns what is to be done, in order. */
 export interface Relay {
@@ -30,5 +37,15 @@ export interface RelayOptions extends JudgeOptions {
 export const createRelay = (options: RelayOptions = {}): Relay => {
   const { limits: { listMs, requestMs, tools: mostTools }, ...judgement } = readOptions(options, { session: 'string', stateless: 'boolean', checkNow: 'function' })
   const { session = randomUUID(), stateless = false, checkNow = () => undefined } = options
-  return new CoreRelay({ ...judgement, session, stateless, nonce: randomUUID(), rules, listMs, requestMs, mostTools, intent: false, checkNow })
+  const relay = new CoreRelay({ ...judgement, session, stateless, nonce: randomUUID(), rules, listMs, requestMs, mostTools, intent: false, checkNow })
+  const exchanges = new NamedExchanges()
+  return {
+    handle: (event, now) =>
+      relay
+        .handle('exchange' in event ? { ...event, exchange: exchanges.of(event.exchange) } : event, now)
+        .map(effect => ('exchange' in effect ? { ...effect, exchange: effect.exchange.name } : effect)),
+    get holding() {
+      return relay.holding
+    },
+  }
 }

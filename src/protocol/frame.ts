@@ -50,7 +50,7 @@ export interface Envelope {
 
 /** Where a request belongs for those who follow it through systems; who made it knows more of it, and nobody else needs to. */
 export interface Trace {
-  /** What tells the next system so, by HTTP (W3C Trace Context): asked when the request leaves for it. The names in lower case. */
+  /** What tells the next system so, by HTTP (W3C Trace Context): asked when the request leaves for it, and never throws. The names in lower case. */
   headers(): ReadonlyMap<string, string>
 }
 

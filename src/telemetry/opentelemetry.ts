@@ -45,6 +45,7 @@ const closeMs = 1500
 export const openTelemetry = (options: OpenTelemetryOptions): OpenTelemetry => {
   const { settings: { payloads }, signals, version, warn, undelivered } = options
   hearWarnings(warn)
+  if (process.env['OTEL_EXPORTER_OTLP_PROTOCOL'] === 'grpc') warn('telemetry: OTLP is sent over HTTP, as JSON, to the same endpoint: gRPC (OTEL_EXPORTER_OTLP_PROTOCOL) is not spoken')
   const resource = defaultResource()
     .merge(resourceFromAttributes({ 'service.name': 'mcp-customs', 'service.version': version }))
     .merge(detectResources({ detectors: [envDetector] }))

@@ -24,8 +24,8 @@ export const tracingWith = (tracer: Tracer, payloads: 'none' | 'redacted' | 'ful
     if (!(entry.trace instanceof Followed)) return
     const attributes = {
       ...judged(entry),
-      // Ours, as in the records: the one of HTTP lets whoever reads it into the session.
-      ...(entry.revision !== undefined && isRevision(entry.revision) && !traitsOf(entry.revision).modern && { 'mcp.session.id': session.id }),
+      // Ours, as in the records: the one of HTTP lets whoever reads it into the session. Who has none shares one with others.
+      ...(!session.stateless && entry.revision !== undefined && isRevision(entry.revision) && !traitsOf(entry.revision).modern && { 'mcp.session.id': session.id }),
     }
     entry.trace.end(operation, attributes, payloadsIn(entry, payloads))
   },
@@ -46,11 +46,11 @@ class Followed implements Trace {
   readonly #clock = performance.now()
   #client: Span | undefined
 
-  constructor(tracer: Tracer, request: Request, parent: Context, place: Place, { peer }: ObservedSession) {
+  constructor(tracer: Tracer, request: Request, parent: Context, place: Place, { peer, stateless }: ObservedSession) {
     this.#tracer = tracer
     this.#asked = asked(request)
     this.#place = place
-    const attributes = { ...this.#asked, ...where('server', place), ...(peer && { 'client.address': peer.address }) }
+    const attributes = { ...this.#asked, ...where('server', place), ...(peer && !stateless && { 'client.address': peer.address }) }
     this.#server = tracer.startSpan(spanName(attributes), { kind: SpanKind.SERVER, startTime: this.#beganAt, attributes }, parent)
     this.context = trace.setSpan(ROOT_CONTEXT, this.#server)
   }

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { closeSync, existsSync, openSync, readdirSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { verify } from '../../dist/audit/read/verify.js'
@@ -47,6 +47,47 @@ t.test('a full disk is an error, never a silence', { skip: !existsSync('/dev/ful
   t.throws(() => stream.write(called), { code: 'CANNOT_AUDIT', message: 'the audit log on the standard stream cannot be written: ENOSPC' })
   stream.close()
   closeSync(descriptor)
+})
+
+t.test('with onFailure continue a full disk is said once, and counted each time', { skip: !existsSync('/dev/full') && 'no /dev/full here' }, async t => {
+  const warnings: string[] = []
+  let failed = 0
+  const log = { warn: (message: string) => void warnings.push(message), checkpoint: () => undefined }
+  const audit = await open('/dev/full', { onFailure: 'continue', log, failed: () => (failed += 1) })
+  audit.write(called)
+  audit.write(called)
+  audit.close()
+  t.equal(failed, 2)
+  t.strictSame(warnings, ['the audit log /dev/full cannot be written: ENOSPC; traffic goes on without a record (audit.onFailure: continue)'])
+  await t.rejects(open('/no/such/folder/\0', { onFailure: 'continue' }), { code: 'CANNOT_AUDIT' })
+})
+
+t.test('who follows gets what is written, and nothing else; what fails there is no failure of the log', async t => {
+  const file = join(t.testdir(), 'audit.ndjson')
+  const got: [string, string | undefined][] = []
+  const warnings: string[] = []
+  const log = { warn: (message: string) => void warnings.push(message), checkpoint: () => undefined }
+  const broken = { recorded: () => { throw new Error('no') } }
+  const follower = { recorded: (record: string, entry: { event: string } | undefined) => void got.push([record, entry?.event]) }
+  const audit = await open(file, { followers: [broken, follower], log, maxBytes: 1 })
+  audit.write(called)
+  audit.write(called)
+  audit.close()
+  t.strictSame(got.map(([, event]) => event), ['tools/call', undefined, undefined, 'tools/call'], 'the log\'s own records too')
+  t.strictSame(got.map(([record]) => JSON.parse(record) as { seq: number }).map(({ seq }) => seq), [1, 2, 3, 4])
+  t.equal(readFileSync(file, 'utf8').trim(), got.slice(2).map(([record]) => record).join('\n'))
+  t.equal(warnings.length, 4)
+  got.length = 0
+  const nowhere = await open('none', { followers: [follower] })
+  nowhere.write(called)
+  nowhere.close()
+  t.equal(got.length, 1)
+  if (existsSync('/dev/full')) {
+    const full = await open('/dev/full', { followers: [follower] })
+    t.throws(() => full.write(called), { code: 'CANNOT_AUDIT' })
+    full.close()
+    t.equal(got.length, 1)
+  }
 })
 
 t.test('a record that did not fit leaves no trace, and the next one follows the last', async t => {

@@ -8,6 +8,32 @@ import { noMetrics } from '../../dist/telemetry/metrics.js'
 import { called } from '../audit/entries.js'
 import { records } from '../audit/logs.js'
 
+t.test('whoever writes a session down, and cannot go on, is let go of', async t => {
+  let asked = 0
+  const recorder = {
+    asked: () => {
+      asked++
+    },
+    handled: () => {
+      throw new Error('no more')
+    },
+  }
+  const warnings: string[] = []
+  const log = { ...openLog('silent'), warn: (message: string) => void warnings.push(message) }
+  const server = { name: 'a', policy: undefined, rules: new Map(), tools: new Map(), lock: undefined, url: 'https://a.example/', headers: new Map(), tls: undefined }
+  const witness = { record: () => recorder, close: () => undefined }
+  const audit = { file: undefined, write: () => undefined, close: () => undefined }
+  const guard = openGuard({ server, policy: new Map(), trusted: false, accepted: undefined }, usual, { audit, log, metrics: noMetrics, observe: undefined, witness })
+  const given = guard.record?.({} as never)
+  given?.asked(false)
+  given?.handled({ type: 'server-gone', reason: 'it ended' }, 0, [])
+  given?.handled({ type: 'server-gone', reason: 'it ended' }, 0, [])
+  given?.asked(false)
+  t.strictSame(warnings, ['what was written down of a session ends here: no more'])
+  t.equal(asked, 1)
+  await guard.close()
+})
+
 t.test('what a configuration that is read again keeps of arguments goes to the log that is open', async t => {
   const file = join(t.testdir(), 'audit.ndjson')
   const log = openLog('silent')

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { Checked, Subject } from '../../dist/core/check.js'
 import type { Effect, Entry } from '../../dist/core/effect.js'
-import type { Exchange, Side } from '../../dist/core/event.js'
+import { exchangeNamed, wholePipe, type Exchange, type Side } from '../../dist/core/event.js'
 import { Relay } from '../../dist/core/relay.js'
 import { followed } from '../../dist/gateway/observer.js'
 import type { Trace } from '../../dist/protocol/frame.js'
@@ -55,14 +55,16 @@ const text = fc.oneof(
   fc.tuple(message, fc.nat(60)).map(([one, cut]) => JSON.stringify(one).slice(0, cut)),
 )
 
+const exchange = fc.constantFrom(exchangeNamed('x'), exchangeNamed('y'))
+
 /** Which of what is outstanding goes on: answers of the server to what it got, checks, timers. */
 const step = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ does: fc.constant('client' as const), text, exchange: fc.constantFrom('x', 'y') }) },
-  { weight: 4, arbitrary: fc.record({ does: fc.constant('server' as const), text, exchange: fc.constantFrom('x', 'y') }) },
+  { weight: 6, arbitrary: fc.record({ does: fc.constant('client' as const), text, exchange }) },
+  { weight: 4, arbitrary: fc.record({ does: fc.constant('server' as const), text, exchange }) },
   { weight: 6, arbitrary: fc.record({ does: fc.constant('answer' as const), which: fc.nat(5), with: anyResult }) },
   { weight: 4, arbitrary: fc.record({ does: fc.constant('check' as const), which: fc.nat(5) }) },
   fc.record({ does: fc.constant('timer' as const), which: fc.nat(5) }),
-  fc.record({ does: fc.constant('leave' as const), exchange: fc.constantFrom('x', 'y') }),
+  fc.record({ does: fc.constant('leave' as const), exchange }),
 )
 
 interface Owed {
@@ -106,7 +108,7 @@ class Play {
 
   step(one: typeof step extends fc.Arbitrary<infer Step> ? Step : never): void {
     this.now++
-    const exchange = (wanted: string) => (this.#stateless ? wanted : 'stdio')
+    const exchange = (wanted: Exchange) => (this.#stateless ? wanted : wholePipe)
     switch (one.does) {
       case 'client':
         return this.#hear('client', exchange(one.exchange), one.text)
@@ -174,7 +176,7 @@ class Play {
   }
 
   #count(exchange: Exchange, key: string, by: number): void {
-    const scope = `${this.#stateless ? exchange : ''} ${key}`
+    const scope = `${this.#stateless ? exchange.name : ''} ${key}`
     this.balance.set(scope, (this.balance.get(scope) ?? 0) + by)
   }
 

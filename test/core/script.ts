@@ -1,11 +1,13 @@
 import type { Checked, Subject } from '../../dist/core/check.js'
 import type { Effect, Entry, Operation } from '../../dist/core/effect.js'
-import type { Event, Exchange, Side } from '../../dist/core/event.js'
+import type { Event, Side } from '../../dist/core/event.js'
+import type { Named } from '../../dist/core/named.js'
 import type { RelayOptions } from '../../dist/core/options.js'
 import type { Action } from '../../dist/core/policy.js'
 import { Relay } from '../../dist/core/relay.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import { isRuleName, presetPolicy, rules, type RuleName } from '../../dist/rules/index.js'
+import { exchange as exchangeOf } from '../exchange.js'
 
 export interface Setting extends Partial<RelayOptions> {
   readonly actions?: Partial<Record<RuleName, Action>>
@@ -22,7 +24,7 @@ export class Script {
   readonly relay: Relay
   readonly entries: Entry[] = []
   readonly operations: Operation[] = []
-  readonly raw: { to: Side; exchange: Exchange; bytes: string; cause: Side }[] = []
+  readonly raw: { to: Side; exchange: string; bytes: string; cause: Side }[] = []
   at = 0
   holdChecks = false
   readonly held: { check: number; subjects: readonly Subject[] }[] = []
@@ -37,16 +39,17 @@ export class Script {
     })
   }
 
-  client(message: unknown, exchange: Exchange = 'stdio'): Did[] {
+  client(message: unknown, exchange = 'stdio'): Did[] {
     return this.#hear('client', message, exchange)
   }
 
-  server(message: unknown, exchange: Exchange = 'stdio'): Did[] {
+  server(message: unknown, exchange = 'stdio'): Did[] {
     return this.#hear('server', message, exchange)
   }
 
-  happens(event: Event): Did[] {
-    return this.#perform(this.relay.handle(event, this.at))
+  happens(event: Named<Event>): Did[] {
+    const happening = 'exchange' in event ? { ...event, exchange: exchangeOf(event.exchange) } : event
+    return this.#perform(this.relay.handle(happening, this.at))
   }
 
   release(): Did[] {
@@ -73,17 +76,17 @@ export class Script {
     return (JSON.parse(own?.bytes ?? '{"id":"none"}') as { id: string | number }).id
   }
 
-  #hear(from: Side, message: unknown, exchange: Exchange): Did[] {
+  #hear(from: Side, message: unknown, exchange: string): Did[] {
     const bytes = Buffer.from(typeof message === 'string' ? message : JSON.stringify(message))
     const frame = parseFrame(bytes, { messageBytes: 1 << 24, depth: 128 })
-    return this.#perform(this.relay.handle({ type: 'frame-received', from, exchange, frame }, this.at))
+    return this.happens({ type: 'frame-received', from, exchange, frame })
   }
 
   #perform(effects: readonly Effect[]): Did[] {
     return effects.flatMap((effect): Did[] => {
       switch (effect.type) {
         case 'send':
-          this.raw.push({ to: effect.to, exchange: effect.exchange, bytes: effect.frame.bytes.toString(), cause: effect.cause })
+          this.raw.push({ to: effect.to, exchange: effect.exchange.name, bytes: effect.frame.bytes.toString(), cause: effect.cause })
           return [[`to ${effect.to}`, readable(effect.frame.bytes)]]
         case 'audit':
           this.entries.push(effect.entry)

@@ -186,7 +186,7 @@ t.test('serve: the parent of the header, and our context in the header to the se
     const [above, below] = [spanOf(spans, 'SERVER', index + 1), spanOf(spans, 'CLIENT', index + 1)]
     t.equal(sent, `00-${above.traceId}-${below.spanId}-01`, 'what the server does is below our span')
     t.equal(below.parentSpanId, above.spanId)
-    t.match(above.attributes, { 'network.transport': 'tcp', 'network.protocol.name': 'http', 'client.address': '127.0.0.1' })
+    t.match(above.attributes, { 'network.transport': 'tcp', 'network.protocol.name': 'http', 'client.address': undefined, 'mcp.session.id': undefined }, 'who has no session shares ours with others')
     t.match(below.attributes, { 'server.address': '127.0.0.1', 'server.port': String(port) })
   }
   t.strictSame(asked.map(({ tracestate }) => tracestate), ['a=1', 'b=2', undefined])

@@ -1,10 +1,12 @@
 import t from 'tap'
+import { wholePipe, type Exchange } from '../../dist/core/event.js'
 import type { Checked, SchemaChecker } from '../../dist/core/check.js'
 import type { Entry } from '../../dist/core/effect.js'
 import { openSession } from '../../dist/gateway/open.js'
 import { presetPolicy } from '../../dist/rules/index.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import type { Transport, TransportEvent } from '../../dist/transport/transport.js'
+import { exchange } from '../exchange.js'
 
 const limits = { messageBytes: 9999, depth: 32 }
 
@@ -23,9 +25,9 @@ class End implements Transport {
     this.tell = hear
   }
 
-  send(exchange: string, { bytes }: { readonly bytes: Buffer }): boolean {
+  send({ name }: Exchange, { bytes }: { readonly bytes: Buffer }): boolean {
     if (this.isBroken) throw new TypeError('broken')
-    this.log.push(`${exchange} ${bytes.toString()}`)
+    this.log.push(`${name} ${bytes.toString()}`)
     return !this.isFull
   }
 
@@ -34,8 +36,8 @@ class End implements Transport {
     return !this.isFull
   }
 
-  settle(exchange: string): void {
-    this.log.push(`settled ${exchange}`)
+  settle({ name }: Exchange): void {
+    this.log.push(`settled ${name}`)
   }
 
   pause(): void {
@@ -81,10 +83,10 @@ const begin = (record: (entry: Entry) => void = () => {}) => {
   }
   const session = openSession(guard, client, () => server)
   session.start()
-  const asks = (exchange: string, id: number, method: string) =>
-    client.tell({ type: 'frame', exchange, frame: frame({ id, method, params: {} }) })
-  const lists = (exchange: string, id: number) =>
-    server.tell({ type: 'frame', exchange, frame: frame({ id, result: { tools: [{ name: 'a', inputSchema: { type: 'object' } }] } }) })
+  const asks = (name: string, id: number, method: string) =>
+    client.tell({ type: 'frame', exchange: exchange(name), frame: frame({ id, method, params: {} }) })
+  const lists = (name: string, id: number) =>
+    server.tell({ type: 'frame', exchange: exchange(name), frame: frame({ id, result: { tools: [{ name: 'a', inputSchema: { type: 'object' } }] } }) })
   return { client, server, checker, records, session, asks, lists }
 }
 
@@ -92,9 +94,9 @@ t.test('the end of a response waits for the answer in it that is still being jud
   const { client, server, checker, asks, lists } = begin()
   asks('x', 1, 'tools/list')
   lists('x', 1)
-  server.tell({ type: 'dressing', exchange: 'x', lines: 'id: 2\n' })
-  server.tell({ type: 'stream-ended', exchange: 'x', resumable: true })
-  server.tell({ type: 'stream-ended', exchange: 'other', resumable: true })
+  server.tell({ type: 'dressing', exchange: exchange('x'), lines: 'id: 2\n' })
+  server.tell({ type: 'stream-ended', exchange: exchange('x'), resumable: true })
+  server.tell({ type: 'stream-ended', exchange: exchange('other'), resumable: true })
   t.same(client.log, ['stream-ended'], 'but another response does not')
   await checker.answer()
   t.match(client.log, ['stream-ended', /^x \{.*"id":1/, 'dressing', 'stream-ended'])
@@ -103,8 +105,8 @@ t.test('the end of a response waits for the answer in it that is still being jud
 t.test('a whole response ends its exchange, once it is judged, for those who wait for it no more', async t => {
   const { client, server, checker, asks } = begin()
   asks('x', 1, 'tools/list')
-  server.tell({ type: 'frame', exchange: 'x', whole: true, frame: frame({ id: 1, result: { tools: [{ name: 'a', inputSchema: { type: 'object' } }] } }) })
-  server.tell({ type: 'frame', exchange: 'y', whole: true, frame: frame({ id: 2, result: {} }) })
+  server.tell({ type: 'frame', exchange: exchange('x'), whole: true, frame: frame({ id: 1, result: { tools: [{ name: 'a', inputSchema: { type: 'object' } }] } }) })
+  server.tell({ type: 'frame', exchange: exchange('y'), whole: true, frame: frame({ id: 2, result: {} }) })
   t.same(client.log, ['settled y'])
   await checker.answer()
   t.match(client.log, ['settled y', /^x \{.*"id":1/, 'settled x'])
@@ -115,7 +117,7 @@ t.test('what comes after the judging is not held', async t => {
   asks('x', 1, 'tools/list')
   lists('x', 1)
   await checker.answer()
-  server.tell({ type: 'stream-ended', exchange: 'x', resumable: false })
+  server.tell({ type: 'stream-ended', exchange: exchange('x'), resumable: false })
   t.match(client.log, [/"id":1/, 'stream-ended'])
 })
 
@@ -143,10 +145,10 @@ t.test('after the audit has failed nothing passes any more, not even what was be
   lists('x', 1)
   isFull = true
   lists('y', 2)
-  server.tell({ type: 'frame', exchange: 'x', frame: frame({ id: 's', method: 'roots/list' }) })
+  server.tell({ type: 'frame', exchange: exchange('x'), frame: frame({ id: 's', method: 'roots/list' }) })
   await checker.answer()
   await checker.answer()
-  server.tell({ type: 'frame', exchange: 'x', frame: frame({ id: 't', method: 'roots/list' }) })
+  server.tell({ type: 'frame', exchange: exchange('x'), frame: frame({ id: 't', method: 'roots/list' }) })
   server.tell({ type: 'ended', reason: 'the server exited' })
   const { failure } = await session.ended
   t.match(failure, /no space left/)
@@ -159,13 +161,13 @@ t.test('of a batch that is withheld every member is told so', async t => {
   const { client, server, session } = begin(() => {
     if (isFull) throw new Error('no space left')
   })
-  client.tell({ type: 'frame', exchange: 'stdio', frame: frame({ id: 0, method: 'initialize', params: { protocolVersion: '2025-03-26' } }) })
-  server.tell({ type: 'frame', exchange: 'stdio', frame: frame({ id: 0, result: { protocolVersion: '2025-03-26' } }) })
+  client.tell({ type: 'frame', exchange: wholePipe, frame: frame({ id: 0, method: 'initialize', params: { protocolVersion: '2025-03-26' } }) })
+  server.tell({ type: 'frame', exchange: wholePipe, frame: frame({ id: 0, result: { protocolVersion: '2025-03-26' } }) })
   const asked = [1, 2].map(id => ({ jsonrpc: '2.0', id, method: 'tools/list' }))
-  client.tell({ type: 'frame', exchange: 'stdio', frame: parseFrame(Buffer.from(JSON.stringify(asked)), limits) })
+  client.tell({ type: 'frame', exchange: wholePipe, frame: parseFrame(Buffer.from(JSON.stringify(asked)), limits) })
   isFull = true
   const answers = [1, 2].map(id => ({ jsonrpc: '2.0', id, error: { code: -1, message: 'no' } }))
-  server.tell({ type: 'frame', exchange: 'stdio', frame: parseFrame(Buffer.from(JSON.stringify(answers)), limits) })
+  server.tell({ type: 'frame', exchange: wholePipe, frame: parseFrame(Buffer.from(JSON.stringify(answers)), limits) })
   server.tell({ type: 'ended', reason: 'the server exited' })
   await session.ended
   t.match(client.log.at(-1), /^stdio \[.*"id":1,"error":{"code":-31001.*"id":2,"error":{"code":-31001.*\]/)
@@ -174,7 +176,7 @@ t.test('of a batch that is withheld every member is told so', async t => {
 t.test('a side that cannot be written to ends its session alone', async t => {
   const { server, client, session } = begin()
   server.isBroken = true
-  client.tell({ type: 'frame', exchange: 'stdio', frame: frame({ id: 1, method: 'ping' }) })
+  client.tell({ type: 'frame', exchange: wholePipe, frame: frame({ id: 1, method: 'ping' }) })
   server.tell({ type: 'ended', reason: 'it was closed' })
   const { failure } = await session.ended
   t.match(failure, { message: 'broken' })
@@ -187,21 +189,21 @@ t.test('a peer that does not read holds back who writes to it: the client for th
   lists('stdio', 1)
   await checker.answer()
   server.isFull = true
-  client.tell({ type: 'frame', exchange: 'stdio', frame: frame({ id: 2, method: 'tools/call', params: { name: 'a' } }) })
+  client.tell({ type: 'frame', exchange: wholePipe, frame: frame({ id: 2, method: 'tools/call', params: { name: 'a' } }) })
   await checker.answer()
   t.same([client.paused, server.paused], [true, false])
   server.isFull = false
-  server.tell({ type: 'drained', exchange: 'stdio' })
+  server.tell({ type: 'drained', exchange: wholePipe })
   t.same([client.paused, server.paused], [false, false])
   client.isFull = true
-  server.tell({ type: 'frame', exchange: 'stdio', frame: frame({ method: 'notifications/message', params: { level: 'info', data: 1 } }) })
+  server.tell({ type: 'frame', exchange: wholePipe, frame: frame({ method: 'notifications/message', params: { level: 'info', data: 1 } }) })
   t.same([client.paused, server.paused], [false, true])
 })
 
 t.test('an exception in the core ends the session, and who waits is told', async t => {
   const { client, server, session, records, asks } = begin()
   asks('x', 1, 'ping')
-  server.tell({ type: 'frame', exchange: 'x', frame: { ...frame({ id: 1, result: {} }), message: { kind: 'result', id: 1, key: '1', get result(): never { throw new TypeError('broken') } } } })
+  server.tell({ type: 'frame', exchange: exchange('x'), frame: { ...frame({ id: 1, result: {} }), message: { kind: 'result', id: 1, key: '1', get result(): never { throw new TypeError('broken') } } } })
   t.match(client.log, [/"id":1,"error":\{"code":-31000/])
   server.tell({ type: 'ended', reason: 'it was closed' })
   const { failure } = await session.ended
@@ -214,7 +216,7 @@ t.test('a client that says nothing more is given its answers before the server i
   asks('stdio', 1, 'ping')
   client.tell({ type: 'ended', reason: 'it closed its output', graceMs: 1 << 30 })
   t.equal(server.closed, 0)
-  server.tell({ type: 'frame', exchange: 'stdio', frame: frame({ id: 1, result: {} }) })
+  server.tell({ type: 'frame', exchange: wholePipe, frame: frame({ id: 1, result: {} }) })
   t.match(client.log, [/"id":1,"result"/])
   t.equal(server.closed, 1)
   server.tell({ type: 'ended', reason: 'it was closed' })

@@ -1,3 +1,4 @@
+import { wholePipe, type Exchange } from '../../dist/core/event.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import { defaultLimits } from '../../dist/config/limits.js'
 import type { Frame } from '../../dist/protocol/frame.js'
@@ -52,7 +53,7 @@ export class QuirkServer implements Transport {
     this.#hear = hear
   }
 
-  send(_exchange: string, { message }: Frame): boolean {
+  send(_exchange: Exchange, { message }: Frame): boolean {
     if (message.kind === 'result') this.answers.push(message.result)
     if (message.kind === 'error') this.answers.push(message.error)
     if (message.kind !== 'request') return true
@@ -71,7 +72,7 @@ export class QuirkServer implements Transport {
   }
 
   write(line: string): void {
-    if (!this.closed) this.#hear({ type: 'frame', exchange: 'stdio', frame: parseFrame(Buffer.from(line), defaultLimits) })
+    if (!this.closed) this.#hear({ type: 'frame', exchange: wholePipe, frame: parseFrame(Buffer.from(line), defaultLimits) })
   }
 
   /** As a process that exits. */

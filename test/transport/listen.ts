@@ -45,7 +45,7 @@ export const listen = (transport: Transport) => {
     line: (index: number) => until(() => lines()[index]),
     first: <Type extends TransportEvent['type']>(type: Type) => until(() => all(type)[0]),
     /** The first event of a type in an exchange. */
-    of: <Type extends 'head' | 'frame' | 'lost' | 'stream-ended'>(type: Type, exchange: string) =>
-      until(() => all(type).find(event => 'exchange' in event && event.exchange === exchange)),
+    of: <Type extends 'head' | 'frame' | 'lost' | 'stream-ended'>(type: Type, name: string) =>
+      until(() => all(type).find(event => 'exchange' in event && event.exchange.name === name)),
   }
 }

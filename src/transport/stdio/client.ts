@@ -1,4 +1,4 @@
-import { wholePipe } from '../../core/event.js'
+import { wholePipe, type Exchange } from '../../core/event.js'
 import type { Readable, Writable } from 'node:stream'
 import type { Frame, FrameLimits } from '../../protocol/frame.js'
 import { FrameReader } from './reader.js'
@@ -31,7 +31,7 @@ class StdioClient implements Transport {
 
   constructor({ input, output, limits, graceMs = 0 }: StdioClientOptions) {
     this.#input = input
-    this.#reader = new FrameReader(limits, frame => this.#hear({ type: 'frame', exchange: 'stdio', frame }), error =>
+    this.#reader = new FrameReader(limits, frame => this.#hear({ type: 'frame', exchange: wholePipe, frame }), error =>
       error === undefined ? this.#end('the client closed its output', graceMs) : this.#end(`reading from the client failed: ${error.message}`))
     this.#writer = new LineWriter(output, () => this.#hear({ type: 'drained', exchange: wholePipe }), error =>
       this.#end(`the client does not read any more: ${error.message}`))
@@ -43,7 +43,7 @@ class StdioClient implements Transport {
   }
 
   /** Works after `ended` too: a client that closed its output may still read the answers. */
-  send(_exchange: string, frame: Frame): boolean {
+  send(_exchange: Exchange, frame: Frame): boolean {
     return this.#writer.write(frame.bytes)
   }
 

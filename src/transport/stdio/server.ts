@@ -61,7 +61,7 @@ class ServerProcess implements StdioServer {
 
   constructor(options: StdioServerOptions) {
     this.#options = options
-    this.#reader = new FrameReader(options.limits, frame => this.#tell({ type: 'frame', exchange: 'stdio', frame }), () => {
+    this.#reader = new FrameReader(options.limits, frame => this.#tell({ type: 'frame', exchange: wholePipe, frame }), () => {
       this.#silent = true
       this.#settle()
     })

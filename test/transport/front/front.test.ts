@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
+import { wholePipe } from '../../../dist/core/event.js'
 import { httpFront } from '../../../dist/transport/front/front.js'
 import { ask, begin, dial, echo, frameOf, handshake, initialize, limits, post, Reader, result, start, textOf } from './harness.js'
 import { ManualTimers } from '../timers.js'
@@ -391,7 +392,7 @@ t.test('other settings hold at once, for who is there already as well', async t 
   front.reload({ limits: { ...limits, messageBytes: 300 }, tokens: ['new', 'kept'], allowHosts: ['new.example'], maxSessions: 1 })
   await t.rejects(cut, 'a stream that was opened with a token that is none any more is cut')
   const { transport } = await session(0)
-  transport.send('stdio', frameOf('{"jsonrpc":"2.0","method":"x"}'))
+  transport.send(wholePipe, frameOf('{"jsonrpc":"2.0","method":"x"}'))
   t.match(await ours.to('\n\n'), /"method":"x"/, 'others go on')
   const cases = [
     ['a token taken back', as('leaked'), ping, 401],

@@ -5,6 +5,7 @@ import type { TransportEvent } from '../../../dist/transport/transport.js'
 import {
   ask, begin, dial, frameOf, handshake, initialize, Reader, result, start, post, textOf, echo, type Opened,
 } from './harness.js'
+import type { Exchange } from '../../../dist/core/event.js'
 import { ManualTimers } from '../timers.js'
 
 const call = (id: string | number = 7) => `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"tools/call"}`
@@ -12,7 +13,7 @@ const progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"
 const modern = { ...post, 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' }
 
 /** Calls once what a server that speaks HTTP would do with a message. */
-const upstream = (answer: (exchange: string, opened: Opened) => void) => ({
+const upstream = (answer: (exchange: Exchange, opened: Opened) => void) => ({
   server: 'http' as const,
   act: (event: TransportEvent, opened: Opened) => {
     if (event.type === 'frame' || event.type === 'bare-request') answer(event.exchange, opened)
@@ -141,7 +142,7 @@ t.test('a silent stream is kept alive with comments, and a long call becomes one
 t.test('what an HTTP server chose is what the client gets', async t => {
   const response = '{"jsonrpc":"2.0","id":7,"result":{}}'
   const unread = '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}'
-  const cases: readonly [string, (exchange: string, opened: Opened) => void, { status: number; headers: object; body: string }][] = [
+  const cases: readonly [string, (exchange: Exchange, opened: Opened) => void, { status: number; headers: object; body: string }][] = [
     [
       'JSON with headers of its own',
       (exchange, { transport }) => {

@@ -1,11 +1,13 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { wholePipe, type Exchange } from '../../../dist/core/event.js'
 import { slice } from '../../../dist/protocol/edit.js'
 import { parseFrame } from '../../../dist/protocol/parse.js'
 import { sharedServer } from '../../../dist/transport/shared/server.js'
 import type { Transport, TransportEvent } from '../../../dist/transport/transport.js'
 import type { Frame } from '../../../dist/protocol/frame.js'
 import { ManualTimers } from '../timers.js'
+import { exchange } from '../../exchange.js'
 
 const limits = { messageBytes: 1 << 20, depth: 64 }
 const frameOf = (text: string): Frame => parseFrame(Buffer.from(text), limits)
@@ -32,14 +34,14 @@ class Child implements Transport {
     this.hear = hear
   }
 
-  send(_exchange: string, frame: Frame): boolean {
+  send(_exchange: Exchange, frame: Frame): boolean {
     this.got.push(frame.bytes.toString())
     this.frames.push(frame)
     return this.free
   }
 
   say(text: string): void {
-    this.hear({ type: 'frame', exchange: 'stdio', frame: frameOf(text) })
+    this.hear({ type: 'frame', exchange: wholePipe, frame: frameOf(text) })
   }
 
   pause(): void {
@@ -66,11 +68,11 @@ class Ear {
 
   /** The frames since the last time, as `EXCHANGE TEXT`. */
   heard(): readonly string[] {
-    return this.events.splice(0).flatMap(event => (event.type === 'frame' ? [`${event.exchange} ${event.frame.bytes.toString()}`] : []))
+    return this.events.splice(0).flatMap(event => (event.type === 'frame' ? [`${event.exchange.name} ${event.frame.bytes.toString()}`] : []))
   }
 
   lost(): readonly string[] {
-    return this.events.splice(0).flatMap(event => (event.type === 'lost' ? [`${event.exchange} ${event.key} ${event.reason}`] : []))
+    return this.events.splice(0).flatMap(event => (event.type === 'lost' ? [`${event.exchange.name} ${event.key} ${event.reason}`] : []))
   }
 }
 
@@ -102,9 +104,9 @@ const setUp = (sessions = 1) => {
 t.test('requests of the same id go to one process under different numbers, and the answers back under their own', async t => {
   const { ears: [a, b], children, child } = setUp(2)
   t.equal(children.length, 0, 'nothing is started before it is used')
-  a?.port.send('one', ask('0'))
-  a?.port.send('two', ask('0'))
-  b?.port.send('one', ask('"0"'))
+  a?.port.send(exchange('one'), ask('0'))
+  a?.port.send(exchange('two'), ask('0'))
+  b?.port.send(exchange('one'), ask('"0"'))
   t.equal(children.length, 1)
   t.same(child().frames.map(({ message }) => 'key' in message && message.key), ['1', '2', '3'])
   for (const number of ['3', '1', '2']) child().say(answer(number, `{"of":${number}}`))
@@ -127,7 +129,7 @@ t.test('nothing of a message changes but its names', async t => {
         const rest = `"method":"x/y", "params": {"a": [1.0, 1E2], "_meta" : ${meta}, ${more} }`
         return idLast ? `{"jsonrpc":"2.0",${rest},"id" :${itsId} }` : `{ "id" : ${itsId}, "jsonrpc":"2.0", ${rest}}`
       }
-      first().port.send('e', frameOf(text(id, token)))
+      first().port.send(exchange('e'), frameOf(text(id, token)))
       t.equal(child().got.pop(), text('1', token === undefined ? undefined : '1'))
       const progress = (itsToken: string) => `{"params": {${more}, "progress": 1.0, "progressToken" : ${itsToken}}, "method":"notifications/progress","jsonrpc":"2.0"}`
       if (token !== undefined) child().say(progress('1'))
@@ -150,7 +152,7 @@ t.test('nothing of a large answer changes but its id', async t => {
   ]
   for (const [id, shape] of ids.flatMap(id => shapes.map(shape => [id, shape] as const))) {
     const { first, child } = setUp()
-    first().port.send('e', ask(id))
+    first().port.send(exchange('e'), ask(id))
     child().say(shape('1'))
     const [event] = first().events
     const frame = event?.type === 'frame' ? event.frame : t.fail('nothing was heard')
@@ -163,11 +165,11 @@ t.test('nothing of a large answer changes but its id', async t => {
 t.test('what is heard reads as its bytes do', async t => {
   const { first, child } = setUp()
   const { port, events } = first()
-  port.send('e', ask('"a"', 'subscriptions/listen', '"t"'))
+  port.send(exchange('e'), ask('"a"', 'subscriptions/listen', '"t"'))
   child().say(note('progress', '{"progressToken":1,"progress":1}'))
   child().say(note('tools/list_changed', `{"_meta":{${subscription('1')},"k":1}}`))
   child().say(answer('1', `{"_meta":{${subscription('1')}},"resultType":"complete"}`))
-  port.send('e', ask('7'))
+  port.send(exchange('e'), ask('7'))
   child().say('{"jsonrpc":"2.0","id":2,"error":{"code":-1,"message":"m"}}')
   t.equal(events.length, 4)
   for (const event of events) if (event.type === 'frame') t.strictSame(event.frame, frameOf(event.frame.bytes.toString()))
@@ -176,8 +178,8 @@ t.test('what is heard reads as its bytes do', async t => {
 
 t.test('a notification goes to the exchange whose request it names, as that calls it', async t => {
   const { ears: [a, b], child } = setUp(2)
-  a?.port.send('one', ask('"listen:0"', 'subscriptions/listen', '5'))
-  b?.port.send('two', ask('"listen:0"', 'subscriptions/listen', '5'))
+  a?.port.send(exchange('one'), ask('"listen:0"', 'subscriptions/listen', '5'))
+  b?.port.send(exchange('two'), ask('"listen:0"', 'subscriptions/listen', '5'))
   child().say(note('subscriptions/acknowledged', `{"_meta":{${subscription('2')}},"notifications":{}}`))
   child().say(note('resources/updated', `{"uri":"x:y","_meta":{${subscription('1')}}}`))
   child().say(note('progress', '{"progressToken":2,"progress":1}'))
@@ -209,8 +211,8 @@ t.test('what names no request, or none that is known, goes to nobody: one relay 
   ] as const
   for (const [name, said] of cases) {
     const { ears: [a, b], child } = setUp(2)
-    a?.port.send('one', ask('1'))
-    b?.port.send('two', ask('1'))
+    a?.port.send(exchange('one'), ask('1'))
+    b?.port.send(exchange('two'), ask('1'))
     child().say(said)
     const heard = [...(a?.heard() ?? []), ...(b?.heard() ?? [])]
     // The list of tools concerns every session.
@@ -220,7 +222,7 @@ t.test('what names no request, or none that is known, goes to nobody: one relay 
 
 t.test('what names no request goes to the only exchange that waits', async t => {
   const { first, child } = setUp()
-  first().port.send('one', ask('1'))
+  first().port.send(exchange('one'), ask('1'))
   child().say(logged)
   child().say('noise')
   child().say(answer('99'))
@@ -230,12 +232,12 @@ t.test('what names no request goes to the only exchange that waits', async t => 
 t.test('after a request was given up, what names none may be about it, until the process has read of it', async t => {
   const { first, child } = setUp()
   const { port } = first()
-  port.send('one', ask('1'))
-  port.send('two', ask('1'))
-  port.shut?.('one')
+  port.send(exchange('one'), ask('1'))
+  port.send(exchange('two'), ask('1'))
+  port.shut?.(exchange('one'))
   child().say(logged)
   t.same(first().heard(), [`stdio ${logged}`])
-  port.send('three', ask('1'))
+  port.send(exchange('three'), ask('1'))
   child().say(answer('3'))
   child().say(logged)
   t.same(first().heard(), [`three ${answer('1')}`, `two ${logged}`])
@@ -244,7 +246,7 @@ t.test('after a request was given up, what names none may be about it, until the
 t.test('every session learns that the tools changed, whoever subscribed', async t => {
   const { ears: [a, b], child } = setUp(2)
   const changed = (id: string) => note('tools/list_changed', `{"_meta":{${subscription(id)}}}`)
-  a?.port.send('one', ask('7', 'subscriptions/listen'))
+  a?.port.send(exchange('one'), ask('7', 'subscriptions/listen'))
   child().say(changed('1'))
   t.same(a?.heard(), [`one ${changed('7')}`])
   t.same(b?.heard(), [`stdio ${changed('1')}`], 'by no exchange: its relay hears, its clients do not')
@@ -253,16 +255,16 @@ t.test('every session learns that the tools changed, whoever subscribed', async 
 t.test('the process hears of it when a client goes away, and its late answer is nobody\'s', async t => {
   const { first, child } = setUp()
   const { port } = first()
-  port.send('one', ask('"a"'))
-  port.send('one', ask('"b"'))
-  port.send('two', ask('"a"'))
-  port.abandon?.('one', '"a"')
+  port.send(exchange('one'), ask('"a"'))
+  port.send(exchange('one'), ask('"b"'))
+  port.send(exchange('two'), ask('"a"'))
+  port.abandon?.(exchange('one'), '"a"')
   const cancelled = (id: number) =>
     note('cancelled', `{"_meta":{${revision}},"requestId":${id},"reason":"the client does not wait for it any more"}`)
   t.equal(child().got.at(-1), cancelled(1), 'by the revision of the request: a server may take a message without one for a legacy one')
-  port.shut?.('one')
+  port.shut?.(exchange('one'))
   t.equal(child().got.at(-1), cancelled(2))
-  port.shut?.('one')
+  port.shut?.(exchange('one'))
   t.equal(child().got.length, 5, 'once')
   child().say(answer('1'))
   child().say(note('progress', '{"progressToken":2,"progress":1}'))
@@ -276,8 +278,8 @@ t.test('the process hears of it when a client goes away, and its late answer is 
 t.test('what is given up is remembered to an extent', async t => {
   const { first, child } = setUp()
   for (let number = 1; number <= 1001; number++) {
-    first().port.send(`e${number}`, ask('1'))
-    first().port.shut?.(`e${number}`)
+    first().port.send(exchange(`e${number}`), ask('1'))
+    first().port.shut?.(exchange(`e${number}`))
   }
   child().say(answer('2'))
   t.same(first().heard(), [])
@@ -288,29 +290,29 @@ t.test('what is given up is remembered to an extent', async t => {
 t.test('clients take nothing back by id, answer nothing, and say nothing without a revision', async t => {
   const { first, child } = setUp()
   const { port, events } = first()
-  port.send('one', ask('1'))
+  port.send(exchange('one'), ask('1'))
   const before = child().got.length
   for (const text of [
     note('cancelled', `{"requestId":1,"_meta":{${revision}}}`), note('initialized', '{}'), answer('1'), 'noise',
     '{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"}}',
   ]) {
-    t.equal(port.send('two', frameOf(text)), true)
+    t.equal(port.send(exchange('two'), frameOf(text)), true)
   }
   t.equal(child().got.length, before)
   const said = note('x', `{"_meta":{${revision}}}`)
-  port.send('two', frameOf(said))
+  port.send(exchange('two'), frameOf(said))
   t.equal(child().got.at(-1), said)
   events.splice(0)
-  port.send('three', frameOf('{"jsonrpc":"2.0","id":4,"method":"tools/list"}'))
+  port.send(exchange('three'), frameOf('{"jsonrpc":"2.0","id":4,"method":"tools/list"}'))
   await new Promise<void>(resolve => process.nextTick(resolve))
-  t.match(events, [{ type: 'frame', exchange: 'three', frame: { message: { kind: 'error', key: '4', error: { code: -32602 } } } }])
+  t.match(events, [{ type: 'frame', exchange: exchange('three'), frame: { message: { kind: 'error', key: '4', error: { code: -32602 } } } }])
   t.equal(child().got.length, before + 1)
 })
 
 t.test('a batch of either side is taken apart', async t => {
   const { first, child } = setUp()
   const { port, events } = first()
-  port.send('one', frameOf(`[${ask('1').bytes.toString()},${ask('2').bytes.toString()}]`))
+  port.send(exchange('one'), frameOf(`[${ask('1').bytes.toString()},${ask('2').bytes.toString()}]`))
   t.same(child().frames.map(({ message }) => message.kind), ['request', 'request'])
   child().say(`[${answer('2')},${answer('1')}]`)
   t.match(events, [
@@ -328,9 +330,9 @@ t.test('what may be meant as an answer is told to whoever waits for it, as what 
   ] as const
   for (const [name, said, frame, bytes] of cases) {
     const { first, child } = setUp()
-    first().port.send('one', ask('"a"'))
+    first().port.send(exchange('one'), ask('"a"'))
     child().say(said)
-    t.match(first().events, [{ type: 'frame', exchange: 'one', frame }], name)
+    t.match(first().events, [{ type: 'frame', exchange: exchange('one'), frame }], name)
     t.same(first().heard(), [`one ${bytes}`], name)
     child().say(answer('1'))
     t.same(first().heard(), [`one ${answer('"a"')}`], `${name}: it is still waited for`)
@@ -339,11 +341,11 @@ t.test('what may be meant as an answer is told to whoever waits for it, as what 
 
 t.test('an answer that names two requests is told to both', async t => {
   const { ears: [a, b], child } = setUp(2)
-  a?.port.send('one', ask('"a"'))
-  b?.port.send('two', ask('"b"'))
+  a?.port.send(exchange('one'), ask('"a"'))
+  b?.port.send(exchange('two'), ask('"b"'))
   child().say('{"jsonrpc":"2.0","id":1,"id":2,"result":{}}')
-  t.match(a?.events, [{ exchange: 'one', frame: { message: { kind: 'unusable', keys: ['"a"'] }, faults: [{ kind: 'ambiguous' }] } }])
-  t.match(b?.events, [{ exchange: 'two', frame: { message: { kind: 'result', key: '"b"' }, faults: [{ kind: 'ambiguous' }] } }])
+  t.match(a?.events, [{ exchange: exchange('one'), frame: { message: { kind: 'unusable', keys: ['"a"'] }, faults: [{ kind: 'ambiguous' }] } }])
+  t.match(b?.events, [{ exchange: exchange('two'), frame: { message: { kind: 'result', key: '"b"' }, faults: [{ kind: 'ambiguous' }] } }])
   for (const event of [...(a?.events ?? []), ...(b?.events ?? [])]) {
     t.equal(event.type === 'frame' && 'otherKeys' in event.frame, false, 'the names of others are not among its keys')
   }
@@ -351,29 +353,29 @@ t.test('an answer that names two requests is told to both', async t => {
 
 t.test('the process may ask nothing: nobody could answer', async t => {
   const { first, child } = setUp()
-  first().port.send('one', ask('1'))
+  first().port.send(exchange('one'), ask('1'))
   child().say('{"jsonrpc":"2.0","id":"s","method":"roots/list"}')
   t.match(JSON.parse(child().got.at(-1) ?? ''), { id: 's', error: { code: -32601 } })
-  t.match(first().events, [{ exchange: 'stdio', frame: { message: { kind: 'unusable', keys: [] }, faults: [{ kind: 'json-rpc' }] } }])
+  t.match(first().events, [{ exchange: wholePipe, frame: { message: { kind: 'unusable', keys: [] }, faults: [{ kind: 'json-rpc' }] } }])
 })
 
 t.test('a process that dies loses what it was asked, and the next request starts another', async t => {
   const { ears: [a, b], child, children } = setUp(2)
-  a?.port.send('one', ask('1'))
-  b?.port.send('two', ask('"x"'))
+  a?.port.send(exchange('one'), ask('1'))
+  b?.port.send(exchange('two'), ask('"x"'))
   const [dead] = children
   dead?.hear({ type: 'ended', reason: 'the server exited with code 1' })
   t.same(a?.lost(), ['one 1 the server exited with code 1'])
   t.same(b?.lost(), ['two "x" the server exited with code 1'])
   t.equal(children.length, 1, 'not before it is needed')
-  a?.port.send('three', ask('1'))
+  a?.port.send(exchange('three'), ask('1'))
   t.equal(children.length, 2)
   dead?.say(answer('3', '{"of":"the dead"}'))
   child().say(answer('3'))
   t.same(a?.heard(), [`three ${answer('1')}`])
-  child().hear({ type: 'lost', exchange: 'stdio', key: '99', reason: 'r' })
-  a?.port.send('four', ask('5'))
-  child().hear({ type: 'lost', exchange: 'stdio', key: '4', reason: 'the server does not read any more' })
+  child().hear({ type: 'lost', exchange: wholePipe, key: '99', reason: 'r' })
+  a?.port.send(exchange('four'), ask('5'))
+  child().hear({ type: 'lost', exchange: wholePipe, key: '4', reason: 'the server does not read any more' })
   t.same(a?.lost(), ['four 5 the server does not read any more'])
 })
 
@@ -381,7 +383,7 @@ t.test('a process that ends before it has answered anything is started again at 
   const { shared, first, children, child, clock } = setUp()
   const waits: number[] = []
   for (let start = 1; start <= 9; start += 1) {
-    first().port.send('x', ask(String(start)))
+    first().port.send(exchange('x'), ask(String(start)))
     t.equal(children.length, start)
     child().hear({ type: 'ended', reason: 'the server exited with code 1' })
     const before = clock.now
@@ -390,7 +392,7 @@ t.test('a process that ends before it has answered anything is started again at 
   }
   t.same(waits, [0, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000])
   first().lost()
-  first().port.send('x', ask('10'))
+  first().port.send(exchange('x'), ask('10'))
   child().say(answer('10'))
   child().hear({ type: 'ended', reason: 'the server exited with code 1' })
   t.ok(shared.isReady, 'one that has answered is started at once')
@@ -398,12 +400,12 @@ t.test('a process that ends before it has answered anything is started again at 
 
 t.test('who asks meanwhile is told so', async t => {
   const { first, child, children } = setUp()
-  for (const exchange of ['a', 'b']) {
-    first().port.send(exchange, ask('1'))
+  for (const name of ['a', 'b']) {
+    first().port.send(exchange(name), ask('1'))
     child().hear({ type: 'ended', reason: 'the server exited with code 1' })
   }
   first().lost()
-  t.equal(first().port.send('c', ask('7')), true)
+  t.equal(first().port.send(exchange('c'), ask('7')), true)
   await new Promise(setImmediate)
   t.same(first().lost(), ['c 7 the server keeps ending before it answers; it is started again in 1 s'])
   t.equal(children.length, 2)
@@ -411,8 +413,8 @@ t.test('who asks meanwhile is told so', async t => {
 
 t.test('a subscription that the process takes back is over soon, answered or not', async t => {
   const { first, child, timers } = setUp()
-  first().port.send('one', ask('1', 'subscriptions/listen'))
-  first().port.send('two', ask('1', 'subscriptions/listen'))
+  first().port.send(exchange('one'), ask('1', 'subscriptions/listen'))
+  first().port.send(exchange('two'), ask('1', 'subscriptions/listen'))
   child().say(note('cancelled', '{"requestId":1}'))
   child().say(note('cancelled', '{"requestId":2}'))
   child().say(answer('2'))
@@ -423,7 +425,7 @@ t.test('a subscription that the process takes back is over soon, answered or not
 
 t.test('the process ends with the last session, and another can begin meanwhile', async t => {
   const { shared, ears: [a, b], children, child } = setUp(2)
-  a?.port.send('one', ask('1'))
+  a?.port.send(exchange('one'), ask('1'))
   await a?.port.close()
   t.match(a?.events, [{ type: 'ended' }])
   t.match(child().got.at(-1), /cancelled/, 'what a session waited for is given up')
@@ -432,7 +434,7 @@ t.test('the process ends with the last session, and another can begin meanwhile'
   const closing = b?.port.close().then(() => (closed = true))
   t.equal(child().closes, 1)
   const c = new Ear(shared.connect())
-  c.port.send('one', ask('1'))
+  c.port.send(exchange('one'), ask('1'))
   t.equal(children.length, 2)
   children[0]?.say(answer('1'))
   children[0]?.hear({ type: 'ended', reason: 'late' })
@@ -444,13 +446,13 @@ t.test('the process ends with the last session, and another can begin meanwhile'
   await Promise.all([closing, all])
   await shared.close()
   t.equal(children[1]?.closes, 1)
-  t.equal(a?.port.send('one', ask('1')), true)
+  t.equal(a?.port.send(exchange('one'), ask('1')), true)
   t.equal(children.length, 2, 'a session that is over starts nothing')
 })
 
 t.test('who asks again for the end is in a hurry, once for all sessions', t => {
   const { ears, first, children } = setUp(2)
-  first().port.send('a', ask('1'))
+  first().port.send(exchange('a'), ask('1'))
   const close = () => {
     for (const { port } of ears) void port.close()
     return children.map(({ closes }) => closes)
@@ -461,46 +463,46 @@ t.test('who asks again for the end is in a hurry, once for all sessions', t => {
 
 t.test('a process that does not read holds back those who write, until it reads or is gone', async t => {
   const { ears: [a, b], child } = setUp(2)
-  t.equal(a?.port.send('one', ask('1')), true)
+  t.equal(a?.port.send(exchange('one'), ask('1')), true)
   child().free = false
-  t.equal(a?.port.send('two', ask('1')), false)
-  child().hear({ type: 'drained', exchange: 'stdio' })
-  t.match(a?.events, [{ type: 'drained', exchange: 'stdio' }])
+  t.equal(a?.port.send(exchange('two'), ask('1')), false)
+  child().hear({ type: 'drained', exchange: wholePipe })
+  t.match(a?.events, [{ type: 'drained', exchange: wholePipe }])
   t.same(b?.events, [])
-  t.equal(b?.port.send('two', ask('1')), false)
+  t.equal(b?.port.send(exchange('two'), ask('1')), false)
   child().hear({ type: 'ended', reason: 'r' })
-  t.match(b?.events, [{ type: 'lost' }, { type: 'drained', exchange: 'stdio' }])
+  t.match(b?.events, [{ type: 'lost' }, { type: 'drained', exchange: wholePipe }])
 })
 
 const holdMs = 1000
 
 t.test('a session that does not read holds the others up for a while, and never more than half of the time', async t => {
   const { ears: [a, b], child, timers, clock } = setUp(2)
-  a?.port.send('one', ask('1'))
-  a?.port.pause('stdio')
-  a?.port.pause('stdio')
+  a?.port.send(exchange('one'), ask('1'))
+  a?.port.pause(wholePipe)
+  a?.port.pause(wholePipe)
   t.equal(child().paused, true)
-  b?.port.pause('stdio')
-  b?.port.resume('stdio')
+  b?.port.pause(wholePipe)
+  b?.port.resume(wholePipe)
   t.equal(child().paused, true, 'one is enough')
   clock.now = 100
-  a?.port.resume('stdio')
+  a?.port.resume(wholePipe)
   t.equal(child().paused, false)
   clock.now = 199
-  a?.port.pause('stdio')
+  a?.port.pause(wholePipe)
   t.equal(child().paused, false, 'it was read for less time than it was held up')
   clock.now = 200
-  a?.port.pause('stdio')
+  a?.port.pause(wholePipe)
   t.equal(child().paused, true)
   clock.now += holdMs
   t.equal(timers.fire(holdMs), 1)
   t.equal(child().paused, false)
   clock.now += 10 * holdMs
-  a?.port.pause('stdio')
+  a?.port.pause(wholePipe)
   t.equal(child().paused, false, 'who never reads holds nobody up again')
-  a?.port.resume('stdio')
+  a?.port.resume(wholePipe)
   clock.now += holdMs
-  a?.port.pause('stdio')
+  a?.port.pause(wholePipe)
   t.equal(child().paused, true)
   await a?.port.close()
   t.equal(child().paused, false)
@@ -508,8 +510,8 @@ t.test('a session that does not read holds the others up for a while, and never 
 
 t.test('a process that is started for others is held up as well', async t => {
   const { ears: [a, b], child, children } = setUp(2)
-  a?.port.pause('stdio')
-  b?.port.send('one', ask('1'))
+  a?.port.pause(wholePipe)
+  b?.port.send(exchange('one'), ask('1'))
   t.equal(children.length, 1)
   t.equal(child().paused, true)
 })

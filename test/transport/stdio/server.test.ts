@@ -5,11 +5,13 @@ import { buffer } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { wholePipe } from '../../../dist/core/event.js'
 import { exitCodeOf } from '../../../dist/transport/process/exit.js'
 import { stdioServer, type StdioServerOptions } from '../../../dist/transport/stdio/server.js'
 import { onOneLine } from '../../../dist/protocol/edit.js'
 import { listen } from '../listen.js'
 import { anyLine, raw, request, runs } from './harness.js'
+import { exchange } from '../../exchange.js'
 
 const fixture = (name: string) => fileURLToPath(new URL(`../../../test/fixtures/process/${name}`, import.meta.url))
 const limits = { messageBytes: 16 * 1024 * 1024, depth: 128 }
@@ -29,7 +31,7 @@ t.test('any bytes come back from an echo as they went, and in order', async t =>
   const { transport, frames } = behaving(t, ['echo'])
   let count = 0
   await fc.assert(fc.asyncProperty(fc.array(anyLine, { minLength: 1 }), async lines => {
-    for (const line of lines) transport.send('stdio', raw(line))
+    for (const line of lines) transport.send(wholePipe, raw(line))
     count += lines.length
     const heard = (await frames(count)).slice(-lines.length)
     return Buffer.concat(heard).equals(Buffer.concat(lines.map(onOneLine))) && heard.length === lines.length
@@ -39,7 +41,7 @@ t.test('any bytes come back from an echo as they went, and in order', async t =>
 t.test('a message of some megabytes passes both ways', async t => {
   const { transport, frames, first } = behaving(t, ['echo'])
   const big = Buffer.alloc(5_000_000, 'é')
-  t.equal(transport.send('stdio', raw(big)), false, 'the server cannot have read that yet')
+  t.equal(transport.send(wholePipe, raw(big)), false, 'the server cannot have read that yet')
   await first('drained')
   t.ok(big.equals((await frames(1))[0] ?? Buffer.alloc(0)))
 })
@@ -69,11 +71,11 @@ t.test('what the server said last is heard before its end is', async t => {
 t.test('what the server said last is kept for a client that pauses', async t => {
   const { transport, lines, first } = behaving(t, ['exit', '0', '20000'])
   await first('frame')
-  transport.pause('stdio')
+  transport.pause(wholePipe)
   const before = lines().length
   // It cannot have said everything: so much does not fit into the pipe.
   t.ok(before < 20_000)
-  transport.resume('stdio')
+  transport.resume(wholePipe)
   await first('ended')
   t.equal(lines().length, 20_000)
 })
@@ -123,7 +125,7 @@ t.test('a command that cannot be started is an end with a clear reason', async t
   ]
   for (const [command, options, reason] of cases) {
     const { transport, all, first } = start(t, [command], options)
-    transport.send('stdio', request(1))
+    transport.send(wholePipe, request(1))
     t.strictSame(await first('ended'), { type: 'ended', reason })
     await transport.close()
     t.equal(all('ended').length, 1)
@@ -170,7 +172,7 @@ t.test('closing ends a server that heeds its stdin, without a signal', async t =
 
 t.test('what was sent before closing arrives, and what is answered then is heard', async t => {
   const { transport, lines } = behaving(t, ['echo'])
-  for (let id = 0; id < 1000; id += 1) transport.send('stdio', request(id))
+  for (let id = 0; id < 1000; id += 1) transport.send(wholePipe, request(id))
   await transport.close()
   t.equal(lines().length, 1000)
 })
@@ -248,21 +250,21 @@ t.test('a server that closes its stdout is gone, and then ended', async t => {
 t.test('requests that a server does not read any more are lost', async t => {
   const { transport, line, first, all } = behaving(t, ['closeStdin'])
   await line(0)
-  transport.send('some exchange', request(7))
-  t.strictSame(await first('lost'), { type: 'lost', exchange: 'some exchange', key: '7', reason: 'the server does not read any more' })
-  transport.send('stdio', raw('a notification'))
-  t.equal(transport.send('stdio', request(8)), true)
+  transport.send(exchange('some exchange'), request(7))
+  t.strictSame(await first('lost'), { type: 'lost', exchange: exchange('some exchange'), key: '7', reason: 'the server does not read any more' })
+  transport.send(wholePipe, raw('a notification'))
+  t.equal(transport.send(wholePipe, request(8)), true)
   t.strictSame(all('ended'), [])
 })
 
 t.test('sending to a server that has ended does no harm', async t => {
   const { transport, first, events } = behaving(t, ['exit', '0'])
   await first('ended')
-  t.equal(transport.send('stdio', request(1)), true)
+  t.equal(transport.send(wholePipe, request(1)), true)
   await transport.close()
-  transport.send('stdio', request(2))
-  transport.pause('stdio')
-  transport.resume('stdio')
+  transport.send(wholePipe, request(2))
+  transport.pause(wholePipe)
+  transport.resume(wholePipe)
   t.equal(events.at(-1)?.type, 'ended')
 })
 
@@ -272,12 +274,12 @@ t.test('a server that does not read holds us up until it does', async t => {
   const message = raw(Buffer.alloc(100_000, 'x'))
   let sent = 0
   do sent += 1
-  while (transport.send('stdio', message))
+  while (transport.send(wholePipe, message))
   t.ok(sent < 20, `full after ${sent} messages of 100 KB`)
   t.strictSame(all('drained'), [])
   process.kill(pid, 'SIGUSR2')
   await first('drained')
-  t.equal(transport.send('stdio', message), true)
+  t.equal(transport.send(wholePipe, message), true)
   await transport.close()
   t.equal(await line(1), String((sent + 1) * 100_001))
 })
@@ -286,7 +288,7 @@ t.test('a server that dies while it holds us up lets go', async t => {
   const { transport, line, first, all } = behaving(t, ['deaf'])
   const pid = Number(await line(0))
   let id = 0
-  while (transport.send('stdio', { ...request(id), bytes: Buffer.alloc(100_000, 'x') })) id += 1
+  while (transport.send(wholePipe, { ...request(id), bytes: Buffer.alloc(100_000, 'x') })) id += 1
   process.kill(pid, 'SIGKILL')
   await first('ended')
   t.ok(all('lost').length > 0, 'what did not fit into the pipe')
@@ -295,12 +297,12 @@ t.test('a server that dies while it holds us up lets go', async t => {
 t.test('a paused server is not read', async t => {
   const { transport, line, lines } = behaving(t, ['chatter'])
   await line(0)
-  transport.pause('stdio')
+  transport.pause(wholePipe)
   // The chunk in hand has been told: nothing follows, however long the server chatters.
   const before = lines().length
   const other = behaving(t, ['chatter'])
   await other.line(100)
   t.equal(lines().length, before)
-  transport.resume('stdio')
+  transport.resume(wholePipe)
   await line(before + 10)
 })

@@ -4,6 +4,7 @@ import { HttpUpstream } from '../../../dist/transport/upstream/pool.js'
 import { httpServer, type HttpServerOptions } from '../../../dist/transport/upstream/forward.js'
 import { answer, ask, bare, frame, json, limits, modern, notify, post, serve, stream } from './harness.js'
 import { listen } from '../listen.js'
+import { exchange } from '../../exchange.js'
 
 /** The server as a gateway's session sees it, closed when the test is over. */
 const connect = (t: Test, url: URL, options: Partial<HttpServerOptions> = {}) => {
@@ -34,8 +35,8 @@ t.test('a request goes out with the headers that are the client\'s to say, and t
     'content-length': String(body.length),
   })
   for (const name of ['x-hop', 'keep-alive', 'te', 'proxy-authorization', 'expect']) t.equal(headers[name], undefined, name)
-  const { exchange, whole, frame: { envelope } } = await client.first('frame')
-  t.match({ exchange, whole }, { exchange: 'one', whole: true })
+  const { exchange: on, whole, frame: { envelope } } = await client.first('frame')
+  t.match({ on, whole }, { on: exchange('one'), whole: true })
   const head = envelope?.response ?? { status: 0, headers: new Map<string, readonly string[]>() }
   t.equal(head.status, 200)
   t.same(head.headers.get('mcp-session-id'), ['s'])
@@ -60,29 +61,29 @@ t.test('statuses pass as they are', async t => {
   })
   for (const [status, headers, body] of cases) {
     const client = connect(t, new URL(`/${status}`, server.url))
-    for (const [exchange, begin] of [
+    for (const [name, begin] of [
       ['notification', () => post(client.transport, 'notification', notify('notifications/x'))],
       ['stream', () => bare(client.transport, 'stream', 'GET')],
       ['end', () => bare(client.transport, 'end', 'DELETE')],
     ] as const) {
-      if (status === 202 && exchange === 'stream') continue
+      if (status === 202 && name === 'stream') continue
       begin()
-      await client.of('stream-ended', exchange)
-      const head = await client.of('head', exchange)
-      t.equal(head.status, status, `${exchange} ${status}`)
+      await client.of('stream-ended', name)
+      const head = await client.of('head', name)
+      t.equal(head.status, status, `${name} ${status}`)
       for (const [name, value] of Object.entries(headers)) t.same(head.headers.get(name), [value])
       if (status === 202) continue
       t.same(head.headers.get('content-type'), ['text/html'])
-      const pages = client.all('frame').filter(event => event.exchange === exchange).map(({ frame }) => frame)
+      const pages = client.all('frame').filter(event => event.exchange.name === name).map(({ frame }) => frame)
       t.match(pages, body === '' ? [] : [{ bytes: Buffer.from(body), message: { kind: 'page', key: undefined, text: body } }])
     }
     if (status === 202) continue
     post(client.transport, 'request', ask(1))
     await client.of('stream-ended', 'request')
-    const page = client.all('frame').find(({ exchange }) => exchange === 'request')?.frame
+    const page = client.all('frame').find(({ exchange }) => exchange.name === 'request')?.frame
     if (body !== '') t.match(page, { bytes: Buffer.from(body), message: { kind: 'page', key: '1' } })
-    else t.match(await client.first('lost'), { exchange: 'request', key: '1', reason: `the server answered HTTP ${status}` })
-    t.ok(client.all('head').some(event => event.exchange === 'request' && event.status === status))
+    else t.match(await client.first('lost'), { exchange: exchange('request'), key: '1', reason: `the server answered HTTP ${status}` })
+    t.ok(client.all('head').some(event => event.exchange.name === 'request' && event.status === status))
   }
 })
 
@@ -96,8 +97,8 @@ t.test('an error of the protocol passes with its status, whatever its id', async
   post(client.transport, 'two', ask(2))
   await client.frames(2)
   t.same(client.all('head').map(({ status }) => status), [400, 400])
-  t.match(client.all('frame').find(({ exchange }) => exchange === 'one')?.frame.message, { kind: 'error', key: '1' })
-  const unread = client.all('frame').find(({ exchange }) => exchange === 'two')?.frame
+  t.match(client.all('frame').find(({ exchange }) => exchange.name === 'one')?.frame.message, { kind: 'error', key: '1' })
+  const unread = client.all('frame').find(({ exchange }) => exchange.name === 'two')?.frame
   t.match(unread, { message: { kind: 'error', id: 2, key: '2', error: { code: -32022 } }, faults: [], bytes: Buffer.from('{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"no"}}') })
 })
 
@@ -111,7 +112,7 @@ t.test('a response that is neither JSON nor a stream is a frame with a fault, an
   t.match(client.all('lost'), [{ key: '1' }])
   bare(client.transport, 'two', 'GET')
   await client.of('stream-ended', 'two')
-  t.match(client.all('head'), [{ exchange: 'two', status: 502 }])
+  t.match(client.all('head'), [{ exchange: exchange('two'), status: 502 }])
 })
 
 t.test('what cannot be reached is 502 where nobody is due an answer, and a loss where somebody is', async t => {
@@ -119,10 +120,10 @@ t.test('what cannot be reached is 502 where nobody is due an answer, and a loss 
   await server.stop()
   const client = connect(t, server.url)
   post(client.transport, 'request', ask('x'))
-  t.match(await client.first('lost'), { exchange: 'request', key: '"x"', reason: 'the server refused the connection' })
+  t.match(await client.first('lost'), { exchange: exchange('request'), key: '"x"', reason: 'the server refused the connection' })
   t.same(client.all('head'), [])
   post(client.transport, 'notification', notify('notifications/x'))
-  t.match(await client.first('head'), { exchange: 'notification', status: 502 })
+  t.match(await client.first('head'), { exchange: exchange('notification'), status: 502 })
 })
 
 t.test('an event keeps its dressing, and lines without a message pass beside the messages', async t => {
@@ -137,7 +138,7 @@ t.test('an event keeps its dressing, and lines without a message pass beside the
   await client.first('stream-ended')
   t.same(client.all('frame').map(({ frame }) => frame.envelope), [{ event: 'event: message\nid: 2\n' }])
   t.equal(client.all('dressing').map(({ lines }) => lines).join(''), ': hello\n\nid: 1\nretry: 3000\ndata: \n\n')
-  t.match(client.events.at(-1), { type: 'stream-ended', exchange: 'one' })
+  t.match(client.events.at(-1), { type: 'stream-ended', exchange: exchange('one') })
 })
 
 t.test('a cut stream is resumable only in a legacy session, and once the client has an id to go on from', async t => {
@@ -156,7 +157,7 @@ t.test('a cut stream is resumable only in a legacy session, and once the client 
   for (const [name, sent, headers, resumable] of cases) {
     post(client.transport, name, sent, headers)
     t.equal((await client.of('stream-ended', name)).resumable, resumable, name)
-    t.equal(client.all('lost').some(({ exchange }) => exchange === name), !resumable, name)
+    t.equal(client.all('lost').some(({ exchange }) => exchange.name === name), !resumable, name)
   }
 })
 
@@ -169,9 +170,9 @@ t.test('a GET is handed on, and what comes of it is heard in its exchange', asyn
   const client = connect(t, server.url)
   bare(client.transport, 'rest', 'GET', { 'last-event-id': '5', 'mcp-session-id': 's' })
   await client.frames(2)
-  t.match(client.events, [{ type: 'head', exchange: 'rest' }, { type: 'frame', exchange: 'rest' }, { type: 'frame', exchange: 'rest' }])
+  t.match(client.events, [{ type: 'head', exchange: exchange('rest') }, { type: 'frame', exchange: exchange('rest') }, { type: 'frame', exchange: exchange('rest') }])
   t.match(server.seen[0], { method: 'GET', headers: { accept: 'text/event-stream', 'mcp-session-id': 's' } })
-  client.transport.shut?.('rest')
+  client.transport.shut?.(exchange('rest'))
   await server.seen[0]?.closed
 })
 
@@ -179,18 +180,18 @@ t.test('what the relay asks on a client\'s exchange borrows its credentials, and
   const server = await serve(t, ({ message }, response) => json(response, answer(message.id ?? 0)))
   const client = connect(t, server.url)
   const call = modern(1, 'tools/call', { name: 'x', arguments: {} })
-  client.transport.open?.('one', {
+  client.transport.open?.(exchange('one'), {
     method: 'POST', body: call.bytes,
     headers: new Map([['authorization', 'Bearer client'], ['mcp-method', 'tools/call'], ['mcp-name', 'x'], ['mcp-param-a', 'b'], ['mcp-protocol-version', '2026-07-28']]),
   })
-  client.transport.send('one', modern('own-1', 'tools/list'))
+  client.transport.send(exchange('one'), modern('own-1', 'tools/list'))
   await client.line(0)
   t.same(client.events.map(({ type }) => type), ['frame'])
   const { headers } = await server.asked('tools/list')
   t.match(headers, { authorization: 'Bearer client', 'mcp-method': 'tools/list', 'mcp-protocol-version': '2026-07-28', 'content-type': 'application/json' })
   t.equal(headers['mcp-name'], undefined)
   t.equal(headers['mcp-param-a'], undefined)
-  client.transport.send('one', call)
+  client.transport.send(exchange('one'), call)
   await client.line(1)
   t.match((await server.asked('tools/call')).headers, { 'mcp-name': 'x', 'mcp-param-a': 'b' })
 })
@@ -200,14 +201,14 @@ t.test('the client going away reaches the server; so does a request that nobody 
   const client = connect(t, server.url)
   post(client.transport, 'one', ask(1))
   await client.line(0)
-  client.transport.shut?.('one')
+  client.transport.shut?.(exchange('one'))
   await server.seen[0]?.closed
   post(client.transport, 'two', ask(2))
   await client.line(1)
-  client.transport.abandon?.('two', '2')
+  client.transport.abandon?.(exchange('two'), '2')
   await server.seen[1]?.closed
   await client.first('stream-ended')
-  t.same(client.all('lost').filter(({ exchange }) => exchange === 'two'), [])
+  t.same(client.all('lost').filter(({ exchange }) => exchange.name === 'two'), [])
 })
 
 t.test('a modern server is not told of a cancellation of the relay\'s own, a legacy one is', async t => {
@@ -219,15 +220,15 @@ t.test('a modern server is not told of a cancellation of the relay\'s own, a leg
   const cancelled = notify('notifications/cancelled', { requestId: 1 })
   post(client.transport, 'modern', modern(1, 'x'), { 'mcp-protocol-version': '2026-07-28' })
   await client.of('frame', 'modern')
-  client.transport.abandon?.('modern', '1')
-  client.transport.send('modern', cancelled)
+  client.transport.abandon?.(exchange('modern'), '1')
+  client.transport.send(exchange('modern'), cancelled)
   post(client.transport, 'legacy', ask(1, 'x'), { 'mcp-protocol-version': '2025-11-25', authorization: 'Bearer client' })
   await client.of('frame', 'legacy')
-  client.transport.abandon?.('legacy', '1')
-  client.transport.send('legacy', cancelled)
+  client.transport.abandon?.(exchange('legacy'), '1')
+  client.transport.send(exchange('legacy'), cancelled)
   t.match((await server.asked('notifications/cancelled')).headers, { 'mcp-protocol-version': '2025-11-25', authorization: 'Bearer client' })
   t.equal(server.of('notifications/cancelled').length, 1)
-  t.same(client.all('head').map(({ exchange }) => exchange), ['modern', 'legacy'])
+  t.same(client.all('head').map(({ exchange }) => exchange.name), ['modern', 'legacy'])
 })
 
 t.test('two clients may ask with the same id', async t => {
@@ -236,8 +237,8 @@ t.test('two clients may ask with the same id', async t => {
   post(client.transport, 'a', ask(1), { 'x-client': 'a' })
   post(client.transport, 'b', ask(1), { 'x-client': 'b' })
   await client.frames(2)
-  for (const exchange of ['a', 'b']) {
-    t.match(client.all('frame').find(event => event.exchange === exchange)?.frame.message, { result: { to: exchange } })
+  for (const name of ['a', 'b']) {
+    t.match(client.all('frame').find(({ exchange }) => exchange.name === name)?.frame.message, { result: { to: name } })
   }
   t.same(client.all('lost'), [])
 })
@@ -382,13 +383,13 @@ t.test('a response that is not read holds back itself alone', async t => {
   })
   const client = connect(t, server.url)
   post(client.transport, 'slow', ask(1))
-  client.transport.pause('slow')
+  client.transport.pause(exchange('slow'))
   post(client.transport, 'quick', ask(2))
   await client.of('frame', 'quick')
-  t.notOk(client.all('frame').some(({ exchange, frame: { message } }) => exchange === 'slow' && message.kind === 'result'))
-  client.transport.resume('slow')
+  t.notOk(client.all('frame').some(({ exchange, frame: { message } }) => exchange.name === 'slow' && message.kind === 'result'))
+  client.transport.resume(exchange('slow'))
   await client.of('stream-ended', 'slow')
-  t.equal(client.all('frame').filter(({ exchange }) => exchange === 'slow').length, 51)
+  t.equal(client.all('frame').filter(({ exchange }) => exchange.name === 'slow').length, 51)
 })
 
 t.test('what answers the server is not cut off by the leaving of the client', async t => {
@@ -399,13 +400,13 @@ t.test('what answers the server is not cut off by the leaving of the client', as
   const client = connect(t, server.url)
   post(client.transport, 'one', frame('{"jsonrpc":"2.0","id":"s","result":{}}'))
   const asked = await server.until(() => server.seen[0])
-  client.transport.shut?.('one')
+  client.transport.shut?.(exchange('one'))
   let isCut = false
   void asked.closed.then(() => (isCut = true))
   post(client.transport, 'two', ask(5))
   const due = await server.asked('ping')
   t.equal(isCut, false)
-  client.transport.shut?.('two')
+  client.transport.shut?.(exchange('two'))
   await due.closed
   t.equal(isCut, false, 'what waits for an answer is')
   taken?.()

@@ -5,6 +5,7 @@ import type { Frame } from '../../../dist/protocol/frame.js'
 import { parseFrame } from '../../../dist/protocol/parse.js'
 import type { HttpRequest, Transport } from '../../../dist/transport/transport.js'
 import { waiter } from '../listen.js'
+import { exchange } from '../../exchange.js'
 
 export const limits = { messageBytes: 100_000, depth: 64 }
 
@@ -134,13 +135,14 @@ export const modern = (id: number | string, method: string, params: object = {})
   })
 
 /** Opens an exchange as the client's transport would. */
-export const post = (transport: Transport, exchange: string, sent: Frame, headers: Record<string, string> = {}): void => {
-  transport.open?.(exchange, { method: 'POST', headers: new Map(Object.entries({ ...clientHeaders, ...headers })), body: sent.bytes })
-  transport.send(exchange, sent)
+export const post = (transport: Transport, name: string, sent: Frame, headers: Record<string, string> = {}): void => {
+  const on = exchange(name)
+  transport.open?.(on, { method: 'POST', headers: new Map(Object.entries({ ...clientHeaders, ...headers })), body: sent.bytes })
+  transport.send(on, sent)
 }
 
-export const bare = (transport: Transport, exchange: string, method: HttpRequest['method'], headers: Record<string, string> = {}): void => {
-  transport.open?.(exchange, { method, headers: new Map(Object.entries({ accept: 'text/event-stream', ...headers })) })
+export const bare = (transport: Transport, name: string, method: HttpRequest['method'], headers: Record<string, string> = {}): void => {
+  transport.open?.(exchange(name), { method, headers: new Map(Object.entries({ accept: 'text/event-stream', ...headers })) })
 }
 
 const clientHeaders = { accept: 'application/json, text/event-stream', 'content-type': 'application/json', host: 'relay.example:7400' }

@@ -1,19 +1,8 @@
 import type { Exchange } from '../../../core/event.js'
 import type { Frame } from '../../../protocol/frame.js'
-import { tiesIn, tiesOf, type Ties } from '../message.js'
+import { tiesIn } from '../message.js'
 import type { Reply } from '../reply.js'
-
-/** One HTTP request while it is open. */
-export interface Open {
-  readonly reply: Reply
-  readonly request: 'POST' | 'GET' | 'DELETE'
-  /** What came with it; undefined when there is no message in it. */
-  readonly frame?: Frame | undefined
-  /** It names a session that only the server can know. */
-  readonly claims: boolean
-  /** What the server says unasked may go with its answer: not before the handshake is over. */
-  readonly carries: boolean
-}
+import { FrontExchange, type RequestFacts } from './exchange.js'
 
 /** From so many messages of the server's on that wait for a stream to leave by, or so many bytes of them, the server is held back. */
 const manyWaiting = 256
@@ -29,7 +18,7 @@ const mostStreams = 4
 
 /** The open HTTP requests of a session, and by which of them a message leaves that names none: a process has one pipe for all. */
 export class Routes {
-  readonly #exchanges = new Map<Exchange, Open & { readonly ties: Ties }>()
+  readonly #open = new Set<FrontExchange>()
   readonly #waiting: Frame[] = []
   #waitingBytes = 0
   readonly #whose: 'one client' | 'as named'
@@ -41,7 +30,7 @@ export class Routes {
   }
 
   get size(): number {
-    return this.#exchanges.size
+    return this.#open.size
   }
 
   /** So much waits for a stream that the server is not to be read before there is one, or something of which it owes the answer. */
@@ -50,65 +39,58 @@ export class Routes {
     return !this.open().some(({ reply }) => reply.awaited)
   }
 
-  open(): readonly Open[] {
-    return [...this.#exchanges.values()]
+  open(): readonly FrontExchange[] {
+    return [...this.#open]
   }
 
-  entries(): readonly (readonly [Exchange, Open])[] {
-    return [...this.#exchanges]
+  find(exchange: Exchange): FrontExchange | undefined {
+    return exchange instanceof FrontExchange && this.#open.has(exchange) ? exchange : undefined
   }
 
-  find(exchange: Exchange): Open | undefined {
-    return this.#exchanges.get(exchange)
-  }
-
-  add(open: Open): Exchange {
-    const exchange = `http-${++this.#last}`
-    const ties = open.frame ? tiesOf(open.frame) : { requests: [], progress: [] }
-    if (open.request === 'GET' && this.#whose === 'one client') this.#endOldestStream()
-    const { reply, request, frame, claims, carries } = open
-    // Spelt out, as in `received`.
-    this.#exchanges.set(exchange, { reply, request, frame, claims, carries, ties })
+  add(reply: Reply, facts: RequestFacts): FrontExchange {
+    if (facts.request === 'GET' && this.#whose === 'one client') this.#endOldestStream()
+    const exchange = new FrontExchange(`http-${++this.#last}`, reply, facts)
+    this.#open.add(exchange)
     return exchange
   }
 
   /** What waited for an exchange like this leaves by it. */
-  flush({ reply, request, carries }: Open): void {
+  flush({ reply, request, carries }: FrontExchange): void {
     if (request !== 'GET' && !carries) return
     this.#waitingBytes = 0
     for (const frame of this.#waiting.splice(0)) reply.send(frame)
   }
 
   /** @returns false when it was gone before */
-  delete(exchange: Exchange): boolean {
-    return this.#exchanges.delete(exchange)
+  delete(exchange: FrontExchange): boolean {
+    return this.#open.delete(exchange)
   }
 
   /** By which exchange a message leaves; undefined when there is none, or none yet. */
-  route(exchange: Exchange, frame: Frame): Reply | undefined {
+  route(exchange: Exchange, frame: Frame): FrontExchange | undefined {
     const answers = frame.message.kind === 'result' || frame.message.kind === 'error'
-    const named = this.#exchanges.get(exchange)
+    const named = this.find(exchange)
     // An answer belongs to its request, and to nothing else when that is gone.
-    if (named || answers || this.#whose === 'as named') return named?.reply
+    if (named || answers || this.#whose === 'as named') return named
     // On another stream than its request's, it might come after the answer.
     return this.#tied(frame) ?? this.#anyOfOne(frame)
   }
 
-  #tied(frame: Frame): Reply | undefined {
+  #tied(frame: Frame): FrontExchange | undefined {
     const named = tiesIn(frame)
     if (named === undefined) return undefined
-    return [...this.#exchanges.values()].find(
+    return this.open().find(
       ({ reply, ties }) =>
         reply.awaited &&
         (ties.progress.some(key => named.progress.includes(key)) || ties.requests.some(key => named.requests.includes(key))),
-    )?.reply
+    )
   }
 
   /** The newest stream that was opened for this; else that of a request that still waits; else whichever comes next. */
-  #anyOfOne(frame: Frame): Reply | undefined {
-    const open = [...this.#exchanges.values()].filter(({ reply }) => !reply.done).reverse()
+  #anyOfOne(frame: Frame): FrontExchange | undefined {
+    const open = this.open().filter(({ reply }) => !reply.done).reverse()
     const chosen = open.find(({ request }) => request === 'GET') ?? open.find(({ reply, carries }) => carries && reply.awaited)
-    if (chosen) return chosen.reply
+    if (chosen) return chosen
     this.#waiting.push(frame)
     this.#waitingBytes += frame.bytes.length
     while (this.#waiting.length > mostWaiting || (this.#waitingBytes > mostWaitingBytes && this.#waiting.length > 1)) {
@@ -118,7 +100,7 @@ export class Routes {
   }
 
   #endOldestStream(): void {
-    const streams = [...this.#exchanges.values()].filter(({ request }) => request === 'GET')
+    const streams = this.open().filter(({ request }) => request === 'GET')
     if (streams.length >= mostStreams) streams[0]?.reply.finish()
   }
 }

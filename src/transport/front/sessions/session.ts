@@ -1,7 +1,8 @@
 import type { Exchange } from '../../../core/event.js'
 import type { Frame, ResponseHead } from '../../../protocol/frame.js'
 import type { Reply } from '../reply.js'
-import { Routes, type Open } from './routes.js'
+import type { FrontExchange, RequestFacts } from './exchange.js'
+import { Routes } from './routes.js'
 import { only } from '../../http/headers.js'
 import type { HttpEvent, Transport, TransportEvent } from '../../transport.js'
 
@@ -38,9 +39,7 @@ export class FrontSession implements Transport {
   #paused: Promise<void> | undefined
   #resume: () => void = () => {}
   /** Readers that take nothing, and where that was said. */
-  readonly #full = new Map<Reply | Routes, Set<Exchange>>()
-  /** Bytes that came for a reader while it was slow. */
-  readonly #unread = new WeakMap<Reply, number>()
+  readonly #full = new Map<FrontExchange | Routes, Set<Exchange>>()
   #ended = false
   #closed = false
   /** The server has accepted something of this session. */
@@ -71,46 +70,45 @@ export class FrontSession implements Transport {
   }
 
   /** Takes in an HTTP request that carries a message. */
-  post(reply: Reply, frame: Frame, how: Pick<Open, 'claims' | 'carries'>): void {
-    const exchange = this.#opened({ reply, request: 'POST', frame, claims: how.claims, carries: how.carries })
+  post(reply: Reply, frame: Frame, how: Pick<RequestFacts, 'claims' | 'carries'>): void {
+    const exchange = this.#opened(reply, { request: 'POST', frame, claims: how.claims, carries: how.carries })
     this.#tell({ type: 'frame', exchange, frame })
   }
 
   /** Takes in an HTTP request for the server to answer. */
   bare(reply: Reply, method: 'GET' | 'DELETE', headers: ReadonlyMap<string, string>, claims: boolean): void {
-    const exchange = this.#opened({ reply, request: method, claims, carries: false })
+    const exchange = this.#opened(reply, { request: method, claims, carries: false })
     this.#tell({ type: 'bare-request', exchange, method, headers })
   }
 
   /** Takes in a GET whose stream is ours to fill: with what the server says unasked. */
   listen(reply: Reply): void {
     reply.stream()
-    this.#opened({ reply, request: 'GET', claims: false, carries: false })
+    this.#opened(reply, { request: 'GET', claims: false, carries: false })
   }
 
   send(exchange: Exchange, frame: Frame): boolean {
     const response = frame.envelope?.response
     const open = response && this.#routes.find(exchange)
     if (open) this.#learn(response, open)
-    const reply = this.#routes.route(exchange, frame)
-    if (reply?.full === true && this.#isTooSlow(reply, frame)) reply.destroy()
-    reply?.send(frame)
-    return this.#isFree(reply, exchange)
+    const route = this.#routes.route(exchange, frame)
+    if (route?.reply.full === true && this.#isTooSlow(route, frame)) route.reply.destroy()
+    route?.reply.send(frame)
+    return this.#isFree(route, exchange)
   }
 
-  #isFree(reply: Reply | undefined, exchange: Exchange): boolean {
+  #isFree(route: FrontExchange | undefined, exchange: Exchange): boolean {
     // What waits for a stream is held back as what waits for a reader is.
-    const full = reply === undefined && this.#routes.isCrowded ? this.#routes : reply?.full === true ? reply : undefined
+    const full = route === undefined && this.#routes.isCrowded ? this.#routes : route?.reply.full === true ? route : undefined
     if (full === undefined) return true
     this.#full.set(full, (this.#full.get(full) ?? new Set()).add(exchange))
     return false
   }
 
   /** Clients that share a server wait for each other a while only: then what is for a slow one piles up here, to an extent. */
-  #isTooSlow(reply: Reply, { bytes }: Frame): boolean {
-    const unread = (this.#unread.get(reply) ?? 0) + bytes.length
-    this.#unread.set(reply, unread)
-    return this.kind === 'stateless' && unread > mostUnread
+  #isTooSlow(route: FrontExchange, { bytes }: Frame): boolean {
+    route.unread += bytes.length
+    return this.kind === 'stateless' && route.unread > mostUnread
   }
 
   hand(event: HttpEvent): boolean {
@@ -130,7 +128,7 @@ export class FrontSession implements Transport {
       default:
         event satisfies never
     }
-    return this.#isFree(open.reply, event.exchange)
+    return this.#isFree(open, event.exchange)
   }
 
   settle(exchange: Exchange): void {
@@ -150,8 +148,8 @@ export class FrontSession implements Transport {
 
   /** Nothing is waited for any more: who still waits for an answer is told so, and the session ends. */
   giveUp(reason: string): void {
-    for (const [exchange, { reply }] of this.#routes.entries()) {
-      for (const key of reply.awaited ? reply.due : []) this.#tell({ type: 'lost', exchange, key, reason })
+    for (const exchange of this.#routes.open()) {
+      for (const key of exchange.reply.awaited ? exchange.reply.due : []) this.#tell({ type: 'lost', exchange, key, reason })
     }
     this.end(reason)
   }
@@ -188,36 +186,36 @@ export class FrontSession implements Transport {
   }
 
   /** The HTTP response of the exchange is over, whole or cut. */
-  #over(exchange: Exchange, reply: Reply): void {
+  #over(exchange: FrontExchange): void {
     if (!this.#routes.delete(exchange)) return
     this.#tell({ type: 'exchange-ended', exchange })
-    this.#drained(reply)
+    this.#drained(exchange)
     if (this.#routes.size > 0) return
     if (this.#last !== undefined) this.end(this.#last)
     this.#hooks.idle(true)
   }
 
   /** A reader takes more again, or is gone; or what waited for one has left. */
-  #drained(reply: Reply | Routes): void {
-    const where = this.#full.get(reply) ?? []
-    this.#full.delete(reply)
+  #drained(full: FrontExchange | Routes): void {
+    const where = this.#full.get(full) ?? []
+    this.#full.delete(full)
     for (const exchange of where) this.#tell({ type: 'drained', exchange })
   }
 
-  #opened(open: Open): Exchange {
+  #opened(reply: Reply, facts: RequestFacts): FrontExchange {
     if (this.#routes.size === 0) this.#hooks.idle(false)
-    const exchange = this.#routes.add(open)
+    const exchange = this.#routes.add(reply, facts)
     const drained = () => {
-      this.#unread.delete(open.reply)
-      this.#drained(open.reply)
+      exchange.unread = 0
+      this.#drained(exchange)
     }
-    open.reply.watch(drained, () => this.#over(exchange, open.reply))
-    this.#routes.flush(open)
+    reply.watch(drained, () => this.#over(exchange))
+    this.#routes.flush(exchange)
     if (!this.#routes.isCrowded) this.#drained(this.#routes)
     return exchange
   }
 
-  #learn({ status, headers }: ResponseHead, { request, claims }: Open): void {
+  #learn({ status, headers }: ResponseHead, { request, claims }: FrontExchange): void {
     if (status < 300) {
       this.#accepted = true
       this.#last = request === 'DELETE' ? 'the client ended the session' : undefined

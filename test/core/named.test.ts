@@ -1,0 +1,18 @@
+import t from 'tap'
+import { wholePipe } from '../../dist/core/event.js'
+import { NamedExchanges } from '../../dist/core/named.js'
+
+t.test('a name is that of one exchange, in one session', t => {
+  const [exchanges, others] = [new NamedExchanges(), new NamedExchanges()]
+  const a = exchanges.of('a')
+  t.equal(a.name, 'a')
+  t.equal(exchanges.of('a'), a)
+  t.not(exchanges.of('b'), a)
+  t.not(others.of('a'), a)
+  t.end()
+})
+
+t.test('the whole of a pipe is the same to all', t => {
+  t.equal(new NamedExchanges().of('stdio'), wholePipe)
+  t.end()
+})

@@ -1,0 +1,10 @@
+import { exchangeNamed, wholePipe, type Exchange } from '../dist/core/event.js'
+
+const exchanges = new Map([[wholePipe.name, wholePipe]])
+
+/** The exchange of that name: the same one, whenever it is asked for. */
+export const exchange = (name: string): Exchange => {
+  const known = exchanges.get(name) ?? exchangeNamed(name)
+  exchanges.set(name, known)
+  return known
+}
