@@ -1,21 +1,29 @@
-import type { Audit } from './sink.js'
+/** What becomes of what cannot be written. */
+export interface Failures {
+  /** @throws the failure, unless somebody has chosen to go on */
+  failed(failure: unknown, records: number): void
+  /** Something was written. */
+  recovered(): void
+}
+
+export const strict: Failures = {
+  failed: failure => {
+    throw failure
+  },
+  recovered: () => undefined,
+}
 
 /** An operator's choice (`onFailure: continue`): what cannot be written is said, once each time that it begins, and counted; traffic goes on. */
-export const lenient = (audit: Audit, { warn, failed }: { readonly warn: (message: string) => void; readonly failed: () => void }): Audit => {
+export const lenient = (warn: (message: string) => void, count: (records: number) => void): Failures => {
   let isFailing = false
-  const attempt = (act: () => void): void => {
-    try {
-      act()
-      isFailing = false
-    } catch (failure) {
-      failed()
+  return {
+    failed: (failure, records) => {
+      count(records)
       if (!isFailing) warn(`${failure instanceof Error ? failure.message : String(failure)}; traffic goes on without a record (audit.onFailure: continue)`)
       isFailing = true
-    }
-  }
-  return {
-    get file() { return audit.file },
-    write: (entry, payloads) => attempt(() => audit.write(entry, payloads)),
-    close: () => attempt(() => audit.close()),
+    },
+    recovered: () => {
+      isFailing = false
+    },
   }
 }

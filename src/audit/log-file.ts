@@ -63,11 +63,12 @@ export abstract class LogFile extends Output {
     if (this.#lost !== undefined) throw cannotAudit(this.file, this.#lost)
   }
 
-  /** Whether the next record belongs into the next file. */
-  isDue(now: Date): boolean {
+  /** Whether the next record belongs into the next file. @param unwritten bytes that are to be written before it */
+  isDue(now: Date, unwritten: number): boolean {
     const period = this.#periodOf(isoTime(now))
-    if (this.isEmpty) this.#period = period
-    return this.#size >= (this.#rotation.maxBytes ?? Infinity) || period !== this.#period
+    const size = this.#size + unwritten
+    if (size === 0) this.#period = period
+    return size >= (this.#rotation.maxBytes ?? Infinity) || period !== this.#period
   }
 
   /** Begins the next file. @throws CustomsError CANNOT_AUDIT; from then on, nothing is written */

@@ -2,11 +2,12 @@ import type { KeyObject } from 'node:crypto'
 import { join } from 'node:path'
 import type { Entry } from '../core/effect.js'
 import { CustomsError } from '../errors.js'
+import { Batch, type Flush, type Recorded } from './batch.js'
 import { checkpointLine, type Checkpoint } from './checkpoint.js'
 import { cannotAudit, codeOf } from './failure.js'
 import type { Follower } from './follower.js'
 import { readSigningKey } from './keys.js'
-import { lenient } from './lenient.js'
+import { lenient, strict, type Failures } from './lenient.js'
 import type { Log } from './log.js'
 import { LogFile, type Rotation } from './log-file.js'
 import { openNamed, type Opened } from './named-file.js'
@@ -21,10 +22,13 @@ export interface Audit {
   /** Where the records go at present; undefined for a stream, or nowhere. */
   readonly file: string | undefined
   /**
-   * Returns when the record is with the operating system.
+   * Takes a record in. It is written with others, by the first of them that is waited for.
    * @param payloads what is kept of arguments and results (default: `digest`)
-   * @throws CustomsError CANNOT_AUDIT when it is not
+   * @returns waits for it: what it is the record of leaves afterwards
+   * @throws CustomsError CANNOT_AUDIT when it is known already that it cannot be written
    */
+  add(entry: Entry, payloads?: Payloads): Flush
+  /** The same, and waits for it. */
   write(entry: Entry, payloads?: Payloads): void
   /** @throws CustomsError CANNOT_AUDIT when the last checkpoint could not be written */
   close(): void
@@ -43,8 +47,8 @@ export interface AuditOptions extends Rotation {
   readonly followers?: readonly Follower[]
   /** When a record cannot be written (default: `block`, which is to say that `write` throws). */
   readonly onFailure?: 'block' | 'continue'
-  /** Told of each record that is not written where that is no error. */
-  readonly failed?: () => void
+  /** Told how many records are not written where that is no error. */
+  readonly failed?: (records: number) => void
   /** Told of each checkpoint, and of a log that is lost while nobody writes. */
   readonly log?: Pick<Log, 'checkpoint' | 'warn'>
   /** The wall clock. */
@@ -57,13 +61,12 @@ export interface AuditOptions extends Rotation {
  * @throws CustomsError CANNOT_AUDIT, also when another relay writes the file; BAD_CONFIG when the key cannot be used
  */
 export const openAudit = async (options: AuditOptions): Promise<Audit> => {
-  const { followers = [], onFailure, log, failed = () => undefined } = options
-  if (options.file === 'none' && followers.length === 0) return { file: undefined, write: () => undefined, close: () => undefined }
+  const { followers = [] } = options
+  if (options.file === 'none' && followers.length === 0) return { file: undefined, add: () => written, write: written, close: written }
   const key = options.signKey === undefined ? undefined : readSigningKey(options.signKey)
   const opened = await openOutput(options)
   try {
-    const sink = new Sink(opened, key, options)
-    return onFailure === 'continue' ? lenient(sink, { warn: message => log?.warn(message), failed }) : sink
+    return new Sink(opened, key, options)
   } catch (error) {
     opened.output.close()
     throw error
@@ -82,12 +85,16 @@ const openOutput = async ({ file, stream = 2, server, now = currentTime, environ
   }
 }
 
+const written = (): void => undefined
 const nothing: Ends = { position: beginning, log: undefined, time: undefined, cut: false }
 const currentTime = (): Date => new Date()
 
 /** So often at least is a checkpoint made while there are records: in records, and in milliseconds. */
 const mostRecords = 1000
 const longest = 60_000
+
+/** More is not kept unwritten, in characters. */
+const mostUnwritten = 1024 * 1024
 
 /** From one look at the file to the next, in milliseconds. */
 const checkMs = 1000
@@ -98,8 +105,11 @@ class Sink implements Audit {
   readonly #now: () => Date
   readonly #told: AuditOptions['log']
   readonly #followers: readonly Follower[]
+  readonly #failures: Failures
   readonly #timer: NodeJS.Timeout
+  /** With what is in the batch. */
   #position: Position
+  #batch: Batch
   /** Names this log in the files that follow the first (see `logOf`). */
   #log: string | undefined
   /** Records since the last checkpoint, and when that was. */
@@ -109,13 +119,15 @@ class Sink implements Audit {
   #warned = false
   #closed = false
 
-  constructor({ output, ends }: Opened, key: KeyObject | undefined, { now = currentTime, log, followers = [] }: AuditOptions) {
+  constructor({ output, ends }: Opened, key: KeyObject | undefined, { now = currentTime, log, followers = [], onFailure, failed = () => undefined }: AuditOptions) {
     this.#output = output
     this.#key = key
     this.#now = now
     this.#told = log
     this.#followers = followers
+    this.#failures = onFailure === 'continue' ? lenient(message => log?.warn(message), failed) : strict
     this.#position = ends.position
+    this.#batch = this.#newBatch()
     this.#log = ends.log
     const time = now()
     this.#checkpointAt = time.getTime()
@@ -131,7 +143,20 @@ class Sink implements Audit {
     return this.#output.file
   }
 
-  write(entry: Entry, payloads: Payloads = 'digest'): void {
+  write(entry: Entry, payloads?: Payloads): void {
+    this.add(entry, payloads)()
+  }
+
+  add(entry: Entry, payloads: Payloads = 'digest'): Flush {
+    try {
+      return this.#add(entry, payloads)
+    } catch (failure) {
+      this.#failures.failed(failure, 1)
+      return written
+    }
+  }
+
+  #add(entry: Entry, payloads: Payloads): Flush {
     if (this.#closed) throw cannotAudit(this.file, 'it is closed')
     const now = this.#now()
     // A process that was stopped may find that all has changed when it goes on, before the timer does.
@@ -139,8 +164,11 @@ class Sink implements Audit {
     this.#turnPage(now)
     this.#append(nextLine(entry, this.#position, payloads, now), now, entry)
     this.#records += 1
+    const { flush, text } = this.#batch
     if (this.#records >= mostRecords) this.#checkpoint({ reason: 'interval' }, now)
     else this.#checkpointByTime(now)
+    if (text.length > mostUnwritten) flush()
+    return flush
   }
 
   close(): void {
@@ -148,22 +176,46 @@ class Sink implements Audit {
     this.#closed = true
     clearInterval(this.#timer)
     try {
+      this.#flush()
       this.#check(this.#now())
       if (this.#position.seq > 0) this.#checkpoint({ reason: 'end' }, this.#now())
+    } catch (failure) {
+      this.#failures.failed(failure, 1)
     } finally {
       this.#output.close()
     }
   }
 
-  #append({ text, position }: Line, now: Date, entry?: Entry): void {
-    this.#output.append(text)
-    this.#position = position
-    if (position.seq === 1) this.#log = position.hash
-    if (this.#followers.length > 0) this.#follow(text.slice(0, -1), now, entry)
+  #append(line: Line, now: Date, entry?: Entry): void {
+    if (!this.#batch.isOpen) this.#batch = this.#newBatch()
+    this.#batch.add(line, now, entry)
+    this.#position = line.position
+    if (line.position.seq === 1) this.#log = line.position.hash
+  }
+
+  #newBatch(): Batch {
+    return new Batch(this.#position, batch => this.#write(batch))
+  }
+
+  #flush(): void {
+    if (this.#batch.isOpen) this.#batch.flush()
+  }
+
+  #write({ text, records, before }: Batch): void {
+    try {
+      this.#output.append(text)
+      this.#failures.recovered()
+    } catch (failure) {
+      // The next one follows what is there.
+      this.#position = before
+      return this.#failures.failed(failure, records.length)
+    }
+    if (this.#followers.length > 0) for (const record of records) this.#follow(record)
   }
 
   /** It is written: whatever happens to those who follow changes nothing of that. */
-  #follow(record: string, now: Date, entry: Entry | undefined): void {
+  #follow({ text, now, entry }: Recorded): void {
+    const record = text.slice(0, -1)
     for (const follower of this.#followers) {
       try {
         follower.recorded(record, entry, now)
@@ -177,17 +229,19 @@ class Sink implements Audit {
   #turnPage(now: Date): void {
     const output = this.#output
     if (!(output instanceof LogFile)) return
-    if (output.isDue(now)) {
+    const unwritten = this.#batch.isOpen ? this.#batch.bytes : 0
+    if (output.isDue(now, unwritten)) {
       this.#checkpoint({ reason: 'rotation' }, now)
       output.next(now)
     }
-    if (output.isEmpty && this.#position.seq > 0) this.#checkpoint({ reason: 'continuation', log: this.#log }, now)
+    if (output.isEmpty && this.#position.seq > 0 && unwritten === 0) this.#checkpoint({ reason: 'continuation', log: this.#log }, now)
   }
 
   /** Without a key, only the ends of files are marked. */
   #checkpoint(checkpoint: Checkpoint, now: Date): void {
     const { reason } = checkpoint
     if (this.#key || reason === 'rotation' || reason === 'continuation') this.#append(checkpointLine(checkpoint, this.#position, now, this.#key), now)
+    this.#flush()
     this.#records = 0
     this.#checkpointAt = now.getTime()
     this.#told?.checkpoint(this.file, this.#position)

@@ -80,9 +80,10 @@ export const openGuard = (
     checker,
     observe,
     audit: entry => {
-      audit.write(entry, ruling.now.payloads)
+      const flush = audit.add(entry, ruling.now.payloads)
       log.entry(entry)
       for (const { rule } of entry.findings) metrics.found(server.name, rule, actionOf(ruling.now.policy, rule))
+      return flush
     },
     record: witness && (options => expendable(witness.record(options, limits), log)),
     close: () => checker.close(),

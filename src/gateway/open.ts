@@ -9,7 +9,7 @@ import { rules } from '../rules/index.js'
 import type { Transport } from '../transport/transport.js'
 import { Judging } from './judging.js'
 import type { Observer } from './observer.js'
-import { Session, type Recorder } from './session.js'
+import { Session, type Recorder, type SessionParts } from './session.js'
 
 /** What every session in front of one server has in common. `policy` and `tools` may be replaced while they run. */
 export interface Guard {
@@ -24,8 +24,8 @@ export interface Guard {
   readonly mostFindings?: number
   readonly intent: boolean
   readonly checker: SchemaChecker
-  /** Records a decision; throws when that cannot be done. */
-  readonly audit: (entry: Entry) => void
+  /** Records a decision. @returns waits until it is written, where it is not yet; both throw when that cannot be done */
+  readonly audit: SessionParts['audit']
   /** Who looks on; undefined: nobody. */
   readonly observe?: ((session: ObservedSession) => Observer) | undefined
   /** Writes a session down as it goes on. */

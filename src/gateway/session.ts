@@ -3,8 +3,10 @@ import { wholePipe, type Event, type Exchange, type Side, type Timer } from '../
 import type { Relay } from '../core/relay.js'
 import type { Frame } from '../protocol/frame.js'
 import type { Exit, Transport, TransportEvent } from '../transport/transport.js'
+import type { Flush } from '../audit/batch.js'
 import { Held } from './held.js'
 import type { Judging } from './judging.js'
+import { Leaving } from './leaving.js'
 import { followed, type Observer } from './observer.js'
 import { withheld } from './withheld.js'
 
@@ -13,8 +15,8 @@ export interface SessionParts {
   readonly server: Transport
   readonly relay: Relay
   readonly judging: Judging
-  /** Returns when the record is on its way to the disk; throws when it cannot be written. */
-  readonly audit: (entry: Entry) => void
+  /** @returns waits until the record is written, where it is not yet; throws when it cannot be */
+  readonly audit: (entry: Entry) => Flush | undefined
   readonly observer?: Observer | undefined
   readonly recorder?: Recorder | undefined
 }
@@ -44,6 +46,7 @@ export class Session {
   readonly #recorder: SessionParts['recorder']
   readonly #timers = new Map<Timer, NodeJS.Timeout>()
   readonly #held: Held
+  readonly #leaving = new Leaving(failure => this.#fail(failure, noAudit))
   readonly #waiting: Event[] = []
   readonly #judging: Judging
   /** Where the event in hand made the relay send to. */
@@ -87,7 +90,9 @@ export class Session {
   stop(urgency = 1): void {
     while (this.#stops < urgency) {
       this.#stops += 1
-      this.#serverClosed = this.#ends.server.close()
+      this.#leaving.do(() => {
+        this.#serverClosed = this.#ends.server.close()
+      })
     }
   }
 
@@ -97,22 +102,22 @@ export class Session {
         if (side === 'client') return this.#clientFrame(event.exchange, this.#followed(event.frame))
         this.#frame(side, event)
         // Should nobody wait for it any more, there is nothing else to wait for.
-        if (event.whole) this.#judging.after(event.exchange, () => this.#ends.client.settle?.(event.exchange))
+        if (event.whole) this.#judging.after(event.exchange, () => this.#settle(event.exchange))
         return
       case 'bare-request':
-        return this.#ends.server.open?.(event.exchange, event)
+        return this.#leaving.do(() => this.#ends.server.open?.(event.exchange, event))
       case 'head':
       case 'dressing':
       case 'stream-ended':
         // The end of a response must not overtake an answer in it that is still being judged.
-        return this.#judging.after(event.exchange, () => {
+        return this.#judging.after(event.exchange, () => this.#leaving.do(() => {
           if (this.#ends.client.hand?.(event) === false) this.#held.hold('server', 'client', event.exchange)
-        })
+        }))
       case 'lost':
         return this.#dispatch({ type: 'request-lost', exchange: event.exchange, key: event.key, reason: event.reason })
       case 'exchange-ended':
         this.#dispatch({ type: 'exchange-ended', exchange: event.exchange })
-        return this.#ends.server.shut?.(event.exchange)
+        return this.#leaving.do(() => this.#ends.server.shut?.(event.exchange))
       case 'drained':
         return this.#held.release(side, event.exchange)
       case 'ended':
@@ -139,13 +144,17 @@ export class Session {
 
   /** A message of the client's; by HTTP it comes in a request, which needs an end even where no answer is owed. */
   #clientFrame(exchange: Exchange, frame: Frame): void {
-    const { server, client } = this.#ends
+    const { server } = this.#ends
     const headers = frame.envelope?.headers
-    if (headers) server.open?.(exchange, { method: 'POST', headers, body: frame.bytes })
+    if (headers) this.#leaving.do(() => server.open?.(exchange, { method: 'POST', headers, body: frame.bytes }))
     this.#sent.clear()
     this.#frame('client', { exchange, frame })
     if (owesAnswer(frame) || this.#sent.has('client') || (server.open && this.#sent.has('server'))) return
-    client.settle?.(exchange)
+    this.#settle(exchange)
+  }
+
+  #settle(exchange: Exchange): void {
+    this.#leaving.do(() => this.#ends.client.settle?.(exchange))
   }
 
   #clientEnded(graceMs = 0): void {
@@ -159,6 +168,10 @@ export class Session {
   /** Events that arrive while one is being handled wait for their turn: effects are performed in order. */
   #dispatch(event: Event): void {
     this.#waiting.push(event)
+    this.#handleWaiting()
+  }
+
+  #handleWaiting(): void {
     if (this.#busy) return
     this.#busy = true
     try {
@@ -183,12 +196,10 @@ export class Session {
     const effects = this.#relay.handle(event, heardAt)
     this.#recorder?.handled(event, heardAt, effects)
     for (const effect of effects) {
-      // What would leave without its record does not.
-      const kept = this.#failure === undefined ? effect : withheld(effect, this.#failed)
       try {
-        if (kept !== undefined) this.#perform(kept, heardAt)
+        this.#perform(effect, heardAt)
       } catch (error) {
-        this.#fail(error, 'the relay failed on a message of this session, which is over')
+        this.#fail(error, brokenRelay)
       }
     }
     if (event.type === 'checked') this.#judging.ended(event.check)
@@ -199,7 +210,7 @@ export class Session {
     switch (effect.type) {
       case 'send':
         this.#sent.add(effect.to)
-        if (!this.#ends[effect.to].send(effect.exchange, effect.frame)) this.#held.hold(effect.cause, effect.to, effect.exchange)
+        this.#leaving.do(() => this.#send(effect))
         break
       case 'audit':
         // For the core no time passes while it handles an event.
@@ -222,13 +233,23 @@ export class Session {
         this.#timers.delete(effect.timer)
         break
       case 'abandon':
-        this.#ends.server.abandon?.(effect.exchange, effect.key)
+        this.#leaving.do(() => this.#ends.server.abandon?.(effect.exchange, effect.key))
         break
       case 'close':
         this.#fail(new Error(effect.reason, { cause: effect.cause }), effect.reason)
         break
       default:
         effect satisfies never
+    }
+  }
+
+  /** What would leave without its record does not. */
+  #send({ to, exchange, frame, cause }: Extract<Effect, { readonly type: 'send' }>): void {
+    const kept = this.#failure === undefined ? frame : withheld(frame, this.#failed)
+    try {
+      if (kept !== undefined && !this.#ends[to].send(exchange, kept)) this.#held.hold(cause, to, exchange)
+    } catch (error) {
+      this.#fail(error, brokenRelay)
     }
   }
 
@@ -246,7 +267,8 @@ export class Session {
   #record(entry: Entry): void {
     if (this.#failure !== undefined) return
     try {
-      this.#audit(entry)
+      const flush = this.#audit(entry)
+      if (flush !== undefined) this.#leaving.recorded(flush)
     } catch (failure) {
       this.#fail(failure, noAudit)
     }
@@ -259,6 +281,7 @@ export class Session {
     this.#failed = reason
     this.#waiting.unshift({ type: 'server-gone', reason })
     this.stop()
+    this.#handleWaiting()
   }
 
   #finish(reason: string): void {
@@ -267,14 +290,17 @@ export class Session {
     clearTimeout(this.#grace)
     this.stop()
     this.#observer?.ended?.(this.#failure !== undefined)
-    const clientClosed = this.#ends.client.close()
-    // A server may say that it has ended while it is being told to: only then is there what to wait for.
-    void Promise.resolve().then(() => Promise.all([clientClosed, this.#serverClosed])).then(() =>
-      this.#resolve({ reason, exit: this.#exit, failure: this.#failure }),
-    )
+    this.#leaving.do(() => {
+      const clientClosed = this.#ends.client.close()
+      // A server may say that it has ended while it is being told to: only then is there what to wait for.
+      void Promise.resolve().then(() => Promise.all([clientClosed, this.#serverClosed])).then(() =>
+        this.#resolve({ reason, exit: this.#exit, failure: this.#failure }),
+      )
+    })
   }
 }
 
+const brokenRelay = 'the relay failed on a message of this session, which is over'
 const noAudit = 'the audit log cannot be written, so nothing may pass'
 
 const owesAnswer = ({ message }: Frame): boolean =>

@@ -60,7 +60,7 @@ export const openLink = (options: LinkOptions): Link => {
       mostTools: limits.tools,
       mostFindings,
       intent: false,
-      audit: entry => {
+      audit: (entry): undefined => {
         audit(forRecord(entry))
         if (entry.findings.length > 0 && isNew(entry)) entries.push(entry)
       },

@@ -50,7 +50,7 @@ class Guarded implements GuardedTransport {
     })
     this.#begin = () => {
       const checker = options.checker ?? createSchemaChecker(limits)
-      const audit = (entry: Entry) => this.#record(options.onRecord, entry)
+      const audit = (entry: Entry): undefined => this.#record(options.onRecord, entry)
       const session = openSession({ ...judgement, name: server, listMs, requestMs, mostTools, intent: false, checker, audit }, this.#client, () => this.#server)
       session.start()
       void session.ended.then(async ({ failure }) => {
@@ -79,7 +79,7 @@ class Guarded implements GuardedTransport {
     return this.#server.disconnect()
   }
 
-  #record(onRecord: GuardOptions['onRecord'], entry: Entry): void {
+  #record(onRecord: GuardOptions['onRecord'], entry: Entry): undefined {
     if (this.#failure !== undefined) throw this.#failure.error
     settled(onRecord?.(entry), error => {
       this.#failure = { error }

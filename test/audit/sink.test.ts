@@ -106,6 +106,59 @@ t.test('a record that did not fit leaves no trace, and the next one follows the 
   t.match(await verify([file]), { ok: true, records: 2, open: { sessions: 0 } })
 })
 
+t.test('records that are added leave together, with the first that is waited for, and are not there before', async t => {
+  const file = join(t.testdir(), 'audit.ndjson')
+  const got: string[] = []
+  const audit = await open(file, { followers: [{ recorded: record => void got.push(record) }] })
+  const first = audit.add(started)
+  const second = audit.add(called)
+  t.equal(second, first)
+  t.strictSame([readFileSync(file, 'utf8'), got], ['', []])
+  second()
+  first()
+  t.strictSame(records(file).map(({ seq }) => seq), [1, 2])
+  t.strictSame(got, readFileSync(file, 'utf8').trimEnd().split('\n'))
+  const third = audit.add(called)
+  t.not(third, first)
+  audit.close()
+  third()
+  t.strictSame(records(file).map(({ seq }) => seq), [1, 2, 3], 'the end of the log waits for nobody')
+  t.match(await verify([file]), { ok: true, records: 3 })
+})
+
+t.test('what is not written yet counts for the size at which the next file begins, and is bounded', async t => {
+  const folder = t.testdir()
+  const audit = await open(join(folder, 'audit.ndjson'), { maxBytes: 1000 })
+  const flushes = Array.from({ length: 10 }, () => audit.add(called))
+  for (const flush of flushes) flush()
+  audit.close()
+  const files = readdirSync(folder).sort()
+  for (const name of files) t.ok(statSync(join(folder, name)).size < 2500, name)
+  t.ok(files.length >= 5)
+  const large = join(folder, 'large.ndjson')
+  const another = await open(large)
+  another.add({ ...called, result: Buffer.from(JSON.stringify('x'.repeat(1_100_000))) }, 'full')
+  t.equal(records(large).length, 1)
+  another.close()
+})
+
+t.test('of records that are written together all are there, or none, and each who waits hears of it', { skip: !existsSync('/dev/full') && 'no /dev/full here' }, async t => {
+  const warnings: string[] = []
+  const counted: number[] = []
+  const audit = await open('/dev/full')
+  const [first, second] = [audit.add(called), audit.add(called)]
+  for (const flush of [second, first, second]) t.throws(flush, { code: 'CANNOT_AUDIT' })
+  t.doesNotThrow(() => audit.add(called), 'the next ones have a chance of their own')
+  t.throws(() => audit.close(), { code: 'CANNOT_AUDIT' })
+  const log = { warn: (message: string) => void warnings.push(message), checkpoint: () => undefined }
+  const lenient = await open('/dev/full', { onFailure: 'continue', log, failed: count => void counted.push(count) })
+  const flushes = [lenient.add(called), lenient.add(called)]
+  for (const flush of flushes) flush()
+  lenient.close()
+  t.strictSame(counted, [2])
+  t.equal(warnings.length, 1)
+})
+
 t.test('a stream gets a chain of its own, and stays open', async t => {
   const file = join(t.testdir(), 'stream')
   const descriptor = openSync(file, 'w')

@@ -72,13 +72,14 @@ class SlowChecker implements SchemaChecker {
   }
 }
 
-const begin = (record: (entry: Entry) => void = () => {}) => {
+const begin = (record: (entry: Entry) => (() => void) | undefined = () => undefined) => {
   const [client, server, checker, records] = [new End(), new End(), new SlowChecker(), new Array<Entry>()]
   const guard = {
     name: 'test', policy: presetPolicy('standard', { purpose: 'relay', locked: false }), trusted: false, tools: new Map(), listMs: 1000,
     requestMs: 0, mostTools: 5000, intent: false, checker, audit: (entry: Entry) => {
-      record(entry)
+      const flush = record(entry)
       records.push(entry)
+      return flush
     },
   }
   const session = openSession(guard, client, () => server)
@@ -137,7 +138,7 @@ t.test('a server that ends has its last answer judged and passed on, and others 
 
 t.test('after the audit has failed nothing passes any more, not even what was being judged', async t => {
   let isFull = false
-  const { client, server, checker, session, asks, lists } = begin(() => {
+  const { client, server, checker, session, asks, lists } = begin((): undefined => {
     if (isFull) throw new Error('no space left')
   })
   asks('x', 1, 'tools/list')
@@ -156,9 +157,34 @@ t.test('after the audit has failed nothing passes any more, not even what was be
   t.match(client.log, [/"id":1,"error"/, /"id":2,"error"/])
 })
 
+t.test('what waits for records that are not written after all is withheld, whoever it was for', async t => {
+  let isFull = false
+  const { client, server, records, session } = begin(() => () => {
+    if (isFull) throw new Error('no space left')
+  })
+  const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+  client.tell({ type: 'frame', exchange: exchange('x'), frame: frame({ id: 1, method: 'initialize', params: {} }) })
+  t.equal(server.log.length, 0, 'the record of the session goes before its first request')
+  await turn()
+  t.equal(server.log.length, 1)
+  client.tell({ type: 'frame', exchange: exchange('x'), frame: frame({ id: 2, method: 'ping' }) })
+  client.tell({ type: 'frame', exchange: exchange('y'), frame: frame({ id: 3, method: 'tools/call', params: { name: 'a' } }) })
+  server.tell({ type: 'frame', exchange: exchange('y'), frame: frame({ id: 3, result: { content: [] } }) })
+  server.tell({ type: 'stream-ended', exchange: exchange('y'), resumable: false })
+  isFull = true
+  await turn()
+  server.tell({ type: 'ended', reason: 'it was closed' })
+  const { failure } = await session.ended
+  t.match(failure, /no space left/)
+  t.ok(records.length > 1)
+  t.same(client.log.filter(line => line !== 'stream-ended' && !line.includes('-31001')), [], 'no answer but that there is none')
+  for (const id of [1, 2, 3]) t.equal(client.log.filter(line => line.includes(`"id":${id},"error"`)).length, 1)
+  t.equal(server.closed, 1)
+})
+
 t.test('of a batch that is withheld every member is told so', async t => {
   let isFull = false
-  const { client, server, session } = begin(() => {
+  const { client, server, session } = begin((): undefined => {
     if (isFull) throw new Error('no space left')
   })
   client.tell({ type: 'frame', exchange: wholePipe, frame: frame({ id: 0, method: 'initialize', params: { protocolVersion: '2025-03-26' } }) })

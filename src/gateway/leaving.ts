@@ -1,0 +1,45 @@
+import type { Flush } from '../audit/batch.js'
+
+/**
+ * What is done toward the peers, in its order, and nothing of it before the records that come before it are written (promise 7). Those of one
+ * turn of the event loop, in all sessions, are written together.
+ */
+export class Leaving {
+  readonly #failed: (failure: unknown) => void
+  readonly #waiting: (() => void)[] = []
+  /** Of the newest record that is not known to be written. */
+  #flush: Flush | undefined
+
+  /** @param failed a record could not be written: told before anything that waits for it is done */
+  constructor(failed: (failure: unknown) => void) {
+    this.#failed = failed
+  }
+
+  /** A record was made; what comes after it waits for it. */
+  recorded(flush: Flush): void {
+    const before = this.#flush
+    if (flush === before) return
+    this.#flush = flush
+    if (before === undefined) process.nextTick(this.#write)
+    else this.#attempt(before)
+  }
+
+  do(act: () => void): void {
+    if (this.#flush === undefined) act()
+    else this.#waiting.push(act)
+  }
+
+  readonly #write = (): void => {
+    if (this.#flush !== undefined) this.#attempt(this.#flush)
+    this.#flush = undefined
+    for (const act of this.#waiting.splice(0)) act()
+  }
+
+  #attempt(flush: Flush): void {
+    try {
+      flush()
+    } catch (failure) {
+      this.#failed(failure)
+    }
+  }
+}
