@@ -118,6 +118,7 @@ class ServerProcess implements StdioServer {
   async close(): Promise<void> {
     this.#closes += 1
     this.#settle()
+    this.#writer?.handOver()
     if (this.#stopper !== undefined) {
       await this.#stopper.stop(this.#closes)
       // Nothing more can be done about a process that outlives SIGKILL.

@@ -5,17 +5,20 @@ const lineFeed = Buffer.from('\n')
 
 /** From here on the peer counts as not reading: far above a stream's own mark, so that common frames do not stop the traffic. */
 const fullBytes = 256 * 1024
-/** Below this a copy is cheaper than one more buffer for the kernel to gather. */
-const copyBytes = 4 * 1024
+/** Below this a copy is cheaper than more buffers for the kernel to gather. */
+const copyBytes = 64 * 1024
 
 /** Writes lines, in order, to a stream that may be slow or break at any time. */
 export class LineWriter {
   readonly #stream: Writable
   readonly #drained: () => void
   #broken = false
-  #corked = false
   #full = false
-  /** Lines that the stream has not taken yet. */
+  /** The lines of this turn of the event loop, each with its end; their size; and who hears when they could not be handed over. */
+  #lines: Buffer[] = []
+  #bytes = 0
+  #lost: (() => void)[] = []
+  /** Turns whose lines the stream has not taken yet. */
   #pending = 0
   #settled: () => void = () => {}
 
@@ -41,23 +44,20 @@ export class LineWriter {
    * @param lost called later, when the line could not be handed over
    * @returns false when the peer is not reading
    */
-  write(frame: Buffer, lost: () => void = () => {}): boolean {
+  write(frame: Buffer, lost?: () => void): boolean {
     if (this.#broken || !this.#stream.writable) {
-      process.nextTick(lost)
+      if (lost !== undefined) process.nextTick(lost)
       return true
     }
-    this.#cork()
-    this.#pending += 1
-    const done = (error: Error | null | undefined) => {
-      this.#pending -= 1
-      if (error) lost()
-      if (this.#pending === 0) this.#settled()
+    if (this.#lines.length === 0) {
+      this.#pending += 1
+      process.nextTick(this.handOver)
     }
     const bytes = onOneLine(frame)
-    const small = bytes.length < copyBytes
-    if (!small) this.#stream.write(bytes)
-    const free = this.#stream.write(small ? Buffer.concat([bytes, lineFeed]) : lineFeed, done)
-    this.#full = !free && this.#stream.writableLength >= fullBytes
+    this.#lines.push(bytes, lineFeed)
+    this.#bytes += bytes.length + 1
+    if (lost !== undefined) this.#lost.push(lost)
+    this.#full = this.#bytes + this.#stream.writableLength >= fullBytes
     return !this.#full
   }
 
@@ -80,14 +80,26 @@ export class LineWriter {
     this.#stream.off('drain', this.#onDrain)
   }
 
-  #cork(): void {
-    if (this.#corked) return
-    this.#corked = true
+  /** Hands over the lines of this turn; to be called before the stream is ended. */
+  readonly handOver = (): void => {
+    if (this.#lines.length === 0) return
+    const [lines, bytes, lost] = [this.#lines, this.#bytes, this.#lost]
+    this.#lines = []
+    this.#bytes = 0
+    this.#lost = []
+    const done = (error: Error | null | undefined): void => {
+      this.#pending -= 1
+      if (error) for (const told of lost) told()
+      if (this.#pending === 0) this.#settled()
+    }
+    if (bytes < copyBytes) {
+      this.#stream.write(Buffer.concat(lines, bytes), done)
+      return
+    }
     this.#stream.cork()
-    process.nextTick(() => {
-      this.#corked = false
-      this.#stream.uncork()
-    })
+    for (const part of lines.slice(0, -1)) this.#stream.write(part)
+    this.#stream.write(lineFeed, done)
+    this.#stream.uncork()
   }
 
   readonly #onDrain = (): void => {
