@@ -8,9 +8,10 @@ export type Entry = number
 /** Longer texts are left to those who read them in pieces: this one is read in a single turn of the event loop. */
 export const mostBytes = 3 * 1024 * 1024
 
-/** An instance that has grown beyond that is let go when what comes next needs little. */
-const heldBytes = 8 * 1024 * 1024
+/** An instance that has grown beyond what little texts need is let go when so many of them have come, one behind another. */
+const heldBytes = 2 * 1024 * 1024
 const little = 256 * 1024
+const mostLittle = 100
 
 /** More texts that repeat a value are not looked for. */
 const mostRepeats = 8
@@ -54,6 +55,8 @@ export class Judge {
   #cut: { readonly text: Buffer; readonly entry: Entry } | undefined
   #table: Buffer | undefined
   readonly #names = new Map<string, Name>()
+  /** So many texts in a row were little. */
+  #little = 0
 
   /** @param hidden what does not stand in a plain text */
   constructor(hidden: readonly Hidden[]) {
@@ -81,34 +84,36 @@ export class Judge {
 
   /** The value of an object's member; undefined where there is none. @param reading the last one */
   member(reading: Reading, object: Entry, name: string): Entry | undefined {
-    const module = this.#of(reading)
-    const { at, length } = this.#name(module, name)
-    const entry = module.memberOf(object, at, length)
-    return entry === 0 ? undefined : entry
+    return this.#ask(reading, module => {
+      const { at, length } = this.#name(module, name)
+      return module.memberOf(object, at, length)
+    }) || undefined
   }
 
   /** The text of a value. @param reading the last one */
-  cut(reading: Reading, entry: Entry): Buffer {
-    const module = this.#of(reading)
-    const text = reading.bytes.subarray(module.startOf(entry), module.endOf(entry))
-    this.#cut = { text, entry }
-    return text
+  cut(reading: Reading, entry: Entry): Buffer | undefined {
+    return this.#ask(reading, module => {
+      const text = reading.bytes.subarray(module.startOf(entry), module.endOf(entry))
+      this.#cut = { text, entry }
+      return text
+    })
   }
 
   /**
    * The first elements of an array, by index, that have under a name a string whose text is that of the value, white space between tokens
-   * apart. @param reading the last one
+   * apart: some of them. @param reading the last one
    */
   repeats(reading: Reading, array: Entry, name: string, value: Entry): readonly number[] {
-    const module = this.#of(reading)
-    const { at, length } = this.#name(module, name)
     const found: number[] = []
-    for (let from = 0; found.length < mostRepeats;) {
-      const index = module.nextRepeat(array, value, from, at, length)
-      if (index < 0) break
-      found.push(index)
-      from = index + 1
-    }
+    this.#ask(reading, module => {
+      const { at, length } = this.#name(module, name)
+      for (let from = 0; found.length < mostRepeats;) {
+        const index = module.nextRepeat(array, value, from, at, length)
+        if (index < 0) break
+        found.push(index)
+        from = index + 1
+      }
+    })
     return found
   }
 
@@ -116,18 +121,34 @@ export class Judge {
    * Whether a value surely matches a schema, whether or not formats are asserted.
    * @param text of the value, cut out of one that was read
    * @param table of the schema, `mostTable` bytes at most
+   * @param spend is told how many steps that took
    */
-  isValid(text: Buffer, table: Buffer): boolean {
-    const entry = this.#cut?.text === text ? this.#cut.entry : this.read(text, deepest)?.root
+  isValid(text: Buffer, table: Buffer, spend?: (steps: number) => void): boolean {
+    if (this.#cut?.text !== text) {
+      const entry = this.read(text, deepest)?.root
+      this.#cut = entry === undefined ? undefined : { text, entry }
+    }
     const module = this.#module
+    const entry = this.#cut?.entry
     if (entry === undefined || module === undefined || table.length > mostTable) return false
-    if (this.#table !== table) this.#view(module).set(table, module.TABLE.value)
-    this.#table = table
-    return this.#unlessTrapped(() => module.check(entry, mostSteps) === valid) === true
+    return this.#unlessTrapped(() => {
+      if (this.#table !== table) this.#view(module).set(table, module.TABLE.value)
+      this.#table = table
+      const told = module.check(entry, mostSteps)
+      spend?.(mostSteps - Math.max(0, module.left()))
+      return told === valid
+    }) === true
+  }
+
+  /** Asks for more of the text that was read last. */
+  #ask<Answer>(reading: Reading, ask: (module: Module) => Answer): Answer | undefined {
+    const module = this.#module
+    if (reading !== this.#current || module === undefined) throw new Error('another text was read since')
+    return this.#unlessTrapped(() => ask(module))
   }
 
   /** Where there is no WebAssembly, no memory, or a fault of ours: nothing is known, and what is left of the instance is not used again. */
-  #unlessTrapped<Result>(ask: () => Result): Result | undefined {
+  #unlessTrapped<Answer>(ask: () => Answer): Answer | undefined {
     try {
       return ask()
     } catch {
@@ -136,13 +157,9 @@ export class Judge {
     }
   }
 
-  #of(reading: Reading): Module {
-    if (reading !== this.#current || this.#module === undefined) throw new Error('another text was read since')
-    return this.#module
-  }
-
   #instance(length: number): Module {
-    if (this.#module !== undefined && (length > little || this.#memory.length <= heldBytes)) return this.#module
+    this.#little = length > little ? 0 : this.#little + 1
+    if (this.#module !== undefined && (this.#little < mostLittle || this.#memory.length <= heldBytes)) return this.#module
     const module = instantiate()
     module.setSeed(randomBytes(8).readBigUInt64LE())
     this.#view(module).set(bitsOf(this.#hidden), module.HIDDEN.value)

@@ -15,6 +15,7 @@ export interface Module {
   startOf(entry: number): number
   endOf(entry: number): number
   check(entry: number, steps: number): number
+  left(): number
   nextRepeat(content: number, value: number, from: number, name: number, length: number): number
 }
 

@@ -25,6 +25,7 @@ export const judged = (bytes: Buffer, limits: FrameLimits): ({ readonly value: J
   const structured = result && judge.member(reading, result, key)
   if (result === undefined || structured === undefined) return undefined
   const text = judge.cut(reading, structured)
+  if (text === undefined) return undefined
   const named = text[0] === byte.openObject
   if (!named && text[0] !== byte.openArray) return undefined
   const from = text.byteOffset - bytes.byteOffset

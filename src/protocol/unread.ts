@@ -32,6 +32,19 @@ class Unread implements ProxyHandler<JsonObject | readonly Json[]> {
   getOwnPropertyDescriptor(_: object, key: string | symbol): PropertyDescriptor | undefined {
     return Reflect.getOwnPropertyDescriptor(this.value, key)
   }
+
+  // What was received is not changed: whoever tries is told so, where it would be lost.
+  defineProperty(): boolean {
+    return false
+  }
+
+  deleteProperty(): boolean {
+    return false
+  }
+
+  preventExtensions(): boolean {
+    return false
+  }
 }
 
 /**

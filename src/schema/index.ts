@@ -95,7 +95,7 @@ class Checker implements WarmableChecker {
     if (text === undefined) return false
     const table = this.#tables.get(schema) ?? this.#tableOf(plan, schema)
     turns.spend(text.length >> 3)
-    return table !== 'none' && judge.isValid(text, table)
+    return table !== 'none' && judge.isValid(text, table, steps => turns.spend(steps))
   }
 
   /** A schema whose table would be too large, or too much work, has none. */

@@ -15,7 +15,7 @@ const DEEPEST: i32 = 500
 
 let depth: i32 = 0
 
-/** By the schema that stands in the table. @param steps as many schemas as may be asked, and names compared */
+/** By the schema that stands in the table. @param steps that it may take: one for each schema asked, name looked at, and sixteen bytes read */
 export function check(entry: usize, steps: i32): i32 {
   allow(steps)
   depth = 0
@@ -23,8 +23,8 @@ export function check(entry: usize, steps: i32): i32 {
 }
 
 function matches(place: usize, entry: usize): i32 {
-  if (place == 0) return VALID
   if (!spend(1)) return UNKNOWN
+  if (place == 0) return VALID
   const schema = TABLE + place
   const types = load<u32>(schema)
   const first = load<u8>(TEXT + load<u32>(entry))
@@ -93,7 +93,7 @@ function ofArray(rules: usize, entry: usize): i32 {
   const positions = load<u32>(rules, 12)
   if (rest == 0 && positions == 0) return VALID
   let index: u32 = 0
-  for (let item = entry + ENTRY; item < end; item = afterValue(item), index++) {
+  for (let item = entry + ENTRY; item < end && (rest != 0 || index < positions); item = afterValue(item), index++) {
     const told = matches(index < positions ? <usize>load<u32>(rules + (<usize>index << 2), 16) : rest, item)
     if (told != VALID) return told
   }
@@ -124,11 +124,11 @@ function ofObject(rules: usize, entry: usize): i32 {
       const one = members + (<usize>next << 4)
       if (++next == declared) next = 0
       if (<i32>load<u32>(one, 4) == length) {
+        if (!spend(length >> 4)) return UNKNOWN
         if (isSame(TABLE + load<u32>(one), from, length)) {
           member = one
           break
         }
-        if (!spend(length >> 4)) return UNKNOWN
       }
       if (!spend(1)) return UNKNOWN
     }

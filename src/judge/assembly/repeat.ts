@@ -25,6 +25,8 @@ function repeats(text: usize, value: usize): bool {
   const aEnd = TEXT + endOf(text) - 1
   let b = TEXT + startOf(value)
   const bEnd = TEXT + endOf(value)
+  // Much longer ones are mostly white space: each of many short texts would have all of it skipped.
+  if (bEnd - b > 4 * (aEnd - a) + 64) return false
   let inString = false
   // The character before it, in the string, was a backslash of the value's text.
   let taken = false
@@ -49,6 +51,7 @@ function repeats(text: usize, value: usize): bool {
       width = 2
     }
     if (!inString && isSpace(one)) {
+      if (isScalar(load<u8>(b - 1)) && isScalar(load<u8>(b))) return false
       a += width
       while (load<u8>(a) == 0x20) a++
       continue
@@ -63,6 +66,13 @@ function repeats(text: usize, value: usize): bool {
   }
   while (b < bEnd && isSpace(load<u8>(b))) b++
   return b == bEnd
+}
+
+/** Outside of strings: a character of a number or literal, in which there is no white space. */
+// @ts-ignore: decorator
+@inline
+function isScalar(one: u32): bool {
+  return one > 0x20 && one != 0x22 && one != 0x2c && one != 0x3a && (one | 0x20) != 0x7b && (one | 0x20) != 0x7d
 }
 
 /** What a letter stands for behind a backslash; 0 for `u`: what differs in more is for others to compare. */

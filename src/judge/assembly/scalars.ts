@@ -15,6 +15,7 @@ const UNKNOWN_PATTERN: u32 = 1
 export function isInteger(entry: usize): i32 {
   const from = TEXT + load<u32>(entry)
   const end = TEXT + load<u32>(entry, 4)
+  if (!spend(<i32>(end - from) >> 4)) return UNKNOWN
   let at = from
   while (at < end && load<u8>(at) <= 0x39 && load<u8>(at) != 0x2e) at++
   if (at == end) return VALID
@@ -39,6 +40,7 @@ export function ofNumber(rules: usize, entry: usize): i32 {
 export function ofString(rules: usize, entry: usize): i32 {
   const from = TEXT + load<u32>(entry) + 1
   const end = TEXT + (load<u32>(entry, 4) & ~ESCAPED) - 1
+  if (!spend(<i32>(end - from) >> 4)) return UNKNOWN
   const escaped = (load<u32>(entry, 4) & ESCAPED) != 0
   const least = load<u32>(rules)
   const most = load<u32>(rules, 4)
@@ -56,7 +58,7 @@ export function ofString(rules: usize, entry: usize): i32 {
   const pattern = load<u32>(rules, 12)
   if (pattern == 0) return VALID
   if (escaped || pattern == UNKNOWN_PATTERN) return UNKNOWN
-  return spend(<i32>(end - from) >> 4) ? hasPattern(TABLE + pattern, from, end) : UNKNOWN
+  return hasPattern(TABLE + pattern, from, end)
 }
 
 /** Code points. */
@@ -97,8 +99,8 @@ export function isListed(values: usize, entry: usize, kind: u32): i32 {
     if (load<u32>(one) != kind) continue
     if (kind == STRING) {
       if (<i32>load<u32>(one, 12) != length) continue
-      if (isSame(TABLE + load<u32>(one, 8), from + 1, length)) return VALID
       if (!spend(length >> 4)) return UNKNOWN
+      if (isSame(TABLE + load<u32>(one, 8), from + 1, length)) return VALID
     } else if (kind == NUMBER) {
       if (load<f64>(one, 8) == number) return VALID
     } else if (kind == NULL || load<u32>(one, 8) == <u32>first) return VALID

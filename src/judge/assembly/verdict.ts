@@ -12,16 +12,21 @@ export const STRING: u32 = 16
 export const ARRAY: u32 = 32
 export const OBJECT: u32 = 64
 
-let left: i32 = 0
+let allowed: i32 = 0
 
 export function allow(steps: i32): void {
-  left = steps
+  allowed = steps
+}
+
+/** Steps that nobody took; less than 0 when there were too few. */
+export function left(): i32 {
+  return allowed
 }
 
 /** @returns false when there are fewer left */
 // @ts-ignore: decorator
 @inline
 export function spend(steps: i32): bool {
-  left -= steps
-  return left >= 0
+  allowed -= steps
+  return allowed >= 0
 }
