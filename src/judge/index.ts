@@ -83,34 +83,40 @@ export class Judge {
   }
 
   /** The value of an object's member; undefined where there is none. @param reading the last one */
-  member(reading: Reading, object: Entry, name: string): Entry | undefined {
-    return this.#ask(reading, module => {
+  member(reading: Reading, object: Entry | undefined, name: string): Entry | undefined {
+    return object && this.#ask(reading, module => {
       const { at, length } = this.#name(module, name)
       return module.memberOf(object, at, length)
     }) || undefined
   }
 
+  /** The element of an array; undefined where there is none. @param reading the last one */
+  element(reading: Reading, array: Entry | undefined, index: number): Entry | undefined {
+    return array && this.#ask(reading, module => module.elementOf(array, index)) || undefined
+  }
+
   /** The text of a value. @param reading the last one */
-  cut(reading: Reading, entry: Entry): Buffer | undefined {
-    return this.#ask(reading, module => {
-      const text = reading.bytes.subarray(module.startOf(entry), module.endOf(entry))
-      this.#cut = { text, entry }
-      return text
-    })
+  text(reading: Reading, entry: Entry | undefined): Buffer | undefined {
+    return entry === undefined ? undefined : this.#ask(reading, module => reading.bytes.subarray(module.startOf(entry), module.endOf(entry)))
+  }
+
+  /** It will be asked soon whether the value is valid. @param text of the value, as `text` has given it */
+  cut(entry: Entry, text: Buffer): void {
+    this.#cut = { text, entry }
   }
 
   /**
    * The first elements of an array, by index, that have under a name a string whose text is that of the value, white space between tokens
    * apart: some of them. @param reading the last one
    */
-  repeats(reading: Reading, array: Entry, name: string, value: Entry): readonly number[] {
-    const found: number[] = []
+  repeats(reading: Reading, array: Entry, name: string, value: Entry): readonly Repeat[] {
+    const found: Repeat[] = []
     this.#ask(reading, module => {
       const { at, length } = this.#name(module, name)
       for (let from = 0; found.length < mostRepeats;) {
         const index = module.nextRepeat(array, value, from, at, length)
         if (index < 0) break
-        found.push(index)
+        found.push({ index, isExact: module.isExact() !== 0 })
         from = index + 1
       }
     })
@@ -182,6 +188,13 @@ export class Judge {
     this.#names.set(name, made)
     return made
   }
+}
+
+export interface Repeat {
+  /** Of the element. */
+  readonly index: number
+  /** Character by character. */
+  readonly isExact: boolean
 }
 
 /** A text that was read. */

@@ -11,11 +11,13 @@ export interface Module {
   read(length: number, depth: number): number
   isPlain(): number
   root(): number
+  elementOf(array: number, index: number): number
   memberOf(object: number, name: number, length: number): number
   startOf(entry: number): number
   endOf(entry: number): number
   check(entry: number, steps: number): number
   left(): number
+  isExact(): number
   nextRepeat(content: number, value: number, from: number, name: number, length: number): number
 }
 

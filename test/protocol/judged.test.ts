@@ -65,6 +65,30 @@ t.test('a text that repeats it is known to', async t => {
   t.same(structuredOf(answer('{"a":1}', '{ "a": 2 }')).facts?.repeats, [])
 })
 
+t.test('long strings are cut out before the rest is parsed, and are where they were, in their order', async t => {
+  const long = 'x'.repeat(20_000)
+  const rows = JSON.stringify({ rows: Array.from({ length: 900 }, (_, id) => ({ id, 'a "name"': `${id}\\` })) })
+  const block = (more: object) => ({ type: 'text', ...more, _meta: { text: long } })
+  const results: readonly object[] = [
+    { content: [block({ text: long }), { data: long, type: 'image' }, block({ text: `${long}"` }), block({ text: 'short' })] },
+    { content: [{ type: 'resource', resource: { uri: 'a:b', blob: long, text: long } }, { resource: long, text: [long] }] },
+    { content: Array.from({ length: 12 }, () => block({ text: long, data: long })), isError: false },
+    { content: [block({ text: `${long}\u00e9` })], structuredContent: { a: long } },
+    { structuredContent: JSON.parse(rows) as object, content: [block({ text: rows }), block({ text: ` ${rows}` }), block({ text: long })] },
+    { content: [block({ text: rows })], structuredContent: JSON.parse(rows) as object },
+    { content: [block({ text: rows })], structuredContent: rows },
+    { content: { text: long }, contents: [{ text: long }] },
+    { tools: [{ name: 'a', description: long }] },
+  ]
+  for (const result of results) {
+    const bytes = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result }))
+    const [judged, parsed] = [parseFrame(bytes, limits), parseFrame(bytes, { ...limits, judgedBytes: 0 })]
+    t.equal(JSON.stringify(judged.message), JSON.stringify(parsed.message))
+    t.same(judged.message, { kind: 'result', id: 1, key: '1', result })
+    t.same(judged.faults, [])
+  }
+})
+
 const insert = fc.constantFrom('"', '\\', '{', '}', '[', ']', ',', ':', '\\ud800', '1e999', '"a":0,', '\0', '\u200b', '"Result":0,', '"id":2,', '')
 
 t.test('a message is the same message, judged from its bytes or parsed', async () => {

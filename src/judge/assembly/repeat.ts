@@ -3,6 +3,13 @@
 import { ENTRY, isSpace, TEXT } from './memory'
 import { afterValue, endOf, memberOf, startOf } from './tape'
 
+let exact: bool = true
+
+/** Whether the repeat that was found last is one character by character. */
+export function isExact(): bool {
+  return exact
+}
+
 /**
  * The next element of an array of content blocks whose text repeats a value. Each text is read once, up to where it differs.
  * @param name under which each has its text
@@ -27,6 +34,7 @@ function repeats(text: usize, value: usize): bool {
   const bEnd = TEXT + endOf(value)
   // Much longer ones are mostly white space: each of many short texts would have all of it skipped.
   if (bEnd - b > 4 * (aEnd - a) + 64) return false
+  exact = true
   let inString = false
   // The character before it, in the string, was a backslash of the value's text.
   let taken = false
@@ -52,11 +60,15 @@ function repeats(text: usize, value: usize): bool {
     }
     if (!inString && isSpace(one)) {
       if (isScalar(load<u8>(b - 1)) && isScalar(load<u8>(b))) return false
+      exact = false
       a += width
       while (load<u8>(a) == 0x20) a++
       continue
     }
-    if (!inString) while (b < bEnd && isSpace(load<u8>(b))) b++
+    if (!inString) while (b < bEnd && isSpace(load<u8>(b))) {
+      exact = false
+      b++
+    }
     if (b >= bEnd || one != <u32>load<u8>(b)) return false
     a += width
     b++

@@ -51,6 +51,14 @@ export function memberOf(object: usize, name: usize, length: i32): usize {
   return 0
 }
 
+/** The entry of an array's element; 0 when it has none. */
+export function elementOf(array: usize, index: i32): usize {
+  if (load<u8>(TEXT + load<u32>(array)) != 0x5b) return 0
+  const end = afterValue(array) - ENTRY
+  for (let entry = array + ENTRY; entry < end; entry = afterValue(entry)) if (index-- == 0) return entry
+  return 0
+}
+
 /** Where a value begins in the text. */
 export function startOf(entry: usize): u32 {
   return load<u32>(entry)
