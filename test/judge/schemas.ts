@@ -139,7 +139,7 @@ export const changed = (whole: Json, random: Random): Json => {
 /** The value as JSON, now and then spelled otherwise. */
 export const written = (value: Json, random: Random): string => {
   let text = JSON.stringify(value, undefined, random.once(8) ? 1 : undefined)
-  if (random.once(10)) text = text.replace(/"(?:[^"\\]|\\.)*"/g, string => string.replace('a', '\\u0061'))
+  if (random.once(10)) text = text.replace(/"(?:[^"\\]|\\.)*"/g, string => (string.includes('\\') ? string : string.replace('a', '\\u0061')))
   if (random.once(10)) text = text.replace(/([[:,]-?\d{1,15})(?=[,}\]])/, '$1.0')
   if (random.once(20)) text = text.replace(/([[:,]-?\d{1,15})(?=[,}\]])/, '$1e0')
   return text

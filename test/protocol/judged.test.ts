@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { isObject, member } from '../../dist/protocol/json.js'
+import { isObject, member, type Json, type JsonObject } from '../../dist/protocol/json.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import { textOf } from '../../dist/protocol/unread.js'
 import { model, picks, write, type Model } from './json-text.js'
@@ -32,6 +32,45 @@ t.test('an array is one before it is parsed', async t => {
   t.equal(structured.length, 3)
   t.same(structured.map(String), ['1', '2', '3'])
   t.same(structured.slice(0, 2), [1, [2]])
+})
+
+const looks: readonly (readonly [string, (value: Json) => unknown])[] = [
+  ['the text of it', value => JSON.stringify({ value }, null, 1)],
+  ['its names, in order', value => [Object.keys(value ?? {}), Reflect.ownKeys(Object(value) as object)]],
+  ['its members, one by one', value => Object.entries(value ?? {})],
+  ['a loop', value => {
+    const found: string[] = []
+    for (const key in Object(value) as object) found.push(key)
+    return found
+  }],
+  ['a copy', value => (Array.isArray(value) ? [...(value as Json[])] : { ...(value as JsonObject) })],
+  ['what it is', value => [typeof value, Array.isArray(value), isObject(value), Object.prototype.toString.call(value), Object.getPrototypeOf(value) === (Array.isArray(value) ? Array : Object).prototype]],
+  ['members that it has, and has not', value => ['a', '0', '__proto__', 'toString', 'length', 'toJSON'].map(key => [Object.hasOwn(Object(value) as object, key), key in (Object(value) as object)])],
+  ['what it says of them', value => Object.getOwnPropertyDescriptors(value)],
+  ['its prototype is not what it says it is', value => Reflect.get(Object(value) as object, '__proto__')],
+  ['methods of arrays', value => (Array.isArray(value) ? [value.length, value.at(-1), value.slice(1), value.concat([1]), value.flat(), value.toReversed(), value.includes(1)] : [])],
+  ['whether it can be changed', value => [Object.isFrozen(value), Object.isSealed(value), Object.isExtensible(value)]],
+]
+
+t.test('it looks as JSON.parse has it, from wherever', async t => {
+  for (const text of ['{}', '[]', '{"b":1,"a":[1,{"c":null}],"0":2,"__proto__":{"x":1},"toJSON":1}', '{"constructor":1,"length":2,"toString":null}', '[1,[2],{"a":3},null]', '[[[]]]']) {
+    for (const [title, look] of looks) {
+      const { structured = null } = structuredOf(answer(text))
+      t.ok(textOf(structured))
+      assert.deepEqual(look(structured), look(JSON.parse(text) as Json), `${title}: ${text}`)
+    }
+  }
+})
+
+t.test('nobody changes it', async t => {
+  for (const text of ['{"a":1}', '[1]']) {
+    const { structured } = structuredOf(answer(text))
+    const value = Object(structured) as Record<string, unknown>
+    t.throws(() => (value['a'] = 2), TypeError)
+    t.throws(() => delete value['a'], TypeError)
+    t.throws(() => Object.freeze(value), TypeError)
+    t.equal(JSON.stringify(value), text)
+  }
 })
 
 t.test('what is not surely fine is parsed, and told as ever', async t => {
