@@ -89,9 +89,9 @@ for (const name of ['read', 'prepare', 'root', 'memberOf', 'startOf', 'nextRepea
       const result = reading && judge.member(reading, reading.root, 'result')
       const content = reading && result && judge.member(reading, result, 'content')
       const structured = reading && result && judge.member(reading, result, 'structuredContent')
-      const text = reading && structured && judge.cut(reading, structured)
-      if (reading === undefined || content === undefined || structured === undefined || text === undefined) return false
-      return judge.repeats(reading, content, 'text', structured).length === 1 && judge.isValid(text, any)
+      if (reading === undefined || content === undefined || structured === undefined) return false
+      const text = judge.cut(reading, structured)
+      return text !== undefined && judge.repeats(reading, content, 'text', structured).length === 1 && judge.isValid(text, any)
     }
     t.notOk(ask())
     isBroken = false

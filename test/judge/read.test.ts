@@ -160,6 +160,9 @@ t.test('a text repeats a value where it is the same text, white space between to
   t.ok(some > 300, `${some} repeat it`)
   t.strictSame(repeats('{"a":1}', ...Array.from({ length: 20 }, () => '{"a":1}')), [1, 2, 3, 4, 5, 6, 7, 8], 'the first of them')
   t.strictSame(repeats('{"a":"b c"}', '{"a":"bc"}', '{"a":"b  c"}', '{"a":"b c"} x', '{"a":"b c"'), [])
+  t.strictSame(repeats('[12,true]', '[1 2,true]', '[12,tr ue]', '[ 12 , true ]', '[12,\ntrue\n]'), [3, 4], 'what has white space in a number is another text')
+  t.strictSame(repeats(`[${' '.repeat(50)}1]`, '[1]', '[2]'), [1], 'white space of the value')
+  t.strictSame(repeats(`[${' '.repeat(1000)}1]`, '[1]', '[2]'), [], 'very much of it would be skipped for each text')
   t.strictSame(repeats('{"a":"\\"\\\\ "}', '{"a":"\\"\\\\ "}', '{"a":"\\"\\\\  "}', '{ "a": "\\"\\\\ " }'), [1, 3])
 })
 

@@ -15,21 +15,19 @@ import { mutated } from './texts.js'
 
 /** Two sessions that hear the same: in one the results are judged from their bytes, in the other they are parsed. */
 class Both {
-  readonly #checkers = [createSchemaChecker(limits), createSchemaChecker(limits)] as const
   readonly #judged: Script
   readonly #parsed: Script
   /** Checks of values that were not parsed. */
   unread = 0
 
   constructor(preset: Preset) {
-    const [one, other] = this.#checkers
     const options = { trusted: false, policy: presetPolicy(preset, { purpose: 'relay', locked: false }) }
-    this.#parsed = new Script({ ...options, judgedBytes: 0, checkNow: subject => atOnce(other.check(subject)) })
+    this.#parsed = new Script({ ...options, judgedBytes: 0, checkNow: subject => atOnce(checkers.parsed.check(subject)) })
     this.#judged = new Script({
       ...options,
       checkNow: subject => {
         if (subject.kind === 'value' && textOf(subject.value) !== undefined) this.unread++
-        return atOnce(one.check(subject))
+        return atOnce(checkers.judged.check(subject))
       },
     })
   }
@@ -44,11 +42,12 @@ class Both {
     }
     assert.deepEqual(told[0], told[1])
   }
-
-  async close(): Promise<void> {
-    for (const checker of this.#checkers) await checker.close()
-  }
 }
+
+const checkers = { judged: createSchemaChecker(limits), parsed: createSchemaChecker(limits) }
+t.teardown(async () => {
+  for (const checker of Object.values(checkers)) await checker.close()
+})
 
 /** What takes a thread is left to the script. */
 const atOnce = (found: Checked | Promise<Checked>): Checked | undefined => (found instanceof Promise ? undefined : found)
@@ -68,7 +67,6 @@ t.test('every case of the rules ends alike, whether results are judged from thei
         for (const act of reactions.flatMap(({ say }) => say)) if (typeof act === 'string') await both.do(script => script.server(act.replaceAll('$ID', id)))
       }
       unread += both.unread
-      await both.close()
     }
   }
   t.comment(`${cases.length} cases, ${unread} checks of what was not parsed`)
@@ -107,7 +105,6 @@ t.test('so does all that real servers said, whole and with something changed', {
       }
     }
     unread += both.unread
-    await both.close()
   }
   t.comment(`${answers} answers, ${unread} checks of what was not parsed`)
   t.ok(unread > 50, `${unread} checks of what was not parsed`)
