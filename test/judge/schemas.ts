@@ -2,7 +2,7 @@ import { isArray, isObject, isString, member, type Json, type JsonObject } from 
 import type { Random } from './random.js'
 
 const strings = [
-  '', 'a', 'b', 'ab', 'abc', 'bb', 'é', '😀', 'a😀b', '\n', '"', '\\', 'foo', 'a b', 'index.js', 'toString', '__proto__', 'x'.repeat(20), 'aaaaaaaab', '\u007f', '\ud800',
+  '', 'a', 'b', 'ab', 'abc', 'bb', 'é', '😀', 'a😀b', '\n', '\\n', 'n', '"', '\\', 'foo', 'a b', 'index.js', 'toString', '__proto__', 'x'.repeat(20), 'aaaaaaaab', '\u007f', '\ud800',
   '2024-02-28', '2024-02-29', '2023-02-29', '2024-04-31', '0000-01-01', '2024-01-01T00:00:00Z', '2024-01-01T23:59:60Z', '2024-12-31t12:00:00.5+01:00', '2024-01-01T24:00:00Z',
   '2024-01-01T00:00:00+24:00', 'a@b.org', 'a.b@c-d.e', 'a@b', '.a@b.c', 'a@-b.c', 'a.@b.c', 'x+y_z@q.io', 'a@b..c', 'https://a.b/c?d=e#f', 'http://x', 'ftp://h:21/', 'mailto:a@b', '://x',
   'http://a b/', 'a://b:x/', 'http://[::1]/', 'http://a/%zz', '00000000-0000-0000-0000-000000000000', 'DEADBEEF-0000-4000-8000-00000000000g', 'P1D', '127.0.0.1',
@@ -12,7 +12,7 @@ const names = ['a', 'b', 'ab', 'c', 'toString', '__proto__', 'é', 'abcdefgh1', 
 const types = ['string', 'integer', 'number', 'boolean', 'null', 'array', 'object'] as const
 const formats = ['date', 'date-time', 'email', 'uuid', 'uri', 'uri', 'ipv4', 'time', 'hostname', 'regex', 'nothing'] as const
 const patterns = [
-  'a', '^b+$', '^[a-z]$', '^[^@]+@', '^\\d{4}-', '(a|b)+c?$', '^$', '.', '\\w+\\s', '^(?!x)', '\\bfoo', '^[A-Za-z0-9_.-]{1,12}$', '\\.(js|ts)$', 'é', '😀', '^\\S*$', '^.{2}$', 'a*?b', '(a)\\1', '[^a]', '$', '^\\p{L}+$', '\\u{61}',
+  'a', '^b+$', '^[a-z]$', '^[^@]+@', '^\\d{4}-', '(a|b)+c?$', '^$', '.', '\\w+\\s', '^(?!x)', '\\bfoo', '^[A-Za-z0-9_.-]{1,12}$', '\\.(js|ts)$', 'é', '😀', '^\\S*$', '^.{2}$', 'n', '\\\\', 'a*?b', '(a)\\1', '[^a]', '$', '^\\p{L}+$', '\\u{61}',
 ] as const
 
 const from = (entries: readonly (readonly [string, Json])[]): JsonObject => Object.fromEntries(entries)

@@ -54,7 +54,7 @@ const object = (random: Random, depth: number): string => {
   const many = random.once(12)
   const given = random.many(many ? 40 : 5, index => (many ? `k${index}` : random.in(names)))
   const distinct = [...new Set(given)].filter(name => !name.startsWith('\\') || random.once(20))
-  const chosen = distinct.length > 0 && random.once(many ? 8 : 60) ? [...distinct, random.in(distinct)] : distinct
+  const chosen = distinct.length > 0 && random.once(many ? 8 : 60) ? [...distinct, random.of(random.in(distinct), '\\u0061')] : distinct
   return list(random, '{', chosen.map(name => `"${name}"${space(random)}:${space(random)}${value(random, many ? 9 : depth + 1)}`), '}')
 }
 

@@ -91,6 +91,9 @@ t.test('no more is parsed at once than what takes a turn', async t => {
   const numbers = (count: number) => JSON.stringify(Array.from({ length: count }, (_, index) => index % 100))
   t.ok(textOf(structuredOf(answer(numbers(400_000), numbers(400_000))).structured ?? null))
   t.notOk(textOf(structuredOf(answer(numbers(600_000))).structured ?? null), 'too many things')
+  const names = (count: number) => JSON.stringify(Array.from({ length: count / 10 }, (_, row) => Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`${row}.${index}`, 1]))))
+  t.ok(textOf(structuredOf(answer(names(90_000))).structured ?? null))
+  t.notOk(textOf(structuredOf(answer(names(110_000))).structured ?? null), 'too many names')
   t.notOk(textOf(structuredOf(answer('{}', 'x'.repeat(3 << 20))).structured ?? null), 'too long')
 })
 
