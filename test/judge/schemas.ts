@@ -95,7 +95,8 @@ export const fitting = (schema: Json | undefined, root: Json, random: Random, de
   if (isArray(values) && values.length > 0) return random.in(values)
   if (isString($ref)) return fitting($ref.split('/').slice(1).reduce<Json | undefined>((at, key) => (isObject(at) ? member(at, key) : undefined), root), root, random, depth + 1)
   for (const schemas of [allOf, anyOf, oneOf]) if (isArray(schemas) && schemas.length > 0 && properties === undefined) return fitting(random.in(schemas), root, random, depth + 1)
-  switch (isArray(type) && type.length > 0 ? random.in(type) : type ?? (properties && 'object')) {
+  const named = isArray(type) && type.length > 0 ? random.in(type) : type ?? (properties && 'object')
+  switch (isString(named) ? named : '') {
     case 'string':
       return random.in(strings)
     case 'integer':
@@ -140,6 +141,7 @@ export const changed = (whole: Json, random: Random): Json => {
 export const written = (value: Json, random: Random): string => {
   let text = JSON.stringify(value, undefined, random.once(8) ? 1 : undefined)
   if (random.once(10)) text = text.replace(/"(?:[^"\\]|\\.)*"/g, string => (string.includes('\\') ? string : string.replace('a', '\\u0061')))
+  if (random.once(10)) text = text.replace('😀', '\\ud83d\\ude00')
   if (random.once(10)) text = text.replace(/([[:,]-?\d{1,15})(?=[,}\]])/, '$1.0')
   if (random.once(20)) text = text.replace(/([[:,]-?\d{1,15})(?=[,}\]])/, '$1e0')
   return text
