@@ -22,7 +22,7 @@ const longestName = 64
 /** Deeper than any text that was read before. */
 const deepest = 4096
 
-/** Bytes of a schema's table. */
+/** Bytes of a schema's table: for more there is no room. */
 export const mostTable = 192 * 1024
 
 /** Schemas that are asked and names that are compared for one value, at a few nanoseconds each. */

@@ -1,10 +1,12 @@
 import { isAscii } from 'node:buffer'
-import { Judge, mostBytes, type Entry, type Reading } from '../judge/index.js'
+import { Judge, mostBytes, mostTable, type Entry, type Reading } from '../judge/index.js'
 import type { Facts, FrameLimits } from './frame.js'
 import { hiddenCharacters } from './hidden-characters.js'
 import { isArray, isObject, member, parseJson, type Json, type JsonObject } from './json.js'
 import { byte } from './scan.js'
 import { unread } from './unread.js'
+
+export { mostTable }
 
 /** One for all: what it holds is of the text that it read last. */
 export const judge = new Judge(hiddenCharacters)

@@ -5,12 +5,14 @@ import type { Named } from '../../dist/core/named.js'
 import type { RelayOptions } from '../../dist/core/options.js'
 import type { Action } from '../../dist/core/policy.js'
 import { Relay } from '../../dist/core/relay.js'
+import type { FrameLimits } from '../../dist/protocol/frame.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import { isRuleName, presetPolicy, rules, type RuleName } from '../../dist/rules/index.js'
 import { exchange as exchangeOf } from '../exchange.js'
 
 export interface Setting extends Partial<RelayOptions> {
   readonly actions?: Partial<Record<RuleName, Action>>
+  readonly judgedBytes?: number
 }
 
 /** What the relay did: frames as parsed JSON, audit entries, timers; in order. */
@@ -22,6 +24,7 @@ export type Did = readonly [string, unknown]
  */
 export class Script {
   readonly relay: Relay
+  readonly #limits: FrameLimits
   readonly entries: Entry[] = []
   readonly operations: Operation[] = []
   readonly raw: { to: Side; exchange: string; bytes: string; cause: Side }[] = []
@@ -29,7 +32,8 @@ export class Script {
   holdChecks = false
   readonly held: { check: number; subjects: readonly Subject[] }[] = []
 
-  constructor({ actions = {}, ...options }: Setting = {}) {
+  constructor({ actions = {}, judgedBytes, ...options }: Setting = {}) {
+    this.#limits = { messageBytes: 1 << 24, depth: 128, ...(judgedBytes !== undefined && { judgedBytes }) }
     const policy = presetPolicy('standard', { purpose: 'relay', locked: false })
     for (const [rule, action] of Object.entries(actions)) if (isRuleName(rule) && action !== undefined) policy.set(rule, action)
     this.relay = new Relay({
@@ -78,7 +82,7 @@ export class Script {
 
   #hear(from: Side, message: unknown, exchange: string): Did[] {
     const bytes = Buffer.from(typeof message === 'string' ? message : JSON.stringify(message))
-    const frame = parseFrame(bytes, { messageBytes: 1 << 24, depth: 128 })
+    const frame = parseFrame(bytes, this.#limits)
     return this.happens({ type: 'frame-received', from, exchange, frame })
   }
 

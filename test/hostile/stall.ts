@@ -2,7 +2,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Checked, Subject } from '../../dist/core/check.js'
-import type { Json, JsonObject } from '../../dist/protocol/json.js'
+import { member, type Json, type JsonObject } from '../../dist/protocol/json.js'
+import { parseFrame } from '../../dist/protocol/parse.js'
+import { textOf } from '../../dist/protocol/unread.js'
 import { createSchemaChecker } from '../../dist/schema/index.js'
 
 /** The contract's limits. */
@@ -59,6 +61,21 @@ export const judge = (cases: readonly Case[]): void => {
 }
 
 const judgeOne = async (t: Test, make: () => Subject, kinds: readonly string[]): Promise<void> => {
+  await judgeWay(t, make, kinds)
+  const read = make()
+  if (unparsed(read) !== undefined) await judgeWay(t, () => unparsed(make()) ?? read, kinds)
+}
+
+/** The value as it is in a frame, where it is judged from its bytes; undefined where it is parsed at once. */
+const unparsed = (subject: Subject): Subject | undefined => {
+  if (subject.kind !== 'value' || typeof subject.value !== 'object') return undefined
+  const result = { content: [], structuredContent: subject.value }
+  const { message } = parseFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result })), { messageBytes: 1 << 24, depth: 1000 })
+  const structured = message.kind === 'result' ? member(message.result, 'structuredContent') : undefined
+  return structured === undefined || textOf(structured) === undefined ? undefined : { ...subject, value: structured }
+}
+
+const judgeWay = async (t: Test, make: () => Subject, kinds: readonly string[]): Promise<void> => {
   let best = Infinity
   for (let attempt = 0; attempt < attempts && best >= longestStall; attempt++) {
     // Each attempt is on its own: nothing that was cached makes a later one quicker.

@@ -5,6 +5,9 @@ import { Judge, mostBytes } from '../../dist/judge/index.js'
 import { hiddenCharacters } from '../../dist/protocol/hidden-characters.js'
 import { findHidden } from '../../dist/protocol/hidden-text.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
+import { Budget } from '../../dist/schema/budget.js'
+import { read as readSchema } from '../../dist/schema/read/read.js'
+import { tableOf } from '../../dist/schema/table/table.js'
 import { model, picks, write } from '../protocol/json-text.js'
 
 const judge = new Judge(hiddenCharacters)
@@ -129,6 +132,28 @@ t.test('a value is found by the names that lead to it', async t => {
   t.throws(() => judge.member(reading, reading.root, 'result'), 'only of the text that was read last')
 })
 
+t.test('values of texts that were read in turns are each judged as their own, by whichever schema', async t => {
+  const tables = ['string', 'array'].map(type => {
+    const root = readSchema({ properties: { a: { type } } }, 100, new Budget(1e6), 20).schema?.root
+    return (root && tableOf(root, new Budget(1e6))) ?? Buffer.alloc(0)
+  })
+  const texts = ['{"s":{"a":"x"}}', '{"s":{"a":[]}}', '{"s":{"a":"]"},"more":{"a":1}}'].map(text => {
+    const reading = read(text) ?? raise()
+    return judge.cut(reading, judge.member(reading, reading.root, 's') ?? raise()) ?? raise()
+  })
+  const told = () => texts.map(text => tables.map(table => judge.isValid(text, table)))
+  const expected = [[true, false], [false, true], [true, false]]
+  t.strictSame(told(), expected)
+  read('{"s":1}')
+  t.strictSame(told(), expected)
+  t.notOk(judge.read(Buffer.from([0xff]), 20))
+  t.strictSame(told(), expected)
+})
+
+const raise = (): never => {
+  throw new Error('not fine')
+}
+
 const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text)
 
 /** As it is written in a text that repeats it. */
@@ -160,6 +185,9 @@ t.test('a text repeats a value where it is the same text, white space between to
   t.ok(some > 300, `${some} repeat it`)
   t.strictSame(repeats('{"a":1}', ...Array.from({ length: 20 }, () => '{"a":1}')), [1, 2, 3, 4, 5, 6, 7, 8], 'the first of them')
   t.strictSame(repeats('{"a":"b c"}', '{"a":"bc"}', '{"a":"b  c"}', '{"a":"b c"} x', '{"a":"b c"'), [])
+  t.strictSame(repeats('[12,true]', '[1 2,true]', '[12,tr ue]', '[ 12 , true ]', '[12,\ntrue\n]'), [3, 4], 'what has white space in a number is another text')
+  t.strictSame(repeats(`[${' '.repeat(50)}1]`, '[1]', '[2]'), [1], 'white space of the value')
+  t.strictSame(repeats(`[${' '.repeat(1000)}1]`, '[1]', '[2]'), [], 'very much of it would be skipped for each text')
   t.strictSame(repeats('{"a":"\\"\\\\ "}', '{"a":"\\"\\\\ "}', '{"a":"\\"\\\\  "}', '{ "a": "\\"\\\\ " }'), [1, 3])
 })
 

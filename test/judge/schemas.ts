@@ -2,7 +2,7 @@ import { isArray, isObject, isString, member, type Json, type JsonObject } from 
 import type { Random } from './random.js'
 
 const strings = [
-  '', 'a', 'b', 'ab', 'abc', 'bb', 'é', '😀', 'a😀b', '\n', '"', '\\', 'foo', 'a b', 'index.js', 'toString', '__proto__', 'x'.repeat(20), 'aaaaaaaab', '\u007f', '\ud800',
+  '', 'a', 'b', 'ab', 'abc', 'bb', 'é', '😀', 'a😀b', '\n', '\\n', 'n', '"', '\\', 'foo', 'a b', 'index.js', 'toString', '__proto__', 'x'.repeat(20), 'aaaaaaaab', '\u007f', '\ud800',
   '2024-02-28', '2024-02-29', '2023-02-29', '2024-04-31', '0000-01-01', '2024-01-01T00:00:00Z', '2024-01-01T23:59:60Z', '2024-12-31t12:00:00.5+01:00', '2024-01-01T24:00:00Z',
   '2024-01-01T00:00:00+24:00', 'a@b.org', 'a.b@c-d.e', 'a@b', '.a@b.c', 'a@-b.c', 'a.@b.c', 'x+y_z@q.io', 'a@b..c', 'https://a.b/c?d=e#f', 'http://x', 'ftp://h:21/', 'mailto:a@b', '://x',
   'http://a b/', 'a://b:x/', 'http://[::1]/', 'http://a/%zz', '00000000-0000-0000-0000-000000000000', 'DEADBEEF-0000-4000-8000-00000000000g', 'P1D', '127.0.0.1',
@@ -12,7 +12,7 @@ const names = ['a', 'b', 'ab', 'c', 'toString', '__proto__', 'é', 'abcdefgh1', 
 const types = ['string', 'integer', 'number', 'boolean', 'null', 'array', 'object'] as const
 const formats = ['date', 'date-time', 'email', 'uuid', 'uri', 'uri', 'ipv4', 'time', 'hostname', 'regex', 'nothing'] as const
 const patterns = [
-  'a', '^b+$', '^[a-z]$', '^[^@]+@', '^\\d{4}-', '(a|b)+c?$', '^$', '.', '\\w+\\s', '^(?!x)', '\\bfoo', '^[A-Za-z0-9_.-]{1,12}$', '\\.(js|ts)$', 'é', '😀', '^\\S*$', '^.{2}$', 'a*?b', '(a)\\1', '[^a]', '$', '^\\p{L}+$', '\\u{61}',
+  'a', '^b+$', '^[a-z]$', '^[^@]+@', '^\\d{4}-', '(a|b)+c?$', '^$', '.', '\\w+\\s', '^(?!x)', '\\bfoo', '^[A-Za-z0-9_.-]{1,12}$', '\\.(js|ts)$', 'é', '😀', '^\\S*$', '^.{2}$', 'n', '\\\\', 'a*?b', '(a)\\1', '[^a]', '$', '^\\p{L}+$', '\\u{61}',
 ] as const
 
 const from = (entries: readonly (readonly [string, Json])[]): JsonObject => Object.fromEntries(entries)
@@ -95,7 +95,8 @@ export const fitting = (schema: Json | undefined, root: Json, random: Random, de
   if (isArray(values) && values.length > 0) return random.in(values)
   if (isString($ref)) return fitting($ref.split('/').slice(1).reduce<Json | undefined>((at, key) => (isObject(at) ? member(at, key) : undefined), root), root, random, depth + 1)
   for (const schemas of [allOf, anyOf, oneOf]) if (isArray(schemas) && schemas.length > 0 && properties === undefined) return fitting(random.in(schemas), root, random, depth + 1)
-  switch (isArray(type) && type.length > 0 ? random.in(type) : type ?? (properties && 'object')) {
+  const named = isArray(type) && type.length > 0 ? random.in(type) : type ?? (properties && 'object')
+  switch (isString(named) ? named : '') {
     case 'string':
       return random.in(strings)
     case 'integer':
@@ -139,7 +140,8 @@ export const changed = (whole: Json, random: Random): Json => {
 /** The value as JSON, now and then spelled otherwise. */
 export const written = (value: Json, random: Random): string => {
   let text = JSON.stringify(value, undefined, random.once(8) ? 1 : undefined)
-  if (random.once(10)) text = text.replace(/"(?:[^"\\]|\\.)*"/g, string => string.replace('a', '\\u0061'))
+  if (random.once(10)) text = text.replace(/"(?:[^"\\]|\\.)*"/g, string => (string.includes('\\') ? string : string.replace('a', '\\u0061')))
+  if (random.once(10)) text = text.replace('😀', '\\ud83d\\ude00')
   if (random.once(10)) text = text.replace(/([[:,]-?\d{1,15})(?=[,}\]])/, '$1.0')
   if (random.once(20)) text = text.replace(/([[:,]-?\d{1,15})(?=[,}\]])/, '$1e0')
   return text

@@ -4,7 +4,7 @@ import type { Random } from './random.js'
 export const bits = [
   '"', '\\', '{', '}', '[', ']', ',', ':', ' ', '\n', '\t', '\r', '\f', '\v', '\0', '\x1f', '\x7f', '\u00a0', '\u2028', '\ufeff', '\u200b', '\u00ad', 'é', '😀',
   'e', 'E', '.', '-', '+', '0', '00', '1e400', '-1e400', '1e308', 'true', 'null', 'nul', 'NaN', 'Infinity', '//', '\\b', '\\u', '\\u00', '\\u0061', '\\ud800', '\\udc00',
-  '\\uD83D\\uDE00', '"a":', '"a":0,', '"\\u0061":0,', '{}', '[]', '"Result":0,', '"id":2,', '"structuredContent":{},',
+  '\\uD83D\\uDE00', '"a":', '"a":0,', '"k1":0,', '"\\u0061":0,', '{}', '[]', '"Result":0,', '"id":2,', '"structuredContent":{},',
 ].map(text => Buffer.from(text)).concat([[0xff], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xe2, 0x80], [0x80]].map(bytes => Buffer.from(bytes)))
 
 /** A byte changed, some left out, put in, or doubled. */
@@ -53,7 +53,8 @@ const list = (random: Random, open: string, elements: readonly string[], close: 
 const object = (random: Random, depth: number): string => {
   const many = random.once(12)
   const given = random.many(many ? 40 : 5, index => (many ? `k${index}` : random.in(names)))
-  const chosen = random.once(60) ? given : [...new Set(given)].filter(name => !name.startsWith('\\') || random.once(20))
+  const distinct = [...new Set(given)].filter(name => !name.startsWith('\\') || random.once(20))
+  const chosen = distinct.length > 0 && random.once(many ? 8 : 60) ? [...distinct, random.of(random.in(distinct), '\\u0061')] : distinct
   return list(random, '{', chosen.map(name => `"${name}"${space(random)}:${space(random)}${value(random, many ? 9 : depth + 1)}`), '}')
 }
 

@@ -34,6 +34,49 @@ t.test('an array is one before it is parsed', async t => {
   t.same(structured.slice(0, 2), [1, [2]])
 })
 
+/** As an array, or as an object. */
+const isList = (value: object): value is readonly unknown[] => Array.isArray(value)
+
+const looks: readonly (readonly [string, (value: object) => unknown])[] = [
+  ['its text', value => JSON.stringify({ value }, null, 1)],
+  ['its names, in order', value => [Object.keys(value), Reflect.ownKeys(value)]],
+  ['its members', value => Object.entries(value)],
+  ['a loop', value => {
+    const found: string[] = []
+    for (const key in value) found.push(key)
+    return found
+  }],
+  ['a copy', value => (isList(value) ? [...value] : { ...value })],
+  ['what it is', value => [typeof value, Array.isArray(value), isObject(value), Object.prototype.toString.call(value), value instanceof Array]],
+  ['whether it has members', value => ['a', '0', '__proto__', 'toString', 'length', 'toJSON'].map(key => [Object.hasOwn(value, key), key in value])],
+  ['what it says of them', value => Object.getOwnPropertyDescriptors(value)],
+  ['a member that is called as the prototype', value => Reflect.get(value, '__proto__') as unknown],
+  ['methods of arrays', value => (isList(value) ? [value.length, value.at(-1), value.slice(1), value.concat([1]), value.flat(), value.toReversed(), value.includes(1)] : [])],
+  ['whether it can be changed', value => [Object.isFrozen(value), Object.isSealed(value), Object.isExtensible(value)]],
+]
+
+t.test('it looks as JSON.parse has it, from wherever', async t => {
+  for (const text of ['{}', '[]', '{"b":1,"a":[1,{"c":null}],"0":2,"__proto__":{"x":1},"toJSON":1}', '{"constructor":1,"length":2,"toString":null}', '[1,[2],{"a":3},null]', '[[[]]]']) {
+    for (const [title, look] of looks) {
+      const { structured = null } = structuredOf(answer(text))
+      t.ok(textOf(structured))
+      if (typeof structured !== 'object' || structured === null) return t.fail('is an object')
+      assert.deepEqual(look(structured), look(JSON.parse(text) as object), `${title}: ${text}`)
+    }
+  }
+})
+
+t.test('nobody changes it', async t => {
+  for (const text of ['{"a":1}', '[1]']) {
+    const { structured } = structuredOf(answer(text))
+    if (typeof structured !== 'object' || structured === null) return t.fail('is an object')
+    t.throws(() => Object.assign(structured, { a: 2 }), TypeError)
+    t.notOk(Reflect.deleteProperty(structured, 'a'))
+    t.throws(() => Object.freeze(structured), TypeError)
+    t.equal(JSON.stringify(structured), text)
+  }
+})
+
 t.test('what is not surely fine is parsed, and told as ever', async t => {
   const parsed: readonly (readonly [string, readonly string[]])[] = [
     ['{"a":1,"a":2}', ['/result/structuredContent/a the same key twice']],
@@ -52,6 +95,9 @@ t.test('no more is parsed at once than what takes a turn', async t => {
   const numbers = (count: number) => JSON.stringify(Array.from({ length: count }, (_, index) => index % 100))
   t.ok(textOf(structuredOf(answer(numbers(400_000), numbers(400_000))).structured ?? null))
   t.notOk(textOf(structuredOf(answer(numbers(600_000))).structured ?? null), 'too many things')
+  const names = (count: number) => JSON.stringify(Array.from({ length: count / 10 }, (_, row) => Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`${row}.${index}`, 1]))))
+  t.ok(textOf(structuredOf(answer(names(90_000))).structured ?? null))
+  t.notOk(textOf(structuredOf(answer(names(110_000))).structured ?? null), 'too many names')
   t.notOk(textOf(structuredOf(answer('{}', 'x'.repeat(3 << 20))).structured ?? null), 'too long')
 })
 

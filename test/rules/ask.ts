@@ -1,9 +1,11 @@
+import assert from 'node:assert/strict'
 import type { Tool } from '../../dist/core/catalog.js'
 import type { Answer, Arrival, Call, CheckedArguments, Finding, List, ListedTool, Power, Powers, Problem, Reading, Rule, ServerRequest, Subjects } from '../../dist/core/rule.js'
 import { promotionOf } from '../../dist/core/promotion.js'
-import type { Json, JsonObject } from '../../dist/protocol/json.js'
+import { member, type Json, type JsonObject } from '../../dist/protocol/json.js'
 import { partsOf } from '../../dist/protocol/mcp.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
+import { textOf } from '../../dist/protocol/unread.js'
 import { ruleNamed as find, rules, type RuleName } from '../../dist/rules/index.js'
 
 /** A case of a table: what is judged, and the paths of what is found. */
@@ -12,7 +14,8 @@ export type Case<Subject> = readonly [title: string, subject: Subject, paths: re
 export const ruleNamed = (name: RuleName): Rule => {
   const rule = find(name)
   if (rule === undefined) throw new Error(`there is no rule ${name}`)
-  return rule
+  const { onResult } = rule
+  return onResult === undefined ? rule : { ...rule, onResult: answer => alike(onResult, answer) }
 }
 
 export const paths = (problems: readonly Problem[] | undefined): readonly string[] => (problems ?? []).map(({ path }) => path)
@@ -48,8 +51,17 @@ export const asked = (method: string, params: JsonObject | undefined, clientCapa
   method, params, clientCapabilities, path: '',
 })
 
+/** What a rule finds is the same in a result that was judged from its bytes, and in one that was parsed. */
+const alike = (find: NonNullable<Powers['onResult']>, answer: Answer): readonly Problem[] => {
+  const found = find(answer)
+  const text = textOf(member(answer.value, 'structuredContent') ?? null)
+  if (text !== undefined) assert.deepEqual(find({ ...answer, value: { ...answer.value, structuredContent: JSON.parse(text.toString()) as Json }, repeats: [] }), found)
+  return found
+}
+
 const ask = <Asked extends Power>(power: Asked, subject: Subjects[Asked]): Finding[] =>
-  rules.flatMap(rule => {
+  rules.flatMap(({ name }) => {
+    const rule = ruleNamed(name)
     const powers: Powers = rule
     return (powers[power]?.(subject) ?? []).map(problem => ({ rule: rule.name, ...problem }))
   })

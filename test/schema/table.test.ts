@@ -127,3 +127,38 @@ t.test('work on one value has an end', async t => {
   t.same(ask?.(backwards), { isKnown: false, isValid: true })
   t.ok(ask?.(`{${names.map(name => `"${name}":1`).join()}}`).isKnown)
 })
+
+/** A thousand times the same schema, and ten thousand times. */
+const thousandfold = (schema: JsonObject, times = 3): JsonObject => {
+  const tenfold = (step: number): readonly (readonly [string, Json])[] => [[`s${step}`, { allOf: Array.from({ length: 10 }, () => ({ $ref: `#/$defs/s${step - 1}` })) }]]
+  return { $ref: `#/$defs/s${times}`, $defs: Object.fromEntries([['s0', schema], ...Array.from({ length: times }, (_, index) => tenfold(index + 1)).flat()]) }
+}
+const long = 'x'.repeat(20_000)
+const list = JSON.stringify(Array.from({ length: 20_000 }, () => 1))
+
+const heavy: readonly (readonly [what: string, schema: JsonObject, text: string])[] = [
+  ['a length that is counted', { minLength: 10_000 }, JSON.stringify(long)],
+  ['a format', { format: 'email' }, JSON.stringify(`${long}@example.org`)],
+  ['a pattern', { pattern: 'y$' }, JSON.stringify(`${long}y`)],
+  ['a long constant', { const: long }, JSON.stringify(long)],
+  ['one of many', { enum: Array.from({ length: 2000 }, (_, index) => `${index}`) }, '"1999"'],
+  ['a long name', { required: [long] }, JSON.stringify({ [long]: 1 })],
+  ['items', { items: { minimum: 0 } }, list],
+  ['items that may be anything', { prefixItems: [true], items: { type: 'number' } }, list],
+  ['members that may be anything', { required: ['k1'] }, JSON.stringify(Object.fromEntries(Array.from({ length: 2000 }, (_, index) => [`k${index}`, 1])))],
+]
+
+t.test('what is read again and again is paid for each time', async t => {
+  for (const [what, schema, text] of heavy) {
+    const known = (times: number) => {
+      const root = read(thousandfold(schema, times), 5000, new Budget(steps), depth).schema?.root
+      const table = root && tableOf(root, new Budget(steps))
+      let spent = 0
+      const isKnown = table !== undefined && judge.isValid(Buffer.from(text), table, steps => (spent += steps))
+      t.ok(spent > 0 && spent <= 400_000, `${what}: ${spent} steps`)
+      return isKnown
+    }
+    t.ok(known(1), `${what}: ten times`)
+    t.notOk(known(3), `${what}: a thousand times`)
+  }
+})

@@ -8,7 +8,7 @@
 
 import { ENTRY, isSame, TABLE, TEXT } from './memory'
 import { isInteger, isListed, ofNumber, ofString } from './scalars'
-import { afterValue, lengthOf, tape } from './tape'
+import { afterValue, lengthOf } from './tape'
 import { allow, ARRAY, BOOLEAN, INTEGER, INVALID, NULL, NUMBER, OBJECT, spend, STRING, UNKNOWN, VALID } from './verdict'
 
 const DEEPEST: i32 = 500
@@ -158,7 +158,7 @@ function combined(combinations: usize, entry: usize): i32 {
     const what = load<u32>(at)
     const schemas = load<u32>(at, 4)
     at += 8
-    told = what == ALL ? all(at, schemas, entry) : what == ANY ? any(at, schemas, entry) : what == ONE ? one(at, schemas, entry) : turned(at, entry)
+    told = what == ALL ? all(at, schemas, entry) : what == ANY ? any(at, schemas, entry) : what == ONE ? one(at, schemas, entry) : negated(at, entry)
     at += <usize>schemas << 2
   }
   depth--
@@ -195,7 +195,7 @@ function one(schemas: usize, count: u32, entry: usize): i32 {
   return unknown ? UNKNOWN : fitting
 }
 
-function turned(schema: usize, entry: usize): i32 {
+function negated(schema: usize, entry: usize): i32 {
   const told = matches(<usize>load<u32>(schema), entry)
   return told == UNKNOWN ? UNKNOWN : told ^ 1
 }

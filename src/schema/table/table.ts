@@ -1,4 +1,5 @@
 import { isArray, isObject, isString, member, type Json } from '../../protocol/json.js'
+import { mostTable } from '../../protocol/judged.js'
 import { loneSurrogate } from '../../protocol/survey.js'
 import type { Budget } from '../budget.js'
 import type { Place } from '../document/place.js'
@@ -28,9 +29,6 @@ const combinations: ReadonlyMap<string, number> = new Map([['allOf', 1], ['anyOf
 const all = 1
 
 const mostWord = 0xffffffff
-
-/** Larger tables are not made: most of the room that the judge has for one. */
-const mostBytes = 192 * 1024
 
 /** Of an entry's words, where what is asked stands. */
 const word = { types: 0, unknown: 4, numbers: 8, strings: 12, arrays: 16, objects: 20, values: 24, others: 28 } as const
@@ -63,7 +61,7 @@ class TableWriter {
     this.#writer.setWord(start, this.#schema(root))
     for (let next = this.#left.pop(); next !== undefined; next = this.#left.pop()) {
       this.#fill(...next)
-      if (this.#writer.length > mostBytes) return undefined
+      if (this.#writer.length > mostTable) return undefined
     }
     this.#budget.keep(this.#writer.length)
     return this.#writer.bytes
@@ -215,40 +213,20 @@ const unknownIn = (keywords: Keywords, place: Place): number => {
   return unknown
 }
 
+/** Keywords of which the table says all; without `if`, `then` and `else` say nothing. */
+const said: ReadonlySet<string> = new Set((
+  'type enum exclusiveMinimum exclusiveMaximum minLength maxLength format pattern properties required additionalProperties minProperties maxProperties ' +
+  'items prefixItems additionalItems minItems maxItems allOf anyOf oneOf not $defs definitions contentSchema $id $anchor $dynamicAnchor then else'
+).split(' '))
+
+/** Keywords of which it says nothing, and the types of values that they concern; any other concerns all. */
+const unsaid: ReadonlyMap<string, number> = new Map([
+  ['contains', ofArrays], ['unevaluatedItems', ofArrays], ['patternProperties', ofObjects], ['propertyNames', ofObjects], ['dependentRequired', ofObjects],
+  ['dependentSchemas', ofObjects], ['dependencies', ofObjects], ['unevaluatedProperties', ofObjects],
+])
+
 const leftOpen = (name: string, value: Json, keywords: Keywords, place: Place): number => {
   switch (name) {
-    case 'type':
-    case 'enum':
-    case 'exclusiveMinimum':
-    case 'exclusiveMaximum':
-    case 'minLength':
-    case 'maxLength':
-    case 'format':
-    case 'pattern':
-    case 'properties':
-    case 'required':
-    case 'additionalProperties':
-    case 'minProperties':
-    case 'maxProperties':
-    case 'items':
-    case 'prefixItems':
-    case 'additionalItems':
-    case 'minItems':
-    case 'maxItems':
-    case 'allOf':
-    case 'anyOf':
-    case 'oneOf':
-    case 'not':
-    case '$defs':
-    case 'definitions':
-    case 'contentSchema':
-    case '$id':
-    case '$anchor':
-    case '$dynamicAnchor':
-    // Without `if` they say nothing.
-    case 'then':
-    case 'else':
-      return 0
     case 'const':
       return keywords.has('enum') ? ofAll : 0
     // Up to draft-04 a flag beside a bound excludes the bound itself.
@@ -259,21 +237,11 @@ const leftOpen = (name: string, value: Json, keywords: Keywords, place: Place): 
       return Number.isSafeInteger(value) ? 0 : ofNumbers
     case 'uniqueItems':
       return value === true ? ofArrays : 0
-    case 'contains':
-    case 'unevaluatedItems':
-      return ofArrays
-    case 'patternProperties':
-    case 'propertyNames':
-    case 'dependentRequired':
-    case 'dependentSchemas':
-    case 'dependencies':
-    case 'unevaluatedProperties':
-      return ofObjects
     case '$ref':
     case '$dynamicRef':
     case '$recursiveRef':
       return place.targets.get(name)?.dynamic === undefined ? 0 : ofAll
     default:
-      return ofAll
+      return said.has(name) ? 0 : (unsaid.get(name) ?? ofAll)
   }
 }

@@ -1,0 +1,120 @@
+import t from 'tap'
+import { Judge } from '../../dist/judge/index.js'
+import { instantiate, type Module } from '../../dist/judge/module.js'
+import { isObject, member } from '../../dist/protocol/json.js'
+import { parseFrame } from '../../dist/protocol/parse.js'
+import { textOf } from '../../dist/protocol/unread.js'
+import { Budget } from '../../dist/schema/budget.js'
+import { read } from '../../dist/schema/read/read.js'
+import { tableOf } from '../../dist/schema/table/table.js'
+
+/** Node has it, though its types do not. */
+const wasm = Reflect.get(globalThis, 'WebAssembly') as { Instance: new (module: object) => { readonly exports: object } }
+
+/** Hears of every instance that is made until the test is over, and may change what it offers. */
+const watch = (t: Tap, change: (made: Module) => object = made => made): readonly Module[] => {
+  instantiate()
+  const made: Module[] = []
+  const { Instance } = wasm
+  t.teardown(() => (wasm.Instance = Instance))
+  wasm.Instance = class {
+    readonly exports: object
+    constructor(module: object) {
+      const own = new Instance(module).exports as Module
+      made.push(own)
+      this.exports = change(own)
+    }
+  }
+  return made
+}
+
+type Tap = Pick<typeof t, 'teardown'>
+
+const table = (schema: Parameters<typeof read>[0]) => {
+  const made = tableOf(read(schema, 5000, new Budget(1e6), 300).schema?.root ?? raise(), new Budget(1e6))
+  return made ?? raise()
+}
+
+const raise = (): never => {
+  throw new Error('a schema that cannot be used')
+}
+
+const large = Buffer.from(`{"a":[${'{"b":"some of it"},'.repeat(90_000)}1]}`)
+const small = Buffer.from('{"a":[1]}')
+
+t.test('memory that a large text took is given back, and what comes then is judged as ever', async t => {
+  const made = watch(t)
+  const judge = new Judge([])
+  const string = table({ properties: { a: { type: 'string' } } })
+  const array = table({ properties: { a: { type: 'array' } } })
+  t.ok(judge.read(large, 10))
+  t.equal(made.length, 1)
+  const taken = made[0]?.memory.buffer.byteLength ?? 0
+  t.ok(taken > large.length, `${taken} bytes`)
+  for (let index = 0; index < 300; index++) {
+    const reading = judge.read(small, 10)
+    if (reading === undefined) return t.fail('is fine')
+    const [a] = [judge.member(reading, reading.root, 'a')]
+    if (a === undefined || judge.cut(reading, reading.root) === undefined) return t.fail('is there')
+    t.notOk(judge.isValid(small, string))
+    t.ok(judge.isValid(small, array))
+  }
+  t.equal(made.length, 2, 'in one new instance')
+  t.ok((made[1]?.memory.buffer.byteLength ?? 0) < 2 ** 21)
+})
+
+t.test('texts of all sizes in turns take no more than the largest of them, and few instances', async t => {
+  const made = watch(t)
+  const judge = new Judge([])
+  for (let index = 0; index < 400; index++) t.ok(judge.read(index % 10 === 0 ? large : small, 10))
+  t.equal(made.length, 1)
+  const taken = made[0]?.memory.buffer.byteLength ?? 0
+  t.ok(taken < 8 * 2 ** 20, `${taken} bytes`)
+})
+
+const frame = Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{\\"a\\":1}"}],"structuredContent":{"a":1}}}')
+
+const fault = (): never => {
+  throw new RangeError('a fault')
+}
+
+for (const name of ['read', 'prepare', 'root', 'memberOf', 'startOf', 'nextRepeat', 'check'] as const) {
+  t.test(`a fault in ${name} makes that nothing is known, and the next instance knows it again`, async t => {
+    let isBroken = true
+    const made = watch(t, own => (isBroken ? { ...own, [name]: fault } : own))
+    const judge = new Judge([])
+    const any = table({ type: 'object' })
+    const ask = (): boolean => {
+      const reading = judge.read(frame, 10)
+      const result = reading && judge.member(reading, reading.root, 'result')
+      const content = reading && result && judge.member(reading, result, 'content')
+      const structured = reading && result && judge.member(reading, result, 'structuredContent')
+      if (reading === undefined || content === undefined || structured === undefined) return false
+      const text = judge.cut(reading, structured)
+      return text !== undefined && judge.repeats(reading, content, 'text', structured).length === 1 && judge.isValid(text, any)
+    }
+    t.notOk(ask())
+    isBroken = false
+    t.ok(ask())
+    t.equal(made.length, 2)
+  })
+}
+
+t.test('where there is no memory for it, or no WebAssembly at all, messages are parsed', async t => {
+  const isUnread = (): boolean => {
+    const { message } = parseFrame(frame, { messageBytes: 1 << 20, depth: 10 })
+    const structured = message.kind === 'result' ? member(message.result, 'structuredContent') : undefined
+    t.same(isObject(structured) && { ...structured }, { a: 1 })
+    return textOf(structured ?? null) !== undefined
+  }
+  const { Instance } = wasm
+  t.teardown(() => (wasm.Instance = Instance))
+  wasm.Instance = class {
+    readonly exports = fault()
+  }
+  t.notOk(isUnread())
+  wasm.Instance = Instance
+  t.ok(isUnread())
+  watch(t, own => ({ ...own, prepare: () => 0 }))
+  t.equal(new Judge([]).read(small, 10), undefined, 'memory that cannot grow')
+})
