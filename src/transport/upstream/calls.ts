@@ -2,15 +2,16 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Exchange } from '../../core/event.js'
 import type { Frame } from '../../protocol/frame.js'
 import type { Id, IdKey } from '../../protocol/json-rpc.js'
+import { CallSignal } from './abort.js'
 
 /** One POST of a frame: from `send` until nothing more of it can come. */
 export class Call {
-  readonly #controller = new AbortController()
+  readonly signal = new CallSignal()
   /** The requests in it that have no answer yet. */
   readonly unanswered: Set<IdKey>
-  #settle = () => {}
-  /** Resolves when every request in it is answered; when the server has taken it, where there is none; or when it is over. */
-  readonly settled = new Promise<void>(resolve => (this.#settle = resolve))
+  #isSettled = false
+  #settled: Promise<void> | undefined
+  #settle: (() => void) | undefined
 
   constructor(
     readonly exchange: Exchange,
@@ -19,13 +20,15 @@ export class Call {
     this.unanswered = new Set(requestKeys(frame))
   }
 
-  get signal(): AbortSignal {
-    return this.#controller.signal
+  /** Resolves when every request in it is answered; when the server has taken it, where there is none; or when it is over. */
+  get settled(): Promise<void> {
+    this.#settled ??= this.#isSettled ? Promise.resolve() : new Promise<void>(resolve => (this.#settle = resolve))
+    return this.#settled
   }
 
   /** The server sees the connection go. */
   abort(): void {
-    this.#controller.abort()
+    this.signal.abort()
     this.settle()
   }
 
@@ -45,7 +48,8 @@ export class Call {
   }
 
   settle(): void {
-    this.#settle()
+    this.#isSettled = true
+    this.#settle?.()
   }
 
   answered(key: IdKey): void {

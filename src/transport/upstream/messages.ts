@@ -42,13 +42,37 @@ export interface Dressing {
  * @throws what the connection fails with; a body that cannot be unpacked is a frame with a fault
  */
 export async function* messagesOf(reply: HttpReply, reading: Reading): AsyncGenerator<Frame | Dressing> {
-  try {
-    if (bodyKind(reply) === 'json') yield* jsonBody(reply, reading)
-    else for await (const event of eventsOf(reply, reading)) yield read(event, reading.limits)
-  } catch (error) {
-    if (!(error instanceof UndecodableBody)) throw error
-    yield httpFault(`the response has ${error.message}`, reading.asked())
+  if (bodyKind(reply) === 'json') {
+    const frame = await messageOf(reply, reading)
+    if (frame !== undefined) yield frame
+    return
   }
+  try {
+    for await (const event of eventsOf(reply, reading)) yield read(event, reading.limits)
+  } catch (error) {
+    yield unreadable(error, reading)
+  }
+}
+
+/**
+ * The one message that a JSON body is; undefined where there is none.
+ * @throws as `messagesOf`
+ */
+export const messageOf = async (reply: HttpReply, reading: Omit<Reading, 'cursor'>): Promise<Frame | undefined> => {
+  const { limits, latch, asked } = reading
+  try {
+    const body = await wholeBody(reply, limits.messageBytes, latch)
+    if (body === undefined) return undefined
+    const frame = body.kind === 'whole' ? await parseInTurns(body.bytes, limits) : oversizedFrame(body.head, body.tail, body.size, limits)
+    return answering(frame, asked)
+  } catch (error) {
+    return unreadable(error, reading)
+  }
+}
+
+const unreadable = (error: unknown, { asked }: Pick<Reading, 'asked'>): Frame => {
+  if (!(error instanceof UndecodableBody)) throw error
+  return httpFault(`the response has ${error.message}`, asked())
 }
 
 /**
@@ -68,19 +92,12 @@ const httpFault = (message: string, keys: readonly IdKey[]): Frame => ({
   faults: [{ kind: 'http', path: '', message }],
 })
 
-async function* jsonBody(reply: HttpReply, { limits, latch, asked }: Reading): AsyncGenerator<Frame> {
-  const body = await wholeBody(reply, limits.messageBytes, latch)
-  if (body === undefined) return
-  const frame = body.kind === 'whole' ? await parseInTurns(body.bytes, limits) : oversizedFrame(body.head, body.tail, body.size, limits)
-  yield answering(frame, asked())
-}
-
 /** The events of an SSE body; the cursor is past each of them when it is told. */
 export async function* eventsOf(reply: HttpReply, { limits, latch, cursor }: Omit<Reading, 'asked'>): AsyncGenerator<SseEvent> {
   const parser = new SseParser(limits.messageBytes)
   for await (const chunk of decoded(reply.body, reply.headers)) {
     for (const event of parser.push(chunk)) {
-      await latch.passed()
+      if (latch.isClosed) await latch.passed()
       advance(cursor, event)
       yield event
     }

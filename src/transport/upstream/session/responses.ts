@@ -67,7 +67,8 @@ export class HttpResponses {
   }
 
   async #resumed(call: Call, position: Cursor): Promise<string> {
-    const { signal, unanswered } = call
+    const { unanswered } = call
+    const signal = call.signal.asAbortSignal()
     const outcome = await resume({
       cursor: position,
       backoff: this.#options.backoff,

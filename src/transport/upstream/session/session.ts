@@ -120,8 +120,7 @@ class UpstreamSession extends HttpSide {
     const linger = call.settled.then(() => setTimeout(() => call.abort(), this.#options.lingerMs ?? 5000))
     let reason: string
     try {
-      signal.throwIfAborted()
-      reason = await (this.#legacy ? this.#legacy.post(call) : this.#post(call, true))
+      reason = signal.aborted ? failureOf(undefined) : await (this.#legacy ? this.#legacy.post(call) : this.#post(call, true))
     } catch (error) {
       reason = failureOf(error)
     }
