@@ -16,10 +16,10 @@ export const wholeBody = async ({ body, headers }: HttpReply, maxBytes: number, 
   const source = decoded(body, headers)
   // Not by `for await`: most bodies are here as a whole by the time that they are read, and need no waiting for.
   for (;;) {
-    const { done, value } = (source === body ? body.poll() : undefined) ?? (await source.next())
-    if (done === true) break
+    const next = (source === body ? body.poll() : undefined) ?? (await source.next())
+    if (next.done === true) break
     if (latch.isClosed) await latch.passed()
-    gathering.add(value)
+    gathering.add(next.value)
     if (gathering.size > maxBytes) {
       await source.return(undefined)
       break
