@@ -5,6 +5,10 @@ const mostWaiting = 64 * 1024
 
 const noop = () => {}
 
+/** The next piece of a body, or of what one is unpacked to: at once where it is here already. */
+export const nextPiece = (source: ResponseBody | AsyncGenerator<Buffer, void>): IteratorResult<Buffer, void> | Promise<IteratorResult<Buffer, void>> =>
+  (source instanceof ResponseBody ? source.poll() : undefined) ?? source.next()
+
 /** The body of a response as it arrives. It has one reader; who stops reading lets go of the connection. */
 export class ResponseBody implements AsyncIterableIterator<Buffer> {
   readonly #controller: Dispatcher.DispatchController

@@ -12,6 +12,8 @@ export class Call {
   #isSettled = false
   #settled: Promise<void> | undefined
   #settle: (() => void) | undefined
+  #lingerMs: number | undefined
+  #lingering: NodeJS.Timeout | undefined
 
   constructor(
     readonly exchange: Exchange,
@@ -32,10 +34,16 @@ export class Call {
     this.settle()
   }
 
-  /** Aborted after so many milliseconds, unless it is over by then. */
+  /** Aborted after so many milliseconds, unless it is settled by then. */
   limit(ms: number): void {
     const timer = setTimeout(() => this.abort(), ms)
     void this.settled.then(() => clearTimeout(timer))
+  }
+
+  /** Aborted so many milliseconds after it is settled, unless it is over by then. */
+  linger(ms: number): void {
+    this.#lingerMs = ms
+    if (this.#isSettled) this.settle()
   }
 
   /** Whether answers to it are to come, or were. */
@@ -50,6 +58,14 @@ export class Call {
   settle(): void {
     this.#isSettled = true
     this.#settle?.()
+    if (this.#lingerMs !== undefined) this.#lingering ??= setTimeout(() => this.abort(), this.#lingerMs)
+  }
+
+  /** Nothing more of it can come. */
+  end(): void {
+    this.#lingerMs = undefined
+    clearTimeout(this.#lingering)
+    this.settle()
   }
 
   answered(key: IdKey): void {
@@ -79,7 +95,7 @@ export class Calls {
   end(call: Call): void {
     const those = this.#calls.get(call.exchange)
     if (those?.delete(call) === true && those.size === 0) this.#calls.delete(call.exchange)
-    call.settle()
+    call.end()
   }
 
   /** An answer came, by whichever stream of the exchange: nobody need answer in the server's place. */

@@ -2,6 +2,7 @@ import type { Frame } from '../../protocol/frame.js'
 import type { IdKey } from '../../protocol/json-rpc.js'
 import { Gathering, type Gathered } from '../gather.js'
 import { decoded } from '../http/content-coding.js'
+import { nextPiece } from './body.js'
 import type { Latch } from './latch.js'
 import type { HttpReply } from './pool.js'
 
@@ -16,7 +17,8 @@ export const wholeBody = async ({ body, headers }: HttpReply, maxBytes: number, 
   const source = decoded(body, headers)
   // Not by `for await`: most bodies are here as a whole by the time that they are read, and need no waiting for.
   for (;;) {
-    const next = (source === body ? body.poll() : undefined) ?? (await source.next())
+    const piece = nextPiece(source)
+    const next = piece instanceof Promise ? await piece : piece
     if (next.done === true) break
     if (latch.isClosed) await latch.passed()
     gathering.add(next.value)
