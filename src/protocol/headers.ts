@@ -107,7 +107,8 @@ const nameOf = ({ method, params }: Request): string | undefined => {
   return isString(name) ? name : undefined
 }
 
-const versionOf = ({ params }: Request): string | undefined => {
+/** By which revision a request says that it is made; undefined for a legacy one. */
+export const versionOf = ({ params }: Request): string | undefined => {
   const version = inMeta(params, 'protocolVersion')
   return isString(version) ? version : undefined
 }

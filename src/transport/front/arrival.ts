@@ -25,7 +25,8 @@ export class Arrival {
 
   constructor({ headers, socket }: IncomingMessage, peer: Peer) {
     const read = new Map<string, string>()
-    for (const [name, value] of Object.entries(headers)) {
+    for (const name of Object.keys(headers)) {
+      const value = headers[name]
       if (value !== undefined) read.set(name, typeof value === 'string' ? value : value.join(', '))
     }
     this.peer = peer
@@ -54,4 +55,6 @@ const networkOf = (address: string): string => {
 }
 
 /** Of IPv4, as it is usually written, also where it comes by a socket of IPv6. */
-export const addressOf = ({ socket }: IncomingMessage): string => (socket.remoteAddress ?? '').replace(/^::ffff:/, '')
+export const addressOf = ({ socket: { remoteAddress = '' } }: IncomingMessage): string =>
+  remoteAddress.startsWith(mapped) ? remoteAddress.slice(mapped.length) : remoteAddress
+const mapped = '::ffff:'

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Readable } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { errorCode } from '../../protocol/json-rpc.js'
 import type { Share } from './budget.js'
 import { refusal, type Refusal } from './refusal.js'
 
-const unpackers = new Map([
+const unpackers = new Map<string, () => Duplex>([
   ['gzip', createGunzip],
   ['x-gzip', createGunzip],
   ['deflate', createInflate],
@@ -30,32 +30,34 @@ export const checkBody = ({ headers }: IncomingMessage, maxBytes: number): Refus
  * @param share of the memory for bodies; what is returned is still in it
  * @returns undefined when the client went away before its end
  */
-export const readBody = async (
-  request: IncomingMessage,
-  response: ServerResponse,
-  maxBytes: number,
-  share: Share,
-): Promise<Buffer | Refusal | undefined> => {
+export const readBody = (request: IncomingMessage, response: ServerResponse, maxBytes: number, share: Share): Promise<Read> => {
   // A client of HTTP/1.0 knows of no such answer (RFC 9110, section 10.1.1).
   if (request.headers.expect !== undefined && request.httpVersion !== '1.0') response.writeContinue()
-  const sent = await collect(request, maxBytes, share)
-  if (!Buffer.isBuffer(sent)) return sent
-  const decoder = unpackers.get(encodingOf(request.headers))?.()
-  if (decoder === undefined) return sent
-  decoder.end(sent)
-  const unpacked = await collect(decoder, maxBytes, share)
-  decoder.destroy()
-  share.give(sent.length)
-  return unpacked ?? { status: 400, code: errorCode.parse, message: 'The body is not what its Content-Encoding says' }
+  const sent = collect(request, maxBytes, share)
+  const unpacker = unpackers.get(encodingOf(request.headers))
+  return unpacker === undefined ? sent : unpacked(sent, unpacker, maxBytes, share)
 }
 
-const encodingOf = (headers: IncomingMessage['headers']): string => (headers['content-encoding'] ?? 'identity').trim().toLowerCase()
+type Read = Buffer | Refusal | undefined
+
+const unpacked = async (body: Promise<Read>, unpacker: () => Duplex, maxBytes: number, share: Share): Promise<Read> => {
+  const sent = await body
+  if (!Buffer.isBuffer(sent)) return sent
+  const decoder = unpacker()
+  decoder.end(sent)
+  const found = await collect(decoder, maxBytes, share)
+  decoder.destroy()
+  share.give(sent.length)
+  return found ?? { status: 400, code: errorCode.parse, message: 'The body is not what its Content-Encoding says' }
+}
+
+const encodingOf = (headers: IncomingMessage['headers']): string => headers['content-encoding']?.trim().toLowerCase() ?? 'identity'
 
 const tooLong = (maxBytes: number): Refusal => refusal(413, `The body is longer than ${maxBytes} bytes`)
 const noRoom = refusal(503, 'There is no room for this body: too much of others is waiting', { 'retry-after': '5' })
 
 // Not by `for await`: leaving such a loop early destroys the request, and with it the connection for the answer.
-const collect = (source: Readable, maxBytes: number, share: Share): Promise<Buffer | Refusal | undefined> =>
+const collect = (source: Readable, maxBytes: number, share: Share): Promise<Read> =>
   new Promise(resolve => {
     const chunks: Buffer[] = []
     let length = 0
@@ -65,13 +67,15 @@ const collect = (source: Readable, maxBytes: number, share: Share): Promise<Buff
       if (!share.take(chunk.length)) return done(noRoom)
       chunks.push(chunk)
     }
-    const done = (body: Buffer | Refusal | undefined) => {
+    const done = (body: Read) => {
       source.off('data', take)
       chunks.length = 0
       resolve(body)
     }
+    const cut = () => done(undefined)
     source.on('data', take)
-    source.once('end', () => done(Buffer.concat(chunks, length)))
-    source.once('error', () => done(undefined))
-    source.once('close', () => done(undefined))
+    // What has come in one piece is not copied.
+    source.on('end', () => done(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, length)))
+    source.on('error', cut)
+    source.on('close', cut)
   })

@@ -9,33 +9,47 @@ export class ByteBudget {
 
   /** The share of one request, which grows as its body comes. */
   share(): Share {
-    let own = 0
-    let over = false
-    return {
-      take: bytes => {
-        if (over || this.#held + bytes > this.#max()) return false
-        own += bytes
-        this.#held += bytes
-        return true
-      },
-      give: bytes => {
-        if (over) return
-        own -= bytes
-        this.#held -= bytes
-      },
-      end: () => {
-        over = true
-        this.#held -= own
-        own = 0
-      },
-    }
+    return new Share(this)
+  }
+
+  /** @returns false when so much more is not to be had */
+  take(bytes: number): boolean {
+    if (this.#held + bytes > this.#max()) return false
+    this.#held += bytes
+    return true
+  }
+
+  give(bytes: number): void {
+    this.#held -= bytes
   }
 }
 
-export interface Share {
+export class Share {
+  readonly #budget: ByteBudget
+  #own = 0
+  #over = false
+
+  constructor(budget: ByteBudget) {
+    this.#budget = budget
+  }
+
   /** @returns false when so much more is not to be had */
-  take(bytes: number): boolean
-  give(bytes: number): void
+  take(bytes: number): boolean {
+    if (this.#over || !this.#budget.take(bytes)) return false
+    this.#own += bytes
+    return true
+  }
+
+  give(bytes: number): void {
+    if (this.#over) return
+    this.#own -= bytes
+    this.#budget.give(bytes)
+  }
+
   /** Gives back all of it; nothing is taken any more. */
-  readonly end: () => void
+  end(): void {
+    this.#over = true
+    this.#budget.give(this.#own)
+    this.#own = 0
+  }
 }

@@ -47,26 +47,24 @@ export class EndpointServer {
 
   async handle(request: IncomingMessage, response: ServerResponse, peer: Peer): Promise<void> {
     const arrival = new Arrival(request, peer)
-    if (request.method === 'POST') return this.#post(request, response, arrival)
     if (request.method === 'GET') return this.#get(request, response, arrival)
     if (request.method === 'DELETE') return this.#delete(request, response, arrival)
-    this.#shared.refuse(request, response, refusal(405, 'This method is not allowed', { allow: methods }))
-  }
-
-  async #post(request: IncomingMessage, response: ServerResponse, arrival: Arrival): Promise<void> {
     const { settings, bodies, refuse } = this.#shared
+    if (request.method !== 'POST') return refuse(request, response, refusal(405, 'This method is not allowed', { allow: methods }))
     const { limits } = settings()
     const refused = checkContentType(request.headers) ?? checkAccept('POST', request.headers) ?? checkBody(request, limits.messageBytes)
       ?? (request.headers.expect === undefined ? undefined : this.places.checkHead(arrival))
     if (refused) return refuse(request, response, refused)
-    await this.places.known(arrival)?.readable()
+    const known = this.places.known(arrival)
+    if (known?.paused === true) await known.readable()
     const share = bodies.share()
-    response.once('close', share.end)
+    response.on('close', () => share.end())
     const body = await readBody(request, response, limits.messageBytes, share)
     // Whoever left meanwhile will not be told of: there is nobody to begin an answer for.
     if (body === undefined || request.socket.destroyed) return
     if (!Buffer.isBuffer(body)) return refuse(request, response, body)
-    const read = await parseInTurns(body, limits)
+    const parsed = parseInTurns(body, limits)
+    const read = parsed instanceof Promise ? await parsed : parsed
     const modern = arrival.modern || isModern(read)
     const frame = received(read, this.places.handedOn(arrival), modern)
     const due = dueIn(frame)
@@ -114,7 +112,6 @@ export class EndpointServer {
   }
 
   #reply(session: FrontSession, response: ServerResponse, owed: Owed): Reply {
-    if (session.id !== undefined) response.setHeader('mcp-session-id', session.id)
-    return new Reply(response, owed, !this.places.own, this.#shared.pace)
+    return new Reply(response, owed, !this.places.own, this.#shared.pace, session.id)
   }
 }

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import { errorCode, type IdKey } from '../../protocol/json-rpc.js'
 import { logAccess, type Served } from './access-log.js'
 import { addressOf, type Peer } from './arrival.js'
 import { ByteBudget } from './budget.js'
+import { Connections } from './connections.js'
 import { isPreflight, preflight, shareWith } from './cors.js'
 import { Door, type DoorOptions } from './door.js'
 import { EndpointServer, type EndpointSettings, type Shared } from './endpoint.js'
@@ -102,7 +102,7 @@ class Front implements HttpFront {
   readonly #timers: Timers
   /** Requests of those who were let in, while they are answered. Streams of GET are not waited for: they never end by themselves. */
   readonly #open = new Map<ServerResponse, IncomingMessage>()
-  readonly #onSocket = new WeakMap<Socket, Set<ServerResponse>>()
+  readonly #connections = new Connections()
   #stopping = false
   #allAnswered: () => void = () => {}
   #closed: Promise<void> | undefined
@@ -203,9 +203,9 @@ class Front implements HttpFront {
 
   #receive(request: IncomingMessage, response: ServerResponse): void {
     // A connection that breaks is told by `close`; without listeners its error would end the process.
-    request.on('error', () => {})
-    response.on('error', () => {})
-    const before = this.#follow(request.socket, response)
+    request.on('error', ignore)
+    response.on('error', ignore)
+    const before = this.#connections.follow(request.socket, response)
     // When we stop, it is refused, and that can wait.
     if (before === undefined || this.#stopping) return this.#begin(request, response)
     // Its answer could not be sent, and would be kept here, before that of the one before it on the connection is over.
@@ -220,30 +220,10 @@ class Front implements HttpFront {
     if (peer === 'answered') return
     if ('status' in peer) return this.#refuse(request, response, peer)
     this.#open.set(response, request)
-    response.once('close', () => this.#answered(response))
+    response.on('close', () => this.#answered(response))
     const endpoint = this.#endpoints.get(pathOf(request))
     if (!endpoint) return this.#refuse(request, response, refusal(404, 'There is no endpoint at this path'))
     endpoint.handle(request, response, peer).catch(() => this.#refuse(request, response, broken))
-  }
-
-  /**
-   * Node tells the response that is being sent when its connection closes, but not those that wait behind it.
-   * @returns the one that it waits behind
-   */
-  #follow(socket: Socket, response: ServerResponse): ServerResponse | undefined {
-    const known = this.#onSocket.get(socket)
-    const responses = known ?? new Set()
-    const before = [...responses].at(-1)
-    responses.add(response)
-    response.once('close', () => responses.delete(response))
-    if (known) return before
-    this.#onSocket.set(socket, responses)
-    socket.once('close', () => {
-      process.nextTick(() => {
-        for (const left of responses) left.emit('close')
-      })
-    })
-    return undefined
   }
 
   /** Who may come in; or why not; or nobody, where the head was all there is to answer. */
@@ -285,6 +265,8 @@ class Front implements HttpFront {
     setImmediate(() => this.#server.closeIdleConnections())
   }
 }
+
+const ignore = () => {}
 
 const broken: Refusal = { status: 500, code: errorCode.blocked, message: 'The relay failed on this request' }
 

@@ -18,10 +18,13 @@ export const checkContentType = ({ 'content-type': header }: IncomingHttpHeaders
 /** A POST may be answered with either type, and which one is not known beforehand; a GET only with a stream. */
 export const checkAccept = (method: 'POST' | 'GET', { accept }: IncomingHttpHeaders): Refusal | undefined => {
   // Without the header anything is acceptable (RFC 9110, section 12.5.1).
-  if (accept === undefined) return undefined
+  if (accept === undefined || accept === usual) return undefined
   const needed = method === 'POST' ? [json, eventStream] : [eventStream]
   return needed.every(type => accepts(accept, type)) ? undefined : refusal(406, `The Accept header must allow ${needed.join(' and ')}`)
 }
+
+/** What clients send that keep to the letter of the specification. */
+const usual = `${json}, ${eventStream}`
 
 const accepts = (accept: string, type: string): boolean => {
   const ranges = ['*/*', `${type.slice(0, type.indexOf('/'))}/*`, type]

@@ -22,13 +22,14 @@ export class Pace {
     this.#settings = settings
   }
 
-  /** @param silent nothing was written for a while */
-  follow(response: ServerResponse, silent: () => void): Paced {
-    const paced: Paced = new Paced(response, silent, () => this.#paced.delete(paced))
+  follow(paced: Paced): void {
     this.#paced.add(paced)
     const { keepAliveMs, timers } = this.#settings
     this.#stop ??= timers.every(keepAliveMs / looks, () => this.#look())
-    return paced
+  }
+
+  leave(paced: Paced): void {
+    this.#paced.delete(paced)
   }
 
   #look(): void {
@@ -41,9 +42,8 @@ export class Pace {
 }
 
 /** One answer while it is open. */
-export class Paced {
+export abstract class Paced {
   readonly #response: ServerResponse
-  readonly #silent: () => void
   /** Looks since something was written. */
   #silence = 0
   #written = 0
@@ -51,12 +51,14 @@ export class Paced {
   #taken = -Infinity
   #unmovedMs = 0
 
-  constructor(response: ServerResponse, silent: () => void, readonly end: () => void) {
+  constructor(response: ServerResponse) {
     this.#response = response
-    this.#silent = silent
   }
 
-  wrote(bytes: number): void {
+  /** Nothing was written for a while. */
+  protected abstract beat(): void
+
+  protected wrote(bytes: number): void {
     this.#silence = 0
     this.#written += bytes
   }
@@ -73,6 +75,6 @@ export class Paced {
     }
     if (++this.#silence < looks) return
     this.#silence = 0
-    this.#silent()
+    this.beat()
   }
 }

@@ -3,10 +3,11 @@ import type { Frame, ResponseHead } from '../../protocol/frame.js'
 import { errorCode, type IdKey } from '../../protocol/json-rpc.js'
 import { eventStream, json } from './media-type.js'
 import { refusalBody } from './refusal.js'
-import type { Pace, Paced } from './pace.js'
+import { Paced, type Pace } from './pace.js'
 import { mediaType, only } from '../http/headers.js'
 import { encodeDressing, encodeEvent } from '../sse/parser.js'
 import type { HttpHeaders } from '../transport.js'
+import { writeHead } from './write-head.js'
 
 /** What a request is owed. */
 export interface Owed {
@@ -26,17 +27,20 @@ const fullBytes = 256 * 1024
 const keepAlive = Buffer.from(': keep-alive\n\n')
 
 /** What a proxy in between must not do with a stream: keep it back, store it or pack it. */
-const streamHeaders = { 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' }
+const streamHeaders = [['cache-control', 'no-cache, no-transform'], ['x-accel-buffering', 'no']] as const
+
+const nothing = () => {}
 
 /**
  * The answer to one HTTP request, as it takes shape: one JSON text when the answer is the first thing to be sent, a stream of
  * events when something else comes first; or what a server that speaks HTTP itself has chosen.
  */
-export class Reply {
+export class Reply extends Paced {
   readonly #response: ServerResponse
   readonly #owed: Owed
   readonly #follows: boolean
-  readonly #paced: Paced
+  readonly #pace: Pace
+  readonly #session: string | undefined
   #state: 'waiting' | 'streaming' | 'done' = 'waiting'
   #head: ResponseHead | undefined
   /** Answers that are still to come. */
@@ -45,18 +49,23 @@ export class Reply {
   #collected: Frame[] = []
   #lastCall = false
   #full = false
-  #onDrained: () => void = () => {}
-  #onOver: () => void = () => {}
+  #onDrained: () => void = nothing
+  #onOver: () => void = nothing
 
-  /** @param follows the server speaks HTTP: the form of the answer is its choice, and is waited for */
-  constructor(response: ServerResponse, owed: Owed, follows: boolean, pace: Pace) {
+  /**
+   * @param follows the server speaks HTTP: the form of the answer is its choice, and is waited for
+   * @param session the id that we gave it
+   */
+  constructor(response: ServerResponse, owed: Owed, follows: boolean, pace: Pace, session: string | undefined) {
+    super(response)
     this.#response = response
     this.#owed = owed
     this.#follows = follows
+    this.#session = session
     this.#due = owed.due.length
-    this.#paced = pace.follow(response, () => this.#beat())
-    response.on('drain', () => this.#onDrain())
-    response.once('close', () => this.#over())
+    this.#pace = pace
+    pace.follow(this)
+    response.on('close', () => this.#over())
   }
 
   /**
@@ -91,8 +100,11 @@ export class Reply {
     if (this.#state !== 'waiting') return
     this.#state = 'streaming'
     const headers = this.#head?.headers
-    for (const [name, value] of Object.entries(streamHeaders)) if (!headers?.has(name)) this.#response.setHeader(name, value)
-    this.#writeHead(this.#head?.status ?? 200, eventStream)
+    this.#writeHead(this.#head?.status ?? 200, eventStream, streamHeaders.flatMap(header => (headers?.has(header[0]) === true ? [] : header)))
+    // What else is written in this turn leaves with it.
+    const { socket } = this.#response
+    socket?.cork()
+    process.nextTick(() => socket?.uncork())
     this.#response.flushHeaders()
     for (const frame of this.#collected) this.#write(encodeEvent(frame))
     this.#collected = []
@@ -158,11 +170,11 @@ export class Reply {
   }
 
   #endCollected(): void {
-    const [first = Buffer.alloc(0), ...more] = this.#collected.map(({ bytes }) => bytes)
-    if (more.length > 0) return this.#end(this.#statusOf(this.#collected), Buffer.concat([Buffer.from('['), first, ...more.flatMap(bytes => [Buffer.from(','), bytes]), Buffer.from(']')]))
+    const status = this.#statusOf(this.#collected)
+    const [first, ...more] = this.#collected
+    if (first === undefined || more.length > 0) return this.#end(status, joined(this.#collected))
     // A page is of the type that the server gave it.
-    const type = this.#collected[0]?.message.kind === 'page' ? only(this.#head?.headers ?? noHeaders, 'content-type') : json
-    this.#end(this.#statusOf(this.#collected), first, type)
+    this.#end(status, first.bytes, first.message.kind === 'page' ? only(this.#head?.headers ?? noHeaders, 'content-type') : json)
   }
 
   /** An answer of ours has a status of ours: the server's may say that there is none. */
@@ -174,29 +186,21 @@ export class Reply {
 
   #end(status: number, body?: Buffer, type: string | undefined = json): void {
     this.#state = 'done'
-    const length = body?.length ?? 0
     // A 204 has no length (RFC 9110, section 8.6).
-    if (status !== 204) this.#response.setHeader('content-length', length)
-    this.#writeHead(status, body ? type : undefined)
+    this.#writeHead(status, body ? type : undefined, status === 204 ? [] : ['content-length', String(body?.length ?? 0)])
     this.#response.end(body)
   }
 
-  #writeHead(status: number, contentType: string | undefined): void {
-    for (const [name, values] of this.#head?.headers ?? noHeaders) {
-      if (name === 'vary') this.#response.appendHeader(name, values)
-      else if (!this.#response.hasHeader(name) && !ours(name)) this.#response.setHeader(name, values)
-    }
-    // The server's type stands where it is of the same kind: it may carry parameters.
-    const theirs = this.#head && mediaType(this.#head.headers)
-    if (contentType === undefined) this.#response.removeHeader('content-type')
-    else if (theirs !== contentType) this.#response.setHeader('content-type', contentType)
-    this.#response.writeHead(status)
+  #writeHead(status: number, type: string | undefined, own: readonly string[]): void {
+    writeHead(this.#response, { status, headers: this.#head?.headers ?? noHeaders, type, own, session: this.#session })
   }
 
   #write(bytes: Buffer): void {
-    this.#paced.wrote(bytes.length)
+    this.wrote(bytes.length)
     const free = this.#response.write(bytes)
-    if (!free && this.#response.writableLength >= fullBytes) this.#full = true
+    if (free || this.#full || this.#response.writableLength < fullBytes) return
+    this.#full = true
+    this.#response.once('drain', () => this.#onDrain())
   }
 
   #onDrain(): void {
@@ -206,14 +210,14 @@ export class Reply {
   }
 
   /** A stream that was silent shows that it lives; a long call becomes a stream, to be able to. */
-  #beat(): void {
+  protected beat(): void {
     if (this.#state === 'waiting' && !this.#follows && this.#due > 0) this.stream()
     if (this.#state === 'streaming' && !this.#response.writableNeedDrain) this.#response.write(keepAlive)
   }
 
   #over(): void {
     this.#state = 'done'
-    this.#paced.end()
+    this.#pace.leave(this)
     this.#onDrain()
     this.#onOver()
   }
@@ -225,8 +229,9 @@ export class Reply {
 
 const noHeaders: HttpHeaders = new Map()
 
-/** The relay alone says which pages may read what it answers. */
-const ours = (name: string): boolean => name.startsWith('access-control-')
+/** Answers to a batch, as one. */
+const joined = (frames: readonly Frame[]): Buffer =>
+  Buffer.concat([Buffer.from('['), ...frames.flatMap(({ bytes }, index) => (index === 0 ? [bytes] : [Buffer.from(','), bytes])), Buffer.from(']')])
 
 const answersIn = ({ message }: Frame): number => {
   if (message.kind === 'batch') return message.members.reduce((sum, one) => sum + answersIn(one), 0)

@@ -10,12 +10,12 @@ export class UndecodableBody extends Error {}
  * fast as they are read: whoever collects them bounds what a small body may grow to.
  * @throws UndecodableBody, or whatever the body itself fails with
  */
-export const decoded = (body: AsyncIterableIterator<Buffer>, headers: HttpHeaders): AsyncIterable<Buffer> => {
-  const encoding = (headers.get('content-encoding') ?? []).join().trim().toLowerCase()
+export const decoded = <Body extends AsyncIterableIterator<Buffer>>(body: Body, headers: HttpHeaders): Body | AsyncGenerator<Buffer, void> => {
+  const encoding = headers.get('content-encoding')?.join().trim().toLowerCase() ?? ''
   return encoding === '' || encoding === 'identity' ? body : decodedAs(encoding, body)
 }
 
-async function* decodedAs(encoding: string, source: AsyncIterableIterator<Buffer>): AsyncGenerator<Buffer> {
+async function* decodedAs(encoding: string, source: AsyncIterableIterator<Buffer>): AsyncGenerator<Buffer, void> {
   const first = await source.next()
   // An empty body is packed in no way, whatever the header says.
   if (first.done === true) return

@@ -1,4 +1,3 @@
-import type { Trace } from '../../protocol/frame.js'
 import type { HttpHeaders } from '../transport.js'
 
 /** Headers of one connection (RFC 9110 section 7.6.1), which say nothing about the message and are never handed on. */
@@ -18,7 +17,8 @@ const responseOwn: ReadonlySet<string> = new Set(['content-length', 'content-enc
 /** Headers as undici gives them: names in lower case, repeated ones as an array. */
 export const headersOf = (raw: Readonly<Record<string, string | readonly string[] | undefined>>): HttpHeaders => {
   const headers = new Map<string, readonly string[]>()
-  for (const [name, value] of Object.entries(raw)) {
+  for (const name of Object.keys(raw)) {
+    const value = raw[name]
     if (value !== undefined) headers.set(name, typeof value === 'string' ? [value] : value)
   }
   return headers
@@ -36,16 +36,29 @@ export const mediaType = (headers: HttpHeaders): string => contentType(only(head
 /** True unless the content type names another character set. */
 export const isUtf8 = (headers: HttpHeaders): boolean => contentType(only(headers, 'content-type')).isUtf8
 
+interface ContentType {
+  readonly type: string
+  readonly parameters: readonly string[]
+  readonly isUtf8: boolean
+}
+
 /**
  * What a `Content-Type` says. Of two parameters of one name some readers take the first and some the last: both count.
  * @returns isUtf8: in every character set that it names our bytes mean what they mean in UTF-8
  */
-export const contentType = (header = ''): { readonly type: string; readonly parameters: readonly string[]; readonly isUtf8: boolean } => {
+export const contentType = (header = ''): ContentType => usual.get(header) ?? readContentType(header)
+
+const readContentType = (header: string): ContentType => {
   const [type = '', ...parameters] = header.split(';').map(part => part.trim().toLowerCase())
   const charsets = parameters.filter(parameter => parameter.startsWith('charset')).map(parameter => parameter.replace(/["\s]/g, ''))
   return { type, parameters, isUtf8: charsets.every(charset => sameAsUtf8.has(charset)) }
 }
 const sameAsUtf8: ReadonlySet<string> = new Set(['charset=utf-8', 'charset=utf8', 'charset=us-ascii'])
+
+/** What nearly all of them say, read once. */
+const usual: ReadonlyMap<string, ContentType> = new Map(
+  ['application/json', 'application/json; charset=utf-8', 'text/event-stream', 'text/event-stream; charset=utf-8'].map(header => [header, readContentType(header)]),
+)
 
 /** With what a proxy adds: behind what others on the way have said, which is theirs to answer for. Nothing is added that is empty. */
 export const passedOn = (headers: ReadonlyMap<string, string>, added: Readonly<Record<string, string>>): ReadonlyMap<string, string> => {
@@ -56,15 +69,6 @@ export const passedOn = (headers: ReadonlyMap<string, string>, added: Readonly<R
   }
   return passed
 }
-
-/**
- * Headers with our place in a trace instead of what they said of one (W3C Trace Context): the `tracestate` of one place says nothing of
- * another.
- */
-export const traced = (headers: ReadonlyMap<string, string>, trace: Trace | undefined): ReadonlyMap<string, string> =>
-  trace === undefined ? headers : new Map([...[...headers].filter(([name]) => !ofTrace.has(name)), ...trace.headers()])
-
-const ofTrace: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])
 
 /** A client's headers as they go to the server. */
 export const forwardedRequest = (headers: ReadonlyMap<string, string>): Map<string, string> =>
@@ -80,7 +84,7 @@ export const bodiless = (headers: HttpHeaders): HttpHeaders => new Map([...heade
 /** @param connection the header in which the sender names further headers of the connection */
 const without = <Value>(headers: ReadonlyMap<string, Value>, connection: string, own: ReadonlySet<string>): Map<string, Value> => {
   const kept = new Map<string, Value>()
-  const named = connection.split(',').map(name => name.trim().toLowerCase())
+  const named = connection === '' || connection === 'keep-alive' ? [] : connection.split(',').map(name => name.trim().toLowerCase())
   for (const [name, value] of headers) if (!hopByHop.has(name) && !own.has(name) && !named.includes(name)) kept.set(name, value)
   return kept
 }

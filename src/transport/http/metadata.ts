@@ -1,4 +1,4 @@
-import { requestHeaders } from '../../protocol/headers.js'
+import { requestHeaders, versionOf } from '../../protocol/headers.js'
 import type { Frame } from '../../protocol/frame.js'
 import { isString, member, type JsonObject } from '../../protocol/json.js'
 import { revisions, traitsOf } from '../../protocol/revision.js'
@@ -14,15 +14,17 @@ export const isModernVersion = (version: string | undefined): boolean =>
 
 /** A request that says itself by which revision it is made. */
 export const isModernRequest = ({ message }: Frame): boolean =>
-  message.kind === 'request' && isModernVersion(requestHeaders(message).get('mcp-protocol-version'))
+  message.kind === 'request' && isModernVersion(versionOf(message))
 
 /** The headers that repeat what is in the body (2026-07-28, request metadata); none for a legacy message. */
 export const metadataOf = (frame: Frame, inputSchemaOf: InputSchemaOf): ReadonlyMap<string, string> => {
   const { message } = frame
-  if (message.kind !== 'request' || !isModernRequest(frame)) return new Map()
+  if (message.kind !== 'request' || !isModernRequest(frame)) return none
   const name = message.method === 'tools/call' ? member(message.params, 'name') : undefined
   return requestHeaders(message, isString(name) ? inputSchemaOf(name) : undefined)
 }
+
+const none: ReadonlyMap<string, string> = new Map()
 
 /** What describes one message, or the place in one stream, of headers that are borrowed for another. */
 export const withoutMetadata = (headers: ReadonlyMap<string, string>): Map<string, string> =>

@@ -26,6 +26,7 @@ export type SseEvent = Marks &
   )
 
 const colon = 0x3a
+const empty = Buffer.alloc(0)
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
 /**
@@ -34,7 +35,7 @@ const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 export class SseParser {
   readonly #event: Gathering
   /** The first bytes, as long as they may be a byte order mark; undefined from then on. */
-  #opening: Buffer | undefined = Buffer.alloc(0)
+  #opening: Buffer | undefined = empty
   /** A line feed that comes next belongs to the line end before it. */
   #afterReturn = false
   /** Of the line that has begun, in earlier chunks: its size in bytes, and its first byte. */
@@ -82,6 +83,10 @@ export class SseParser {
 
   #withoutMark(chunk: Buffer): Buffer {
     if (this.#opening === undefined) return chunk
+    if (this.#opening.length === 0 && chunk.length > 0 && chunk[0] !== byteOrderMark[0]) {
+      this.#opening = undefined
+      return chunk
+    }
     const start = Buffer.concat([this.#opening, chunk])
     if (start.length < byteOrderMark.length && byteOrderMark.subarray(0, start.length).equals(start)) {
       this.#opening = start

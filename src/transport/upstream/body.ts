@@ -3,6 +3,12 @@ import { errors, type Dispatcher } from 'undici'
 /** So much waits for a slow reader before the connection is read no further, in bytes. */
 const mostWaiting = 64 * 1024
 
+const noop = () => {}
+
+/** The next piece of a body, or of what one is unpacked to: at once where it is here already. */
+export const nextPiece = (source: ResponseBody | AsyncGenerator<Buffer, void>): IteratorResult<Buffer, void> | Promise<IteratorResult<Buffer, void>> =>
+  (source instanceof ResponseBody ? source.poll() : undefined) ?? source.next()
+
 /** The body of a response as it arrives. It has one reader; who stops reading lets go of the connection. */
 export class ResponseBody implements AsyncIterableIterator<Buffer> {
   readonly #controller: Dispatcher.DispatchController
@@ -10,7 +16,7 @@ export class ResponseBody implements AsyncIterableIterator<Buffer> {
   #waiting = 0
   #isOver = false
   #error: Error | undefined
-  #wake: () => void = () => {}
+  #wake: () => void = noop
   /** Of one that nobody reads: how much more of it may come, in bytes. */
   #dumped: number | undefined
 
@@ -36,21 +42,27 @@ export class ResponseBody implements AsyncIterableIterator<Buffer> {
     this.#wake()
   }
 
-  async next(): Promise<IteratorResult<Buffer>> {
+  /** What is here already; undefined where it is to be waited for, by `next`. @throws what cut it */
+  poll(): IteratorResult<Buffer, undefined> | undefined {
+    const value = this.#chunks.shift()
+    if (value !== undefined) {
+      this.#waiting -= value.length
+      if (this.#waiting <= mostWaiting && this.#controller.paused) this.#controller.resume()
+      return { done: false, value }
+    }
+    if (this.#error !== undefined) throw this.#error
+    return this.#isOver ? { done: true, value: undefined } : undefined
+  }
+
+  async next(): Promise<IteratorResult<Buffer, undefined>> {
     for (;;) {
-      const value = this.#chunks.shift()
-      if (value !== undefined) {
-        this.#waiting -= value.length
-        if (this.#waiting <= mostWaiting && this.#controller.paused) this.#controller.resume()
-        return { done: false, value }
-      }
-      if (this.#error !== undefined) throw this.#error
-      if (this.#isOver) return { done: true, value: undefined }
+      const polled = this.poll()
+      if (polled !== undefined) return polled
       await new Promise<void>(resolve => (this.#wake = resolve))
     }
   }
 
-  return(): Promise<IteratorResult<Buffer>> {
+  return(): Promise<IteratorResult<Buffer, undefined>> {
     this.#abort()
     return Promise.resolve({ done: true, value: undefined })
   }

@@ -2,15 +2,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Exchange } from '../../core/event.js'
 import type { Frame } from '../../protocol/frame.js'
 import type { Id, IdKey } from '../../protocol/json-rpc.js'
+import { CallSignal } from './abort.js'
 
 /** One POST of a frame: from `send` until nothing more of it can come. */
 export class Call {
-  readonly #controller = new AbortController()
+  readonly signal = new CallSignal()
   /** The requests in it that have no answer yet. */
   readonly unanswered: Set<IdKey>
-  #settle = () => {}
-  /** Resolves when every request in it is answered; when the server has taken it, where there is none; or when it is over. */
-  readonly settled = new Promise<void>(resolve => (this.#settle = resolve))
+  #isSettled = false
+  #settled: Promise<void> | undefined
+  #settle: (() => void) | undefined
+  #lingerMs: number | undefined
+  #lingering: NodeJS.Timeout | undefined
 
   constructor(
     readonly exchange: Exchange,
@@ -19,20 +22,28 @@ export class Call {
     this.unanswered = new Set(requestKeys(frame))
   }
 
-  get signal(): AbortSignal {
-    return this.#controller.signal
+  /** Resolves when every request in it is answered; when the server has taken it, where there is none; or when it is over. */
+  get settled(): Promise<void> {
+    this.#settled ??= this.#isSettled ? Promise.resolve() : new Promise<void>(resolve => (this.#settle = resolve))
+    return this.#settled
   }
 
   /** The server sees the connection go. */
   abort(): void {
-    this.#controller.abort()
+    this.signal.abort()
     this.settle()
   }
 
-  /** Aborted after so many milliseconds, unless it is over by then. */
+  /** Aborted after so many milliseconds, unless it is settled by then. */
   limit(ms: number): void {
     const timer = setTimeout(() => this.abort(), ms)
     void this.settled.then(() => clearTimeout(timer))
+  }
+
+  /** Aborted so many milliseconds after it is settled, unless it is over by then. */
+  linger(ms: number): void {
+    this.#lingerMs = ms
+    if (this.#isSettled) this.settle()
   }
 
   /** Whether answers to it are to come, or were. */
@@ -45,7 +56,16 @@ export class Call {
   }
 
   settle(): void {
-    this.#settle()
+    this.#isSettled = true
+    this.#settle?.()
+    if (this.#lingerMs !== undefined) this.#lingering ??= setTimeout(() => this.abort(), this.#lingerMs)
+  }
+
+  /** Nothing more of it can come. */
+  end(): void {
+    this.#lingerMs = undefined
+    clearTimeout(this.#lingering)
+    this.settle()
   }
 
   answered(key: IdKey): void {
@@ -75,7 +95,7 @@ export class Calls {
   end(call: Call): void {
     const those = this.#calls.get(call.exchange)
     if (those?.delete(call) === true && those.size === 0) this.#calls.delete(call.exchange)
-    call.settle()
+    call.end()
   }
 
   /** An answer came, by whichever stream of the exchange: nobody need answer in the server's place. */

@@ -35,7 +35,7 @@ const messageIn = (frame: Frame, asked: readonly IdKey[]): Frame | undefined => 
   }
   if (message.kind !== 'unusable') return frame
   const error = anonymousError(frame)
-  if (error === undefined || key === undefined) return mayBeResult(frame) ? answering(frame, asked) : undefined
+  if (error === undefined || key === undefined) return mayBeResult(frame) ? answering(frame, () => asked) : undefined
   return more.length > 0 ? undefined : { ...frame, message: { kind: 'error', id: idIn(key), key, error }, faults: [] }
 }
 

@@ -1,14 +1,14 @@
 import type { Exchange } from '../../core/event.js'
-import type { Frame, FrameLimits, ResponseHead, Trace } from '../../protocol/frame.js'
+import type { Frame, FrameLimits } from '../../protocol/frame.js'
 import { isCancellation } from '../../protocol/message.js'
 import type { Call } from './calls.js'
-import { cookiesOf } from '../http/cookies.js'
-import { forwardedRequest, forwardedResponse, bodiless, traced } from '../http/headers.js'
+import { bodiless } from '../http/headers.js'
 import { cursor, type Cursor } from './cursor.js'
 import { errorBody } from './error-body.js'
+import { borrowedHeaders, forwardedHead, forwardedHeaders } from './heads.js'
 import { Latch } from './latch.js'
-import { bodyKind, messagesOf, misfit, type Dressing, type Reading } from './messages.js'
-import { isModernVersion, metadataOf, withoutMetadata, type InputSchemaOf } from '../http/metadata.js'
+import { bodyKind, messageOf, messagesOf, misfit, type Dressing, type Reading } from './messages.js'
+import { isModernVersion, type InputSchemaOf } from '../http/metadata.js'
 import { HttpSide } from './side.js'
 import { discard, failureOf, type HttpReply, type HttpUpstream } from './pool.js'
 import type { HttpRequest, Transport, TransportEvent } from '../transport.js'
@@ -114,7 +114,10 @@ class HttpServer extends HttpSide {
     const request = opened?.request
     // What the relay asks of its own accord borrows the client's credentials; the HTTP side of its response concerns nobody.
     const own = request?.body === frame.bytes
-    const headers = own ? this.#forwarded(request, frame.envelope?.trace) : this.#borrowed(request, frame)
+    const { headers: always, inputSchemaOf } = this.#options
+    const headers = own
+      ? forwardedHeaders(request.headers, frame.envelope?.trace, always)
+      : borrowedHeaders(request?.headers ?? new Map(), frame, inputSchemaOf, always)
     const position = cursor()
     const due = !call.isAnswered
     let reason: string | undefined
@@ -141,8 +144,8 @@ class HttpServer extends HttpSide {
     const { limits } = this.#options
     const reading = { limits, latch: latch ?? unheld, asked: () => [...unanswered] }
     // One JSON text to one request is the usual case, and one event.
-    const isSole = own && kind === 'json' && unanswered.size === 1
-    if (own && !isSole && (kind !== 'other' || !due)) this.#head(exchange, reply)
+    if (own && kind === 'json' && unanswered.size === 1) return this.#sole(call, reply, reading)
+    if (own && (kind !== 'other' || !due)) this.#head(exchange, reply)
     if (kind === 'error') {
       await this.#error(exchange, reply, reading)
       return `the server answered HTTP ${reply.status}`
@@ -157,12 +160,28 @@ class HttpServer extends HttpSide {
     for await (const heard of messagesOf(reply, { ...reading, cursor: position })) {
       if ('bytes' in heard) {
         this.calls.answered(exchange, heard)
-        if (isSole && call.isAnswered) return this.#whole(exchange, reply, heard)
-        if (isSole) this.#head(exchange, reply)
         this.#tell({ type: 'frame', exchange, frame: heard })
       } else if (own) this.#dressing(exchange, heard)
     }
-    return 'the response ended before the answer'
+    return endedBefore
+  }
+
+  /** @returns as `#answered` */
+  async #sole(call: Call, reply: HttpReply, reading: Omit<Reading, 'cursor'>): Promise<string | undefined> {
+    const { exchange } = call
+    const heard = await messageOf(reply, reading)
+    if (heard === undefined) return endedBefore
+    this.calls.answered(exchange, heard)
+    if (!call.isAnswered) {
+      this.#head(exchange, reply)
+      this.#tell({ type: 'frame', exchange, frame: heard })
+      return endedBefore
+    }
+    const { bytes, message, faults, facts, otherKeys } = heard
+    const response = forwardedHead(reply, this.#options.cookiePath)
+    // Spelt out, as in `received`.
+    this.#tell({ type: 'frame', exchange, whole: true, frame: { bytes, message, faults, facts, otherKeys, envelope: { response } } })
+    return undefined
   }
 
   async #error(exchange: Exchange, reply: HttpReply, reading: Omit<Reading, 'cursor'>): Promise<void> {
@@ -177,7 +196,8 @@ class HttpServer extends HttpSide {
     const position = cursor()
     const { signal } = (opened.under = new AbortController())
     try {
-      const reply = await this.#options.upstream.request({ method, headers: this.#forwarded(opened.request), signal })
+      const headers = forwardedHeaders(opened.request.headers, undefined, this.#options.headers)
+      const reply = await this.#options.upstream.request({ method, headers, signal })
       await this.#heardBare(exchange, method, reply, position, opened.latch)
     } catch {
       this.#unreachable(exchange)
@@ -202,20 +222,9 @@ class HttpServer extends HttpSide {
     }
   }
 
-  #whole(exchange: Exchange, reply: HttpReply, { bytes, message, faults, facts, otherKeys }: Frame): undefined {
-    // Spelt out, as in `received`.
-    this.#tell({ type: 'frame', exchange, whole: true, frame: { bytes, message, faults, facts, otherKeys, envelope: { response: this.#headOf(reply) } } })
-  }
-
   #head(exchange: Exchange, reply: HttpReply): void {
-    const { status, headers } = this.#headOf(reply)
+    const { status, headers } = forwardedHead(reply, this.#options.cookiePath)
     this.#tell({ type: 'head', exchange, status, headers: bodyKind(reply) === 'other' ? bodiless(headers) : headers })
-  }
-
-  #headOf({ status, headers }: HttpReply): ResponseHead {
-    const { cookiePath } = this.#options
-    const forwarded = forwardedResponse(headers)
-    return { status, headers: cookiePath === undefined ? forwarded : cookiesOf(cookiePath, forwarded) }
   }
 
   /** There is no response to hand on, and nobody to whom the core could answer in its place. After a head it changes nothing. */
@@ -227,26 +236,12 @@ class HttpServer extends HttpSide {
     this.#tell({ type: 'dressing', exchange, lines })
   }
 
-  #forwarded(request: HttpRequest, trace?: Trace): Map<string, string> {
-    return new Map([...traced(forwardedRequest(request.headers), trace), ...this.#options.headers])
-  }
-
-  /** As the client's, with what describes the message replaced. */
-  #borrowed(request: HttpRequest | undefined, frame: Frame): Map<string, string> {
-    const { headers, inputSchemaOf } = this.#options
-    return new Map([
-      ...withoutMetadata(forwardedRequest(request?.headers ?? new Map())),
-      ['accept', 'application/json, text/event-stream'],
-      ['content-type', 'application/json'],
-      ...metadataOf(frame, inputSchemaOf),
-      ...headers,
-    ])
-  }
-
   #tell(event: TransportEvent): void {
     if (!this.#ended) this.#hear(event)
   }
 }
+
+const endedBefore = 'the response ended before the answer'
 
 /** In a legacy session the answer may be fetched with `Last-Event-ID`, once the client has an id to go on from. */
 const canResume = ({ headers }: HttpRequest, { lastEventId }: Cursor): boolean =>

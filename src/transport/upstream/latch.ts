@@ -1,7 +1,7 @@
 /** Holds readers back while it is closed. */
 export class Latch {
   #opened: Promise<void> | undefined
-  #open = () => {}
+  #open: (() => void) | undefined
 
   close(): void {
     this.#opened ??= new Promise(resolve => (this.#open = resolve))
@@ -9,7 +9,11 @@ export class Latch {
 
   open(): void {
     this.#opened = undefined
-    this.#open()
+    this.#open?.()
+  }
+
+  get isClosed(): boolean {
+    return this.#opened !== undefined
   }
 
   /** Resolves at once while it is open; never rejects. */

@@ -2,12 +2,11 @@ import type { Frame, FrameLimits } from '../../protocol/frame.js'
 import type { IdKey } from '../../protocol/json-rpc.js'
 import { oversizedFrame } from '../../protocol/parse.js'
 import { quote } from '../../protocol/quote.js'
-import { decoded, UndecodableBody } from '../http/content-coding.js'
+import { UndecodableBody } from '../http/content-coding.js'
 import { isUtf8, mediaType } from '../http/headers.js'
-import type { Cursor } from './cursor.js'
-import type { Latch } from './latch.js'
+import { Events, type EventReading } from './events.js'
 import type { HttpReply } from './pool.js'
-import { SseParser, type SseEvent } from '../sse/parser.js'
+import type { SseEvent } from '../sse/parser.js'
 import { parseInTurns } from '../turns.js'
 import { answering, wholeBody } from './whole-body.js'
 
@@ -22,14 +21,9 @@ export const bodyKind = ({ status, headers }: HttpReply): BodyKind => {
   return type === 'application/json' ? 'json' : type === 'text/event-stream' ? 'sse' : 'other'
 }
 
-export interface Reading {
-  readonly limits: FrameLimits
-  /** Closed: nothing more is read. */
-  readonly latch: Latch
+export interface Reading extends EventReading {
   /** The requests to which a JSON body is the answer, even where it does not say so. */
   readonly asked: () => readonly IdKey[]
-  /** Kept up to date, for a stream that may be resumed. */
-  readonly cursor: Cursor
 }
 
 /** Lines of an SSE event without a message. */
@@ -41,14 +35,63 @@ export interface Dressing {
  * Every message of a JSON or SSE body as it arrives, each of them one frame.
  * @throws what the connection fails with; a body that cannot be unpacked is a frame with a fault
  */
-export async function* messagesOf(reply: HttpReply, reading: Reading): AsyncGenerator<Frame | Dressing> {
-  try {
-    if (bodyKind(reply) === 'json') yield* jsonBody(reply, reading)
-    else for await (const event of eventsOf(reply, reading)) yield read(event, reading.limits)
-  } catch (error) {
-    if (!(error instanceof UndecodableBody)) throw error
-    yield httpFault(`the response has ${error.message}`, reading.asked())
+export const messagesOf = (reply: HttpReply, reading: Reading): AsyncIterable<Frame | Dressing> =>
+  bodyKind(reply) === 'json' ? only(messageOf(reply, reading)) : new Messages(new Events(reply, reading), reading)
+
+async function* only(message: Promise<Frame | undefined>): AsyncGenerator<Frame> {
+  const frame = await message
+  if (frame !== undefined) yield frame
+}
+
+class Messages implements AsyncIterableIterator<Frame | Dressing> {
+  readonly #events: Events
+  readonly #reading: Reading
+
+  constructor(events: Events, reading: Reading) {
+    this.#events = events
+    this.#reading = reading
   }
+
+  async next(): Promise<IteratorResult<Frame | Dressing, undefined>> {
+    try {
+      const { done, value } = await this.#events.next()
+      if (done === true) return { done, value }
+      const said = read(value, this.#reading.limits)
+      return { done: false, value: said instanceof Promise ? await said : said }
+    } catch (error) {
+      return { done: false, value: unreadable(error, this.#reading) }
+    }
+  }
+
+  async return(): Promise<IteratorResult<Frame | Dressing, undefined>> {
+    await this.#events.return()
+    return { done: true, value: undefined }
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+}
+
+/**
+ * The one message that a JSON body is; undefined where there is none.
+ * @throws as `messagesOf`
+ */
+export const messageOf = async (reply: HttpReply, reading: Omit<Reading, 'cursor'>): Promise<Frame | undefined> => {
+  const { limits, latch, asked } = reading
+  try {
+    const body = await wholeBody(reply, limits.messageBytes, latch)
+    if (body === undefined) return undefined
+    const frame = body.kind === 'whole' ? await parseInTurns(body.bytes, limits) : oversizedFrame(body.head, body.tail, body.size, limits)
+    return answering(frame, asked)
+  } catch (error) {
+    return unreadable(error, reading)
+  }
+}
+
+const unreadable = (error: unknown, { asked }: Pick<Reading, 'asked'>): Frame => {
+  if (!(error instanceof UndecodableBody)) throw error
+  return httpFault(`the response has ${error.message}`, asked())
 }
 
 /**
@@ -68,39 +111,12 @@ const httpFault = (message: string, keys: readonly IdKey[]): Frame => ({
   faults: [{ kind: 'http', path: '', message }],
 })
 
-async function* jsonBody(reply: HttpReply, { limits, latch, asked }: Reading): AsyncGenerator<Frame> {
-  const body = await wholeBody(reply, limits.messageBytes, latch)
-  if (body === undefined) return
-  const frame = body.kind === 'whole' ? await parseInTurns(body.bytes, limits) : oversizedFrame(body.head, body.tail, body.size, limits)
-  yield answering(frame, asked())
-}
-
-/** The events of an SSE body; the cursor is past each of them when it is told. */
-export async function* eventsOf(reply: HttpReply, { limits, latch, cursor }: Omit<Reading, 'asked'>): AsyncGenerator<SseEvent> {
-  const parser = new SseParser(limits.messageBytes)
-  for await (const chunk of decoded(reply.body, reply.headers)) {
-    for (const event of parser.push(chunk)) {
-      await latch.passed()
-      advance(cursor, event)
-      yield event
-    }
-  }
-}
-
-const advance = (cursor: Cursor, { kind, id, retry }: SseEvent): void => {
-  // A comment, or a wish for another pace, gets nobody further.
-  if (kind !== 'dressing' || id !== undefined) cursor.events += 1
-  // An empty id takes back the one before (WHATWG HTML, 9.2.4).
-  if (id !== undefined) cursor.lastEventId = id === '' ? undefined : id
-  if (retry !== undefined) cursor.retryMs = retry
-}
-
 /** What an event says. */
-export const read = async (event: SseEvent, limits: FrameLimits): Promise<Frame | Dressing> => {
+export const read = (event: SseEvent, limits: FrameLimits): Frame | Dressing | Promise<Frame> => {
   switch (event.kind) {
     case 'message': {
-      const frame = await parseInTurns(event.data, limits)
-      return event.dressing === '' ? frame : { ...frame, envelope: { event: event.dressing } }
+      const frame = parseInTurns(event.data, limits)
+      return frame instanceof Promise ? frame.then(parsed => dressed(parsed, event.dressing)) : dressed(frame, event.dressing)
     }
     case 'oversized':
       return oversizedFrame(event.head, event.tail, event.size, limits)
@@ -110,3 +126,5 @@ export const read = async (event: SseEvent, limits: FrameLimits): Promise<Frame 
       return event satisfies never
   }
 }
+
+const dressed = (frame: Frame, event: string): Frame => (event === '' ? frame : { ...frame, envelope: { event } })

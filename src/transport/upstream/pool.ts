@@ -1,5 +1,6 @@
 import { EnvHttpProxyAgent, errors, Pool, type Dispatcher } from 'undici'
 import { headersOf, only } from '../http/headers.js'
+import type { Abortable } from './abort.js'
 import type { HttpHeaders } from '../transport.js'
 import { ResponseBody } from './body.js'
 
@@ -18,7 +19,7 @@ export interface HttpAsk {
   readonly url?: URL
   readonly headers: ReadonlyMap<string, string>
   readonly body?: Buffer
-  readonly signal: AbortSignal
+  readonly signal: Abortable
 }
 
 /** A response whose body is still on the wire: it must be read or destroyed. */
@@ -51,9 +52,14 @@ export class HttpUpstream {
   /** From the URL's user and password, where it has them. */
   readonly #authorization: string | undefined
   readonly url: URL
+  // Of the URL, which makes them anew each time that it is asked.
+  readonly #origin: string
+  readonly #path: string
 
   constructor(url: URL, tls: HttpTls = {}) {
     this.url = url
+    this.#origin = url.origin
+    this.#path = url.pathname + url.search
     const user = [url.username, url.password].map(decodeURIComponent).join(':')
     this.#authorization = user === ':' ? undefined : `Basic ${Buffer.from(user).toString('base64')}`
     const options = {
@@ -64,7 +70,7 @@ export class HttpUpstream {
       bodyTimeout: 0,
     }
     // HTTPS_PROXY, HTTP_PROXY and NO_PROXY mean what they mean to everybody. The certificates are those of the server behind the proxy.
-    this.#pool = proxies.some(name => (process.env[name] ?? '') !== '') ? new EnvHttpProxyAgent({ ...options, requestTls: options.connect }) : new Pool(url.origin, options)
+    this.#pool = proxies.some(name => (process.env[name] ?? '') !== '') ? new EnvHttpProxyAgent({ ...options, requestTls: options.connect }) : new Pool(this.#origin, options)
   }
 
   /** @throws HttpFailure, or what undici throws: see `failureOf` */
@@ -82,9 +88,8 @@ export class HttpUpstream {
   /** Whether anything speaks HTTP there; what it says to a HEAD does not matter. */
   async reachable(): Promise<boolean> {
     try {
-      const { origin, pathname, search } = this.url
       const signal = AbortSignal.timeout(reachMs)
-      const { body } = await this.#pool.request({ origin, path: pathname + search, method: 'HEAD', signal })
+      const { body } = await this.#pool.request({ origin: this.#origin, path: this.#path, method: 'HEAD', signal })
       await body.dump()
       return true
     } catch {
@@ -98,39 +103,12 @@ export class HttpUpstream {
   }
 
   #once(url: URL, { method, headers, body, signal }: HttpAsk): Promise<HttpReply> {
-    const sent = new Map([...headers, ['accept-encoding', 'identity']])
-    if (this.#authorization !== undefined && !sent.has('authorization')) sent.set('authorization', this.#authorization)
-    const options = { origin: url.origin, path: url.pathname + url.search, method, headers: [...sent].flat(), ...(body && { body }) }
+    const sent = ['accept-encoding', 'identity']
+    for (const [name, value] of headers) if (name !== 'accept-encoding') sent.push(name, value)
+    if (this.#authorization !== undefined && !headers.has('authorization')) sent.push('authorization', this.#authorization)
+    const path = url === this.url ? this.#path : url.pathname + url.search
     return new Promise((resolve, reject) => {
-      let stream: ResponseBody | undefined
-      let started: Dispatcher.DispatchController | undefined
-      // Before it has a connection, there is nothing that could be cut.
-      const abort = () => {
-        const error = new errors.RequestAbortedError()
-        if (started === undefined) end(error)
-        else started.abort(error)
-      }
-      const end = (error?: Error) => {
-        signal.removeEventListener('abort', abort)
-        if (stream !== undefined) stream.end(error)
-        else reject(error ?? new errors.RequestAbortedError())
-      }
-      signal.addEventListener('abort', abort, { once: true })
-      this.#pool.dispatch(options, {
-        onRequestStart(controller) {
-          started = controller
-          if (signal.aborted) abort()
-        },
-        onResponseStart(controller, status, received) {
-          // What comes before the response itself says nothing of it.
-          if (status < 200) return
-          stream = new ResponseBody(controller)
-          resolve({ status, headers: headersOf(received), body: stream })
-        },
-        onResponseData: (_, chunk) => stream?.push(chunk),
-        onResponseEnd: () => end(),
-        onResponseError: (_, error) => end(error),
-      })
+      this.#pool.dispatch({ origin: this.#origin, path, method, headers: sent, body: body ?? null }, new Response(signal, resolve, reject))
     })
   }
 
@@ -141,6 +119,59 @@ export class HttpUpstream {
     const same = target?.origin === this.url.origin && target.username === '' && target.password === ''
     if (!same || (status !== 307 && status !== 308)) throw new HttpFailure(`the server redirects (HTTP ${status}) where it may not be followed`)
     return target
+  }
+}
+
+/** What becomes of one request. */
+class Response implements Dispatcher.DispatchHandler {
+  readonly #signal: Abortable
+  readonly #begun: (reply: HttpReply) => void
+  readonly #failed: (error: Error) => void
+  #started: Dispatcher.DispatchController | undefined
+  #body: ResponseBody | undefined
+
+  constructor(signal: Abortable, begun: (reply: HttpReply) => void, failed: (error: Error) => void) {
+    this.#signal = signal
+    this.#begun = begun
+    this.#failed = failed
+    signal.addEventListener('abort', this.#abort)
+  }
+
+  // Before it has a connection, there is nothing that could be cut.
+  readonly #abort = (): void => {
+    const error = new errors.RequestAbortedError()
+    if (this.#started === undefined) this.#end(error)
+    else this.#started.abort(error)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#started = controller
+    if (this.#signal.aborted) this.#abort()
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, received: Parameters<typeof headersOf>[0]): void {
+    // What comes before the response itself says nothing of it.
+    if (status < 200) return
+    this.#body = new ResponseBody(controller)
+    this.#begun({ status, headers: headersOf(received), body: this.#body })
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#body?.push(chunk)
+  }
+
+  onResponseEnd(): void {
+    this.#end()
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    this.#end(error)
+  }
+
+  #end(error?: Error): void {
+    this.#signal.removeEventListener('abort', this.#abort)
+    if (this.#body !== undefined) this.#body.end(error)
+    else this.#failed(error ?? new errors.RequestAbortedError())
   }
 }
 

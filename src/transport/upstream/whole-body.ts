@@ -2,6 +2,7 @@ import type { Frame } from '../../protocol/frame.js'
 import type { IdKey } from '../../protocol/json-rpc.js'
 import { Gathering, type Gathered } from '../gather.js'
 import { decoded } from '../http/content-coding.js'
+import { nextPiece } from './body.js'
 import type { Latch } from './latch.js'
 import type { HttpReply } from './pool.js'
 
@@ -13,16 +14,24 @@ import type { HttpReply } from './pool.js'
  */
 export const wholeBody = async ({ body, headers }: HttpReply, maxBytes: number, latch: Latch): Promise<Gathered | undefined> => {
   const gathering = new Gathering(maxBytes)
-  for await (const chunk of decoded(body, headers)) {
-    await latch.passed()
-    gathering.add(chunk)
-    if (gathering.size > maxBytes) break
+  const source = decoded(body, headers)
+  // Not by `for await`: most bodies are here as a whole by the time that they are read, and need no waiting for.
+  for (;;) {
+    const piece = nextPiece(source)
+    const next = piece instanceof Promise ? await piece : piece
+    if (next.done === true) break
+    if (latch.isClosed) await latch.passed()
+    gathering.add(next.value)
+    if (gathering.size > maxBytes) {
+      await source.return(undefined)
+      break
+    }
   }
   return gathering.take()
 }
 
 /** A whole body without an id that can be read is the answer to what was asked with it, and to nothing else. */
-export const answering = (frame: Frame, asked: readonly IdKey[]): Frame => {
+export const answering = (frame: Frame, asked: () => readonly IdKey[]): Frame => {
   const { message } = frame
-  return message.kind === 'unusable' && message.keys.length === 0 ? { ...frame, message: { ...message, keys: asked } } : frame
+  return message.kind === 'unusable' && message.keys.length === 0 ? { ...frame, message: { ...message, keys: asked() } } : frame
 }

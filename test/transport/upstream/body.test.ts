@@ -72,6 +72,22 @@ t.test('a cut is an error after what came before it, and who stops reading lets 
   t.equal(connection.aborted, false, 'what is over is not cut')
 })
 
+t.test('what is here already need not be waited for', t => {
+  const { connection, body: read } = body()
+  t.equal(read.poll(), undefined)
+  read.push(Buffer.alloc(100_000))
+  t.equal(connection.paused, true)
+  t.match(read.poll(), { done: false })
+  t.equal(connection.paused, false)
+  t.equal(read.poll(), undefined)
+  read.end()
+  t.match(read.poll(), { done: true })
+  const cut = body()
+  cut.body.end(new Error('cut'))
+  t.throws(() => cut.body.poll(), { message: 'cut' })
+  t.end()
+})
+
 t.test('of a body that nobody reads so much may come, and no more', t => {
   const { connection, body: read } = body()
   read.dump(10, 60_000)

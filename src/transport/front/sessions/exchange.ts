@@ -20,7 +20,6 @@ export class FrontExchange implements Exchange, RequestFacts {
   readonly frame: Frame | undefined
   readonly claims: boolean
   readonly carries: boolean
-  readonly ties: Ties
   /** Bytes that came for the reader while it was slow. */
   unread = 0
 
@@ -33,6 +32,9 @@ export class FrontExchange implements Exchange, RequestFacts {
     this.frame = frame
     this.claims = claims
     this.carries = carries
-    this.ties = frame ? tiesOf(frame) : { requests: [], progress: [] }
+  }
+
+  get ties(): Ties {
+    return this.frame ? tiesOf(this.frame) : { requests: [], progress: [] }
   }
 }

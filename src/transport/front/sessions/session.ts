@@ -64,6 +64,10 @@ export class FrontSession implements Transport {
     this.#hear = hear
   }
 
+  get paused(): boolean {
+    return this.#paused !== undefined
+  }
+
   /** Resolves when the gateway wants to read. */
   async readable(): Promise<void> {
     while (this.#paused) await this.#paused

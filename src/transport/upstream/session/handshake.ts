@@ -1,6 +1,7 @@
 import type { Frame } from '../../../protocol/frame.js'
 import { isString, member } from '../../../protocol/json.js'
 import { only } from '../../http/headers.js'
+import type { Abortable } from '../abort.js'
 import { bodyKind } from '../messages.js'
 import { isModernRequest, metadataOf, type InputSchemaOf } from '../../http/metadata.js'
 import { discard, HttpFailure, type HttpReply, type HttpUpstream } from '../pool.js'
@@ -22,14 +23,15 @@ export interface Agreed {
 /** What a client and a server have agreed on by `initialize`, and our requests as they follow from it. */
 export class HttpHandshake {
   readonly #upstream: HttpUpstream
-  readonly #headers: ReadonlyMap<string, string>
+  /** Of every request. */
+  readonly #always: ReadonlyMap<string, string>
   readonly #inputSchemaOf: InputSchemaOf
   #agreed: Agreed | undefined
 
   /** @param headers the operator's, by lower-case name, on every request */
   constructor(upstream: HttpUpstream, headers: ReadonlyMap<string, string>, inputSchemaOf: InputSchemaOf) {
     this.#upstream = upstream
-    this.#headers = headers
+    this.#always = new Map([['user-agent', 'mcp-customs'], ...headers])
     this.#inputSchemaOf = inputSchemaOf
   }
 
@@ -44,15 +46,15 @@ export class HttpHandshake {
     this.#agreed = agreed
   }
 
-  post(frame: Frame, signal: AbortSignal, agreed = this.#agreed): Promise<HttpReply> {
-    const headers = new Map([
-      ['accept', 'application/json, text/event-stream'],
-      ['content-type', 'application/json'],
-      ...(isInitialize(frame) || isModernRequest(frame) ? [] : sessionHeaders(agreed)),
-      ...metadataOf(frame, this.#inputSchemaOf),
-      ...(frame.envelope?.trace?.headers() ?? []),
-      ...this.#always(),
-    ])
+  post(frame: Frame, signal: Abortable, agreed = this.#agreed): Promise<HttpReply> {
+    const headers = new Map([['accept', 'application/json, text/event-stream'], ['content-type', 'application/json']])
+    const add = (more: Iterable<readonly [string, string]>) => {
+      for (const [name, value] of more) headers.set(name, value)
+    }
+    if (isModernRequest(frame)) add(metadataOf(frame, this.#inputSchemaOf))
+    else if (!isInitialize(frame)) add(sessionHeaders(agreed))
+    if (frame.envelope?.trace !== undefined) add(frame.envelope.trace.headers())
+    add(this.#always)
     return this.#upstream.request({ method: 'POST', headers, body: frame.bytes, signal })
   }
 
@@ -66,7 +68,7 @@ export class HttpHandshake {
       ['accept', 'text/event-stream'],
       ...sessionHeaders(this.#agreed),
       ...(lastEventId === undefined ? [] : [['last-event-id', Buffer.from(lastEventId).toString('latin1')] as const]),
-      ...this.#always(),
+      ...this.#always,
     ])
     const reply = await this.#upstream.request({ method: 'GET', headers, signal })
     if (reply.status >= 400 || bodyKind(reply) === 'sse') return reply
@@ -79,13 +81,10 @@ export class HttpHandshake {
     const agreed = this.#agreed
     agreed?.over.abort()
     if (agreed?.id === undefined) return
-    const headers = new Map([...sessionHeaders(agreed), ...this.#always()])
+    const headers = new Map([...sessionHeaders(agreed), ...this.#always])
     await this.#upstream.request({ method: 'DELETE', headers, signal }).then(discard, () => {})
   }
 
-  #always(): readonly (readonly [string, string])[] {
-    return [['user-agent', 'mcp-customs'], ...this.#headers]
-  }
 }
 
 const sessionHeaders = (agreed: Agreed | undefined): readonly (readonly [string, string])[] => [

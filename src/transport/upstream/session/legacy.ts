@@ -1,7 +1,8 @@
 import type { Frame } from '../../../protocol/frame.js'
 import { errorCode } from '../../../protocol/json-rpc.js'
 import type { Call } from '../calls.js'
-import { bodyKind, eventsOf, read, type Reading } from '../messages.js'
+import { Events } from '../events.js'
+import { bodyKind, read, type Reading } from '../messages.js'
 import { cursor } from '../cursor.js'
 import { discard, failureOf, type HttpUpstream } from '../pool.js'
 import type { SseEvent } from '../../sse/parser.js'
@@ -84,12 +85,12 @@ export class LegacySse {
       discard(reply)
       return false
     }
-    const events = eventsOf(reply, { limits, latch, cursor: cursor() })
+    const events = new Events(reply, { limits, latch, cursor: cursor() })
     let first = await events.next()
     while (first.done !== true && first.value.kind === 'dressing') first = await events.next()
     this.#endpoint = first.done === true ? undefined : endpointOf(first.value, upstream.url)
     if (this.#endpoint === undefined) {
-      await events.return(undefined)
+      await events.return()
       return false
     }
     void this.#follow(events)

@@ -3,7 +3,7 @@ import type { Frame } from '../../../protocol/frame.js'
 import { isString } from '../../../protocol/json.js'
 import { errorBody, withId } from '../error-body.js'
 import type { Call } from '../calls.js'
-import { bodyKind, messagesOf, misfit, type Dressing, type Reading } from '../messages.js'
+import { bodyKind, messageOf, messagesOf, misfit, type Dressing, type Reading } from '../messages.js'
 import { isModernRequest } from '../../http/metadata.js'
 import { cursor, type Cursor } from '../cursor.js'
 import { resume, type Backoff } from './resume.js'
@@ -56,18 +56,27 @@ export class HttpResponses {
 
   /** Tells every message of a body. @throws what the connection fails with */
   async read(reply: HttpReply, position: Cursor, call?: Call): Promise<void> {
-    for await (const heard of this.messagesOf(reply, position, call)) {
-      if ('bytes' in heard) this.#options.told(call?.exchange ?? wholePipe, heard)
+    const exchange = call?.exchange ?? wholePipe
+    if (bodyKind(reply) === 'json') {
+      const answer = await messageOf(reply, this.#reading(position, call))
+      if (answer !== undefined) this.#options.told(exchange, answer)
+      return
     }
+    for await (const heard of this.messagesOf(reply, position, call)) if ('bytes' in heard) this.#options.told(exchange, heard)
   }
 
   messagesOf(reply: HttpReply, position = cursor(), call?: Call): AsyncIterable<Frame | Dressing> {
+    return messagesOf(reply, this.#reading(position, call))
+  }
+
+  #reading(position: Cursor, call: Call | undefined): Reading {
     const { limits, latch } = this.#options
-    return messagesOf(reply, { limits, latch, asked: () => [...(call?.unanswered ?? [])], cursor: position })
+    return { limits, latch, asked: () => [...(call?.unanswered ?? [])], cursor: position }
   }
 
   async #resumed(call: Call, position: Cursor): Promise<string> {
-    const { signal, unanswered } = call
+    const { unanswered } = call
+    const signal = call.signal.asAbortSignal()
     const outcome = await resume({
       cursor: position,
       backoff: this.#options.backoff,

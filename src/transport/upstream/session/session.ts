@@ -117,16 +117,14 @@ class UpstreamSession extends HttpSide {
 
   async #deliver(call: Call): Promise<void> {
     const { exchange, unanswered, signal } = call
-    const linger = call.settled.then(() => setTimeout(() => call.abort(), this.#options.lingerMs ?? 5000))
+    call.linger(this.#options.lingerMs ?? 5000)
     let reason: string
     try {
-      signal.throwIfAborted()
-      reason = await (this.#legacy ? this.#legacy.post(call) : this.#post(call, true))
+      reason = signal.aborted ? failureOf(undefined) : await (this.#legacy ? this.#legacy.post(call) : this.#post(call, true))
     } catch (error) {
       reason = failureOf(error)
     }
     this.calls.end(call)
-    void linger.then(clearTimeout)
     for (const key of unanswered) this.#tell({ type: 'lost', exchange, key, reason })
   }
 

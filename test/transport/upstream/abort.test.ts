@@ -1,0 +1,26 @@
+import t from 'tap'
+import { CallSignal } from '../../../dist/transport/upstream/abort.js'
+
+t.test('whoever listens is told of the end once, and who has left is not', t => {
+  const signal = new CallSignal()
+  const told: string[] = []
+  const [first, second, gone] = ['first', 'second', 'gone'].map(name => () => void told.push(name))
+  for (const act of [first, gone, second]) signal.addEventListener('abort', act ?? t.fail)
+  signal.removeEventListener('abort', gone ?? t.fail)
+  t.equal(signal.aborted, false)
+  signal.abort()
+  signal.abort()
+  t.equal(signal.aborted, true)
+  t.same(told, ['first', 'second'])
+  t.end()
+})
+
+t.test('as an AbortSignal it is aborted when the call is, before or after', t => {
+  const signal = new CallSignal()
+  const before = signal.asAbortSignal()
+  t.equal(before.aborted, false)
+  signal.abort()
+  t.equal(before.aborted, true)
+  t.equal(signal.asAbortSignal().aborted, true)
+  t.end()
+})
