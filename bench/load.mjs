@@ -1,0 +1,56 @@
+// Puts load on a relay by a client: one call at a time, or many in flight.
+import { setTimeout as pause } from 'node:timers/promises'
+import { quantile } from './figures.mjs'
+import { cpuOf, memoryOf, relayOf } from './processes.mjs'
+
+const longest = 60_000
+const inTime = promise => {
+  const late = new AbortController()
+  const tooLate = pause(longest, undefined, { signal: late.signal }).then(() => { throw new Error(`no answer within ${longest} ms`) })
+  return Promise.race([promise, tooLate]).finally(() => late.abort())
+}
+
+/** One call after the other, for so long and at least five times. @return quantiles of the time that one takes, in milliseconds */
+export const sequential = async (call, ms) => {
+  const times = []
+  for (const from = performance.now(); times.length < 5 || performance.now() - from < ms;) {
+    const began = performance.now()
+    await call()
+    times.push(performance.now() - began)
+  }
+  return { p50: quantile(times, 0.5), p95: quantile(times, 0.95), p99: quantile(times, 0.99) }
+}
+
+/**
+ * Many calls in flight, for so long; counted after a time to warm up in which each place in flight has its first answer, and until there were as
+ * many again.
+ * @return `rate`, calls a second; `cpu`, seconds that the relay takes for 1000 calls; `memory`, MB that it has in the end
+ */
+export const concurrent = async (call, root, { warm, ms, inFlight = 32 }) => {
+  let done = 0
+  let over = false
+  const worker = async () => {
+    while (!over) {
+      await call()
+      done++
+    }
+  }
+  const workers = Promise.all(Array.from({ length: inFlight }, worker))
+  const reach = async enough => {
+    const failed = workers.then(() => { throw new Error('the load ended early') })
+    while (!enough()) await Promise.race([pause(5), failed])
+  }
+  const began = performance.now()
+  try {
+    await inTime(reach(() => done >= inFlight && performance.now() - began >= warm))
+    const pids = relayOf(root)
+    const before = { done, at: performance.now(), cpu: cpuOf(pids) }
+    await inTime(reach(() => performance.now() - before.at >= ms && done - before.done >= inFlight))
+    const calls = done - before.done
+    const seconds = (performance.now() - before.at) / 1000
+    return { calls, rate: calls / seconds, cpu: (cpuOf(pids) - before.cpu) / calls, memory: memoryOf(pids).now }
+  } finally {
+    over = true
+    await Promise.race([workers, pause(longest, undefined, { ref: false })]).catch(() => {})
+  }
+}
