@@ -26,18 +26,18 @@ const summaryOf = (runs, limits) => {
 
 /** @return for each bridge that was measured: the name of its limit, and what is known of each target */
 export const summarise = runs =>
-  bridges.flatMap(({ name, limit: limits, bare }) => {
+  bridges.flatMap(({ name, limit: limits, bare, targets: known }) => {
     const own = runs.filter(run => run.bridge === name)
     if (own.length === 0) return []
     const of = target => own.filter(run => run.target === target)
     const limit = limits.find(target => of(target).some(run => run.sizes)) ?? limits[0]
-    const names = [...new Set(own.sort((a, b) => a.round - b.round).map(run => run.target))]
-    const targets = Object.fromEntries(Object.keys(bridges.find(bridge => bridge.name === name).targets).filter(target => names.includes(target)).map(target => [target, summaryOf(of(target), of(limit))]))
+    const measured = Object.keys(known).filter(target => of(target).length > 0)
+    const targets = Object.fromEntries(measured.map(target => [target, summaryOf(of(target), of(limit))]))
     const why = Object.fromEntries(own.filter(run => run.missing || run.failed).map(run => [run.target, run.missing ? 'not installed' : run.failed]))
     return [{ name, limit, bare, targets, why }]
   })
 
-const percentSpread = shares => (shares.length > 1 ? ` (${shown(least(shares))}–${shown(Math.max(...shares))})` : '')
+const spread = shares => (shares.length > 1 ? ` (${shown(least(shares))}–${shown(Math.max(...shares))})` : '')
 
 const bridgeTables = ({ name, limit, bare, targets, why }) => {
   const measured = Object.entries(targets).filter(([, summary]) => summary)
@@ -52,7 +52,7 @@ const bridgeTables = ({ name, limit, bare, targets, why }) => {
       measured.map(([target, { startMs, idle, loaded, peak, answers }]) => [target, shown(startMs), shown(startMs - bareStart), shown(idle), shown(loaded), shown(peak), answers]),
     ),
     `Calls a second, 32 in flight: share of ${limit} (least–most of the rounds)`,
-    bySize(({ rate, share, shares }) => (share === undefined ? shown(rate) : `${shown(rate)}: ${shown(share)}${percentSpread(shares)}`)),
+    bySize(({ rate, share, shares }) => (share === undefined ? shown(rate) : `${shown(rate)}: ${shown(share)}${spread(shares)}`)),
     `One call at a time, ms: p50 / p95 / p99 (p50 over ${limit}, µs)`,
     bySize(({ p50, p95, p99 }, at) => `${shown(p50)} / ${shown(p95)} / ${shown(p99)}${at ? ` (${shown((p50 - at.p50) * 1000)})` : ''}`),
     'CPU seconds of 1000 calls, 32 in flight, without the server',
@@ -60,14 +60,21 @@ const bridgeTables = ({ name, limit, bare, targets, why }) => {
     ...Object.entries(why).map(([target, reason]) => `${target}: ${reason}`),
   ]
 }
-export const tables = runs => summarise(runs).flatMap(bridgeTables).join('\n\n')
+/** How quiet the machine was. */
+export const noiseOf = runs => {
+  const others = runs.map(run => run.others * 100)
+  return `Others took ${median(others).toFixed(0)} % of the machine meanwhile (median of the runs), ${Math.max(...others).toFixed(0)} % at most: below 5 % the figures can be relied on.`
+}
+export const tables = runs => [noiseOf(runs), ...summarise(runs).flatMap(bridgeTables)].join('\n\n')
 
 const titles = {
   'stdio-stdio': 'stdio → stdio', 'http-http': 'HTTP → HTTP', 'http-stdio': 'HTTP → stdio', 'stdio-http': 'stdio → HTTP',
 }
 const columns = ['small', 'medium', 'rows', 'blob', 'rows-repeated']
 
-/** The table that stands in the README. */
+/** What is measured for the table that stands in the README. */
+export const inReadme = { groups: Object.keys(titles), only: [...new Set(bridges.flatMap(({ limit, bare }) => [...limit, bare, 'ours']))] }
+/** The table itself. */
 export const readmeTable = runs =>
   table(
     ['bridge, and its limit', '0.3 KB', '20 KB', '1 MB rows', '1 MB blob', 'rows, and as text', 'adds to a small call', 'memory idle / loaded', 'start-up over a bare node'],

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expected, sizes } from './answers.mjs'
 import { concurrent, sequential } from './load.mjs'
-import { memoryOf, relayOf } from './processes.mjs'
+import { memoryOf, relayOf, watchOthers } from './processes.mjs'
 import { bridges, open, startUpstream } from './targets.mjs'
 
 /** In milliseconds; `first`: what all that is alike for all sizes has to get warm in. */
@@ -65,13 +65,13 @@ export const measureBridges = async ({ groups, only, rounds, quick, note }) => {
   const runs = []
   for (let round = 0; round < rounds; round++) {
     for (const bridge of bridges.filter(({ name }) => groups === undefined || groups.includes(name))) {
-      const wanted = Object.entries(bridge.targets).filter(([name]) => only === undefined || only.includes(name) || name === 'direct')
+      const wanted = Object.entries(bridge.targets).filter(([name]) => only === undefined || only.includes(name))
       // Each is first in some round: what the machine does at the beginning is nobody's alone.
       const order = wanted.map((_, index) => wanted[(index + round) % wanted.length])
       for (const [name, target] of order) {
-        const began = performance.now()
+        const [began, others] = [performance.now(), watchOthers()]
         const figures = target.missing ? { missing: true } : await measure(bridge, target, quick ? plans.quick : plans.full).catch(error => ({ failed: error.message.slice(0, 300) }))
-        runs.push({ round, bridge: bridge.name, target: name, ...figures })
+        runs.push({ round, bridge: bridge.name, target: name, others: others(), ...figures })
         note(`round ${round + 1} of ${rounds}, ${bridge.name}, ${name}: ${((performance.now() - began) / 1000).toFixed(0)} s ${figures.failed ?? ''}`)
       }
     }

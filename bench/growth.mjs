@@ -1,19 +1,21 @@
-// How the cost of ours grows with what there is of a thing: CPU time of the relay, without the server, the least of three times.
+// How the cost of ours grows with what there is of a thing: CPU time of the relay, without the server, the least of four times.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { lengths, shapeNames } from './answers.mjs'
 import { overHttp } from './client.mjs'
 import { least, shown, table } from './figures.mjs'
-import { concurrent } from './load.mjs'
+import { concurrent, settle } from './load.mjs'
 import { cpuOf, relayOf } from './processes.mjs'
 import { bridges, open, startUpstream } from './targets.mjs'
 
-const plans = { full: { times: 3, warm: 300, ms: 500 }, quick: { times: 1, warm: 150, ms: 250 } }
+/** `ms` of CPU time are taken `times` over, after so many `calls`. */
+const plans = { full: { times: 4, ms: 250, calls: 3000 }, quick: { times: 1, ms: 150, calls: 500 } }
 
 /** CPU milliseconds of one call of many. */
 const each = async (call, { child, plan }, inFlight) => {
+  await settle(call, plan.calls)
   const costs = []
-  for (let i = 0; i < plan.times; i++) costs.push((await concurrent(call, child.pid, { warm: i === 0 ? plan.warm : 0, ms: plan.ms, inFlight })).cpu)
+  for (let i = 0; i < plan.times; i++) costs.push((await concurrent(call, child.pid, { warm: 0, ms: 0, cpuMs: plan.ms, inFlight })).cpu)
   return least(costs)
 }
 const calls = (name, inFlight) => async relay => ({ cost: await each(() => relay.client.call(name), relay, inFlight), bytes: await relay.client.call(name) })
@@ -52,23 +54,23 @@ const inFlight = [1, 4, 16, 64, 256]
 const tools = [10, 50, 200, 1000, 2000]
 const subschemas = [10, 50, 200, 1000, 5000]
 /**
- * `answers`: what the server has at a step, a relay being started for each; one relay for all where it is left out. `per`: what the cost is divided
- * by, and should be flat by then.
+ * `answers`: what the server has at a step, a relay being started for each; else one relay is for all steps, and `all` what its server has. `per`:
+ * what the cost is divided by, and should be flat by then.
  */
 const curves = [
   { title: 'calls in flight, stdio → stdio', bridge: 'stdio-stdio', steps: inFlight, per: 'call', measure: (relay, step) => calls('small', step)(relay) },
   { title: 'calls in flight, HTTP → HTTP', bridge: 'http-http', steps: inFlight, per: 'call', measure: (relay, step) => calls('small', step)(relay) },
   { title: 'sessions, HTTP → HTTP: a call', bridge: 'http-http', steps: [1, 10, 100, 1000], per: 'call', measure: callsOfSessions },
   { title: 'sessions, HTTP → HTTP: one more', bridge: 'http-http', steps: [1, 300, 600, 1000], per: 'call', measure: opening },
-  { title: 'tools: listed first, and a call', bridge: 'stdio-stdio', steps: tools, answers: count => `tools:${count}`, per: 'byte', measure: first('tool-0'), starts: 3 },
+  { title: 'tools: listed first, and a call', bridge: 'stdio-stdio', steps: tools, answers: count => `tools:${count}`, per: 'byte', measure: first('tool-0'), starts: 2 },
   { title: 'tools: listed again', bridge: 'stdio-stdio', steps: tools, answers: count => `tools:${count}`, per: 'byte', measure: lists },
   { title: 'tools: a call', bridge: 'stdio-stdio', steps: tools, answers: count => `tools:${count}`, per: 'call', measure: calls('tool-9', 32) },
-  { title: 'subschemas: listed first, and a call', bridge: 'stdio-stdio', steps: subschemas, answers: count => `schema:${count}`, per: 'byte', measure: first('all'), starts: 3 },
+  { title: 'subschemas: listed first, and a call', bridge: 'stdio-stdio', steps: subschemas, answers: count => `schema:${count}`, per: 'byte', measure: first('all'), starts: 2 },
   { title: 'subschemas: a result with all of them', bridge: 'stdio-stdio', steps: subschemas, answers: count => `schema:${count}`, per: 'byte', measure: calls('all', 8) },
   { title: 'subschemas: a result with one of them', bridge: 'stdio-stdio', steps: subschemas, answers: count => `schema:${count}`, per: 'call', measure: calls('one', 32) },
   ...shapeNames.map(shape => ({
     title: `bytes of a result, ${{ rows: 'rows', repeated: 'rows that the text repeats', text: 'prose' }[shape]}`,
-    bridge: 'stdio-stdio', steps: lengths, answers: () => 'results', per: 'byte', measure: (relay, step) => calls(`${shape}-${step}`, 2)(relay),
+    bridge: 'stdio-stdio', steps: lengths, all: 'results', per: 'byte', measure: (relay, step) => calls(`${shape}-${step}`, 2)(relay),
   })),
 ]
 
@@ -96,7 +98,8 @@ const measureStep = async ({ bridge: name, measure, answers, starts = 1 }, step,
 const measureCurve = async (curve, plan) => {
   const bridge = bridges.find(({ name }) => name === curve.bridge)
   const upstream = curve.answers ? undefined : await startUpstream(bridge)
-  const shared = curve.answers ? undefined : { ...await open(bridge, upstream ? roomy(bridge.targets.ours) : bridge.targets.ours, upstream), plan }
+  const { ours } = bridge.targets
+  const shared = curve.answers ? undefined : { ...await open(bridge, upstream ? roomy(ours) : ours, upstream, curve.all && { BENCH_ANSWERS: curve.all }), plan }
   const points = []
   try {
     for (const step of curve.steps) points.push({ step, ...await measureStep(curve, step, plan, shared).catch(error => ({ failed: error.message.slice(0, 200) })) })

@@ -21,12 +21,19 @@ export const sequential = async (call, ms) => {
   return { p50: quantile(times, 0.5), p95: quantile(times, 0.95), p99: quantile(times, 0.99) }
 }
 
+/** Calls until what is compiled while it runs has been: so many, or for so long. */
+export const settle = async (call, calls = 3000, ms = 4000) => {
+  const until = performance.now() + ms
+  let left = calls
+  await Promise.all(Array.from({ length: 8 }, async () => { while (left-- > 0 && performance.now() < until) await call() }))
+}
+
 /**
- * Many calls in flight, for so long; counted after a time to warm up in which each place in flight has its first answer, and until there were as
- * many again.
+ * Many calls in flight, for so long, and for so much of the relay's CPU time; counted after a time to warm up in which each place in flight has its
+ * first answer, and until there were as many again.
  * @return `rate`, calls a second; `cpu`, seconds that the relay takes for 1000 calls; `memory`, MB that it has in the end
  */
-export const concurrent = async (call, root, { warm, ms, inFlight = 32 }) => {
+export const concurrent = async (call, root, { warm, ms, cpuMs = 0, inFlight = 32 }) => {
   let done = 0
   let over = false
   const worker = async () => {
@@ -45,7 +52,7 @@ export const concurrent = async (call, root, { warm, ms, inFlight = 32 }) => {
     await inTime(reach(() => done >= inFlight && performance.now() - began >= warm))
     const pids = relayOf(root)
     const before = { done, at: performance.now(), cpu: cpuOf(pids) }
-    await inTime(reach(() => performance.now() - before.at >= ms && done - before.done >= inFlight))
+    await inTime(reach(() => performance.now() - before.at >= ms && done - before.done >= inFlight && (cpuMs === 0 || cpuOf(pids) - before.cpu >= cpuMs)))
     const calls = done - before.done
     const seconds = (performance.now() - before.at) / 1000
     return { calls, rate: calls / seconds, cpu: (cpuOf(pids) - before.cpu) / calls, memory: memoryOf(pids).now }

@@ -5,13 +5,13 @@
 //     --curves sessions,tools,…   those of growth with one of the words in their titles
 //     --json FILE      what was measured, for programs and for --from
 //     --from FILE      tells of what was measured before
-//     --markdown       the table of the README, alone
+//     --markdown       the table that stands in the README, alone; what does not stand there is not measured
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { cpus, loadavg } from 'node:os'
+import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { readmeTable, tables } from './bridge-tables.mjs'
+import { inReadme, noiseOf, readmeTable, tables } from './bridge-tables.mjs'
 import { measureBridges } from './bridges.mjs'
 import { growthTables, measureGrowth } from './growth.mjs'
 
@@ -24,21 +24,22 @@ const { values, positionals } = parseArgs({
 })
 const list = text => text?.split(',').map(name => name.trim())
 const options = {
-  groups: list(values.groups), only: list(values.only), curves: list(values.curves), quick: values.quick, rounds: Number(values.rounds ?? (values.quick ? 1 : 3)),
+  ...(values.markdown && inReadme), ...(values.groups && { groups: list(values.groups) }), ...(values.only && { only: list(values.only) }),
+  curves: list(values.curves), quick: values.quick, rounds: Number(values.rounds ?? (values.quick ? 1 : 3)),
   note: text => process.stderr.write(`${text}\n`),
 }
 const parts = positionals.length > 0 ? positionals : values.markdown ? ['bridges'] : values.quick ? ['bridges', 'growth'] : ['bridges', 'growth', 'inside']
 
 const measured = values.from ? JSON.parse(readFileSync(values.from, 'utf8')) : {
-  at: new Date().toISOString(), node: process.version, processor: cpus()[0].model, cores: cpus().length, load: loadavg()[0],
+  at: new Date().toISOString(), node: process.version, processor: cpus()[0].model, cores: cpus().length,
   ...(parts.includes('bridges') && { bridges: await measureBridges(options) }),
   ...(parts.includes('growth') && { growth: await measureGrowth(options) }),
 }
 if (values.json) writeFileSync(values.json, JSON.stringify(measured))
 
-const { at, node, processor, cores, load, bridges, growth } = measured
-const machine = `${at.slice(0, 10)}, Node ${node}, ${cores} × ${processor}; load of the machine at the beginning ${load.toFixed(1)}`
-if (values.markdown) console.log(readmeTable(bridges))
+const { at, node, processor, cores, bridges, growth } = measured
+const machine = `${at.slice(0, 10)}, Node ${node}, ${cores} × ${processor}`
+if (values.markdown) console.log(`${readmeTable(bridges)}\n\n${machine}. ${noiseOf(bridges)}`)
 else console.log([machine, ...(bridges ? [tables(bridges)] : []), ...(growth ? [growthTables(growth)] : [])].join('\n\n'))
 
 if (parts.includes('inside') && !values.from) {

@@ -1,5 +1,6 @@
 // What processes take, by /proc (Linux): a relay's are its own and those that it started, the server of these benchmarks aside.
 import { readFileSync, readdirSync } from 'node:fs'
+import { cpus } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 
 const read = path => {
@@ -23,6 +24,22 @@ export const relayOf = root => familyOf(root).filter(pid => !isServer(pid))
 
 /** User and system time so far, in milliseconds. */
 export const cpuOf = pids => pids.map(statOf).reduce((sum, stat) => sum + 10 * (Number(stat[11] ?? 0) + Number(stat[12] ?? 0)), 0)
+
+/** Milliseconds that the machine was busy, and that this process and all that it started were, those that have ended as well. */
+const busy = () => {
+  const [user, nice, system, , , ...interrupts] = read('/proc/stat').split('\n', 1)[0].split(/\s+/).slice(1, 8).map(Number)
+  const all = user + nice + system + interrupts.reduce((sum, time) => sum + time, 0)
+  const own = familyOf(process.pid).map(statOf).flatMap(stat => stat.slice(11, 15)).reduce((sum, time) => sum + Number(time), 0)
+  return { all: 10 * all, own: 10 * own }
+}
+/** @return a function that tells which share of the machine others have taken since, from 0 to 1 */
+export const watchOthers = () => {
+  const [before, from] = [busy(), performance.now()]
+  return () => {
+    const { all, own } = busy()
+    return Math.max(0, (all - before.all - (own - before.own)) / ((performance.now() - from) * cpus().length))
+  }
+}
 
 /** Resident memory, now and at most, in MB. */
 export const memoryOf = pids => {
