@@ -2,14 +2,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expected, sizes } from './answers.mjs'
-import { concurrent, sequential } from './load.mjs'
+import { concurrent, sequential, settle } from './load.mjs'
 import { memoryOf, relayOf, watchOthers } from './processes.mjs'
 import { bridges, open, startUpstream } from './targets.mjs'
 
-/** In milliseconds; `first`: what all that is alike for all sizes has to get warm in. */
+/** `calls`: so many before all others, so that what is alike for all sizes is warm. The rest but `starts` and `sizes` in milliseconds. */
 const plans = {
-  full: { starts: 3, first: 1500, one: 300, warm: 200, many: 600, sizes },
-  quick: { starts: 1, first: 300, one: 80, warm: 30, many: 150, sizes: ['small', 'medium', 'rows', 'blob', 'rows-repeated'] },
+  full: { starts: 3, calls: 5000, one: 300, warm: 200, many: 600, sizes },
+  quick: { starts: 1, calls: 800, one: 80, warm: 30, many: 150, sizes: ['small', 'medium', 'rows', 'blob', 'rows-repeated'] },
 }
 
 /** Undefined when the client sees what the server sent; in words otherwise. */
@@ -37,7 +37,7 @@ const measure = async (bridge, target, plan) => {
       const idle = memoryOf(relayOf(child.pid)).now
       const answers = (await differing(client)) ?? 'exact'
       const names = bridge.sizes ?? plan.sizes
-      await concurrent(() => client.call('small'), child.pid, { warm: plan.first, ms: 0 })
+      await settle(() => client.call('small'), plan.calls)
       const figures = {}
       for (const name of names) {
         // What comes shorter than what was sent is no answer.

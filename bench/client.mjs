@@ -4,6 +4,8 @@ import { Pool } from 'undici'
 import { eachLine } from './lines.mjs'
 
 const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'bench', version: '1' } }
+/** How long a relay may say nothing at all while it is asked, in milliseconds. */
+const patience = 60_000
 const callOf = (id, name) => `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"${name}","arguments":{}}}`
 
 /** What an answer of the server holds; of an event stream, the last event that is an answer. */
@@ -38,18 +40,24 @@ class Client {
 
 class StdioClient extends Client {
   #waiting = new Map()
+  #heard = 0
 
   constructor(child) {
     super()
     this.child = child
     eachLine(child.stdout, line => {
+      this.#heard = performance.now()
       const id = Number(this.#idOf(line))
       this.#waiting.get(id)?.resolve(line)
       this.#waiting.delete(id)
     })
-    const fail = error => { for (const { reject } of this.#waiting.values()) reject(error) }
+    const fail = error => {
+      for (const { reject } of this.#waiting.values()) reject(error)
+      this.#waiting.clear()
+    }
     child.once('exit', code => fail(new Error(`it ended with ${code}`))).once('error', fail)
     child.stdin.on('error', () => {})
+    setInterval(() => { if (this.#waiting.size > 0 && performance.now() - this.#heard > patience) fail(new Error('it does not answer')) }, 1000).unref()
   }
 
   /** At the start or at the end, where everybody puts it. */
@@ -59,6 +67,7 @@ class StdioClient extends Client {
   }
 
   post(id, text) {
+    if (this.#waiting.size === 0) this.#heard = performance.now()
     const answered = id === undefined ? undefined : new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }))
     this.child.stdin.write(`${text}\n`)
     return answered
@@ -105,4 +114,4 @@ export const overStdio = ([command, ...args], env = {}) =>
   new StdioClient(spawn(command, args, { stdio: ['pipe', 'pipe', 'ignore'], env: { ...process.env, ...env } }))
 
 /** A client of what listens there; more sessions may share its connections. */
-export const overHttp = (url, pool = new Pool(url.origin, { connections: 256, headersTimeout: 60_000 })) => new HttpClient(url, pool)
+export const overHttp = (url, pool = new Pool(url.origin, { connections: 256, headersTimeout: patience, bodyTimeout: patience })) => new HttpClient(url, pool)

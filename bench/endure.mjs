@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { median, quantile, shown, table } from './figures.mjs'
 import { concurrent } from './load.mjs'
-import { memoryOf, relayOf } from './processes.mjs'
+import { memoryOf, relayOf, watchOthers } from './processes.mjs'
 import { bridges, open, startUpstream } from './targets.mjs'
 
 const { values } = parseArgs({ options: { minutes: { type: 'string', default: '10' }, groups: { type: 'string' }, share: { type: 'string', default: '0.8' } } })
@@ -68,13 +68,15 @@ const endure = async bridge => {
     console.log(`\n## ${bridge.name}: ${shown(rate)} calls a second of ${shown(capacity)}\n`)
     const rows = []
     for (let slice = 1; slice <= slices; slice++) {
+      const others = watchOthers()
       const times = await atRate(call, rate, sliceMs)
-      rows.push({ calls: times.length, p50: quantile(times, 0.5), p99: quantile(times, 0.99), most: quantile(times, 1), memory: memoryOf(relayOf(relay.child.pid)).now })
+      rows.push({ calls: times.length, p50: quantile(times, 0.5), p99: quantile(times, 0.99), most: quantile(times, 1), memory: memoryOf(relayOf(relay.child.pid)).now, others: others() * 100 })
     }
-    console.log(table(['slice', 'calls', 'p50 ms', 'p99 ms', 'most ms', 'memory MB'], rows.map(({ calls, ...figures }, index) => [index + 1, calls, ...Object.values(figures).map(shown)])))
+    console.log(table(['slice', 'calls', 'p50 ms', 'p99 ms', 'most ms', 'memory MB', 'others %'], rows.map(({ calls, ...figures }, index) => [index + 1, calls, ...Object.values(figures).map(shown)])))
+    const ended = new Promise(resolve => relay.child.once('exit', resolve))
     await relay.client.close()
-    const ended = relay.child.exitCode === null && bridge.front === 'stdio' ? new Promise(resolve => relay.child.once('exit', resolve)) : undefined
-    await Promise.race([ended, pause(ended ? 30_000 : 1000)])
+    if (bridge.front === 'http') relay.child.kill('SIGTERM')
+    await ended
     const { isWhole, said } = verify(relay.folder, made())
     const [early, late] = [rows.slice(1, 4), rows.slice(-3)].map(some => median(some.map(({ memory }) => memory)))
     const all = rows.map(({ p99 }) => p99)

@@ -50,6 +50,12 @@ const opening = async (relay, count) => {
   return { cost: (cpuOf(relayOf(relay.child.pid)) - before) / more }
 }
 
+/** Where a curve has a step, and it is meant (docs/speed.md). */
+const why = {
+  long: 'A result over 3 MiB is not judged in one turn of the event loop: it is read in pieces, and validated by another thread.',
+  large: 'More than about 700 subschemas are not read in one turn of the event loop: another thread reads them, and is handed each value.',
+}
+
 const inFlight = [1, 4, 16, 64, 256]
 const tools = [10, 50, 200, 1000, 2000]
 const subschemas = [10, 50, 200, 1000, 5000]
@@ -66,11 +72,11 @@ const curves = [
   { title: 'tools: listed again', bridge: 'stdio-stdio', steps: tools, answers: count => `tools:${count}`, per: 'byte', measure: lists },
   { title: 'tools: a call', bridge: 'stdio-stdio', steps: tools, answers: count => `tools:${count}`, per: 'call', measure: calls('tool-9', 32) },
   { title: 'subschemas: listed first, and a call', bridge: 'stdio-stdio', steps: subschemas, answers: count => `schema:${count}`, per: 'byte', measure: first('all'), starts: 2 },
-  { title: 'subschemas: a result with all of them', bridge: 'stdio-stdio', steps: subschemas, answers: count => `schema:${count}`, per: 'byte', measure: calls('all', 8) },
-  { title: 'subschemas: a result with one of them', bridge: 'stdio-stdio', steps: subschemas, answers: count => `schema:${count}`, per: 'call', measure: calls('one', 32) },
+  { title: 'subschemas: a result with all of them', bridge: 'stdio-stdio', steps: subschemas, answers: count => `schema:${count}`, per: 'byte', measure: calls('all', 8), why: why.large },
+  { title: 'subschemas: a result with one of them', bridge: 'stdio-stdio', steps: subschemas, answers: count => `schema:${count}`, per: 'call', measure: calls('one', 32), why: why.large },
   ...shapeNames.map(shape => ({
     title: `bytes of a result, ${{ rows: 'rows', repeated: 'rows that the text repeats', text: 'prose' }[shape]}`,
-    bridge: 'stdio-stdio', steps: lengths, all: 'results', per: 'byte', measure: (relay, step) => calls(`${shape}-${step}`, 2)(relay),
+    bridge: 'stdio-stdio', steps: lengths, all: 'results', per: 'byte', measure: (relay, step) => calls(`${shape}-${step}`, 2)(relay), ...(shape !== 'text' && { why: why.long }),
   })),
 ]
 
@@ -107,7 +113,7 @@ const measureCurve = async (curve, plan) => {
     await shared?.close()
     upstream?.child.kill('SIGKILL')
   }
-  return { title: curve.title, per: curve.per, points }
+  return { title: curve.title, per: curve.per, why: curve.why, points }
 }
 
 /** @return for each curve its points: `cost` of a call in CPU milliseconds, and the bytes of its answer */
@@ -124,7 +130,7 @@ export const measureGrowth = async ({ quick, curves: wanted, note }) => {
 /** The most that a step costs beside one before it. */
 const factorOf = costs => Math.max(...costs.map((cost, index) => cost / least(costs.slice(0, index + 1))))
 
-const growthTable = ({ title, per, points }) => {
+const growthTable = ({ title, per, why, points }) => {
   const unit = per === 'byte' ? 'ns a byte' : 'µs a call'
   const good = points.filter(({ failed }) => failed === undefined)
   const costs = good.map(({ cost, bytes }) => (per === 'byte' ? (cost * 1e6) / bytes : cost * 1000))
@@ -132,6 +138,7 @@ const growthTable = ({ title, per, points }) => {
   return [
     `${title}: grows by ${shown(factorOf(costs))} at most`,
     table(['', ...good.map(({ step }) => step.toLocaleString('en'))], [[unit, ...cells]]),
+    ...(why && factorOf(costs) > 2 ? [why] : []),
     ...points.filter(({ failed }) => failed).map(({ step, failed }) => `${step}: ${failed}`),
   ].join('\n\n')
 }

@@ -28,7 +28,10 @@ const options = {
   curves: list(values.curves), quick: values.quick, rounds: Number(values.rounds ?? (values.quick ? 1 : 3)),
   note: text => process.stderr.write(`${text}\n`),
 }
-const parts = positionals.length > 0 ? positionals : values.markdown ? ['bridges'] : values.quick ? ['bridges', 'growth'] : ['bridges', 'growth', 'inside']
+const known = ['bridges', 'growth', 'inside']
+const unknown = positionals.find(name => !known.includes(name))
+if (unknown) throw new Error(`there is no part "${unknown}": ${known.join(', ')}`)
+const parts = positionals.length > 0 ? positionals : values.markdown ? ['bridges'] : values.quick ? ['bridges', 'growth'] : known
 
 const measured = values.from ? JSON.parse(readFileSync(values.from, 'utf8')) : {
   at: new Date().toISOString(), node: process.version, processor: cpus()[0].model, cores: cpus().length,

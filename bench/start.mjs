@@ -26,15 +26,15 @@ export const start = async (args, stream = 'stdout', env = {}) => {
 
 const accepts = ({ hostname, port }) =>
   new Promise(resolve => {
-    const socket = connect(port, hostname, () => resolve(true)).on('error', () => resolve(false)).on('close', () => socket.destroy())
-    socket.once('connect', () => socket.end())
+    const socket = connect(port, hostname, () => { socket.destroy(); resolve(true) }).on('error', () => resolve(false))
   })
 
 /** One of another kind, that was told where to listen. */
 export const startAt = async (url, command, env = {}) => {
   const { child, said } = spawned(command, env)
   let failed
-  child.once('error', error => (failed = error)).once('exit', () => (failed = new Error(said.stderr + said.stdout)))
+  const fail = error => (failed ??= error)
+  child.once('error', fail).once('exit', () => fail(new Error(said.stderr + said.stdout)))
   for (const until = performance.now() + 20_000; !(await accepts(url)); await pause(1)) {
     if (failed) throw failed
     if (performance.now() > until) throw new Error(`nobody listens at ${url.host}`)
