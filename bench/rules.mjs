@@ -5,12 +5,15 @@ import { rules } from '../dist/rules/index.js'
 
 const schema = { type: 'object', properties: { temperature: { type: 'number' }, conditions: { type: 'string' } } }
 const definition = { name: 'weather', description: 'Tells the weather.', inputSchema: schema, outputSchema: schema }
-const tool = { name: 'weather', definition, inputSchema: schema, outputSchema: schema }
+const tool = { name: 'weather', definition, inputSchemas: [schema], outputSchemas: [schema] }
 const revision = '2025-11-25'
 const answer = given => {
-  const result = JSON.parse(JSON.stringify(given))
-  const method = 'tools/call'
-  return { method, name: 'weather', tool, result, parts: partsOf(method, result), revision, checked: [], plain: false }
+  const value = JSON.parse(JSON.stringify(given))
+  const [method, path] = ['tools/call', '/result']
+  return {
+    method, path, value, parts: partsOf(method, value, path), revision, plain: false, name: 'weather', tool, checked: [], contract: undefined,
+    structuredText: () => JSON.stringify(value.structuredContent), repeats: [], promotion: () => undefined,
+  }
 }
 const told = value => ({ content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value })
 
@@ -25,8 +28,8 @@ const withBlock = block => answer({ content: [block] })
 const withText = text => withBlock({ type: 'text', text })
 
 const cases = {
-  'a tool': ['onTool', { definition, path: '/result/tools/0', revision, trusted: true, schemas: [] }],
-  'a call': ['onCall', { name: 'weather', tool, denied: false, listed: true, revision, checked: [] }],
+  'a tool': ['onTool', { sent: definition, definition, path: '/result/tools/0', revision, trusted: true, schemas: [], repeated: false, first: undefined, settled: false }],
+  'a call': ['onCall', { name: 'weather', arguments: {}, tool, denied: false, listed: true, revision, mismatch: undefined }],
   'a small result': ['onResult', answer(told({ temperature: 22.5, conditions: 'Partly cloudy' }))],
   'an error': ['onResult', answer({ content: [{ type: 'text', text: 'No such place' }], isError: true })],
   '1 MB of ASCII text': ['onResult', withText(prose)],
