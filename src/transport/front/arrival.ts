@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { isModernVersion } from '../http/metadata.js'
+import { originOf } from './origin.js'
 import { contextDigest, type Credentials } from './credentials.js'
 
 /** Who sends requests, as far as it is known. */
@@ -23,13 +24,13 @@ export class Arrival {
   readonly scheme: 'http' | 'https'
   #context: { readonly credentials: Credentials; readonly digest: string } | undefined
 
-  constructor({ headers, socket }: IncomingMessage, peer: Peer) {
+  constructor(request: IncomingMessage, peer: Peer) {
     const read = new Map<string, string>()
-    for (const [name, value] of Object.entries(headers)) {
+    for (const [name, value] of Object.entries(request.headers)) {
       if (value !== undefined) read.set(name, typeof value === 'string' ? value : value.join(', '))
     }
     this.peer = peer
-    this.scheme = 'encrypted' in socket ? 'https' : 'http'
+    this.scheme = originOf(request).scheme
     this.headers = read
     this.version = read.get('mcp-protocol-version')
     this.modern = isModernVersion(this.version)
@@ -52,6 +53,3 @@ const networkOf = (address: string): string => {
   const [before = [], after = []] = address.split('::').map(groups => groups.split(':').filter(group => group !== ''))
   return [...before, ...Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0'), ...after].slice(0, 4).join(':')
 }
-
-/** Of IPv4, as it is usually written, also where it comes by a socket of IPv6. */
-export const addressOf = ({ socket }: IncomingMessage): string => (socket.remoteAddress ?? '').replace(/^::ffff:/, '')
