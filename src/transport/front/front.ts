@@ -181,7 +181,8 @@ class Front implements HttpFront {
   async #close(graceMs: number): Promise<void> {
     this.#stopping = true
     const closed = once(this.#server, 'close')
-    this.#server.close()
+    // A connection that a sibling does not take is given to the next; where none takes it, to nobody, and it would hang until the last has ended.
+    if (!this.#handover) this.#server.close()
     for (const session of this.#sessions()) session.endStreams()
     if (this.#open.size > 0) {
       await this.#within(graceMs, new Promise<void>(resolve => (this.#allAnswered = resolve)))
@@ -189,6 +190,7 @@ class Front implements HttpFront {
     const sessions = this.#sessions()
     for (const session of sessions) session.giveUp('the relay is stopping')
     await this.#within(lastWordsMs, Promise.all(sessions.map(session => session.closed)))
+    if (this.#handover) this.#server.close()
     this.#server.closeAllConnections()
     await Promise.all([closed, this.#handover?.close()])
   }
