@@ -7,7 +7,7 @@ import { Offer, type Reach } from '../gateway/offer.js'
 import { Offers } from '../gateway/offers.js'
 import type { Metrics } from '../telemetry/metrics.js'
 import { connectionTo, http } from '../telemetry/place.js'
-import { httpFront, type HttpFront, type Siblings } from '../transport/front/front.js'
+import { httpFront, type HttpFront, type HttpFrontOptions } from '../transport/front/front.js'
 import { Audits } from './audits.js'
 import { captureOf } from './capture.js'
 import { onRenewal } from './certificates.js'
@@ -27,8 +27,8 @@ export interface GatewayOptions {
   readonly metrics: Metrics
   /** Of the audit logs, besides those of telemetry. */
   readonly followers: readonly Follower[]
-  /** Other processes of the same gateway; undefined: it is alone. */
-  readonly siblings?: Siblings
+  /** To other processes of the same gateway; undefined: it is alone. */
+  readonly handover?: HttpFrontOptions['handover']
 }
 
 /** The servers of a setup as one process offers them over HTTP, until its lifetime ends. */
@@ -45,7 +45,7 @@ export interface Gateway {
 
 /** @throws CustomsError when something of it cannot be opened */
 export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): Promise<Gateway> => {
-  const { flags, setup, log, metrics, siblings } = options
+  const { flags, setup, log, metrics, handover } = options
   let { configuration } = setup
   const telemetry = await openTelemetry(configuration, log, metrics)
   const audits = new Audits({ log, followers: [...telemetry.followers, ...options.followers], failed: () => metrics.auditFailed() })
@@ -63,7 +63,7 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
       metrics.refused(refused.status)
       refusals.note(refused)
     },
-    ...(siblings && { siblings }),
+    ...(handover && { handover }),
   })
 
   lifetime.add(urgency => (urgency <= patientUrgency ? telemetry.close() : undefined))

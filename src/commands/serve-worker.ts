@@ -6,7 +6,7 @@ import { openLog } from '../audit/log.js'
 import { CustomsError } from '../errors.js'
 import type { LogRecord } from '../report/record.js'
 import { noMetrics } from '../telemetry/metrics.js'
-import type { Claim, Siblings } from '../transport/front/front.js'
+import { Handover, type Claim, type Siblings } from '../transport/front/handover.js'
 import { inBatches } from '../workers/batches.js'
 import type { PrimaryCalls, Role, SessionName, WorkerCalls } from '../workers/calls.js'
 import { Channel } from '../workers/channel.js'
@@ -66,7 +66,7 @@ export const serveAsWorker = async (flags: SharedFlags, readAll: () => Promise<S
     counted = await countedFor(setup)
     const followers = setup.configuration.admin ? [forThePage(records => channel.call('records', records))] : []
     const siblings = siblingsOf(role, ownership, () => gateway)
-    gateway = await openGateway({ flags, setup, log, metrics: counted?.metrics ?? noMetrics, followers, siblings }, lifetime)
+    gateway = await openGateway({ flags, setup, log, metrics: counted?.metrics ?? noMetrics, followers, handover: receive => new Handover(siblings, receive) }, lifetime)
     const url = await gateway.listen()
     isReady = true
     await channel.call('ready', url)

@@ -8,7 +8,7 @@ import { ByteBudget } from './budget.js'
 import { isPreflight, preflight, shareWith } from './cors.js'
 import { Door, type DoorOptions } from './door.js'
 import { EndpointServer, type EndpointSettings, type Shared } from './endpoint.js'
-import { claimOf, Handover, type Siblings } from './handover.js'
+import type { Handover, Receive } from './handover.js'
 import { refuse } from './linger.js'
 import { createListener, listen, renewTls, requests, type FrontTls, type ListenAddress } from './listener.js'
 import { originOf, wasHandedOver } from './origin.js'
@@ -23,7 +23,7 @@ import { isLoop } from './via.js'
 
 export type { Served } from './access-log.js'
 export type { Peer } from './arrival.js'
-export type { Claim, Siblings } from './handover.js'
+export type { Handover, Receive } from './handover.js'
 export type { Endpoint, Opening } from './sessions/find.js'
 export type { SessionKind } from './sessions/session.js'
 
@@ -55,8 +55,8 @@ export interface HttpFrontOptions extends FrontSettings {
   readonly refused?: (refused: Refused) => void
   /** Told of every request when it is over, however it was answered. */
   readonly served?: (served: Served) => void
-  /** Processes with fronts like this one, at the same address. */
-  readonly siblings?: Siblings
+  /** Where processes with fronts like this one share the address: makes what hands requests over to them, and takes theirs in. */
+  readonly handover?: (receive: Receive) => Handover
   readonly timers?: Timers
 }
 
@@ -123,8 +123,7 @@ class Front implements HttpFront {
     this.#shared = this.#share()
     this.offer(options.endpoints)
     this.#server = this.#createServer()
-    const { siblings } = options
-    this.#handover = siblings && new Handover(siblings, (request, response) => this.#receive(request, response))
+    this.#handover = options.handover?.((request, response) => this.#receive(request, response))
   }
 
   #share(): Shared {
@@ -243,9 +242,9 @@ class Front implements HttpFront {
     const endpoint = this.#endpoints.get(path)
     if (!endpoint) return this.#refuse(request, response, refusal(404, 'There is no endpoint at this path'))
     const serve = () => void endpoint.handle(request, response, peer).catch(() => this.#refuse(request, response, broken))
-    const claim = this.#handover && !wasHandedOver(request) ? claimOf(request, path, endpoint.places.own) : undefined
-    if (!this.#handover || !claim) return serve()
-    this.#handover.route(request, response, claim, serve, () => this.#refuse(request, response, gone)).catch(() => this.#refuse(request, response, broken))
+    if (!this.#handover || wasHandedOver(request)) return serve()
+    const lost = () => this.#refuse(request, response, gone)
+    this.#handover.route({ request, response, path, isProcess: endpoint.places.own, serve, lost }).catch(() => this.#refuse(request, response, broken))
   }
 
   /**
@@ -296,7 +295,7 @@ class Front implements HttpFront {
       status: reason.status, message: reason.message, address: originOf(request).address, path: this.#endpoints.has(path) ? path : undefined,
     })
     if (response.headersSent) response.destroy()
-    else refuse(request, response, reason, this.#timers, key)
+    else refuse(request, response, wasHandedOver(request) && !request.complete ? lastOf(reason) : reason, this.#timers, key)
   }
 
   #answered(response: ServerResponse): void {
@@ -307,6 +306,9 @@ class Front implements HttpFront {
     setImmediate(() => this.#server.closeIdleConnections())
   }
 }
+
+/** The rest of the body is not read: a sibling must not send its next request behind it. */
+const lastOf = (reason: Refusal): Refusal => ({ ...reason, headers: { ...reason.headers, connection: 'close' } })
 
 const gone = refusal(503, 'The process that had this session has ended', { 'retry-after': '1' })
 const broken: Refusal = { status: 500, code: errorCode.blocked, message: 'The relay failed on this request' }

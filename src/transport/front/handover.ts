@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Agent, request as askSibling, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { isObject, isString, member, parseJson } from '../../protocol/json.js'
+import { isObject, isString, member, parseJson, type JsonObject } from '../../protocol/json.js'
 import { isModernVersion } from '../http/metadata.js'
 import { createPrivateListener, listen, longestHandedOver } from './listener.js'
 import { originOf, tellOrigin, type Origin } from './origin.js'
@@ -15,6 +15,22 @@ export interface Siblings {
   forget(claim: Claim): void
 }
 
+/** Takes in a request, and answers it. */
+export type Receive = (request: IncomingMessage, response: ServerResponse) => void
+
+/** A request that was let in. */
+export interface Routed {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly path: string
+  /** What stands at the path: a process, or an HTTP server. */
+  readonly isProcess: boolean
+  /** Serves it in this process. */
+  readonly serve: () => void
+  /** Answers it where its sibling is gone. */
+  readonly lost: () => void
+}
+
 /** What the head of a request says of where it belongs: to a session, or to the process that all clients without a session share. */
 export interface Claim {
   readonly path: string
@@ -22,8 +38,8 @@ export interface Claim {
   readonly session: string | undefined
 }
 
-/** @param isProcess what stands at the path @returns undefined: anybody can serve it */
-export const claimOf = ({ headers }: IncomingMessage, path: string, isProcess: boolean): Claim | undefined => {
+/** @returns undefined: anybody can serve it */
+const claimOf = ({ request: { headers }, path, isProcess }: Routed): Claim | undefined => {
   const { 'mcp-session-id': session, 'mcp-protocol-version': version } = headers
   // Those revisions know no session, whatever the header says.
   if (isModernVersion(typeof version === 'string' ? version : undefined)) return isProcess ? { path, session: undefined } : undefined
@@ -51,7 +67,7 @@ export class Handover {
   readonly #agent = new Agent({ keepAlive: true })
 
   /** @param receive takes in what siblings hand over */
-  constructor(siblings: Siblings, receive: (request: IncomingMessage, response: ServerResponse) => void) {
+  constructor(siblings: Siblings, receive: Receive) {
     this.#siblings = siblings
     this.#server = createPrivateListener((request, response) => {
       if (unpack(request)) receive(request, response)
@@ -74,21 +90,23 @@ export class Handover {
     await closed
   }
 
-  /** @param here serves the request in this process @param lost answers a request whose sibling is gone */
-  async route(request: IncomingMessage, response: ServerResponse, claim: Claim, here: () => void, lost: () => void): Promise<void> {
+  async route(routed: Routed): Promise<void> {
+    const { request, serve, lost } = routed
+    const claim = claimOf(routed)
+    if (claim === undefined) return serve()
     for (let tries = 0; tries < mostTries; tries += 1) {
       const socket = await this.#siblings.socketOf(claim)
       // Whoever left meanwhile waits for nothing.
       if (request.socket.destroyed) return
-      if (socket === undefined) return here()
-      if (await this.#pass(request, response, socket, lost)) return
+      if (socket === undefined) return serve()
+      if (await this.#pass(routed, socket)) return
       this.#siblings.forget(claim)
     }
     lost()
   }
 
   /** @returns false when the sibling was not reached: nothing of the request is lost */
-  #pass(request: IncomingMessage, response: ServerResponse, socketPath: string, lost: () => void): Promise<boolean> {
+  #pass({ request, response, lost }: Routed, socketPath: string): Promise<boolean> {
     return new Promise(resolve => {
       const { method = 'GET', url = '/' } = request
       const onward = askSibling({ agent: this.#agent, socketPath, method, path: url, headers: packed(request), setHost: false, maxHeaderSize: longestHandedOver })
@@ -157,11 +175,20 @@ const unpack = (request: IncomingMessage): boolean => {
 
 const toldIn = (header: string | string[] | undefined): Told | undefined => {
   if (typeof header !== 'string') return undefined
-  const told = parseJson(header)
-  if (!isObject(told)) return undefined
+  const told = objectIn(header)
+  if (told === undefined) return undefined
   const [address, scheme, connection] = ['address', 'scheme', 'connection'].map(name => member(told, name))
   if (!isString(address)) return undefined
   return { address, scheme: scheme === 'https' ? scheme : 'http', connection: isString(connection) ? connection : undefined }
+}
+
+const objectIn = (text: string): JsonObject | undefined => {
+  try {
+    const value = parseJson(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** Names and values in turn, as they came. @returns pairs */
