@@ -57,6 +57,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   transport: ['transport', 'core', 'protocol', 'errors'],
   config: ['config', 'rules', 'errors'],
   telemetry: ['telemetry', 'gateway', 'audit', 'core', 'protocol', 'errors'],
+  workers: ['workers', 'errors'],
   admin: ['admin', 'telemetry', 'core', 'protocol', 'errors'],
   clients: ['clients', 'audit', 'protocol', 'errors'],
   capture: ['capture', 'audit', 'core', 'protocol', 'errors'],
@@ -64,7 +65,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   gateway: ['gateway', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors'],
   inspect: ['inspect', 'lock', 'rules', 'gateway', 'transport', 'core', 'protocol', 'errors'],
   report: ['report', 'inspect', 'audit', 'core', 'protocol', 'errors'],
-  commands: ['commands', 'report', 'clients', 'capture', 'learn', 'inspect', 'gateway', 'config', 'admin', 'telemetry', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors'],
+  commands: ['commands', 'report', 'clients', 'capture', 'learn', 'inspect', 'gateway', 'config', 'workers', 'admin', 'telemetry', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors'],
   cli: ['commands', 'errors'],
   library: ['library', 'gateway', 'config', 'rules', 'schema', 'transport', 'core', 'protocol', 'errors'],
   index: ['library', 'core', 'protocol', 'errors'],
@@ -127,7 +128,7 @@ const loadedWith = (file: string, seen = new Set<string>()): ReadonlySet<string>
 const built = fileURLToPath(new URL('../dist', import.meta.url))
 
 t.test('a relay that nobody asked for telemetry loads nothing of it', t => {
-  const chunks = readdirSync(join(built, 'chunks')).filter(file => /^(?:wrap|serve)-.*\.js$/.test(file))
+  const chunks = readdirSync(join(built, 'chunks')).filter(file => /^(?:wrap|serve)-[A-Z0-9]+\.js$/.test(file))
   t.equal(chunks.length, 2)
   for (const chunk of chunks) {
     const loaded = [...loadedWith(join('chunks', chunk))]
@@ -135,5 +136,16 @@ t.test('a relay that nobody asked for telemetry loads nothing of it', t => {
     t.strictSame(loaded.filter(name => /opentelemetry|prom-client|^pino/.test(name)), [], chunk)
     for (const name of loaded.filter(file => file.startsWith('chunks/'))) t.notMatch(readFileSync(join(built, name), 'utf8'), /createHistogram|pino\.transport/, name)
   }
+  t.end()
+})
+
+t.test('a relay of one process loads nothing of several', t => {
+  const chunks = readdirSync(join(built, 'chunks'))
+  const [serve = ''] = chunks.filter(file => /^serve-[A-Z0-9]+\.js$/.test(file))
+  const [worker = ''] = chunks.filter(file => /^serve-worker-[A-Z0-9]+\.js$/.test(file))
+  const textOf = (chunk: string) => [...loadedWith(join('chunks', chunk))].filter(file => file.startsWith('chunks/')).map(file => readFileSync(join(built, file), 'utf8')).join('')
+  const several = /\bclass (?:Handover|Channel)\b|(?:Handover|Channel) = class|node:cluster/
+  t.match(textOf(worker), several)
+  t.notMatch(textOf(serve), several)
   t.end()
 })

@@ -11,6 +11,7 @@ export const needRestart = (before: Configuration, after: Configuration): readon
   const differ = (one: unknown, other: unknown) => JSON.stringify(one) !== JSON.stringify(other)
   return Object.entries({
     listen: differ(before.listen, after.listen),
+    workers: before.workers !== after.workers,
     admin: differ(before.admin, after.admin),
     tls: (before.tls === undefined) !== (after.tls === undefined),
     'tls.clientCa': (before.tls?.clientCa === undefined) !== (after.tls?.clientCa === undefined),
@@ -20,6 +21,9 @@ export const needRestart = (before: Configuration, after: Configuration): readon
     telemetry: differ(before.telemetry, after.telemetry) || differ([...before.telemetry.headers], [...after.telemetry.headers]),
   }).flatMap(([key, differs]) => (differs ? [key] : []))
 }
+
+/** @param late settings by their names in the file */
+export const restartFor = (late: readonly string[]): string => `${late.join(', ')}: changed, which takes a restart`
 
 /**
  * Reads the configuration again on SIGHUP and when its file changes. One that cannot be read changes nothing, and says so.

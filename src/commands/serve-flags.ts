@@ -10,6 +10,9 @@ export const serveFlags: Flags = {
     'token-file': { type: 'string', value: 'FILE', describe: 'bearer tokens, one a line, one of which a client must show' },
     admin: { type: 'string', value: 'HOST:PORT', key: 'admin', describe: 'where to serve /healthz, /readyz, /metrics and the live page (default: nowhere)' },
   }),
+  ...about('Processes', {
+    workers: { type: 'string', value: 'NUMBER', unit: 'pieces', key: 'workers', describe: 'how many processes share the address; a session stays with one of them (default: 1)' },
+  }),
   ...about('Sessions', {
     'max-sessions': { type: 'string', value: 'NUMBER', unit: 'pieces', key: 'sessions.max', describe: 'most sessions of a server at a time (default: 1000)' },
     idle: { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'sessions.idleMs', describe: 'how long a session is kept in which nothing happens (default: 1800)' },

@@ -12,7 +12,7 @@ import { exitCodeOf } from '../transport/process/exit.js'
 import type { StdioServer } from '../transport/stdio/server.js'
 import type { Transport } from '../transport/transport.js'
 import type { SharedFlags, Target } from './flags.js'
-import { captureOf } from './capture.js'
+import { captureOf, tellOfCapture } from './capture.js'
 import { openGuard, type Witness } from './guard.js'
 import { Lifetime } from './lifetime.js'
 import { setUp } from './setup.js'
@@ -35,6 +35,7 @@ export const wrap = async (flags: SharedFlags, target: Target, watching?: Witnes
   const { name } = setup.server
   const audit = await openAudit({ ...configuration.audit, server: name, log, followers: telemetry.followers })
   const witness = watching ?? (await captureOf(flags, configuration))
+  if (!watching) tellOfCapture(flags, configuration)
   const toServer = connectionTo('url' in setup.server ? setup.server.url : undefined)
   const guard = openGuard(setup, configuration, { audit, log, metrics: noMetrics, observe: telemetry.observe?.({ server: name, toClient: pipe, toServer }), witness })
   const lifetime = new Lifetime()

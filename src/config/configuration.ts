@@ -13,6 +13,8 @@ export interface Configuration {
   /** As it was named; undefined: nothing but defaults. */
   readonly file: string | undefined
   readonly listen: Address | SocketAddress
+  /** How many processes share the address. */
+  readonly workers: number
   /** Undefined: standard. With `rules`, a layer for `resolvePolicy`. */
   readonly policy: BasePolicy | undefined
   readonly rules: Rules

@@ -39,6 +39,7 @@ const said = async (written: Written.ConfigurationFile, base: Configuration, sou
   return freeze({
     file: base.file,
     listen: listen === undefined ? base.listen : readListen(listen, ['listen'], source),
+    workers: written.workers ?? base.workers,
     policy: (await readBasePolicy(written.policy, ['policy'], source)) ?? base.policy,
     rules: new Map([...base.rules, ...readRules(written.rules, ['rules'])]),
     limits,

@@ -7,6 +7,7 @@ import { defaultLimits, defaultSessionLimits } from './limits.js'
 export const usual: Configuration = {
   file: undefined,
   listen: readAddress(defaults.listen, ['listen']),
+  workers: defaults.workers,
   policy: undefined,
   rules: new Map(),
   limits: defaultLimits,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { diag, DiagLogLevel } from '@opentelemetry/api'
 import { getNumberFromEnv, setGlobalErrorHandler, ExportResultCode, type ExportResult } from '@opentelemetry/core'
 import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-http'
@@ -47,7 +48,7 @@ export const openTelemetry = (options: OpenTelemetryOptions): OpenTelemetry => {
   hearWarnings(warn)
   if (process.env['OTEL_EXPORTER_OTLP_PROTOCOL'] === 'grpc') warn('telemetry: OTLP is sent over HTTP, as JSON, to the same endpoint: gRPC (OTEL_EXPORTER_OTLP_PROTOCOL) is not spoken')
   const resource = defaultResource()
-    .merge(resourceFromAttributes({ 'service.name': 'mcp-customs', 'service.version': version }))
+    .merge(resourceFromAttributes({ 'service.name': 'mcp-customs', 'service.version': version, 'service.instance.id': randomUUID() }))
     .merge(detectResources({ detectors: [envDetector] }))
   const closing: (() => Promise<void>)[] = []
   const deliveries: Delivery[] = []

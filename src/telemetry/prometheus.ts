@@ -1,4 +1,5 @@
 import type { Histogram as Observed } from 'prom-client'
+import type { Snapshot } from './added-up.js'
 import type { Attributes, Role } from './attributes.js'
 import { conventionalSeconds, type Metrics } from './metrics.js'
 
@@ -6,6 +7,14 @@ import { conventionalSeconds, type Metrics } from './metrics.js'
 export interface Exposition {
   readonly contentType: string
   text(): Promise<string>
+}
+
+/** What is counted for Prometheus. */
+export interface Counted {
+  readonly metrics: Metrics
+  readonly exposition: Exposition
+  /** What was counted so far, as `AddedUp` takes it. */
+  snapshot(): Promise<Snapshot>
 }
 
 /** From a tenth of a millisecond, which is what a check costs, to seconds, which is what it must not. */
@@ -21,7 +30,7 @@ const labelled = (names: ReadonlyMap<string, string>, attributes: Attributes): R
   Object.fromEntries([...names].map(([label, name]) => [label, String(attributes[name] ?? '')]))
 
 /** Counts with prom-client, in a registry of its own. The package is loaded only here, and only when this is called. */
-export const prometheusMetrics = async (): Promise<{ readonly metrics: Metrics; readonly exposition: Exposition }> => {
+export const prometheusMetrics = async (): Promise<Counted> => {
   const { Counter, Gauge, Histogram, Registry } = await import('prom-client')
   const registry = new Registry()
   const registers = [registry]
@@ -72,7 +81,7 @@ export const prometheusMetrics = async (): Promise<{ readonly metrics: Metrics; 
     labelNames: ['to'],
     registers,
   })
-  const ready = new Gauge({ name: 'mcp_customs_server_ready', help: 'Whether the server can be reached: 1, or 0.', labelNames: ['server'], registers })
+  const ready = new Gauge({ name: 'mcp_customs_server_ready', help: 'Whether the server can be reached: 1, or 0.', labelNames: ['server'], aggregator: 'min', registers })
   const durations = (what: string, help: string, names: ReadonlyMap<string, string>): Readonly<Record<Role, Observed>> => {
     const of = (role: Role) =>
       new Histogram({ name: `mcp_${role}_${what}_duration_seconds`, help: `${help}, as the relay is a ${role}.`, labelNames: [...names.keys()], buckets: conventionalSeconds, registers })
@@ -105,5 +114,5 @@ export const prometheusMetrics = async (): Promise<{ readonly metrics: Metrics; 
     operation: (role, attributes, seconds) => operations[role].observe(labelled(operationLabels, attributes), seconds),
     session: (role, attributes, seconds) => sessionTimes[role].observe(labelled(sessionLabels, attributes), seconds),
   }
-  return { metrics, exposition: { contentType: registry.contentType, text: () => registry.metrics() } }
+  return { metrics, exposition: { contentType: registry.contentType, text: () => registry.metrics() }, snapshot: () => registry.getMetricsAsJSON() }
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { addressOf } from './arrival.js'
+import { originOf } from './origin.js'
 import { pathOf } from './target.js'
 
 /** A line of an access log; nothing in it is a secret. */
@@ -22,7 +22,7 @@ export interface Served {
 export const logAccess = (request: IncomingMessage, response: ServerResponse, served: (line: Served) => void): void => {
   const began = performance.now()
   // A socket that is gone tells no address.
-  const peer = addressOf(request)
+  const peer = originOf(request).address
   const { socket } = response
   const before = socket?.bytesWritten ?? 0
   response.once('close', () => {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { isModernVersion } from '../http/metadata.js'
+import { originOf } from './origin.js'
 import { contextDigest, type Credentials } from './credentials.js'
 
 /** Who sends requests, as far as it is known. */
@@ -23,14 +24,14 @@ export class Arrival {
   readonly scheme: 'http' | 'https'
   #context: { readonly credentials: Credentials; readonly digest: string } | undefined
 
-  constructor({ headers, socket }: IncomingMessage, peer: Peer) {
+  constructor(request: IncomingMessage, peer: Peer) {
     const read = new Map<string, string>()
-    for (const name of Object.keys(headers)) {
-      const value = headers[name]
+    for (const name of Object.keys(request.headers)) {
+      const value = request.headers[name]
       if (value !== undefined) read.set(name, typeof value === 'string' ? value : value.join(', '))
     }
     this.peer = peer
-    this.scheme = 'encrypted' in socket ? 'https' : 'http'
+    this.scheme = originOf(request).scheme
     this.headers = read
     this.version = read.get('mcp-protocol-version')
     this.modern = isModernVersion(this.version)
@@ -53,8 +54,3 @@ const networkOf = (address: string): string => {
   const [before = [], after = []] = address.split('::').map(groups => groups.split(':').filter(group => group !== ''))
   return [...before, ...Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0'), ...after].slice(0, 4).join(':')
 }
-
-/** Of IPv4, as it is usually written, also where it comes by a socket of IPv6. */
-export const addressOf = ({ socket: { remoteAddress = '' } }: IncomingMessage): string =>
-  remoteAddress.startsWith(mapped) ? remoteAddress.slice(mapped.length) : remoteAddress
-const mapped = '::ffff:'

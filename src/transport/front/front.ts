@@ -2,14 +2,16 @@ import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { errorCode, type IdKey } from '../../protocol/json-rpc.js'
 import { logAccess, type Served } from './access-log.js'
-import { addressOf, type Peer } from './arrival.js'
+import type { Peer } from './arrival.js'
 import { ByteBudget } from './budget.js'
 import { Connections } from './connections.js'
 import { isPreflight, preflight, shareWith } from './cors.js'
 import { Door, type DoorOptions } from './door.js'
 import { EndpointServer, type EndpointSettings, type Shared } from './endpoint.js'
+import type { Handover, Receive } from './handover.js'
 import { refuse } from './linger.js'
-import { createListener, listen, renewTls, type FrontTls, type ListenAddress } from './listener.js'
+import { createListener, listen, renewTls, requests, type FrontTls, type ListenAddress } from './listener.js'
+import { originOf, wasHandedOver } from './origin.js'
 import { Pace } from './pace.js'
 import { refusal, type Refusal } from './refusal.js'
 import type { Endpoint } from './sessions/find.js'
@@ -21,6 +23,7 @@ import { isLoop } from './via.js'
 
 export type { Served } from './access-log.js'
 export type { Peer } from './arrival.js'
+export type { Handover, Receive } from './handover.js'
 export type { Endpoint, Opening } from './sessions/find.js'
 export type { SessionKind } from './sessions/session.js'
 
@@ -52,6 +55,8 @@ export interface HttpFrontOptions extends FrontSettings {
   readonly refused?: (refused: Refused) => void
   /** Told of every request when it is over, however it was answered. */
   readonly served?: (served: Served) => void
+  /** Where processes with fronts like this one share the address: makes what hands requests over to them, and takes theirs in. */
+  readonly handover?: (receive: Receive) => Handover
   readonly timers?: Timers
 }
 
@@ -72,6 +77,8 @@ export interface HttpFront {
    * @throws CustomsError CANNOT_START
    */
   listen(): Promise<string>
+  /** Whether a session of this `Mcp-Session-Id` runs here. */
+  holds(path: string, session: string): boolean
   /** Other endpoints from now on. A path that stays keeps its sessions; one that is gone serves those that it has to their end. */
   offer(endpoints: ReadonlyMap<string, Endpoint>): void
   /**
@@ -99,6 +106,7 @@ class Front implements HttpFront {
   readonly #shared: Shared
   readonly #endpoints = new Map<string, EndpointServer>()
   readonly #server: Server
+  readonly #handover: Handover | undefined
   readonly #timers: Timers
   /** Requests of those who were let in, while they are answered. Streams of GET are not waited for: they never end by themselves. */
   readonly #open = new Map<ServerResponse, IncomingMessage>()
@@ -115,6 +123,7 @@ class Front implements HttpFront {
     this.#shared = this.#share()
     this.offer(options.endpoints)
     this.#server = this.#createServer()
+    this.#handover = options.handover?.((request, response) => this.#receive(request, response))
   }
 
   #share(): Shared {
@@ -154,7 +163,12 @@ class Front implements HttpFront {
     }
   }
 
-  listen(): Promise<string> {
+  holds(path: string, session: string): boolean {
+    return this.#endpoints.get(path)?.places.holds(session) === true
+  }
+
+  async listen(): Promise<string> {
+    await this.#handover?.listen()
     return listen(this.#server, this.#options.address)
   }
 
@@ -166,7 +180,8 @@ class Front implements HttpFront {
   async #close(graceMs: number): Promise<void> {
     this.#stopping = true
     const closed = once(this.#server, 'close')
-    this.#server.close()
+    // A connection that a sibling does not take is given to the next; where none takes it, to nobody, and it would hang until the last has ended.
+    if (!this.#handover) this.#server.close()
     for (const session of this.#sessions()) session.endStreams()
     if (this.#open.size > 0) {
       await this.#within(graceMs, new Promise<void>(resolve => (this.#allAnswered = resolve)))
@@ -174,8 +189,9 @@ class Front implements HttpFront {
     const sessions = this.#sessions()
     for (const session of sessions) session.giveUp('the relay is stopping')
     await this.#within(lastWordsMs, Promise.all(sessions.map(session => session.closed)))
+    if (this.#handover) this.#server.close()
     this.#server.closeAllConnections()
-    await closed
+    await Promise.all([closed, this.#handover?.close()])
   }
 
   #sessions() {
@@ -194,7 +210,7 @@ class Front implements HttpFront {
 
   #createServer(): Server {
     const server = createListener(this.#settings.tls)
-    for (const event of ['request', 'checkContinue', 'checkExpectation']) {
+    for (const event of requests) {
       server.on(event, (request: IncomingMessage, response: ServerResponse) => this.#receive(request, response))
     }
     server.on('clientError', answerUnreadable)
@@ -215,15 +231,20 @@ class Front implements HttpFront {
   }
 
   #begin(request: IncomingMessage, response: ServerResponse): void {
-    if (this.#options.served) logAccess(request, response, this.#options.served)
+    // What a sibling handed over is in its log.
+    if (this.#options.served && !wasHandedOver(request)) logAccess(request, response, this.#options.served)
     const peer = this.#admit(request, response)
     if (peer === 'answered') return
     if ('status' in peer) return this.#refuse(request, response, peer)
     this.#open.set(response, request)
     response.on('close', () => this.#answered(response))
-    const endpoint = this.#endpoints.get(pathOf(request))
+    const path = pathOf(request)
+    const endpoint = this.#endpoints.get(path)
     if (!endpoint) return this.#refuse(request, response, refusal(404, 'There is no endpoint at this path'))
-    endpoint.handle(request, response, peer).catch(() => this.#refuse(request, response, broken))
+    const serve = () => void endpoint.handle(request, response, peer).catch(() => this.#refuse(request, response, broken))
+    if (!this.#handover || wasHandedOver(request)) return serve()
+    const lost = () => this.#refuse(request, response, gone)
+    this.#handover.route({ request, response, path, isProcess: endpoint.places.own, serve, lost }).catch(() => this.#refuse(request, response, broken))
   }
 
   /** Who may come in; or why not; or nobody, where the head was all there is to answer. */
@@ -245,16 +266,16 @@ class Front implements HttpFront {
     if (this.#open.size >= (this.#options.maxRequests ?? 4096)) return refusal(503, 'Too many requests are open', { 'retry-after': '5' })
     if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect)) return refusal(417, 'This Expect is not known')
     if (isLoop(headers.via)) return refusal(508, 'The request has been here before: a server leads back to this relay')
-    return { address: addressOf(request), token }
+    return { address: originOf(request).address, token }
   }
 
   #refuse(request: IncomingMessage, response: ServerResponse, reason: Refusal, key?: IdKey): void {
     const path = pathOf(request)
     this.#options.refused?.({
-      status: reason.status, message: reason.message, address: addressOf(request), path: this.#endpoints.has(path) ? path : undefined,
+      status: reason.status, message: reason.message, address: originOf(request).address, path: this.#endpoints.has(path) ? path : undefined,
     })
     if (response.headersSent) response.destroy()
-    else refuse(request, response, reason, this.#timers, key)
+    else refuse(request, response, wasHandedOver(request) && !request.complete ? lastOf(reason) : reason, this.#timers, key)
   }
 
   #answered(response: ServerResponse): void {
@@ -268,6 +289,10 @@ class Front implements HttpFront {
 
 const ignore = () => {}
 
+/** The rest of the body is not read: a sibling must not send its next request behind it. */
+const lastOf = (reason: Refusal): Refusal => ({ ...reason, headers: { ...reason.headers, connection: 'close' } })
+
+const gone = refusal(503, 'The process that had this session has ended', { 'retry-after': '1' })
 const broken: Refusal = { status: 500, code: errorCode.blocked, message: 'The relay failed on this request' }
 
 /** A socket in the file system has no name: who comes by it, or through a proxy, names this machine, or what is allowed besides. */

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import { CustomsError } from '../../errors.js'
 import { listenAtSocket, type SocketAddress } from './socket.js'
@@ -32,6 +32,19 @@ const settings = {
 /** @param tls undefined: plain HTTP */
 export const createListener = (tls: FrontTls | undefined): Server => 
   tls ? createTlsServer({ ...settings, ...tls, requestCert: tls.ca !== undefined, rejectUnauthorized: tls.ca !== undefined }) : createServer(settings)
+
+/** Longest header section of what siblings send each other, in bytes: a request's, and what they add. */
+export const longestHandedOver = 2 * headerBytes
+
+/** For siblings, who keep their connections for as long as they live: one that was closed just as it is used again would lose a request. */
+export const createPrivateListener = (receive: RequestListener): Server => {
+  const server = createServer({ ...settings, maxHeaderSize: longestHandedOver, keepAliveTimeout: 0 })
+  for (const event of requests) server.on(event, receive)
+  return server
+}
+
+/** What Node tells of a request by: each is answered by the front itself. */
+export const requests = ['request', 'checkContinue', 'checkExpectation']
 
 /** New connections are met with this certificate; those that are open keep theirs. A listener without TLS stays without. */
 export const renewTls = (server: Server, tls: FrontTls | undefined): void => {

@@ -26,7 +26,8 @@ const bind = async (server: Server, { socket, mode }: SocketAddress): Promise<vo
   // The file is made here and now, and is never there with other permissions than these.
   const before = process.umask(0o777 & ~mode)
   try {
-    server.listen({ path: socket })
+    // Where processes share an address: this one is nobody else's.
+    server.listen({ path: socket, exclusive: true })
   } finally {
     process.umask(before)
   }

@@ -106,6 +106,10 @@ export class Places {
     return arrival.sessionId === undefined ? undefined : this.#sessions.find(idName(arrival.sessionId))
   }
 
+  holds(id: string): boolean {
+    return this.#sessions.find(idName(id)) !== undefined
+  }
+
   /** Why a request is refused for its head alone, before its body is asked for. */
   checkHead(arrival: Arrival): Refusal | undefined {
     return this.own && !arrival.modern && arrival.sessionId !== undefined && !this.known(arrival) ? noSession : undefined

@@ -1,0 +1,73 @@
+/** What one end may ask of the other: a value for a value, both of JSON. */
+export type Calls = Readonly<Record<string, (given: never) => unknown>>
+
+type Given<Of extends Calls, Name extends keyof Of> = Parameters<Of[Name]>[0]
+type Answer<Of extends Calls, Name extends keyof Of> = Awaited<ReturnType<Of[Name]>>
+
+type Message =
+  | { readonly call: number; readonly name: string; readonly given: unknown }
+  | { readonly answer: number; readonly value: unknown }
+  | { readonly answer: number; readonly error: string }
+
+interface Waiting {
+  readonly resolve: (value: never) => void
+  readonly reject: (error: Error) => void
+}
+
+/**
+ * Calls between two processes of this program, over the pipe that Node lays between a process and those that it forks: nobody else
+ * can write to it, and both ends are of the same build, so that what comes is of the type that was sent.
+ */
+export class Channel<Theirs extends Calls> {
+  readonly #send: (message: Message) => void
+  readonly #mine: ReadonlyMap<string, (given: never) => unknown>
+  readonly #waiting = new Map<number, Waiting>()
+  #last = 0
+  #closed = false
+
+  /** @param mine what the other end may ask of this one */
+  constructor(send: (message: object) => void, mine: Calls) {
+    this.#send = send
+    this.#mine = new Map(Object.entries(mine))
+  }
+
+  /** Rejects when the other end fails, or is gone. */
+  call<Name extends keyof Theirs & string>(name: Name, given: Given<Theirs, Name>): Promise<Answer<Theirs, Name>> {
+    return new Promise((resolve, reject) => {
+      if (this.#closed) return reject(gone())
+      this.#last += 1
+      this.#waiting.set(this.#last, { resolve, reject })
+      this.#send({ call: this.#last, name, given })
+    })
+  }
+
+  heard(message: Message): void {
+    if ('call' in message) return void this.#answer(message)
+    const waiting = this.#waiting.get(message.answer)
+    this.#waiting.delete(message.answer)
+    if ('error' in message) waiting?.reject(new Error(message.error))
+    else waiting?.resolve(message.value as never)
+  }
+
+  /** The other end is gone. */
+  close(): void {
+    this.#closed = true
+    for (const { reject } of this.#waiting.values()) reject(gone())
+    this.#waiting.clear()
+  }
+
+  async #answer({ call, name, given }: Extract<Message, { readonly call: number }>): Promise<void> {
+    const answer = await this.#done(call, name, given)
+    if (!this.#closed) this.#send(answer)
+  }
+
+  async #done(call: number, name: string, given: unknown): Promise<Message> {
+    try {
+      return { answer: call, value: await this.#mine.get(name)?.(given as never) }
+    } catch (error) {
+      return { answer: call, error: error instanceof Error ? error.message : String(error) }
+    }
+  }
+}
+
+const gone = (): Error => new Error('the other process is gone')

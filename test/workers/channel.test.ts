@@ -1,0 +1,55 @@
+import t from 'tap'
+import { Channel } from '../../dist/workers/channel.js'
+import { inBatches } from '../../dist/workers/batches.js'
+
+type Sums = { readonly sum: (given: readonly number[]) => Promise<number> }
+
+/** Two ends, over what JSON can say. */
+const pair = () => {
+  const calls: Sums = {
+    sum: given => (given.length === 0 ? Promise.reject(new Error('nothing to add')) : Promise.resolve(given.reduce((sum, one) => sum + one))),
+  }
+  const near = new Channel<Sums>(message => queueMicrotask(() => far.heard(JSON.parse(JSON.stringify(message)))), {})
+  const far: Channel<Record<never, never>> = new Channel(message => queueMicrotask(() => near.heard(JSON.parse(JSON.stringify(message)))), calls)
+  return { near, far }
+}
+
+t.test('a call is answered by the other end, each by its own answer', async t => {
+  const { near } = pair()
+  t.same(await Promise.all([near.call('sum', [1, 2]), near.call('sum', [3])]), [3, 3])
+})
+
+t.test('a failure is the caller\'s to know, and so is the end of the other', async t => {
+  const { near } = pair()
+  await t.rejects(near.call('sum', []), { message: 'nothing to add' })
+  const waiting = near.call('sum', [1])
+  near.close()
+  await t.rejects(waiting, /gone/)
+  await t.rejects(near.call('sum', [1]), /gone/)
+})
+
+t.test('what comes while a batch is on its way goes with the next', async t => {
+  const batches: (readonly number[])[] = []
+  const arrivals: (() => void)[] = []
+  const { promise: first, resolve: begun } = withResolvers()
+  const send = inBatches<number>(batch => {
+    batches.push(batch)
+    begun()
+    return new Promise<void>(resolve => arrivals.push(resolve))
+  })
+  send(1)
+  send(2)
+  await first
+  send(3)
+  send(4)
+  t.same(batches, [[1, 2]])
+  arrivals[0]?.()
+  await new Promise(setImmediate)
+  t.same(batches, [[1, 2], [3, 4]])
+})
+
+const withResolvers = () => {
+  let resolve: () => void = () => undefined
+  const promise = new Promise<void>(settle => (resolve = settle))
+  return { promise, resolve }
+}
