@@ -100,9 +100,11 @@ export class Judge {
     return entry === undefined ? undefined : this.#ask(reading, module => reading.bytes.subarray(module.startOf(entry), module.endOf(entry)))
   }
 
-  /** It will be asked soon whether the value is valid. @param text of the value, as `text` has given it */
-  cut(entry: Entry, text: Buffer): void {
-    this.#cut = { text, entry }
+  /** The same, of one of which it will be asked soon whether it is valid. */
+  cut(reading: Reading, entry: Entry | undefined): Buffer | undefined {
+    const text = this.text(reading, entry)
+    this.#cut = entry === undefined || text === undefined ? undefined : { text, entry }
+    return text
   }
 
   /**

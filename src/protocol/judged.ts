@@ -44,17 +44,14 @@ export const judged = (bytes: Buffer, limits: FrameLimits): ({ readonly value: J
   const result = judge.member(reading, reading.root, 'result')
   const content = judge.member(reading, result, 'content')
   const structured = judge.member(reading, result, key)
-  const text = judge.text(reading, structured)
+  const text = judge.cut(reading, structured)
   const named = text?.[0] === byte.openObject
   if (text !== undefined && !named && text[0] !== byte.openArray) return undefined
   const repeats = content !== undefined && structured !== undefined ? judge.repeats(reading, content, 'text', structured) : []
   const isLatin = isAscii(bytes)
   const repeated = (index: number) => (repeats.some(repeat => repeat.index === index && repeat.isExact) ? text : undefined)
   const cuts = isLatin && content !== undefined ? longStrings(reading, content, repeated) : []
-  if (structured !== undefined && text !== undefined) {
-    cuts.push({ text, instead: 'null', put: holder => assign(holder, key, unread(text, named)) })
-    judge.cut(structured, text)
-  }
+  if (text !== undefined) cuts.push({ text, instead: 'null', put: holder => assign(holder, key, unread(text, named)) })
   // Latin-1 is ASCII's cheapest way into a string.
   const value = parsed(bytes, isLatin ? 'latin1' : 'utf8', cuts)
   return { value, plain: reading.plain, repeats: repeats.map(({ index }) => index) }
