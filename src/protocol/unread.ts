@@ -48,7 +48,8 @@ class Unread implements ProxyHandler<JsonObject | readonly Json[]> {
 }
 
 /**
- * An object or array that is parsed when somebody first looks into it; that it is there, and which of the two it is, is known without.
+ * An object or array that is parsed when somebody first looks into it; that it is there, and which of the two it is, is known without. To all
+ * who look it is what `JSON.parse` gives; it cannot be changed, nor cloned (`structuredClone`, `postMessage`): a thread is sent its text.
  * @param text surely JSON, and the text of such a value
  */
 export const unread = (text: Buffer, named: boolean): Json => {

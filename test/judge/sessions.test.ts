@@ -38,7 +38,8 @@ class Both {
     for (const script of [this.#judged, this.#parsed]) {
       // What a turn may take is not the subject.
       await setImmediate()
-      told.push({ did: act(script), entries: script.entries.splice(0), raw: script.raw.splice(0) })
+      act(script)
+      told.push({ recorded: script.entries.splice(0), sent: script.raw.splice(0) })
     }
     assert.deepEqual(told[0], told[1])
   }
