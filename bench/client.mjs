@@ -6,7 +6,6 @@ import { eachLine } from './lines.mjs'
 const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'bench', version: '1' } }
 /** How long a relay may say nothing at all while it is asked, in milliseconds. */
 const patience = 60_000
-const callOf = (id, name) => `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"${name}","arguments":{}}}`
 
 /** What an answer of the server holds; of an event stream, the last event that is an answer. */
 const resultOf = bytes => {
@@ -26,9 +25,18 @@ class Client {
   }
 
   /** @return the length of the answer, in bytes */
-  async call(name) {
+  call(name) {
+    return this.#length('tools/call', `{"name":"${name}","arguments":{}}`)
+  }
+
+  /** @return the length of the answer, in bytes */
+  list() {
+    return this.#length('tools/list', '{}')
+  }
+
+  async #length(method, params) {
     const id = ++this.#id
-    return (await this.post(id, callOf(id, name))).length
+    return (await this.post(id, `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`)).length
   }
 
   async open() {

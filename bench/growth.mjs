@@ -13,21 +13,20 @@ const plans = { full: { times: 4, ms: 250, calls: 3000 }, quick: { times: 1, ms:
 
 /** CPU milliseconds of one call of many. */
 const each = async (call, { child, plan }, inFlight) => {
-  await settle(call, plan.calls)
+  await settle(call, plan.calls, Math.min(inFlight, 8))
   const costs = []
   for (let i = 0; i < plan.times; i++) costs.push((await concurrent(call, child.pid, { warm: 0, ms: 0, cpuMs: plan.ms, inFlight })).cpu)
   return least(costs)
 }
 const calls = (name, inFlight) => async relay => ({ cost: await each(() => relay.client.call(name), relay, inFlight), bytes: await relay.client.call(name) })
-const list = client => client.post(0, '{"jsonrpc":"2.0","id":0,"method":"tools/list","params":{}}')
-const lists = async relay => ({ cost: await each(() => list(relay.client), relay, 1), bytes: (await list(relay.client)).length })
+const lists = async relay => ({ cost: await each(() => relay.client.list(), relay, 1), bytes: await relay.client.list() })
 
 /** What a relay takes to read a catalogue the first time, and to make the first call with it. */
 const first = name => async ({ client, child }) => {
   const before = cpuOf(relayOf(child.pid))
-  const { length } = await list(client)
+  const bytes = await client.list()
   await client.call(name)
-  return { cost: cpuOf(relayOf(child.pid)) - before, bytes: length }
+  return { cost: cpuOf(relayOf(child.pid)) - before, bytes }
 }
 
 /** Sessions stay open from step to step. */

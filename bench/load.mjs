@@ -15,10 +15,10 @@ export const sequential = async (call, ms) => {
 }
 
 /** Calls until what is compiled while it runs has been: so many, or for so long. */
-export const settle = async (call, calls, ms = 5000) => {
+export const settle = async (call, calls, inFlight = 8, ms = 2500) => {
   const until = performance.now() + ms
   let left = calls
-  await Promise.all(Array.from({ length: 8 }, async () => { while (left-- > 0 && performance.now() < until) await call() }))
+  await Promise.all(Array.from({ length: inFlight }, async () => { while (left-- > 0 && performance.now() < until) await call() }))
 }
 
 /**

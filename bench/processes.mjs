@@ -50,7 +50,7 @@ export const memoryOf = pids => {
 
 /** Ends a child and what it started; those that take longer than a moment are killed. */
 export const end = async child => {
-  if (child.exitCode !== null || child.signalCode !== null) return
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
   const gone = new Promise(resolve => child.once('exit', resolve))
   const family = familyOf(child.pid)
   const tell = signal => { for (const pid of family) try { process.kill(pid, signal) } catch { /* it is gone */ } }

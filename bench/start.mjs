@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
+import { end } from './processes.mjs'
 
 /** A child, and what it has said last. What nobody reads would stop it when the pipe is full. */
 const spawned = ([command, ...args], env) => {
@@ -36,8 +37,11 @@ export const startAt = async (url, command, env = {}) => {
   const fail = error => (failed ??= error)
   child.once('error', fail).once('exit', () => fail(new Error(said.stderr + said.stdout)))
   for (const until = performance.now() + 20_000; !(await accepts(url)); await pause(1)) {
-    if (failed) throw failed
-    if (performance.now() > until) throw new Error(`nobody listens at ${url.host}`)
+    if (performance.now() > until) fail(new Error(`nobody listens at ${url.host}`))
+    if (failed) {
+      await end(child)
+      throw failed
+    }
   }
   return { url, child }
 }
