@@ -10,13 +10,10 @@ export class Exhausted extends Error {
 export const stepsPerMs = 100_000
 
 /**
- * What the main thread does at once for one check: 1 MB of ordinary rows passes, and nobody else waits longer than that. What needs
- * more goes to the worker thread.
+ * What the main thread does at once for one check, or to read one schema: 1 MB of ordinary rows passes, or 2,000 subschemas, and nobody else
+ * waits longer than that. What needs more goes to the worker thread.
  */
 export const mainThreadSteps = 1_000_000
-
-/** What it does to read one schema: ordinary ones take a hundredth of that, and a list has many. */
-export const mainThreadReading = 300_000
 
 /** A number up to here is kept out of the heap. */
 const mostAtOnce = 2 ** 30

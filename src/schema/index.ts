@@ -3,7 +3,7 @@ import type { Checked, SchemaChecker, SchemaLimits, SchemaProblem, Subject } fro
 import { isObject, type Json, type JsonObject } from '../protocol/json.js'
 import { judge } from '../protocol/judged.js'
 import { read, textOf } from '../protocol/unread.js'
-import { Budget, Exhausted, mainThreadReading, mainThreadSteps } from './budget.js'
+import { Budget, Exhausted, mainThreadSteps } from './budget.js'
 import { mainThreadDepth, type Schema } from './evaluate/validate.js'
 import { Plans, type Plan, type SchemaText } from './plans.js'
 import { measure } from './read/measure.js'
@@ -133,14 +133,14 @@ class Checker implements WarmableChecker {
   }
 
   #read(schema: Json, text: SchemaText): Plan {
-    const budget = new Budget(mainThreadReading)
+    const budget = new Budget(mainThreadSteps)
     let reading: Reading | undefined
     try {
       reading = readSchema(schema, this.#limits.subschemas, budget, mainThreadDepth)
     } catch (error) {
       tooMuch(error)
     }
-    turns.spend(mainThreadReading - budget.left)
+    turns.spend(mainThreadSteps - budget.left)
     return this.#plans.keep({ ...text, reading }, budget.kept)
   }
 }
