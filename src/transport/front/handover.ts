@@ -168,9 +168,8 @@ const unpack = (request: IncomingMessage): boolean => {
   if (told === undefined) return false
   const { address, scheme, connection } = told
   tellOrigin(request, { address, scheme })
-  delete headers[originHeader]
-  delete headers.connection
-  if (connection !== undefined) headers.connection = connection
+  headers[originHeader] = undefined
+  headers.connection = connection
   return true
 }
 
