@@ -14,7 +14,7 @@ export interface Counted {
   readonly metrics: Metrics
   readonly exposition: Exposition
   /** What was counted so far, as `AddedUp` takes it. */
-  snapshot(): Promise<Snapshot>
+  readonly snapshot: () => Promise<Snapshot>
 }
 
 /** From a tenth of a millisecond, which is what a check costs, to seconds, which is what it must not. */

@@ -113,9 +113,9 @@ interface Crew {
   readonly url: string
   readonly directory: string
   /** The process of a worker; undefined while there is none. */
-  pid(number: number): number | undefined
+  readonly pid: (number: number) => number | undefined
   /** How many sessions have begun with a worker. */
-  starts(number: number): number
+  readonly starts: (number: number) => number
 }
 
 const crew = async (t: Test, target: readonly string[], options: readonly string[] = []): Promise<Crew> => {
@@ -152,8 +152,8 @@ const script = (t: Test, text: string): string => {
 const onProcess = (t: Test): readonly string[] => ['--', process.execPath, script(t, processServer)]
 
 /** Goes on until both workers have taken requests in, as the access log tells. */
-const untilBoth = async ({ stderr }: Started, ask: () => Promise<unknown>): Promise<void> => {
-  const processes = () => new Set([...stderr().matchAll(/"pid":(\d+),[^\n]*"msg":"request"/g)].map(([, pid = '']) => pid))
+const untilBoth = async (relay: Started, ask: () => Promise<unknown>): Promise<void> => {
+  const processes = () => new Set([...relay.stderr().matchAll(/"pid":(\d+),[^\n]*"msg":"request"/g)].map(([, pid = '']) => pid))
   while (processes().size < 2) await ask()
 }
 
@@ -219,7 +219,7 @@ t.test('who a client is, is what its connection says: no header of its own chang
   const liar = { 'mcp-customs-origin': '{"address":"6.6.6.6","scheme":"https"}', 'x-forwarded-for': '6.6.6.6' }
   const session = await open(url)
   for (const id of numbers) await send(url, 'POST', { ...session, ...liar }, request(legacy, String(id), 'tools/call', '"name":"none","arguments":{}'))
-  for (const _ of numbers) await send(url, 'POST', { ...liar, 'mcp-session-id': 'none' }, call(1, 'pid'))
+  for (const id of numbers) await send(url, 'POST', { ...liar, 'mcp-session-id': 'none' }, call(id, 'pid'))
   const records = [1, 2].flatMap(number => auditOf(join(directory, `audit.${number}.ndjson`))) as readonly { event: string; peer?: { address: string } }[]
   const peers = records.flatMap(({ peer }) => (peer ? [peer.address] : []))
   t.same(new Set(peers), new Set(['127.0.0.1']))

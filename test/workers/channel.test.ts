@@ -4,13 +4,17 @@ import { inBatches } from '../../dist/workers/batches.js'
 
 type Sums = { readonly sum: (given: readonly number[]) => Promise<number> }
 
+type Message = Parameters<Channel<Sums>['heard']>[0]
+
+const copied = (message: object): Message => JSON.parse(JSON.stringify(message)) as Message
+
 /** Two ends, over what JSON can say. */
 const pair = () => {
   const calls: Sums = {
     sum: given => (given.length === 0 ? Promise.reject(new Error('nothing to add')) : Promise.resolve(given.reduce((sum, one) => sum + one))),
   }
-  const near = new Channel<Sums>(message => queueMicrotask(() => far.heard(JSON.parse(JSON.stringify(message)))), {})
-  const far: Channel<Record<never, never>> = new Channel(message => queueMicrotask(() => near.heard(JSON.parse(JSON.stringify(message)))), calls)
+  const near = new Channel<Sums>(message => queueMicrotask(() => far.heard(copied(message))), {})
+  const far = new Channel<Sums>(message => queueMicrotask(() => near.heard(copied(message))), calls)
   return { near, far }
 }
 

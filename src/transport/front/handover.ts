@@ -142,7 +142,8 @@ export class Handover {
 const passBack = (answer: IncomingMessage, response: ServerResponse): void => {
   response.sendDate = false
   response.writeHead(answer.statusCode ?? 502, answer.statusMessage, without(answer.rawHeaders, ofConnection).flat())
-  response.flushHeaders()
+  // A stream may be silent for long; else the head goes with the body.
+  if (answer.headers['content-length'] === undefined) response.flushHeaders()
   answer.pipe(response)
   answer.once('error', () => response.destroy())
 }
@@ -167,9 +168,8 @@ const unpack = (request: IncomingMessage): boolean => {
   if (told === undefined) return false
   const { address, scheme, connection } = told
   tellOrigin(request, { address, scheme })
-  delete headers[originHeader]
-  delete headers.connection
-  if (connection !== undefined) headers.connection = connection
+  headers[originHeader] = undefined
+  headers.connection = connection
   return true
 }
 
