@@ -25,8 +25,7 @@ export class Arrival {
 
   constructor({ headers, socket }: IncomingMessage, peer: Peer) {
     const read = new Map<string, string>()
-    for (const name of Object.keys(headers)) {
-      const value = headers[name]
+    for (const [name, value] of Object.entries(headers)) {
       if (value !== undefined) read.set(name, typeof value === 'string' ? value : value.join(', '))
     }
     this.peer = peer
