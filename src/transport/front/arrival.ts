@@ -26,8 +26,7 @@ export class Arrival {
 
   constructor(request: IncomingMessage, peer: Peer) {
     const read = new Map<string, string>()
-    for (const name of Object.keys(request.headers)) {
-      const value = request.headers[name]
+    for (const [name, value] of Object.entries(request.headers)) {
       if (value !== undefined) read.set(name, typeof value === 'string' ? value : value.join(', '))
     }
     this.peer = peer

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 /**
  * What of a request's head may tell one client from another, and so divides what clients without a session share: lists, above all.
@@ -13,7 +13,7 @@ export type Credentials = 'nobody' | 'token' | 'server'
 export const contextDigest = (credentials: Credentials, headers: ReadonlyMap<string, string>): string => {
   if (credentials === 'nobody') return ''
   const told = credentials === 'token' ? [headers.get('authorization')] : [...headers].filter(([name]) => tellsWho(name)).sort(([a], [b]) => (a < b ? -1 : 1))
-  return createHash('sha256').update(JSON.stringify(told)).digest('base64url')
+  return hash('sha256', JSON.stringify(told), 'base64url')
 }
 
 /**

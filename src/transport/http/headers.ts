@@ -17,8 +17,7 @@ const responseOwn: ReadonlySet<string> = new Set(['content-length', 'content-enc
 /** Headers as undici gives them: names in lower case, repeated ones as an array. */
 export const headersOf = (raw: Readonly<Record<string, string | readonly string[] | undefined>>): HttpHeaders => {
   const headers = new Map<string, readonly string[]>()
-  for (const name of Object.keys(raw)) {
-    const value = raw[name]
+  for (const [name, value] of Object.entries(raw)) {
     if (value !== undefined) headers.set(name, typeof value === 'string' ? [value] : value)
   }
   return headers

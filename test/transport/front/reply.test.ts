@@ -116,6 +116,29 @@ t.test('an error tells its status to modern clients, and none to the others', as
   }
 })
 
+t.test('to a page, the server\'s head leaves beside ours; the session that it names is told to the log', async t => {
+  const response = '{"jsonrpc":"2.0","id":1,"result":{}}'
+  const theirs = new Map([['content-type', ['application/json; charset=utf-8']], ['content-length', ['7']], ['vary', ['Accept']], ['set-cookie', ['a=1', 'b=2']], ['mcp-session-id', ['secret']]])
+  const served: { readonly session: string | undefined }[] = []
+  const { port } = await start(t, {
+    ...upstream((exchange, { transport }) => {
+      transport.hand?.({ type: 'head', exchange, status: 200, headers: theirs })
+      transport.send(exchange, frameOf(response))
+    }),
+    allowOrigins: ['https://app.example.com'], served: one => served.push(one),
+  })
+  const beginning = await ask(port, { headers: { ...post, origin: 'https://app.example.com' }, body: initialize() })
+  const following = await ask(port, { headers: { ...post, origin: 'https://app.example.com', 'mcp-session-id': 'secret' }, body: call(1) })
+  for (const { headers, body } of [beginning, following]) {
+    t.match(headers, {
+      'access-control-allow-origin': 'https://app.example.com', vary: 'Origin, Accept', 'set-cookie': ['a=1', 'b=2'], 'mcp-session-id': 'secret',
+      'content-type': 'application/json; charset=utf-8', 'content-length': String(response.length),
+    })
+    t.equal(body, response)
+  }
+  t.match(served, [{ session: /^[0-9a-f]{8}$/ }, { session: served[0]?.session }])
+})
+
 t.test('a silent stream is kept alive with comments, and a long call becomes one', async t => {
   const timers = new ManualTimers()
   const { port, session } = await start(t, { timers, keepAliveMs: 15_000 })

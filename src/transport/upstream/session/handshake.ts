@@ -84,7 +84,6 @@ export class HttpHandshake {
     const headers = new Map([...sessionHeaders(agreed), ...this.#always])
     await this.#upstream.request({ method: 'DELETE', headers, signal }).then(discard, () => {})
   }
-
 }
 
 const sessionHeaders = (agreed: Agreed | undefined): readonly (readonly [string, string])[] => [
