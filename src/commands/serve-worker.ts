@@ -9,7 +9,7 @@ import { noMetrics } from '../telemetry/metrics.js'
 import { Handover, type Claim, type Siblings } from '../transport/front/handover.js'
 import { inBatches } from '../workers/batches.js'
 import type { PrimaryCalls, Role, SessionName, WorkerCalls } from '../workers/calls.js'
-import { Channel } from '../workers/channel.js'
+import { Channel, type Message } from '../workers/channel.js'
 import { Ownership } from '../workers/ownership.js'
 import type { SharedFlags } from './flags.js'
 import { openGateway, type Gateway } from './gateway.js'
@@ -25,14 +25,14 @@ import { endAt } from './signals.js'
  */
 export const serveAsWorker = async (flags: SharedFlags, readAll: () => Promise<Setup>, role: Role): Promise<number> => {
   const lifetime = new Lifetime()
-  let isTold = false
+  const told = { toEnd: false }
   let gateway: Gateway | undefined
   const read = async (): Promise<Setup> => {
     const setup = await readAll()
     return { ...setup, configuration: shareOf(setup.configuration, role) }
   }
   const hurry = () => {
-    isTold = true
+    told.toEnd = true
     lifetime.hurry()
   }
   const calls: WorkerCalls = {
@@ -47,7 +47,7 @@ export const serveAsWorker = async (flags: SharedFlags, readAll: () => Promise<S
   }
   const channel = new Channel<PrimaryCalls>(message => void process.send?.(message, undefined, undefined, () => undefined), calls)
   const ownership = new Ownership(role.number, key => channel.call('whose', sessionOf(key)))
-  process.on('message', message => channel.heard(message as Parameters<typeof channel.heard>[0]))
+  process.on('message', (message: Message) => channel.heard(message))
   endAt({ SIGTERM: 0, SIGINT: 0, SIGHUP: 0 }, lifetime)
   // Nobody is left to tell it anything. Node would exit at once, without a word to sessions and logs.
   process.prependOnceListener('disconnect', () => {
@@ -74,7 +74,7 @@ export const serveAsWorker = async (flags: SharedFlags, readAll: () => Promise<S
     return 0
   } catch (error) {
     // Who ends in the middle of its work is replaced.
-    if (isReady && !isTold) throw error
+    if (isReady && !told.toEnd) throw error
     const failure = { code: error instanceof CustomsError ? error.code : undefined, message: error instanceof Error ? error.message : String(error) }
     await channel.call('failed', failure).catch(() => undefined)
     return error instanceof CustomsError ? error.exitCode : 70

@@ -4,7 +4,7 @@ export type Calls = Readonly<Record<string, (given: never) => unknown>>
 type Given<Of extends Calls, Name extends keyof Of> = Parameters<Of[Name]>[0]
 type Answer<Of extends Calls, Name extends keyof Of> = Awaited<ReturnType<Of[Name]>>
 
-type Message =
+export type Message =
   | { readonly call: number; readonly name: string; readonly given: unknown }
   | { readonly answer: number; readonly value: unknown }
   | { readonly answer: number; readonly error: string }

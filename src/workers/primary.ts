@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CustomsError } from '../errors.js'
 import type { Failure, PrimaryCalls, Role, SessionName, WorkerCalls } from './calls.js'
-import { Channel } from './channel.js'
+import { Channel, type Message } from './channel.js'
 import { roleVariable } from './role.js'
 
 export interface WorkersOptions {
@@ -105,10 +105,10 @@ export class Workers {
     const channel = new Channel<WorkerCalls>(message => void process.send(message), calls)
     const member: Member = { number, process, channel, begunAt: performance.now(), isReady: false, failure: undefined }
     this.#members.set(number, member)
-    process.on('message', message => channel.heard(message))
+    process.on('message', (message: Message) => channel.heard(message))
     // Its pipe breaks with it: that is told by its exit.
     process.on('error', () => undefined)
-    process.on('exit', (code, signal) => this.#gone(member, signal ?? `exit code ${code}`))
+    process.on('exit', (code, signal) => this.#gone(member, signal || `exit code ${code}`))
     for (let told = 0; told < this.#hurries; told += 1) hurry(member)
   }
 

@@ -6,6 +6,6 @@ export const roleVariable = 'MCP_CUSTOMS_WORKER'
 /** @returns undefined in a process that nobody has forked to be a worker */
 export const takeRole = (): Role | undefined => {
   const text = process.env[roleVariable]
-  delete process.env[roleVariable]
+  Reflect.deleteProperty(process.env, roleVariable)
   return text === undefined || process.send === undefined ? undefined : (JSON.parse(text) as Role)
 }
