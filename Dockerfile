@@ -15,7 +15,7 @@ COPY package.json package-lock.json ./
 RUN --mount=type=cache,target=/root/.npm npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json ./
 COPY config ./config
-COPY scripts/configuration.mjs ./scripts/
+COPY scripts ./scripts
 COPY src ./src
 RUN npm run build
 
