@@ -1,7 +1,11 @@
 import type { Entry } from '../core/effect.js'
+import type { Failures } from './lenient.js'
 import type { Line, Position } from './record.js'
 
-/** Returns when the records are with the operating system; asked again, it says the same again. @throws CustomsError CANNOT_AUDIT */
+/**
+ * Returns when the records are with the operating system, or when it is known that they are not and that is no error; asked again, it says the
+ * same again. @throws CustomsError CANNOT_AUDIT
+ */
 export type Flush = () => void
 
 export interface Recorded {
@@ -18,11 +22,14 @@ export class Batch {
   text = ''
   bytes = 0
   #state: 'open' | 'written' | { readonly failure: unknown } = 'open'
+  #isCounted = false
   readonly #write: (batch: Batch) => void
+  readonly #failures: Failures
 
   /** @param before where the log stands without it */
-  constructor(readonly before: Position, write: (batch: Batch) => void) {
+  constructor(readonly before: Position, write: (batch: Batch) => void, failures: Failures) {
     this.#write = write
+    this.#failures = failures
   }
 
   get isOpen(): boolean {
@@ -35,7 +42,8 @@ export class Batch {
     this.records.push({ text, entry, now })
   }
 
-  readonly flush: Flush = () => {
+  /** For those to whom it is an error in any case. @throws CustomsError CANNOT_AUDIT */
+  write(): void {
     if (this.#state === 'open') {
       this.#state = 'written'
       try {
@@ -45,5 +53,16 @@ export class Batch {
       }
     }
     if (this.#state !== 'written') throw this.#state.failure
+  }
+
+  readonly flush: Flush = () => {
+    try {
+      this.write()
+      this.#failures.recovered()
+    } catch (failure) {
+      const lost = this.#isCounted ? 0 : this.records.filter(({ entry }) => entry !== undefined).length
+      this.#isCounted = true
+      this.#failures.failed(failure, lost)
+    }
   }
 }

@@ -1,6 +1,6 @@
 /** What becomes of what cannot be written. */
 export interface Failures {
-  /** @throws the failure, unless somebody has chosen to go on */
+  /** @param records those that are lost and were not counted before @throws the failure, unless somebody has chosen to go on */
   failed(failure: unknown, records: number): void
   /** Something was written. */
   recovered(): void
@@ -18,7 +18,7 @@ export const lenient = (warn: (message: string) => void, count: (records: number
   let isFailing = false
   return {
     failed: (failure, records) => {
-      count(records)
+      if (records > 0) count(records)
       if (!isFailing) warn(`${failure instanceof Error ? failure.message : String(failure)}; traffic goes on without a record (audit.onFailure: continue)`)
       isFailing = true
     },

@@ -164,11 +164,15 @@ class Sink implements Audit {
     this.#turnPage(now)
     this.#append(nextLine(entry, this.#position, payloads, now), now, entry)
     this.#records += 1
-    const { flush, text } = this.#batch
-    if (this.#records >= mostRecords) this.#checkpoint({ reason: 'interval' }, now)
-    else this.#checkpointByTime(now)
-    if (text.length > mostUnwritten) flush()
-    return flush
+    const batch = this.#batch
+    try {
+      if (this.#records >= mostRecords) this.#checkpoint({ reason: 'interval' }, now)
+      else this.#checkpointByTime(now)
+      if (batch.text.length > mostUnwritten) batch.write()
+    } catch {
+      // Who waits for the batch is told.
+    }
+    return batch.flush
   }
 
   close(): void {
@@ -176,7 +180,7 @@ class Sink implements Audit {
     this.#closed = true
     clearInterval(this.#timer)
     try {
-      this.#flush()
+      if (this.#batch.isOpen) this.#batch.flush()
       this.#check(this.#now())
       if (this.#position.seq > 0) this.#checkpoint({ reason: 'end' }, this.#now())
     } catch (failure) {
@@ -194,21 +198,16 @@ class Sink implements Audit {
   }
 
   #newBatch(): Batch {
-    return new Batch(this.#position, batch => this.#write(batch))
-  }
-
-  #flush(): void {
-    if (this.#batch.isOpen) this.#batch.flush()
+    return new Batch(this.#position, batch => this.#write(batch), this.#failures)
   }
 
   #write({ text, records, before }: Batch): void {
     try {
       this.#output.append(text)
-      this.#failures.recovered()
     } catch (failure) {
       // The next one follows what is there.
       this.#position = before
-      return this.#failures.failed(failure, records.length)
+      throw failure
     }
     if (this.#followers.length > 0) for (const record of records) this.#follow(record)
   }
@@ -229,19 +228,23 @@ class Sink implements Audit {
   #turnPage(now: Date): void {
     const output = this.#output
     if (!(output instanceof LogFile)) return
-    const unwritten = this.#batch.isOpen ? this.#batch.bytes : 0
-    if (output.isDue(now, unwritten)) {
+    if (output.isDue(now, this.#unwritten)) {
       this.#checkpoint({ reason: 'rotation' }, now)
       output.next(now)
     }
-    if (output.isEmpty && this.#position.seq > 0 && unwritten === 0) this.#checkpoint({ reason: 'continuation', log: this.#log }, now)
+    if (output.isEmpty && this.#position.seq > 0 && this.#unwritten === 0) this.#checkpoint({ reason: 'continuation', log: this.#log }, now)
+  }
+
+  /** In bytes. */
+  get #unwritten(): number {
+    return this.#batch.isOpen ? this.#batch.bytes : 0
   }
 
   /** Without a key, only the ends of files are marked. */
   #checkpoint(checkpoint: Checkpoint, now: Date): void {
     const { reason } = checkpoint
     if (this.#key || reason === 'rotation' || reason === 'continuation') this.#append(checkpointLine(checkpoint, this.#position, now, this.#key), now)
-    this.#flush()
+    if (this.#batch.isOpen) this.#batch.write()
     this.#records = 0
     this.#checkpointAt = now.getTime()
     this.#told?.checkpoint(this.file, this.#position)

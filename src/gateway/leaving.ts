@@ -9,6 +9,8 @@ export class Leaving {
   readonly #waiting: (() => void)[] = []
   /** Of the newest record that is not known to be written. */
   #flush: Flush | undefined
+  /** What is done brings more about: that comes after what waits already. */
+  #isLeaving = false
 
   /** @param failed a record could not be written: told before anything that waits for it is done */
   constructor(failed: (failure: unknown) => void) {
@@ -25,14 +27,20 @@ export class Leaving {
   }
 
   do(act: () => void): void {
-    if (this.#flush === undefined) act()
+    if (this.#flush === undefined && !this.#isLeaving) act()
     else this.#waiting.push(act)
   }
 
   readonly #write = (): void => {
     if (this.#flush !== undefined) this.#attempt(this.#flush)
     this.#flush = undefined
-    for (const act of this.#waiting.splice(0)) act()
+    this.#isLeaving = true
+    try {
+      for (const act of this.#waiting.splice(0)) act()
+    } finally {
+      this.#isLeaving = false
+    }
+    if (this.#flush === undefined && this.#waiting.length > 0) this.#write()
   }
 
   #attempt(flush: Flush): void {

@@ -27,8 +27,8 @@ export interface Metrics extends Durations {
   moved(server: string, from: 'client' | 'server', bytes: number): void
   /** An HTTP request was refused before it reached a session. */
   refused(status: number): void
-  /** A record could not be written. */
-  auditFailed(): void
+  /** Records could not be written (default: one). */
+  auditFailed(records?: number): void
   /** What was to be shipped (records, spans, …) did not arrive. @param to a target of the operator's, or a signal of OpenTelemetry's */
   undelivered(to: string, count: number): void
   /** Whether each server can be reached, of those that there are now. */

@@ -105,7 +105,7 @@ export const prometheusMetrics = async (): Promise<Counted> => {
     found: (name, rule, action) => findings.inc({ server: name, rule, action }),
     moved: (name, from, count) => bytes.inc({ server: name, from }, count),
     refused: status => refusals.inc({ status: String(status) }),
-    auditFailed: () => auditFailures.inc(),
+    auditFailed: (records = 1) => auditFailures.inc(records),
     undelivered: (to, count) => undelivered.inc({ to }, count),
     ready(servers) {
       ready.reset()

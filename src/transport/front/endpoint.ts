@@ -65,6 +65,8 @@ export class EndpointServer {
     if (!Buffer.isBuffer(body)) return refuse(request, response, body)
     const parsed = parseInTurns(body, limits)
     const read = parsed instanceof Promise ? await parsed : parsed
+    // Or while it was read.
+    if (request.socket.destroyed) return
     const modern = arrival.modern || isModern(read)
     const frame = received(read, this.places.handedOn(arrival), modern)
     const due = dueIn(frame)

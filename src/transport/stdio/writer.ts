@@ -57,7 +57,8 @@ export class LineWriter {
     this.#lines.push(bytes, lineFeed)
     this.#bytes += bytes.length + 1
     if (lost !== undefined) this.#lost.push(lost)
-    this.#full = this.#bytes + this.#stream.writableLength >= fullBytes
+    // Until it is drained: whoever was told so waits for that.
+    this.#full ||= this.#bytes + this.#stream.writableLength >= fullBytes
     return !this.#full
   }
 
