@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { verify } from '../../dist/audit/read/verify.js'
 import { called, started } from './entries.js'
-import { open, records } from './logs.js'
+import { keysIn, open, records } from './logs.js'
 
 t.test('a record is in the file when write returns', async t => {
   const file = join(t.testdir(), 'state', 'deep', 'audit.ndjson')
@@ -142,6 +142,17 @@ t.test('what is not written yet counts for the size at which the next file begin
   another.close()
 })
 
+t.test('files that begin within a turn say what they continue', async t => {
+  const folder = t.testdir()
+  const audit = await open(join(folder, 'audit.ndjson'), { maxBytes: 1500 })
+  const flushes = Array.from({ length: 12 }, () => audit.add(called))
+  for (const flush of flushes) flush()
+  audit.close()
+  const files = readdirSync(folder).sort().map(name => join(folder, name))
+  t.ok(files.length >= 3)
+  t.match(await verify(files), { ok: true })
+})
+
 t.test('of records that are written together all are there, or none, and each who waits hears of it', { skip: !existsSync('/dev/full') && 'no /dev/full here' }, async t => {
   const warnings: string[] = []
   const counted: number[] = []
@@ -157,6 +168,7 @@ t.test('of records that are written together all are there, or none, and each wh
   lenient.close()
   t.strictSame(counted, [2])
   t.equal(warnings.length, 1)
+  await t.rejects(open('/dev/full', { onFailure: 'continue', signKey: keysIn(t.testdir()).signKey }), { code: 'CANNOT_AUDIT' }, 'nor does a log begin that cannot')
 })
 
 t.test('a stream gets a chain of its own, and stays open', async t => {

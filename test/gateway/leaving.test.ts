@@ -33,6 +33,19 @@ t.test('what is recorded while others leave holds back what comes after it alone
   t.strictSame(log, ['first written', 'a', 'b', 'second written', 'c'])
 })
 
+t.test('what an act brings about comes after the acts that wait already', async t => {
+  const log: string[] = []
+  const leaving = new Leaving(() => t.fail('nothing has failed'))
+  leaving.recorded(() => void log.push('written'))
+  leaving.do(() => {
+    log.push('a')
+    leaving.do(() => log.push('c'))
+  })
+  leaving.do(() => log.push('b'))
+  await turn()
+  t.strictSame(log, ['written', 'a', 'b', 'c'])
+})
+
 t.test('a record that cannot be written is told before what waits for it is done, also where a later one can', async t => {
   const log: string[] = []
   const leaving = new Leaving(failure => void log.push(String(failure)))

@@ -69,6 +69,25 @@ t.test('a peer that takes nothing is full, also with what has not left yet, and 
   t.ok(writer.write(line))
 })
 
+t.test('a small line after it does not make a full peer forget to say that it reads again', async t => {
+  const peer = new Peer(true)
+  let drained = 0
+  const writer = new LineWriter(peer, () => drained++)
+  writer.write(Buffer.alloc(60_000, 'x'))
+  await turn()
+  t.notOk(writer.write(Buffer.alloc(220_000, 'x')))
+  await turn()
+  const [first] = [peer.taken]
+  first?.()
+  await turn()
+  writer.write(Buffer.from('small'))
+  for (let left = 0; left < 3; left++) {
+    peer.taken?.()
+    await turn()
+  }
+  t.equal(drained, 1)
+})
+
 t.test('lines of a turn that the stream does not take are each told to be lost', async t => {
   const peer = new Peer(true)
   let broken = 0
