@@ -48,7 +48,7 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
   const { flags, setup, log, metrics, handover } = options
   let { configuration } = setup
   const telemetry = await openTelemetry(configuration, log, metrics)
-  const audits = new Audits({ log, followers: [...telemetry.followers, ...options.followers], failed: metrics.auditFailed })
+  const audits = new Audits({ log, followers: [...telemetry.followers, ...options.followers], failed: records => metrics.auditFailed(records) })
   const capture = await captureOf(flags, configuration)
   const parts: Parts = { audits, telemetry, rulings: new Map(), metrics, log, capture }
   const offers = new Offers(await offersOf(setup, parts))

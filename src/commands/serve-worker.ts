@@ -1,5 +1,6 @@
 import cluster from 'node:cluster'
 import { createHash } from 'node:crypto'
+import { rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Follower } from '../audit/follower.js'
 import { openLog } from '../audit/log.js'
@@ -25,7 +26,8 @@ import { endAt } from './signals.js'
  */
 export const serveAsWorker = async (flags: SharedFlags, readAll: () => Promise<Setup>, role: Role): Promise<number> => {
   const lifetime = new Lifetime()
-  const told = { toEnd: false }
+  const told = { toEnd: false, isAlone: false }
+  lifetime.add(() => told.isAlone && removeEmpty(role.folder))
   let gateway: Gateway | undefined
   const read = async (): Promise<Setup> => {
     const setup = await readAll()
@@ -36,7 +38,7 @@ export const serveAsWorker = async (flags: SharedFlags, readAll: () => Promise<S
     lifetime.hurry()
   }
   const calls: WorkerCalls = {
-    holds: session => gateway?.front.holds(session.path, session.session) === true || ownership.isGranted(keyOf(session)),
+    holds: session => (gateway?.front.holds(session.path, session.session) === true ? 'held' : ownership.isGranted(keyOf(session)) && 'granted'),
     servers: async () => [...((await gateway?.offers.ready()) ?? [])],
     counted: async () => {
       if (gateway) counted?.metrics.ready(await gateway.offers.ready())
@@ -53,6 +55,7 @@ export const serveAsWorker = async (flags: SharedFlags, readAll: () => Promise<S
   process.prependOnceListener('disconnect', () => {
     if (cluster.worker) cluster.worker.exitedAfterDisconnect = true
     channel.close()
+    told.isAlone = true
     hurry()
     hurry()
   })
@@ -89,6 +92,15 @@ const forThePage = (send: (records: readonly LogRecord[]) => Promise<unknown>): 
     recorded: (_, entry) => {
       if (entry !== undefined) take(entry)
     },
+  }
+}
+
+/** Whoever ends last takes it away. */
+const removeEmpty = (folder: string): void => {
+  try {
+    rmdirSync(folder)
+  } catch {
+    // Others still have their sockets in it.
   }
 }
 

@@ -20,7 +20,7 @@ const patienceMs = 60_000
 /** `serve` by several processes: this one serves nothing itself, and speaks for them all. */
 export const serveByWorkers = async (flags: SharedFlags, read: () => Promise<Setup>, setup: Setup): Promise<number> => {
   let { configuration } = setup
-  const { admin, workers: count, sessions } = configuration
+  const { admin, listen, workers: count, sessions } = configuration
   checkShareable(configuration)
   const doubts = doubtsAbout(setup)
   const log = openLog(flags.logLevel)
@@ -29,7 +29,7 @@ export const serveByWorkers = async (flags: SharedFlags, read: () => Promise<Set
   const counts = admin && (await import('../telemetry/added-up.js').then(({ addedUp }) => addedUp()))
   const lifetime = new Lifetime()
   const workers = new Workers({
-    count,
+    count, listen,
     warn: message => log.warn(message),
     failed: error => lifetime.fail(error),
     records: records => takeAll(page, records),

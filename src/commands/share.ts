@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import { statSync } from 'node:fs'
 import { join, parse } from 'node:path'
 import type { Configuration } from '../config/configuration.js'
@@ -10,6 +11,7 @@ import type { Role } from '../workers/calls.js'
  */
 export const checkShareable = ({ workers, listen, audit: { file }, sessions: { max, maxProcesses } }: Configuration): void => {
   if (process.platform === 'win32') return refuse('Windows has no sockets that are for one user alone, by which workers hand over requests: leave them at 1')
+  if (!cluster.isPrimary) return refuse('this process is itself a worker of a cluster, which cannot have any: start it as a process of its own (pm2: exec_mode fork), or leave them at 1')
   if ('socket' in listen) return refuse(`workers share no socket of the file system: listen on HOST:PORT instead of unix:${listen.socket}`)
   if (file === '-') return refuse('each worker has an audit log of its own, which the standard output cannot hold apart: name a file, or none')
   if (file !== undefined && file !== 'none' && statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
@@ -24,12 +26,15 @@ const refuse = (reason: string): never => {
 }
 
 /** What one worker has of it: limits of what all sessions together may take up hold for all workers together, whichever has the sessions. */
-export const shareOf = (configuration: Configuration, { number, count }: Role): Configuration => {
+export const shareOf = (configuration: Configuration, { number, count, listen }: Role): Configuration => {
   const { limits, sessions, audit } = configuration
   const part = (whole: number) => Math.max(1, Math.floor(whole / count))
+  // What one process has room for, such as one message of the greatest length, each worker has.
+  const bufferedBytes = Math.min(limits.bufferedBytes, Math.max(part(limits.bufferedBytes), limits.messageBytes))
   return {
     ...configuration,
-    limits: { ...limits, bufferedBytes: part(limits.bufferedBytes) },
+    listen,
+    limits: { ...limits, bufferedBytes },
     sessions: { ...sessions, max: part(sessions.max), maxProcesses: part(sessions.maxProcesses) },
     audit: { ...audit, file: audit.file === undefined || audit.file === 'none' ? audit.file : numbered(audit.file, number) },
   }

@@ -3,7 +3,7 @@ export type Snapshot = readonly object[]
 
 /** What several processes count, as one: sums; and of what is ready, the least. Those that end leave their counts behind, so that no counter goes back. */
 export interface AddedUp {
-  /** @param now of each process that runs, by its number */
+  /** @param now of each process that runs, by its number; of one that is missing, what it said last counts */
   text(now: ReadonlyMap<number, Snapshot>): Promise<string>
   /** The process of this number has ended: what it was last known to have counted stays. */
   retire(number: number): void
@@ -18,7 +18,7 @@ export const addedUp = async (): Promise<AddedUp & { readonly contentType: strin
     contentType: Registry.PROMETHEUS_CONTENT_TYPE,
     text: async now => {
       for (const [number, snapshot] of now) last.set(number, snapshot)
-      return sum([...now.values(), await left]).metrics()
+      return sum([...last.values(), await left]).metrics()
     },
     retire: number => {
       const snapshot = last.get(number)

@@ -1,3 +1,4 @@
+import type { Configuration } from '../config/configuration.js'
 import type { ErrorCode } from '../errors.js'
 
 /** What a worker may ask of the primary process. */
@@ -14,7 +15,8 @@ export type PrimaryCalls = {
 
 /** What the primary process may ask of a worker. */
 export type WorkerCalls = {
-  readonly holds: (session: SessionName) => boolean
+  /** Whether it has a session; 'granted': it was given it, and may not have begun it yet. */
+  readonly holds: (session: SessionName) => 'held' | 'granted' | false
   /** Whether each server can be reached: pairs of its name and that. */
   readonly servers: (_: undefined) => Promise<readonly (readonly [string, boolean])[]>
   /** What was counted. */
@@ -44,4 +46,6 @@ export interface Role {
   readonly count: number
   /** Of the sockets by which workers hand over requests: for this user alone. */
   readonly folder: string
+  /** All listen where the first did, until a restart. */
+  readonly listen: Configuration['listen']
 }

@@ -12,6 +12,7 @@ export type Message =
 interface Waiting {
   readonly resolve: (value: never) => void
   readonly reject: (error: Error) => void
+  readonly timer: NodeJS.Timeout | undefined
 }
 
 /**
@@ -31,13 +32,17 @@ export class Channel<Theirs extends Calls> {
     this.#mine = new Map(Object.entries(mine))
   }
 
-  /** Rejects when the other end fails, or is gone. */
-  call<Name extends keyof Theirs & string>(name: Name, given: Given<Theirs, Name>): Promise<Answer<Theirs, Name>> {
+  /**
+   * Rejects when the other end fails, is gone, or takes longer.
+   * @param longestMs of waiting for the answer, in milliseconds (no limit)
+   */
+  call<Name extends keyof Theirs & string>(name: Name, given: Given<Theirs, Name>, longestMs?: number): Promise<Answer<Theirs, Name>> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(gone())
-      this.#last += 1
-      this.#waiting.set(this.#last, { resolve, reject })
-      this.#send({ call: this.#last, name, given })
+      const call = (this.#last += 1)
+      const timer = longestMs === undefined ? undefined : setTimeout(() => this.heard({ answer: call, error: 'the other process does not answer' }), longestMs)
+      this.#waiting.set(call, { resolve, reject, timer })
+      this.#send({ call, name, given })
     })
   }
 
@@ -45,6 +50,7 @@ export class Channel<Theirs extends Calls> {
     if ('call' in message) return void this.#answer(message)
     const waiting = this.#waiting.get(message.answer)
     this.#waiting.delete(message.answer)
+    clearTimeout(waiting?.timer)
     if ('error' in message) waiting?.reject(new Error(message.error))
     else waiting?.resolve(message.value as never)
   }
@@ -52,11 +58,16 @@ export class Channel<Theirs extends Calls> {
   /** The other end is gone. */
   close(): void {
     this.#closed = true
-    for (const { reject } of this.#waiting.values()) reject(gone())
+    for (const { reject, timer } of this.#waiting.values()) {
+      clearTimeout(timer)
+      reject(gone())
+    }
     this.#waiting.clear()
   }
 
   async #answer({ call, name, given }: Extract<Message, { readonly call: number }>): Promise<void> {
+    // An answer that came before it, in one read with it, is taken in first: those who wait for it go on in a microtask.
+    await Promise.resolve()
     const answer = await this.#done(call, name, given)
     if (!this.#closed) this.#send(answer)
   }

@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto'
+
 /** So long, in milliseconds, an answer holds: the shortest time after which a session may end for want of use (`sessions.idleMs`). */
 const holdsMs = 1000
 /** Answers at a time. */
@@ -8,7 +10,7 @@ export class Ownership {
   readonly #number: number
   readonly #whose: (key: string) => Promise<number>
   readonly #now: () => number
-  /** The oldest first. */
+  /** By a hash of the session's key, which is as long as a client likes; the oldest first. */
   readonly #answers = new Map<string, { readonly owner: number; readonly until: number }>()
 
   /** @param number this worker's @param whose asks the primary process @param now a monotonic clock, in milliseconds */
@@ -28,18 +30,19 @@ export class Ownership {
   }
 
   forget(key: string): void {
-    this.#answers.delete(key)
+    this.#answers.delete(digestOf(key))
   }
 
   #known(key: string): number | undefined {
-    const answer = this.#answers.get(key)
+    const answer = this.#answers.get(digestOf(key))
     return answer !== undefined && answer.until > this.#now() ? answer.owner : undefined
   }
 
   async #ask(key: string): Promise<number> {
     const owner = await this.#whose(key)
-    this.#answers.delete(key)
-    this.#answers.set(key, { owner, until: this.#now() + holdsMs })
+    const digest = digestOf(key)
+    this.#answers.delete(digest)
+    this.#answers.set(digest, { owner, until: this.#now() + holdsMs })
     for (const [oldest, { until }] of this.#answers) {
       if (until > this.#now() && this.#answers.size <= most) break
       this.#answers.delete(oldest)
@@ -47,3 +50,5 @@ export class Ownership {
     return owner
   }
 }
+
+const digestOf = (key: string): string => hash('sha256', key, 'base64')

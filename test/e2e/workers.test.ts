@@ -118,9 +118,9 @@ interface Crew {
   readonly starts: (number: number) => number
 }
 
-const crew = async (t: Test, target: readonly string[], options: readonly string[] = []): Promise<Crew> => {
+const crew = async (t: Test, target: readonly string[], options: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Promise<Crew> => {
   const directory = scratch(t)
-  const { relay, url } = await serve(t, ['--workers', '2', '--audit', join(directory, 'audit.ndjson'), '--log-level', 'info', ...options, ...target])
+  const { relay, url } = await serve(t, ['--workers', '2', '--audit', join(directory, 'audit.ndjson'), '--log-level', 'info', ...options, ...target], [], env)
   return {
     relay, directory,
     url: `${url}/mcp`,
@@ -322,12 +322,15 @@ t.test('workers that end as soon as they begin end the whole', { skip }, async t
 })
 
 t.test('when the first process is killed, the workers end by themselves, in order', { skip }, async t => {
-  const { relay, url, directory } = await crew(t, onProcess(t))
+  const folder = scratch(t)
+  const { relay, url, directory } = await crew(t, onProcess(t), [], { TMPDIR: folder })
   await open(url)
+  t.equal(readdirSync(folder).filter(name => name.startsWith('mcp-customs-')).length, 1)
   relay.child.kill('SIGKILL')
   await relay.exit
   const events = [1, 2].flatMap(number => auditOf(join(directory, `audit.${number}.ndjson`))).map(({ event }) => event)
   t.ok(events.includes('session/end'), 'what was going on is on record to its end')
+  t.same(readdirSync(folder).filter(name => name.startsWith('mcp-customs-')), [], 'no sockets are left behind')
 })
 
 t.test('what workers cannot share is refused, in one line', { skip }, async t => {
@@ -336,17 +339,19 @@ t.test('what workers cannot share is refused, in one line', { skip }, async t =>
   t.teardown(() => other.close())
   await once(other, 'listening')
   const { port: taken } = other.address() as AddressInfo
-  const cases: readonly (readonly [option: readonly [string, string], line: RegExp])[] = [
+  const cases: readonly (readonly [option: readonly [string, string], line: RegExp, env?: NodeJS.ProcessEnv])[] = [
     [['--listen', `unix:${join(directory, 's')}`], /^mcp-customs: workers: workers share no socket of the file system: .*\n$/],
     [['--audit', '-'], /^mcp-customs: workers: each worker has an audit log of its own.*\n$/],
     [['--audit', '/dev/null'], /^mcp-customs: workers: each worker has .*\/dev\/null.*\n$/],
     [['--max-sessions', '1'], /^mcp-customs: workers: they divide sessions.max .* one is 1\n$/],
     [['--workers', '65'], /^mcp-customs: --workers "65": must be .*\n$/],
+    [['--workers', '3'], /^mcp-customs: workers: this process is itself a worker of a cluster.*\n$/, { NODE_UNIQUE_ID: '1' }],
+    [['--workers', '3'], /^mcp-customs: workers: no folder for their sockets can be made in .*\n$/, { TMPDIR: join(directory, 'none') }],
     [['--listen', `127.0.0.1:${taken}`], /^mcp-customs: cannot listen on 127.0.0.1:\d+ \(EADDRINUSE\)\n$/],
   ]
-  for (const [option, line] of cases) {
+  for (const [option, line, env] of cases) {
     const all = new Map([['--workers', '2'], ['--audit', 'none'], option])
-    const relay = start(t, process.execPath, [cli, 'serve', ...[...all].flat(), '--', 'cat'])
+    const relay = start(t, process.execPath, [cli, 'serve', ...[...all].flat(), '--', 'cat'], env)
     t.same(await relay.exit, { code: 2, signal: null }, option.join(' '))
     t.match(relay.stderr(), line)
   }

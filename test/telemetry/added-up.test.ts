@@ -25,6 +25,7 @@ t.test('what processes count is added up, and no counter goes back when one of t
     t.match(text, 'mcp_customs_sessions{server="files"} 2\n', 'its sessions are over')
     t.match(text, 'mcp_customs_relay_seconds_count{server="files"} 2\n')
   }
+  t.match(await counts.text(new Map([[1, await later.snapshot()]])), 'mcp_customs_sessions_started_total{server="files"} 4\n', 'who says nothing has not counted less')
 })
 
 t.test('the exposition is that of one process', async t => {

@@ -32,6 +32,11 @@ t.test('a failure is the caller\'s to know, and so is the end of the other', asy
   await t.rejects(near.call('sum', [1]), /gone/)
 })
 
+t.test('who waits for one that hangs does so for as long as was said', async t => {
+  const call = new Channel<Sums>(() => undefined, {}).call('sum', [1], 1)
+  await t.rejects(call, /does not answer/)
+})
+
 t.test('what comes while a batch is on its way goes with the next', async t => {
   const batches: (readonly number[])[] = []
   const arrivals: (() => void)[] = []

@@ -60,13 +60,14 @@ export class EndpointServer {
     const share = bodies.share()
     response.on('close', () => share.end())
     const body = await readBody(request, response, limits.messageBytes, share)
+    const hasLeft = () => request.socket.destroyed
     // Whoever left meanwhile will not be told of: there is nobody to begin an answer for.
-    if (body === undefined || request.socket.destroyed) return
+    if (body === undefined || hasLeft()) return
     if (!Buffer.isBuffer(body)) return refuse(request, response, body)
     const parsed = parseInTurns(body, limits)
     const read = parsed instanceof Promise ? await parsed : parsed
     // Or while it was read.
-    if (request.socket.destroyed) return
+    if (hasLeft()) return
     const modern = arrival.modern || isModern(read)
     const frame = received(read, this.places.handedOn(arrival), modern)
     const due = dueIn(frame)

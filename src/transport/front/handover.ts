@@ -38,12 +38,15 @@ export interface Claim {
   readonly session: string | undefined
 }
 
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
 /** @returns undefined: anybody can serve it */
 const claimOf = ({ request: { headers }, path, isProcess }: Routed): Claim | undefined => {
   const { 'mcp-session-id': session, 'mcp-protocol-version': version } = headers
   // Those revisions know no session, whatever the header says.
   if (isModernVersion(typeof version === 'string' ? version : undefined)) return isProcess ? { path, session: undefined } : undefined
-  return typeof session === 'string' ? { path, session } : undefined
+  // In front of a process it is ours, and a UUID: about any other, nobody is to be asked.
+  return typeof session === 'string' && (!isProcess || uuid.test(session)) ? { path, session } : undefined
 }
 
 /** What the one who took a request in knows of its connection; the client's own header of the name is left out. */
@@ -124,9 +127,13 @@ export class Handover {
         if (socket.connecting) socket.once('connect', begin)
         else begin()
       })
-      onward.on('continue', () => response.writeContinue())
+      onward.on('continue', () => {
+        if (request.httpVersion !== '1.0') response.writeContinue()
+      })
       onward.once('response', answer => passBack(answer, response))
       onward.once('error', () => {
+        // Who has left is told nothing, and the sibling is not gone.
+        if (response.destroyed) return resolve(true)
         if (isReached) return response.headersSent ? response.destroy() : lost()
         response.off('close', stop)
         resolve(false)
@@ -141,16 +148,27 @@ export class Handover {
 
 const passBack = (answer: IncomingMessage, response: ServerResponse): void => {
   response.sendDate = false
-  response.writeHead(answer.statusCode ?? 502, answer.statusMessage, without(answer.rawHeaders, ofConnection).flat())
+  response.writeHead(answer.statusCode ?? 502, answer.statusMessage, grouped(without(answer.rawHeaders, ofConnection)))
   // A stream may be silent for long; else the head goes with the body.
   if (answer.headers['content-length'] === undefined) response.flushHeaders()
   answer.pipe(response)
   answer.once('error', () => response.destroy())
 }
 
+/** With what was set before, Node 20 keeps only the last of those that are repeated. */
+const grouped = (pairs: readonly string[][]): (string | string[])[] => {
+  const byName = new Map<string, [name: string, values: string[]]>()
+  for (const [name = '', value = ''] of pairs) {
+    const known = byName.get(name.toLowerCase())
+    if (known) known[1].push(value)
+    else byName.set(name.toLowerCase(), [name, [value]])
+  }
+  return [...byName.values()].flat()
+}
+
 /** These say how a message is sent on one connection; how the next one sends it is its own affair. */
 const ofConnection: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'transfer-encoding'])
-const replaced: ReadonlySet<string> = new Set(['connection', originHeader])
+const replaced: ReadonlySet<string> = new Set(['connection', 'trailer', originHeader])
 
 const packed = (request: IncomingMessage): string[] => {
   const { method, headers, rawHeaders } = request

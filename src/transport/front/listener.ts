@@ -69,6 +69,7 @@ export const listen = async (server: Server, address: ListenAddress): Promise<st
     if ('socket' in address) await listenAtSocket(server, address)
     else await once(server.listen({ host: address.host, port: address.port }), 'listening')
   } catch (cause) {
+    if (cause instanceof CustomsError) throw cause
     const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : ''
     throw new CustomsError('CANNOT_START', `cannot listen on ${nameOf(address)}${code}`, { cause })
   }

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { lstatSync, unlinkSync, type Stats } from 'node:fs'
 import type { Server } from 'node:http'
 import { connect } from 'node:net'
+import { CustomsError } from '../../errors.js'
 
 /** A socket in the file system: for programs of this machine, and of them for those who may write to the file. */
 export interface SocketAddress {
@@ -9,6 +10,9 @@ export interface SocketAddress {
   /** The permissions of the file. */
   readonly mode: number
 }
+
+/** What the system has room for, in bytes: Node would cut the rest off, and listen somewhere else. */
+const longestPath = process.platform === 'darwin' ? 103 : 107
 
 /** A file that was left behind by a listener that is no more is replaced; one that somebody listens at, or that is none, is not. */
 export const listenAtSocket = async (server: Server, address: SocketAddress): Promise<void> => {
@@ -23,6 +27,7 @@ export const listenAtSocket = async (server: Server, address: SocketAddress): Pr
 
 /** Node takes the file away when it closes the listener. */
 const bind = async (server: Server, { socket, mode }: SocketAddress): Promise<void> => {
+  if (Buffer.byteLength(socket) > longestPath) throw new CustomsError('CANNOT_START', `cannot listen on unix:${socket}: the path of a socket has at most ${longestPath} bytes`)
   // The file is made here and now, and is never there with other permissions than these.
   const before = process.umask(0o777 & ~mode)
   try {

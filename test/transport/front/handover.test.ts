@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
-import { createServer, request as httpRequest } from 'node:http'
+import { createServer, request as httpRequest, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -68,11 +68,12 @@ t.test('the header of siblings means nothing to who is none', { skip }, async t 
 })
 
 t.test('refusals, bodies that are waited for, and streams come back as they are', { skip }, async t => {
-  const { first, second } = await two(t, { act: echo })
+  const { first, second, claims } = await two(t, { act: echo })
   const id = await handshake(second.port)
   const headers = { ...post, 'mcp-session-id': id }
   const asked = async (what: Ask) => (await ask(first.port, what)).status
   t.equal(await asked({ headers: { ...headers, 'mcp-session-id': 'none' }, body: initialize() }), 404)
+  t.same(claims, [], 'what is none of our ids in front of a process is nobody\'s')
   t.equal(await asked({ headers: { ...headers, 'content-type': 'text/plain' }, body: '{}' }), 415)
   t.equal(await asked({ headers, body: ' '.repeat(100_000) }), 413)
   t.equal(await asked({ headers: { ...headers, host: 'evil.example' }, body: '{}' }), 403)
@@ -115,9 +116,50 @@ t.test('a sibling that ends in the middle of an answer does not leave its client
   }).listen(socket)
   t.teardown(() => dying.close())
   await once(dying, 'listening')
-  const { port } = await start(t, { handover: receive => new Handover({ socket: `${socket}2`, socketOf: () => socket, forget: () => undefined }, receive) })
+  const { port } = await start(t, { handover: receive => new Handover({ socket: `${socket}2`, socketOf: () => socket, forget: () => undefined }, receive), server: 'http' })
   const headers = { ...post, 'mcp-session-id': 'one' }
   t.match(await ask(port, { headers, body: '{}' }), { status: 503 })
   const begun = await begin(port, { path: '/mcp?begun', headers, body: '{}' })
   await t.rejects(textOf(begun), { code: 'ECONNRESET' })
+})
+
+/** A front whose sessions are all with this sibling. */
+const before = async (t: Test, sibling: Server, options: Parameters<typeof start>[1] = {}) => {
+  const socket = join(folder(t), 's')
+  sibling.listen(socket)
+  t.teardown(() => sibling.close())
+  await once(sibling, 'listening')
+  return start(t, { handover: receive => new Handover({ socket: `${socket}2`, socketOf: () => socket, forget: () => undefined }, receive), server: 'http', ...options })
+}
+
+t.test('headers that come more than once come back so, whatever else is said of the answer here', { skip }, async t => {
+  const repeating = createServer((_, response) => response.writeHead(200, ['Set-Cookie', 'a=1', 'Vary', 'Accept', 'set-cookie', 'b=2', 'vary', 'Origin']).end())
+  const { port } = await before(t, repeating, { allowOrigins: ['https://a.example'] })
+  for (const origin of [{}, { origin: 'https://a.example' }]) {
+    const { headers } = await ask(port, { headers: { ...post, ...origin, 'mcp-session-id': 'one' }, body: '{}' })
+    t.match(headers, { 'set-cookie': ['a=1', 'b=2'], vary: 'Accept, Origin' })
+  }
+})
+
+t.test('a client that leaves is refused nothing', { skip }, async t => {
+  const silent = createServer()
+  const { port, refused } = await before(t, silent)
+  const sent = httpRequest({ host: '127.0.0.1', port, path: '/mcp', method: 'POST', headers: { ...post, 'mcp-session-id': 'one' } })
+  sent.on('error', () => undefined).end('{}')
+  const [taken] = (await once(silent, 'request')) as [IncomingMessage]
+  sent.destroy()
+  await new Promise(resolve => taken.socket.once('close', resolve))
+  silent.once('request', (_, response: ServerResponse) => response.end('got it'))
+  t.match(await ask(port, { headers: { ...post, 'mcp-session-id': 'one' }, body: '{}' }), { status: 200 })
+  t.same(refused, [])
+})
+
+t.test('a client of HTTP/1.0 is not told to go on, and trailers that are announced are no matter', { skip }, async t => {
+  const answering = createServer((request, response) => void request.resume().on('end', () => response.end('got it')))
+  const { port } = await before(t, answering)
+  for (const [version, header] of [['1.0', 'Expect: 100-continue'], ['1.1', 'Trailer: x']] as const) {
+    const { socket, reader } = await dial(t, port)
+    socket.write(`POST /mcp HTTP/${version}\r\nHost: localhost\r\nContent-Type: application/json\r\nMcp-Session-Id: one\r\n${header}\r\nContent-Length: 2\r\n\r\n{}`)
+    t.match(await reader.to('got it'), /^HTTP\/1.1 200/, header)
+  }
 })

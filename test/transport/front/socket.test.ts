@@ -58,3 +58,12 @@ t.test('a socket that nobody listens at is replaced; what is used, or is none, s
   await t.rejects(httpFront({ address: { socket: file, mode: 0o600 }, limits, endpoints: new Map() }).listen(), { code: 'CANNOT_START' })
   t.ok(existsSync(file))
 })
+
+t.test('a path that is too long for a socket is refused: the system would listen at its beginning', { skip: windows }, async t => {
+  const most = process.platform === 'darwin' ? 103 : 107
+  const listen = (socket: string) => httpFront({ address: { socket, mode: 0o600 }, limits, endpoints: new Map() }).listen()
+  const longest = at(t).padEnd(most, 'x')
+  await start(t, { act: echo, address: { socket: longest, mode: 0o600 } })
+  t.match(await ask(longest), { status: 200 })
+  await t.rejects(listen(`${longest}x`), { code: 'CANNOT_START', message: `cannot listen on unix:${longest}x: the path of a socket has at most ${most} bytes` })
+})
