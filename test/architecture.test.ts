@@ -57,7 +57,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   transport: ['transport', 'core', 'protocol', 'errors'],
   config: ['config', 'rules', 'errors'],
   telemetry: ['telemetry', 'gateway', 'audit', 'core', 'protocol', 'errors'],
-  workers: ['workers', 'errors'],
+  workers: ['workers', 'config', 'errors'],
   admin: ['admin', 'telemetry', 'core', 'protocol', 'errors'],
   clients: ['clients', 'audit', 'protocol', 'errors'],
   capture: ['capture', 'audit', 'core', 'protocol', 'errors'],
