@@ -27,7 +27,7 @@ export class Leaving {
   }
 
   do(act: () => void): void {
-    if (this.#flush === undefined && !this.#isLeaving) act()
+    if (!this.#isHeld && !this.#isLeaving) act()
     else this.#waiting.push(act)
   }
 
@@ -36,11 +36,14 @@ export class Leaving {
     this.#flush = undefined
     this.#isLeaving = true
     try {
-      for (const act of this.#waiting.splice(0)) act()
+      while (!this.#isHeld && this.#waiting.length > 0) for (const act of this.#waiting.splice(0)) act()
     } finally {
       this.#isLeaving = false
     }
-    if (this.#flush === undefined && this.#waiting.length > 0) this.#write()
+  }
+
+  get #isHeld(): boolean {
+    return this.#flush !== undefined
   }
 
   #attempt(flush: Flush): void {
