@@ -148,10 +148,11 @@ export class Judge {
     }) === true
   }
 
-  /** Asks for more of the text that was read last. */
+  /** Asks for more of the text that was read last; after a fault nothing of it is known any more. */
   #ask<Answer>(reading: Reading, ask: (module: Module) => Answer): Answer | undefined {
     const module = this.#module
-    if (reading !== this.#current || module === undefined) throw new Error('another text was read since')
+    if (module === undefined || this.#current === undefined) return undefined
+    if (reading !== this.#current) throw new Error('another text was read since')
     return this.#unlessTrapped(() => ask(module))
   }
 

@@ -100,6 +100,25 @@ for (const name of ['read', 'prepare', 'root', 'memberOf', 'startOf', 'nextRepea
   })
 }
 
+t.test('wherever a fault comes, the message is the same', async t => {
+  const long = JSON.stringify({ text: 'x'.repeat(20_000) })
+  const result = { content: [{ type: 'text', text: long }, { type: 'text', text: 'x'.repeat(20_000) }], structuredContent: JSON.parse(long) as object }
+  const bytes = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result }))
+  let left = Infinity
+  const faulty = (ask: (...given: number[]) => unknown) => (...given: number[]) => (left-- === 0 ? fault() : ask(...given))
+  watch(t, own => Object.fromEntries(Object.entries(own).map(([name, one]: [string, unknown]) => [name, typeof one === 'function' ? faulty(one as () => unknown) : one])))
+  const resultAt = (call: number) => {
+    left = call
+    const { message, faults } = parseFrame(bytes, { messageBytes: 1 << 20, depth: 10 })
+    t.same(faults, [])
+    return message.kind === 'result' && message.result
+  }
+  let calls = 0
+  for (; left < 0 || calls === 0; calls++) t.same(resultAt(calls), result, `at call ${calls}`)
+  t.ok(calls > 20, `${calls} calls`)
+  t.same(resultAt(0), result, 'and the instance is let go')
+})
+
 t.test('where there is no memory for it, or no WebAssembly at all, messages are parsed', async t => {
   const isUnread = (): boolean => {
     const { message } = parseFrame(frame, { messageBytes: 1 << 20, depth: 10 })
