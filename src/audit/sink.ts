@@ -93,7 +93,7 @@ const currentTime = (): Date => new Date()
 const mostRecords = 1000
 const longest = 60_000
 
-/** More is not kept unwritten, in characters. */
+/** More is not kept unwritten, in bytes. */
 const mostUnwritten = 1024 * 1024
 
 /** From one look at the file to the next, in milliseconds. */
@@ -168,7 +168,7 @@ class Sink implements Audit {
     try {
       if (this.#records >= mostRecords) this.#checkpoint({ reason: 'interval' }, now)
       else this.#checkpointByTime(now)
-      if (batch.text.length > mostUnwritten) batch.write()
+      if (batch.bytes > mostUnwritten) batch.write()
     } catch {
       // Who waits for the batch is told.
     }

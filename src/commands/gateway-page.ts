@@ -8,11 +8,5 @@ const windowMs = 86_400_000
 /** The live page of what this gateway decides from now on: whatever its log, and without reading it. */
 export const gatewayPage = (): LivePage & { readonly follower: Follower } => {
   const page = openLivePage(windowMs)
-  const take = recordsFor(page.take)
-  const follower: Follower = {
-    recorded: (_, entry) => {
-      if (entry !== undefined) take(entry)
-    },
-  }
-  return { ...page, follower }
+  return { ...page, follower: recordsFor(page.take) }
 }

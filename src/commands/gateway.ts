@@ -179,4 +179,3 @@ const asHttpServer = (setup: ServerSetup): ServerSetup =>
   'url' in setup.server || setup.policy.get('wire/http') !== 'log'
     ? setup
     : { ...setup, policy: new Map([...setup.policy, ['wire/http', 'block']]) }
-

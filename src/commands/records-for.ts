@@ -1,6 +1,6 @@
+import type { Follower } from '../audit/follower.js'
 import { remembering } from '../audit/remembering.js'
 import { withoutSecrets } from '../audit/secrets.js'
-import type { Entry } from '../core/effect.js'
 import { recordOfEntry, type LogRecord } from '../report/record.js'
 
 /** So many texts are remembered: they come again with every call, and looking for secrets in them costs more than the rest. */
@@ -8,8 +8,12 @@ const most = 1000
 /** Characters of a text that are looked at: no page shows more. */
 const longest = 1000
 
-/** What a page is told of an entry: no secrets, whatever the log keeps. */
-export const recordsFor = (take: (record: LogRecord) => void): ((entry: Entry) => void) => {
+/** Tells a page of each entry: no secrets, whatever the log keeps. */
+export const recordsFor = (take: (record: LogRecord) => void): Follower => {
   const clean = remembering(withoutSecrets, most)
-  return entry => take(recordOfEntry(entry, Date.now(), text => clean(text.slice(0, longest))))
+  return {
+    recorded: (_, entry) => {
+      if (entry !== undefined) take(recordOfEntry(entry, Date.now(), text => clean(text.slice(0, longest))))
+    },
+  }
 }

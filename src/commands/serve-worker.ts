@@ -2,10 +2,8 @@ import cluster from 'node:cluster'
 import { createHash } from 'node:crypto'
 import { rmdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Follower } from '../audit/follower.js'
 import { openLog } from '../audit/log.js'
 import { CustomsError } from '../errors.js'
-import type { LogRecord } from '../report/record.js'
 import { noMetrics } from '../telemetry/metrics.js'
 import { Handover, type Claim, type Siblings } from '../transport/front/handover.js'
 import { inBatches } from '../workers/batches.js'
@@ -67,7 +65,7 @@ export const serveAsWorker = async (flags: SharedFlags, readAll: () => Promise<S
     const log = openLog(flags.logLevel)
     lifetime.add(() => log.close())
     counted = await countedFor(setup)
-    const followers = setup.configuration.admin ? [forThePage(records => channel.call('records', records))] : []
+    const followers = setup.configuration.admin ? [recordsFor(inBatches(records => channel.call('records', records)))] : []
     const siblings = siblingsOf(role, ownership, () => gateway)
     gateway = await openGateway({ flags, setup, log, metrics: counted?.metrics ?? noMetrics, followers, handover: receive => new Handover(siblings, receive) }, lifetime)
     const url = await gateway.listen()
@@ -85,15 +83,6 @@ export const serveAsWorker = async (flags: SharedFlags, readAll: () => Promise<S
 }
 
 const countedFor = async ({ configuration: { admin } }: Setup) => admin && (await import('../telemetry/prometheus.js')).prometheusMetrics()
-
-const forThePage = (send: (records: readonly LogRecord[]) => Promise<unknown>): Follower => {
-  const take = recordsFor(inBatches(send))
-  return {
-    recorded: (_, entry) => {
-      if (entry !== undefined) take(entry)
-    },
-  }
-}
 
 /** Whoever ends last takes it away. */
 const removeEmpty = (folder: string): void => {
