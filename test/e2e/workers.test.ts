@@ -126,7 +126,9 @@ const crew = async (t: Test, target: readonly string[], options: readonly string
     url: `${url}/mcp`,
     pid: number => {
       const claim = join(directory, `audit.${number}.ndjson.lock`)
-      return existsSync(claim) ? (JSON.parse(readFileSync(claim, 'utf8')) as { pid: number }).pid : undefined
+      const text = existsSync(claim) ? readFileSync(claim, 'utf8') : ''
+      // A worker that is starting makes the claim first and writes it then.
+      return text === '' ? undefined : (JSON.parse(text) as { pid: number }).pid
     },
     starts: number => auditOf(join(directory, `audit.${number}.ndjson`)).filter(({ event }) => event === 'session/start').length,
   }
