@@ -45,6 +45,10 @@ export class ChurnMap<Key, Value> {
     return [...this.#map.values()]
   }
 
+  entries(): readonly (readonly [key: Key, value: Value])[] {
+    return [...this.#map]
+  }
+
   first(): Value | undefined {
     for (const value of this.#map.values()) return value
     return undefined

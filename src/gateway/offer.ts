@@ -1,3 +1,4 @@
+import { ChurnSet } from '../core/churn.js'
 import type { Transport } from '../transport/transport.js'
 import type { Opening } from '../transport/front/front.js'
 import { openSession, type Guard, type OpenServer } from './open.js'
@@ -25,7 +26,7 @@ export interface OfferOptions {
 /** One server as it is offered to many clients: the sessions in front of it, and what they share. */
 export class Offer {
   readonly #options: OfferOptions
-  readonly #sessions = new Set<Session>()
+  readonly #sessions = new ChurnSet<Session>()
   #retired = false
   #closed: Promise<void> | undefined
   #tellClosed: () => void = () => undefined
@@ -67,7 +68,7 @@ export class Offer {
 
   /** Ends what runs. @param urgency as that of a session's `stop` */
   stop(urgency: number): Promise<void> {
-    for (const session of this.#sessions) session.stop(urgency)
+    for (const session of this.#sessions.values()) session.stop(urgency)
     return this.retire()
   }
 

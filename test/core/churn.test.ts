@@ -22,7 +22,7 @@ t.test('what is put in and taken out is as in a Map', t => {
       }
       deepEqual([map.get(step.key), set.has(step.key)], [expected.get(step.key), expected.has(step.key)])
     }
-    deepEqual([map.keys(), map.values(), map.size, map.first()], [[...expected.keys()], [...expected.values()], expected.size, [...expected.values()][0]])
+    deepEqual([map.entries(), map.keys(), map.values(), map.size, map.first()], [[...expected], [...expected.keys()], [...expected.values()], expected.size, [...expected.values()][0]])
     deepEqual([set.values(), set.size], [[...expected.keys()], expected.size])
   }))
   t.end()

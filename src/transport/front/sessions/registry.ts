@@ -1,3 +1,4 @@
+import { ChurnMap } from '../../../core/churn.js'
 import type { Timers } from '../../timers.js'
 import { Quota } from './quota.js'
 
@@ -28,9 +29,9 @@ interface Entry {
 export class Sessions<Session extends Endable> {
   readonly #options: SessionsOptions
   readonly #quota: Quota
-  readonly #byName = new Map<string, Session>()
+  readonly #byName = new ChurnMap<string, Session>()
   /** Those that are idle stand in the order in which they became it, behind those that were idle before. */
-  readonly #entries = new Map<Session, Entry>()
+  readonly #entries = new ChurnMap<Session, Entry>()
 
   constructor(options: SessionsOptions) {
     this.#options = options
@@ -46,7 +47,7 @@ export class Sessions<Session extends Endable> {
   }
 
   all(): readonly Session[] {
-    return [...this.#entries.keys()]
+    return this.#entries.keys()
   }
 
   /**
@@ -93,7 +94,7 @@ export class Sessions<Session extends Endable> {
 
   /** Ends what is expendable and was idle longest: the client's own, or else anybody's. */
   #makeRoom(client: string): boolean {
-    const idle = [...this.#entries].filter(([, { expendable, stop }]) => expendable && stop)
+    const idle = this.#entries.entries().filter(([, { expendable, stop }]) => expendable && stop)
     const [session] = idle.find(([, entry]) => entry.client === client) ?? idle[0] ?? []
     if (session === undefined) return false
     session.end('another session needed its place')
