@@ -5,7 +5,6 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import t, { type Test } from 'tap'
 import { auditOf, cli, scratch } from './bridge.js'
-import { plainly } from './harness.js'
 
 const { resolve } = createRequire(import.meta.url)
 
@@ -14,7 +13,7 @@ const server = (name: string) => resolve(`@modelcontextprotocol/server-${name}/d
 /** The official SDK's client, in front of a command. */
 const connect = async (t: Test, words: readonly string[], env: Record<string, string> = {}): Promise<Client> => {
   const client = new Client({ name: 'official', version: '1.0.0' }, { capabilities: { roots: {}, sampling: {}, elicitation: {} } })
-  const [command, args] = plainly(words)
+  const [command = '', ...args] = words
   await client.connect(new StdioClientTransport({ command, args, stderr: 'ignore', env: { PATH: process.env['PATH'] ?? '', ...env } }))
   t.teardown(() => client.close())
   return client

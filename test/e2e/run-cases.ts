@@ -3,23 +3,27 @@ import type { AuditRecord, Bridge, Open, Traces } from './bridge.js'
 import { answer, honest, isModern, kept, listResult, on, request, result, type Case, type Expected, type ListedTool } from './cases.js'
 import { isAnswerTo } from './harness.js'
 
-/** Cases that one session can hold, one after the other. */
-export const together = (cases: readonly Case[]): readonly (readonly Case[])[] => {
+/**
+ * Cases that one session can hold, one after the other.
+ * @param most that a session which one case has ruined may take with it
+ */
+export const together = (cases: readonly Case[], most = 64): readonly (readonly Case[])[] => {
   const groups = new Map<string, Case[]>()
   for (const [index, each] of cases.entries()) {
-    const { revision, capabilities, options, config, tools } = each
-    const kind = tools === undefined ? String(index) : JSON.stringify([revision, capabilities, options, config])
+    const { revision, capabilities, options, config } = each
+    // Modern clients declare with every request what they can.
+    const kind = listsItself(each) ? String(index) : JSON.stringify([revision, isModern(revision) ? undefined : capabilities, options, config])
     const group = groups.get(kind)
     if (group === undefined) groups.set(kind, [each])
     else group.push(each)
   }
-  return [...groups.values()].flatMap(group => inParts(group))
+  return [...groups.values()].flatMap(group => inParts(group, most))
 }
 
-/** A session that one case has ruined takes this many with it at most. */
-const most = 16
+/** What is listed in the middle of a session holds for all that follows. */
+const listsItself = ({ tools, steps }: Case): boolean => tools === undefined || steps.some(({ send }) => send.includes('"tools/list"'))
 
-const inParts = (group: readonly Case[]): readonly (readonly Case[])[] =>
+const inParts = (group: readonly Case[], most: number): readonly (readonly Case[])[] =>
   Array.from({ length: Math.ceil(group.length / most) }, (_, index) => group.slice(index * most, (index + 1) * most))
 
 /** Runs cases of one session over a bridge: what the client gets, what the server gets, and what is recorded. */
