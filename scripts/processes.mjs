@@ -1,14 +1,14 @@
 // Which tests share a process: to start one and to load tap takes longer than most files. A part of `npm test`.
 //
-// Those of a room (a folder of test/) do. A file of test/e2e has one of its own, as has one that runs several of its tests at once: `t.jobs`
-// holds for a process. Each file still runs alone: `npx tap build/core/relay.test.js`.
+// Those of a room (a folder of test/) do. A file that runs several of its tests at once has one of its own: `t.jobs` holds for a process.
+// Each file still runs alone: `npx tap build/core/relay.test.js`.
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 process.chdir(fileURLToPath(new URL('../build', import.meta.url)))
 
 const files = readdirSync('.', { recursive: true }).map(file => file.replaceAll('\\', '/')).filter(file => file.endsWith('.test.js')).sort()
-const isAlone = file => file.startsWith('e2e/') || /^t\.jobs = /m.test(readFileSync(file, 'utf8'))
+const isAlone = file => /^t\.jobs = /m.test(readFileSync(file, 'utf8'))
 const nameOf = file => (isAlone(file) ? file.replace('.test.js', '').replaceAll('/', '-') : file.includes('/') ? file.split('/')[0] : 'house')
 
 rmSync('processes', { recursive: true, force: true })

@@ -12,6 +12,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import t, { type Test } from 'tap'
 import { auditOf, cli, scratch } from './bridge.js'
 
+// Each waits for processes most of the time.
+t.jobs = 3
+
 const scripted = fileURLToPath(new URL('../../test/fixtures/lying/scripted-server.mjs', import.meta.url))
 const initialized = '{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}'
 const good = '{"content":[{"type":"text","text":"{\\"n\\":1}"}],"structuredContent":{"n":1}}'

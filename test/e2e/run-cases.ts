@@ -3,11 +3,8 @@ import type { AuditRecord, Bridge, Open, Traces } from './bridge.js'
 import { answer, honest, isModern, kept, listResult, on, request, result, type Case, type Expected, type ListedTool } from './cases.js'
 import { isAnswerTo } from './harness.js'
 
-/**
- * Cases that one session can hold, one after the other.
- * @param most that a session which one case has ruined may take with it
- */
-export const together = (cases: readonly Case[], most = 64): readonly (readonly Case[])[] => {
+/** Cases that one session can hold, one after the other. @param most of them in one */
+export const together = (cases: readonly Case[], most = cases.length): readonly (readonly Case[])[] => {
   const groups = new Map<string, Case[]>()
   for (const [index, each] of cases.entries()) {
     const { revision, capabilities, options, config } = each
