@@ -1,7 +1,7 @@
 // Which tests share a process: to start one and to load tap takes longer than most files. A part of `npm test`.
 //
-// Those of a room (a folder of test/) do. A file that runs several of its tests at once has one of its own: `t.jobs` holds for a process.
-// Each file still runs alone: `npx tap build/core/relay.test.js`.
+// Those of a room (a folder of test/) do, and so do all small rooms. A file that runs several of its tests at once has one of its own:
+// `t.jobs` holds for a process. Each file still runs alone: `npx tap build/core/relay.test.js`.
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
@@ -9,7 +9,9 @@ process.chdir(fileURLToPath(new URL('../build', import.meta.url)))
 
 const files = readdirSync('.', { recursive: true }).map(file => file.replaceAll('\\', '/')).filter(file => file.endsWith('.test.js')).sort()
 const isAlone = file => /^t\.jobs = /m.test(readFileSync(file, 'utf8'))
-const nameOf = file => (isAlone(file) ? file.replace('.test.js', '').replaceAll('/', '-') : file.includes('/') ? file.split('/')[0] : 'house')
+const roomOf = file => file.split('/')[0]
+const isSmall = room => files.filter(file => roomOf(file) === room).length < 5
+const nameOf = file => (isAlone(file) ? file.replace('.test.js', '').replaceAll('/', '-') : isSmall(roomOf(file)) ? 'small-rooms' : roomOf(file))
 
 rmSync('processes', { recursive: true, force: true })
 mkdirSync('processes')
