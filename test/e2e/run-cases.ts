@@ -6,10 +6,12 @@ import { isAnswerTo } from './harness.js'
 /** Cases that one session can hold, one after the other. @param most of them in one */
 export const together = (cases: readonly Case[], most = cases.length): readonly (readonly Case[])[] => {
   const groups = new Map<string, Case[]>()
-  for (const [index, each] of cases.entries()) {
-    const { revision, capabilities, options, config } = each
+  // What is listed in the middle of a session holds for all that follows.
+  const ordered = [...cases.filter(each => !listsAgain(each)), ...cases.filter(listsAgain)]
+  for (const [index, each] of ordered.entries()) {
+    const { revision, capabilities, options, config, tools } = each
     // Modern clients declare with every request what they can.
-    const kind = listsItself(each) ? String(index) : JSON.stringify([revision, isModern(revision) ? undefined : capabilities, options, config])
+    const kind = tools === undefined ? String(index) : JSON.stringify([revision, isModern(revision) ? undefined : capabilities, options, config])
     const group = groups.get(kind)
     if (group === undefined) groups.set(kind, [each])
     else group.push(each)
@@ -17,8 +19,7 @@ export const together = (cases: readonly Case[], most = cases.length): readonly 
   return [...groups.values()].flatMap(group => inParts(group, most))
 }
 
-/** What is listed in the middle of a session holds for all that follows. */
-const listsItself = ({ tools, steps }: Case): boolean => tools === undefined || steps.some(({ send }) => send.includes('"tools/list"'))
+const listsAgain = ({ steps }: Case): boolean => steps.some(({ send }) => send.includes('"tools/list"'))
 
 const inParts = (group: readonly Case[], most: number): readonly (readonly Case[])[] =>
   Array.from({ length: Math.ceil(group.length / most) }, (_, index) => group.slice(index * most, (index + 1) * most))
