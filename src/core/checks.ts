@@ -1,4 +1,5 @@
 import type { Checked, Subject } from './check.js'
+import { ChurnMap } from './churn.js'
 import type { Exchange } from './event.js'
 import { Slot, type Driver, type Flow } from './flow.js'
 import type { RelayOptions } from './options.js'
@@ -9,7 +10,7 @@ export class Checks {
   readonly #now: RelayOptions['checkNow']
   readonly #output: Output
   readonly #driver: Driver
-  readonly #waiting = new Map<number, Slot<readonly Checked[]>>()
+  readonly #waiting = new ChurnMap<number, Slot<readonly Checked[]>>()
   #last = 0
 
   constructor({ checkNow }: RelayOptions, output: Output, driver: Driver) {

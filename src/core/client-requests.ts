@@ -5,6 +5,7 @@ import { errorCode, type ErrorResponse, type IdKey, type Page, type Request, typ
 import { methodOf } from '../protocol/methods.js'
 import type { Answers } from './answers.js'
 import type { ClientBatch } from './batch.js'
+import { ChurnMap } from './churn.js'
 import type { Core } from './core.js'
 import { wholePipe, type Exchange } from './event.js'
 import type { Findings } from './findings.js'
@@ -29,7 +30,7 @@ export class ClientRequests {
   readonly #calls: ToolCalls
   readonly #answers: Answers
   readonly #pending: PendingRequests<PendingRequest>
-  readonly #timers = new Map<string, PendingRequest>()
+  readonly #timers = new ChurnMap<string, PendingRequest>()
   /** Nobody waits for their answers; the one that was cancelled first comes first. */
   readonly #cancelled = new Set<PendingRequest>()
   #held = 0

@@ -1,5 +1,6 @@
 import { isString } from '../protocol/json.js'
 import type { Id, IdKey } from '../protocol/json-rpc.js'
+import { ChurnMap } from './churn.js'
 import { wholePipe, type Exchange } from './event.js'
 
 /** Something that was asked and not yet answered. */
@@ -18,10 +19,11 @@ export interface Pending {
  * Without a session each exchange has ids of its own: two clients that both ask with 1 never meet.
  */
 export class PendingRequests<Kind extends Pending> {
-  readonly #scopes = new Map<Exchange, Map<IdKey, Kind>>()
-  readonly #exchanges = new Map<Exchange, Set<Kind>>()
+  readonly #scopes = new ChurnMap<Exchange, ChurnMap<IdKey, Kind>>()
+  /** Where an exchange is not the whole of its scope. */
+  readonly #exchanges = new ChurnMap<Exchange, Set<Kind>>()
   /** By what a lenient reader takes their ids for, those that are not spelt as it would spell them. */
-  readonly #odd = new Map<Exchange, Map<string, Set<Kind>>>()
+  readonly #odd = new ChurnMap<Exchange, ChurnMap<string, Set<Kind>>>()
   readonly #stateless: boolean
   #size = 0
   #bytes = 0
@@ -40,15 +42,16 @@ export class PendingRequests<Kind extends Pending> {
 
   /** @returns false when a request of this id is in flight: the first lives, this one is not taken in */
   open(pending: Kind): boolean {
-    const scope = this.#scope(pending.exchange)
-    const those = this.#scopes.get(scope)
-    if (those === undefined) this.#scopes.set(scope, new Map([[pending.key, pending]]))
-    else if (those.has(pending.key)) return false
-    else those.set(pending.key, pending)
-    add(this.#exchanges, pending.exchange, pending)
-    const meaning = meaningOf(pending.key)
-    if (pending.key !== meaning && pending.key !== JSON.stringify(meaning)) {
-      const odd = this.#odd.get(scope) ?? new Map<string, Set<Kind>>()
+    const { exchange, key } = pending
+    const scope = this.#scope(exchange)
+    const those = this.#scopes.get(scope) ?? new ChurnMap()
+    if (those.has(key)) return false
+    if (those.size === 0) this.#scopes.set(scope, those)
+    those.set(key, pending)
+    if (exchange !== scope) add(this.#exchanges, exchange, pending)
+    const meaning = meaningOf(key)
+    if (key !== meaning && key !== JSON.stringify(meaning)) {
+      const odd = this.#odd.get(scope) ?? new ChurnMap()
       this.#odd.set(scope, odd)
       add(odd, meaning, pending)
     }
@@ -65,8 +68,7 @@ export class PendingRequests<Kind extends Pending> {
   findAnywhere(exchange: Exchange, key: IdKey): Kind | undefined {
     const here = this.find(exchange, key)
     if (here !== undefined || !this.#stateless) return here
-    for (const those of this.#scopes.values()) if (those.has(key)) return those.get(key)
-    return undefined
+    return this.#scopes.values().find(those => those.has(key))?.get(key)
   }
 
   /**
@@ -82,23 +84,22 @@ export class PendingRequests<Kind extends Pending> {
   /** The only request in flight, where there is no other: an answer without a usable id can mean nothing else. */
   findOnly(exchange: Exchange): Kind | undefined {
     const those = this.#scopes.get(this.#scope(exchange))
-    if (those?.size !== 1) return undefined
-    const [only] = those.values()
-    return only
+    return those?.size === 1 ? those.first() : undefined
   }
 
   /** @returns false when the request was answered before */
   close(pending: Kind): boolean {
-    const scope = this.#scope(pending.exchange)
+    const { exchange, key } = pending
+    const scope = this.#scope(exchange)
     const those = this.#scopes.get(scope)
-    if (those?.get(pending.key) !== pending) return false
-    those.delete(pending.key)
+    if (those?.get(key) !== pending) return false
+    those.delete(key)
     // The pipe's stays: one request after the other would make it anew.
     if (those.size === 0 && scope !== wholePipe) this.#scopes.delete(scope)
-    remove(this.#exchanges, pending.exchange, pending)
+    if (exchange !== scope) remove(this.#exchanges, exchange, pending)
     const odd = this.#odd.get(scope)
     if (odd !== undefined) {
-      remove(odd, meaningOf(pending.key), pending)
+      remove(odd, meaningOf(key), pending)
       if (odd.size === 0) this.#odd.delete(scope)
     }
     this.#size--
@@ -108,15 +109,15 @@ export class PendingRequests<Kind extends Pending> {
 
   /** The one that came first. */
   oldest(): Kind | undefined {
-    for (const those of this.#exchanges.values()) for (const pending of those) return pending
-    return undefined
+    return this.#scopes.values().find(({ size }) => size > 0)?.first()
   }
 
   all(): readonly Kind[] {
-    return [...this.#exchanges.values()].flatMap(those => [...those])
+    return this.#scopes.values().flatMap(those => those.values())
   }
 
   on(exchange: Exchange): readonly Kind[] {
+    if (exchange === this.#scope(exchange)) return this.#scopes.get(exchange)?.values() ?? []
     return [...(this.#exchanges.get(exchange) ?? [])]
   }
 
@@ -125,15 +126,15 @@ export class PendingRequests<Kind extends Pending> {
   }
 }
 
-const add = <Key, Kind>(map: Map<Key, Set<Kind>>, key: Key, pending: Kind): void => {
+const add = <Key, Kind>(map: ChurnMap<Key, Set<Kind>>, key: Key, pending: Kind): void => {
   const those = map.get(key)
   if (those === undefined) map.set(key, new Set([pending]))
   else those.add(pending)
 }
 
-const remove = <Key, Kind>(map: Map<Key, Set<Kind>>, key: Key, pending: Kind): void => {
+const remove = <Key, Kind>(map: ChurnMap<Key, Set<Kind>>, key: Key, pending: Kind): void => {
   const those = map.get(key)
-  if (those?.delete(pending) === true && those.size === 0 && key !== wholePipe) map.delete(key)
+  if (those?.delete(pending) === true && those.size === 0) map.delete(key)
 }
 
 /** What a lenient reader (`Number(id)`) makes of an id. */

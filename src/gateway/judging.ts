@@ -1,4 +1,5 @@
 import type { Checked, SchemaChecker, Subject } from '../core/check.js'
+import { ChurnMap } from '../core/churn.js'
 import type { Exchange } from '../core/event.js'
 
 /** The checks that are under way, and what has to wait for them, so that order is kept. */
@@ -6,9 +7,9 @@ export class Judging {
   readonly #checker: SchemaChecker
   readonly #session: string
   /** What the engine has promised, until the relay asks for it. */
-  readonly #promised = new Map<Subject, Promise<Checked>>()
-  readonly #exchanges = new Map<number, Exchange>()
-  readonly #underWay = new Map<Exchange, { checks: number; readonly waiting: (() => void)[] }>()
+  readonly #promised = new ChurnMap<Subject, Promise<Checked>>()
+  readonly #exchanges = new ChurnMap<number, Exchange>()
+  readonly #underWay = new ChurnMap<Exchange, { checks: number; readonly waiting: (() => void)[] }>()
   #whenDone: (() => void) | undefined
 
   /** @param session by which the checker tells sessions apart */

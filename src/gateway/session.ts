@@ -1,3 +1,4 @@
+import { ChurnMap } from '../core/churn.js'
 import type { Effect, Entry } from '../core/effect.js'
 import { wholePipe, type Event, type Exchange, type Side, type Timer } from '../core/event.js'
 import type { Relay } from '../core/relay.js'
@@ -44,13 +45,13 @@ export class Session {
   readonly #audit: SessionParts['audit']
   readonly #observer: SessionParts['observer']
   readonly #recorder: SessionParts['recorder']
-  readonly #timers = new Map<Timer, NodeJS.Timeout>()
+  readonly #timers = new ChurnMap<Timer, NodeJS.Timeout>()
   readonly #held: Held
   readonly #leaving = new Leaving(failure => this.#fail(failure, noAudit))
   readonly #waiting: Event[] = []
   readonly #judging: Judging
   /** Where the event in hand made the relay send to. */
-  readonly #sent = new Set<Side>()
+  #sent: Record<Side, boolean> = { client: false, server: false }
   #busy = false
   #clientIsGone = false
   /** Runs while the client, which says nothing more, still waits for answers. */
@@ -147,9 +148,9 @@ export class Session {
     const { server } = this.#ends
     const headers = frame.envelope?.headers
     if (headers) this.#leaving.do(() => server.open?.(exchange, { method: 'POST', headers, body: frame.bytes }))
-    this.#sent.clear()
+    this.#sent = { client: false, server: false }
     this.#frame('client', { exchange, frame })
-    if (owesAnswer(frame) || this.#sent.has('client') || (server.open && this.#sent.has('server'))) return
+    if (owesAnswer(frame) || this.#sent.client || (server.open && this.#sent.server)) return
     this.#settle(exchange)
   }
 
@@ -209,7 +210,7 @@ export class Session {
   #perform(effect: Effect, heardAt: number): void {
     switch (effect.type) {
       case 'send':
-        this.#sent.add(effect.to)
+        this.#sent[effect.to] = true
         this.#leaving.do(() => this.#send(effect))
         break
       case 'audit':

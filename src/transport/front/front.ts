@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { ChurnSet } from '../../core/churn.js'
 import { errorCode, type IdKey } from '../../protocol/json-rpc.js'
 import { logAccess, type Served } from './access-log.js'
 import type { Peer } from './arrival.js'
@@ -109,7 +110,7 @@ class Front implements HttpFront {
   readonly #handover: Handover | undefined
   readonly #timers: Timers
   /** Requests of those who were let in, while they are answered. Streams of GET are not waited for: they never end by themselves. */
-  readonly #open = new Map<ServerResponse, IncomingMessage>()
+  readonly #open = new ChurnSet<ServerResponse>()
   readonly #connections = new Connections()
   #stopping = false
   #allAnswered: () => void = () => {}
@@ -145,8 +146,8 @@ class Front implements HttpFront {
     renewTls(this.#server, settings.tls)
     this.#settings = settings
     this.#door = doorOf(this.#options.address, settings)
-    for (const [response, request] of this.#open) {
-      if (this.#door.refuses(namesOf(request))) response.destroy()
+    for (const response of this.#open.values()) {
+      if (this.#door.refuses(namesOf(response.req))) response.destroy()
     }
   }
 
@@ -236,7 +237,7 @@ class Front implements HttpFront {
     const peer = this.#admit(request, response)
     if (peer === 'answered') return
     if ('status' in peer) return this.#refuse(request, response, peer)
-    this.#open.set(response, request)
+    this.#open.add(response)
     response.on('close', () => this.#answered(response))
     const path = pathOf(request)
     const endpoint = this.#endpoints.get(path)

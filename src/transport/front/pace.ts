@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { ChurnSet } from '../../core/churn.js'
 import type { Timers } from '../timers.js'
 
 export interface PaceSettings {
@@ -15,7 +16,7 @@ const looks = 3
 /** How open answers get on: one clock for all of them. */
 export class Pace {
   readonly #settings: PaceSettings
-  readonly #paced = new Set<Paced>()
+  readonly #paced = new ChurnSet<Paced>()
   #stop: (() => void) | undefined
 
   constructor(settings: PaceSettings) {
@@ -34,7 +35,7 @@ export class Pace {
 
   #look(): void {
     const { keepAliveMs, stallMs } = this.#settings
-    for (const paced of this.#paced) paced.look(keepAliveMs / looks, stallMs)
+    for (const paced of this.#paced.values()) paced.look(keepAliveMs / looks, stallMs)
     if (this.#paced.size > 0) return
     this.#stop?.()
     this.#stop = undefined

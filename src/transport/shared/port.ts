@@ -1,3 +1,4 @@
+import { ChurnMap } from '../../core/churn.js'
 import type { Exchange } from '../../core/event.js'
 import type { Frame } from '../../protocol/frame.js'
 import type { IdKey, Request } from '../../protocol/json-rpc.js'
@@ -39,7 +40,7 @@ const holdMs = 1000
 export class Port implements Transport {
   readonly #hub: Hub
   #hear: ((event: TransportEvent) => void) | undefined
-  readonly #asked = new Map<Exchange, Set<Asked>>()
+  readonly #asked = new ChurnMap<Exchange, Set<Asked>>()
   /** It was told to hold back, and waits to be told that the server reads again. */
   full = false
   #heldSince: number | undefined
@@ -78,7 +79,7 @@ export class Port implements Transport {
 
   /** Everything that it waits for. */
   all(): readonly Asked[] {
-    return [...this.#asked.values()].flatMap(those => [...those])
+    return this.#asked.values().flatMap(those => [...those])
   }
 
   send(exchange: Exchange, frame: Frame): boolean {

@@ -1,3 +1,4 @@
+import { ChurnMap } from '../../core/churn.js'
 import type { Exchange } from '../../core/event.js'
 import type { Frame } from '../../protocol/frame.js'
 import type { Request } from '../../protocol/json-rpc.js'
@@ -9,7 +10,7 @@ const mostGivenUp = 1000
 
 /** What was asked of a shared server and not answered, by a number that is never used again. */
 export class SharedRequests {
-  readonly #asked = new Map<number, Asked>()
+  readonly #asked = new ChurnMap<number, Asked>()
   readonly #givenUp = new Set<number>()
   #last = 0
   /**
@@ -30,7 +31,7 @@ export class SharedRequests {
   }
 
   all(): readonly Asked[] {
-    return [...this.#asked.values()]
+    return this.#asked.values()
   }
 
   close(asked: Asked): void {

@@ -1,3 +1,4 @@
+import { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import { onOneLine } from '../../protocol/edit.js'
 
@@ -20,6 +21,8 @@ export class LineWriter {
   #lost: (() => void)[] = []
   /** Turns whose lines the stream has not taken yet. */
   #pending = 0
+  /** Where lines are put together, unless it is in use. */
+  #spare: Buffer | undefined
   #settled: () => void = () => {}
 
   /**
@@ -93,8 +96,16 @@ export class LineWriter {
       if (error) for (const told of lost) told()
       if (this.#pending === 0) this.#settled()
     }
-    if (bytes < copyBytes) {
-      this.#stream.write(Buffer.concat(lines, bytes), done)
+    if (bytes <= copyBytes) {
+      const copy = this.#spare ?? Buffer.allocUnsafeSlow(copyBytes)
+      this.#spare = undefined
+      let end = 0
+      for (const part of lines) end += part.copy(copy, end)
+      this.#stream.write(copy.subarray(0, end), error => {
+        // Memory that is made for each write sets off the garbage collector. Other streams may keep what they have taken.
+        if (this.#stream instanceof Socket) this.#spare = copy
+        done(error)
+      })
       return
     }
     this.#stream.cork()

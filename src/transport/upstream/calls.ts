@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { ChurnMap } from '../../core/churn.js'
 import type { Exchange } from '../../core/event.js'
 import type { Frame } from '../../protocol/frame.js'
 import type { Id, IdKey } from '../../protocol/json-rpc.js'
@@ -81,7 +82,7 @@ export class Call {
 
 /** The POSTs that are under way. */
 export class Calls {
-  readonly #calls = new Map<Exchange, Set<Call>>()
+  readonly #calls = new ChurnMap<Exchange, Set<Call>>()
   readonly #hurry = new AbortController()
 
   start(exchange: Exchange, frame: Frame): Call {
@@ -126,7 +127,7 @@ export class Calls {
   }
 
   all(): readonly Call[] {
-    return [...this.#calls.values()].flatMap(those => [...those])
+    return this.#calls.values().flatMap(those => [...those])
   }
 
   /**

@@ -1,3 +1,4 @@
+import { ChurnMap } from '../../core/churn.js'
 import type { Exchange } from '../../core/event.js'
 import type { Frame, FrameLimits } from '../../protocol/frame.js'
 import { isCancellation } from '../../protocol/message.js'
@@ -49,7 +50,7 @@ const leftMs = 30_000
 
 class HttpServer extends HttpSide {
   readonly #options: HttpServerOptions
-  readonly #opened = new Map<Exchange, Opened>()
+  readonly #opened = new ChurnMap<Exchange, Opened>()
   #hear: (event: TransportEvent) => void = () => {}
   #ended = false
 
@@ -104,7 +105,7 @@ class HttpServer extends HttpSide {
   protected finish(): void {
     this.#tell({ type: 'ended', reason: 'the connection to the server was closed' })
     this.#ended = true
-    for (const exchange of [...this.#opened.keys()]) this.shut(exchange)
+    for (const exchange of this.#opened.keys()) this.shut(exchange)
     for (const call of this.calls.all()) call.abort()
   }
 

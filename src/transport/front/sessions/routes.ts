@@ -1,3 +1,4 @@
+import { ChurnSet } from '../../../core/churn.js'
 import type { Exchange } from '../../../core/event.js'
 import type { Frame } from '../../../protocol/frame.js'
 import { tiesIn } from '../message.js'
@@ -18,7 +19,7 @@ const mostStreams = 4
 
 /** The open HTTP requests of a session, and by which of them a message leaves that names none: a process has one pipe for all. */
 export class Routes {
-  readonly #open = new Set<FrontExchange>()
+  readonly #open = new ChurnSet<FrontExchange>()
   readonly #waiting: Frame[] = []
   #waitingBytes = 0
   readonly #whose: 'one client' | 'as named'
@@ -40,7 +41,7 @@ export class Routes {
   }
 
   open(): readonly FrontExchange[] {
-    return [...this.#open]
+    return this.#open.values()
   }
 
   find(exchange: Exchange): FrontExchange | undefined {

@@ -1,0 +1,79 @@
+/** So many entries may be taken out before the collection is made anew, and twice as many as are left in it. */
+const mostTaken = 64
+
+/**
+ * A Map that is filled and emptied without end: an entry for each request. V8 links each table that a Map outgrows to the next; once one of them is
+ * old, all that came after it stay until the next full collection of garbage, with all that hangs on what was ever in them. A new Map links to none.
+ */
+export class ChurnMap<Key, Value> {
+  #map = new Map<Key, Value>()
+  #taken = 0
+
+  get size(): number {
+    return this.#map.size
+  }
+
+  has(key: Key): boolean {
+    return this.#map.has(key)
+  }
+
+  get(key: Key): Value | undefined {
+    return this.#map.get(key)
+  }
+
+  set(key: Key, value: Value): void {
+    this.#map.set(key, value)
+  }
+
+  /** @returns false when it was not there */
+  delete(key: Key): boolean {
+    if (!this.#map.delete(key)) return false
+    if (++this.#taken > mostTaken + 2 * this.#map.size) {
+      this.#map = new Map(this.#map)
+      this.#taken = 0
+    }
+    return true
+  }
+
+  /** Those that are there now, the oldest first. */
+  keys(): readonly Key[] {
+    return [...this.#map.keys()]
+  }
+
+  /** Those that are there now, the oldest first. */
+  values(): readonly Value[] {
+    return [...this.#map.values()]
+  }
+
+  first(): Value | undefined {
+    for (const value of this.#map.values()) return value
+    return undefined
+  }
+}
+
+/** The same for a Set. */
+export class ChurnSet<Value> {
+  readonly #map = new ChurnMap<Value, true>()
+
+  get size(): number {
+    return this.#map.size
+  }
+
+  has(value: Value): boolean {
+    return this.#map.has(value)
+  }
+
+  add(value: Value): void {
+    this.#map.set(value, true)
+  }
+
+  /** @returns false when it was not there */
+  delete(value: Value): boolean {
+    return this.#map.delete(value)
+  }
+
+  /** Those that are there now, the oldest first. */
+  values(): readonly Value[] {
+    return this.#map.keys()
+  }
+}
