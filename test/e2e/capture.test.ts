@@ -12,7 +12,7 @@ t.jobs = 3
 
 const everything = process.env['MCP_CUSTOMS_TEST_ALL'] !== undefined
 
-/** A session of many cases shows more than many sessions of one. */
+/** A session of many cases shows more than many sessions of one; these are enough for each bridge to have some. */
 const groups = together(posted(cases), 16).filter(group => everything || group.length > 4)
 
 for (const [index, bridge] of [stdioToStdio, stdioToHttp, httpToStdio, httpToHttp].entries()) {

@@ -79,7 +79,6 @@ server.listen(0, '127.0.0.1', () => console.log(server.address().port))
 /** Speaks HTTP, answers in a stream, and never ends it. */
 const lingeringServer = `
 import { createServer } from 'node:http'
-
 const server = createServer((request, response) => {
   request.on('data', body => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
