@@ -1,4 +1,5 @@
-import { errors, type Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
+import { errors } from './undici.js'
 
 /** So much waits for a slow reader before the connection is read no further, in bytes. */
 const mostWaiting = 64 * 1024

@@ -1,8 +1,9 @@
-import { EnvHttpProxyAgent, errors, Pool, type Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import { headersOf, only } from '../http/headers.js'
 import type { Abortable } from './abort.js'
 import type { HttpHeaders } from '../transport.js'
 import { ResponseBody } from './body.js'
+import { errors, Pool, whole } from './undici.js'
 
 /** TLS towards the server, in PEM. */
 export interface HttpTls {
@@ -14,7 +15,7 @@ export interface HttpTls {
 }
 
 export interface HttpAsk {
-  readonly method: 'POST' | 'GET' | 'DELETE'
+  readonly method: 'POST' | 'GET' | 'DELETE' | 'HEAD'
   /** Where, on the server's own origin; its MCP endpoint when left out. */
   readonly url?: URL
   readonly headers: ReadonlyMap<string, string>
@@ -70,7 +71,9 @@ export class HttpUpstream {
       bodyTimeout: 0,
     }
     // HTTPS_PROXY, HTTP_PROXY and NO_PROXY mean what they mean to everybody. The certificates are those of the server behind the proxy.
-    this.#pool = proxies.some(name => (process.env[name] ?? '') !== '') ? new EnvHttpProxyAgent({ ...options, requestTls: options.connect }) : new Pool(this.#origin, options)
+    this.#pool = proxies.some(name => (process.env[name] ?? '') !== '') 
+      ? new (whole().EnvHttpProxyAgent)({ ...options, requestTls: options.connect })
+      : new Pool(this.#origin, options)
   }
 
   /** @throws HttpFailure, or what undici throws: see `failureOf` */
@@ -88,9 +91,7 @@ export class HttpUpstream {
   /** Whether anything speaks HTTP there; what it says to a HEAD does not matter. */
   async reachable(): Promise<boolean> {
     try {
-      const signal = AbortSignal.timeout(reachMs)
-      const { body } = await this.#pool.request({ origin: this.#origin, path: this.#path, method: 'HEAD', signal })
-      await body.dump()
+      discard(await this.#once(this.url, { method: 'HEAD', headers: new Map(), signal: AbortSignal.timeout(reachMs) }))
       return true
     } catch {
       return false

@@ -94,6 +94,22 @@ async function* inTurn(pieces: readonly Buffer[]): AsyncGenerator<Buffer> {
   for (const piece of pieces) yield await Promise.resolve(piece)
 }
 
+t.test('a server can be reached that speaks HTTP, whatever it says', async t => {
+  const asked: (string | undefined)[] = []
+  const server = await serve(t, ({ method }, response) => {
+    asked.push(method)
+    response.writeHead(405).end()
+  })
+  t.equal(await dial(t, server.url).reachable(), true)
+  t.same(asked, ['HEAD'])
+  const silent = createTcpServer().listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const { port } = silent.address() as AddressInfo
+  silent.close()
+  await once(silent, 'close')
+  t.equal(await dial(t, new URL(`http://127.0.0.1:${port}/mcp`)).reachable(), false)
+})
+
 t.test('what is unpacked is what was packed, wherever it is split', async () => {
   const packers = { gzip: gzipSync, deflate: deflateSync, raw: deflateRawSync, br: brotliCompressSync, '': (body: Uint8Array) => body }
   await fc.assert(
