@@ -5,10 +5,12 @@ import fc from 'fast-check'
 import t from 'tap'
 import { canonical, sha256 } from '../../dist/canonical.js'
 import { verify } from '../../dist/audit/read/verify.js'
+import { scratch } from '../e2e/bridge.js'
 import { called, ended, entry, started } from './entries.js'
 import { clock, keysIn, listener, open, records, writeSession } from './logs.js'
 
-const directory = t.testdir({ plain: 'no key' })
+const directory = scratch(t)
+writeFileSync(join(directory, 'plain'), 'no key')
 const { signKey, pub, key } = keysIn(directory)
 const events = (file: string): unknown[] => records(file).map(({ event, reason }) => (event === 'audit/checkpoint' ? reason : event))
 

@@ -2,14 +2,13 @@ import { spawnSync } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { openAudit } from '../../dist/audit/sink.js'
 import { verificationLine } from '../../dist/commands/audit-verify.js'
 import { called, ended, started } from '../audit/entries.js'
+import { cli, scratch } from '../e2e/bridge.js'
 
-const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
-const directory = t.testdir()
+const directory = scratch(t)
 const at = (...names: readonly string[]): string => join(directory, ...names)
 
 const verify = (...given: readonly string[]): { status: number | null; stdout: string; stderr: string } => {

@@ -7,7 +7,7 @@ import type { Given } from '../../dist/commands/flag.js'
 import type { Entry } from '../../dist/core/effect.js'
 import { called, ended, entry, started } from '../audit/entries.js'
 import { open } from '../audit/logs.js'
-import { plainly, start } from '../e2e/harness.js'
+import { start } from '../e2e/harness.js'
 import { counts } from '../report/records.js'
 import { cli, demo, run } from './inspect-run.js'
 
@@ -82,8 +82,7 @@ t.test('audit show lets nothing through to the terminal that it could obey', asy
 t.test('audit show ends when nobody reads any more', async t => {
   const folder = t.testdir()
   await write(join(folder, 'a.ndjson'), Array.from({ length: 5000 }, () => entry()))
-  const [program, words] = plainly([process.execPath, cli, 'audit', 'show', folder])
-  const child = spawn(program, words, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [cli, 'audit', 'show', folder], { stdio: ['ignore', 'pipe', 'pipe'] })
   let errors = ''
   child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()))
   child.stdout.once('data', () => child.stdout.destroy())

@@ -12,8 +12,8 @@ t.jobs = 3
 
 const everything = process.env['MCP_CUSTOMS_TEST_ALL'] !== undefined
 
-/** A session of many cases shows more than many sessions of one. */
-const groups = together(posted(cases)).filter(group => everything || group.length > 4)
+/** A session of many cases shows more than many sessions of one; these are enough for each bridge to have some. */
+const groups = together(posted(cases), 16).filter(group => everything || group.length > 4)
 
 for (const [index, bridge] of [stdioToStdio, stdioToHttp, httpToStdio, httpToHttp].entries()) {
   // Every group over one of the bridges.

@@ -30,18 +30,9 @@ interface Test {
 /** How long a test waits for what should come at once, in milliseconds; it ends tests that would hang, and measures nothing. */
 const patience = 15_000
 
-/** tap has every process of Node's load what measures coverage: where nobody measures, that would be half of a short test's time. */
-const withoutTap: readonly string[] = process.env['TAP_DISABLE_COVERAGE'] === '1' && process.platform !== 'win32' ? ['env', '-u', 'NODE_OPTIONS'] : []
-
-/** A command, as a program and its arguments, that starts as it would without tap. */
-export const plainly = ([command = '', ...args]: readonly string[]): readonly [string, string[]] => {
-  const [program = command, ...words] = [...withoutTap, command, ...args]
-  return [program, words]
-}
-
 /** Starts a command in a process group of its own, which is killed when the test ends, and talks raw lines to it. */
 export const start = (t: Test, command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Started => {
-  const child = spawn(...plainly([command, ...args]), { detached: true, env: { ...process.env, ...env } })
+  const child = spawn(command, args, { detached: true, env: { ...process.env, ...env } })
   const lines: string[] = []
   const waiting = new Set<() => void>()
   let errors = ''

@@ -50,6 +50,7 @@ const refusing = async (t: Test) => {
     request.on('data', chunk => (body += String(chunk))).on('end', () => {
       const [, status = 500, headers = {}, said = ''] = chosen.answer ?? []
       const id = /"id":([^,]*)/.exec(body)?.[1] ?? 'null'
+      if (id === 'null') server.emit('notification')
       response.writeHead(status, headers).end(said === 'asked' ? error(`"id":${id},`) : said)
     })
   })
@@ -59,7 +60,7 @@ const refusing = async (t: Test) => {
     server.closeAllConnections()
     server.close()
   })
-  return { chosen, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp` }
+  return { chosen, server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp` }
 }
 
 const seen = async (url: string, method: string, body: string | undefined) => {
@@ -100,21 +101,26 @@ t.test('what a server refuses a request with reaches an HTTP client as it is', a
 })
 
 t.test('and a client with a pipe as the error that it is, or as the status', async t => {
-  const { chosen, url } = await refusing(t)
+  const { chosen, server, url } = await refusing(t)
+  const relay = start(t, process.execPath, [cli, 'wrap', '--audit', 'none', url])
   for (const answer of answers) {
     chosen.answer = answer
     const [name, status, , , says] = answer
-    const relay = start(t, process.execPath, [cli, 'wrap', '--audit', 'none', url])
+    const notified = once(server, 'notification')
     for (const [asked, method, body] of requests) {
       if (method !== 'POST') continue
       relay.send(body)
-      if (asked === 'a notification') continue
+      if (asked === 'a notification') {
+        await notified
+        continue
+      }
       const told = says === undefined ? { code: -31001, message: new RegExp(`HTTP ${status}`) } : { code: says, message: 'Session not found' }
       t.match(JSON.parse(await relay.next()), { id: 7, error: told }, `${name} (${status}) to ${asked}`)
     }
-    relay.closeInput()
-    await relay.exit
     t.strictSame(relay.untaken, [], `${name}: a notification has no answer`)
-    t.notMatch(relay.stderr(), /blocked/)
   }
+  relay.closeInput()
+  await relay.exit
+  t.strictSame(relay.untaken, [], 'nor later')
+  t.notMatch(relay.stderr(), /blocked/)
 })

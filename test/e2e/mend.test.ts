@@ -11,7 +11,9 @@ import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t, { type Test } from 'tap'
 import { auditOf, cli, scratch } from './bridge.js'
-import { plainly } from './harness.js'
+
+// Each waits for processes most of the time.
+t.jobs = 3
 
 const scripted = fileURLToPath(new URL('../../test/fixtures/lying/scripted-server.mjs', import.meta.url))
 const initialized = '{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}'
@@ -107,7 +109,7 @@ const clients: readonly (readonly [Name, Open])[] = [
 
 /** What the model gets, where nothing before it fails. */
 const asked = async (t: Test, open: Open, words: readonly string[]): Promise<object> => {
-  const [command, args] = plainly(words)
+  const [command = '', ...args] = words
   const session = open({ command, args, stderr: 'ignore', env: { PATH: process.env['PATH'] ?? '' } })
   t.teardown(() => session.close())
   await session.connect()

@@ -10,7 +10,7 @@ import { StreamableHTTPClientTransport as OldHttp } from '@modelcontextprotocol/
 import t, { type Test } from 'tap'
 import { cli } from './bridge.js'
 import { serve } from './http-bridges.js'
-import { lineOf, plainly, start } from './harness.js'
+import { lineOf, start } from './harness.js'
 
 // The official clients of both SDKs over every bridge, before an official server of either: each answer is what the client
 // gets from the server directly.
@@ -73,7 +73,7 @@ interface AnyClient {
 
 const info = { name: 'official', version: '1.0.0' }
 const spawned = (place: { readonly command: readonly string[] }) => {
-  const [command, args] = plainly(place.command)
+  const [command = '', ...args] = place.command
   return { command, args, stderr: 'ignore' as const, env: { PATH: process.env['PATH'] ?? '' } }
 }
 

@@ -5,6 +5,9 @@ import { answer, call, honest, legacy, modern, on, report, request, type Act } f
 import { start } from './harness.js'
 import { cold, ended, errorOf, findingsOf, lie, limited, nothingMore, okay, warm, weather } from './sessions.js'
 
+// Each waits for processes most of the time.
+t.jobs = 3
+
 const deaths: readonly (readonly [string, readonly Act[], number | undefined])[] = [
   ['with an exit code', [{ exit: 3 }], 3],
   ['by a signal', [{ kill: 'SIGKILL' }], 137],

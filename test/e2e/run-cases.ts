@@ -3,23 +3,25 @@ import type { AuditRecord, Bridge, Open, Traces } from './bridge.js'
 import { answer, honest, isModern, kept, listResult, on, request, result, type Case, type Expected, type ListedTool } from './cases.js'
 import { isAnswerTo } from './harness.js'
 
-/** Cases that one session can hold, one after the other. */
-export const together = (cases: readonly Case[]): readonly (readonly Case[])[] => {
+/** Cases that one session can hold, one after the other. @param most of them in one */
+export const together = (cases: readonly Case[], most = cases.length): readonly (readonly Case[])[] => {
   const groups = new Map<string, Case[]>()
-  for (const [index, each] of cases.entries()) {
+  // What is listed in the middle of a session holds for all that follows.
+  const ordered = [...cases.filter(each => !listsAgain(each)), ...cases.filter(listsAgain)]
+  for (const [index, each] of ordered.entries()) {
     const { revision, capabilities, options, config, tools } = each
-    const kind = tools === undefined ? String(index) : JSON.stringify([revision, capabilities, options, config])
+    // Modern clients declare with every request what they can.
+    const kind = tools === undefined ? String(index) : JSON.stringify([revision, isModern(revision) ? undefined : capabilities, options, config])
     const group = groups.get(kind)
     if (group === undefined) groups.set(kind, [each])
     else group.push(each)
   }
-  return [...groups.values()].flatMap(group => inParts(group))
+  return [...groups.values()].flatMap(group => inParts(group, most))
 }
 
-/** A session that one case has ruined takes this many with it at most. */
-const most = 16
+const listsAgain = ({ steps }: Case): boolean => steps.some(({ send }) => send.includes('"tools/list"'))
 
-const inParts = (group: readonly Case[]): readonly (readonly Case[])[] =>
+const inParts = (group: readonly Case[], most: number): readonly (readonly Case[])[] =>
   Array.from({ length: Math.ceil(group.length / most) }, (_, index) => group.slice(index * most, (index + 1) * most))
 
 /** Runs cases of one session over a bridge: what the client gets, what the server gets, and what is recorded. */

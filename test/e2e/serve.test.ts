@@ -1,7 +1,5 @@
-import { once } from 'node:events'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -9,6 +7,9 @@ import { auditOf, scratch, scripted } from './bridge.js'
 import { answer, honest, legacy, listResult, on, request, type Reaction } from './cases.js'
 import { HttpClient, serve } from './http-bridges.js'
 import { lineOf, start } from './harness.js'
+
+// Each waits for processes most of the time.
+t.jobs = 3
 
 const initialize = request(legacy, '0', 'initialize', `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`)
 const named = (name: string) => `{"protocolVersion":"${legacy}","capabilities":{"tools":{}},"serverInfo":{"name":"${name}","version":"1"}}`
@@ -50,14 +51,6 @@ const until = async (isSo: () => boolean | Promise<boolean>): Promise<void> => {
 const serverOf = (relay: number): number => Number(readFileSync(`/proc/${relay}/task/${relay}/children`, 'utf8').trim())
 
 const skip = process.platform !== 'linux' && 'reads /proc'
-
-const freePort = async (): Promise<number> => {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const address = probe.address()
-  await new Promise(resolve => probe.close(resolve))
-  return typeof address === 'object' && address !== null ? address.port : 0
-}
 
 /** Holds every call until SIGUSR2. */
 const patientServer = `
@@ -304,10 +297,10 @@ t.test('a client that goes away is let go of at the server', async t => {
 
 t.test('the admin listener tells of sessions and verdicts, and is not where clients are', async t => {
   const { command } = scripted(scratch(t), [...manners(), on('tools/call', okay('$ID'))])
-  const port = await freePort()
-  const { url } = await serve(t, ['--audit', 'none', '--admin', `127.0.0.1:${port}`, '--', ...command])
+  const { relay, url } = await serve(t, ['--audit', 'none', '--log-level', 'info', '--admin', '127.0.0.1:0', '--', ...command])
+  const [, page = ''] = /page on (\S+)\/\?/.exec(relay.stderr()) ?? await lineOf(stderrOf(relay.child), /page on (\S+)\/\?/)
   const at = async (path: string) => {
-    const response = await fetch(`http://127.0.0.1:${port}${path}`)
+    const response = await fetch(page + path)
     return { status: response.status, text: await response.text() }
   }
   t.equal((await at('/healthz')).status, 200)

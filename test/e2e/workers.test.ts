@@ -10,8 +10,6 @@ import { legacy, modern, request } from './cases.js'
 import { lineOf, start, type Started } from './harness.js'
 import { serve } from './http-bridges.js'
 
-t.setTimeout(120_000)
-
 const skip = process.platform === 'win32' && 'has no sockets that are for one user alone'
 
 /** Says in each answer which process it is; holds `held` until it is cancelled or told to go on; tells its stream what it is told to. */

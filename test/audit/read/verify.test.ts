@@ -4,9 +4,10 @@ import fc from 'fast-check'
 import t from 'tap'
 import { openAudit } from '../../../dist/audit/sink.js'
 import { verify, type Verification } from '../../../dist/audit/read/verify.js'
+import { scratch } from '../../e2e/bridge.js'
 import { called, ended, entry, started } from '../entries.js'
 
-const directory = t.testdir()
+const directory = scratch(t)
 
 /** A log of one session. */
 const log = await (async () => {

@@ -52,6 +52,7 @@ const requires = (name: string, rule: Case['rule'], verdict: Case['verdict'], me
 }
 
 const all = '{"sampling":{},"elicitation":{},"roots":{}}'
+const refused = ['--rule', 'server/sampling=block', '--rule', 'server/elicitation=block', '--rule', 'server/roots=block']
 
 const both = (...about: Parameters<typeof asks>): readonly Case[] => [asks(...about), requires(...about)]
 
@@ -62,10 +63,10 @@ export const serverCases: readonly Case[] = [
   both('sampling that the client declared passes', 'server/request', 'pass', 'sampling/createMessage', all),
   both('elicitation that the client declared passes', 'server/request', 'pass', 'elicitation/create', all),
   both('roots that the client declared pass', 'server/request', 'pass', 'roots/list', all),
-  both('where the operator wants it, sampling is refused', 'server/sampling', 'block', 'sampling/createMessage', all, ['--rule', 'server/sampling=block']),
+  both('where the operator wants it, sampling is refused', 'server/sampling', 'block', 'sampling/createMessage', all, refused),
   both('where the operator wants it, sampling is recorded', 'server/sampling', 'log', 'sampling/createMessage', all, ['--rule', 'server/sampling=log']),
-  both('where the operator wants it, elicitation is refused', 'server/elicitation', 'block', 'elicitation/create', all, ['--rule', 'server/elicitation=block']),
-  both('where the operator wants it, roots are refused', 'server/roots', 'block', 'roots/list', all, ['--rule', 'server/roots=block']),
+  both('where the operator wants it, elicitation is refused', 'server/elicitation', 'block', 'elicitation/create', all, refused),
+  both('where the operator wants it, roots are refused', 'server/roots', 'block', 'roots/list', all, refused),
   [
     session({
       name: 'a result that asks for nothing that is checked passes (2026-07-28)',
