@@ -11,7 +11,7 @@ import { serve } from './http-bridges.js'
 
 // The whole of it is for CI: MCP_CUSTOMS_SOAK=1 has 200 sessions make 10,000 calls.
 const whole = process.env['MCP_CUSTOMS_SOAK'] !== undefined
-const sessions = whole ? 200 : 40
+const sessions = whole ? 200 : 20
 const callsEach = whole ? 50 : 25
 /** Of so many calls one is the last of its server. */
 const oneIn = 60
