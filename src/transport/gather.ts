@@ -10,6 +10,11 @@ const kept = 4096
 /** Pieces smaller than that are joined as they come, lest a peer that sends single bytes fill memory with pieces. */
 const small = 16 * 1024
 
+/** What is shorter comes in a piece or two. */
+const long = 128 * 1024
+/** This part of what is expected must be here before there is room for the rest: a peer can announce what it likes. */
+const earnest = 1 / 8
+
 /**
  * Puts together what arrives in pieces, up to a limit. The pieces must not be written to again: what came in one of
  * them is a part of it and not a copy.
@@ -18,11 +23,17 @@ export class Gathering {
   readonly #maxBytes: number
   #pieces: Buffer[] = []
   #size = 0
+  #expected: number
+  /** Where pieces go as they come, and how much of it they fill: none is kept until the last is here. */
+  #room: Buffer | undefined
+  #filled = 0
   /** Set when it is too long. */
   #ends: { readonly head: Buffer; readonly tail: Buffer } | undefined
 
-  constructor(maxBytes: number) {
+  /** @param expected bytes of the first that is gathered, where somebody has said so */
+  constructor(maxBytes: number, expected = 0) {
     this.#maxBytes = maxBytes
+    this.#expected = expected > long && expected <= maxBytes ? expected : 0
   }
 
   get size(): number {
@@ -42,7 +53,8 @@ export class Gathering {
     if (this.#size > this.#maxBytes) {
       this.#ends = { head: firstOf(this.#pieces), tail: lastOf(this.#pieces) }
       this.#pieces = []
-    } else this.#join()
+    } else if (this.#size <= this.#expected && this.#size >= this.#expected * earnest) this.#fill()
+    else this.#join()
   }
 
   /** What is there, or undefined when it is nothing; the next begins. */
@@ -51,10 +63,16 @@ export class Gathering {
     const ends = this.#ends
     const [first, ...more] = this.#pieces
     this.#pieces = []
-    this.#size = 0
-    this.#ends = undefined
+    this.#size = this.#expected = this.#filled = 0
+    this.#ends = this.#room = undefined
     if (ends !== undefined) return { kind: 'oversized', ...ends, size }
     return first && { kind: 'whole', bytes: more.length > 0 ? Buffer.concat([first, ...more], size) : first }
+  }
+
+  #fill(): void {
+    this.#room ??= Buffer.allocUnsafeSlow(this.#expected)
+    for (const piece of this.#pieces.slice(this.#filled === 0 ? 0 : 1)) this.#filled += piece.copy(this.#room, this.#filled)
+    this.#pieces = [this.#room.subarray(0, this.#filled)]
   }
 
   // Equal ones only: a byte is then copied as often as its piece has doubled, not once for every byte that follows.

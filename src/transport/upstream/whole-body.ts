@@ -2,6 +2,7 @@ import type { Frame } from '../../protocol/frame.js'
 import type { IdKey } from '../../protocol/json-rpc.js'
 import { Gathering, type Gathered } from '../gather.js'
 import { decoded } from '../http/content-coding.js'
+import { only } from '../http/headers.js'
 import { nextPiece } from './body.js'
 import type { Latch } from './latch.js'
 import type { HttpReply } from './pool.js'
@@ -13,7 +14,7 @@ import type { HttpReply } from './pool.js'
  * @throws UndecodableBody, or what the connection fails with
  */
 export const wholeBody = async ({ body, headers }: HttpReply, maxBytes: number, latch: Latch): Promise<Gathered | undefined> => {
-  const gathering = new Gathering(maxBytes)
+  const gathering = new Gathering(maxBytes, Number(only(headers, 'content-length')) || 0)
   const source = decoded(body, headers)
   // Not by `for await`: most bodies are here as a whole by the time that they are read, and need no waiting for.
   for (;;) {
