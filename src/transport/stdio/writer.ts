@@ -21,7 +21,10 @@ export class LineWriter {
   #lost: (() => void)[] = []
   /** Turns whose lines the stream has not taken yet. */
   #pending = 0
-  /** Where lines are put together, unless it is in use. */
+  /**
+   * Where lines are put together, unless it is in use: memory that is made for each write sets off the garbage collector. Streams other than
+   * those of the system may keep what they are given.
+   */
   #spare: Buffer | undefined
   #settled: () => void = () => {}
 
@@ -32,6 +35,7 @@ export class LineWriter {
   constructor(stream: Writable, drained: () => void, broken: (error: Error) => void = () => {}) {
     this.#stream = stream
     this.#drained = drained
+    if (stream instanceof Socket) this.#spare = Buffer.allocUnsafeSlow(copyBytes)
     stream.on('drain', this.#onDrain)
     // This listener stays for good: a stream may fail long after the last line, and must not take the process with it.
     stream.on('error', error => {
@@ -97,13 +101,10 @@ export class LineWriter {
       if (this.#pending === 0) this.#settled()
     }
     if (bytes <= copyBytes) {
-      const copy = this.#spare ?? Buffer.allocUnsafeSlow(copyBytes)
+      const spare = this.#spare
       this.#spare = undefined
-      let end = 0
-      for (const part of lines) end += part.copy(copy, end)
-      this.#stream.write(copy.subarray(0, end), error => {
-        // Memory that is made for each write sets off the garbage collector. Other streams may keep what they have taken.
-        if (this.#stream instanceof Socket) this.#spare = copy
+      this.#stream.write(spare === undefined ? Buffer.concat(lines, bytes) : joined(lines, spare), error => {
+        this.#spare ??= spare
         done(error)
       })
       return
@@ -119,4 +120,10 @@ export class LineWriter {
     this.#full = false
     this.#drained()
   }
+}
+
+const joined = (parts: readonly Buffer[], into: Buffer): Buffer => {
+  let end = 0
+  for (const part of parts) end += part.copy(into, end)
+  return into.subarray(0, end)
 }

@@ -1,4 +1,7 @@
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { Writable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import t from 'tap'
 import { LineWriter } from '../../../dist/transport/stdio/writer.js'
 
@@ -40,6 +43,26 @@ t.test('lines of one turn leave in one write, whatever their size, and in order'
   writer.write(Buffer.from('four'))
   await turn()
   t.strictSame(peer.got, ['one\ntwo\n', `three\n${large}\nfour\n`])
+})
+
+t.test('what waits for a slow peer is not written over by what comes after it', async t => {
+  const server = createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  const [peer] = (await once(server, 'connection')) as [Socket]
+  const writer = new LineWriter(socket, () => undefined)
+  let sent = ''
+  for (let line = 0; line < 20_000; line++) {
+    const text = `line ${line} ${'x'.repeat(line % 500)}`
+    sent += `${text}\n`
+    writer.write(Buffer.from(text))
+    if (line % 100 === 0) await turn()
+  }
+  t.ok(socket.writableLength > 0, 'the peer has not taken all of it')
+  writer.handOver()
+  socket.end()
+  t.ok((await buffer(peer)).toString() === sent, 'and gets all of it, in order')
+  server.close()
 })
 
 t.test('what is written in the turn in which the stream is ended arrives', async t => {
