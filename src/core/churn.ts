@@ -81,3 +81,33 @@ export class ChurnSet<Value> {
     return this.#map.keys()
   }
 }
+
+/** Several values under a key. */
+export class ChurnGroups<Key, Value> {
+  readonly #groups = new ChurnMap<Key, Set<Value>>()
+
+  /** Keys that have values. */
+  get size(): number {
+    return this.#groups.size
+  }
+
+  add(key: Key, value: Value): void {
+    const group = this.#groups.get(key)
+    if (group === undefined) this.#groups.set(key, new Set([value]))
+    else group.add(value)
+  }
+
+  delete(key: Key, value: Value): void {
+    const group = this.#groups.get(key)
+    if (group?.delete(value) === true && group.size === 0) this.#groups.delete(key)
+  }
+
+  /** Those that are there now, the oldest first. */
+  of(key: Key): readonly Value[] {
+    return [...(this.#groups.get(key) ?? [])]
+  }
+
+  all(): readonly Value[] {
+    return this.#groups.values().flatMap(group => [...group])
+  }
+}

@@ -1,6 +1,6 @@
 import { isString } from '../protocol/json.js'
 import type { Id, IdKey } from '../protocol/json-rpc.js'
-import { ChurnMap } from './churn.js'
+import { ChurnGroups, ChurnMap } from './churn.js'
 import { wholePipe, type Exchange } from './event.js'
 
 /** Something that was asked and not yet answered. */
@@ -21,9 +21,9 @@ export interface Pending {
 export class PendingRequests<Kind extends Pending> {
   readonly #scopes = new ChurnMap<Exchange, ChurnMap<IdKey, Kind>>()
   /** Where an exchange is not the whole of its scope. */
-  readonly #exchanges = new ChurnMap<Exchange, Set<Kind>>()
+  readonly #exchanges = new ChurnGroups<Exchange, Kind>()
   /** By what a lenient reader takes their ids for, those that are not spelt as it would spell them. */
-  readonly #odd = new ChurnMap<Exchange, ChurnMap<string, Set<Kind>>>()
+  readonly #odd = new ChurnMap<Exchange, ChurnGroups<string, Kind>>()
   readonly #stateless: boolean
   #size = 0
   #bytes = 0
@@ -48,12 +48,12 @@ export class PendingRequests<Kind extends Pending> {
     if (those.has(key)) return false
     if (those.size === 0) this.#scopes.set(scope, those)
     those.set(key, pending)
-    if (exchange !== scope) add(this.#exchanges, exchange, pending)
+    if (exchange !== scope) this.#exchanges.add(exchange, pending)
     const meaning = meaningOf(key)
     if (key !== meaning && key !== JSON.stringify(meaning)) {
-      const odd = this.#odd.get(scope) ?? new ChurnMap()
+      const odd = this.#odd.get(scope) ?? new ChurnGroups()
       this.#odd.set(scope, odd)
-      add(odd, meaning, pending)
+      odd.add(meaning, pending)
     }
     this.#size++
     this.#bytes += pending.bytes
@@ -77,7 +77,7 @@ export class PendingRequests<Kind extends Pending> {
    */
   findMeant(exchange: Exchange, key: IdKey): Kind | undefined {
     const meaning = meaningOf(key)
-    const [odd] = this.#odd.get(this.#scope(exchange))?.get(meaning) ?? []
+    const [odd] = this.#odd.get(this.#scope(exchange))?.of(meaning) ?? []
     return this.find(exchange, meaning) ?? this.find(exchange, JSON.stringify(meaning)) ?? odd
   }
 
@@ -96,10 +96,10 @@ export class PendingRequests<Kind extends Pending> {
     those.delete(key)
     // The pipe's stays: one request after the other would make it anew.
     if (those.size === 0 && scope !== wholePipe) this.#scopes.delete(scope)
-    if (exchange !== scope) remove(this.#exchanges, exchange, pending)
+    if (exchange !== scope) this.#exchanges.delete(exchange, pending)
     const odd = this.#odd.get(scope)
     if (odd !== undefined) {
-      remove(odd, meaningOf(key), pending)
+      odd.delete(meaningOf(key), pending)
       if (odd.size === 0) this.#odd.delete(scope)
     }
     this.#size--
@@ -118,23 +118,12 @@ export class PendingRequests<Kind extends Pending> {
 
   on(exchange: Exchange): readonly Kind[] {
     if (exchange === this.#scope(exchange)) return this.#scopes.get(exchange)?.values() ?? []
-    return [...(this.#exchanges.get(exchange) ?? [])]
+    return this.#exchanges.of(exchange)
   }
 
   #scope(exchange: Exchange): Exchange {
     return this.#stateless ? exchange : wholePipe
   }
-}
-
-const add = <Key, Kind>(map: ChurnMap<Key, Set<Kind>>, key: Key, pending: Kind): void => {
-  const those = map.get(key)
-  if (those === undefined) map.set(key, new Set([pending]))
-  else those.add(pending)
-}
-
-const remove = <Key, Kind>(map: ChurnMap<Key, Set<Kind>>, key: Key, pending: Kind): void => {
-  const those = map.get(key)
-  if (those?.delete(pending) === true && those.size === 0) map.delete(key)
 }
 
 /** What a lenient reader (`Number(id)`) makes of an id. */

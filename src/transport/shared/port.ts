@@ -1,4 +1,4 @@
-import { ChurnMap } from '../../core/churn.js'
+import { ChurnGroups } from '../../core/churn.js'
 import type { Exchange } from '../../core/event.js'
 import type { Frame } from '../../protocol/frame.js'
 import type { IdKey, Request } from '../../protocol/json-rpc.js'
@@ -40,7 +40,7 @@ const holdMs = 1000
 export class Port implements Transport {
   readonly #hub: Hub
   #hear: ((event: TransportEvent) => void) | undefined
-  readonly #asked = new ChurnMap<Exchange, Set<Asked>>()
+  readonly #asked = new ChurnGroups<Exchange, Asked>()
   /** It was told to hold back, and waits to be told that the server reads again. */
   full = false
   #heldSince: number | undefined
@@ -66,20 +66,16 @@ export class Port implements Transport {
   }
 
   add(asked: Asked): void {
-    const those = this.#asked.get(asked.exchange)
-    if (those) those.add(asked)
-    else this.#asked.set(asked.exchange, new Set([asked]))
+    this.#asked.add(asked.exchange, asked)
   }
 
   delete(asked: Asked): void {
-    const those = this.#asked.get(asked.exchange)
-    those?.delete(asked)
-    if (those?.size === 0) this.#asked.delete(asked.exchange)
+    this.#asked.delete(asked.exchange, asked)
   }
 
   /** Everything that it waits for. */
   all(): readonly Asked[] {
-    return this.#asked.values().flatMap(those => [...those])
+    return this.#asked.all()
   }
 
   send(exchange: Exchange, frame: Frame): boolean {
@@ -87,12 +83,12 @@ export class Port implements Transport {
   }
 
   abandon(exchange: Exchange, key: IdKey): void {
-    for (const asked of [...(this.#asked.get(exchange) ?? [])]) if (asked.names.key === key) this.#hub.giveUp(asked)
+    for (const asked of this.#asked.of(exchange)) if (asked.names.key === key) this.#hub.giveUp(asked)
   }
 
   /** With the exchange goes what was asked on it, by the relay's own account too. */
   shut(exchange: Exchange): void {
-    for (const asked of [...(this.#asked.get(exchange) ?? [])]) this.#hub.giveUp(asked)
+    for (const asked of this.#asked.of(exchange)) this.#hub.giveUp(asked)
   }
 
   pause(): void {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { ChurnMap } from '../../core/churn.js'
+import { ChurnGroups } from '../../core/churn.js'
 import type { Exchange } from '../../core/event.js'
 import type { Frame } from '../../protocol/frame.js'
 import type { Id, IdKey } from '../../protocol/json-rpc.js'
@@ -82,20 +82,17 @@ export class Call {
 
 /** The POSTs that are under way. */
 export class Calls {
-  readonly #calls = new ChurnMap<Exchange, Set<Call>>()
+  readonly #calls = new ChurnGroups<Exchange, Call>()
   readonly #hurry = new AbortController()
 
   start(exchange: Exchange, frame: Frame): Call {
     const call = new Call(exchange, frame)
-    const those = this.#calls.get(exchange)
-    if (those === undefined) this.#calls.set(exchange, new Set([call]))
-    else those.add(call)
+    this.#calls.add(exchange, call)
     return call
   }
 
   end(call: Call): void {
-    const those = this.#calls.get(call.exchange)
-    if (those?.delete(call) === true && those.size === 0) this.#calls.delete(call.exchange)
+    this.#calls.delete(call.exchange, call)
     call.end()
   }
 
@@ -123,11 +120,11 @@ export class Calls {
   }
 
   on(exchange: Exchange): readonly Call[] {
-    return [...(this.#calls.get(exchange) ?? [])]
+    return this.#calls.of(exchange)
   }
 
   all(): readonly Call[] {
-    return this.#calls.values().flatMap(those => [...those])
+    return this.#calls.all()
   }
 
   /**
