@@ -32,7 +32,7 @@ export const judgeDrift = (core: Core, kind: Kind, accepted: Json | undefined, s
   const drift = core.options.accepted?.drift(kind, accepted, said)
   if (drift === undefined) return 'same'
   const path = pointer(...at)
-  const found = core.findings()
+  const found = core.findings(findings.meter)
   core.ask('onDrift', { kind, drift, path }, found, path)
   findings.include(found)
   return found.isStop ? 'stopped' : 'logged'

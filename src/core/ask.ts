@@ -1,3 +1,4 @@
+import { OverBudget } from '../protocol/meter.js'
 import type { Findings } from './findings.js'
 import type { RelayOptions } from './options.js'
 import { actionOf, type Policy } from './policy.js'
@@ -26,10 +27,11 @@ export const askFor = (options: Pick<RelayOptions, 'rules' | 'policy'>): Ask => 
     for (const rule of having.get(power) ?? []) {
       const asked: Powers = rule
       try {
-        const problems = asked[power]?.(subject)
+        const problems = asked[power]?.(subject, into.meter)
         if (problems !== undefined) into.add(rule.name, problems)
-      } catch {
-        into.add(rule.name, [{ path, message: 'the rule failed on this message' }])
+      } catch (error) {
+        if (error instanceof OverBudget) into.overBudget(error.message)
+        else into.add(rule.name, [{ path, message: 'the rule failed on this message' }])
       }
     }
   }

@@ -4,6 +4,7 @@ import { Findings } from './findings.js'
 import { Driver } from './flow.js'
 import type { RelayOptions } from './options.js'
 import { mendingFor, type Mending, type Mends } from './mend.js'
+import type { Meter } from '../protocol/meter.js'
 import { Output } from './output.js'
 import { Records } from './records.js'
 import { Handshake } from './terms.js'
@@ -37,5 +38,6 @@ export class Core {
     return this.#mending
   }
 
-  readonly findings = (): Findings => new Findings(this.#current.unmended, this.options.mostFindings)
+  /** @param meter of the frame, where this is about a part of one that is being judged */
+  readonly findings = (meter?: Meter): Findings => new Findings(this.#current.unmended, this.options.mostFindings, meter)
 }

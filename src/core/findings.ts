@@ -1,3 +1,4 @@
+import { Meter } from '../protocol/meter.js'
 import { actionOf, isStop, severer, type Action, type Policy, type Verdict } from './policy.js'
 import type { Finding, Problem, RuleName } from './rule.js'
 
@@ -27,8 +28,9 @@ export class Findings {
   /**
    * @param policy what is done about each rule's findings, unless they are mended
    * @param most findings that are kept
+   * @param meter paid for all work on the frame
    */
-  constructor(policy: Policy, most = mostKept) {
+  constructor(policy: Policy, most = mostKept, readonly meter = new Meter()) {
     this.#policy = policy
     this.#most = most
     this.#room = most * usualCharacters
@@ -69,6 +71,11 @@ export class Findings {
     if (problems.length === 0) return
     const action = actionOf(this.#policy, rule)
     this.#note(rule, isStop(action) && problems.every(({ isMinor }) => isMinor === true) ? 'log' : action, problems)
+  }
+
+  /** The frame's share of work is spent: said once. */
+  overBudget(message: string): void {
+    if (!this.has('wire/size')) this.add('wire/size', [{ path: '', message }])
   }
 
   /** What a rule found before it was mended. @param change in words of ours */

@@ -52,7 +52,7 @@ export function* judgePage(
   let isPartial = false
 
   const surplus = (change: Edit, count: number, reason: string) => {
-    const found = none()
+    const found = none(findings.meter)
     ask('onSurplus', { count, reason }, found, '/result/tools')
     findings.include(found)
     if (found.isStop) edits.push(change)
@@ -70,13 +70,13 @@ export function* judgePage(
     const { settled } = catalog
     const denied = setting?.denied === true
     const locked = name === undefined ? undefined : options.accepted?.tools.get(name)
-    const found = none()
+    const found = none(findings.meter)
     const drift = sent === undefined ? 'same' : judgeDrift(core, 'tool', locked, sent, ['result', 'tools', index], found)
     const asked = (definition: JsonObject | undefined, schemas: Checked) => {
       const subject = { sent, definition, path, revision, trusted: options.trusted, schemas, repeated, first, settled, denied }
-      const findings = none()
-      ask('onTool', subject, findings, path)
-      return { subject, findings }
+      const found = none(findings.meter)
+      ask('onTool', subject, found, path)
+      return { subject, findings: found }
     }
     const judged = function* (value: JsonObject): Flow<Judged<'onTool'>> {
       const isSame = sent !== undefined && ['inputSchema', 'outputSchema'].every(key => member(value, key) === member(definitionOf(sent), key))
@@ -144,7 +144,7 @@ export function* judgePage(
 export function* judgeList({ ask, mends, findings: none }: Core, method: string, revision: Revision, result: JsonObject, findings: Findings): Flow<readonly Edit[]> {
   const judge = (value: JsonObject): Judged<'onList'> => {
     const subject = { method, result: value, revision }
-    const found = none()
+    const found = none(findings.meter)
     ask('onList', subject, found, '/result')
     return { value, subject, findings: found }
   }

@@ -1,6 +1,7 @@
 import { difference, type Spelling } from '../protocol/difference.js'
 import type { Edit } from '../protocol/edit.js'
 import { isString, pointer, type JsonObject } from '../protocol/json.js'
+import type { Meter } from '../protocol/meter.js'
 import { clip } from '../protocol/quote.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
@@ -59,7 +60,7 @@ export function* mended<Asked extends MendPower>(
   let last = first
   for (const [rule, { mend, action }] of mends) {
     if (!last.findings.has(rule)) continue
-    const made = attempt(mend, place.power, last.subject)
+    const made = attempt(mend, place.power, last.subject, last.findings.meter)
     const edits = made && difference(last.value, made, spelling)
     if (made === undefined || edits === undefined || edits.length === 0 || difference(first.value, made, spelling) === undefined) continue
     const next = yield* judge(made)
@@ -74,10 +75,10 @@ export function* mended<Asked extends MendPower>(
 }
 
 /** A mend that throws is none. */
-const attempt = <Asked extends MendPower>(mend: Mend, power: Asked, subject: Subjects[Asked]): JsonObject | undefined => {
-  const make: { readonly [Power in MendPower]?: (subject: Subjects[Power]) => JsonObject | undefined } = mend
+const attempt = <Asked extends MendPower>(mend: Mend, power: Asked, subject: Subjects[Asked], meter: Meter): JsonObject | undefined => {
+  const make: { readonly [Power in MendPower]?: (subject: Subjects[Power], meter: Meter) => JsonObject | undefined } = mend
   try {
-    return make[power]?.(subject)
+    return make[power]?.(subject, meter)
   } catch {
     return undefined
   }

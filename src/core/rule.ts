@@ -1,6 +1,7 @@
 import type { Frame } from '../protocol/frame.js'
 import type { JsonObject } from '../protocol/json.js'
 import type { Part } from '../protocol/mcp.js'
+import type { Meter } from '../protocol/meter.js'
 import type { Revision } from '../protocol/revision.js'
 import type { Drift } from './accepted.js'
 import type { Tool } from './catalog.js'
@@ -160,17 +161,17 @@ export interface Subjects {
 
 export type Power = keyof Subjects
 
-/** Each is optional: a rule has those that it needs. */
-export type Powers = { readonly [Asked in Power]?: (subject: Subjects[Asked]) => readonly Problem[] }
+/** Each is optional: a rule has those that it needs. A rule that walks what was sent pays the meter. */
+export type Powers = { readonly [Asked in Power]?: (subject: Subjects[Asked], meter: Meter) => readonly Problem[] }
 
 /** What rules can mend, by the power that finds it: the tool's definition, the list's result, the result of the tool. */
 export type MendPower = 'onTool' | 'onList' | 'onResult'
 
 /** How a rule makes right what it finds: the value with as little changed as it takes; undefined where this case cannot be mended. */
 export interface Mend {
-  readonly onTool?: (tool: ListedTool) => JsonObject | undefined
-  readonly onList?: (list: List) => JsonObject | undefined
-  readonly onResult?: (answer: Answer) => JsonObject | undefined
+  readonly onTool?: (tool: ListedTool, meter: Meter) => JsonObject | undefined
+  readonly onList?: (list: List, meter: Meter) => JsonObject | undefined
+  readonly onResult?: (answer: Answer, meter: Meter) => JsonObject | undefined
   /** What is done about a case that cannot be mended; without it, it is blocked. */
   readonly otherwise?: 'log' | 'demote'
   /** To block is to mend: what is wrong is taken from the tool, and the tool stays. */

@@ -2,6 +2,7 @@ import { difference, type Spelling } from '../protocol/difference.js'
 import { edited, slice } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { isObject, member, pointer, type JsonObject } from '../protocol/json.js'
+import type { Meter } from '../protocol/meter.js'
 import { partsOf } from '../protocol/mcp.js'
 import { methodOf } from '../protocol/methods.js'
 import type { Checked, Subject } from './check.js'
@@ -35,6 +36,7 @@ interface Arrived {
   readonly terms: Terms
   readonly exchange: Exchange
   readonly frame: Frame
+  readonly meter: Meter
 }
 
 /** What the text of a result could become, looked for where it is asked for. */
@@ -52,7 +54,8 @@ export class ToolResults {
   }
 
   /** Every finding about the results of a frame. Of several none is changed: each may be a part of another. */
-  *judge(outcomes: readonly ToolResult[], arrived: Arrived, findings: Findings): Flow<JudgedResults> {
+  *judge(outcomes: readonly ToolResult[], how: Omit<Arrived, 'meter'>, findings: Findings): Flow<JudgedResults> {
+    const arrived = { ...how, meter: findings.meter }
     const { frame } = arrived
     const [only] = outcomes
     if (only !== undefined && outcomes.length === 1) return yield* this.#judgeSole(only, arrived, findings)
@@ -99,7 +102,7 @@ export class ToolResults {
 
   /** @param result that of the outcome, or what it becomes */
   *#judge(
-    { called, at, result: sent }: ToolResult, result: JsonObject, { terms: { revision }, exchange, frame }: Arrived, contract: Checked | undefined, promotion: Promoting,
+    { called, at, result: sent }: ToolResult, result: JsonObject, { terms: { revision }, exchange, frame, meter }: Arrived, contract: Checked | undefined, promotion: Promoting,
   ): Flow<Judged<'onResult'>> {
     const { options, ask, checks } = this.#core
     const { name, listed } = called ?? { name: '', listed: false }
@@ -123,7 +126,7 @@ export class ToolResults {
       // Of what it becomes, the blocks may be others.
       repeats: result === sent && at.length === 1 ? (frame.facts?.repeats ?? none) : none,
     }
-    const findings = this.#core.findings()
+    const findings = this.#core.findings(meter)
     ask('onResult', answer, findings, path)
     return { value: result, subject: answer, findings }
   }

@@ -1,6 +1,7 @@
 import type { Entry } from '../core/effect.js'
 import { actionOf, type Policy } from '../core/policy.js'
 import { isObject, isString, member } from '../protocol/json.js'
+import { Meter } from '../protocol/meter.js'
 import type { Revision } from '../protocol/revision.js'
 import { quote } from '../protocol/quote.js'
 import type { Weighed } from './inspection.js'
@@ -29,7 +30,7 @@ export const weigh = (entries: readonly Entry[], policy: Policy, tools: readonly
 /** Whether this very tool can be mended; a relay blocks what cannot. */
 const canMend = (rule: RuleName, { value }: Item, revision: Revision): boolean => {
   const asked = { path: '', revision, trusted: false, schemas: [], repeated: false, first: undefined, settled: false, denied: false }
-  return isObject(value) && ruleNamed(rule)?.mend?.onTool?.({ sent: value, definition: value, ...asked }) !== undefined
+  return isObject(value) && ruleNamed(rule)?.mend?.onTool?.({ sent: value, definition: value, ...asked }, new Meter()) !== undefined
 }
 
 /** What an element of the list is called: by its name, or by its place when it has none. */

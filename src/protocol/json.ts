@@ -1,5 +1,7 @@
 /** JSON as it was parsed: nothing is known of it until it is narrowed. */
-export type Json = null | boolean | number | string | readonly Json[] | JsonObject
+export type Json = null | boolean | number | string | JsonArray | JsonObject
+
+export type JsonArray = readonly Json[]
 
 export interface JsonObject {
   readonly [key: string]: Json | undefined
@@ -8,7 +10,7 @@ export interface JsonObject {
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-export const isArray = (value: Json | undefined): value is readonly Json[] => Array.isArray(value)
+export const isArray = (value: Json | undefined): value is JsonArray => Array.isArray(value)
 
 export const isString = (value: unknown): value is string => typeof value === 'string'
 

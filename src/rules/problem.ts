@@ -3,6 +3,7 @@ import { clip } from '../protocol/quote.js'
 import type { SchemaProblem } from '../core/check.js'
 import type { Powers, Problem, Reading } from '../core/rule.js'
 import type { Misfit } from '../protocol/shape.js'
+import type { Meter } from '../protocol/meter.js'
 import type { Part } from '../protocol/mcp.js'
 
 /** Problems that one rule finds in one thing: enough to act on, and no more work for a peer that breaks it everywhere. */
@@ -32,17 +33,18 @@ export const below = (path: string, ...parts: readonly (string | number)[]): str
   path + pointer(...parts.map(part => (typeof part === 'string' ? clip(part) : part)))
 
 /** A rule that is asked alike about the result of a tool and about whatever else a model reads. */
-export const readingRule = (judge: (reading: Reading) => readonly Problem[]): Powers => ({ onResult: judge, onReading: judge })
+export const readingRule = (judge: (reading: Reading, meter: Meter) => readonly Problem[]): Powers => ({ onResult: judge, onReading: judge })
 
 /**
  * A rule about each piece of the content that a model reads. It is asked about every piece of every result; a loop spares the arrays
  * that each of them would cost.
  */
-export const partRule = (judge: (part: Part, reading: Reading) => readonly Problem[]): Powers =>
-  readingRule(reading => {
+export const partRule = (judge: (part: Part, reading: Reading, meter: Meter) => readonly Problem[]): Powers =>
+  readingRule((reading, meter) => {
     let found = nothing
     for (const part of reading.parts) {
-      const problems = judge(part, reading)
+      meter.pay(1)
+      const problems = judge(part, reading, meter)
       if (problems.length > 0) found = [...found, ...problems]
       if (found.length >= most) return found.slice(0, most)
     }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import type { Tool } from '../../dist/core/catalog.js'
-import type { Answer, Arrival, Call, CheckedArguments, Finding, List, ListedTool, Power, Powers, Problem, Reading, Rule, ServerRequest, Subjects } from '../../dist/core/rule.js'
+import type { Answer, Arrival, Call, CheckedArguments, Finding, List, ListedTool, Mend, Power, Powers, Problem, Reading, Rule, ServerRequest, Subjects } from '../../dist/core/rule.js'
 import { promotionOf } from '../../dist/core/promotion.js'
 import { member, type Json, type JsonObject } from '../../dist/protocol/json.js'
+import { Meter } from '../../dist/protocol/meter.js'
 import { partsOf } from '../../dist/protocol/mcp.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import { textOf } from '../../dist/protocol/unread.js'
@@ -11,12 +12,24 @@ import { ruleNamed as find, rules, type RuleName } from '../../dist/rules/index.
 /** A case of a table: what is judged, and the paths of what is found. */
 export type Case<Subject> = readonly [title: string, subject: Subject, paths: readonly string[]]
 
-export const ruleNamed = (name: RuleName): Rule => {
+export const ruleNamed = (name: RuleName): Asking => {
   const rule = find(name)
   if (rule === undefined) throw new Error(`there is no rule ${name}`)
-  const { onResult } = rule
-  return onResult === undefined ? rule : { ...rule, onResult: answer => alike(onResult, answer) }
+  const { onResult, mend } = rule
+  const asking = onResult === undefined ? rule : { ...rule, onResult: (answer: Answer) => alike(onResult, answer) }
+  return { ...paying(asking), mend: mend && paying(mend) }
 }
+
+/** A rule whose powers get a meter of their own. */
+type Asking = OneSubject<Omit<Rule, 'mend'>> & { readonly mend: OneSubject<Mend> | undefined }
+
+type OneSubject<Type> = {
+  readonly [Key in keyof Type]: Type[Key] extends ((subject: infer Subject, meter: Meter) => infer Found) | undefined ? (subject: Subject) => Found : Type[Key]
+}
+
+const paying = <Type extends object>(powers: Type): OneSubject<Type> =>
+  Object.fromEntries(Object.entries(powers).map(([key, value]: [string, unknown]) =>
+    [key, typeof value === 'function' ? (subject: unknown): unknown => (value as (subject: unknown, meter: Meter) => unknown)(subject, new Meter()) : value])) as OneSubject<Type>
 
 export const paths = (problems: readonly Problem[] | undefined): readonly string[] => (problems ?? []).map(({ path }) => path)
 
@@ -53,17 +66,16 @@ export const asked = (method: string, params: JsonObject | undefined, clientCapa
 
 /** What a rule finds is the same in a result that was judged from its bytes, and in one that was parsed. */
 const alike = (find: NonNullable<Powers['onResult']>, answer: Answer): readonly Problem[] => {
-  const found = find(answer)
+  const found = find(answer, new Meter())
   const text = textOf(member(answer.value, 'structuredContent') ?? null)
-  if (text !== undefined) assert.deepEqual(find({ ...answer, value: { ...answer.value, structuredContent: JSON.parse(text.toString()) as Json }, repeats: [] }), found)
+  if (text !== undefined) assert.deepEqual(find({ ...answer, value: { ...answer.value, structuredContent: JSON.parse(text.toString()) as Json }, repeats: [] }, new Meter()), found)
   return found
 }
 
 const ask = <Asked extends Power>(power: Asked, subject: Subjects[Asked]): Finding[] =>
   rules.flatMap(({ name }) => {
-    const rule = ruleNamed(name)
-    const powers: Powers = rule
-    return (powers[power]?.(subject) ?? []).map(problem => ({ rule: rule.name, ...problem }))
+    const powers: { readonly [Asked in Power]?: ((subject: Subjects[Asked]) => readonly Problem[]) | undefined } = ruleNamed(name)
+    return (powers[power]?.(subject) ?? []).map(problem => ({ rule: name, ...problem }))
   })
 
 /** Every finding of every rule. */

@@ -1,0 +1,73 @@
+import { isArray, type Json, type JsonArray, type JsonObject } from './json.js'
+
+/** Steps that may be spent on one frame, in all rules together. A step is about 25 ns: one element, or 64 bytes of a text. */
+export const frameShare = 4_000_000
+
+/** Steps after which other sessions get a turn. */
+export const turnShare = 400_000
+
+/** The frame's share is spent: the rest of the frame is not looked at, which is the finding wire/size. */
+export class OverBudget extends Error {
+  constructor() {
+    super('the message has more parts than are looked at')
+  }
+}
+
+/** Steps spent since the event loop was handed back: one count for a session and a direction. */
+export class Turn {
+  spent = 0
+}
+
+/** Counts the work on one frame. All loops over what a client or server sent pay here (architecture: loops are paid for). */
+export class Meter {
+  readonly #turn: Turn
+  #left: number
+
+  constructor(turn = new Turn(), share = frameShare) {
+    this.#turn = turn
+    this.#left = share
+  }
+
+  /** @throws OverBudget when the frame's share is spent */
+  pay(steps: number): void {
+    this.#turn.spent += steps
+    if ((this.#left -= steps) < 0) throw new OverBudget()
+  }
+
+  /** Pays for reading a text. */
+  payText(text: string): void {
+    this.pay(1 + (text.length >>> 6))
+  }
+
+  get isSpent(): boolean {
+    return this.#left < 0
+  }
+
+  /** True when the event loop should be handed back before more is done. */
+  get isTurnSpent(): boolean {
+    return this.#turn.spent >= turnShare
+  }
+
+  /** The event loop was handed back. */
+  newTurn(): void {
+    this.#turn.spent = 0
+  }
+}
+
+/** The only walk over a JSON array or object from the wire: each element with its index, each member with its name. */
+export function each(value: JsonArray, meter: Meter): Generator<readonly [index: number, element: Json], void>
+export function each(value: JsonObject, meter: Meter): Generator<readonly [name: string, member: Json], void>
+export function each(value: JsonArray | JsonObject, meter: Meter): Generator<readonly [step: string | number, child: Json], void>
+export function* each(value: JsonArray | JsonObject, meter: Meter): Generator<readonly [string | number, Json], void> {
+  if (isArray(value)) {
+    for (let index = 0; index < value.length; index++) {
+      meter.pay(1)
+      yield [index, value[index] ?? null]
+    }
+  } else {
+    for (const name in value) {
+      meter.pay(1)
+      yield [name, value[name] ?? null]
+    }
+  }
+}
