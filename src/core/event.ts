@@ -11,6 +11,10 @@ export type Side = 'client' | 'server'
 export interface Exchange {
   /** For captures and logs: of its own within a session. */
   readonly name: string
+  /** Equal on exchanges whose HTTP requests show the same credentials; absent on a pipe. */
+  readonly context?: string
+  /** The client asked for the rest of a cut stream (`Last-Event-ID`): what the server sends on it, it may have sent before. */
+  readonly resumed?: boolean
 }
 
 export const exchangeNamed = (name: string): Exchange => Object.freeze({ name })

@@ -116,6 +116,8 @@ export class Session {
         }))
       case 'lost':
         return this.#dispatch({ type: 'request-lost', exchange: event.exchange, key: event.key, reason: event.reason })
+      case 'undelivered':
+        return
       case 'exchange-ended':
         this.#dispatch({ type: 'exchange-ended', exchange: event.exchange })
         return this.#leaving.do(() => this.#ends.server.shut?.(event.exchange))

@@ -10,6 +10,13 @@ export type TransportEvent =
   | { readonly type: 'drained'; readonly exchange: Exchange }
   /** This request, sent with `send`, will never be answered (server-facing transports). */
   | { readonly type: 'lost'; readonly exchange: Exchange; readonly key: IdKey; readonly reason: string }
+  /**
+   * It is not known that the client has got this answer: its exchange was gone when the answer was sent, or its connection closed
+   * before the response was whole or before another request came on it. Told once for each answer, also after `exchange-ended`,
+   * and only of sessions that the server keeps: only there can the client ask for it again with `Last-Event-ID`, on an exchange
+   * that is `resumed` (client-facing HTTP).
+   */
+  | { readonly type: 'undelivered'; readonly exchange: Exchange; readonly key: IdKey }
   /** An exchange is over: answered, or left by the peer; nobody reads what is sent to it (client-facing transports). */
   | { readonly type: 'exchange-ended'; readonly exchange: Exchange }
   /**

@@ -145,6 +145,7 @@ class Shared implements SharedServer, Hub {
       case 'dressing':
       case 'stream-ended':
       case 'bare-request':
+      case 'undelivered':
       case 'exchange-ended':
         return
       default:
