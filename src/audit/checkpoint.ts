@@ -1,5 +1,5 @@
 import { sign, verify, type KeyObject } from 'node:crypto'
-import { isString, member, type JsonObject } from '../protocol/json.js'
+import { isString, member, type Json, type JsonObject } from '../protocol/json.js'
 import { canonical } from '../canonical.js'
 import { isoTime, sealed, type Line, type Position } from './record.js'
 
@@ -23,7 +23,7 @@ export interface Checkpoint {
  * by `prev` it vouches for everything before as well.
  */
 export const checkpointLine = ({ reason, log }: Checkpoint, last: Position, now: Date, key: KeyObject | undefined): Line => {
-  const before = `"event":"${checkpointEvent}",`
+  const before = `"event":"${checkpointEvent}","from":"relay",`
   const middle = `${log === undefined ? '' : `"log":"${log}",`}"prev":"${last.hash}","reason":"${reason}","seq":${last.seq + 1},`
   const time = `"time":"${isoTime(now)}"`
   const signature = key && sign(null, Buffer.from(`{${before}${middle}${time}}`), key).toString('base64')
@@ -38,10 +38,16 @@ export const isSignedBy = (keys: readonly KeyObject[], record: JsonObject): bool
   return keys.some(key => verify(null, bytes, key, Buffer.from(signature, 'base64')))
 }
 
+/** The event of a record that the relay made of itself, for nobody; undefined for every other record. Logs of earlier versions do not say who asked. */
+export const ownEvent = (record: JsonObject): Json | undefined => {
+  const from = member(record, 'from')
+  return from === undefined || from === 'relay' ? member(record, 'event') : undefined
+}
+
 /** What the record says of the log; undefined for every other record. */
 export const checkpointOf = (record: JsonObject): Checkpoint | undefined => {
   const [reason, log] = [member(record, 'reason'), member(record, 'log')]
-  if (member(record, 'event') !== checkpointEvent || !isOccasion(reason)) return undefined
+  if (ownEvent(record) !== checkpointEvent || !isOccasion(reason)) return undefined
   return { reason, log: isString(log) ? log : undefined }
 }
 

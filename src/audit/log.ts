@@ -44,11 +44,11 @@ export const openLog = (level: string): Log => {
     })
   }
   return {
-    entry({ event, server, session, tool, verdict, findings }) {
+    entry({ event, from, server, session, tool, verdict, findings }) {
       if (findings.length === 0 && !event.startsWith('session/')) return
       // Annotations are taken from every tool of every server that is not trusted: no news.
       const news = findings.length === 0 || findings.some(({ rule }) => rule !== 'tool/annotations')
-      const told = { event, server, session, tool: tool === undefined ? undefined : withoutSecrets(clip(tool)), verdict, findings: findings.slice(0, most).map(scrubbed), of: findings.length }
+      const told = { event, from, server, session, tool: tool === undefined ? undefined : withoutSecrets(clip(tool)), verdict, findings: findings.slice(0, most).map(scrubbed), of: findings.length }
       say(news ? levelOf[verdict] : 'info', told, saidOf(event, tool, verdict))
     },
     warn: message => say('warn', {}, message),

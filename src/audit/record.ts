@@ -50,7 +50,7 @@ export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: 
     (client ? `"client":{"name":${text(client.name)},"version":${text(client.version)}},` : '') +
     (payloads === 'none' ? '' : digestsOf(entry)) +
     (error === undefined ? '' : `"error":${error},`) +
-    `"event":${text(entry.event)},"findings":[${findings.map(finding => findingText(finding, clean)).join()}],`
+    `"event":${text(entry.event)},"findings":[${findings.map(finding => findingText(finding, clean)).join()}],"from":"${entry.from}",`
   const after =
     (id === undefined ? '' : `"id":${idText(id, clean)},`) +
     (more === undefined ? '' : `"more":${more},`) +

@@ -129,7 +129,7 @@ const record = ({ status, message, address, times }: ToldRefusal, server: string
   if (server === undefined) return
   try {
     audits.of(server)?.write({
-      event: 'http/refused', server, session: '', client: undefined, peer: { address, token: undefined }, revision: undefined, verdict: 'block', findings: [], reason,
+      event: 'http/refused', from: 'client', server, session: '', client: undefined, peer: { address, token: undefined }, revision: undefined, verdict: 'block', findings: [], reason,
     })
   } catch (failure) {
     metrics.auditFailed()

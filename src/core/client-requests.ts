@@ -285,8 +285,8 @@ export class ClientRequests {
     ask('onId', { use: 'unasked', from: 'server' }, findings, '/id')
     const meant = this.#pending.findMeant(exchange, key)
     if (meant?.isAtServer === true) return this.#arrived(meant, findings.isStop ? { ...arrived, message: undefined } : arrived, findings)
-    if (findings.isStop) return records.write({ event: 'wire', bytes: { response: frame.bytes.length } }, findings)
-    records.note('wire', findings)
+    if (findings.isStop) return records.write({ event: 'wire', from: 'server', bytes: { response: frame.bytes.length } }, findings)
+    records.note('wire', 'server', findings)
     output.toClient(exchange, frame)
   }
 

@@ -23,8 +23,10 @@ export type Effect =
 
 /** One decision, for the audit log; `audit/` adds time, sequence, digests and chain (contract section 8). */
 export interface Entry {
-  /** The MCP method, or `session/start`, `session/end`, `wire`. */
+  /** A method that MCP knows of whoever asked, `method:NAME` for any other; or `session/start`, `session/end`, `wire`, `http/refused`. */
   readonly event: string
+  /** Who asked for it, or sent what it is about. */
+  readonly from: Side | 'relay'
   /** Of a call that is about to leave; its record proper follows with the answer. */
   readonly phase?: 'sent' | undefined
   readonly server: string

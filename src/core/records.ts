@@ -1,6 +1,8 @@
 import { slice } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
+import { methodOf } from '../protocol/methods.js'
 import type { Entry, Operation } from './effect.js'
+import type { Side } from './event.js'
 import type { Findings } from './findings.js'
 import type { RelayOptions } from './options.js'
 import type { Output } from './output.js'
@@ -24,11 +26,11 @@ export class Records {
   start(terms: Terms = this.#handshake.terms): void {
     if (this.#started) return
     this.#started = true
-    this.write({ event: 'session/start', peer: this.#options.peer }, undefined, terms)
+    this.write({ event: 'session/start', from: 'relay', peer: this.#options.peer }, undefined, terms)
   }
 
   /** @param findings none: nothing was found */
-  write(entry: Pick<Entry, 'event'> & Partial<Entry>, findings?: Findings, terms: Terms = this.#handshake.terms): void {
+  write(entry: Pick<Entry, 'event' | 'from'> & Partial<Entry>, findings?: Findings, terms: Terms = this.#handshake.terms): void {
     this.start(terms)
     const { server, session } = this.#options
     const { client, revision } = terms
@@ -40,15 +42,17 @@ export class Records {
   }
 
   /** Of what passes unless something is found, only that goes on record. */
-  note(event: string, findings: Findings, terms?: Terms): void {
-    if (findings.kept.length > 0) this.write({ event }, findings, terms)
+  note(event: string, from: Side, findings: Findings): void {
+    if (findings.kept.length > 0) this.write({ event, from }, findings)
   }
 
   /** A call is about to leave. */
   sent(request: PendingRequest): void {
     if (!this.#options.intent || request.method !== 'tools/call') return
     const { called, id, bytes, findings, terms, trace } = request
-    this.write({ event: request.method, phase: 'sent', tool: called?.name, id, bytes: { request: bytes }, arguments: request.arguments, trace }, findings, terms)
+    this.write({
+      event: request.method, from: 'client', phase: 'sent', tool: called?.name, id, bytes: { request: bytes }, arguments: request.arguments, trace,
+    }, findings, terms)
   }
 
   /**
@@ -66,7 +70,8 @@ export class Records {
     const { now } = this.#output
     // Spelt out: V8 gives every object that another was spread into a shape of its own, and makes all that reads it slow.
     const entry = {
-      event: method,
+      event: eventOf(method, 'client'),
+      from: 'client' as const,
       server,
       session,
       client: terms.client,
@@ -93,4 +98,13 @@ export class Records {
     const atServer = sentAt === undefined ? undefined : { afterMs: sentAt - arrivedAt, ms: (answeredAt ?? now) - sentAt }
     this.#output.emit({ type: 'observe', operation: { ...known, isListed: called?.tool !== undefined, atServer } })
   }
+}
+
+/**
+ * A method as the name of an event. A peer may call its request anything: only what MCP knows of that side stands bare, so that
+ * no name of a peer's can be taken for an event of ours, nor a server's `tools/call` for a call.
+ */
+export const eventOf = (method: string, from: Side): string => {
+  const known = methodOf(method)?.from
+  return known === from || known === 'either' ? method : `method:${method}`
 }

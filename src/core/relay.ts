@@ -13,6 +13,7 @@ import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { membersOf, Queue } from './queue.js'
 import type { RelayOptions } from './options.js'
+import { eventOf } from './records.js'
 import { blocked, errorAnswer, headerMismatch, isMismatch } from './refusal.js'
 import type { Arrived } from './request.js'
 import { ServerRequests } from './server-requests.js'
@@ -93,7 +94,7 @@ export class Relay {
       case 'session-ended':
         this.#requests.ended()
         for (const one of this.#unsent()) this.#neverSent(one)
-        return this.#core.records.write({ event: 'session/end', reason: event.reason })
+        return this.#core.records.write({ event: 'session/end', from: 'relay', reason: event.reason })
       default:
         event satisfies never
     }
@@ -108,7 +109,7 @@ export class Relay {
     for (const { message } of this.#unsent()) {
       if (message.kind === 'request') this.#core.output.toClient(wholePipe, errorAnswer(message, errorCode.blocked, `mcp-customs: ${reason}`), 'client')
     }
-    this.#core.records.write({ event: 'session/end', verdict: 'block', reason })
+    this.#core.records.write({ event: 'session/end', from: 'relay', verdict: 'block', reason })
     return [...this.#core.output.take(), { type: 'close', reason, cause }]
   }
 
@@ -117,7 +118,7 @@ export class Relay {
     if (frame.message.kind === 'batch') {
       const findings = this.#found('client', exchange, frame)
       if (findings.isStop) return this.#refuse(exchange, frame, findings, undefined)
-      this.#core.records.note('wire', findings)
+      this.#core.records.note('wire', 'client', findings)
     }
     if (exchange !== wholePipe || !this.holding) return this.#send(exchange, frame, membersOf(frame))
     const { members } = this.#queue.add(frame)
@@ -175,7 +176,7 @@ export class Relay {
     else if (message.kind === 'request') return this.#requests.received(exchange, frame, message, findings, batch)
     else if (message.kind === 'result' || message.kind === 'error') this.#serverRequests.answered(exchange, frame, message, findings)
     else {
-      records.note('wire', findings)
+      records.note('wire', 'client', findings)
       const key = isCancellation(message) ? keyIn(frame, 'requestId') : undefined
       const passes = key === undefined || this.#requests.cancelled(exchange, key)
       if (batch !== undefined) return batch.judged(frame, passes)
@@ -186,7 +187,7 @@ export class Relay {
 
   /** A frame of the client's that goes nowhere: whoever asks by it is told, and so is the server where it waits for it. */
   #refuse(exchange: Exchange, frame: Frame, findings: Findings, batch: ClientBatch | undefined): void {
-    this.#core.records.write({ event: 'wire', bytes: { request: frame.bytes.length } }, findings)
+    this.#core.records.write({ event: 'wire', from: 'client', bytes: { request: frame.bytes.length } }, findings)
     for (const one of membersOf(frame)) {
       // One answer is owed to the batch, however many ids its member names.
       for (const [index, key] of keysOf(one).entries()) this.#refuseRequest(exchange, one, key, findings, index === 0 ? batch : undefined)
@@ -208,7 +209,7 @@ export class Relay {
     const { output, records } = this.#core
     const findings = this.#found('server', exchange, frame)
     if (findings.isStop) return this.#unusable(exchange, frame, undefined, findings)
-    records.note('wire', findings)
+    records.note('wire', 'server', findings)
     const before = output.take()
     for (const one of message.members) this.#fromServer(exchange, one, frame)
     for (const effect of [...before, ...rejoined(output.take(), frame, message.members)]) output.emit(effect)
@@ -231,7 +232,7 @@ export class Relay {
       case 'batch':
       case 'unusable':
         if (this.#requests.unusable({ exchange, frame, batch }, keysOf(frame), isAnonymousAnswer(frame), findings)) return
-        this.#core.records.note('wire', findings)
+        this.#core.records.note('wire', 'server', findings)
         this.#core.output.toClient(exchange, frame)
     }
   }
@@ -240,7 +241,7 @@ export class Relay {
     if (this.#requests.answeredByPage(arrived, findings)) return
     const { output, records } = this.#core
     this.#answers.readPage(arrived.frame, arrived.message.text, findings)
-    records.note('wire', findings)
+    records.note('wire', 'server', findings)
     if (!findings.isStop) output.toClient(arrived.exchange, arrived.frame)
   }
 
@@ -248,9 +249,9 @@ export class Relay {
   *#notified(exchange: Exchange, frame: Frame, notification: Notification, findings: Findings): Flow {
     const { output, records } = this.#core
     const { method, params } = notification
-    const event = findings.kept.length > 0 ? 'wire' : method
+    const event = findings.kept.length > 0 ? 'wire' : eventOf(method, 'server')
     const sent = yield* this.#answers.judgeUnasked(method, exchange, frame, params, findings)
-    records.note(event, findings)
+    records.note(event, 'server', findings)
     // What it says of a request of ours is for nobody else.
     const key = keyIn(frame, isCancellation(notification) ? 'requestId' : 'progressToken')
     if (key !== undefined && this.#lists.ids.isOurs(key)) return
@@ -264,7 +265,7 @@ export class Relay {
     const { message } = frame
     const isAnswer = message.kind !== 'request' && message.kind !== 'notification'
     if (isAnswer && this.#requests.unusable({ exchange, frame, batch }, keysOf(frame), isAnonymousAnswer(frame), findings)) return
-    this.#core.records.write({ event: 'wire', bytes: { request: frame.bytes.length } }, findings)
+    this.#core.records.write({ event: 'wire', from: 'server', bytes: { request: frame.bytes.length } }, findings)
     if (message.kind !== 'request') return
     this.#core.output.toServer(exchange, errorAnswer(message, errorCode.methodNotFound, 'Blocked by mcp-customs'), 'server')
   }

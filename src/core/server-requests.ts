@@ -7,6 +7,7 @@ import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { PendingRequests, type Pending } from './pending.js'
+import { eventOf } from './records.js'
 import { blocked, errorAnswer } from './refusal.js'
 import type { Terms } from './terms.js'
 
@@ -35,7 +36,7 @@ export class ServerRequests {
     if (!isFresh) ask('onId', { use: 'repeated', from: 'server' }, findings, '/id')
     judgeServerRequest(this.#core, params === undefined ? { method } : { method, params }, handshake.terms, [], findings)
     const sent = yield* this.#judgeUnasked(method, exchange, frame, params, findings)
-    records.write({ event: method, id, bytes: { request: frame.bytes.length } }, findings)
+    records.write({ event: eventOf(method, 'server'), from: 'server', id, bytes: { request: frame.bytes.length } }, findings)
     if (findings.isStop) {
       if (isFresh) this.#pending.close(pending)
       return output.toServer(exchange, errorAnswer(message, errorCode.methodNotFound, `Method not found: ${clip(method)}`), 'server')
@@ -51,7 +52,7 @@ export class ServerRequests {
     const pending = this.#pending.findAnywhere(exchange, key)
     if (pending === undefined) ask('onId', { use: 'unasked', from: 'client' }, findings, '/id')
     else this.#pending.close(pending)
-    records.note('wire', findings)
+    records.note('wire', 'client', findings)
     if (!findings.isStop) output.toServer(exchange, frame)
     else if (pending !== undefined) output.toServer(exchange, blocked(pending, findings))
   }

@@ -175,14 +175,14 @@ export class ToolLists {
       this.#ask(walk, cursor)
       const answer = yield* walk.page.value()
       if (answer === undefined) {
-        records.write({ event: 'tools/list', reason: 'no answer came in time' }, undefined, terms)
+        records.write({ event: 'tools/list', from: 'relay', reason: 'no answer came in time' }, undefined, terms)
         return false
       }
       walk.page = new Slot()
       const { exchange, frame, message, findings } = answer
       const result = message?.kind === 'result' && !findings.isStop ? message.result : undefined
       const judged = result && (yield* this.#judge(listing, terms, exchange, frame, result, findings))
-      records.write({ event: 'tools/list', bytes: { response: frame.bytes.length } }, findings, terms)
+      records.write({ event: 'tools/list', from: 'relay', bytes: { response: frame.bytes.length } }, findings, terms)
       if (judged === undefined) return false
       cursor = judged.page.next
       if (cursor === undefined) return true

@@ -8,6 +8,8 @@ export interface LogRecord {
   readonly time: number
   readonly seq: number | undefined
   readonly event: string
+  /** `client`, `server` or `relay`; undefined in logs of earlier versions. */
+  readonly from: string | undefined
   readonly server: string
   readonly session: string
   /** Name and version, as the client gave them. */
@@ -60,6 +62,7 @@ export const recordOf = (members: JsonObject): LogRecord | undefined => {
     time: at,
     seq: numberIn(members, 'seq'),
     event,
+    from: textIn(members, 'from'),
     server: textIn(members, 'server') ?? '',
     session: textIn(members, 'session') ?? '',
     client: isObject(client) ? named(textIn(client, 'name'), textIn(client, 'version')) : undefined,
@@ -80,12 +83,15 @@ export const recordOf = (members: JsonObject): LogRecord | undefined => {
   }
 }
 
+/** Whether this side asked for it, as far as the record says who did. */
+export const isFrom = ({ from }: LogRecord, side: Entry['from']): boolean => from === undefined || from === side
+
 /** The same of a decision that has just been written down. @param clean takes secrets out of texts */
 export const recordOfEntry = (entry: Entry, time: number, clean: (text: string) => string): LogRecord => {
-  const { event, client, revision, tool, phase, verdict, findings, more = 0, ms, serverMs, bytes, error, reason, peer } = entry
+  const { event, from, client, revision, tool, phase, verdict, findings, more = 0, ms, serverMs, bytes, error, reason, peer } = entry
   const cleanOr = (text: string | undefined) => (text === undefined ? undefined : clean(text))
   return {
-    time, event, phase, verdict, more, ms, serverMs, error, revision,
+    time, event, from, phase, verdict, more, ms, serverMs, error, revision,
     server: entry.server,
     session: entry.session,
     seq: undefined,

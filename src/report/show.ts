@@ -40,7 +40,7 @@ export class Show {
   #line(record: LogRecord): string {
     const { style, width } = this.#options
     const { time, verdict, ms, request, response } = record
-    const [server, subject] = [shown(record.server, longestName), shown(record.tool ?? record.event, longestName)]
+    const [server, subject] = [shown(record.server, longestName), shown(record.tool ?? (record.from === 'server' ? `${record.event} (server)` : record.event), longestName)]
     this.#server = Math.max(this.#server, Math.min(columnsOf(server), widest.server))
     this.#subject = Math.max(this.#subject, Math.min(columnsOf(subject), widest.subject))
     const before = `${dayOf(time)} ${clockOf(time)}.${String(time % 1000).padStart(3, '0')}`
@@ -83,9 +83,9 @@ const painted = (verdict: Verdict | undefined, style: Style): ((text: string) =>
 const longest = 2000
 
 const details = (record: LogRecord, file: string, number: number | undefined): readonly string[] => {
-  const { session, client, revision, id, peer, phase, error, reason, ms, serverMs, findings, more, seq, tool, event } = record
+  const { session, client, revision, id, peer, phase, error, reason, ms, serverMs, findings, more, seq, tool, event, from } = record
   const facts: readonly (readonly [string, string | number | undefined])[] = [
-    ['event', tool === undefined ? undefined : event], ['session', session || undefined], ['client', client], ['revision', revision], ['id', id], ['phase', phase], ['from', peer],
+    ['event', tool === undefined ? undefined : event], ['asked by', from === 'client' ? undefined : from], ['session', session || undefined], ['client', client], ['revision', revision], ['id', id], ['phase', phase], ['from', peer],
     ['error', error], ['reason', reason],
     ['server', serverMs === undefined ? undefined : duration(serverMs)], ['relay', ms === undefined ? undefined : duration(Math.max(0, ms - (serverMs ?? 0)))],
   ]

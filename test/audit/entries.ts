@@ -3,6 +3,7 @@ import type { Entry } from '../../dist/core/effect.js'
 /** An entry as the core makes it, with what the test says of it. */
 export const entry = (more: Partial<Entry> = {}): Entry => ({
   event: 'tools/call',
+  from: 'client',
   server: 'weather',
   session: 's-1',
   client: { name: 'desk', version: '1.0' },
@@ -12,8 +13,8 @@ export const entry = (more: Partial<Entry> = {}): Entry => ({
   ...more,
 })
 
-export const started = entry({ event: 'session/start' })
-export const ended = entry({ event: 'session/end', reason: 'the client went away' })
+export const started = entry({ event: 'session/start', from: 'relay' })
+export const ended = entry({ event: 'session/end', from: 'relay', reason: 'the client went away' })
 
 export const called = entry({
   tool: 'get_weather',

@@ -18,6 +18,7 @@ t.test('a record has the shape of the contract, key by key', t => {
     time: '2026-11-20T12:00:00.000Z',
     seq: 1,
     event: 'tools/call',
+    from: 'client',
     server: 'weather',
     session: 's-1',
     client: { name: 'desk', version: '1.0' },
@@ -45,7 +46,7 @@ t.test('a record has the shape of the contract, key by key', t => {
 t.test('the hash is of the canonical form, which anyone can write down', t => {
   const { text: line, position } = nextLine(entry(), beginning, 'digest', now)
   const canonical =
-    `{"client":{"name":"desk","version":"1.0"},"event":"tools/call","findings":[],"prev":"${'0'.repeat(64)}",` +
+    `{"client":{"name":"desk","version":"1.0"},"event":"tools/call","findings":[],"from":"client","prev":"${'0'.repeat(64)}",` +
     '"revision":"2025-11-25","seq":1,"server":"weather","session":"s-1","time":"2026-11-20T12:00:00.000Z","verdict":"pass"}'
   t.equal(position.hash, sha256(canonical))
   t.match(line, position.hash)

@@ -96,7 +96,7 @@ t.test('a record that did not fit leaves no trace, and the next one follows the 
   const script = `
     import { openAudit } from ${JSON.stringify(new URL('../../dist/audit/sink.js', import.meta.url).href)}
     const audit = await openAudit({ file: ${JSON.stringify(file)}, server: 'a' })
-    const entry = { event: 'session/start', server: 'a', session: 's', client: undefined, revision: undefined, verdict: 'pass', findings: [] }
+    const entry = { event: 'session/start', from: 'relay', server: 'a', session: 's', client: undefined, revision: undefined, verdict: 'pass', findings: [] }
     process.on('SIGXFSZ', () => {})
     audit.write(entry)
     try { audit.write({ ...entry, result: Buffer.from(JSON.stringify('x'.repeat(100_000))) }, 'full') } catch (error) { console.log(error.message) }
@@ -188,7 +188,7 @@ t.test('a slow reader of a pipe gets every record', async t => {
     import { openAudit } from ${JSON.stringify(new URL('../../dist/audit/sink.js', import.meta.url).href)}
     process.stdout.write('')
     const audit = await openAudit({ file: '-', stream: 1, server: 'a' })
-    const entry = { event: 'tools/list', server: 'a', session: 's', client: undefined, revision: undefined, verdict: 'pass', findings: [] }
+    const entry = { event: 'tools/list', from: 'client', server: 'a', session: 's', client: undefined, revision: undefined, verdict: 'pass', findings: [] }
     for (let at = 0; at < 5; at++) audit.write({ ...entry, result: Buffer.from(JSON.stringify('x'.repeat(300_000))) }, 'full')`
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
   let text = ''

@@ -229,6 +229,29 @@ t.test('a cancelled call that waits for the list never reaches the server', t =>
   t.end()
 })
 
+const ourNames = ['session/start', 'session/end', 'wire', 'http/refused', 'audit/checkpoint', 'audit/lost', 'server/health', 'Session/End', 'session/end\u200b', 'tools/call', 'tools/list']
+
+t.test('no name that a peer chooses stands in the log as one of ours, and a call of the server is no call', t => {
+  const script = new Script().begin()
+  for (const method of [...ourNames, 'roots/list']) {
+    script.entries.length = 0
+    script.server({ jsonrpc: '2.0', id: 's', method })
+    t.match(script.entries, [{ from: 'server', event: method === 'roots/list' ? method : `method:${method}` }])
+  }
+  for (const from of ['client', 'server'] as const) {
+    for (const method of ourNames.slice(0, 7)) {
+      script.entries.length = 0
+      // Each has a finding: an invisible character in a place that a model reads, or an id that was used before.
+      script[from]({ jsonrpc: '2.0', id: 'again', method })
+      script[from]({ jsonrpc: '2.0', method: 'notifications/message', params: { data: 'a\u202eb' } })
+      script[from]({ jsonrpc: '2.0', id: 'again', method })
+      t.ok(script.entries.length > 0)
+      for (const { event, from: asker } of script.entries) t.ok(asker === from && (event === 'wire' || !ourNames.includes(event)), `${event} ${asker}`)
+    }
+  }
+  t.end()
+})
+
 t.test('a request of the server passes only when the client declared the capability', t => {
   const asked = { jsonrpc: '2.0', id: 's', method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } }
   const without = new Script().begin()

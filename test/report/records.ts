@@ -5,7 +5,7 @@ const hour = 3_600_000
 
 /** A record of a call that passed, with what the test says of it. */
 export const record = (more: Partial<LogRecord> = {}): LogRecord => ({
-  time: Date.UTC(2026, 10, 21, 12), seq: 1, event: 'tools/call', server: 'weather', session: 's-1', client: 'desk 1.0', revision: '2025-11-25',
+  time: Date.UTC(2026, 10, 21, 12), seq: 1, event: 'tools/call', from: 'client', server: 'weather', session: 's-1', client: 'desk 1.0', revision: '2025-11-25',
   tool: 'get_weather', id: 5, phase: undefined, verdict: 'pass', findings: [], more: 0, ms: 12.5, serverMs: 12, request: 100, response: 2000,
   error: undefined, reason: undefined, peer: undefined, ...more,
 })
@@ -37,8 +37,8 @@ export const traffic = (count: number, seed = 1): readonly LogRecord[] => {
     const kind = random()
     const base = record({ time, server, session })
     const none = { tool: undefined, ms: undefined, serverMs: undefined, request: undefined, response: undefined }
-    if (kind < 0.02) return { ...base, ...none, event: oneOf(['session/start', 'session/end']) }
-    if (kind < 0.04) return { ...base, ...none, event: 'audit/checkpoint', verdict: undefined, server: '', session: '' }
+    if (kind < 0.02) return { ...base, ...none, event: oneOf(['session/start', 'session/end']), from: 'relay' }
+    if (kind < 0.04) return { ...base, ...none, event: 'audit/checkpoint', from: 'relay', verdict: undefined, server: '', session: '' }
     if (kind < 0.06) return { ...base, phase: 'sent', findings: [finding('call/arguments')], verdict: 'log' }
     const wrong = random() < 0.2
     const verdict = wrong ? oneOf(['log', 'demote', 'block'] as const) : 'pass'

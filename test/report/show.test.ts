@@ -17,7 +17,8 @@ t.test('a record is one line: when, where, what, the verdict, how long, how larg
     show(record({ time, verdict: 'block', findings, more: 3 })),
     '2026-11-21 08:05:09.042  weather   get_weather           block    12.5 ms     100 B     2 kB  result/schema at /result/t: must be number (and 4 more)',
   )
-  t.match(show(record({ event: 'session/start', tool: undefined, ms: undefined, request: undefined, response: undefined, peer: '::1' })), / session\/start .* desk 1\.0, 2025-11-25, from ::1$/)
+  t.match(show(record({ event: 'session/start', from: 'relay', tool: undefined, ms: undefined, request: undefined, response: undefined, peer: '::1' })), / session\/start .* desk 1\.0, 2025-11-25, from ::1$/)
+  t.match(show(record({ event: 'session/start', from: 'server', tool: undefined })), / session\/start \(server\) [^,]*$/)
   t.match(show(record({ error: -32602 })), /error -32602$/)
   t.match(show(record({ phase: 'sent' })), /sent$/)
   t.end()

@@ -24,6 +24,14 @@ const records = traffic(6000)
 const decisions = records.filter(({ verdict, phase }) => verdict !== undefined && phase !== 'sent')
 const calls = decisions.filter(({ event }) => event === 'tools/call')
 
+t.test('what a server asked under names of ours is no call, no session and no end of one', t => {
+  const asked = ['session/start', 'session/end', 'tools/call'].map(event => record({ event, from: 'server' }))
+  const { all, sessions } = summaryOf([record({ event: 'session/start', from: 'relay' }), ...asked])
+  t.match(all, { sessions: 1, calls: counts({}), messages: counts({ pass: 3 }) })
+  t.match(sessions.rows, [{ calls: 0, ended: undefined }])
+  t.end()
+})
+
 t.test('what is counted of all servers, and of each, is what one counts by hand', t => {
   const summary = summaryOf(records)
   t.equal(summary.records, 6000)

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { isString, member } from '../../protocol/json.js'
-import { checkpointOf, isSignedBy, type Checkpoint } from '../checkpoint.js'
+import { checkpointOf, isSignedBy, ownEvent, type Checkpoint } from '../checkpoint.js'
 import { beginning, type Position } from '../record.js'
 import type { Reading, ReadRecord } from './line.js'
 import type { RawLine } from './lines.js'
@@ -165,7 +165,8 @@ export class Verifier {
   }
 
   /** What the record tells of sessions and of openings of the log. */
-  #follow({ event, members }: ReadRecord, checkpoint: Checkpoint | undefined): void {
+  #follow({ members }: ReadRecord, checkpoint: Checkpoint | undefined): void {
+    const event = ownEvent(members)
     const session = member(members, 'session')
     if (event === 'session/start' && isString(session)) this.#sessions.add(session)
     if (event === 'session/end' && isString(session)) this.#sessions.delete(session)
@@ -184,5 +185,5 @@ export class Verifier {
 }
 
 /** Whether it is a record with which a relay that opens a log begins. */
-const begins = ({ event }: ReadRecord, checkpoint: Checkpoint | undefined): boolean =>
-  event === 'session/start' || checkpoint?.reason === 'start' || checkpoint?.reason === 'continuation'
+const begins = ({ members }: ReadRecord, checkpoint: Checkpoint | undefined): boolean =>
+  ownEvent(members) === 'session/start' || checkpoint?.reason === 'start' || checkpoint?.reason === 'continuation'

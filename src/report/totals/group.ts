@@ -1,5 +1,5 @@
 import { verdicts, type Verdict } from '../../core/policy.js'
-import type { LogRecord } from '../record.js'
+import { isFrom, type LogRecord } from '../record.js'
 import { shown, shownName } from '../shown.js'
 import type { GroupSummary, Quantiles, RuleRow, Rows, SeriesSummary, ToolRow } from '../summary.js'
 import { addAll, countVerdict, sumOf, verdictTally } from './counted.js'
@@ -51,9 +51,10 @@ export class Group {
       const family = rule === removedAnnotations ? -1 : families.findIndex(one => rule.startsWith(`${one}/`))
       if (family >= 0) this.#series.add(time, verdicts.length + family, times)
     }
-    if (event === 'session/start') this.#sessions += 1
-    if (event !== 'tools/call') {
-      if (!event.startsWith('session/')) countVerdict(this.#messages, verdict)
+    const isOfSession = event.startsWith('session/') && isFrom(record, 'relay')
+    if (isOfSession && event === 'session/start') this.#sessions += 1
+    if (event !== 'tools/call' || !isFrom(record, 'client')) {
+      if (!isOfSession) countVerdict(this.#messages, verdict)
       return
     }
     countVerdict(this.#calls, verdict)

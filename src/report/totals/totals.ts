@@ -1,5 +1,5 @@
 import { isStop, verdicts } from '../../core/policy.js'
-import type { LogRecord } from '../record.js'
+import { isFrom, type LogRecord } from '../record.js'
 import { findingText, sentence } from '../sentence.js'
 import { shown, shownName } from '../shown.js'
 import type { Held, LogRow, OfferRow, Rows, SessionRow, Summary } from '../summary.js'
@@ -135,9 +135,10 @@ class Session {
 
   take(record: LogRecord): void {
     const { time, event, client, revision, findings, more, reason = 'it ended' } = record
-    if (event === 'session/start') this.#started = time
-    if (event === 'session/end') this.#ended = shown(reason, longestMessage)
-    if (event === 'tools/call') this.#calls += 1
+    const isOurs = isFrom(record, 'relay')
+    if (isOurs && event === 'session/start') this.#started = time
+    if (isOurs && event === 'session/end') this.#ended = shown(reason, longestMessage)
+    if (event === 'tools/call' && isFrom(record, 'client')) this.#calls += 1
     if (isHeld(record)) this.#held += 1
     this.#findings += findings.length + more
     this.#last = Math.max(this.#last, time)

@@ -136,3 +136,12 @@ t.test('a line that begins as a record, and no start after it, is a changed line
     t.match(await verdict(content), { ok: false, recovered: 0, problems: 1, first: { line: at + 1, reason: 'half-cut or overwritten: it is not JSON' } })
   }
 })
+
+t.test('a session that only its server calls ended is open, and the relay did not sign what a peer asked', async t => {
+  const says = (event: string) => entry({ event, from: 'server', id: 's', reason: 'start' })
+  const file = join(directory, 'hostile.ndjson')
+  const audit = await openAudit({ file, server: 'weather' })
+  for (const one of [started, says('session/end'), says('audit/checkpoint'), says('tools/call')]) audit.write(one)
+  t.match(await verify([file], { keys: [] }), { ok: true, records: 4, open: { sessions: 1 } })
+  audit.close()
+})
