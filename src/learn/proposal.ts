@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { JsonObject } from '../protocol/json.js'
 import type { Contract } from './tool.js'
 
@@ -32,4 +33,8 @@ const saidOf = ({ calls, errors, members, sureness, source }: Contract): string 
     sureness === 'few' ? 'FEW: fewer than five calls, so that what breaks it is only logged' : sureness === 'fair' ? 'fair: few calls, or still something new in their second half' : 'good: nothing new in the second half of them',
   ].join('; ')
 
-const fileName = (name: string): string => name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 80) || '_'
+/** A name that no other name has, also where files are told apart without case; a point stands only before a digest. */
+const fileName = (name: string): string => {
+  if (/^[a-z0-9_-]{1,80}$/.test(name)) return name
+  return `${name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 80)}.${hash('sha256', name).slice(0, 24)}`
+}
