@@ -3,8 +3,9 @@ import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { isBroughtAlong } from './brought-package.js'
 import type { TrustEntry } from './trust-list.js'
-import { startsPackage } from './trusted-package.js'
+import { partsOf, startsPackage } from './trusted-package.js'
 import { isBelow } from './trusted-url.js'
 
 /** A server, as the operator starts or reaches it. What it says of itself (`serverInfo`) is no part of this. */
@@ -31,7 +32,10 @@ export const isTrusted = async (server: Candidate, trust: readonly TrustEntry[])
 
 const vouchesFor = async (entry: TrustEntry, server: Candidate): Promise<boolean> => {
   if ('url' in server) return 'url' in entry && isBelow(server.url, entry.url)
-  if ('package' in entry) return startsPackage(server.command, entry.package, server.env)
+  if ('package' in entry) {
+    const { name, version } = partsOf(entry.package)
+    return startsPackage(server.command, entry.package, server.env) && !(await isBroughtAlong(server.cwd ?? '.', name, version))
+  }
   if (!('command' in entry)) return false
   // No words would be a prefix of everything.
   if (entry.command.length === 0 || !entry.command.every((word, index) => server.command[index] === word)) return false

@@ -58,5 +58,11 @@ const readOptions = (words: readonly string[], program: 'npx' | 'npm'): Run | un
   return { packages, words: plain }
 }
 
+/** Of `NAME@VERSION`. */
+export const partsOf = (spec: string): { readonly name: string; readonly version: string } => {
+  const at = spec.lastIndexOf('@')
+  return { name: spec.slice(0, at), version: spec.slice(at + 1) }
+}
+
 /** `@scope/name@1.2.3` → `name` */
-const commandOf = (spec: string): string => spec.replace(/^@[^/]*\//, '').replace(/@.*$/, '')
+const commandOf = (spec: string): string => partsOf(spec).name.replace(/^@[^/]*\//, '')
