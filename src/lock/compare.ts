@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { equal, isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
-import { namedSchemaKeywords, schemaKeywords } from '../protocol/subschemas.js'
+import { jsonSchemaKeywords, schemasIn } from '../protocol/json-schema.js'
 
 /** What a server offers, as it was accepted or as it is listed now. The order of a list says nothing. */
 export interface Catalogue {
@@ -167,15 +167,12 @@ const values = (kind: ChangeClass): Walk => {
 
 const text = values('text')
 
-/** What a schema says to people and models only. */
-const textKeywords: ReadonlySet<string> = new Set(['title', 'description', '$comment', 'examples'])
-
 const schema = (kind: ChangeClass): Walk => {
   const named: Walk = walking(kind, () => walk)
   const walk: Walk = walking(kind, keyword => {
-    if (textKeywords.has(keyword)) return text
-    if (namedSchemaKeywords.has(keyword)) return named
-    return schemaKeywords.has(keyword) ? walk : values(kind)
+    if (jsonSchemaKeywords.get(keyword)?.asserts === 'text') return text
+    const schemas = schemasIn(keyword)
+    return schemas === 'members' ? named : schemas === 'value' ? walk : values(kind)
   })
   return walk
 }

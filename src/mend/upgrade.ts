@@ -1,5 +1,7 @@
 import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
-import { annotations, dialectNamed, forms, idKeyword, isLater, isLegacy, isOld, newestUri, type Dialect } from './keywords.js'
+import { defaultDialect, dialectOf, idKeyword, isLater, isLegacy, jsonSchemaKeywords, schemasIn, type Dialect } from '../protocol/json-schema.js'
+
+const newestUri = 'https://json-schema.org/draft/2020-12/schema'
 
 /**
  * A schema of draft-04, -06, -07 or 2019-09 as one of 2020-12 that judges every value alike. What needs no other words keeps them.
@@ -8,8 +10,8 @@ import { annotations, dialectNamed, forms, idKeyword, isLater, isLegacy, isOld, 
  */
 export const upgrade = (schema: JsonObject): JsonObject | undefined => {
   const named = member(schema, '$schema')
-  const dialect = isString(named) ? dialectNamed(named) : undefined
-  if (!isOld(dialect)) return undefined
+  const dialect = isString(named) ? dialectOf(named) : undefined
+  if (dialect === undefined || dialect === defaultDialect) return undefined
   try {
     return new Upgrade(schema, dialect).run()
   } catch (error) {
@@ -79,9 +81,10 @@ class Upgrade {
 
   /** Whether it says anything in the dialect: neither a later keyword does, nor one beside a `$ref` that stands alone, nor the rest of no tuple. */
   #isMeant(keyword: string, schema: JsonObject): boolean {
-    const isAside = isLegacy(this.#dialect) && isString(member(schema, '$ref')) && keyword !== '$ref' && !annotations.has(keyword)
+    const isAside = isLegacy(this.#dialect) && isString(member(schema, '$ref')) && keyword !== '$ref' && !isAnnotation(keyword)
     const isRestOfNone = keyword === 'additionalItems' && !isArray(member(schema, 'items'))
-    return !isLater(keyword, this.#dialect) && !isAside && !isRestOfNone
+    const meansNothing = isLater(keyword, this.#dialect) && !isAnnotation(keyword)
+    return !meansNothing && !isAside && !isRestOfNone
   }
 
   #identityOf(schema: JsonObject): Identity | undefined {
@@ -149,7 +152,7 @@ class Upgrade {
         return
       }
       default: {
-        const form = forms.get(keyword)
+        const form = formOf(keyword)
         const child = form === 'map' ? all(value) : form === 'list' && isArray(value) ? value.map(rewritten) : value
         // A `$recursiveRef` beside it may have made an `allOf` already.
         const before = keyword === 'allOf' ? made.get(keyword) : undefined
@@ -199,7 +202,7 @@ class Upgrade {
       if (!isObject(at)) throw new Inexact()
       const keyword = decoded(tokens.shift())
       const value: Json | undefined = member(at, keyword)
-      const form = forms.get(keyword)
+      const form = formOf(keyword)
       if (form === undefined || value === undefined || !this.#isMeant(keyword, at)) throw new Inexact()
       made.push(this.#nameOf(keyword, value, at))
       if (form === 'schema' || (form === 'items' && !isArray(value))) at = value
@@ -230,6 +233,11 @@ class Upgrade {
   }
 }
 
+const formOf = (keyword: string) => jsonSchemaKeywords.get(keyword)?.schemas
+
+/** It may stand beside a `$ref` that stands alone, and in a dialect that did not know it yet. */
+const isAnnotation = (keyword: string): boolean => jsonSchemaKeywords.get(keyword)?.asserts !== undefined
+
 const exclusive = { maximum: 'exclusiveMaximum', minimum: 'exclusiveMinimum' } as const
 
 /** Where both are there each stays: 2020-12 still knows the old name as one for schemas to refer to. */
@@ -259,9 +267,8 @@ const below = (value: Json, key: string): Json => {
 
 /** The schemas in a keyword's value. */
 const childrenOf = (keyword: string, value: Json): readonly Json[] => {
-  const form = forms.get(keyword)
-  if (form === undefined) return []
+  const schemas = schemasIn(keyword)
+  if (schemas === undefined) return []
   if (isArray(value)) return value
-  const isMap = form === 'map' || form === 'dependencies'
-  return isMap && isObject(value) ? Object.values(value).map(child => child ?? null) : [value]
+  return schemas === 'members' && isObject(value) ? Object.values(value).map(child => child ?? null) : [value]
 }

@@ -1,6 +1,6 @@
 import { isArray, isObject, isString, pointer, type Json, type JsonObject } from './json.js'
+import { schemasIn } from './json-schema.js'
 import { clip, quote } from './quote.js'
-import { namedSchemaKeywords, schemaKeywords } from './subschemas.js'
 
 /** A tool's parameter that clients repeat in a header (2026-07-28, Custom Headers from Tool Parameters). */
 export interface ParamHeader {
@@ -57,11 +57,11 @@ const search = (inputSchema: JsonObject): ParamHeaders => {
         const found = headerOf(schema, value, path, taken)
         if (isString(found)) problems.push({ path: pointer(...at, key), message: found })
         else headers.push(found)
-      } else if (namedSchemaKeywords.has(key) && isObject(value)) {
+      } else if (schemasIn(key) === 'members' && isObject(value)) {
         for (const [name, inner] of Object.entries(value)) {
           look(inner, [...at, key, clip(name)], key === 'properties' && path ? [...path, name] : undefined)
         }
-      } else if (schemaKeywords.has(key)) {
+      } else if (schemasIn(key) === 'value') {
         if (isArray(value)) value.forEach((inner, index) => look(inner, [...at, key, index], undefined))
         else look(value, [...at, key], undefined)
       }

@@ -1,5 +1,6 @@
 import type { Call, Powers } from '../core/rule.js'
-import { isObject, member, type Json } from '../protocol/json.js'
+import { isObject, member } from '../protocol/json.js'
+import { jsonSchemaKeywords } from '../protocol/json-schema.js'
 import { quote } from '../protocol/quote.js'
 import { below, isMismatch, isNoVerdict, most, nothing, ofKind, one } from './problem.js'
 
@@ -41,8 +42,5 @@ export const undeclared: Powers = {
   },
 }
 
-/** Keywords by which a schema says more of further members than `properties` does: then it is theirs to judge. */
-const openings: readonly string[] = [
-  'additionalProperties', 'patternProperties', 'unevaluatedProperties', '$ref', '$dynamicRef', '$recursiveRef', 'allOf', 'anyOf', 'oneOf', 'if',
-  'dependentSchemas', 'dependencies',
-] satisfies Json[]
+/** Where a schema has one of these, `properties` alone does not decide which members an object may have. */
+const openings = [...jsonSchemaKeywords].flatMap(([name, { allowsMembers }]) => (allowsMembers === true ? [name] : []))

@@ -1,6 +1,6 @@
-import { dialectNamed, isOld, newest } from '../mend/keywords.js'
 import { upgrade } from '../mend/upgrade.js'
 import { isObject, isString, member, omit, type JsonObject } from '../protocol/json.js'
+import { defaultDialect, dialectOf } from '../protocol/json-schema.js'
 import { quote } from '../protocol/quote.js'
 import type { Mend, Powers } from '../core/rule.js'
 
@@ -10,7 +10,7 @@ const keys = ['inputSchema', 'outputSchema'] as const
 const otherDialect = (tool: JsonObject | undefined, key: string): string | undefined => {
   const schema = member(tool, key)
   const named = isObject(schema) ? member(schema, '$schema') : undefined
-  return isString(named) && dialectNamed(named) !== newest ? named : undefined
+  return isString(named) && dialectOf(named) !== defaultDialect ? named : undefined
 }
 
 export const dialect: Powers = {
@@ -30,7 +30,7 @@ export const upgraded: Mend = {
       const named = otherDialect(definition, key)
       if (named === undefined || !isObject(schema)) continue
       // Of what it means nothing is known.
-      if (!isOld(dialectNamed(named))) return undefined
+      if (dialectOf(named) === undefined) return undefined
       const said = upgrade(schema)
       if (said !== undefined) made = { ...made, [key]: said }
       else made = key === 'outputSchema' ? omit(made, key) : { ...made, [key]: { type: 'object' } }

@@ -1,5 +1,5 @@
 import { isArray, isObject, type Json, type JsonObject } from '../protocol/json.js'
-import { forms } from '../mend/keywords.js'
+import { jsonSchemaKeywords, schemasIn } from '../protocol/json-schema.js'
 import { most } from './problem.js'
 
 /** Members of what is listed, and of lists, that need not be there, and that no revision lets be null. */
@@ -10,12 +10,7 @@ const members: ReadonlySet<string> = new Set([
 ])
 
 /** The same of a schema. A `type` that is null may mean the type of null, and for `const` and `default` it is a value like any other. */
-const keywords: ReadonlySet<string> = new Set([
-  ...forms.keys(), '$anchor', '$comment', '$id', '$ref', '$schema', 'contentEncoding', 'contentMediaType', 'dependentRequired', 'deprecated',
-  'description', 'enum', 'examples', 'exclusiveMaximum', 'exclusiveMinimum', 'format', 'maxContains', 'maximum', 'maxItems', 'maxLength',
-  'maxProperties', 'minContains', 'minimum', 'minItems', 'minLength', 'minProperties', 'multipleOf', 'pattern', 'prefixItems', 'readOnly',
-  'required', 'title', 'uniqueItems', 'writeOnly',
-])
+const keywords: ReadonlySet<string> = new Set([...jsonSchemaKeywords.keys()].filter(name => !['type', 'const', 'default'].includes(name)))
 
 type Kind = 'member' | 'keyword'
 
@@ -72,10 +67,9 @@ class Search {
       const isSchema = key === 'inputSchema' || key === 'outputSchema'
       return key === '_meta' ? value : this.#any(value, isSchema ? 'keyword' : 'member', depth)
     }
-    const form = forms.get(key) ?? (key === 'prefixItems' ? 'list' : undefined)
-    if (form === undefined) return value
-    const isMap = form === 'map' || form === 'dependencies'
-    return isMap && isObject(value) ? this.#eachOf(value, held => this.#any(held, kind, depth)) : this.#any(value, kind, depth)
+    const schemas = schemasIn(key)
+    if (schemas === undefined) return value
+    return schemas === 'members' && isObject(value) ? this.#eachOf(value, held => this.#any(held, kind, depth)) : this.#any(value, kind, depth)
   }
 
   #any(value: Json, kind: Kind, depth: number): Json {

@@ -1,6 +1,6 @@
 import { pointer, type JsonObject } from '../../protocol/json.js'
+import type { Dialect } from '../../protocol/json-schema.js'
 import { nameKey } from '../values/name-key.js'
-import type { Dialect } from './dialect.js'
 
 /** Where a document or an embedded schema says it is. */
 export interface Base {

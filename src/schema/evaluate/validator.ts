@@ -1,6 +1,6 @@
 import { isArray, isObject, member, type Json } from '../../protocol/json.js'
+import type { Dialect } from '../../protocol/json-schema.js'
 import type { Budget } from '../budget.js'
-import type { Dialect } from '../document/dialect.js'
 import type { Place, Target } from '../document/place.js'
 import { Evaluated } from './evaluated.js'
 import { keywordsAt } from './keywords/index.js'

@@ -1,6 +1,6 @@
 import { isString, type JsonObject } from '../../protocol/json.js'
+import type { Dialect } from '../../protocol/json-schema.js'
 import { Budget } from '../budget.js'
-import type { Dialect } from '../document/dialect.js'
 import type { Resource } from '../document/place.js'
 import documents from './metaschemas.json' with { type: 'json' }
 import { Reader } from './reader.js'

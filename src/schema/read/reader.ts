@@ -1,10 +1,9 @@
 import type { SchemaProblem } from '../../core/check.js'
 import { isArray, isObject, isString, member, type Json } from '../../protocol/json.js'
+import { defaultDialect, dialectOf, idKeyword, isLegacy, schemasIn, type Dialect } from '../../protocol/json-schema.js'
 import type { Budget } from '../budget.js'
-import { defaultDialect, dialectOf, idKeyword, isLegacy, type Dialect } from '../document/dialect.js'
 import { Place, type Base, type Resource, type Step } from '../document/place.js'
 import { keywordsOf } from '../evaluate/keywords/index.js'
-import type { Keyword } from '../evaluate/keywords/keyword.js'
 import { clippedPointer } from '../evaluate/run.js'
 import { equal } from '../values/equal.js'
 import { costOfName, nameKey } from '../values/name-key.js'
@@ -161,7 +160,7 @@ export class Reader {
       if (keyword.turns === true) this.turns = true
       const fault = keyword.fault?.(value, this.budget)
       if (fault !== undefined) this.report('schema', [...place.path, name], `${fault} (${name})`)
-      for (const [steps, child] of schemasIn(keyword, value)) this.#read(child, place, steps, resource)
+      for (const [steps, child] of childrenOf(name, value)) this.#read(child, place, steps, resource)
     }
     this.#names(place)
     this.#references.collect(place)
@@ -184,8 +183,9 @@ export class Reader {
 const pathOf = (parent: Place | undefined, steps: readonly Step[]): readonly Step[] => [...(parent?.path ?? []), ...steps]
 
 /** What may be schemas in a keyword's value, with the way from the schema that it stands in. */
-const schemasIn = ({ name, schemas }: Keyword, value: Json): readonly (readonly [readonly Step[], Json])[] => {
-  if (schemas === 'here') return isArray(value) ? value.map((item, index) => [[name, index], item]) : [[[name], value]]
+const childrenOf = (name: string, value: Json): readonly (readonly [readonly Step[], Json])[] => {
+  const schemas = schemasIn(name)
+  if (schemas === 'value') return isArray(value) ? value.map((item, index) => [[name, index], item]) : [[[name], value]]
   if (schemas !== 'members' || !isObject(value)) return []
   return Object.keys(value).map(key => [[name, key], member(value, key) ?? null])
 }

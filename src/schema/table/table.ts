@@ -1,4 +1,5 @@
 import { isArray, isObject, isString, member, type Json } from '../../protocol/json.js'
+import { jsonSchemaKeywords } from '../../protocol/json-schema.js'
 import { mostTable } from '../../protocol/judged.js'
 import { loneSurrogate } from '../../protocol/survey.js'
 import type { Budget } from '../budget.js'
@@ -14,7 +15,7 @@ export type Table = Buffer
 /** Types of values, a bit each. An integer is a number as well. */
 const bits: Readonly<Record<string, number>> = { null: 1, boolean: 2, number: 4, integer: 8, string: 16, array: 32, object: 64 }
 const kindOf = (type: string): number => bits[type] ?? 0
-const [ofNumbers, ofStrings, ofArrays, ofObjects] = [kindOf('number'), kindOf('string'), kindOf('array'), kindOf('object')]
+const [ofNumbers, ofStrings, ofArrays] = [kindOf('number'), kindOf('string'), kindOf('array')]
 const ofAll = 127
 
 const formats: ReadonlyMap<string, number> = new Map([['date', 1], ['date-time', 2], ['email', 3], ['uuid', 4], ['uri', 5]])
@@ -214,16 +215,10 @@ const unknownIn = (keywords: Keywords, place: Place): number => {
 }
 
 /** Keywords of which the table says all; without `if`, `then` and `else` say nothing. */
-const said: ReadonlySet<string> = new Set((
+const supported: ReadonlySet<string> = new Set((
   'type enum exclusiveMinimum exclusiveMaximum minLength maxLength format pattern properties required additionalProperties minProperties maxProperties ' +
   'items prefixItems additionalItems minItems maxItems allOf anyOf oneOf not $defs definitions contentSchema $id $anchor $dynamicAnchor then else'
 ).split(' '))
-
-/** Keywords of which it says nothing, and the types of values that they concern; any other concerns all. */
-const unsaid: ReadonlyMap<string, number> = new Map([
-  ['contains', ofArrays], ['unevaluatedItems', ofArrays], ['patternProperties', ofObjects], ['propertyNames', ofObjects], ['dependentRequired', ofObjects],
-  ['dependentSchemas', ofObjects], ['dependencies', ofObjects], ['unevaluatedProperties', ofObjects],
-])
 
 const leftOpen = (name: string, value: Json, keywords: Keywords, place: Place): number => {
   switch (name) {
@@ -242,6 +237,6 @@ const leftOpen = (name: string, value: Json, keywords: Keywords, place: Place): 
     case '$recursiveRef':
       return place.targets.get(name)?.dynamic === undefined ? 0 : ofAll
     default:
-      return said.has(name) ? 0 : (unsaid.get(name) ?? ofAll)
+      return supported.has(name) ? 0 : kindOf(jsonSchemaKeywords.get(name)?.of ?? '') || ofAll
   }
 }

@@ -1,7 +1,8 @@
 import { isArray, type Json } from '../../../protocol/json.js'
+import { hasKeyword } from '../../../protocol/json-schema.js'
 import { Distinct } from '../../values/equal.js'
 import { attempt } from './attempt.js'
-import { schemasOf, since06, since2019, sizeMessage, until2019, type Check, type Checks, type Keyword, type Subschema } from './keyword.js'
+import { schemasOf, sizeMessage, type Check, type Checks, type Keyword, type Subschema } from './keyword.js'
 
 type ArrayCheck = Check<readonly Json[]>
 
@@ -32,15 +33,12 @@ const rest = (schema: Subschema, from: number): ArrayCheck => (items, run, seen)
 
 const prefixItems: Keyword = {
   name: 'prefixItems',
-  dialects: ['2020-12'],
-  schemas: 'here',
   applies: 'below',
   checks: (value, site) => ({ array: tuple(schemasOf(value, site, 'prefixItems')) }),
 }
 
 const items: Keyword = {
   name: 'items',
-  schemas: 'here',
   applies: 'below',
   expected: 'must be a schema, or an array of schemas up to 2019-09',
   checks(value, site) {
@@ -53,8 +51,6 @@ const items: Keyword = {
 
 const additionalItems: Keyword = {
   name: 'additionalItems',
-  dialects: until2019,
-  schemas: 'here',
   applies: 'below',
   checks(_, site): Checks | undefined {
     const before = site.sibling('items')
@@ -66,14 +62,11 @@ const additionalItems: Keyword = {
 const contains: Keyword = {
   name: 'contains',
   turns: true,
-  dialects: since06,
-  schemas: 'here',
   applies: 'below',
   checks(_, site): Checks | undefined {
     const schema = site.subschema('contains')
     if (schema === undefined) return undefined
-    const counts = since2019.some(dialect => dialect === site.dialect)
-    const [min, max] = counts ? [site.sibling('minContains'), site.sibling('maxContains')] : []
+    const [min, max] = hasKeyword(site.dialect, 'minContains') ? [site.sibling('minContains'), site.sibling('maxContains')] : []
     const least = typeof min === 'number' ? min : 1
     const most = typeof max === 'number' ? max : Infinity
     const tooFew = least === 1 ? 'must have an item that fits (contains)' : `must have at least ${least} items that fit (minContains)`

@@ -1,9 +1,8 @@
 import { attempt } from './attempt.js'
-import { forAll, schemasOf, since07, type Keyword } from './keyword.js'
+import { forAll, schemasOf, type Keyword } from './keyword.js'
 
 const allOf: Keyword = {
   name: 'allOf',
-  schemas: 'here',
   applies: 'here',
   checks(value, site) {
     const schemas = schemasOf(value, site, 'allOf')
@@ -21,7 +20,6 @@ const allOf: Keyword = {
 
 const anyOf: Keyword = {
   name: 'anyOf',
-  schemas: 'here',
   applies: 'here',
   checks(value, site) {
     const schemas = schemasOf(value, site, 'anyOf')
@@ -40,7 +38,6 @@ const anyOf: Keyword = {
 const oneOf: Keyword = {
   name: 'oneOf',
   turns: true,
-  schemas: 'here',
   applies: 'here',
   checks(value, site) {
     const schemas = schemasOf(value, site, 'oneOf')
@@ -56,7 +53,6 @@ const oneOf: Keyword = {
 const not: Keyword = {
   name: 'not',
   turns: true,
-  schemas: 'here',
   applies: 'here',
   checks(_, site) {
     const schema = site.subschema('not')
@@ -67,8 +63,6 @@ const not: Keyword = {
 const conditional: Keyword = {
   name: 'if',
   turns: true,
-  dialects: since07,
-  schemas: 'here',
   applies: 'here',
   checks(_, site) {
     const condition = site.subschema('if')
@@ -81,6 +75,6 @@ const conditional: Keyword = {
   },
 }
 
-const chosen = (name: string): Keyword => ({ name, dialects: since07, schemas: 'here', applies: 'here', needs: 'if' })
+const chosen = (name: string): Keyword => ({ name, applies: 'here', needs: 'if' })
 
 export const combinations: readonly Keyword[] = [allOf, anyOf, oneOf, not, conditional, chosen('then'), chosen('else')]

@@ -1,6 +1,6 @@
 import { isArray, type Json, type JsonObject } from '../../../protocol/json.js'
+import type { Dialect } from '../../../protocol/json-schema.js'
 import type { Budget } from '../../budget.js'
-import type { Dialect } from '../../document/dialect.js'
 import type { Place, Target } from '../../document/place.js'
 import type { Evaluated } from '../evaluated.js'
 import type { Run } from '../run.js'
@@ -46,14 +46,13 @@ export interface Site {
   target(keyword: string): Target | undefined
 }
 
-/** A keyword: all that is said of it anywhere, but for what its value must look like: that the official meta-schemas say. */
+/**
+ * What a keyword does. Which dialects have it, and where schemas stand in it, is in protocol/json-schema.ts; what its
+ * value must look like is in the official meta-schemas.
+ */
 export interface Keyword {
   readonly name: string
-  /** The dialects that have it; all when absent. */
-  readonly dialects?: readonly Dialect[]
-  /** Where schemas stand: `here`, the value is one or an array of them; `members`, they are its members. */
-  readonly schemas?: 'here' | 'members'
-  /** Whether those schemas are applied to the value itself, or to what is below it; none are that are only referred to. */
+  /** Whether the schemas in its value are applied to the value itself, or to what is below it; none are that are only referred to. */
   readonly applies?: 'here' | 'below'
   /** Whether it may make a value valid that something in its schemas does not hold for. */
   readonly turns?: true
@@ -68,12 +67,6 @@ export interface Keyword {
   /** Whether its checks go by what the others evaluated. */
   readonly tracks?: true
 }
-
-export const since2019 = ['2020-12', '2019-09'] as const
-export const since07 = [...since2019, 'draft-07'] as const
-export const since06 = [...since07, 'draft-06'] as const
-export const until2019 = ['2019-09', 'draft-07', 'draft-06', 'draft-04'] as const
-export const until07 = ['draft-07', 'draft-06', 'draft-04'] as const
 
 /** The same check for values of any kind. */
 export const forAll = (check: Check<Json>): Checks => ({ null: check, boolean: check, number: check, string: check, array: check, object: check })

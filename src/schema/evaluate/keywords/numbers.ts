@@ -1,5 +1,5 @@
 import { isMultiple } from '../../values/multiple.js'
-import { since06, type Check, type Keyword } from './keyword.js'
+import type { Check, Keyword } from './keyword.js'
 
 type Bound = (limit: number, message: string) => Check<number>
 
@@ -10,7 +10,6 @@ const lessThan: Bound = (limit, message) => (value, run) => value < limit || run
 
 const exclusive = (name: string, words: string, bound: Bound): Keyword => ({
   name,
-  dialects: since06,
   checks: limit => (typeof limit === 'number' ? { number: bound(limit, `must be ${words} ${limit} (${name})`) } : undefined),
 })
 

@@ -5,7 +5,7 @@ import { costOfMany, costOfMembers, manyMembers } from '../../values/equal.js'
 import { costOfName, nameKey } from '../../values/name-key.js'
 import type { Evaluated } from '../evaluated.js'
 import type { Run } from '../run.js'
-import { since06, since2019, sizeMessage, until07, type Check, type Checks, type Keyword, type Site, type Subschema } from './keyword.js'
+import { sizeMessage, type Check, type Checks, type Keyword, type Site, type Subschema } from './keyword.js'
 import { attempt } from './attempt.js'
 import { ownMember, type OwnMember } from './own-member.js'
 
@@ -159,8 +159,6 @@ const areNotPatterns: Keyword['fault'] = (value, budget) =>
 
 const propertyNames: Keyword = {
   name: 'propertyNames',
-  dialects: since06,
-  schemas: 'here',
   applies: 'below',
   checks(_, site): Checks | undefined {
     const schema = site.subschema('propertyNames')
@@ -229,14 +227,14 @@ const dependent = (name: string): Pick<Keyword, 'name' | 'checks'> => ({
 })
 
 export const objects: readonly Keyword[] = [
-  { name: 'properties', schemas: 'members', applies: 'below', checks: (_, site) => membersCheck('properties', site) },
-  { name: 'patternProperties', schemas: 'members', applies: 'below', fault: areNotPatterns, checks: (_, site) => membersCheck('patternProperties', site) },
-  { name: 'additionalProperties', schemas: 'here', applies: 'below', checks: (_, site) => membersCheck('additionalProperties', site) },
+  { name: 'properties', applies: 'below', checks: (_, site) => membersCheck('properties', site) },
+  { name: 'patternProperties', applies: 'below', fault: areNotPatterns, checks: (_, site) => membersCheck('patternProperties', site) },
+  { name: 'additionalProperties', applies: 'below', checks: (_, site) => membersCheck('additionalProperties', site) },
   { name: 'required', checks: (_, site) => membersCheck('required', site) },
   propertyNames,
   size('minProperties', false),
   size('maxProperties', true),
-  { ...dependent('dependentRequired'), dialects: since2019 },
-  { ...dependent('dependentSchemas'), dialects: since2019, schemas: 'members', applies: 'here' },
-  { ...dependent('dependencies'), dialects: until07, schemas: 'members', applies: 'here' },
+  { ...dependent('dependentRequired') },
+  { ...dependent('dependentSchemas'), applies: 'here' },
+  { ...dependent('dependencies'), applies: 'here' },
 ]

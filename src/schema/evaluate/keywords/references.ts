@@ -1,4 +1,3 @@
-import type { Dialect } from '../../document/dialect.js'
 import type { Place } from '../../document/place.js'
 import type { Run, Scope } from '../run.js'
 import { forAll, type Keyword } from './keyword.js'
@@ -13,9 +12,8 @@ const outermost = (run: Run, find: (scope: Scope) => Place | undefined): Place |
   return found
 }
 
-const reference = (name: string, find: (scope: Scope, name: string) => Place | undefined, dialects?: readonly Dialect[]): Keyword => ({
+const reference = (name: string, find: (scope: Scope, name: string) => Place | undefined): Keyword => ({
   name,
-  ...(dialects && { dialects }),
   checks(_, site) {
     const target = site.target(name)
     if (target === undefined) return undefined
@@ -31,6 +29,6 @@ const reference = (name: string, find: (scope: Scope, name: string) => Place | u
 
 export const references: readonly Keyword[] = [
   reference('$ref', () => undefined),
-  reference('$dynamicRef', ({ resource }, name) => resource.dynamicAnchors.get(name), ['2020-12']),
-  reference('$recursiveRef', ({ resource }) => (resource.recursive ? resource.root : undefined), ['2019-09']),
+  reference('$dynamicRef', ({ resource }, name) => resource.dynamicAnchors.get(name)),
+  reference('$recursiveRef', ({ resource }) => (resource.recursive ? resource.root : undefined)),
 ]

@@ -1,10 +1,8 @@
 import { costOfMembers } from '../../values/equal.js'
-import { since2019, type Checks, type Keyword } from './keyword.js'
+import type { Checks, Keyword } from './keyword.js'
 
 const unevaluatedProperties: Keyword = {
   name: 'unevaluatedProperties',
-  dialects: since2019,
-  schemas: 'here',
   applies: 'below',
   tracks: true,
   checks(_, site): Checks | undefined {
@@ -29,8 +27,6 @@ const unevaluatedProperties: Keyword = {
 
 const unevaluatedItems: Keyword = {
   name: 'unevaluatedItems',
-  dialects: since2019,
-  schemas: 'here',
   applies: 'below',
   tracks: true,
   checks(_, site): Checks | undefined {

@@ -1,7 +1,7 @@
 import { isArray, isString, type Json } from '../../../protocol/json.js'
 import { equal } from '../../values/equal.js'
 import { costOfName, nameKey } from '../../values/name-key.js'
-import { forAll, since06, type Check, type Checks, type Keyword, type Site } from './keyword.js'
+import { forAll, type Check, type Checks, type Keyword, type Site } from './keyword.js'
 
 const article = (type: string): string => (type === 'null' ? 'null' : /^[aio]/.test(type) ? `an ${type}` : `a ${type}`)
 
@@ -73,7 +73,6 @@ const enumeration: Keyword = {
 
 const constant: Keyword = {
   name: 'const',
-  dialects: since06,
   checks: (value, site) => among([value], 'must be the value that is given (const)', site),
 }
 
