@@ -108,7 +108,7 @@ export class Session {
       case 'bare-request':
         return this.#leaving.do(() => this.#ends.server.open?.(event.exchange, event))
       case 'head':
-      case 'dressing':
+      case 'between':
       case 'stream-ended':
         // The end of a response must not overtake an answer in it that is still being judged.
         return this.#judging.after(event.exchange, () => this.#leaving.do(() => {

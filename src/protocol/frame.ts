@@ -13,7 +13,7 @@ export type Message = Request | Notification | Result | ErrorResponse | Batch<Fr
 
 /** One message as it crossed the wire: its bytes, and the one reading of them on which everything is decided. */
 export interface Frame {
-  /** Exactly as received, without the line end or the SSE dressing. */
+  /** Exactly as received, without the line end or the fields of the SSE event. */
   readonly bytes: Buffer
   readonly message: Message
   readonly faults: readonly Fault[]
@@ -42,7 +42,7 @@ export interface Envelope {
   readonly headers?: ReadonlyMap<string, string>
   /** The head of the HTTP response whose one JSON text it is. */
   readonly response?: ResponseHead
-  /** The lines of the SSE event other than its `data`, as received. */
+  /** The lines of the SSE event's fields other than `data`, written anew from what was parsed. */
   readonly event?: string
   /** Of a request that is followed through systems. */
   readonly trace?: Trace | undefined

@@ -23,7 +23,7 @@ const mostMembers = 10_000
  * Reads one message, strictly, and finds what is wrong with it as such (rules wire/json, wire/json-rpc,
  * wire/ambiguous, wire/size). Never throws. The members of a batch are frames with faults of their own, whose paths
  * start at the member; whether a batch is allowed is for the caller to say.
- * @param bytes one message, without the line end or the SSE dressing
+ * @param bytes one message, without the line end or the fields of the SSE event
  */
 export const parseFrame = (bytes: Buffer, limits: FrameLimits): Frame => {
   const reading = readFrame(bytes, limits)

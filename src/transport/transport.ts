@@ -47,8 +47,8 @@ export type HttpEvent =
    * pass; the client's transport then chooses the status.
    */
   | { readonly type: 'head'; readonly exchange: Exchange; readonly status: number; readonly headers: HttpHeaders }
-  /** Lines of an SSE event without a message, each with its line end: comments, `id:` and `retry:` of an empty event. */
-  | { readonly type: 'dressing'; readonly exchange: Exchange; readonly lines: string }
+  /** What an event stream says between its messages, written anew: an event of `id` and `retry` alone, or a comment of ours. */
+  | { readonly type: 'between'; readonly exchange: Exchange; readonly lines: string }
   /**
    * The server's HTTP response is over (server-facing); whatever of it is still being judged follows.
    * @property resumable the client can fetch the rest with `Last-Event-ID`: requests without an answer are not lost

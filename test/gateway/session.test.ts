@@ -95,12 +95,12 @@ t.test('the end of a response waits for the answer in it that is still being jud
   const { client, server, checker, asks, lists } = begin()
   asks('x', 1, 'tools/list')
   lists('x', 1)
-  server.tell({ type: 'dressing', exchange: exchange('x'), lines: 'id: 2\n' })
+  server.tell({ type: 'between', exchange: exchange('x'), lines: 'id: 2\n' })
   server.tell({ type: 'stream-ended', exchange: exchange('x'), resumable: true })
   server.tell({ type: 'stream-ended', exchange: exchange('other'), resumable: true })
   t.same(client.log, ['stream-ended'], 'but another response does not')
   await checker.answer()
-  t.match(client.log, ['stream-ended', /^x \{.*"id":1/, 'dressing', 'stream-ended'])
+  t.match(client.log, ['stream-ended', /^x \{.*"id":1/, 'between', 'stream-ended'])
 })
 
 t.test('a whole response ends its exchange, once it is judged, for those who wait for it no more', async t => {

@@ -5,7 +5,7 @@ import { eventStream, json } from './media-type.js'
 import { refusalBody } from './refusal.js'
 import { Paced, type Pace } from './pace.js'
 import { mediaType, only } from '../http/headers.js'
-import { encodeDressing, encodeEvent } from '../sse/parser.js'
+import { encodeEvent, keepAlive } from '../sse/write.js'
 import type { HttpHeaders } from '../transport.js'
 import { writeHead } from './write-head.js'
 
@@ -23,8 +23,6 @@ export const nothingOwed: Owed = { due: [], statusOf: () => 200, settledStatus: 
 
 /** From here on a reader counts as slow, in bytes that it has not taken. */
 const fullBytes = 256 * 1024
-
-const keepAlive = Buffer.from(': keep-alive\n\n')
 
 /** What a proxy in between must not do with a stream: keep it back, store it or pack it. */
 const streamHeaders = [['cache-control', 'no-cache, no-transform'], ['x-accel-buffering', 'no']] as const
@@ -116,8 +114,8 @@ export class Reply extends Paced {
     if (mediaType(head.headers) === eventStream) this.stream()
   }
 
-  dressing(lines: string): void {
-    if (this.#state === 'streaming') this.#write(encodeDressing(lines))
+  between(lines: string): void {
+    if (this.#state === 'streaming') this.#write(Buffer.from(lines))
   }
 
   send(frame: Frame): void {

@@ -142,7 +142,7 @@ class Shared implements SharedServer, Hub {
         return this.#ended(event.reason)
       // A process says none of these.
       case 'head':
-      case 'dressing':
+      case 'between':
       case 'stream-ended':
       case 'bare-request':
       case 'undelivered':

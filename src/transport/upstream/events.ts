@@ -61,9 +61,11 @@ export class Events implements AsyncIterableIterator<SseEvent> {
   }
 }
 
-const advance = (cursor: Cursor, { kind, id, retry }: SseEvent): void => {
-  // A comment, or a wish for another pace, gets nobody further.
-  if (kind !== 'dressing' || id !== undefined) cursor.events += 1
+const advance = (cursor: Cursor, event: SseEvent): void => {
+  if (event.kind === 'comment') return
+  const { kind, id, retry } = event
+  // A wish for another pace gets nobody further.
+  if (kind !== 'fields' || id !== undefined) cursor.events += 1
   // An empty id takes back the one before (WHATWG HTML, 9.2.4).
   if (id !== undefined) cursor.lastEventId = id === '' ? undefined : id
   if (retry !== undefined) cursor.retryMs = retry

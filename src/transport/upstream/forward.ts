@@ -8,7 +8,7 @@ import { cursor, type Cursor } from './cursor.js'
 import { errorBody } from './error-body.js'
 import { borrowedHeaders, forwardedHead, forwardedHeaders } from './heads.js'
 import { Latch } from './latch.js'
-import { bodyKind, messageOf, messagesOf, misfit, type Dressing, type Reading } from './messages.js'
+import { bodyKind, messageOf, messagesOf, misfit, type Between, type Reading } from './messages.js'
 import { isModernVersion, type InputSchemaOf } from '../http/metadata.js'
 import { HttpSide } from './side.js'
 import { discard, failureOf, type HttpReply, type HttpUpstream } from './pool.js'
@@ -162,7 +162,7 @@ class HttpServer extends HttpSide {
       if ('bytes' in heard) {
         this.calls.answered(exchange, heard)
         this.#tell({ type: 'frame', exchange, frame: heard })
-      } else if (own) this.#dressing(exchange, heard)
+      } else if (own) this.#between(exchange, heard)
     }
     return endedBefore
   }
@@ -219,7 +219,7 @@ class HttpServer extends HttpSide {
     if (kind === 'error') return this.#error(exchange, reply, reading)
     for await (const heard of messagesOf(reply, { ...reading, cursor: position })) {
       if ('bytes' in heard) this.#tell({ type: 'frame', exchange, frame: heard })
-      else this.#dressing(exchange, heard)
+      else this.#between(exchange, heard)
     }
   }
 
@@ -233,8 +233,8 @@ class HttpServer extends HttpSide {
     this.#tell({ type: 'head', exchange, status: 502, headers: new Map() })
   }
 
-  #dressing(exchange: Exchange, { lines }: Dressing): void {
-    this.#tell({ type: 'dressing', exchange, lines })
+  #between(exchange: Exchange, { lines }: Between): void {
+    if (lines !== '') this.#tell({ type: 'between', exchange, lines })
   }
 
   #tell(event: TransportEvent): void {

@@ -6,7 +6,9 @@ import { UndecodableBody } from '../http/content-coding.js'
 import { isUtf8, mediaType } from '../http/headers.js'
 import { Events, type EventReading } from './events.js'
 import type { HttpReply } from './pool.js'
+import { fieldLines } from '../sse/event.js'
 import type { SseEvent } from '../sse/parser.js'
+import { encodeBetween } from '../sse/write.js'
 import { parseInTurns } from '../turns.js'
 import { answering, wholeBody } from './whole-body.js'
 
@@ -26,8 +28,8 @@ export interface Reading extends EventReading {
   readonly asked: () => readonly IdKey[]
 }
 
-/** Lines of an SSE event without a message. */
-export interface Dressing {
+/** What an event stream says between its messages, as it is to be sent. */
+export interface Between {
   readonly lines: string
 }
 
@@ -35,7 +37,7 @@ export interface Dressing {
  * Every message of a JSON or SSE body as it arrives, each of them one frame.
  * @throws what the connection fails with; a body that cannot be unpacked is a frame with a fault
  */
-export const messagesOf = (reply: HttpReply, reading: Reading): AsyncIterable<Frame | Dressing> =>
+export const messagesOf = (reply: HttpReply, reading: Reading): AsyncIterable<Frame | Between> =>
   bodyKind(reply) === 'json' ? only(messageOf(reply, reading)) : new Messages(new Events(reply, reading), reading)
 
 async function* only(message: Promise<Frame | undefined>): AsyncGenerator<Frame> {
@@ -43,7 +45,7 @@ async function* only(message: Promise<Frame | undefined>): AsyncGenerator<Frame>
   if (frame !== undefined) yield frame
 }
 
-class Messages implements AsyncIterableIterator<Frame | Dressing> {
+class Messages implements AsyncIterableIterator<Frame | Between> {
   readonly #events: Events
   readonly #reading: Reading
 
@@ -52,7 +54,7 @@ class Messages implements AsyncIterableIterator<Frame | Dressing> {
     this.#reading = reading
   }
 
-  async next(): Promise<IteratorResult<Frame | Dressing, undefined>> {
+  async next(): Promise<IteratorResult<Frame | Between, undefined>> {
     try {
       const { done, value } = await this.#events.next()
       if (done === true) return { done, value }
@@ -63,7 +65,7 @@ class Messages implements AsyncIterableIterator<Frame | Dressing> {
     }
   }
 
-  async return(): Promise<IteratorResult<Frame | Dressing, undefined>> {
+  async return(): Promise<IteratorResult<Frame | Between, undefined>> {
     await this.#events.return()
     return { done: true, value: undefined }
   }
@@ -112,19 +114,20 @@ const httpFault = (message: string, keys: readonly IdKey[]): Frame => ({
 })
 
 /** What an event says. */
-export const read = (event: SseEvent, limits: FrameLimits): Frame | Dressing | Promise<Frame> => {
+export const read = (event: SseEvent, limits: FrameLimits): Frame | Between | Promise<Frame> => {
   switch (event.kind) {
     case 'message': {
       const frame = parseInTurns(event.data, limits)
-      return frame instanceof Promise ? frame.then(parsed => dressed(parsed, event.dressing)) : dressed(frame, event.dressing)
+      return frame instanceof Promise ? frame.then(parsed => withFields(parsed, fieldLines(event))) : withFields(frame, fieldLines(event))
     }
     case 'oversized':
       return oversizedFrame(event.head, event.tail, event.size, limits)
-    case 'dressing':
-      return event
+    case 'fields':
+    case 'comment':
+      return { lines: encodeBetween(event) }
     default:
       return event satisfies never
   }
 }
 
-const dressed = (frame: Frame, event: string): Frame => (event === '' ? frame : { ...frame, envelope: { event } })
+const withFields = (frame: Frame, event: string): Frame => (event === '' ? frame : { ...frame, envelope: { event } })

@@ -194,9 +194,9 @@ t.test('what an HTTP server chose is what the client gets', async t => {
       'a stream, although its first event is the answer',
       (exchange, { transport }) => {
         transport.hand?.({ type: 'head', exchange, status: 200, headers: headers({ 'content-type': 'text/event-stream', 'cache-control': 'no-store' }) })
-        transport.hand?.({ type: 'dressing', exchange, lines: 'id: 1\nretry: 5\ndata:\n\n' })
+        transport.hand?.({ type: 'between', exchange, lines: 'id: 1\nretry: 5\ndata:\n\n' })
         transport.send(exchange, { ...frameOf(response), envelope: { event: 'event: message\r\nid: 2\r\n' } })
-        transport.hand?.({ type: 'dressing', exchange, lines: ': bye\n' })
+        transport.hand?.({ type: 'between', exchange, lines: ': bye\n' })
         transport.hand?.({ type: 'stream-ended', exchange, resumable: false })
       },
       {
@@ -209,7 +209,7 @@ t.test('what an HTTP server chose is what the client gets', async t => {
       'a stream that ends early, to be resumed',
       (exchange, { transport }) => {
         transport.hand?.({ type: 'head', exchange, status: 200, headers: headers({ 'content-type': 'text/event-stream' }) })
-        transport.hand?.({ type: 'dressing', exchange, lines: 'id: 1\n\n' })
+        transport.hand?.({ type: 'between', exchange, lines: 'id: 1\n\n' })
         transport.hand?.({ type: 'stream-ended', exchange, resumable: true })
       },
       { status: 200, headers: { 'content-type': 'text/event-stream' }, body: 'id: 1\n\n' },

@@ -126,10 +126,10 @@ t.test('what cannot be reached is 502 where nobody is due an answer, and a loss 
   t.match(await client.first('head'), { exchange: exchange('notification'), status: 502 })
 })
 
-t.test('an event keeps its dressing, and lines without a message pass beside the messages', async t => {
+t.test('an event keeps its fields, and those without a message pass beside the messages', async t => {
   const server = await serve(t, (_, response) => {
     const events = stream(response, { 'x-accel-buffering': 'no' })
-    events.write(': hello\n\nid: 1\nretry: 3000\ndata: \n\n')
+    events.write(': keep-alive\n\nid: 1\nretry: 3000\ndata: \n\n')
     events.event(answer(1), 'event: message\nid: 2\n')
     events.end()
   })
@@ -137,7 +137,7 @@ t.test('an event keeps its dressing, and lines without a message pass beside the
   post(client.transport, 'one', ask(1))
   await client.first('stream-ended')
   t.same(client.all('frame').map(({ frame }) => frame.envelope), [{ event: 'event: message\nid: 2\n' }])
-  t.equal(client.all('dressing').map(({ lines }) => lines).join(''), ': hello\n\nid: 1\nretry: 3000\ndata: \n\n')
+  t.equal(client.all('between').map(({ lines }) => lines).join(''), ': keep-alive\n\nid: 1\nretry: 3000\ndata: \n\n')
   t.match(client.events.at(-1), { type: 'stream-ended', exchange: exchange('one') })
 })
 

@@ -123,8 +123,8 @@ export class FrontSession implements Transport {
         this.#learn(event, open)
         open.reply.head(event)
         break
-      case 'dressing':
-        open.reply.dressing(event.lines)
+      case 'between':
+        open.reply.between(event.lines)
         break
       case 'stream-ended':
         open.reply.streamEnded(event.resumable)

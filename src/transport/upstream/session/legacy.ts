@@ -87,7 +87,7 @@ export class LegacySse {
     }
     const events = new Events(reply, { limits, latch, cursor: cursor() })
     let first = await events.next()
-    while (first.done !== true && first.value.kind === 'dressing') first = await events.next()
+    while (first.done !== true && (first.value.kind === 'fields' || first.value.kind === 'comment')) first = await events.next()
     this.#endpoint = first.done === true ? undefined : endpointOf(first.value, upstream.url)
     if (this.#endpoint === undefined) {
       await events.return()

@@ -1,6 +1,6 @@
 import type { Frame } from '../../../protocol/frame.js'
 import { agreedBy, versionBy, type Agreed, type HttpHandshake } from './handshake.js'
-import { bodyKind, type Dressing } from '../messages.js'
+import { bodyKind, type Between } from '../messages.js'
 import { discard, type HttpReply } from '../pool.js'
 
 /** Longest wait for a new session, in milliseconds. */
@@ -10,7 +10,7 @@ export interface Renewal {
   readonly handshake: HttpHandshake
   readonly lost: Agreed
   readonly closing: AbortSignal
-  readonly messagesOf: (reply: HttpReply) => AsyncIterable<Frame | Dressing>
+  readonly messagesOf: (reply: HttpReply) => AsyncIterable<Frame | Between>
   /** Whatever else than the answer comes with it. */
   readonly told: (frame: Frame) => void
 }

@@ -3,7 +3,7 @@ import type { Frame } from '../../../protocol/frame.js'
 import { isString } from '../../../protocol/json.js'
 import { errorBody, withId } from '../error-body.js'
 import type { Call } from '../calls.js'
-import { bodyKind, messageOf, messagesOf, misfit, type Dressing, type Reading } from '../messages.js'
+import { bodyKind, messageOf, messagesOf, misfit, type Between, type Reading } from '../messages.js'
 import { isModernRequest } from '../../http/metadata.js'
 import { cursor, type Cursor } from '../cursor.js'
 import { resume, type Backoff } from './resume.js'
@@ -65,7 +65,7 @@ export class HttpResponses {
     for await (const heard of this.messagesOf(reply, position, call)) if ('bytes' in heard) this.#options.told(exchange, heard)
   }
 
-  messagesOf(reply: HttpReply, position = cursor(), call?: Call): AsyncIterable<Frame | Dressing> {
+  messagesOf(reply: HttpReply, position = cursor(), call?: Call): AsyncIterable<Frame | Between> {
     return messagesOf(reply, this.#reading(position, call))
   }
 

@@ -1,0 +1,100 @@
+import { eachLine, lineFeed } from './lines.js'
+
+/** The fields of an event besides its data (WHATWG HTML, 9.2.6 Interpreting an event stream). */
+export interface Fields {
+  readonly id?: string
+  /** The `event` field; absent where it is empty, which means `message`. */
+  readonly name?: string
+  /** In milliseconds. */
+  readonly retry?: number
+}
+
+/** Bytes that no field is made of are read by nobody, and are passed on to nobody. */
+export interface ReadEvent extends Fields {
+  /** The values of the `data` lines, joined with LF; undefined where there is no such line. */
+  readonly data: Buffer | undefined
+}
+
+export const readEvent = (bytes: Buffer): ReadEvent => {
+  const data = new Data(bytes)
+  const fields: { id?: string; name?: string; retry?: number } = {}
+  eachLine(bytes, (from, to, next) => {
+    if (isField(bytes, from, to, 'data')) return data.add(valueFrom(bytes, from + 4, to), to)
+    // The beginning of an event that is too long may end in the middle of a line.
+    if (to === next) return
+    const valueOf = (field: string) =>
+      isField(bytes, from, to, field) ? bytes.toString('utf8', valueFrom(bytes, from + field.length, to), to) : undefined
+    const id = valueOf('id')
+    if (id?.includes('\0') === false) fields.id = id
+    const retry = valueOf('retry')
+    if (retry !== undefined && /^\d{1,15}$/.test(retry)) fields.retry = Number(retry)
+    const name = valueOf('event')
+    if (name === '') delete fields.name
+    else if (name !== undefined) fields.name = name
+  })
+  return { ...fields, data: data.take() }
+}
+
+/** The data in the last bytes of an event: what is before the first line end is taken for data that began earlier. */
+export const dataInTail = (tail: Buffer): Buffer => {
+  const data = new Data(tail)
+  eachLine(tail, (from, to) => {
+    if (from === 0) data.add(0, to)
+    else if (isField(tail, from, to, 'data')) data.add(valueFrom(tail, from + 4, to), to)
+  })
+  return data.take() ?? Buffer.alloc(0)
+}
+
+/**
+ * The lines of the fields, each with its end. A value in which some reader sees the end of a line (Python's `splitlines`) is
+ * left out.
+ */
+export const fieldLines = ({ id, name, retry }: Fields): string =>
+  line('event', name) + line('id', id) + line('retry', retry?.toString())
+
+const line = (field: string, value: string | undefined): string =>
+  value === undefined || hidesLine.test(value) ? '' : `${field}: ${value}\n`
+
+const hidesLine = /[\0-\x1f\x7f-\x9f\u2028\u2029]/
+
+const colon = 0x3a
+const space = 0x20
+
+/** A line without a colon is a field without a value. */
+const isField = (bytes: Buffer, from: number, to: number, field: string): boolean => {
+  const end = from + field.length
+  return (end === to || (end < to && bytes[end] === colon)) && bytes[from] === field.charCodeAt(0) && bytes.toString('latin1', from, end) === field
+}
+
+/** Where the value begins, when its field's name ends at an index: behind the colon and one space. */
+const valueFrom = (bytes: Buffer, nameEnd: number, to: number): number =>
+  Math.min(to, bytes[nameEnd + 1] === space ? nameEnd + 2 : nameEnd + 1)
+
+/** Joins the values of data lines; a single one, the common case, is not copied. */
+class Data {
+  readonly #bytes: Buffer
+  #only: Buffer | undefined
+  #joined: Buffer | undefined
+  #size = 0
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+  }
+
+  add(from: number, to: number): void {
+    if (this.#only === undefined) {
+      this.#only = this.#bytes.subarray(from, to)
+      return
+    }
+    if (this.#joined === undefined) {
+      this.#joined = Buffer.allocUnsafe(this.#bytes.length)
+      this.#size = this.#only.copy(this.#joined)
+    }
+    this.#joined[this.#size++] = lineFeed
+    this.#size += this.#bytes.copy(this.#joined, this.#size, from, to)
+  }
+
+  take(): Buffer | undefined {
+    return this.#joined?.subarray(0, this.#size) ?? this.#only
+  }
+}

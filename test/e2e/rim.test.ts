@@ -1,0 +1,69 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { start, type Started } from './harness.js'
+
+const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
+
+const post = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-11-25' }
+const request = (id: number, method: string, params: object = {}): string => JSON.stringify({ jsonrpc: '2.0', id, method, params })
+const answer = (id: number, result: object): string => JSON.stringify({ jsonrpc: '2.0', id, result })
+const weather = { name: 'weather', inputSchema: { type: 'object' }, outputSchema: { type: 'object', properties: { degrees: { type: 'number' } }, required: ['degrees'] } }
+const wrong = (id: number): string => answer(id, { content: [{ type: 'text', text: 'EVIL' }], structuredContent: { degrees: 'EVIL' } })
+
+/** An HTTP server at whose every byte we are. */
+const serverOf = async (t: Test, answers: RequestListener): Promise<string> => {
+  const server = createServer(answers)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+}
+
+/** An HTTP server that lists one tool; `call` answers its calls. */
+const weatherServer = (t: Test, call: (id: number, response: Parameters<RequestListener>[1]) => void): Promise<string> =>
+  serverOf(t, (incoming, response) => {
+    let body = ''
+    incoming.on('data', chunk => (body += String(chunk))).on('end', () => {
+      const { id, method } = JSON.parse(body || '{}') as { id?: number; method?: string }
+      if (id === undefined) return void response.writeHead(incoming.method === 'POST' ? 202 : 405).end()
+      if (method === 'tools/call') return call(id, response)
+      response.setHeader('content-type', 'application/json')
+      response.end(answer(id, method === 'tools/list' ? { tools: [weather] } : { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }))
+    })
+  })
+
+const relayTo = async (t: Test, ...target: readonly string[]): Promise<{ relay: Started; url: string }> => {
+  const relay = start(t, process.execPath, [cli, 'serve', '--audit', 'none', '--log-level', 'silent', '--listen', '127.0.0.1:0', ...target])
+  for (;;) {
+    const url = /listening on (http:\S+)/.exec(relay.stderr())?.[1]
+    if (url !== undefined) return { relay, url: `${url}/mcp` }
+    await once(relay.child.stderr ?? relay.child, 'data')
+  }
+}
+
+const ask = async (url: string, body: string, headers: Readonly<Record<string, string>> = {}) => {
+  const response = await fetch(url, { method: 'POST', headers: { ...post, ...headers }, body })
+  return { status: response.status, headers: response.headers, body: await response.text() }
+}
+
+t.test('whatever marks and fields a stream begins with, a result that breaks its schema does not leave', async t => {
+  const mark = '\ufeff'
+  const beginnings = [`${mark}${mark}data: `, `${mark}${mark}${mark}data: `, `: x\n${mark}data: `, `${mark}\n${mark}data: `, ' data: ', 'Data: ', 'data : ', `id: 1\u2028data: `]
+  let begins = ''
+  const server = await weatherServer(t, (id, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`${begins}${wrong(id)}\n\n`)
+  })
+  const { url } = await relayTo(t, server)
+  await ask(url, request(1, 'tools/list'))
+  for (begins of beginnings) {
+    const got = await ask(url, request(2, 'tools/call', { name: 'weather', arguments: {} }))
+    t.notMatch(got.body, /EVIL/, encodeURI(begins))
+    t.match(got.body, /"error":\{"code":-31001/, 'and the call is answered')
+  }
+})
