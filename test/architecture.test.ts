@@ -114,6 +114,34 @@ t.test('the pure core has no clock, no timer and no promise', t => {
   t.end()
 })
 
+/** Where `JSON.parse` stands, and why. What comes from a client or server, whole or a slice of it, goes through protocol/json.ts, which never throws. */
+const parsers = new Map([
+  ['protocol/json.ts', 'the reader of everything that crossed the wire'],
+  ['config/json-text.ts', 'the operator reads where their file is wrong'],
+  ['commands/inspect-flags.ts', 'the operator reads where their arguments are wrong'],
+  ['commands/version.ts', 'our own package.json'],
+  ['inspect/saved.ts', 'the operator reads where their file is wrong'],
+  ['library/options.ts', 'a copy of what the caller gave'],
+  ['report/totals/group.ts', 'keys that it wrote itself'],
+  ['report/totals/totals.ts', 'keys that it wrote itself'],
+  ['workers/role.ts', 'what the first process wrote for the others'],
+])
+
+t.test('one reader gives JSON its meaning', t => {
+  const callsOf = (file: string): number => {
+    let calls = 0
+    const visit = (node: ts.Node): void => {
+      if (ts.isPropertyAccessExpression(node) && node.expression.getText() === 'JSON' && node.name.text === 'parse') calls++
+      ts.forEachChild(node, visit)
+    }
+    visit(ts.createSourceFile(file, readFileSync(join(root, file), 'utf8'), ts.ScriptTarget.Latest, true))
+    return calls
+  }
+  t.strictSame(files.filter(file => callsOf(file) > 0).sort(), [...parsers.keys()].sort())
+  t.match(readFileSync(join(root, 'protocol/json.ts'), 'utf8'), /try \{\n    return JSON\.parse\(text\) as Json\n  \} catch \{\n    return undefined/)
+  t.end()
+})
+
 /** What is imported when a module is, before anything of it runs. */
 const loadedWith = (file: string, seen = new Set<string>()): ReadonlySet<string> => {
   if (seen.has(file)) return seen

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { closeSync, openSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, utimesSync, writeSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
-import { isObject, isString, member, parseJson, type Json } from '../protocol/json.js'
+import { isObject, isString, member, parseJson } from '../protocol/json.js'
 import { clip } from '../protocol/quote.js'
 import { cannotAudit, codeOf } from './failure.js'
 
@@ -124,12 +124,7 @@ const touchedAt = (lock: string): number | undefined => statSync(lock, { throwIf
 
 /** Undefined when it is being written at this moment, or is none of ours. */
 const ownerOf = (text: string): Owner | undefined => {
-  let value: Json
-  try {
-    value = parseJson(text)
-  } catch {
-    return undefined
-  }
+  const value = parseJson(text)
   if (!isObject(value)) return undefined
   const [pid, host, where, started] = ['pid', 'host', 'place', 'started'].map(name => member(value, name))
   if (typeof pid !== 'number' || !isString(host) || !isString(where)) return undefined

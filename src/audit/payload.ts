@@ -1,5 +1,5 @@
 import type { Entry } from '../core/effect.js'
-import { isArray, isObject, isString, type Json } from '../protocol/json.js'
+import { isArray, isObject, isString, parseJson, type Json } from '../protocol/json.js'
 import { redact } from './redact.js'
 
 /** What a record keeps of arguments and results; `redacted` and `full` keep the digests too. */
@@ -20,9 +20,9 @@ const longest = 256 * 1024
 export const payloadsOf = (entry: Entry, kind: 'redacted' | 'full'): Kept<Json> | undefined =>
   each(entry, bytes => {
     if (kind === 'redacted' && bytes.length > longest) return `[${bytes.length} bytes]`
+    const value = parseJson(bytes.toString('utf8'))
     try {
-      const value = JSON.parse(bytes.toString('utf8')) as Json
-      return canonicalizable(kind === 'redacted' ? redact(value) : value)
+      return value === undefined ? '[unreadable]' : canonicalizable(kind === 'redacted' ? redact(value) : value)
     } catch {
       return '[unreadable]'
     }

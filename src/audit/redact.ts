@@ -1,4 +1,4 @@
-import { isArray, isObject, isString, type Json, type JsonObject } from '../protocol/json.js'
+import { isArray, isObject, isString, parseJson, type Json, type JsonObject } from '../protocol/json.js'
 import { hidden, isSecretKey, withoutSecrets } from './secrets.js'
 
 /** JSON within text within JSON: so many times is it looked into; what is deeper is taken for a secret. */
@@ -20,14 +20,7 @@ const redactText = (text: string, depth: number): string => {
 }
 
 /** A text that is a JSON object, array or string of its own: many tools answer so. */
-const readEmbedded = (text: string): Json | undefined => {
-  if (!/^\s*[[{"]/.test(text)) return undefined
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return undefined
-  }
-}
+const readEmbedded = (text: string): Json | undefined => (/^\s*[[{"]/.test(text) ? parseJson(text) : undefined)
 
 const redactElements = (elements: readonly Json[], depth: number): Json =>
   elements.map((element, index) => {

@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import type { Envelope, Fault, Frame, FrameLimits, Message } from '../protocol/frame.js'
+import { idOf } from '../protocol/ids.js'
 import type { IdKey } from '../protocol/json-rpc.js'
-import { anonymousError, idIn } from '../protocol/message.js'
+import { anonymousError } from '../protocol/message.js'
 import { parseFrame } from '../protocol/parse.js'
 
 /** A frame as a capture keeps it: its bytes, and what of its reading does not follow from them. */
@@ -54,9 +55,9 @@ const messageOf = ({ kind, key, keys = [] }: NotedFrame, read: Frame): Message =
   const { message, bytes } = read
   if (kind === 'unusable') return { kind, keys }
   if (kind === 'page') return { kind, key, text: bytes.toString() }
-  if (message.kind === kind) return !('id' in message) || key === undefined || message.key === key ? message : { ...message, key, id: idIn(key) }
+  if (message.kind === kind) return !('id' in message) || key === undefined || message.key === key ? message : { ...message, key, id: idOf(key) }
   const error = kind === 'error' ? anonymousError(read) : undefined
-  return error === undefined || key === undefined ? message : { kind: 'error', id: idIn(key), key, error }
+  return error === undefined || key === undefined ? message : { kind: 'error', id: idOf(key), key, error }
 }
 
 const envelopeOf = ({ status, headers, sse }: NotedFrame): Envelope | undefined =>

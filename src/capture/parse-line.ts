@@ -2,6 +2,8 @@ import type { Side } from '../core/event.js'
 import type { ToolSetting } from '../core/options.js'
 import type { Verdict } from '../core/policy.js'
 import type { Fault, Message } from '../protocol/frame.js'
+import { readKey } from '../protocol/ids.js'
+import type { IdKey } from '../protocol/json-rpc.js'
 import { isArray, isObject, isString, member, parseJson, type Json, type JsonObject } from '../protocol/json.js'
 import type { CapturedLock, CaptureLimits, Decision, Happened, Happening, Line, Opening, Ruling, Sent, Settings } from './line.js'
 import type { NotedFrame } from './noted-frame.js'
@@ -11,12 +13,7 @@ import type { NotedFrame } from './noted-frame.js'
  * @throws Error for a capture of another version
  */
 export const parseLine = (text: string): Line | undefined => {
-  let value: Json
-  try {
-    value = parseJson(text)
-  } catch {
-    return undefined
-  }
+  const value = parseJson(text)
   if (!isObject(value) || !isString(member(value, 'session'))) return undefined
   const version = member(value, 'capture')
   if (version !== undefined && version !== 1) throw new Error(`it is a capture of version ${JSON.stringify(version)}, which this relay does not know`)
@@ -37,6 +34,7 @@ const misshapen = (): never => {
 type Given = Json | undefined
 
 const text = (value: Given): string => (isString(value) ? value : misshapen())
+const key = (value: Given): IdKey => readKey(text(value)) ?? misshapen()
 const number = (value: Given): number => (typeof value === 'number' ? value : misshapen())
 const flag = (value: Given): boolean => (typeof value === 'boolean' ? value : misshapen())
 const object = (value: Given): JsonObject => (value !== undefined && isObject(value) ? value : misshapen())
@@ -139,7 +137,7 @@ const eventIn = (event: JsonObject): Happened => {
     case 'timer-fired':
       return { type: given, timer: text(member(event, 'timer')) }
     case 'request-lost':
-      return { type: given, exchange: text(member(event, 'exchange')), key: text(member(event, 'key')), reason: text(member(event, 'reason')) }
+      return { type: given, exchange: text(member(event, 'exchange')), key: key(member(event, 'key')), reason: text(member(event, 'reason')) }
     case 'exchange-ended':
       return { type: given, exchange: text(member(event, 'exchange')) }
     case 'server-gone':
@@ -153,8 +151,8 @@ const eventIn = (event: JsonObject): Happened => {
 const frameIn = (frame: JsonObject): NotedFrame => ({
   ...bytesIn(frame),
   kind: oneOf(member(frame, 'kind'), kinds),
-  key: maybe(member(frame, 'key'), text),
-  keys: maybe(member(frame, 'keys'), list(text)),
+  key: maybe(member(frame, 'key'), key),
+  keys: maybe(member(frame, 'keys'), list(key)),
   faults: maybe(member(frame, 'faults'), list(faultIn)),
   status: maybe(member(frame, 'status'), number),
   headers: maybe(member(frame, 'headers'), record(text)),

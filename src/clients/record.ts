@@ -25,12 +25,8 @@ export const recordFile = ({ environment, home }: Machine): string => {
 /** What was noted; nothing where that cannot be read: an entry says by itself nearly all that it takes to undo it. */
 export const readRecord = async (file: string): Promise<readonly Note[]> => {
   const text = (await readText(file).catch(() => undefined)) ?? ''
-  try {
-    const notes = member(objectOf(parseJson(text)), 'entries')
-    return isArray(notes) ? notes.flatMap(noteOf) : []
-  } catch {
-    return []
-  }
+  const notes = member(objectOf(parseJson(text)), 'entries')
+  return isArray(notes) ? notes.flatMap(noteOf) : []
 }
 
 const objectOf = (value: Json | undefined) => (isObject(value) ? value : undefined)

@@ -1,7 +1,7 @@
 import { readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { isObject, member, type Json, type JsonObject } from '../protocol/json.js'
+import { isObject, member, parseJson, type Json, type JsonObject } from '../protocol/json.js'
 
 /**
  * Whether the folder in which npx is started, or one above it, brings the package along or redirects npm. npx then runs that,
@@ -55,7 +55,7 @@ const isThere = (file: string): Promise<boolean> => stat(file).then(() => true, 
 
 const objectIn = async (file: string): Promise<JsonObject | undefined> => {
   try {
-    const value: unknown = JSON.parse(await readFile(file, 'utf8'))
+    const value = parseJson(await readFile(file, 'utf8'))
     return isObject(value) ? value : undefined
   } catch {
     return undefined

@@ -1,4 +1,4 @@
-import { isString } from '../protocol/json.js'
+import { meaningOf } from '../protocol/ids.js'
 import type { Id, IdKey } from '../protocol/json-rpc.js'
 import { ChurnGroups, ChurnMap } from './churn.js'
 import { wholePipe, type Exchange } from './event.js'
@@ -124,13 +124,4 @@ export class PendingRequests<Kind extends Pending> {
   #scope(exchange: Exchange): Exchange {
     return this.#stateless ? exchange : wholePipe
   }
-}
-
-/** What a lenient reader (`Number(id)`) makes of an id. */
-const meaningOf = (key: IdKey): string => {
-  // What most clients use: it means itself.
-  if (/^(?:0|[1-9]\d{0,14})$/.test(key)) return key
-  const value: unknown = JSON.parse(key)
-  const number = isString(value) && value.trim() === '' ? NaN : Number(value)
-  return Number.isNaN(number) ? String(value) : String(number)
 }

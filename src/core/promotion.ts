@@ -27,11 +27,4 @@ export const promotionOf = (result: JsonObject): Promotion | undefined => {
 }
 
 /** By itself: in a message, a text could close that and go on. */
-const isJson = ({ text }: Text): boolean => {
-  try {
-    parseJson(text)
-    return true
-  } catch {
-    return false
-  }
-}
+const isJson = ({ text }: Text): boolean => parseJson(text) !== undefined

@@ -1,8 +1,7 @@
-import { slice } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
-import { isString, member } from '../protocol/json.js'
+import { idOf, keyAt } from '../protocol/ids.js'
 import { errorCode, type IdKey, type Notification, type Page } from '../protocol/json-rpc.js'
-import { idIn, isAnonymousAnswer, isCancellation, keysOf } from '../protocol/message.js'
+import { isAnonymousAnswer, isCancellation, keysOf } from '../protocol/message.js'
 import { Answers } from './answers.js'
 import { ClientBatch, joined, rejoined } from './batch.js'
 import { ClientRequests } from './client-requests.js'
@@ -197,7 +196,7 @@ export class Relay {
   #refuseRequest(exchange: Exchange, frame: Frame, key: IdKey, findings: Findings, batch: ClientBatch | undefined): void {
     const isRequest = frame.message.kind === 'request'
     if ((!isRequest && this.#serverRequests.unusable(exchange, key, findings)) || !asks(frame)) return
-    const asker = { id: idIn(key), key }
+    const asker = { id: idOf(key), key }
     const refusal = isMismatch(findings) ? headerMismatch(asker, findings) : blocked(asker, findings)
     if (batch !== undefined && isRequest) batch.answered(refusal, undefined)
     else this.#core.output.toClient(exchange, refusal, 'client')
@@ -282,10 +281,6 @@ export class Relay {
 /** A bad frame of the client's that may have been a request: what surely is none gets no answer. */
 const asks = ({ message }: Frame): boolean => message.kind !== 'notification' && message.kind !== 'result' && message.kind !== 'error'
 
-/** The id that a member of the params is, as it is spelt; undefined where it is none. */
-const keyIn = (frame: Frame, name: 'requestId' | 'progressToken'): IdKey | undefined => {
-  const { message } = frame
-  const id = message.kind === 'notification' ? member(message.params, name) : undefined
-  if (isString(id)) return JSON.stringify(id)
-  return typeof id === 'number' ? slice(frame, ['params', name])?.toString() : undefined
-}
+/** The id that a member of the params is; undefined where it is none. */
+const keyIn = (frame: Frame, name: 'requestId' | 'progressToken'): IdKey | undefined =>
+  frame.message.kind === 'notification' ? keyAt(frame, ['params', name]) : undefined

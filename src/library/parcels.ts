@@ -1,4 +1,5 @@
 import type { Envelope, Frame, FrameLimits } from '../protocol/frame.js'
+import { parseJson } from '../protocol/json.js'
 import { parseFrame } from '../protocol/parse.js'
 
 /** A message as an SDK knows it, and what came with it. */
@@ -33,7 +34,7 @@ export class Parcels<Kind extends Parcel> {
   /** The message to hand on, and the parcel in whose place it stands; none for a message that is the relay's own. */
   open(frame: Frame): { readonly message: unknown; readonly parcel: Kind | undefined } {
     const found = frame.envelope && this.#parcels.get(frame.envelope)
-    const message: unknown = found?.bytes === frame.bytes ? found.parcel.message : JSON.parse(frame.bytes.toString())
+    const message: unknown = found?.bytes === frame.bytes ? found.parcel.message : parseJson(frame.bytes.toString())
     return { message, parcel: found?.parcel }
   }
 }

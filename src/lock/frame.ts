@@ -36,14 +36,6 @@ export const frameOf = (file: Buffer): Frame | undefined => {
     definitions.push(file.subarray(from, at))
   }
   around += file.toString('utf8', at)
-  const value = parsed(around)
+  const value = parseJson(around)
   return value !== undefined && `${plainJson(value)}\n` === around ? { value, definitions } : undefined
-}
-
-const parsed = (text: string): Json | undefined => {
-  try {
-    return parseJson(text)
-  } catch {
-    return undefined
-  }
 }

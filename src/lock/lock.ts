@@ -99,19 +99,11 @@ const parseEntry = (value: Json | undefined, name: string, named: string, where:
   if (unknown !== undefined) return fail(`${where()}: unknown key ${JSON.stringify(unknown)}`)
   const [digest, held] = [member(entry, 'digest'), member(entry, 'definition')]
   const aside = typeof held === 'number' ? definitions[held] : undefined
-  const read = () => objectOf(aside === undefined ? held : parsed(aside), `${where()}: definition`, fail)
+  const read = () => objectOf(aside === undefined ? held : parseJson(aside.toString()), `${where()}: definition`, fail)
   if (aside !== undefined && isString(digest) && isIntact(aside, digest) && isNamed(aside, named, name)) return read
   const definition = read()
   if (!isString(digest) || !hasDigest(definition, digest)) return fail(`${where()}: the definition is not what its digest says: it was changed after it was accepted`)
   return member(definition, named) === name ? read : fail(`${where()}: the definition is that of another name`)
-}
-
-const parsed = (definition: Buffer): Json | undefined => {
-  try {
-    return parseJson(definition.toString())
-  } catch {
-    return undefined
-  }
 }
 
 /** By a line of its own, where a definition has its members. */

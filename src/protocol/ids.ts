@@ -1,43 +1,76 @@
+import { slice, type Path } from './edit.js'
+import type { Frame } from './frame.js'
+import { isString, parseJson, type Json } from './json.js'
 import type { Id, IdKey } from './json-rpc.js'
 import { fold } from './protocol-keys.js'
-import { afterSpace, afterValue, byte, eachChild } from './scan.js'
+import { afterSpace, afterValue, byte, eachChild, stringOf } from './scan.js'
+import { eachLastMember } from './sole.js'
+
+// The one reader of ids: which bytes are an id, what it means, and how it is written.
 
 /** In so many members ids are looked for, and in so many bytes: what is no message is not worth more. */
-const mostMembers = 10_000
-const mostBytes = 1024 * 1024
+const maxMembers = 10_000
+const maxBytes = 1024 * 1024
 
-/** An id as JSON text: a number, or a string. */
-const number = String.raw`-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?`
-const string = String.raw`"(?:[^"\\]|\\.)*"`
-const version = String.raw`"jsonrpc"\s*:\s*"2\.0"`
-const wholeNumber = new RegExp(`^${number}$`)
+/** Ids are looked for in so many bytes of the end of a text of which the middle is missing. */
+const tailBytes = 256
 
-// Where peers put the id: first or last, or next to the version that stands there. In JSON a quotation mark inside a
-// string has a backslash before it: what stands before `"id"` here shows that a key begins, however little is seen.
-const atHead = new RegExp(String.raw`^\s*\{\s*(?:${version}\s*,\s*)?"id"\s*:\s*(${number}|${string})\s*[,}]`, 's')
-const atTail = new RegExp(String.raw`[{,\s]"id"\s*:\s*(${number}|${string})\s*(?:,\s*${version}\s*)?\}\s*$`, 's')
+/**
+ * True of what a request can be named by (JSON-RPC 2.0, section 4), whole numbers or not. A number beyond a double is none: it has no
+ * value that all readers agree on.
+ */
+export const isId = (value: Json | undefined): value is Id => isString(value) || (typeof value === 'number' && Number.isFinite(value))
 
-/** An id at head or tail is looked for in so many bytes. */
-const reach = 256
+/** An id, as we write it. */
+export const written = (id: Id): IdKey => JSON.stringify(id)
 
-/** The key of a message's id. @param bytes the message, whose one `id` is known to be `id` */
-export const keyOf = (id: Id, bytes: Buffer): IdKey => {
-  if (typeof id === 'string') return JSON.stringify(id)
-  const raw =
-    atHead.exec(bytes.toString('latin1', 0, reach))?.[1] ??
-    atTail.exec(bytes.toString('latin1', Math.max(0, bytes.length - reach)))?.[1]
-  return raw !== undefined && Number(raw) === id ? raw : (spelling(id, bytes) ?? String(id))
+/** The key of the id that a JSON text is. @returns undefined where it is no id by JSON's grammar: `01`, `1.`, `null` */
+export const readKey = (text: string): IdKey | undefined => {
+  const id = parseJson(text)
+  if (!isId(id)) return undefined
+  return isString(id) ? written(id) : text
 }
 
-/** How the id is spelt that stands in the middle of a message. */
-const spelling = (id: number, bytes: Buffer): IdKey | undefined => {
+/** The value of an id. */
+export const idOf = (key: IdKey): Id => {
+  const id = parseJson(key)
+  return isId(id) ? id : 0
+}
+
+/** The same id in another spelling, which is not the key of any request: an answer by it is no exact answer. */
+export const misspelt = (key: IdKey): IdKey => ` ${key}`
+
+/** What a lenient reader makes of an id (`Number(id)`, where that is a number): `1`, `1.0` and `"1"` mean the same. */
+export const meaningOf = (key: IdKey): string => {
+  // What most clients use: it means itself.
+  if (/^(?:0|[1-9]\d{0,14})$/.test(key)) return key
+  const id = idOf(key)
+  const number = isString(id) && id.trim() === '' ? NaN : Number(id)
+  return String(Number.isNaN(number) ? id : number)
+}
+
+/** The number that a lenient reader takes an id for. */
+export const numberOf = (key: IdKey): number => Number(meaningOf(key))
+
+/** The key of the id, or of the progress token, that stands somewhere in a message. */
+export const keyAt = (frame: Frame, path: Path): IdKey | undefined => {
+  const text = slice(frame, path)
+  return text === undefined || !mayBeId(text[0]) ? undefined : readKey(text.toString())
+}
+
+/** The key of a message's id. @param bytes the message, whose `id` is known to be `id` */
+export const keyOf = (id: Id, bytes: Buffer): IdKey => {
+  if (isString(id)) return written(id)
   let found: IdKey | undefined
-  eachChild(bytes, afterSpace(bytes, 0), ({ key, value, to }) => {
-    const text = key === 'id' ? bytes.toString('latin1', value, to) : ''
-    if (text !== '' && Number(text) === id) found = text
+  const look = (name: string | undefined, value: number, to: number): boolean => {
+    const text = name === 'id' ? bytes.toString('latin1', value, to) : undefined
+    if (text !== undefined && parseJson(text) === id) found = text
     return found !== undefined
-  })
-  return found
+  }
+  // Most have it at the end or at the beginning. Only where it stands between two objects is one of them stepped over.
+  eachLastMember(bytes, ({ from, value, to }) => look(stringOf(bytes, from, to.key), value, to.value))
+  if (found === undefined) eachChild(bytes, afterSpace(bytes, 0), ({ key, value, to }) => look(key, value, to))
+  return found ?? written(id)
 }
 
 /**
@@ -46,19 +79,16 @@ const spelling = (id: number, bytes: Buffer): IdKey | undefined => {
  * what readers that ignore case would take for it.
  */
 export const keysIn = (bytes: Buffer): readonly IdKey[] => {
-  if (bytes.length > mostBytes) return keysAtEnds(bytes.subarray(0, mostBytes), bytes.subarray(-reach))
+  if (bytes.length > maxBytes) return keysAtEnds(bytes.subarray(0, maxBytes), bytes.subarray(-tailBytes))
   // UTF-16, and all that is not ASCII in it is of no interest here.
   if (bytes.includes(0)) return keysIn(Buffer.from(bytes.filter(one => one !== 0)))
   const exact: IdKey[] = []
   const folded: IdKey[] = []
-  let left = mostMembers
+  let left = maxMembers
   const read = (at: number) =>
     eachChild(bytes, at, ({ key, value, to }) => {
-      if (key === 'id' || (key?.length === 2 && fold(key) === 'id')) {
-        // What runs to the end of a text that is cut off may be cut off itself.
-        const text = to < bytes.length ? asKey(bytes.toString('utf8', value, to)) : undefined
-        if (text !== undefined) (key === 'id' ? exact : folded).push(text)
-      }
+      // What runs to the end of a text that is cut off may be cut off itself.
+      if (key?.length === 2 && to < bytes.length && fold(key) === 'id') note(key === 'id' ? exact : folded, bytes, value, to)
       return --left <= 0
     })
   for (let at = opening(bytes, 0); at < bytes.length && left > 0; at = opening(bytes, afterValue(bytes, at))) {
@@ -76,10 +106,21 @@ export const keysIn = (bytes: Buffer): readonly IdKey[] => {
 
 /** As `keysIn`, of a text of which only the beginning and the end are there. */
 export const keysAtEnds = (head: Buffer, tail: Buffer): readonly IdKey[] => {
-  const last = atTail.exec(tail.toString())?.[1]
-  const key = last === undefined ? undefined : asKey(last)
-  return unique([...keysIn(head), ...(key === undefined ? [] : [key])])
+  const last: IdKey[] = []
+  eachLastMember(tail, ({ from, value, to }) => {
+    if (stringOf(tail, from, to.key) === 'id') note(last, tail, value, to.value)
+    return false
+  })
+  return unique([...keysIn(head), ...last])
 }
+
+const note = (keys: IdKey[], bytes: Buffer, value: number, to: number): void => {
+  const key = mayBeId(bytes[value]) ? readKey(bytes.toString('utf8', value, to)) : undefined
+  if (key !== undefined) keys.push(key)
+}
+
+/** What begins otherwise is not read: it may be long. */
+const mayBeId = (first: number | undefined): boolean => first !== byte.openObject && first !== byte.openArray
 
 /** Where the next message begins: what stands before it may be noise. */
 const opening = (bytes: Buffer, at: number): number => {
@@ -87,15 +128,6 @@ const opening = (bytes: Buffer, at: number): number => {
   if (bytes[first] === byte.openArray) return first
   const found = bytes.indexOf(byte.openObject, first)
   return found < 0 ? bytes.length : found
-}
-
-const asKey = (text: string): IdKey | undefined => {
-  if (!text.startsWith('"')) return wholeNumber.test(text) ? text : undefined
-  try {
-    return JSON.stringify(JSON.parse(text))
-  } catch {
-    return undefined
-  }
 }
 
 const unique = (keys: readonly IdKey[]): readonly IdKey[] => [...new Set(keys)]

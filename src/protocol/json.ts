@@ -14,8 +14,14 @@ export const isArray = (value: Json | undefined): value is JsonArray => Array.is
 
 export const isString = (value: unknown): value is string => typeof value === 'string'
 
-/** As `JSON.parse`, which gives nothing but JSON. @throws SyntaxError */
-export const parseJson = (text: string): Json => JSON.parse(text) as Json
+/** The value of a JSON text: a message, or a slice of one. Nothing else parses those. @returns undefined where it is no JSON */
+export const parseJson = (text: string): Json | undefined => {
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return undefined
+  }
+}
 
 /** A member that the object itself has: `constructor` and its like are not inherited from the prototype. */
 export const member = (object: JsonObject | undefined, key: string): Json | undefined =>

@@ -54,7 +54,7 @@ export const judged = (bytes: Buffer, limits: FrameLimits): ({ readonly value: J
   if (text !== undefined) cuts.push({ text, instead: 'null', put: holder => assign(holder, key, unread(text, named)) })
   // Latin-1 is ASCII's cheapest way into a string.
   const value = parsed(bytes, isLatin ? 'latin1' : 'utf8', cuts)
-  return { value, plain: reading.plain, repeats: repeats.map(({ index }) => index) }
+  return value === undefined ? undefined : { value, plain: reading.plain, repeats: repeats.map(({ index }) => index) }
 }
 
 /** @param repeated what the text of a block repeats, character by character */
@@ -88,7 +88,7 @@ const assign = (holder: Json | undefined, name: string, value: Json): void => {
 }
 
 /** What the text says, with what was cut out of it put back. */
-const parsed = (bytes: Buffer, encoding: 'latin1' | 'utf8', cuts: readonly Cut[]): Json => {
+const parsed = (bytes: Buffer, encoding: 'latin1' | 'utf8', cuts: readonly Cut[]): Json | undefined => {
   let text = ''
   let at = 0
   for (const cut of [...cuts].sort((one, other) => one.text.byteOffset - other.text.byteOffset)) {

@@ -1,14 +1,15 @@
 import type { Frame, Message } from './frame.js'
-import { keyOf } from './ids.js'
+import { idOf, isId, keyOf } from './ids.js'
 import { isObject, isString, member, parseJson, type Json, type JsonObject } from './json.js'
 import type { ErrorResponse, Id, IdKey, Notification, Result } from './json-rpc.js'
 
 /** The message, or what keeps the value from being one (JSON-RPC 2.0, sections 4 and 5, and what MCP narrows). */
-export const messageOf = (bytes: Buffer, value: Json): Message | string => {
-  if (!isObject(value)) return 'not an object'
+export const messageOf = (bytes: Buffer, value: Json): Message | string =>
+  isObject(value) ? withId(bytes, value, member(value, 'id')) : 'not an object'
+
+const withId = (bytes: Buffer, value: JsonObject, id: Json | undefined): Message | string => {
   if (member(value, 'jsonrpc') !== '2.0') return '"jsonrpc" is not "2.0"'
-  const id = member(value, 'id')
-  if (id !== undefined && !isId(id)) return '"id" is neither a string nor an integer'
+  if (id !== undefined && !(isId(id) && (isString(id) || Number.isInteger(id)))) return '"id" is neither a string nor an integer'
   const method = member(value, 'method')
   const result = member(value, 'result')
   const error = member(value, 'error')
@@ -30,14 +31,16 @@ const request = (bytes: Buffer, id: Id | undefined, method: Json, params: Json |
 
 const errorResponse = (bytes: Buffer, id: Id, error: Json): Message | string => {
   if (!isObject(error)) return '"error" is not an object'
-  const code = member(error, 'code')
-  const message = member(error, 'message')
-  if (typeof code !== 'number' || !Number.isInteger(code)) return '"error" has no integer "code"'
-  if (!isString(message)) return '"error" has no string "message"'
-  return { kind: 'error', id, key: keyOf(id, bytes), error: { ...error, code, message } }
+  if (!hasInteger(error, 'code')) return '"error" has no integer "code"'
+  if (!hasText(error, 'message')) return '"error" has no string "message"'
+  return { kind: 'error', id, key: keyOf(id, bytes), error }
 }
 
-const isId = (value: Json): value is Id => isString(value) || (typeof value === 'number' && Number.isInteger(value))
+const hasInteger = <Key extends string>(object: JsonObject, key: Key): object is JsonObject & Readonly<Record<Key, number>> =>
+  Number.isInteger(member(object, key))
+
+const hasText = <Key extends string>(object: JsonObject, key: Key): object is JsonObject & Readonly<Record<Key, string>> =>
+  isString(member(object, key))
 
 /** Takes back a request, by its id (MCP, basic/utilities/cancellation). */
 export const isCancellation = (message: Message): message is Notification =>
@@ -61,11 +64,6 @@ export const keysOf = ({ message, otherKeys }: Frame): readonly IdKey[] => {
   }
 }
 
-export const idIn = (key: IdKey): Id => {
-  const id = parseJson(key)
-  return isString(id) ? id : Number(id)
-}
-
 /** True of a response that JSON-RPC allows where the id could not be read: `id` is null. */
 export const isAnonymousAnswer = (frame: Frame): boolean => {
   const value = lenientValue(frame)
@@ -77,7 +75,7 @@ export const anonymousError = (frame: Frame): ErrorResponse['error'] | undefined
   if (frame.faults.some(({ kind }) => kind !== 'json-rpc')) return undefined
   const value = lenientValue(frame)
   if (value === undefined || (member(value, 'id') ?? null) !== null) return undefined
-  const message = messageOf(frame.bytes, { ...value, id: 0 })
+  const message = withId(frame.bytes, value, 0)
   return !isString(message) && message.kind === 'error' ? message.error : undefined
 }
 
@@ -89,17 +87,13 @@ export const lenientAnswer = (frame: Frame): Result | ErrorResponse | undefined 
   const result = member(value, 'result')
   const error = member(value, 'error')
   const [key = 'null'] = keysOf(frame)
-  if (isObject(result)) return { kind: 'result', id: idIn(key), key, result }
-  return isObject(error) ? { kind: 'error', id: idIn(key), key, error: { code: 0, message: '', ...error } } : undefined
+  if (isObject(result)) return { kind: 'result', id: idOf(key), key, result }
+  return isObject(error) ? { kind: 'error', id: idOf(key), key, error: { code: 0, message: '', ...error } } : undefined
 }
 
 const lenientValue = ({ message, faults, bytes }: Frame): JsonObject | undefined => {
   // Of what is no JSON, or too long, there is nothing to be read.
   if (message.kind !== 'unusable' || !faults.every(({ kind }) => kind === 'json-rpc' || kind === 'ambiguous')) return undefined
-  try {
-    const value = parseJson(bytes.toString())
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = parseJson(bytes.toString())
+  return isObject(value) ? value : undefined
 }

@@ -73,13 +73,9 @@ const single = (bytes: Buffer, limits: FrameLimits): Frame => {
   if (!ascii && !isUtf8(bytes)) return unusable(bytes, fault('json', 'not UTF-8'))
   const counts = tally(bytes)
   if (counts.opens > harmlessOpens && deepest(bytes) > limits.depth) return unusable(bytes, tooDeep(limits))
-  let value: Json
-  try {
-    // Latin-1 is ASCII's cheapest way into a string.
-    value = parseJson(bytes.toString(ascii ? 'latin1' : 'utf8'))
-  } catch {
-    return notJson(bytes, limits)
-  }
+  // Latin-1 is ASCII's cheapest way into a string.
+  const value = parseJson(bytes.toString(ascii ? 'latin1' : 'utf8'))
+  if (value === undefined) return notJson(bytes, limits)
   const clear = 2 * stringsIn(value, limits.depth, counts.unicodeEscapes) === counts.quotes
   const faults = clear ? none : survey(bytes, limits)
   if (faults.some(({ kind }) => kind === 'size')) return unusable(bytes, ...faults)

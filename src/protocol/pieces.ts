@@ -70,7 +70,7 @@ export function* parseInPieces(bytes: Buffer, ascii: boolean, limits: FrameLimit
       } else if (one === byte.colon) pieces.colon()
     }
   } catch (error) {
-    if (!(error instanceof NotJson) && !(error instanceof SyntaxError)) throw error
+    if (!(error instanceof NotJson)) throw error
   }
   return { value: undefined, faults: [] }
 }
@@ -193,6 +193,7 @@ class Pieces {
     if (from >= end) throw new NotJson()
     const text = this.#bytes.toString(this.#encoding, from, end)
     const part = parseJson(open.named ? `{${text}}` : `[${text}]`)
+    if (part === undefined) throw new NotJson()
     const escapes = doubtful.test(text)
     if (escapes) this.hasEscapes = true
     if (stringsIn(part, Infinity, escapes) !== open.strings) this.isAmbiguous = true

@@ -1,3 +1,5 @@
+import { isString, parseJson } from './json.js'
+
 // Finds where things begin and end in the bytes of a JSON text, without reading them. Of bytes that are no JSON it says
 // something, but it never throws, never runs past the end, and always comes to an end.
 
@@ -137,10 +139,6 @@ export const eachChild = (bytes: Buffer, at: number, visit: (child: Child) => bo
 /** The value of the string token between two indices. */
 export const stringOf = (bytes: Buffer, from: number, to: number): string => {
   const inner = bytes.toString('utf8', from + 1, to - 1)
-  if (!inner.includes('\\')) return inner
-  try {
-    return String(JSON.parse(`"${inner}"`))
-  } catch {
-    return inner
-  }
+  const value = inner.includes('\\') ? parseJson(`"${inner}"`) : inner
+  return isString(value) ? value : inner
 }

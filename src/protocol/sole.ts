@@ -10,7 +10,7 @@ const reach = 1024
  */
 export const soleObject = ({ bytes, facts }: Frame): Child | undefined => {
   if (facts?.sole !== true) return undefined
-  const to = endOf(bytes)
+  const to = eachLastMember(bytes, stepOver)
   if (to === undefined) return undefined
   for (let index = 0, from = afterSpace(bytes, afterSpace(bytes, 0) + 1); ; index++) {
     const keyEnd = afterValue(bytes, from)
@@ -24,18 +24,36 @@ export const soleObject = ({ bytes, facts }: Frame): Child | undefined => {
   }
 }
 
-/** The index after the last container inside the outermost: steps back over the strings and numbers behind it. */
-const endOf = (bytes: Buffer): number | undefined => {
+const stepOver = () => false
+
+/** A member that is a string or a number. `to`: where its key and its value end. */
+interface Scalar {
+  readonly from: number
+  readonly value: number
+  readonly to: { readonly key: number; readonly value: number }
+}
+
+/**
+ * Steps back from the end of an object, over the strings and numbers behind its last container: the last member first.
+ * @param visit returns true to stop
+ * @returns the index after that container; undefined where there is none, or the visitor stopped
+ */
+export const eachLastMember = (bytes: Buffer, visit: (member: Scalar) => boolean): number | undefined => {
   const least = bytes.length - reach
-  let at = beforeSpace(bytes, bytes.length - 1) - 1
-  for (at = beforeSpace(bytes, at); at > least; at = beforeSpace(bytes, at - 1)) {
+  const end = beforeSpace(bytes, bytes.length - 1)
+  if (bytes[end] !== byte.closeObject) return undefined
+  for (let at = beforeSpace(bytes, end - 1); at > least; at = beforeSpace(bytes, at - 1)) {
     if (bytes[at] === byte.closeObject || bytes[at] === byte.closeArray) return at + 1
+    const to = at + 1
     // Neither a string nor a number has an unescaped quotation mark or a colon of its own inside.
     if (bytes[at] === byte.quote) at = beforeString(bytes, at)
     else while (at > least && bytes[at - 1] !== byte.colon && !isSpace(bytes[at - 1])) at--
+    const value = at
     at = beforeSpace(bytes, at - 1)
     if (bytes[at] !== byte.colon) return undefined
-    at = beforeString(bytes, beforeSpace(bytes, at - 1))
+    const key = beforeSpace(bytes, at - 1)
+    at = beforeString(bytes, key)
+    if (visit({ from: at, value, to: { key: key + 1, value: to } })) return undefined
     at = beforeSpace(bytes, at - 1)
     if (bytes[at] !== byte.comma) return undefined
   }

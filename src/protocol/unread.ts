@@ -13,7 +13,9 @@ class Unread implements ProxyHandler<JsonObject | readonly Json[]> {
   }
 
   get value(): object {
-    return (this.#value ??= Object(parseJson(this.text.toString())) as object)
+    const value = this.#value ?? parseJson(this.text.toString())
+    if (typeof value !== 'object' || value === null) throw new TypeError('the text is not that of an object or array')
+    return (this.#value = value)
   }
 
   get(_: object, key: string | symbol): unknown {

@@ -1,6 +1,6 @@
 import type { Entry } from '../core/effect.js'
 import { verdicts, type Verdict } from '../core/policy.js'
-import { isArray, isObject, isString, member, parseJson, type Json, type JsonObject } from '../protocol/json.js'
+import { isArray, isObject, isString, member, parseJson, type JsonObject } from '../protocol/json.js'
 
 /** A record of an audit log, as its readers see it: nothing in it is believed but its form (contract section 8). */
 export interface LogRecord {
@@ -43,12 +43,7 @@ export interface LoggedFinding {
 
 /** @returns undefined when the line is no record */
 export const recordOfLine = (text: string): LogRecord | undefined => {
-  let members: Json
-  try {
-    members = parseJson(text)
-  } catch {
-    return undefined
-  }
+  const members = parseJson(text)
   return isObject(members) ? recordOf(members) : undefined
 }
 

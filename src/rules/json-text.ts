@@ -1,5 +1,5 @@
 import type { Answer } from '../core/rule.js'
-import { isArray, isObject, member, type Json, type JsonObject } from '../protocol/json.js'
+import { isArray, isObject, member, parseJson, type Json, type JsonObject } from '../protocol/json.js'
 import { looksLikeJson, textsOf, type Text } from '../protocol/texts.js'
 
 /** A text block whose text is a JSON object or array. */
@@ -23,15 +23,9 @@ export const jsonTextsOf = (result: JsonObject): readonly JsonText[] => parsedOf
 
 const parsedOf = (texts: readonly Text[]): readonly JsonText[] =>
   texts.flatMap(one => {
-    try {
-      const value: unknown = JSON.parse(one.text)
-      return isObject(value) || isList(value) ? [{ ...one, value }] : []
-    } catch {
-      return []
-    }
+    const value = parseJson(one.text)
+    return isObject(value) || isArray(value) ? [{ ...one, value }] : []
   })
-
-const isList = (value: unknown): value is readonly Json[] => Array.isArray(value)
 
 /** The texts of a result that are JSON and say something else than the structured content: nearly always they are its very text. */
 export const disagreeing = (

@@ -6,7 +6,7 @@ import { decide, standardActions } from '../../dist/lock/decide.js'
 import { digestOf, hasDigest } from '../../dist/lock/digest.js'
 import { frameOf } from '../../dist/lock/frame.js'
 import { formatLock, parseLock, type Lock } from '../../dist/lock/lock.js'
-import { isString, parseJson, type Json, type JsonObject } from '../../dist/protocol/json.js'
+import { isString, type Json, type JsonObject } from '../../dist/protocol/json.js'
 
 const offering = (...tools: readonly JsonObject[]): Catalogue => ({ ...nothingAccepted, tools: new Map(tools.map(tool => [isString(tool['name']) ? tool['name'] : '', tool])) })
 
@@ -19,7 +19,7 @@ const lock: ReadonlyMap<string, Catalogue> = new Map([
 
 /** As it was written, or as somebody laid it out. */
 const reread = (text: string): Lock => {
-  const { value, definitions } = frameOf(Buffer.from(text)) ?? { value: parseJson(text), definitions: [] }
+  const { value, definitions } = frameOf(Buffer.from(text)) ?? { value: JSON.parse(text) as Json, definitions: [] }
   return parseLock(value, 'lock', definitions)
 }
 
@@ -102,7 +102,7 @@ t.test('a lock as it was written is read in parts, any other as a whole, and bot
   const frame = frameOf(Buffer.from(text))
   t.equal(frame?.definitions.length, 5)
   t.strictSame(frame?.definitions.map(one => (JSON.parse(String(one)) as JsonObject)['name']), ['p', undefined, 'add', 'echo', 'add'], 'each as it stands there')
-  const [parts, whole] = [reread(text), parseLock(parseJson(text), 'lock')]
+  const [parts, whole] = [reread(text), parseLock(JSON.parse(text) as Json, 'lock')]
   for (const [name, server] of whole) {
     const other = parts.get(name)
     t.strictSame([other && compare(server, other), other?.tools.size, other && [...other.tools.values()]], [[], server.tools.size, [...server.tools.values()]], name)

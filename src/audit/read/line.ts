@@ -1,4 +1,4 @@
-import { isObject, isString, member, parseJson, type Json, type JsonObject } from '../../protocol/json.js'
+import { isObject, isString, member, parseJson, type JsonObject } from '../../protocol/json.js'
 import { canonical, sha256 } from '../../canonical.js'
 import type { Position } from '../record.js'
 
@@ -27,13 +27,13 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 export const readLine = (bytes: Uint8Array): Reading => {
   const unusable = (wrong: string, torn = false): Reading => ({ record: undefined, wrong, torn })
   let text: string
-  let members: Json
   try {
     text = decoder.decode(bytes)
-    members = parseJson(text)
   } catch {
-    return unusable('half-cut or overwritten: it is not JSON', isTorn(bytes))
+    text = ''
   }
+  const members = parseJson(text)
+  if (members === undefined) return unusable('half-cut or overwritten: it is not JSON', isTorn(bytes))
   if (!isObject(members)) return unusable('not a record')
   const [seq, hash, prev, event, time] = ['seq', 'hash', 'prev', 'event', 'time'].map(name => member(members, name))
   if (typeof seq !== 'number' || !isString(hash) || !isString(prev) || !isString(event) || !isString(time)) return unusable('not a record')

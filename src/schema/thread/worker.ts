@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import { parseJson } from '../../protocol/json.js'
+import { parseJson, type Json } from '../../protocol/json.js'
 import { Budget, Exhausted, stepsPerMs } from '../budget.js'
 import { workerDepth } from '../evaluate/validate.js'
 import { Plans, type Plan } from '../plans.js'
@@ -15,10 +15,17 @@ let piecesOf = 0
 
 const tooDear = (message: string): Reading => unusable([{ kind: 'cost', path: '', message }])
 
+/** The text is that of a value that was read before it was sent here. */
+const parsed = (text: string): Json => {
+  const value = parseJson(text)
+  if (value === undefined) throw new TypeError('the text is not JSON')
+  return value
+}
+
 /** What is too much once is too much again: that is kept as well. */
 const readWithin = ({ schema, subschemas }: Task, budget: Budget): Reading => {
   try {
-    return read(parseJson(schema.text), subschemas, budget, workerDepth)
+    return read(parsed(schema.text), subschemas, budget, workerDepth)
   } catch (error) {
     if (error instanceof Exhausted) return tooDear('takes too long to be read')
     if (error instanceof RangeError) return tooDear('is nested too deep to be read')
@@ -36,7 +43,7 @@ const planOf = (task: Task): Plan & { readonly reading: Reading } => {
 }
 
 const validate = (task: Task): Answer => {
-  const value = parseJson(pieces.join(''))
+  const value = parsed(pieces.join(''))
   pieces = []
   const plan = planOf(task)
   const budget = new Budget(task.ms * stepsPerMs)

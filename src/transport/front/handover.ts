@@ -201,12 +201,8 @@ const toldIn = (header: string | string[] | undefined): Told | undefined => {
 }
 
 const objectIn = (text: string): JsonObject | undefined => {
-  try {
-    const value = parseJson(text)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = parseJson(text)
+  return isObject(value) ? value : undefined
 }
 
 /** Names and values in turn, as they came. @returns pairs */

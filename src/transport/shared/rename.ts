@@ -1,6 +1,7 @@
 import { edit, slice, type Edit } from '../../protocol/edit.js'
 import type { Frame } from '../../protocol/frame.js'
-import { isObject, isString, member, parseJson, type Json, type JsonObject } from '../../protocol/json.js'
+import { idOf, misspelt } from '../../protocol/ids.js'
+import { isObject, isString, member, type Json, type JsonObject } from '../../protocol/json.js'
 import type { ErrorResponse, IdKey, Notification, Request, Result } from '../../protocol/json-rpc.js'
 import { inMeta, metaPrefix } from '../../protocol/meta.js'
 import { afterSpace, eachChild } from '../../protocol/scan.js'
@@ -43,11 +44,11 @@ export const renamed = (frame: Frame, message: Request, { token }: Names, number
 
 /**
  * The server's answer, as the client that asked gets it. Of an answer by another spelling of the number (`"7"` or `7.0` for
- * 7) the client's id has another spelling as well: a blank before it.
+ * 7) the client's id has another spelling as well.
  */
 export const restoredAnswer = (frame: Frame, message: Result | ErrorResponse, names: Names, number: number): Frame => {
-  const id = idOf(names)
-  const key = message.key === String(number) ? names.key : ` ${names.key}`
+  const id = idOf(names.key)
+  const key = message.key === String(number) ? names.key : misspelt(names.key)
   const { faults, facts } = frame
   const bytes = withId(frame, names.id)
   if (message.kind === 'error') return { bytes, message: { kind: 'error', id, key, error: message.error }, faults, facts }
@@ -83,7 +84,7 @@ export const restoredNotification = (frame: Frame, message: Notification, names:
   const edits: Edit[] = []
   const restore = (path: readonly string[], text: Buffer | undefined) => {
     if (text === undefined || params === undefined || at(params, path) !== number) return
-    params = put(params, path, parseJson(text.toString()))
+    params = put(params, path, idOf(text.toString()))
     edits.push({ path: ['params', ...path], replace: text })
   }
   restore(subscriptionPath, names.id)
@@ -104,9 +105,6 @@ export const nameIn = ({ method, params }: Notification): Json | undefined => {
   if (method === 'notifications/progress') return member(params, 'progressToken')
   return at(params, subscriptionPath) ?? (method === 'notifications/cancelled' ? member(params, 'requestId') : undefined)
 }
-
-/** The number that a lenient reader takes an id for. */
-export const numberIn = (key: IdKey): number => Number(parseJson(key))
 
 /** A server decides by the first message that says nothing of its revision that all of them are legacy. */
 export const namesRevision = ({ params }: Request | Notification): boolean => isString(inMeta(params, 'protocolVersion'))
@@ -133,11 +131,6 @@ const framed = ({ bytes, faults, facts }: Frame, edits: readonly Edit[], message
   faults,
   facts,
 })
-
-const idOf = ({ key }: Names): string | number => {
-  const id = parseJson(key)
-  return isString(id) ? id : Number(id)
-}
 
 const at = (value: Json | undefined, path: readonly string[]): Json | undefined =>
   path.reduce<Json | undefined>((inner, key) => (isObject(inner) ? member(inner, key) : undefined), value)

@@ -1,11 +1,12 @@
 import { wholePipe, type Exchange } from '../../core/event.js'
 import { errorAnswer } from '../../core/refusal.js'
 import type { Fault, Frame } from '../../protocol/frame.js'
+import { numberOf } from '../../protocol/ids.js'
 import type { Json } from '../../protocol/json.js'
 import { errorCode, type ErrorResponse, type IdKey, type Notification, type Request, type Result } from '../../protocol/json-rpc.js'
 import { realTimers, type Timers } from '../timers.js'
 import {
-  cancellation, nameIn, namesRevision, numberIn, renamed, restoredAnswer, restoredNotification, restoredUnusable,
+  cancellation, nameIn, namesRevision, renamed, restoredAnswer, restoredNotification, restoredUnusable,
 } from './rename.js'
 import { Port, type Asked, type Hub } from './port.js'
 import { SharedProcess } from './process.js'
@@ -137,7 +138,7 @@ class Shared implements SharedServer, Hub {
       case 'drained':
         return this.#drained()
       case 'lost':
-        return this.#lose(this.#requests.find(numberIn(event.key)), event.reason)
+        return this.#lose(this.#requests.find(numberOf(event.key)), event.reason)
       case 'ended':
         return this.#ended(event.reason)
       // A process says none of these.
@@ -175,11 +176,11 @@ class Shared implements SharedServer, Hub {
   }
 
   #answered(frame: Frame, message: Result | ErrorResponse): void {
-    const number = numberIn(message.key)
+    const number = numberOf(message.key)
     const asked = this.#requests.find(number)
     const exact = message.key === String(number)
     if (asked !== undefined) this.#process.answered()
-    this.#blame(frame, (frame.otherKeys ?? []).filter(key => numberIn(key) !== number))
+    this.#blame(frame, (frame.otherKeys ?? []).filter(key => numberOf(key) !== number))
     if (exact) this.#requests.hasRead(number)
     if (asked === undefined) {
       // Late, for nobody waits any more: that is nothing to be found fault with, once.
@@ -224,7 +225,7 @@ class Shared implements SharedServer, Hub {
 
   /** Tells those whose answer a frame might be, if it were one. @returns whether there is anybody */
   #blame(frame: Frame, keys: readonly IdKey[]): boolean {
-    const meant = new Set(keys.map(key => this.#requests.find(numberIn(key))).filter(asked => asked !== undefined))
+    const meant = new Set(keys.map(key => this.#requests.find(numberOf(key))).filter(asked => asked !== undefined))
     for (const asked of meant) tell(asked, restoredUnusable(frame, asked.names))
     return meant.size > 0
   }

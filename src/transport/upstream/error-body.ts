@@ -1,7 +1,8 @@
 import { edit } from '../../protocol/edit.js'
 import type { Frame } from '../../protocol/frame.js'
+import { idOf } from '../../protocol/ids.js'
 import type { IdKey } from '../../protocol/json-rpc.js'
-import { anonymousError, idIn, lenientAnswer } from '../../protocol/message.js'
+import { anonymousError, lenientAnswer } from '../../protocol/message.js'
 import { UndecodableBody } from '../http/content-coding.js'
 import { isUtf8, mediaType } from '../http/headers.js'
 import { parseInTurns } from '../turns.js'
@@ -31,12 +32,12 @@ const messageIn = (frame: Frame, asked: readonly IdKey[]): Frame | undefined => 
   const [key, ...more] = asked
   if (message.kind === 'error' && key !== undefined && !asked.includes(message.key)) {
     // Some servers put a word of theirs in the place of an id that they have not read.
-    return more.length > 0 ? undefined : withId({ ...frame, message: { ...message, id: idIn(key), key } })
+    return more.length > 0 ? undefined : withId({ ...frame, message: { ...message, id: idOf(key), key } })
   }
   if (message.kind !== 'unusable') return frame
   const error = anonymousError(frame)
   if (error === undefined || key === undefined) return mayBeResult(frame) ? answering(frame, () => asked) : undefined
-  return more.length > 0 ? undefined : { ...frame, message: { kind: 'error', id: idIn(key), key, error }, faults: [] }
+  return more.length > 0 ? undefined : { ...frame, message: { kind: 'error', id: idOf(key), key, error }, faults: [] }
 }
 
 /** What some reader could take for the result of a call: it is judged as one, whatever the status says. */

@@ -515,3 +515,16 @@ t.test('a process that is started for others is held up as well', async t => {
   t.equal(children.length, 1)
   t.equal(child().paused, true)
 })
+
+t.test('an id that is none by JSON\'s grammar ends nothing, whoever says it', async t => {
+  const { first, child } = setUp()
+  const ear = first()
+  ear.port.send(exchange('one'), ask('"a"'))
+  for (const id of ['01', '02', '00', '-00', '01.5', '1.', '1e400', '"\\x"', 'null', '1']) {
+    ear.port.send(exchange('two'), ask(id))
+    t.doesNotThrow(() => child().say(answer(id)), id)
+    t.doesNotThrow(() => child().say(`[${answer(id)}]`), id)
+    t.doesNotThrow(() => child().say(note('cancelled', `{"requestId":${id}}`)), id)
+  }
+  t.match(ear.heard().at(0), /^one /, 'the only one that waits is told')
+})
