@@ -1,24 +1,25 @@
-import { edited } from '../protocol/edit.js'
+import { edited, type Edit } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
-import { isObject, isString, member, omit, parseJson, type Json, type JsonObject } from '../protocol/json.js'
-import { partsOf, type Part } from '../protocol/mcp.js'
+import { isObject, isString, member, omit, parseJson, type JsonObject } from '../protocol/json.js'
 import type { Page } from '../protocol/json-rpc.js'
 import { hasFinalMember, methodOf } from '../protocol/methods.js'
+import { Places, type Outcome, type Things } from '../protocol/places.js'
 import { traitsOf } from '../protocol/revision.js'
 import { driftEdits } from './accepted.js'
+import { collect, turn, withinBudget, type Collected } from './collect.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
-import { judgeList } from './listing.js'
-import type { PendingRequest } from './request.js'
+import { judgeList, judgeWhole } from './listing.js'
+import type { Called, PendingRequest } from './request.js'
 import { blocked, demoted, inItsPlace, refusedResult } from './refusal.js'
 import type { Reading } from './rule.js'
 import { judgeServerRequest } from './server-requests.js'
-import { Tasks } from './tasks.js'
+import { Tasks, type Task } from './tasks.js'
 import type { Terms } from './terms.js'
 import type { ToolLists } from './tool-lists.js'
-import { outcomesIn, ToolResults, type ToolResult } from './tool-results.js'
+import { ToolResults, type ToolResult } from './tool-results.js'
 
 /** Judges what the server says, by the method that was asked, or by which it says it. */
 export class Answers {
@@ -35,28 +36,42 @@ export class Answers {
 
   /** @param exchange where it arrived @returns what the client gets */
   *judge(request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject): Flow<Frame> {
+    return (yield* withinBudget(this.#judge(request, exchange, frame, result), request.findings)) ?? replaced(request, frame)
+  }
+
+  *#judge(request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject): Flow<Frame> {
     const { method, terms, findings } = request
-    // Whatever the result says it is: a client that looks for requests of the server's will find them.
-    if (traitsOf(terms.revision).modern) this.#embeddedRequests(result, terms, ['result'], findings)
     if (method === 'initialize') this.#core.handshake.agreed(result)
-    const outcomes = this.#toolResults(request, result)
-    if (method === 'tools/list' && !isInterim(terms, result)) return yield* this.#list(request, exchange, frame, result)
+    const isTools = method === 'tools/list' && !isInterim(terms, result)
+    const about: About = { method, terms, exchange, at: 'result', find: (places, value) => places.inResult(method, value) }
+    // Tools are judged one by one.
+    const whole = isTools ? omit(result, 'tools') : result
+    const found = yield* this.#found(about, whole, findings)
+    if (isTools) {
+      const edits = yield* this.#read(about, frame, whole, findings, found)
+      return findings.stopping.length > 0 ? replaced(request, frame) : yield* this.#list(request, exchange, frame, result, edits)
+    }
+    const outcomes = this.#outcomes(request, result, found)
     const judged = yield* this.#results.judge(outcomes, { terms, exchange, frame }, findings)
     const [first] = judged.outcomes
-    if (outcomes.every(outcome => outcome.result !== result)) this.#read(method, frame, unjudged(result, outcomes), terms, findings)
-    if (first !== undefined) return instead(request, judged.frame, first, outcomes.length > 1)
+    if (first !== undefined && outcomes.some(outcome => outcome.result === result)) return instead(request, judged.frame, judged.outcomes)
     const drifted = driftEdits(this.#core, method, result, findings)
     // What was accepted stands in the place of what is said now, and is mended as that would be.
-    const held = edited(frame, drifted.filter(edit => 'replace' in edit))
-    const edits = methodOf(method)?.list === undefined ? [] : yield* judgeList(this.#core, method, terms.revision, held === frame ? result : resultIn(held), findings)
+    const held = edited(judged.frame, drifted.filter(edit => 'replace' in edit))
+    const shown = held === judged.frame ? unjudged(result, outcomes) : resultIn(held)
+    const read = yield* this.#read(about, held, shown, findings, shown === whole ? found : undefined)
+    const listed = methodOf(method)?.list === undefined ? [] : yield* judgeList(this.#core, method, terms.revision, shown, findings)
+    const changed = edited(held, [...read, ...listed, ...drifted.filter(edit => 'remove' in edit)])
+    if (first !== undefined) return instead(request, changed, judged.outcomes)
     // Drift is mended by these, or concerns what is not there; whatever else stops it stops all of it.
-    if (!findings.stopping.every(rule => rule === 'tool/drift')) return replaced(request, frame)
-    return edited(held, [...edits, ...drifted.filter(edit => 'remove' in edit)])
+    return findings.stopping.every(rule => rule === 'tool/drift') ? changed : replaced(request, frame)
   }
 
   /** An error of the server's. @returns what the client gets */
-  judgeError(request: PendingRequest, frame: Frame, error: JsonObject): Frame {
-    this.#core.ask('onReading', reading(request.method, frame, error, request.terms, '/error', []), request.findings, '/error')
+  *judgeError(request: PendingRequest, exchange: Exchange, frame: Frame, error: JsonObject): Flow<Frame> {
+    const { method, terms, findings } = request
+    const about: About = { method, terms, exchange, at: 'error', find: (places, value) => places.inError(value) }
+    yield* withinBudget(this.#readWhole(about, frame, error, findings), findings)
     return replaced(request, frame)
   }
 
@@ -67,65 +82,106 @@ export class Answers {
   }
 
   /** Whoever shows it to a model shows its text. */
-  readPage(frame: Frame, text: string, findings: Findings): void {
-    this.#core.ask('onReading', reading('', frame, { text }, this.#core.handshake.terms, '', []), findings, '')
+  readPage({ facts }: Frame, text: string, findings: Findings): void {
+    const { revision } = this.#core.handshake.terms
+    const page = { method: '', value: { text }, path: '', parts: [], links: [], revision, plain: facts?.plain === true }
+    this.#core.ask('onReading', page, findings, '')
   }
 
   /** What a model reads of a message that the server sends unasked; with the outcome of a task, that as well. @returns what the client gets, where it passes */
   *judgeUnasked(method: string, exchange: Exchange, frame: Frame, params: JsonObject | undefined, findings: Findings): Flow<Frame> {
     const read = methodOf(method)?.read
     if (params === undefined || read === undefined) return frame
-    const id = member(params, 'taskId')
-    const task = this.tasks.find(isString(id) ? id : undefined)
+    return (yield* withinBudget(this.#unasked(method, exchange, frame, params, read, findings), findings)) ?? frame
+  }
+
+  *#unasked(method: string, exchange: Exchange, frame: Frame, params: JsonObject, read: readonly string[] | 'all', findings: Findings): Flow<Frame> {
+    const task = this.#taskIn(params)
     const terms = task?.terms ?? (method === 'notifications/tasks' ? unknownTask : this.#core.handshake.terms)
-    const outcomes = method === 'notifications/tasks' ? outcomesIn(params, task?.called, ['params']) : []
-    if (method === 'notifications/tasks') this.#embeddedRequests(params, terms, ['params'], findings)
+    const about: About = { method, terms, exchange, at: 'params', find: (places, value) => places.inParams(method, value) }
+    const found = yield* this.#found(about, params, findings)
+    const outcomes = this.#resultsIn(found.outcomes, 'params', undefined)
     const judged = yield* this.#results.judge(outcomes, { terms, exchange, frame }, findings)
     const value = read === 'all' ? unjudged(params, outcomes) : Object.fromEntries(read.map(key => [key, member(params, key)]))
-    this.#core.ask('onReading', reading(method, frame, value, terms, '/params', []), findings, '/params')
-    return judged.frame
+    return edited(judged.frame, yield* this.#read(about, frame, value, findings, value === params ? found : undefined))
+  }
+
+  #taskIn(state: JsonObject): Task | undefined {
+    const id = member(state, 'taskId')
+    return isString(id) ? this.tasks.find(id) : undefined
   }
 
   /** The results of tools in an answer. */
-  #toolResults(request: PendingRequest, result: JsonObject): readonly ToolResult[] {
-    const { method, called, terms } = request
-    if (isInterim(terms, result)) return []
-    switch (method) {
-      case 'tools/call':
-        return this.tasks.creates(request, result) ? [] : [{ called, at: ['result'], result }]
-      case 'tasks/result':
-        return [{ called, at: ['result'], result }]
-      case 'tasks/get':
-        return outcomesIn(result, called, ['result'])
-      default:
-        return []
-    }
+  #outcomes(request: PendingRequest, result: JsonObject, { outcomes }: Collected): readonly ToolResult[] {
+    if (isInterim(request.terms, result)) return []
+    const isHandle = request.method === 'tools/call' && this.tasks.creates(request, result)
+    // Who has not asked for a task does not look for one.
+    const looked = outcomes.filter(({ way }) => (way.length === 0 ? !isHandle : way[0] !== 'task' || request.wantsTask))
+    return this.#resultsIn(looked, 'result', request.called)
   }
 
-  *#list(request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject): Flow<Frame> {
+  /** By the tool that was asked for, and by that of the task that they are said to be of. */
+  #resultsIn(outcomes: readonly Outcome[], at: string, asked: Called | undefined): readonly ToolResult[] {
+    return outcomes.flatMap(({ value, holder, way }) => {
+      const own = this.#taskIn(holder)?.called
+      const those = own === undefined || own.name === asked?.name ? [asked] : asked === undefined ? [own] : [asked, own]
+      return those.map(called => ({ called, at: [at, ...way], result: isObject(value) ? value : {}, isObject: isObject(value) }))
+    })
+  }
+
+  /** What stands in a part of a frame; of that, requests are judged by themselves. */
+  *#found(about: About, value: JsonObject, findings: Findings): Flow<Collected> {
+    const { terms, exchange } = about
+    const found = yield* this.#collected(about, value, findings)
+    for (const { kind, value, path } of found.requests) {
+      findings.meter.pay(perRequest)
+      if (kind === 'request') judgeServerRequest(this.#core, value, terms, path, findings)
+      else {
+        const asked = { method: 'elicitation/create', params: value, clientCapabilities: terms.capabilities, methodPath: path, paramsPath: path }
+        this.#core.ask('onServerRequest', asked, findings, path)
+      }
+      yield* turn(this.#core, findings.meter, exchange)
+    }
+    return found
+  }
+
+  #collected({ at, terms, exchange, find }: About, value: JsonObject, { meter }: Findings): Flow<Collected> {
+    return collect(this.#core, find(new Places(`/${at}`, traitsOf(terms.revision).modern, meter), value), meter, exchange)
+  }
+
+  *#readWhole(about: About, frame: Frame, value: JsonObject, findings: Findings): Flow {
+    yield* this.#read(about, frame, value, findings, yield* this.#found(about, value, findings))
+  }
+
+  /** What a model reads. @param known what stands in the value, where that was looked for @returns what mends it */
+  #read(about: About, { facts }: Frame, value: JsonObject, findings: Findings, known: Collected | undefined): Flow<readonly Edit[]> {
+    const { method, terms: { revision }, at } = about
+    const collected = (value: JsonObject) => this.#collected(about, value, findings)
+    const subjectOf = function* (read: JsonObject): Flow<Reading> {
+      const { parts, links } = known !== undefined && read === value ? known : yield* collected(read)
+      return { method, value: read, path: `/${at}`, parts, links, revision, plain: facts?.plain === true }
+    }
+    return judgeWhole(this.#core, 'onReading', value, [at], subjectOf, findings)
+  }
+
+  *#list(request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject, edits: readonly Edit[]): Flow<Frame> {
     const page = yield* this.#lists.page(request, exchange, frame, result)
     // A list's findings concern its tools, and are seen to in the page; only a page that is none is answered by an error.
-    return page ?? replaced(request, frame)
-  }
-
-  /** The requests in an `input_required` result, or in the state of a task that waits for input. */
-  #embeddedRequests(holder: JsonObject, terms: Terms, at: readonly string[], findings: Findings): void {
-    const requests = member(holder, 'inputRequests')
-    if (typeof requests !== 'object' || requests === null) return
-    // An array is none that the revision knows, but a client that walks it finds requests all the same.
-    for (const [key, request] of Object.entries<Json | undefined>(requests)) {
-      judgeServerRequest(this.#core, isObject(request) ? request : {}, terms, [...at, 'inputRequests', key], findings)
-    }
-  }
-
-  #read(method: string, frame: Frame, result: JsonObject, terms: Terms, findings: Findings): void {
-    this.#core.ask('onReading', reading(method, frame, result, terms, '/result', partsOf(method, result, '/result')), findings, '/result')
+    return page === undefined ? replaced(request, frame) : edited(page, edits)
   }
 }
 
-const reading = (method: string, { facts }: Frame, value: JsonObject, { revision }: Terms, path: string, parts: readonly Part[]): Reading => ({
-  method, value, path, parts, revision, plain: facts?.plain === true,
-})
+/** Steps for a request in a message, as all rules about it take. */
+const perRequest = 64
+
+/** A part of a frame that is judged. */
+interface About {
+  readonly method: string
+  readonly terms: Terms
+  readonly exchange: Exchange
+  readonly at: 'params' | 'result' | 'error'
+  readonly find: (places: Places, value: JsonObject) => Things
+}
 
 /** A task of which nothing is known: its client declared nothing, as far as anybody can say. */
 const unknownTask: Terms = { revision: '2026-07-28', capabilities: {}, client: undefined }
@@ -147,12 +203,14 @@ const resultIn = ({ bytes }: Frame): JsonObject => {
 const replaced = (request: PendingRequest, frame: Frame): Frame =>
   request.findings.isStop ? inItsPlace(frame, blocked(request, request.findings)) : frame
 
-/** What the client gets of a tool's result. @param several the frame has more than one of them: then there is no one to demote */
-const instead = (request: PendingRequest, frame: Frame, { called, at, result }: ToolResult, several: boolean): Frame => {
+/** What the client gets of a tool's result. Of more than one in a frame there is none to demote, nor of what is no object. */
+const instead = (request: PendingRequest, frame: Frame, outcomes: readonly ToolResult[]): Frame => {
   const { findings, terms } = request
-  if (!findings.isStop) return frame
+  const [first] = outcomes
+  if (!findings.isStop || first === undefined) return frame
+  const { called, at, result } = first
   const name = called?.name ?? ''
-  if (findings.verdict === 'demote' && !several) return demoted(frame, at, result, name, findings)
+  if (findings.verdict === 'demote' && outcomes.length === 1 && first.isObject) return demoted(frame, at, result, name, findings)
   const { modern } = traitsOf(terms.revision)
   return inItsPlace(frame, at.length === 1 ? refusedResult(request, name, findings, modern) : blocked(request, findings))
 }

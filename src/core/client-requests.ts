@@ -235,10 +235,12 @@ export class ClientRequests {
   /** @returns what the client gets */
   *#judged(request: PendingRequest, arrived: Arrived): Flow<Frame> {
     const { frame, message } = arrived
-    if (message === undefined) return inItsPlace(frame, blocked(request, request.findings))
-    if (message.kind === 'page') return this.#answers.judgePage(request, frame, message)
-    if (message.kind === 'error') return this.#answers.judgeError(request, frame, message.error)
-    return yield* this.#answers.judge(request, exchangeOf(request, arrived), frame, message.result)
+    const exchange = exchangeOf(request, arrived)
+    if (message?.kind === 'page') return this.#answers.judgePage(request, frame, message)
+    if (message?.kind === 'error') return yield* this.#answers.judgeError(request, exchange, frame, message.error)
+    if (message === undefined && request.findings.isStop) return inItsPlace(frame, blocked(request, request.findings))
+    // Where the policy lets pass what is no message, that is judged as a result with nothing in it.
+    return yield* this.#answers.judge(request, exchange, frame, message?.result ?? {})
   }
 
   /** What the server sent for a request goes to the request's flow. */

@@ -1,5 +1,5 @@
 import { difference } from '../protocol/difference.js'
-import { edit, type Edit } from '../protocol/edit.js'
+import { edit, type Edit, type Path } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { isArray, isObject, isString, member, omit, pointer, type JsonObject } from '../protocol/json.js'
 import type { Revision } from '../protocol/revision.js'
@@ -12,6 +12,7 @@ import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { mended, type Judged } from './mend.js'
 import type { ToolSetting } from './options.js'
+import type { List, Subjects } from './rule.js'
 import type { Terms } from './terms.js'
 
 export interface JudgedPage {
@@ -46,7 +47,7 @@ export function* judgePage(
   const { options, ask, checks, mends, findings: none } = core
   const edits: Edit[] = [...(yield* judgeList(core, 'tools/list', revision, result, findings))]
   const tools = member(result, 'tools')
-  if (!isArray(tools) || findings.isStop) return undefined
+  if (!isArray(tools) || findings.stopping.length > 0) return undefined
   const listed = new Map<string, JsonObject>()
   const accepted = new Map<string, Tool>()
   let isPartial = false
@@ -96,7 +97,7 @@ export function* judgePage(
     else if (last !== undefined && whole !== undefined) {
       const own = operators(last.value, setting)
       if (shown !== sent) edits.push({ path: ['result', 'tools', index], replace: edit(Buffer.from(JSON.stringify(last.value)), own) })
-      else for (const one of [...(difference(whole, last.value) ?? []), ...own]) edits.push({ ...one, path: ['result', 'tools', index, ...one.path] })
+      else for (const one of [...(difference(whole, last.value, findings.meter) ?? []), ...own]) edits.push({ ...one, path: ['result', 'tools', index, ...one.path] })
     }
     if (name === undefined || sent === undefined || shown === undefined || repeated) return
     listed.set(name, sent)
@@ -140,20 +141,29 @@ export function* judgePage(
   }
 }
 
-/** What the rules say of a list as such. @returns what mends it */
-export function* judgeList({ ask, mends, findings: none }: Core, method: string, revision: Revision, result: JsonObject, findings: Findings): Flow<readonly Edit[]> {
-  const judge = (value: JsonObject): Judged<'onList'> => {
-    const subject = { method, result: value, revision }
-    const found = none(findings.meter)
-    ask('onList', subject, found, '/result')
+/** Asks the rules about a value, and mends it where the policy says so. @returns what mends it */
+export function* judgeWhole<Asked extends 'onList' | 'onReading'>(
+  core: Core, power: Asked, value: JsonObject, at: Path, subjectOf: (value: JsonObject) => Flow<Subjects[Asked]>, findings: Findings,
+): Flow<readonly Edit[]> {
+  const { ask, mends } = core
+  const { meter } = findings
+  const path = pointer(...at)
+  const judge = function* (value: JsonObject): Flow<Judged<Asked>> {
+    const subject = yield* subjectOf(value)
+    const found = core.findings(meter)
+    ask(power, subject, found, path)
     return { value, subject, findings: found }
   }
-  const last = yield* mended({ mends, power: 'onList', path: '/result' }, judge(result), function* (value): Flow<Judged<'onList'>> {
-    return judge(value)
-  })
+  const last = yield* mended({ mends, power, path }, yield* judge(value), judge)
   findings.include(last.findings)
-  return (difference(result, last.value) ?? []).map(edit => ({ ...edit, path: ['result', ...edit.path] }))
+  return (difference(value, last.value, meter) ?? []).map(edit => ({ ...edit, path: [...at, ...edit.path] }))
 }
+
+/** What the rules say of a list as such. @returns what mends it */
+export const judgeList = (core: Core, method: string, revision: Revision, result: JsonObject, findings: Findings): Flow<readonly Edit[]> =>
+  judgeWhole(core, 'onList', result, ['result'], function* (result): Flow<List> {
+    return { method, result, revision }
+  }, findings)
 
 /** The schemas of a tool by which anything will be judged. */
 const schemasOf = ({ index, sent, setting, surplus }: Candidate): readonly Subject[] =>

@@ -57,12 +57,13 @@ export function* mended<Asked extends MendPower>(
   place: Place<Asked>, first: Judged<Asked>, judge: (value: JsonObject) => Flow<Judged<Asked> | undefined>,
 ): Flow<Judged<Asked>> {
   const { mends, path, spelling } = place
+  const { meter } = first.findings
   let last = first
   for (const [rule, { mend, action }] of mends) {
     if (!last.findings.has(rule)) continue
-    const made = attempt(mend, place.power, last.subject, last.findings.meter)
-    const edits = made && difference(last.value, made, spelling)
-    if (made === undefined || edits === undefined || edits.length === 0 || difference(first.value, made, spelling) === undefined) continue
+    const made = attempt(mend, place.power, last.subject, meter)
+    const edits = made && difference(last.value, made, meter, spelling)
+    if (made === undefined || edits === undefined || edits.length === 0 || difference(first.value, made, meter, spelling) === undefined) continue
     const next = yield* judge(made)
     if (next === undefined) continue
     const { findings } = next

@@ -1,5 +1,5 @@
 import { isArray, isObject, member, type Json, type JsonObject } from '../protocol/json.js'
-import { edit } from '../protocol/edit.js'
+import { edit, type Path } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { errorCode, type Id, type IdKey } from '../protocol/json-rpc.js'
 import { clip, quote } from '../protocol/quote.js'
@@ -71,7 +71,7 @@ export const refusedResult = (asker: Asker, name: string, findings: Findings, mo
  */
 export const demoted = (
   frame: Frame,
-  at: readonly string[],
+  at: Path,
   result: JsonObject,
   name: string,
   findings: Findings,

@@ -1,7 +1,7 @@
 import type { Frame } from '../protocol/frame.js'
 import type { JsonObject } from '../protocol/json.js'
-import type { Part } from '../protocol/mcp.js'
 import type { Meter } from '../protocol/meter.js'
+import type { Link, Part } from '../protocol/places.js'
 import type { Revision } from '../protocol/revision.js'
 import type { Drift } from './accepted.js'
 import type { Tool } from './catalog.js'
@@ -113,6 +113,8 @@ export interface Reading {
   readonly path: string
   /** The pieces of content in it. */
   readonly parts: readonly Part[]
+  /** Icons, websites and URIs in it. */
+  readonly links: readonly Link[]
   readonly revision: Revision
   /** No string of the frame holds a character that may be hidden. */
   readonly plain: boolean
@@ -134,13 +136,15 @@ export interface Answer extends Reading {
   readonly promotion: () => Promotion | undefined
 }
 
-/** A request of the server's, or one that it embeds in a result or a notification. */
+/** A request of the server's, or one that it embeds in a result, an error or a notification. */
 export interface ServerRequest {
   readonly method: string
   readonly params: JsonObject | undefined
   /** What the client declared (`initialize`, or `_meta` of the request being answered); undefined where that was not seen. */
   readonly clientCapabilities: JsonObject | undefined
-  readonly path: string
+  /** JSON Pointers into the frame; the same where only params were embedded. */
+  readonly methodPath: string
+  readonly paramsPath: string
 }
 
 /** What a rule can be asked about, by the name of the power that answers. */
@@ -164,14 +168,15 @@ export type Power = keyof Subjects
 /** Each is optional: a rule has those that it needs. A rule that walks what was sent pays the meter. */
 export type Powers = { readonly [Asked in Power]?: (subject: Subjects[Asked], meter: Meter) => readonly Problem[] }
 
-/** What rules can mend, by the power that finds it: the tool's definition, the list's result, the result of the tool. */
-export type MendPower = 'onTool' | 'onList' | 'onResult'
+/** What rules can mend, by the power that finds it: the tool's definition, the list's result, the result of the tool, all else that is read. */
+export type MendPower = 'onTool' | 'onList' | 'onResult' | 'onReading'
 
 /** How a rule makes right what it finds: the value with as little changed as it takes; undefined where this case cannot be mended. */
 export interface Mend {
   readonly onTool?: (tool: ListedTool, meter: Meter) => JsonObject | undefined
   readonly onList?: (list: List, meter: Meter) => JsonObject | undefined
   readonly onResult?: (answer: Answer, meter: Meter) => JsonObject | undefined
+  readonly onReading?: (reading: Reading, meter: Meter) => JsonObject | undefined
   /** What is done about a case that cannot be mended; without it, it is blocked. */
   readonly otherwise?: 'log' | 'demote'
   /** To block is to mend: what is wrong is taken from the tool, and the tool stays. */

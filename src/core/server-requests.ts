@@ -1,5 +1,5 @@
 import type { Frame } from '../protocol/frame.js'
-import { isObject, isString, member, pointer, type JsonObject } from '../protocol/json.js'
+import { isObject, isString, member, type JsonObject } from '../protocol/json.js'
 import { errorCode, type ErrorResponse, type IdKey, type Request, type Result } from '../protocol/json-rpc.js'
 import { clip } from '../protocol/quote.js'
 import type { Core } from './core.js'
@@ -34,7 +34,7 @@ export class ServerRequests {
     const pending: Pending = { exchange, id, key, bytes: key.length }
     const isFresh = this.#pending.open(pending)
     if (!isFresh) ask('onId', { use: 'repeated', from: 'server' }, findings, '/id')
-    judgeServerRequest(this.#core, params === undefined ? { method } : { method, params }, handshake.terms, [], findings)
+    judgeServerRequest(this.#core, params === undefined ? { method } : { method, params }, handshake.terms, '', findings)
     const sent = yield* this.#judgeUnasked(method, exchange, frame, params, findings)
     records.write({ event: eventOf(method, 'server'), from: 'server', id, bytes: { request: frame.bytes.length } }, findings)
     if (findings.isStop) {
@@ -75,17 +75,17 @@ export class ServerRequests {
 
 /**
  * What the rules say of a request of the server's, sent as one or embedded in another message.
- * @param at where it stands in the frame; empty for the frame itself
+ * @param path JSON Pointer of the request in the frame
  */
-export const judgeServerRequest = (core: Core, request: JsonObject, terms: Terms, at: readonly string[], findings: Findings): void => {
+export const judgeServerRequest = (core: Core, request: JsonObject, terms: Terms, path: string, findings: Findings): void => {
   const method = member(request, 'method')
   const params = member(request, 'params')
-  const path = pointer(...at.map(clip))
   const asked = {
     method: isString(method) ? method : '',
     params: isObject(params) ? params : undefined,
     clientCapabilities: terms.capabilities,
-    path,
+    methodPath: `${path}/method`,
+    paramsPath: `${path}/params`,
   }
   core.ask('onServerRequest', asked, findings, path)
 }

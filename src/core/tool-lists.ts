@@ -3,6 +3,7 @@ import type { Frame } from '../protocol/frame.js'
 import { isObject, member, omit, type JsonObject } from '../protocol/json.js'
 import type { ErrorResponse, Id, IdKey, Result } from '../protocol/json-rpc.js'
 import { Catalog, type Listing, type Lookup } from './catalog.js'
+import { withinBudget } from './collect.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
@@ -200,7 +201,7 @@ export class ToolLists {
 
   *#judge(listing: Listing, terms: Terms, exchange: Exchange, frame: Frame, result: JsonObject, findings: Findings): Flow<JudgedPage | undefined> {
     this.catalog.arrived(listing, this.#core.output.now)
-    const judged = yield* judgePage(this.#core, this.catalog, listing, terms, exchange, frame, result, findings)
+    const judged = yield* withinBudget(judgePage(this.#core, this.catalog, listing, terms, exchange, frame, result, findings), findings)
     if (judged !== undefined) this.catalog.page(listing, judged.page, this.#core.output.now)
     return judged
   }

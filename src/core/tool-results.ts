@@ -1,11 +1,12 @@
 import { difference, type Spelling } from '../protocol/difference.js'
-import { edited, slice } from '../protocol/edit.js'
+import { edited, slice, type Path } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { isObject, member, pointer, type JsonObject } from '../protocol/json.js'
 import type { Meter } from '../protocol/meter.js'
-import { partsOf } from '../protocol/mcp.js'
-import { methodOf } from '../protocol/methods.js'
+import { Places } from '../protocol/places.js'
+import { traitsOf } from '../protocol/revision.js'
 import type { Checked, Subject } from './check.js'
+import { collect } from './collect.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
@@ -21,8 +22,10 @@ import type { Terms } from './terms.js'
 /** The result of a tool, and where it stands: that of a task stands deeper in its frame. */
 export interface ToolResult {
   readonly called: Called | undefined
-  readonly at: readonly string[]
+  readonly at: Path
+  /** Empty in the place of what is no object. */
   readonly result: JsonObject
+  readonly isObject: boolean
 }
 
 export interface JudgedResults {
@@ -79,7 +82,7 @@ export class ToolResults {
     findings.include(last.findings)
     const result = fits(last, sent) ? last.value : sent
     if (result === sent) return { frame: arrived.frame, outcomes: [outcome] }
-    const edits = difference(sent, result, spellingOf(promotion)) ?? []
+    const edits = difference(sent, result, arrived.meter, spellingOf(promotion)) ?? []
     return { frame: edited(arrived.frame, edits.map(one => ({ ...one, path: [...at, ...one.path] }))), outcomes: [{ ...outcome, result }] }
   }
 
@@ -119,10 +122,11 @@ export class ToolResults {
     }
     const isSent = structured === member(sent, 'structuredContent')
     const structuredText = () => (isSent ? slice(frame, [...at, 'structuredContent'])?.toString() : promotion()?.text)
-    const parts = partsOf('tools/call', result, path)
+    const places = new Places(path, traitsOf(revision).modern, meter)
+    const { parts, links } = yield* collect(this.#core, places.inOutcome(result), meter, exchange)
     // Spelt out: V8 gives every object that another was spread into a shape of its own, and makes all that reads it slow.
     const answer = {
-      method: 'tools/call', value: result, path, parts, revision, plain: frame.facts?.plain === true, name, tool, checked, contract, structuredText, promotion,
+      method: 'tools/call', value: result, path, parts, links, revision, plain: frame.facts?.plain === true, name, tool, checked, contract, structuredText, promotion,
       // Of what it becomes, the blocks may be others.
       repeats: result === sent && at.length === 1 ? (frame.facts?.repeats ?? none) : none,
     }
@@ -152,14 +156,4 @@ const promoted = (sent: JsonObject, promotion: Promoting): JsonObject => {
   if (member(sent, 'structuredContent') !== undefined || member(sent, 'isError') === true) return sent
   const value = promotion()?.value
   return isObject(value) ? { ...sent, structuredContent: value } : sent
-}
-
-/** What the state of a task holds of its outcome: a result by itself, or itself where it looks like one. */
-export const outcomesIn = (state: JsonObject, called: Called | undefined, at: readonly string[]): readonly ToolResult[] => {
-  const inner = member(state, 'result')
-  const looks = methodOf('tools/call')?.final?.some(key => member(state, key) !== undefined) === true
-  return [
-    ...(isObject(inner) ? [{ called, at: [...at, 'result'], result: inner }] : []),
-    ...(looks ? [{ called, at, result: state }] : []),
-  ]
 }

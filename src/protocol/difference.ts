@@ -1,4 +1,5 @@
-import { isArray, isObject, type Json, type JsonObject } from './json.js'
+import { isArray, isObject, member, type Json, type JsonArray, type JsonObject } from './json.js'
+import { each, type Meter } from './meter.js'
 import type { Edit, Path } from './edit.js'
 import { deepest } from './scan.js'
 
@@ -13,12 +14,10 @@ export type Spelling = (value: Json) => string | undefined
  * @returns undefined where what is put in would not be read alike by all: a number beyond a double's exactness, which we would spell
  *   otherwise than it was, a lone surrogate, or a nesting beyond measure
  */
-export const difference = (before: JsonObject, after: JsonObject, spelling: Spelling = unknown): readonly Edit[] | undefined => {
-  const changes: Change[] = []
-  collect(before, after, [], changes)
+export const difference = (before: JsonObject, after: JsonObject, meter: Meter, spelling: Spelling = unknown): readonly Edit[] | undefined => {
   const edits: Edit[] = []
-  for (const { path, value } of changes) {
-    const replace = value === undefined ? undefined : (spelling(value) ?? plain(value))
+  for (const { path, value } of collect(before, after, [], meter)) {
+    const replace = value === undefined ? undefined : (spelling(value) ?? plain(value, meter))
     if (replace !== undefined) edits.push({ path, replace })
     else if (value === undefined) edits.push({ path, remove: true })
     else return undefined
@@ -34,50 +33,55 @@ interface Change {
   readonly value: Json | undefined
 }
 
-const collect = (before: Json, after: Json, path: Path, changes: Change[]): void => {
+function* collect(before: Json, after: Json, path: Path, meter: Meter): Generator<Change, void> {
   if (before === after) return
-  if (isArray(before) && isArray(after)) return elements(before, after, path, changes)
-  if (isObject(before) && isObject(after)) return members(before, after, path, changes)
-  changes.push({ path, value: after })
+  if (isArray(before) && isArray(after)) yield* elements(before, after, path, meter)
+  else if (isObject(before) && isObject(after)) yield* members(before, after, path, meter)
+  else yield { path, value: after }
 }
 
-const members = (before: JsonObject, after: JsonObject, path: Path, changes: Change[]): void => {
-  for (const key of Object.keys(before)) if (!Object.hasOwn(after, key)) changes.push({ path: [...path, key], value: undefined })
-  for (const [key, value = null] of Object.entries(after)) {
-    const old = Object.hasOwn(before, key) ? before[key] : undefined
-    if (old === undefined) changes.push({ path: [...path, key], value })
-    else collect(old, value, [...path, key], changes)
+function* members(before: JsonObject, after: JsonObject, path: Path, meter: Meter): Generator<Change, void> {
+  for (const [key] of each(before, meter)) if (!Object.hasOwn(after, key)) yield { path: [...path, key], value: undefined }
+  for (const [key, value] of each(after, meter)) {
+    const old = member(before, key)
+    if (old === undefined) yield { path: [...path, key], value }
+    else yield* collect(old, value, [...path, key], meter)
   }
 }
 
 /** An element goes when the next that is left stood behind it; else that is what has become of it. */
-const elements = (before: readonly Json[], after: readonly Json[], path: Path, changes: Change[]): void => {
-  const known = new Set(before)
+function* elements(before: JsonArray, after: JsonArray, path: Path, meter: Meter): Generator<Change, void> {
+  const known = new Set<Json>()
+  for (const [, old] of each(before, meter)) known.add(old)
   const inside: Change[] = []
   let kept = 0
-  for (const [index, old] of before.entries()) {
+  for (const [index, old] of each(before, meter)) {
     const value = after[kept]
     if (value === undefined || (value !== old && known.has(value))) inside.push({ path: [...path, index], value: undefined })
     else {
-      collect(old, value, [...path, index], inside)
+      for (const change of collect(old, value, [...path, index], meter)) inside.push(change)
       kept++
     }
   }
   // Where some have gone there is no saying at which place others are added.
-  if (kept < after.length && kept < before.length) changes.push({ path, value: after })
-  else changes.push(...inside, ...after.slice(kept).map((value, index) => ({ path: [...path, kept + index], value })))
+  if (kept < after.length && kept < before.length) yield { path, value: after }
+  else {
+    yield* inside
+    for (const [index, value] of each(after, meter)) if (index >= kept) yield { path: [...path, index], value }
+  }
 }
 
 /** Its text, where all read that alike. */
-const plain = (value: Json): string | undefined => {
+const plain = (value: Json, meter: Meter): string | undefined => {
   const text = JSON.stringify(value)
+  meter.payText(text)
   // Well-formed texts are written without escapes beyond ASCII: one that is left, and is none of a backslash, stands for half a pair.
-  const isPlain = !/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text) && deepest(Buffer.from(text)) <= mostDepth && isExact(value)
+  const isPlain = !/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text) && deepest(Buffer.from(text)) <= mostDepth && isExact(value, meter)
   return isPlain ? text : undefined
 }
 
-const isExact = (value: Json): boolean => {
+const isExact = (value: Json, meter: Meter): boolean => {
   if (typeof value === 'number') return !Number.isInteger(value) || Number.isSafeInteger(value)
-  if (isArray(value)) return value.every(isExact)
-  return !isObject(value) || Object.values(value).every(item => isExact(item ?? null))
+  if (isArray(value) || isObject(value)) for (const [, child] of each(value, meter)) if (!isExact(child, meter)) return false
+  return true
 }

@@ -1,5 +1,5 @@
-import { isArray, isObject, isString, member, type Json, type JsonObject } from './json.js'
-import { listMethods, methodOf } from './methods.js'
+import { isObject, isString, member, type Json, type JsonObject } from './json.js'
+import { listMethods } from './methods.js'
 import { traitsOf, type Revision } from './revision.js'
 import {
   anyObject, anything, arrayOf, byMember, either, flag, integer, misfit, number, objectOf, oneOf, recordOf, text,
@@ -11,41 +11,6 @@ export const toolShape = (revision: Revision): Shape => shapes[revision].tool
 
 /** What a CallToolResult must be (schema.json, CallToolResult); blocks of unknown types are not judged. */
 export const resultShape = (revision: Revision): Shape => shapes[revision].result
-
-/** One piece of content: a block, or the contents of a resource, whether embedded in a block or read. */
-export interface Part {
-  readonly kind: 'block' | 'resource'
-  readonly value: JsonObject
-  /** JSON Pointer into the frame. */
-  readonly path: string
-}
-
-/**
- * The content of a method's result, in its order; what is no object is left out.
- * @param path JSON Pointer of the result in the frame
- */
-export const partsOf = (method: string, result: JsonObject, path: string): readonly Part[] => {
-  const places = methodOf(method)?.content
-  if (places === undefined) return none
-  const parts: Part[] = []
-  for (const { way, kind } of places) collect(result, path, way, kind, parts)
-  return parts
-}
-
-const none: readonly Part[] = []
-
-/** One element where several may be, and several where the revision has one: clients read either. */
-const collect = (value: Json | undefined, path: string, way: readonly string[], kind: Part['kind'], parts: Part[]): void => {
-  if (isArray(value)) {
-    for (let index = 0; index < value.length; index++) collect(value[index], `${path}/${index}`, way, kind, parts)
-  } else if (isObject(value)) {
-    const [key, ...rest] = way
-    if (key !== undefined) return collect(member(value, key), `${path}/${key}`, rest, kind, parts)
-    parts.push({ kind, value, path })
-    const resource = kind === 'block' && member(value, 'type') === 'resource' ? member(value, 'resource') : undefined
-    if (isObject(resource)) parts.push({ kind: 'resource', value: resource, path: `${path}/resource` })
-  }
-}
 
 /** Of annotations, what claims nothing of what the tool does. */
 export const titleOf = (annotations: Json | undefined): JsonObject => {
@@ -62,8 +27,8 @@ const annotations = (revision: Revision): Shape =>
 
 const resourceContents = (more: Fields): Shape => {
   const rest = objectOf({ uri: text }, { mimeType: text, ...more })
-  return value => {
-    const misfits = rest(value)
+  return (value, meter) => {
+    const misfits = rest(value, meter)
     const has = (key: string) => isObject(value) && isString(member(value, key))
     return has('text') || has('blob') ? misfits : [...misfits, ...misfit('must have a text or a blob, as a string')]
   }
@@ -104,7 +69,7 @@ const callToolResult = (revision: Revision): Shape => {
   if (revision !== '2024-11-05') return result
   // What servers of the revision before the first sent, and clients of the first still take.
   const toolResult = objectOf({ toolResult: anything }, { ...content, ...rest })
-  return value => (isObject(value) && member(value, 'toolResult') !== undefined ? toolResult(value) : result(value))
+  return (value, meter) => (isObject(value) && member(value, 'toolResult') !== undefined ? toolResult : result)(value, meter)
 }
 
 const toolAnnotations = objectOf({}, {

@@ -1,9 +1,42 @@
-/** Where pieces of content stand: the members that lead there, and what is found at the end of the way. */
-export interface ContentPlace {
-  /** Members; an array on the way, or at its end, stands for each of its elements. */
+import { member, type JsonObject } from './json.js'
+
+/** What may stand in a message and is judged there, by the names of schema.json where it has one. */
+export type Kind =
+  /** A ContentBlock, and a SamplingMessageContentBlock. */
+  | 'block'
+  | 'sampled'
+  /** The contents of a resource, and a Resource or ResourceTemplate as it is listed. */
+  | 'resource'
+  | 'listed'
+  | 'icon'
+  | 'website'
+  /** A URI that a client may follow, but for those of icons and websites. */
+  | 'uri'
+  /** A request in another message, and the params of one. */
+  | 'request'
+  | 'elicitation'
+  /** The result of a tool, and the state of a task, in which one may stand. */
+  | 'outcome'
+  | 'task'
+  | 'tool'
+  | 'prompt'
+  | 'implementation'
+
+/** Where things of a kind may stand, seen from what holds them. */
+export interface Place {
+  readonly kind: Kind
+  /** Members. An array on the way, or at its end, stands for each of its elements: clients read one and several alike. */
   readonly way: readonly string[]
-  readonly kind: 'block' | 'resource'
+  /** True of the holders in which it stands there. */
+  readonly when?: (holder: JsonObject, modern: boolean) => boolean
 }
+
+/** A step to every member of an object, or element of an array. */
+export const every = '*'
+
+export const place = (kind: Kind, ...way: readonly string[]): Place => ({ kind, way })
+
+export const placeWhen = (when: NonNullable<Place['when']>, kind: Kind, ...way: readonly string[]): Place => ({ kind, way, when })
 
 /** What is known of one method of the protocol, of whatever revision. */
 export interface Method {
@@ -14,8 +47,9 @@ export interface Method {
   readonly result?: string
   /** The member of `params` that names what is asked for, repeated in `Mcp-Name` (2026-07-28, Standard Request Headers; SEP-2663). */
   readonly names?: { readonly key: string; readonly required: boolean }
-  /** The pieces of content in its result. */
-  readonly content?: readonly ContentPlace[]
+  /** Where things that are judged stand in its params and in its result. */
+  readonly inParams?: readonly Place[]
+  readonly inResult?: readonly Place[]
   /** Members that only the final result has: one that has any of them is judged as final, for a lenient client reads it as final. */
   readonly final?: readonly string[]
   /** The member of its result that holds a list, with what an element must have, each a string. */
@@ -32,20 +66,44 @@ const told = { from: 'server', kind: 'notification' } as const
 const tells = { from: 'client', kind: 'notification' } as const
 
 const taskId = { key: 'taskId', required: false } as const
-const task = 'taskId status statusMessage createdAt lastUpdatedAt ttl pollInterval requestState'
+const taskKeys = 'taskId status statusMessage createdAt lastUpdatedAt ttl pollInterval requestState'
 const page = 'nextCursor ttlMs cacheScope'
 const retried = 'inputResponses requestState'
+
+/** True of a task that ended without its outcome (SEP-2663, CompletedTask: `result` is required). */
+const isWithoutOutcome = (state: JsonObject, modern: boolean): boolean =>
+  modern && member(state, 'status') === 'completed' && (member(state, 'result') ?? null) === null && !hasFinalMember(state)
+
+const isLegacy = (_: JsonObject, modern: boolean): boolean => !modern
+
+const task = [place('task')]
+const taskWithOutcome = [place('task'), placeWhen(isWithoutOutcome, 'outcome')]
 
 /** Every method that something is known of (schema.json of every revision, and the extension io.modelcontextprotocol/tasks). */
 const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   [
     'initialize',
-    { ...client, params: 'protocolVersion capabilities clientInfo', result: 'protocolVersion capabilities serverInfo instructions' },
+    {
+      ...client,
+      params: 'protocolVersion capabilities clientInfo',
+      result: 'protocolVersion capabilities serverInfo instructions',
+      inResult: [place('implementation', 'serverInfo')],
+    },
   ],
   ['ping', { from: 'either', kind: 'request' }],
   ['server/discover', { ...client, result: `supportedVersions capabilities instructions ${page}` }],
   ['subscriptions/listen', { ...client, params: 'notifications', lasting: true }],
-  ['tools/list', { ...client, params: 'cursor', result: `tools ${page}`, final: ['tools'], list: { key: 'tools', needs: [] } }],
+  [
+    'tools/list',
+    {
+      ...client,
+      params: 'cursor',
+      result: `tools ${page}`,
+      final: ['tools'],
+      list: { key: 'tools', needs: [] },
+      inResult: [place('tool', 'tools')],
+    },
+  ],
   [
     'tools/call',
     {
@@ -53,13 +111,20 @@ const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
       params: `name arguments task ${retried}`,
       result: 'content structuredContent isError toolResult task',
       names: { key: 'name', required: true },
-      content: [{ way: ['content'], kind: 'block' }],
+      inResult: [place('outcome'), placeWhen(isLegacy, 'task', 'task')],
       final: ['content', 'structuredContent', 'toolResult'],
     },
   ],
   [
     'resources/list',
-    { ...client, params: 'cursor', result: `resources ${page}`, final: ['resources'], list: { key: 'resources', needs: ['name', 'uri'] } },
+    {
+      ...client,
+      params: 'cursor',
+      result: `resources ${page}`,
+      final: ['resources'],
+      list: { key: 'resources', needs: ['name', 'uri'] },
+      inResult: [place('listed', 'resources')],
+    },
   ],
   [
     'resources/templates/list',
@@ -69,6 +134,7 @@ const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
       result: `resourceTemplates ${page}`,
       final: ['resourceTemplates'],
       list: { key: 'resourceTemplates', needs: ['name', 'uriTemplate'] },
+      inResult: [place('listed', 'resourceTemplates')],
     },
   ],
   [
@@ -78,13 +144,23 @@ const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
       params: `uri ${retried}`,
       result: 'contents ttlMs cacheScope',
       names: { key: 'uri', required: true },
-      content: [{ way: ['contents'], kind: 'resource' }],
+      inResult: [place('resource', 'contents')],
       final: ['contents'],
     },
   ],
   ['resources/subscribe', { ...client, params: 'uri' }],
   ['resources/unsubscribe', { ...client, params: 'uri' }],
-  ['prompts/list', { ...client, params: 'cursor', result: `prompts ${page}`, final: ['prompts'], list: { key: 'prompts', needs: ['name'] } }],
+  [
+    'prompts/list',
+    {
+      ...client,
+      params: 'cursor',
+      result: `prompts ${page}`,
+      final: ['prompts'],
+      list: { key: 'prompts', needs: ['name'] },
+      inResult: [place('prompt', 'prompts')],
+    },
+  ],
   [
     'prompts/get',
     {
@@ -92,17 +168,40 @@ const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
       params: `name arguments ${retried}`,
       result: 'description messages',
       names: { key: 'name', required: true },
-      content: [{ way: ['messages', 'content'], kind: 'block' }],
+      inResult: [place('block', 'messages', 'content')],
       final: ['messages'],
     },
   ],
   ['completion/complete', { ...client, params: 'ref argument context', result: 'completion', final: ['completion'] }],
   ['logging/setLevel', { ...client, params: 'level' }],
-  ['tasks/get', { ...client, params: 'taskId', result: `result error inputRequests ${task}`, names: taskId, final: ['result'] }],
-  ['tasks/result', { ...client, params: 'taskId', lasting: true }],
-  ['tasks/update', { ...client, params: 'taskId inputResponses requestState', result: task, names: taskId }],
-  ['tasks/cancel', { ...client, params: 'taskId', result: task, names: taskId }],
-  ['tasks/list', { from: 'either', kind: 'request', params: 'cursor', result: 'tasks nextCursor', final: ['tasks'] }],
+  [
+    'tasks/get',
+    {
+      ...client,
+      params: 'taskId',
+      result: `result error inputRequests ${taskKeys}`,
+      names: taskId,
+      final: ['result'],
+      inResult: taskWithOutcome,
+    },
+  ],
+  ['tasks/result', { ...client, params: 'taskId', lasting: true, inResult: [place('outcome')] }],
+  [
+    'tasks/update',
+    { ...client, params: 'taskId inputResponses requestState', result: taskKeys, names: taskId, inResult: task },
+  ],
+  ['tasks/cancel', { ...client, params: 'taskId', result: taskKeys, names: taskId, inResult: task }],
+  [
+    'tasks/list',
+    {
+      from: 'either',
+      kind: 'request',
+      params: 'cursor',
+      result: 'tasks nextCursor',
+      final: ['tasks'],
+      inResult: [place('task', 'tasks')],
+    },
+  ],
   [
     'sampling/createMessage',
     {
@@ -110,11 +209,18 @@ const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
       params: 'messages modelPreferences systemPrompt includeContext temperature maxTokens stopSequences metadata task tools toolChoice',
       result: 'role content model stopReason',
       read: 'all',
+      inParams: [place('sampled', 'messages', 'content'), place('tool', 'tools')],
     },
   ],
   [
     'elicitation/create',
-    { ...server, params: 'message requestedSchema mode url elicitationId task', result: 'action content', read: 'all' },
+    {
+      ...server,
+      params: 'message requestedSchema mode url elicitationId task',
+      result: 'action content',
+      read: 'all',
+      inParams: [place('uri', 'url')],
+    },
   ],
   ['roots/list', { ...server, result: 'roots' }],
   ['notifications/cancelled', { from: 'either', kind: 'notification', params: 'requestId reason', read: ['reason'] }],
@@ -122,11 +228,19 @@ const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['notifications/roots/list_changed', tells],
   ['notifications/message', { ...told, params: 'level logger data', read: ['logger', 'data'] }],
   ['notifications/progress', { from: 'either', kind: 'notification', params: 'progressToken progress total message', read: ['message'] }],
-  ['notifications/resources/updated', { ...told, params: 'uri' }],
+  ['notifications/resources/updated', { ...told, params: 'uri', read: ['uri'], inParams: [place('uri', 'uri')] }],
   ['notifications/elicitation/complete', { ...told, params: 'elicitationId' }],
   ['notifications/subscriptions/acknowledged', { ...told, params: 'notifications' }],
-  ['notifications/tasks', { ...told, params: `result error inputRequests ${task}`, read: 'all' }],
-  ['notifications/tasks/status', { ...told, params: task, read: 'all' }],
+  [
+    'notifications/tasks',
+    {
+      ...told,
+      params: `result error inputRequests ${taskKeys}`,
+      read: 'all',
+      inParams: taskWithOutcome,
+    },
+  ],
+  ['notifications/tasks/status', { ...told, params: taskKeys, read: 'all', inParams: task }],
 ])
 
 export const methodOf = (name: string): Method | undefined => methods.get(name)
@@ -150,8 +264,13 @@ export const resultKeys: readonly string[] = [...keysOf('result'), 'resultType',
 
 const finals: ReadonlySet<string> = new Set([...methods.values()].flatMap(({ final = [] }) => final))
 
-/** True of a result that has a member of some final result: whatever it says of itself, a client may read it as that. */
-export const hasFinalMember = (result: object): boolean => {
-  for (const name of finals) if (Object.hasOwn(result, name)) return true
+const hasAny = (result: JsonObject, names: Iterable<string>): boolean => {
+  for (const name of names) if (Object.hasOwn(result, name)) return true
   return false
 }
+
+/** True of a result that has a member of some final result: whatever it says of itself, a client may read it as that. */
+export const hasFinalMember = (result: JsonObject): boolean => hasAny(result, finals)
+
+/** The same of the result of a tool. */
+export const hasToolMember = (result: JsonObject): boolean => hasAny(result, methods.get('tools/call')?.final ?? [])

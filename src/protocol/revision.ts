@@ -11,18 +11,38 @@ export interface Traits {
   readonly batches: boolean
   /** `content` block types (schema.json, ContentBlock). */
   readonly contentTypes: ReadonlySet<string>
+  /** The same of sampling (schema.json, SamplingMessageContentBlock). */
+  readonly samplingTypes: ReadonlySet<string>
   /** `structuredContent` may be any JSON value, not an object only. */
   readonly anyStructuredContent: boolean
 }
 
 const blocks = (...types: readonly string[]): ReadonlySet<string> => new Set(types)
 
+const blocksWithLinks = blocks('text', 'image', 'audio', 'resource_link', 'resource')
+const samplingWithTools = blocks('text', 'image', 'audio', 'tool_use', 'tool_result')
+
 const traits: Readonly<Record<Revision, Traits>> = {
-  '2024-11-05': { modern: false, batches: false, contentTypes: blocks('text', 'image', 'resource'), anyStructuredContent: false },
-  '2025-03-26': { modern: false, batches: true, contentTypes: blocks('text', 'image', 'audio', 'resource'), anyStructuredContent: false },
-  '2025-06-18': { modern: false, batches: false, contentTypes: blocks('text', 'image', 'audio', 'resource_link', 'resource'), anyStructuredContent: false },
-  '2025-11-25': { modern: false, batches: false, contentTypes: blocks('text', 'image', 'audio', 'resource_link', 'resource'), anyStructuredContent: false },
-  '2026-07-28': { modern: true, batches: false, contentTypes: blocks('text', 'image', 'audio', 'resource_link', 'resource'), anyStructuredContent: true },
+  '2024-11-05': {
+    modern: false, batches: false, anyStructuredContent: false,
+    contentTypes: blocks('text', 'image', 'resource'), samplingTypes: blocks('text', 'image'),
+  },
+  '2025-03-26': {
+    modern: false, batches: true, anyStructuredContent: false,
+    contentTypes: blocks('text', 'image', 'audio', 'resource'), samplingTypes: blocks('text', 'image', 'audio'),
+  },
+  '2025-06-18': {
+    modern: false, batches: false, anyStructuredContent: false,
+    contentTypes: blocksWithLinks, samplingTypes: blocks('text', 'image', 'audio'),
+  },
+  '2025-11-25': {
+    modern: false, batches: false, anyStructuredContent: false,
+    contentTypes: blocksWithLinks, samplingTypes: samplingWithTools,
+  },
+  '2026-07-28': {
+    modern: true, batches: false, anyStructuredContent: true,
+    contentTypes: blocksWithLinks, samplingTypes: samplingWithTools,
+  },
 }
 
 export const traitsOf = (revision: Revision): Traits => traits[revision]

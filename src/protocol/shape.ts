@@ -1,4 +1,5 @@
-import { isArray, isObject, isString, member, type Json } from './json.js'
+import { isArray, isObject, isString, member, type Json, type JsonArray, type JsonObject } from './json.js'
+import { each, type Meter } from './meter.js'
 
 /** One place where a value is not of its shape. */
 export interface Misfit {
@@ -9,7 +10,7 @@ export interface Misfit {
 }
 
 /** What a value must be; answers with what is wrong, nothing for a value that fits. */
-export type Shape = (value: Json) => readonly Misfit[]
+export type Shape = (value: Json, meter: Meter) => readonly Misfit[]
 
 export type Fields = Readonly<Record<string, Shape>>
 
@@ -38,23 +39,18 @@ export const anyObject = of(isObject, 'an object')
 export const oneOf = (...values: readonly string[]): Shape =>
   of(value => isString(value) && values.includes(value), `one of ${values.map(value => `"${value}"`).join(', ')}`)
 
-export const arrayOf = (shape: Shape): Shape => value => {
-  if (!isArray(value)) return misfit('must be an array')
-  let found = none
-  for (let index = 0; index < value.length && found.length < most; index++) {
-    const misfits = shape(value[index] ?? null)
-    if (misfits.length > 0) found = [...found, ...below(index, misfits)]
-  }
-  return found
-}
+export const arrayOf = (shape: Shape): Shape => (value, meter) =>
+  isArray(value) ? misfitsIn(value, shape, meter) : misfit('must be an array')
 
 /** An object whose members, whatever their names, all have one shape. */
-export const recordOf = (shape: Shape): Shape => value => {
-  if (!isObject(value)) return misfit('must be an object')
+export const recordOf = (shape: Shape): Shape => (value, meter) =>
+  isObject(value) ? misfitsIn(value, shape, meter) : misfit('must be an object')
+
+const misfitsIn = (value: JsonArray | JsonObject, shape: Shape, meter: Meter): readonly Misfit[] => {
   let found = none
-  for (const key of Object.keys(value)) {
-    const misfits = shape(value[key] ?? null)
-    if (misfits.length > 0) found = [...found, ...below(key, misfits)]
+  for (const [step, child] of each(value, meter)) {
+    const misfits = shape(child, meter)
+    if (misfits.length > 0) found = [...found, ...below(step, misfits)]
     if (found.length >= most) break
   }
   return found
@@ -66,12 +62,13 @@ export const objectOf = (required: Fields, optional: Fields = {}): Shape => {
     ...Object.entries(required).map(([key, shape]) => ({ key, shape, needed: true })),
     ...Object.entries(optional).map(([key, shape]) => ({ key, shape, needed: false })),
   ]
-  return value => {
+  return (value, meter) => {
     if (!isObject(value)) return misfit('must be an object')
     let found = none
+    meter.pay(fields.length)
     for (const { key, shape, needed } of fields) {
       const given = member(value, key)
-      const misfits = given === undefined ? (needed ? misfit('is missing') : none) : shape(given)
+      const misfits = given === undefined ? (needed ? misfit('is missing') : none) : shape(given, meter)
       if (misfits.length > 0) found = [...found, ...below(key, misfits)]
     }
     return found
@@ -79,15 +76,15 @@ export const objectOf = (required: Fields, optional: Fields = {}): Shape => {
 }
 
 /** Of one shape or of another; what is wrong is told by the first. */
-export const either = (first: Shape, second: Shape): Shape => value => {
-  const misfits = first(value)
-  return misfits.length > 0 && second(value).length === 0 ? none : misfits
+export const either = (first: Shape, second: Shape): Shape => (value, meter) => {
+  const misfits = first(value, meter)
+  return misfits.length > 0 && second(value, meter).length === 0 ? none : misfits
 }
 
 /** The shape that a string member names; an object with another one is not judged. */
-export const byMember = (key: string, shapes: ReadonlyMap<string, Shape>): Shape => value => {
+export const byMember = (key: string, shapes: ReadonlyMap<string, Shape>): Shape => (value, meter) => {
   if (!isObject(value)) return misfit('must be an object')
   const name = member(value, key)
   if (!isString(name)) return misfit(name === undefined ? 'is missing' : 'must be a string', key)
-  return shapes.get(name)?.(value) ?? none
+  return shapes.get(name)?.(value, meter) ?? none
 }

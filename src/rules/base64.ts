@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { isString, member } from '../protocol/json.js'
-import type { Part } from '../protocol/mcp.js'
+import type { Part } from '../protocol/places.js'
 import { nothing, one, partRule } from './problem.js'
 
 // In characters; a multiple of four, and small enough that a piece and its bytes stay in the processor's cache.

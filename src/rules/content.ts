@@ -5,8 +5,10 @@ import type { Problem } from '../core/rule.js'
 import { nothing, one, partRule } from './problem.js'
 
 export const type = partRule(({ kind, value, path }, { revision }) => {
+  const { contentTypes, samplingTypes } = traitsOf(revision)
+  const known = kind === 'block' ? contentTypes : kind === 'sampled' ? samplingTypes : undefined
   const type = member(value, 'type')
-  return kind !== 'block' || !isString(type) || traitsOf(revision).contentTypes.has(type)
+  return known === undefined || !isString(type) || known.has(type)
     ? nothing
     : one(`${path}/type`, `${quote(type)} is no content type of revision ${revision}`)
 })

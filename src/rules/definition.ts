@@ -8,8 +8,8 @@ import { withoutNulls } from './nulls.js'
 import { below, most, nothing, ofKind, ofMisfits, one } from './problem.js'
 
 export const definition: Powers = {
-  onTool: ({ definition, path, revision }) =>
-    definition === undefined ? one(path, 'a tool must be an object') : ofMisfits(toolShape(revision)(definition), path),
+  onTool: ({ definition, path, revision }, meter) =>
+    definition === undefined ? one(path, 'a tool must be an object') : ofMisfits(toolShape(revision)(definition, meter), path),
   onList: ({ method, result }) =>
     method === 'tools/list' && !isArray(member(result, 'tools')) ? one('/result/tools', 'the result has no list of tools') : nothing,
 }
@@ -56,8 +56,8 @@ const booleansIn = (schema: Json | undefined, path: string): readonly Problem[] 
 }
 
 export const list: Powers = {
-  onList(list) {
-    const misfits = listShape(list.method)?.(list.result) ?? []
+  onList(list, meter) {
+    const misfits = listShape(list.method)?.(list.result, meter) ?? []
     // A result without a list of tools is tool/definition.
     const own = ofMisfits(misfits.filter(({ path }) => path.length > 1 || path[0] !== 'tools'), '/result')
     const nulls = atNulls(nullsOf(list).nulls, '/result')

@@ -107,10 +107,10 @@ export const rules: readonly Row[] = [
   row('tool/hidden-text', 'block', 'invisible, bidi-override, tag or terminal-control characters in a definition',
     'A definition must not hold invisible, bidi-override, tag or terminal-control characters.',
     'Remove the characters. A model reads what you do not see here: find out why it is there before you use the tool.', toolHiddenText),
-  row('tool/icon', 'block', 'an icon that is neither `https:` nor `data:image/`',
-    'An icon must be https: or data:image/.',
-    'Name an icon by https:, or put it in as data:image/.', icon, {
-      mend: withoutHarmful, mends: 'it is removed from the tool; `block` does so too',
+  row('tool/icon', 'mend', 'an icon that is neither `https:` nor `data:image/`, or a website that is not `https:`; of tools, prompts, resources, content and the server',
+    'An icon must be https: or data:image/, and a website https:.',
+    'Name icons and websites by https:, or put an icon in as data:image/.', icon, {
+      mend: withoutHarmful, mends: 'it is removed; `block` does so too',
     }),
   row('tool/header', 'block', 'an `x-mcp-header` outside the specification\'s rules',
     'An x-mcp-header must keep to the rules of the specification.',

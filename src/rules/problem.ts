@@ -4,7 +4,7 @@ import type { SchemaProblem } from '../core/check.js'
 import type { Powers, Problem, Reading } from '../core/rule.js'
 import type { Misfit } from '../protocol/shape.js'
 import type { Meter } from '../protocol/meter.js'
-import type { Part } from '../protocol/mcp.js'
+import type { Link, Part } from '../protocol/places.js'
 
 /** Problems that one rule finds in one thing: enough to act on, and no more work for a peer that breaks it everywhere. */
 export const most = 20
@@ -35,18 +35,22 @@ export const below = (path: string, ...parts: readonly (string | number)[]): str
 /** A rule that is asked alike about the result of a tool and about whatever else a model reads. */
 export const readingRule = (judge: (reading: Reading, meter: Meter) => readonly Problem[]): Powers => ({ onResult: judge, onReading: judge })
 
-/**
- * A rule about each piece of the content that a model reads. It is asked about every piece of every result; a loop spares the arrays
- * that each of them would cost.
- */
+/** A rule about each piece of the content that a model reads. */
 export const partRule = (judge: (part: Part, reading: Reading, meter: Meter) => readonly Problem[]): Powers =>
-  readingRule((reading, meter) => {
-    let found = nothing
-    for (const part of reading.parts) {
-      meter.pay(1)
-      const problems = judge(part, reading, meter)
-      if (problems.length > 0) found = [...found, ...problems]
-      if (found.length >= most) return found.slice(0, most)
-    }
-    return found
-  })
+  readingRule((reading, meter) => problemsOf(reading.parts, meter, part => judge(part, reading, meter)))
+
+/** A rule about each icon, website or URI that stands where one belongs. */
+export const linkRule = (kinds: readonly Link['kind'][], judge: (link: Link) => readonly Problem[]): Powers =>
+  readingRule(({ links }, meter) => problemsOf(links, meter, link => (kinds.includes(link.kind) ? judge(link) : nothing)))
+
+/** Rules are asked about every piece of every result; a loop spares the arrays that each of them would cost. */
+const problemsOf = <Thing>(things: readonly Thing[], meter: Meter, judge: (thing: Thing) => readonly Problem[]): readonly Problem[] => {
+  let found = nothing
+  for (const thing of things) {
+    meter.pay(1)
+    const problems = judge(thing)
+    if (problems.length > 0) found = [...found, ...problems]
+    if (found.length >= most) return found.slice(0, most)
+  }
+  return found
+}

@@ -13,7 +13,7 @@ const isError = ({ value }: Answer): boolean => member(value, 'isError') === tru
 const declares = ({ tool }: Answer): boolean => tool !== undefined && tool.outputSchemas.length > 0
 
 export const shape: Powers = {
-  onResult: ({ value, path, revision }) => ofMisfits(resultShape(revision)(value), path),
+  onResult: ({ value, path, revision }, meter) => ofMisfits(resultShape(revision)(value, meter), path),
 }
 
 export const missing: Powers = {

@@ -16,14 +16,14 @@ export const undeclared: Powers = {
       case elicitation:
         return lacking(request, elicitationNeeds(request))
       case roots:
-        return lacking(request, [need('/method', 'roots')])
+        return lacking(request, [need(request.methodPath, 'roots')])
       default:
         return nothing
     }
   },
 }
 
-/** A capability that a request asks for: where it asks, and the way to the capability. */
+/** A capability that a request asks for: where it asks (JSON Pointer into the frame), and the way to the capability. */
 interface Need {
   readonly at: string
   readonly capability: readonly string[]
@@ -34,21 +34,21 @@ const need = (at: string, ...capability: readonly string[]): Need => ({ at, capa
 const has = ({ params }: ServerRequest, key: string): boolean => member(params, key) !== undefined
 
 const samplingNeeds = (request: ServerRequest): readonly Need[] => [
-  need('/method', 'sampling'),
-  ...(has(request, 'tools') ? [need('/params/tools', 'sampling', 'tools')] : []),
-  ...(has(request, 'toolChoice') ? [need('/params/toolChoice', 'sampling', 'tools')] : []),
-  ...(has(request, 'task') ? [need('/params/task', 'tasks', 'requests', 'sampling', 'createMessage')] : []),
+  need(request.methodPath, 'sampling'),
+  ...(has(request, 'tools') ? [need(`${request.paramsPath}/tools`, 'sampling', 'tools')] : []),
+  ...(has(request, 'toolChoice') ? [need(`${request.paramsPath}/toolChoice`, 'sampling', 'tools')] : []),
+  ...(has(request, 'task') ? [need(`${request.paramsPath}/task`, 'tasks', 'requests', 'sampling', 'createMessage')] : []),
 ]
 
 const elicitationNeeds = (request: ServerRequest): readonly Need[] => {
   const mode = member(request.params, 'mode') ?? 'form'
-  const at = has(request, 'mode') ? '/params/mode' : '/method'
+  const at = has(request, 'mode') ? `${request.paramsPath}/mode` : request.methodPath
   return [
-    need('/method', 'elicitation'),
+    need(request.methodPath, 'elicitation'),
     ...(mode === 'form' && isFormImplied(request.clientCapabilities ?? {})
       ? []
       : [need(at, 'elicitation', isString(mode) ? mode : '')]),
-    ...(has(request, 'task') ? [need('/params/task', 'tasks', 'requests', 'elicitation', 'create')] : []),
+    ...(has(request, 'task') ? [need(`${request.paramsPath}/task`, 'tasks', 'requests', 'elicitation', 'create')] : []),
   ]
 }
 
@@ -58,13 +58,13 @@ const isFormImplied = (capabilities: JsonObject): boolean => {
   return isObject(declared) && member(declared, 'form') === undefined && member(declared, 'url') === undefined
 }
 
-const lacking = ({ path, clientCapabilities }: ServerRequest, needs: readonly Need[]) => {
+const lacking = ({ clientCapabilities }: ServerRequest, needs: readonly Need[]) => {
   // What was declared elsewhere is not known to be missing.
   if (clientCapabilities === undefined) return nothing
   const lacked = needs.find(({ capability }) => !isDeclared(clientCapabilities, capability))
   return lacked === undefined
     ? nothing
-    : one(path + lacked.at, `the client did not declare ${quote(lacked.capability.join('.'))}`)
+    : one(lacked.at, `the client did not declare ${quote(lacked.capability.join('.'))}`)
 }
 
 const isDeclared = (capabilities: JsonObject, way: readonly string[]): boolean => {
@@ -79,7 +79,7 @@ const isDeclared = (capabilities: JsonObject, way: readonly string[]): boolean =
 
 /** For operators who let a server ask for nothing of the kind, whatever the client could do. */
 const asks = (method: string): Powers => ({
-  onServerRequest: request => (request.method === method ? one(`${request.path}/method`, `the server sends ${method}`) : nothing),
+  onServerRequest: request => (request.method === method ? one(request.methodPath, `the server sends ${method}`) : nothing),
 })
 
 export const asksForSampling = asks(sampling)

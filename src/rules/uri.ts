@@ -1,32 +1,11 @@
-import { isArray, isObject, isString, member, type Json } from '../protocol/json.js'
-import type { Part } from '../protocol/mcp.js'
+import { isString } from '../protocol/json.js'
 import { quote } from '../protocol/quote.js'
-import { nothing, one, partRule } from './problem.js'
+import { linkRule, nothing, one } from './problem.js'
 
-export const uri = partRule(part =>
-  urisOf(part).flatMap(({ uri, path }) => {
-    const fault = isString(uri) ? faultOf(uri) : undefined
-    return fault === undefined ? nothing : one(path, fault)
-  }),
-)
-
-interface Link {
-  readonly uri: Json | undefined
-  readonly path: string
-}
-
-/** The URIs of a part: a link or a resource has one, and a link may have icons. */
-const urisOf = ({ kind, value, path }: Part): readonly Link[] => {
-  if (kind === 'block' && member(value, 'type') !== 'resource_link') return []
-  const icons = member(value, 'icons')
-  const sources = !isArray(icons)
-    ? []
-    : icons.map((icon, index): Link => ({
-        uri: isObject(icon) ? member(icon, 'src') : undefined,
-        path: `${path}/icons/${index}/src`,
-      }))
-  return [{ uri: member(value, 'uri'), path: `${path}/uri` }, ...sources]
-}
+export const uri = linkRule(['uri'], ({ value, path }) => {
+  const fault = isString(value) ? faultOf(value) : undefined
+  return fault === undefined ? nothing : one(path, fault)
+})
 
 /** What speaks against a URI. A message never repeats one that bears credentials. */
 const faultOf = (uri: string): string | undefined => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { difference } from '../../dist/protocol/difference.js'
+import { Meter } from '../../dist/protocol/meter.js'
 import { edit } from '../../dist/protocol/edit.js'
 import { equal, isObject, parseJson, type Json, type JsonObject } from '../../dist/protocol/json.js'
 
@@ -24,7 +25,7 @@ const cases: readonly (readonly [title: string, text: string, after: (before: Js
 t.test('the changes from one value to another leave all other bytes as they are', t => {
   for (const [title, text, after, made] of cases) {
     const before = parseJson(text)
-    const edits = isObject(before) ? difference(before, after(before)) : []
+    const edits = isObject(before) ? difference(before, after(before), new Meter()) : []
     t.equal(edits && edit(Buffer.from(text), edits).toString(), made, title)
   }
   t.end()
@@ -42,7 +43,7 @@ const json: fc.Arbitrary<Json> = fc.letrec<{ value: Json }>(tie => ({
 t.test('made, they make of the one text the other value', t => {
   const object = json.filter(isObject)
   fc.assert(fc.property(object, object, (before, after) => {
-    const edits = difference(before, after)
+    const edits = difference(before, after, new Meter())
     const made = parseJson(edit(Buffer.from(JSON.stringify(before)), edits ?? []).toString())
     return edits !== undefined && equal(made, after)
   }), { numRuns: 2000 })

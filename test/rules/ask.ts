@@ -4,8 +4,9 @@ import type { Answer, Arrival, Call, CheckedArguments, Finding, List, ListedTool
 import { promotionOf } from '../../dist/core/promotion.js'
 import { member, type Json, type JsonObject } from '../../dist/protocol/json.js'
 import { Meter } from '../../dist/protocol/meter.js'
-import { partsOf } from '../../dist/protocol/mcp.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
+import { Places, type Link, type Part } from '../../dist/protocol/places.js'
+import { traitsOf } from '../../dist/protocol/revision.js'
 import { textOf } from '../../dist/protocol/unread.js'
 import { ruleNamed as find, rules, type RuleName } from '../../dist/rules/index.js'
 
@@ -56,12 +57,19 @@ export const answer = (result: JsonObject, more: Partial<Answer> = {}): Answer =
   }
 }
 
-export const reading = (method: string, value: JsonObject, more: Partial<Reading> = {}): Reading => ({
-  method, value, path: '/result', parts: partsOf(method, value, '/result'), revision: '2025-11-25', plain: false, ...more,
-})
+export const reading = (method: string, value: JsonObject, more: Partial<Reading> = {}): Reading => {
+  const { path = '/result', revision = '2025-11-25' } = more
+  const places = new Places(path, traitsOf(revision).modern, new Meter())
+  const things = [...(method === 'tools/call' ? places.inOutcome(value) : places.inResult(method, value))]
+  const parts = things.filter((thing): thing is Part => isOneOf(['block', 'sampled', 'resource', 'listed'], thing?.kind))
+  const links = things.filter((thing): thing is Link => isOneOf(['icon', 'website', 'uri'], thing?.kind))
+  return { method, value, path, parts, links, revision, plain: false, ...more }
+}
+
+const isOneOf = (kinds: readonly string[], kind: string | undefined): boolean => kind !== undefined && kinds.includes(kind)
 
 export const asked = (method: string, params: JsonObject | undefined, clientCapabilities: JsonObject | undefined): ServerRequest => ({
-  method, params, clientCapabilities, path: '',
+  method, params, clientCapabilities, methodPath: '/method', paramsPath: '/params',
 })
 
 /** What a rule finds is the same in a result that was judged from its bytes, and in one that was parsed. */

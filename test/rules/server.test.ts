@@ -41,7 +41,7 @@ t.test('server/request: what the client did not declare', t => {
 })
 
 t.test('a path leads to the request, also to one in a result', t => {
-  const request = { ...asked(sampling, {}, {}), path: '/result/inputRequests/ask' }
+  const request = { ...asked(sampling, {}, {}), methodPath: '/result/inputRequests/ask/method' }
   t.same(paths(ruleNamed('server/request').onServerRequest?.(request)), ['/result/inputRequests/ask/method'])
   t.same(paths(ruleNamed('server/sampling').onServerRequest?.(request)), ['/result/inputRequests/ask/method'])
   t.end()

@@ -105,10 +105,10 @@ export const toolCases: readonly Case[] = [
   definition('tool/hidden-text', 'joiners where a script needs them, and no-break spaces, are no hidden text', 'pass', tool(`"description":"می‌خواهم क्‍ष 10\u00a0km\\n\\tindented",${input}`)),
 
   // tool/icon
-  definition('tool/icon', 'an icon that is a script is taken away', 'block', tool(`${input},"icons":[{"src":"javascript:alert(1)"}]`), {
+  definition('tool/icon', 'an icon that is a script is taken away', 'mend', tool(`${input},"icons":[{"src":"javascript:alert(1)"}]`), {
     cut: '{"src":"javascript:alert(1)"}',
   }),
-  definition('tool/icon', 'an icon without encryption is taken away, the other stays', 'block',
+  definition('tool/icon', 'an icon without encryption is taken away, the other stays', 'mend',
     tool(`${input},"icons":[{"src":"https://a.example/i.png"},{"src":"http://a.example/i.png"}]`), { cut: ',{"src":"http://a.example/i.png"}' }),
   definition('tool/icon', 'icons by https and data are fine', 'pass', tool(`${input},"icons":[{"src":"https://a.example/i.png","sizes":["48x48"]},{"src":"data:image/png;base64,iVBORw0KGgo="}]`)),
 
