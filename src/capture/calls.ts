@@ -1,4 +1,4 @@
-import { membersOf } from '../core/queue.js'
+import { membersOf } from '../core/relay.js'
 import type { Side } from '../core/event.js'
 import type { Frame } from '../protocol/frame.js'
 import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'

@@ -138,6 +138,8 @@ const eventIn = (event: JsonObject): Happened => {
       return { type: given, timer: text(member(event, 'timer')) }
     case 'request-lost':
       return { type: given, exchange: text(member(event, 'exchange')), key: key(member(event, 'key')), reason: text(member(event, 'reason')) }
+    case 'undelivered':
+      return { type: given, exchange: text(member(event, 'exchange')), key: key(member(event, 'key')) }
     case 'exchange-ended':
       return { type: given, exchange: text(member(event, 'exchange')) }
     case 'server-gone':

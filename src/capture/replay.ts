@@ -2,10 +2,10 @@ import { isUtf8 } from 'node:buffer'
 import type { Checked, SchemaChecker, Subject } from '../core/check.js'
 import type { Effect } from '../core/effect.js'
 import type { Event, Side, Timer } from '../core/event.js'
-import { NamedExchanges } from '../core/named.js'
+import { NamedExchanges } from '../core/event.js'
 import type { RelayOptions } from '../core/options.js'
-import { membersOf } from '../core/queue.js'
-import { Relay } from '../core/relay.js'
+import { membersOf } from '../core/relay.js'
+import { Batches } from '../core/batches.js'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
 import type { IdKey } from '../protocol/json-rpc.js'
 import { keysOf } from '../protocol/message.js'
@@ -57,7 +57,7 @@ export const replayed = async (session: CapturedSession, was: Course, judgement:
  * is not answered by it: by other settings a request may stay here that once went on, or go on that once stayed.
  */
 class Replay {
-  readonly #relay: Relay
+  readonly #relay: Batches
   readonly #judgement: Judgement
   readonly #payload
   readonly #exchanges = new NamedExchanges()
@@ -85,7 +85,7 @@ class Replay {
     const { trusted, accepted, rules, listMs, requestMs, mostTools, mostFindings, intent } = judgement
     this.#ruling = judgement.ruling(settings)
     const ruling = () => this.#ruling
-    this.#relay = new Relay({
+    this.#relay = new Batches({
       server, session, nonce, stateless, trusted, accepted, rules, listMs, requestMs, mostTools, mostFindings, intent,
       get policy() { return ruling().policy },
       get tools() { return ruling().tools },
@@ -124,6 +124,7 @@ class Replay {
       case 'timer-fired':
         return this.#timers.delete(event.timer) ? event : undefined
       case 'request-lost':
+      case 'undelivered':
       case 'exchange-ended':
         return { ...event, exchange: this.#exchanges.of(event.exchange) }
       case 'server-gone':
@@ -173,6 +174,8 @@ class Replay {
         return undefined
       case 'observe':
       case 'abandon':
+      case 'settle':
+      case 'failed':
       case 'close':
         return undefined
     }

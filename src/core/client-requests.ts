@@ -1,15 +1,14 @@
 import type { Frame } from '../protocol/frame.js'
-import type { JsonObject } from '../protocol/json.js'
 import { lenientAnswer } from '../protocol/message.js'
 import { errorCode, type ErrorResponse, type IdKey, type Page, type Request, type Result } from '../protocol/json-rpc.js'
 import { methodOf } from '../protocol/methods.js'
 import type { Answers } from './answers.js'
-import type { ClientBatch } from './batch.js'
 import { ChurnMap } from './churn.js'
 import type { Core } from './core.js'
 import { wholePipe, type Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
+import { GivenAnswers } from './given.js'
 import { PendingRequests } from './pending.js'
 import { PendingRequest, text, type Arrived } from './request.js'
 import { blocked, errorAnswer, inItsPlace } from './refusal.js'
@@ -18,10 +17,10 @@ import type { ToolCalls } from './tool-calls.js'
 import type { ToolLists } from './tool-lists.js'
 
 /** Cancelled requests whose late answer is still known as one; more than a client cancels in earnest. */
-const mostCancelled = 1000
+const maxCancelled = 1000
 
 /** What requests in flight may keep in memory, in bytes. */
-const mostBytes = 64 * 1024 * 1024
+const maxBytes = 80 * 1024 * 1024
 
 /** Every request of the client's, from its arrival to its one answer (promise 3). */
 export class ClientRequests {
@@ -30,20 +29,22 @@ export class ClientRequests {
   readonly #calls: ToolCalls
   readonly #answers: Answers
   readonly #pending: PendingRequests<PendingRequest>
+  readonly #given: GivenAnswers
   readonly #timers = new ChurnMap<string, PendingRequest>()
   /** Nobody waits for their answers; the one that was cancelled first comes first. */
   readonly #cancelled = new Set<PendingRequest>()
   #held = 0
   #lastTimer = 0
-  /** Why the server can answer no more. */
-  #gone: string | undefined
+  /** Why the server can answer no more, and the code of the error that says so. */
+  #gone: { readonly reason: string; readonly code: number } | undefined
 
   constructor(core: Core, lists: ToolLists, calls: ToolCalls, answers: Answers) {
     this.#core = core
     this.#lists = lists
     this.#calls = calls
     this.#answers = answers
-    this.#pending = new PendingRequests(core.options.stateless)
+    this.#pending = new PendingRequests(core.options.stateless, core.ledger.account(maxBytes))
+    this.#given = new GivenAnswers(core.ledger)
   }
 
   /** Those that are not yet at the server. */
@@ -61,25 +62,28 @@ export class ClientRequests {
     return this.#core.options.stateless ? this.#pending.on(exchange)[0]?.terms : undefined
   }
 
-  received(exchange: Exchange, frame: Frame, message: Request, findings: Findings, batch: ClientBatch | undefined): void {
+  stageOf(exchange: Exchange, key: IdKey): PendingRequest['stage'] | undefined {
+    return this.#pending.find(exchange, key)?.stage
+  }
+
+  received(exchange: Exchange, frame: Frame, message: Request, findings: Findings): void {
     const { handshake, records, output, ask } = this.#core
-    if (message.method === 'initialize') handshake.offered(message.params)
     this.#lists.ids.saw(message.id)
     const terms = handshake.termsOf(message, frame.envelope?.headers)
-    const request = new PendingRequest(exchange, frame, message, terms, output.now, findings, batch)
+    const request = new PendingRequest(exchange, frame, message, terms, output.now, findings)
     records.start(terms)
-    if (this.#gone !== undefined) return this.#refuse(request, errorAnswer(request, errorCode.gone, `mcp-customs: ${this.#gone}`))
-    if (!this.#hasRoom(request.bytes)) ask('onId', { use: 'too-many', from: 'client' }, findings, '/id')
-    if (findings.isStop) return this.#refuse(request, blocked(request, findings))
-    if (!this.#pending.open(request)) return this.#repeated(request, frame, message.params)
-    this.#begin(request, frame, message.params)
+    if (this.#gone !== undefined) return this.#reply(request, undefined, errorAnswer(request, this.#gone.code, `mcp-customs: ${this.#gone.reason}`))
+    if (!this.#hasRoom(request)) ask('onId', { use: 'too-many', from: 'client' }, findings, '/id')
+    if (findings.isStop) return this.#reply(request, undefined, blocked(request, findings))
+    if (!this.#pending.open(request)) return this.#repeated(request, frame)
+    this.#begin(request)
   }
 
   /** The server's answer. */
   answered(arrived: Arrived & { readonly message: Result | ErrorResponse }, findings: Findings): void {
     const { exchange, frame, message } = arrived
-    if (this.#lists.owns(message.key)) return this.#lists.answered(exchange, frame, message, findings)
-    const request = this.#pending.find(exchange, message.key)
+    if (this.#lists.owns(exchange, message.key)) return this.#lists.answered(exchange, frame, message, findings)
+    const request = this.#pending.find(exchange, message.key) ?? this.#asAgain(exchange, message.key)
     if (request?.isAtServer === true) this.#arrived(request, arrived, findings)
     else this.#unasked(arrived, message.key, findings)
   }
@@ -89,7 +93,7 @@ export class ClientRequests {
     const { exchange, frame, message } = arrived
     if (message.key === undefined) return false
     const request = this.#pending.find(exchange, message.key)
-    if (this.#lists.owns(message.key)) this.#lists.answered(exchange, frame, undefined, findings)
+    if (this.#lists.owns(exchange, message.key)) this.#lists.answered(exchange, frame, undefined, findings)
     else if (request?.isAtServer === true) this.#arrived(request, arrived, findings)
     return true
   }
@@ -103,7 +107,7 @@ export class ClientRequests {
    */
   unusable(arrived: Omit<Arrived, 'message'>, keys: readonly IdKey[], isAnonymous: boolean, findings: Findings): boolean {
     const { exchange, frame } = arrived
-    if (keys.some(key => this.#lists.owns(key))) {
+    if (keys.some(key => this.#lists.owns(exchange, key))) {
       this.#lists.answered(exchange, frame, undefined, findings)
       return true
     }
@@ -128,17 +132,20 @@ export class ClientRequests {
     }
     if (request === undefined || !request.isAtServer) return true
     request.cancel()
+    this.#stopTimer(request)
     this.#cancelled.add(request)
-    // What else was asked in its batch need not wait for it.
-    request.batch?.answered(undefined)
-    request.batch = undefined
     const [oldest] = this.#cancelled
-    if (this.#cancelled.size > mostCancelled && oldest !== undefined) this.#drop(oldest)
+    if (this.#cancelled.size > maxCancelled && oldest !== undefined) this.#drop(oldest)
     return true
   }
 
+  /** The client may not have got an answer: it can ask for it again on a resumed stream. */
+  undelivered(key: IdKey): void {
+    this.#given.refresh(key)
+  }
+
   lost(exchange: Exchange, key: IdKey, reason: string): void {
-    if (this.#lists.owns(key)) return this.#lists.lost()
+    if (this.#lists.owns(exchange, key)) return this.#lists.lost()
     const request = this.#pending.find(exchange, key)
     if (request?.isAtServer === true) this.#fail(request, errorCode.gone, reason)
   }
@@ -166,19 +173,20 @@ export class ClientRequests {
     }
   }
 
-  serverGone(reason: string): void {
-    this.#gone = reason
-    for (const request of this.#pending.all()) if (request.stage !== 'answered') this.#fail(request, errorCode.gone, reason)
+  /** @param isFailure the relay itself can go on no more */
+  serverGone(reason: string, isFailure: boolean): void {
+    const code = isFailure ? errorCode.blocked : errorCode.gone
+    this.#gone ??= { reason, code }
+    for (const request of this.#pending.all()) {
+      if (isFailure) this.#broken(request, reason)
+      else if (request.stage !== 'answered') this.#fail(request, code, reason)
+    }
     this.#lists.lost()
   }
 
-  /** The relay itself can go on no more: everyone who waits is told so. */
-  crashed(reason: string): void {
-    this.#gone = reason
-    for (const request of this.#pending.all()) {
-      request.findings.block()
-      this.#fail(request, errorCode.blocked, reason)
-    }
+  /** The relay failed on what belongs to an exchange: everyone who waits there is told so. */
+  failedOn(exchange: Exchange, reason: string): void {
+    for (const request of this.#pending.on(exchange)) this.#broken(request, reason)
   }
 
   /** What the client took back, or left behind, before it was looked at: a call is on record all the same. */
@@ -186,7 +194,7 @@ export class ClientRequests {
     const { message } = frame
     if (message.kind !== 'request') return
     const terms = this.#core.handshake.termsOf(message, frame.envelope?.headers)
-    const request = new PendingRequest(exchange, frame, message, terms, this.#core.output.now, findings, undefined)
+    const request = new PendingRequest(exchange, frame, message, terms, this.#core.output.now, findings)
     request.called = { name: text(message.params, 'name') ?? '', tool: undefined, listed: false }
     this.#core.records.answered(request, undefined, undefined)
   }
@@ -196,31 +204,46 @@ export class ClientRequests {
     for (const request of this.#pending.all()) this.#drop(request)
   }
 
-  #begin(request: PendingRequest, frame: Frame, params: JsonObject | undefined): void {
+  #begin(request: PendingRequest): void {
     this.#held++
     request.called = this.#answers.tasks.find(request.taskId)?.called
-    request.flow = this.#life(request, frame, params)
-    this.#core.driver.run(request.flow)
+    this.#run(request, this.#life(request))
+  }
+
+  /** A flow that throws answers its own request, and ends. */
+  #run(request: PendingRequest, flow: Flow): void {
+    request.flow = flow
+    this.#core.driver.run(flow, cause => {
+      const reason = this.#core.failed(cause)
+      if (request.stage !== 'over') this.#broken(request, reason)
+    })
   }
 
   /** The life of a request. */
-  *#life(request: PendingRequest, frame: Frame, params: JsonObject | undefined): Flow {
-    const isCall = request.method === 'tools/call'
-    const refusal = isCall ? yield* this.#calls.judge(request, params) : undefined
-    if (refusal !== undefined) return this.#refuse(request, refusal)
-    yield* this.#forward(request, frame)
-    if (isCall && this.#calls.checks === 'beside') yield* this.#calls.check(request, params)
+  *#life(request: PendingRequest): Flow {
+    const refusal = request.method === 'tools/call' ? yield* this.#calls.judge(request) : undefined
+    if (refusal !== undefined) return this.#reply(request, undefined, refusal)
+    yield* this.#forwarded(request)
+    yield* this.#outcome(request)
+  }
+
+  *#forwarded(request: PendingRequest): Flow {
+    const params = request.request?.message.params
+    this.#forward(request)
+    if (request.method === 'tools/call' && this.#calls.checks === 'beside') yield* this.#calls.check(request, params)
+    this.#pending.reweigh(request)
+  }
+
+  *#outcome(request: PendingRequest): Flow {
     const arrived = yield* request.answer.value()
     this.#reply(request, arrived, yield* this.#judged(request, arrived))
   }
 
-  *#forward(request: PendingRequest, frame: Frame): Flow {
+  #forward(request: PendingRequest): void {
     const { options: { requestMs }, output, records } = this.#core
+    const frame = request.request?.frame
+    if (frame === undefined) return
     records.sent(request)
-    if (request.batch !== undefined) {
-      request.batch.judged(frame, true)
-      yield* request.batch.left.value()
-    }
     this.#held--
     request.sent(output.now)
     if (requestMs > 0 && methodOf(request.method)?.lasting !== true) {
@@ -229,7 +252,7 @@ export class ClientRequests {
       this.#timers.set(timer, request)
       output.emit({ type: 'start-timer', timer, ms: requestMs })
     }
-    if (request.batch === undefined) output.toServer(request.exchange, frame)
+    output.toServer(request.exchange, frame)
   }
 
   /** @returns what the client gets */
@@ -252,30 +275,38 @@ export class ClientRequests {
   }
 
   /** Makes room for a request where cancelled ones, whose answers nobody waits for, can give it. */
-  #hasRoom(bytes: number): boolean {
+  #hasRoom(request: PendingRequest): boolean {
     for (const oldest of this.#cancelled) {
-      if (this.#pending.bytes + bytes <= mostBytes) break
+      if (this.#pending.hasRoom(request)) break
       this.#drop(oldest)
     }
-    return this.#pending.bytes + bytes <= mostBytes
+    return this.#pending.hasRoom(request)
   }
 
   /** Two requests in flight with one id: the first lives, the second is refused. */
-  #repeated(request: PendingRequest, frame: Frame, params: JsonObject | undefined): void {
-    const { findings, exchange, batch } = request
+  #repeated(request: PendingRequest, frame: Frame): void {
+    const { findings, exchange } = request
     const { ask, records, output } = this.#core
     ask('onId', { use: 'repeated', from: 'client' }, findings, '/id')
-    if (findings.isStop) return this.#refuse(request, blocked(request, findings))
+    if (findings.isStop) return this.#reply(request, undefined, blocked(request, findings))
     const first = this.#pending.find(exchange, request.key)
     // Nobody waits for the first any more: what comes is for the second.
     if (first?.stage === 'cancelled') {
       this.#drop(first)
-      if (this.#pending.open(request)) return this.#begin(request, frame, params)
+      if (this.#pending.open(request)) return this.#begin(request)
     }
     records.answered(request, undefined, undefined)
-    batch?.answered(undefined)
-    if (batch === undefined) output.toServer(exchange, frame)
-    else batch.judged(frame, true)
+    output.toServer(exchange, frame)
+  }
+
+  /** The request whose answer was given, where the client asks for it again: the replay is judged as the answer was. */
+  #asAgain(exchange: Exchange, key: IdKey): PendingRequest | undefined {
+    const again = this.#core.options.stateless ? undefined : this.#given.find(exchange, key)
+    if (again === undefined) return undefined
+    again.askedAgain(this.#core.findings('server'))
+    if (!this.#pending.open(again)) return undefined
+    this.#run(again, this.#outcome(again))
+    return again
   }
 
   /** A response to nothing asked, or to something asked by an id that is spelled otherwise. */
@@ -292,41 +323,39 @@ export class ClientRequests {
     output.toClient(exchange, frame)
   }
 
+  #broken(request: PendingRequest, reason: string): void {
+    request.findings.block()
+    request.failure = reason
+    this.#fail(request, errorCode.blocked, reason)
+  }
+
   #fail(request: PendingRequest, code: number, reason: string): void {
     // Who cancelled does not wait: an answer would be one too many.
     if (request.stage === 'cancelled') return this.#drop(request)
     request.flow?.return()
-    this.#refuse(request, errorAnswer(request, code, `mcp-customs: ${reason}`))
+    this.#reply(request, undefined, errorAnswer(request, code, `mcp-customs: ${reason}`))
   }
 
-  /** An answer of ours, to what is not at the server, or will not be answered by it. */
-  #refuse(request: PendingRequest, answer: Frame): void {
-    this.#leavesBatch(request)
-    this.#reply(request, undefined, answer)
-  }
-
+  /** @param arrived undefined for an answer of ours, to what is not at the server or will not be answered by it */
   #reply(request: PendingRequest, arrived: Arrived | undefined, sent: Frame): void {
     const { records, output } = this.#core
     this.#close(request)
     records.answered(request, arrived?.frame, sent)
     request.end()
-    if (request.batch !== undefined) return request.batch.answered(sent, arrived?.batch)
-    if (arrived === undefined) output.toClient(request.exchange, sent, 'client')
-    else output.toClient(exchangeOf(request, arrived), sent)
+    if (arrived === undefined) return output.toClient(request.exchange, sent, 'client')
+    if (arrived.frame.envelope?.event !== undefined && !this.#core.options.stateless) this.#given.add(request, arrived.exchange)
+    output.toClient(exchangeOf(request, arrived), sent)
   }
 
   /** Nobody waits for an answer: it goes on record without one. */
   #drop(request: PendingRequest): void {
+    const isHeld = request.stage === 'held'
     request.flow?.return()
-    this.#leavesBatch(request)
     this.#close(request)
     this.#core.records.answered(request, undefined, undefined)
     request.end()
-    request.batch?.answered(undefined)
-  }
-
-  #leavesBatch({ stage, batch, request }: PendingRequest): void {
-    if (stage === 'held' && request !== undefined) batch?.judged(request.frame, false)
+    // The server will not hear of it: nothing else ends the client's HTTP request.
+    if (isHeld && request.exchange !== wholePipe) this.#core.output.emit({ type: 'settle', exchange: request.exchange })
   }
 
   #close(request: PendingRequest): void {

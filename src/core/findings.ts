@@ -1,4 +1,4 @@
-import { Meter } from '../protocol/meter.js'
+import type { Meter } from '../protocol/meter.js'
 import { actionOf, isStop, severer, type Action, type Policy, type Verdict } from './policy.js'
 import type { Finding, Problem, RuleName } from './rule.js'
 
@@ -17,6 +17,8 @@ export class Findings {
   readonly #policy: Policy
   readonly #most: number
   readonly #kept: Finding[] = []
+  /** What the policy did about each of those that are kept. */
+  readonly #actions: Action[] = []
   /** In characters. */
   #room: number
   #more = 0
@@ -30,10 +32,10 @@ export class Findings {
    * @param most findings that are kept
    * @param meter paid for all work on the frame
    */
-  constructor(policy: Policy, most = mostKept, readonly meter = new Meter()) {
+  constructor(policy: Policy, most: number | undefined, readonly meter: Meter) {
     this.#policy = policy
-    this.#most = most
-    this.#room = most * usualCharacters
+    this.#most = most ?? mostKept
+    this.#room = this.#most * usualCharacters
   }
 
   get verdict(): Verdict {
@@ -46,6 +48,11 @@ export class Findings {
 
   get kept(): readonly Finding[] {
     return this.#kept
+  }
+
+  /** About the memory that they take, in bytes. */
+  get weight(): number {
+    return this.#kept.length === 0 ? 0 : 2 * (this.#most * usualCharacters - this.#room) + 100 * this.#kept.length
   }
 
   /** How many there were beyond those that were kept. */
@@ -82,7 +89,7 @@ export class Findings {
   mended(rule: RuleName, action: Exclude<Action, 'off'>, before: Findings, change: string): void {
     this.#see(rule)
     this.#decide(action, none)
-    for (const finding of before.#kept) if (finding.rule === rule) this.#keep(rule, { ...finding, mended: change })
+    for (const finding of before.#kept) if (finding.rule === rule) this.#keep(rule, { ...finding, mended: change }, action)
   }
 
   /** What other rules had found before a mend. It stays found, whether or not the mend has hidden it. */
@@ -99,7 +106,7 @@ export class Findings {
 
   /** Those that led to the verdict. */
   told(): readonly Finding[] {
-    return this.#kept.filter(({ rule, mended }) => mended === undefined && actionOf(this.#policy, rule) === this.#verdict)
+    return this.#kept.filter(({ mended }, index) => mended === undefined && this.#actions[index] === this.#verdict)
   }
 
   /** Takes in what was found about a part of the frame. */
@@ -109,8 +116,13 @@ export class Findings {
     this.#decide(part.#verdict, part.stopping)
     // What led to its verdict first: there may be no room for more.
     const told = part.told()
-    for (const finding of told) this.#keep(finding.rule, finding)
-    for (const finding of part.#kept) if (!told.includes(finding)) this.#keep(finding.rule, finding)
+    const take = (isTold: boolean) => {
+      for (const [index, finding] of part.#kept.entries()) {
+        if (told.includes(finding) === isTold) this.#keep(finding.rule, finding, part.#actions[index] ?? 'log')
+      }
+    }
+    take(true)
+    take(false)
     this.#more += part.#more
   }
 
@@ -118,7 +130,7 @@ export class Findings {
     if (action === 'off') return
     this.#see(rule)
     this.#decide(action, isStop(action) ? [rule] : none)
-    for (const problem of problems) this.#keep(rule, problem)
+    for (const problem of problems) this.#keep(rule, problem, action)
   }
 
   #see(rule: RuleName): void {
@@ -129,6 +141,7 @@ export class Findings {
     // What led to the verdict is told, however much was found before it.
     if (this.#isFull && severer(this.#verdict, verdict) !== this.#verdict) {
       this.#room = (this.#kept.pop()?.message.length ?? 0) + longestPath
+      this.#actions.pop()
       this.#more++
     }
     this.#verdict = severer(this.#verdict, verdict)
@@ -139,12 +152,13 @@ export class Findings {
     return this.#kept.length >= this.#most || this.#room <= 0
   }
 
-  #keep(rule: RuleName, { path, message, mended }: Omit<Finding, 'rule'>): void {
+  #keep(rule: RuleName, { path, message, mended }: Omit<Finding, 'rule'>, action: Action): void {
     if (this.#isFull) {
       this.#more++
       return
     }
     const shown = path.length <= longestPath ? path : `${path.slice(0, longestPath - 1)}…`
+    this.#actions.push(action)
     this.#room -= shown.length + message.length + (mended?.length ?? 0)
     this.#kept.push(mended === undefined ? { rule, path: shown, message } : { rule, path: shown, message, mended })
   }

@@ -2,6 +2,7 @@ import type { JsonObject } from '../protocol/json.js'
 import type { Accepted } from './accepted.js'
 import type { Checked, Subject } from './check.js'
 import type { Entry } from './effect.js'
+import type { Ledger } from './ledger.js'
 import type { Policy } from './policy.js'
 import type { Rule } from './rule.js'
 
@@ -29,6 +30,10 @@ export interface RelayOptions {
   readonly nonce: string
   /** Each exchange has ids of its own, and what the client declared may have been said elsewhere (HTTP without a session). */
   readonly stateless: boolean
+  /** The session began before this relay knew of it (another replica, a restart): its handshake is not known. */
+  readonly joined?: boolean
+  /** The account of the process, to which what this session keeps is added; undefined: one for all sessions. */
+  readonly ledger?: Ledger | undefined
   readonly policy: Policy
   /** In the order in which findings are reported. */
   readonly rules: readonly Rule[]

@@ -1,6 +1,7 @@
 import { meaningOf } from '../protocol/ids.js'
 import type { Id, IdKey } from '../protocol/json-rpc.js'
 import { ChurnGroups, ChurnMap } from './churn.js'
+import type { Ledger } from './ledger.js'
 import { wholePipe, type Exchange } from './event.js'
 
 /** Something that was asked and not yet answered. */
@@ -8,8 +9,10 @@ export interface Pending {
   readonly exchange: Exchange
   readonly id: Id
   readonly key: IdKey
-  /** What it keeps in memory. */
-  readonly bytes: number
+  /** The memory that it keeps now, in bytes. */
+  readonly weight: number
+  /** What of that is in the ledger. */
+  kept: number
 }
 
 /**
@@ -25,19 +28,28 @@ export class PendingRequests<Kind extends Pending> {
   /** By what a lenient reader takes their ids for, those that are not spelt as it would spell them. */
   readonly #odd = new ChurnMap<Exchange, ChurnGroups<string, Kind>>()
   readonly #stateless: boolean
+  readonly #ledger: Ledger
   #size = 0
-  #bytes = 0
 
-  constructor(stateless: boolean) {
+  constructor(stateless: boolean, ledger: Ledger) {
     this.#stateless = stateless
+    this.#ledger = ledger
   }
 
   get size(): number {
     return this.#size
   }
 
-  get bytes(): number {
-    return this.#bytes
+  /** Whether one more may be kept: one alone always may. */
+  hasRoom(pending: Kind): boolean {
+    return this.#size === 0 || this.#ledger.hasRoom(pending.weight)
+  }
+
+  /** The pending request keeps more or less than before. */
+  reweigh(pending: Kind): void {
+    const { weight } = pending
+    this.#ledger.add(weight - pending.kept)
+    pending.kept = weight
   }
 
   /** @returns false when a request of this id is in flight: the first lives, this one is not taken in */
@@ -56,7 +68,7 @@ export class PendingRequests<Kind extends Pending> {
       odd.add(meaning, pending)
     }
     this.#size++
-    this.#bytes += pending.bytes
+    this.reweigh(pending)
     return true
   }
 
@@ -64,11 +76,15 @@ export class PendingRequests<Kind extends Pending> {
     return this.#scopes.get(this.#scope(exchange))?.get(key)
   }
 
-  /** As `find`, whatever the exchange: an answer may come by another one than the question went by. */
+  /**
+   * As `find`, whatever the exchange: an answer may come by another one than the question went by. Without a session an id that
+   * several exchanges use names none of them.
+   */
   findAnywhere(exchange: Exchange, key: IdKey): Kind | undefined {
     const here = this.find(exchange, key)
     if (here !== undefined || !this.#stateless) return here
-    return this.#scopes.values().find(those => those.has(key))?.get(key)
+    const [only, ...others] = this.#scopes.values().filter(those => those.has(key))
+    return others.length === 0 ? only?.get(key) : undefined
   }
 
   /**
@@ -103,7 +119,8 @@ export class PendingRequests<Kind extends Pending> {
       if (odd.size === 0) this.#odd.delete(scope)
     }
     this.#size--
-    this.#bytes -= pending.bytes
+    this.#ledger.add(-pending.kept)
+    pending.kept = 0
     return true
   }
 

@@ -63,7 +63,7 @@ export class Records {
   answered(request: PendingRequest, response: Frame | undefined, sent: Frame | undefined): void {
     const { method, terms, findings, called } = request
     const isCall = method === 'tools/call'
-    const isRecorded = isCall || method === 'tools/list' || findings.kept.length > 0
+    const isRecorded = isCall || method === 'tools/list' || findings.kept.length > 0 || request.failure !== undefined
     const { server, session, observed } = this.#options
     if (!isRecorded && observed !== true) return
     if (isRecorded) this.start(terms)
@@ -86,6 +86,7 @@ export class Records {
       bytes: { request: request.bytes, response: response?.bytes.length },
       arguments: request.arguments,
       result: isCall && response ? slice(response, ['result']) : undefined,
+      reason: request.failure,
       error: sent?.message.kind === 'error' ? sent.message.error.code : undefined,
       trace: request.trace,
     }

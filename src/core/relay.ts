@@ -3,14 +3,12 @@ import { idOf, keyAt } from '../protocol/ids.js'
 import { errorCode, type IdKey, type Notification, type Page } from '../protocol/json-rpc.js'
 import { isAnonymousAnswer, isCancellation, keysOf } from '../protocol/message.js'
 import { Answers } from './answers.js'
-import { ClientBatch, joined, rejoined } from './batch.js'
 import { ClientRequests } from './client-requests.js'
 import { Core } from './core.js'
 import type { Effect } from './effect.js'
 import { wholePipe, type Event, type Exchange, type Side } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
-import { membersOf, Queue } from './queue.js'
 import type { RelayOptions } from './options.js'
 import { eventOf } from './records.js'
 import { blocked, errorAnswer, headerMismatch, isMismatch } from './refusal.js'
@@ -19,9 +17,13 @@ import { ServerRequests } from './server-requests.js'
 import { ToolCalls } from './tool-calls.js'
 import { ToolLists } from './tool-lists.js'
 
+/** In bytes: more is not taken from the pipe while a request is held. */
+const crowdedBytes = 1024 * 1024
+
 /**
  * The one choke point: every frame, in both directions and on every transport, is decided here, and every message of
- * ours is made here. Pure: it is handed what happened and returns what is to be done, in order.
+ * ours is made here. Pure: it is handed what happened and returns what is to be done, in order. It knows single messages;
+ * `Batches` stands in front of it.
  */
 export class Relay {
   readonly #core: Core
@@ -29,7 +31,9 @@ export class Relay {
   readonly #answers: Answers
   readonly #requests: ClientRequests
   readonly #serverRequests: ServerRequests
-  readonly #queue = new Queue()
+  /** Frames of a pipe that came after a request that is held: the server gets them in the order in which they came. */
+  readonly #queue: Frame[] = []
+  #queuedBytes = 0
   #hasFailed = false
 
   constructor(options: RelayOptions) {
@@ -43,20 +47,32 @@ export class Relay {
 
   /** @param now a monotonic clock in milliseconds: the core has none of its own */
   handle(event: Event, now: number): readonly Effect[] {
-    this.#core.output.now = now
+    const { output } = this.#core
+    output.now = now
     if (this.#hasFailed) return []
     try {
       this.#happened(event)
       this.#openQueue()
-      return this.#core.output.take()
-    } catch (error) {
-      return this.#failed(error)
+    } catch (cause) {
+      this.#failed(event, cause)
     }
+    return output.take()
+  }
+
+  /** Judges a batch as such. @returns whether its members may be handled; where they may not, what is done instead */
+  admit(from: Side, exchange: Exchange, frame: Frame, now: number): { readonly isFine: boolean; readonly effects: readonly Effect[] } {
+    const { output, records } = this.#core
+    output.now = now
+    const findings = this.#found(from, exchange, frame)
+    if (!findings.isStop) records.note('wire', from, findings)
+    else if (from === 'client') this.#refuse(exchange, frame, findings)
+    else this.#unusable(exchange, frame, findings)
+    return { isFine: !findings.isStop, effects: output.take() }
   }
 
   /** True while something of the client's is not yet at the server: its input must stay open. */
   get holding(): boolean {
-    return this.#requests.held > 0 || !this.#queue.isEmpty
+    return this.#requests.held > 0 || this.#queue.length > 0
   }
 
   /** True while the client waits for an answer that is bound to come. */
@@ -66,7 +82,19 @@ export class Relay {
 
   /** True while the client sends more than can wait for what is held: it must be held back itself. */
   get isCrowded(): boolean {
-    return this.#queue.isCrowded
+    return this.#queuedBytes > crowdedBytes
+  }
+
+  /** True while the client's frame is not yet at the server, and may still go there. */
+  isHeld(exchange: Exchange, frame: Frame): boolean {
+    if (this.#queue.includes(frame)) return true
+    return frame.message.kind === 'request' && this.#requests.stageOf(exchange, frame.message.key) === 'held'
+  }
+
+  /** True while the client waits for the answer to a request. */
+  isAwaiting(exchange: Exchange, key: IdKey): boolean {
+    const stage = this.#requests.stageOf(exchange, key)
+    return (stage !== undefined && stage !== 'cancelled') || this.#queue.some(({ message }) => message.kind === 'request' && message.key === key)
   }
 
   /** The input schema by which a call is checked, as headers are made from it as well. */
@@ -78,7 +106,7 @@ export class Relay {
   #happened(event: Event): void {
     switch (event.type) {
       case 'frame-received':
-        return event.from === 'server' ? this.#serverFrame(event.exchange, event.frame) : this.#clientFrame(event.exchange, event.frame)
+        return event.from === 'server' ? this.#fromServer(event.exchange, event.frame) : this.#clientFrame(event.exchange, event.frame)
       case 'checked':
         return this.#core.checks.done(event.check, event.results)
       case 'timer-fired':
@@ -86,151 +114,136 @@ export class Relay {
         return this.#requests.timerFired(event.timer)
       case 'request-lost':
         return this.#requests.lost(event.exchange, event.key, event.reason)
+      case 'undelivered':
+        return this.#requests.undelivered(event.key)
       case 'exchange-ended':
         return this.#requests.exchangeEnded(event.exchange)
       case 'server-gone':
-        return this.#requests.serverGone(event.reason)
+        return this.#requests.serverGone(event.reason, event.isFailure === true)
       case 'session-ended':
         this.#requests.ended()
-        for (const one of this.#unsent()) this.#neverSent(one)
-        return this.#core.records.write({ event: 'session/end', from: 'relay', reason: event.reason })
+        for (let next = this.#unqueue(); next !== undefined; next = this.#unqueue()) this.#neverSent(next)
+        this.#core.records.write({ event: 'session/end', from: 'relay', reason: event.reason })
+        return this.#core.ledger.clear()
       default:
         event satisfies never
     }
   }
 
-  /** An exception ends this session alone: who waits is told, and it is on record why. */
-  #failed(cause: unknown): readonly Effect[] {
+  /**
+   * An exception outside flows. Without a session, many clients share this relay: the event's exchange fails alone. Else the
+   * session ends. Whoever waits is told so, and what was decided before is done.
+   */
+  #failed(event: Event, cause: unknown): void {
+    const { output, records, options } = this.#core
+    const reason = this.#core.failed(cause)
+    const exchange = 'exchange' in event ? event.exchange : undefined
+    const asked = event.type === 'frame-received' && event.from === 'client' && event.frame.message.kind === 'request' ? event.frame.message : undefined
+    const isLost = asked !== undefined && exchange !== undefined && this.#requests.stageOf(exchange, asked.key) === undefined
+    if (isLost) {
+      records.write({ event: eventOf(asked.method, 'client'), from: 'client', id: asked.id, verdict: 'block', reason })
+      output.toClient(exchange, errorAnswer(asked, errorCode.blocked, `mcp-customs: ${reason}`), 'client')
+    }
+    if (options.stateless && exchange !== undefined) return this.#requests.failedOn(exchange, reason)
     this.#hasFailed = true
-    const reason = 'the relay failed on a message of this session, which is over'
-    this.#core.output.take()
-    this.#requests.crashed(reason)
-    for (const { message } of this.#unsent()) {
-      if (message.kind === 'request') this.#core.output.toClient(wholePipe, errorAnswer(message, errorCode.blocked, `mcp-customs: ${reason}`), 'client')
+    this.#requests.serverGone(reason, true)
+    for (let next = this.#unqueue(); next !== undefined; next = this.#unqueue()) {
+      if (next.message.kind === 'request') output.toClient(wholePipe, errorAnswer(next.message, errorCode.blocked, `mcp-customs: ${reason}`), 'client')
     }
-    this.#core.records.write({ event: 'session/end', from: 'relay', verdict: 'block', reason })
-    return [...this.#core.output.take(), { type: 'close', reason, cause }]
+    records.write({ event: 'session/end', from: 'relay', verdict: 'block', reason })
+    output.emit({ type: 'close', reason, cause })
+    this.#core.ledger.clear()
   }
 
-  /** What came by a pipe waits for what came before it; only what the server may be waiting for itself, and what is taken back, does not. */
+  /** Stdio frames are forwarded in order. Responses to the server, cancellations and pings skip the queue. */
   #clientFrame(exchange: Exchange, frame: Frame): void {
-    if (frame.message.kind === 'batch') {
-      const findings = this.#found('client', exchange, frame)
-      if (findings.isStop) return this.#refuse(exchange, frame, findings, undefined)
-      this.#core.records.note('wire', 'client', findings)
-    }
-    if (exchange !== wholePipe || !this.holding) return this.#send(exchange, frame, membersOf(frame))
-    const { members } = this.#queue.add(frame)
-    for (const one of members) if (this.#wentAhead(one)) members.delete(one)
+    if (exchange !== wholePipe || !this.holding || this.#skipsQueue(frame)) return this.#fromClient(exchange, frame)
+    this.#queue.push(frame)
+    this.#queuedBytes += frame.bytes.length
   }
 
-  #wentAhead(frame: Frame): boolean {
-    const { message } = frame
-    if (!isCancellation(message) && message.kind !== 'result' && message.kind !== 'error') return false
-    const key = isCancellation(message) ? keyIn(frame, 'requestId') : undefined
-    const taken = key === undefined ? undefined : this.#queue.cancel(key)
-    if (taken === undefined) this.#fromClient(wholePipe, frame, undefined)
-    else this.#neverSent(taken)
-    return true
+  #skipsQueue({ message }: Frame): boolean {
+    return message.kind === 'result' || message.kind === 'error' || isCancellation(message) || (message.kind === 'request' && message.method === 'ping')
   }
 
   #openQueue(): void {
     while (this.#requests.held === 0) {
-      const next = this.#queue.next()
+      const next = this.#unqueue()
       if (next === undefined) return
-      this.#send(wholePipe, next.frame, [...next.members])
+      this.#fromClient(wholePipe, next)
     }
   }
 
-  /** What is taken out of the queue unsent. */
-  *#unsent(): Generator<Frame> {
-    for (let next = this.#queue.next(); next !== undefined; next = this.#queue.next()) yield* next.members
+  #unqueue(index = 0): Frame | undefined {
+    const [frame] = this.#queue.splice(index, 1)
+    this.#queuedBytes -= frame?.bytes.length ?? 0
+    return frame
   }
 
   #neverSent(frame: Frame): void {
-    this.#requests.neverSent(wholePipe, frame, this.#core.findings())
+    this.#requests.neverSent(wholePipe, frame, this.#core.findings('client'))
   }
 
-  /** @param members of the frame, those that are left of it, or the frame itself */
-  #send(exchange: Exchange, frame: Frame, members: readonly Frame[]): void {
-    const { output, driver } = this.#core
-    if (frame.message.kind !== 'batch') {
-      for (const one of members) this.#fromClient(exchange, one, undefined)
-      return
-    }
-    const left = members.length === frame.message.members.length ? frame : joined(members)
-    const forward = (frames: readonly Frame[]) => {
-      for (const one of frames) output.toServer(exchange, one)
-      driver.fill(batch.left, undefined)
-    }
-    const batch: ClientBatch = new ClientBatch(left, members, forward, answer => output.toClient(exchange, answer))
-    for (const one of members) this.#fromClient(exchange, one, batch)
-  }
-
-  #fromClient(exchange: Exchange, frame: Frame, batch: ClientBatch | undefined): void {
+  #fromClient(exchange: Exchange, frame: Frame): void {
     const { message } = frame
-    const { output, records } = this.#core
     const findings = this.#found('client', exchange, frame)
-    if (findings.isStop) this.#refuse(exchange, frame, findings, batch)
-    else if (message.kind === 'request') return this.#requests.received(exchange, frame, message, findings, batch)
+    if (findings.isStop) this.#refuse(exchange, frame, findings)
+    else if (message.kind === 'request') this.#requests.received(exchange, frame, message, findings)
     else if (message.kind === 'result' || message.kind === 'error') this.#serverRequests.answered(exchange, frame, message, findings)
     else {
-      records.note('wire', 'client', findings)
-      const key = isCancellation(message) ? keyIn(frame, 'requestId') : undefined
-      const passes = key === undefined || this.#requests.cancelled(exchange, key)
-      if (batch !== undefined) return batch.judged(frame, passes)
-      return passes ? output.toServer(exchange, frame) : undefined
+      this.#core.records.note('wire', 'client', findings)
+      if (!isCancellation(message) || this.#cancelled(exchange, frame)) this.#core.output.toServer(exchange, frame)
     }
-    batch?.judged(frame, false)
+  }
+
+  /** @returns true when the server must hear of it */
+  #cancelled(exchange: Exchange, frame: Frame): boolean {
+    const key = keyIn(frame, 'requestId')
+    if (key === undefined) return true
+    // Where an id was repeated, the request that came first is meant.
+    const isKnown = this.#requests.stageOf(exchange, key) !== undefined
+    const queued = isKnown ? -1 : this.#queue.findIndex(({ message }) => message.kind === 'request' && message.key === key)
+    const unsent = queued < 0 ? undefined : this.#unqueue(queued)
+    if (unsent === undefined) return this.#requests.cancelled(exchange, key)
+    this.#neverSent(unsent)
+    return false
   }
 
   /** A frame of the client's that goes nowhere: whoever asks by it is told, and so is the server where it waits for it. */
-  #refuse(exchange: Exchange, frame: Frame, findings: Findings, batch: ClientBatch | undefined): void {
+  #refuse(exchange: Exchange, frame: Frame, findings: Findings): void {
     this.#core.records.write({ event: 'wire', from: 'client', bytes: { request: frame.bytes.length } }, findings)
-    for (const one of membersOf(frame)) {
-      // One answer is owed to the batch, however many ids its member names.
-      for (const [index, key] of keysOf(one).entries()) this.#refuseRequest(exchange, one, key, findings, index === 0 ? batch : undefined)
-    }
+    for (const one of membersOf(frame)) for (const key of keysOf(one)) this.#refuseRequest(exchange, one, key, findings)
   }
 
-  #refuseRequest(exchange: Exchange, frame: Frame, key: IdKey, findings: Findings, batch: ClientBatch | undefined): void {
+  #refuseRequest(exchange: Exchange, frame: Frame, key: IdKey, findings: Findings): void {
     const isRequest = frame.message.kind === 'request'
     if ((!isRequest && this.#serverRequests.unusable(exchange, key, findings)) || !asks(frame)) return
     const asker = { id: idOf(key), key }
     const refusal = isMismatch(findings) ? headerMismatch(asker, findings) : blocked(asker, findings)
-    if (batch !== undefined && isRequest) batch.answered(refusal, undefined)
-    else this.#core.output.toClient(exchange, refusal, 'client')
+    this.#core.output.toClient(exchange, refusal, 'client')
   }
 
-  #serverFrame(exchange: Exchange, frame: Frame): void {
-    const { message } = frame
-    if (message.kind !== 'batch') return this.#fromServer(exchange, frame, undefined)
-    const { output, records } = this.#core
-    const findings = this.#found('server', exchange, frame)
-    if (findings.isStop) return this.#unusable(exchange, frame, undefined, findings)
-    records.note('wire', 'server', findings)
-    const before = output.take()
-    for (const one of message.members) this.#fromServer(exchange, one, frame)
-    for (const effect of [...before, ...rejoined(output.take(), frame, message.members)]) output.emit(effect)
-  }
-
-  #fromServer(exchange: Exchange, frame: Frame, batch: Frame | undefined): void {
+  #fromServer(exchange: Exchange, frame: Frame): void {
     const { message } = frame
     const findings = this.#found('server', exchange, frame)
-    if (findings.isStop) return this.#unusable(exchange, frame, batch, findings)
+    if (findings.isStop) return this.#unusable(exchange, frame, findings)
     switch (message.kind) {
       case 'result':
       case 'error':
-        return this.#requests.answered({ exchange, frame, message, batch }, findings)
+        return this.#requests.answered({ exchange, frame, message }, findings)
       case 'request':
-        return this.#core.driver.run(this.#serverRequests.received(exchange, frame, message, findings))
+        return this.#core.driver.run(this.#serverRequests.received(exchange, frame, message, findings), cause => {
+          this.#serverRequests.failed(exchange, message, this.#core.failed(cause))
+        })
       case 'notification':
-        return this.#core.driver.run(this.#notified(exchange, frame, message, findings))
+        return this.#core.driver.run(this.#notified(exchange, frame, message, findings), cause => {
+          this.#core.records.write({ event: 'wire', from: 'server', verdict: 'block', reason: this.#core.failed(cause), bytes: { request: frame.bytes.length } })
+        })
       case 'page':
-        return this.#page({ exchange, frame, message, batch }, findings)
+        return this.#page({ exchange, frame, message }, findings)
       case 'batch':
       case 'unusable':
-        if (this.#requests.unusable({ exchange, frame, batch }, keysOf(frame), isAnonymousAnswer(frame), findings)) return
+        if (this.#requests.unusable({ exchange, frame }, answerKeysOf(frame), isAnonymousAnswer(frame), findings)) return
         this.#core.records.note('wire', 'server', findings)
         this.#core.output.toClient(exchange, frame)
     }
@@ -260,24 +273,32 @@ export class Relay {
   }
 
   /** A frame of the server's that is blocked as such. Nobody who waits for it, or for an answer to it, may wait for ever. */
-  #unusable(exchange: Exchange, frame: Frame, batch: Frame | undefined, findings: Findings): void {
-    const { message } = frame
-    const isAnswer = message.kind !== 'request' && message.kind !== 'notification'
-    if (isAnswer && this.#requests.unusable({ exchange, frame, batch }, keysOf(frame), isAnonymousAnswer(frame), findings)) return
+  #unusable(exchange: Exchange, frame: Frame, findings: Findings): void {
+    const isAnswer = frame.message.kind !== 'request' && frame.message.kind !== 'notification'
+    if (isAnswer && this.#requests.unusable({ exchange, frame }, answerKeysOf(frame), isAnonymousAnswer(frame), findings)) return
     this.#core.records.write({ event: 'wire', from: 'server', bytes: { request: frame.bytes.length } }, findings)
-    if (message.kind !== 'request') return
-    this.#core.output.toServer(exchange, errorAnswer(message, errorCode.methodNotFound, 'Blocked by mcp-customs'), 'server')
+    for (const { message } of membersOf(frame)) {
+      if (message.kind !== 'request') continue
+      this.#core.output.toServer(exchange, errorAnswer(message, errorCode.methodNotFound, 'Blocked by mcp-customs'), 'server')
+    }
   }
 
   /** What the rules say of a frame as such. */
   #found(from: Side, exchange: Exchange, frame: Frame): Findings {
-    const findings = this.#core.findings()
+    const findings = this.#core.findings(from)
     const asked = from === 'server' ? this.#requests.termsOn(exchange) : undefined
     const { revision } = asked ?? this.#core.handshake.legacyTerms(frame.envelope?.headers)
     this.#core.ask('onFrame', { frame, from, revision }, findings, '')
     return findings
   }
 }
+
+/** The messages in a frame. */
+export const membersOf = (frame: Frame): readonly Frame[] => (frame.message.kind === 'batch' ? frame.message.members : [frame])
+
+/** The ids of the requests that a frame of the server's may answer. */
+const answerKeysOf = (frame: Frame): readonly IdKey[] => membersOf(frame).filter(({ message }) => message.kind !== 'request').flatMap(keysOf)
+
 /** A bad frame of the client's that may have been a request: what surely is none gets no answer. */
 const asks = ({ message }: Frame): boolean => message.kind !== 'notification' && message.kind !== 'result' && message.kind !== 'error'
 

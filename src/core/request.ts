@@ -1,12 +1,12 @@
 import { slice } from '../protocol/edit.js'
 import type { Frame, Trace } from '../protocol/frame.js'
-import { isObject, isString, member, type JsonObject } from '../protocol/json.js'
+import { isObject, isString, member, weigh, type JsonObject } from '../protocol/json.js'
 import type { ErrorResponse, Id, IdKey, Page, Request, Result } from '../protocol/json-rpc.js'
-import type { ClientBatch } from './batch.js'
 import type { Tool } from './catalog.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import { Slot, type Flow } from './flow.js'
+import { weights } from './ledger.js'
 import type { Pending } from './pending.js'
 import type { Terms } from './terms.js'
 
@@ -17,8 +17,6 @@ export interface Arrived {
   readonly frame: Frame
   /** Undefined when the frame cannot be used. */
   readonly message: Result | ErrorResponse | Page | undefined
-  /** The batch of the server's in which it came. */
-  readonly batch: Frame | undefined
 }
 
 /** Which tool is called, and what is known of it. */
@@ -30,8 +28,8 @@ export interface Called {
 }
 
 /**
- * held: not yet at the server. sent: the server has it. cancelled: so it has, but the client waits no longer. answered: its answer is
- * being judged. over: it was answered, or never will be.
+ * held: not yet at the server. sent: the server has the request. cancelled: the server has it, and the client waits no longer.
+ * answered: the answer is being judged. over: the request was answered, or never will be.
  */
 type Stage = 'held' | 'sent' | 'cancelled' | 'answered' | 'over'
 
@@ -42,9 +40,9 @@ export class PendingRequest implements Pending {
   readonly method: string
   /** Of the request's frame. */
   readonly bytes: number
-  readonly answer = new Slot<Arrived>()
+  answer = new Slot<Arrived>()
   /** For `tools/call`: the JSON text of its arguments. */
-  readonly arguments: Buffer | undefined
+  arguments: Buffer | undefined
   /** What of its params its answer is judged by. */
   readonly cursor: string | undefined
   readonly taskId: string | undefined
@@ -58,21 +56,22 @@ export class PendingRequest implements Pending {
   stage: Stage = 'held'
   sentAt: number | undefined = undefined
   answeredAt: number | undefined = undefined
+  kept = 0
+  /** Why the relay failed on it. */
+  failure: string | undefined = undefined
+  /** Of its params as parsed, in bytes. */
+  readonly #parsed: number
   /** As it came; undefined once the server has it. */
   request: { readonly frame: Frame; readonly message: Request } | undefined
 
-  /**
-   * @param findings what was found so far; its record is written with the answer
-   * @param batch of which it is a member, until it is answered or given up
-   */
+  /** @param findings what was found so far; its record is written with the answer */
   constructor(
     readonly exchange: Exchange,
     frame: Frame,
     message: Request,
     readonly terms: Terms,
     readonly arrivedAt: number,
-    readonly findings: Findings,
-    public batch: ClientBatch | undefined,
+    public findings: Findings,
   ) {
     this.id = message.id
     this.key = message.key
@@ -84,6 +83,14 @@ export class PendingRequest implements Pending {
     this.wantsTask = isObject(member(message.params, 'task'))
     this.trace = frame.envelope?.trace
     this.request = { frame, message }
+    this.#parsed = this.bytes < small ? mostParsed * this.bytes : weigh(message.params ?? null)
+  }
+
+  /** The memory that it keeps, in bytes. A slice of a frame keeps all of the frame's bytes. */
+  get weight(): number {
+    const own = weights.clientRequest + 2 * (this.key.length + this.method.length) + this.findings.weight
+    if (this.request !== undefined) return own + weights.heldRequest + this.bytes + this.#parsed
+    return own + (this.arguments === undefined ? 0 : this.bytes) + 2 * ((this.cursor?.length ?? 0) + (this.taskId?.length ?? 0))
   }
 
   /** The server has it, and has not answered. */
@@ -94,7 +101,7 @@ export class PendingRequest implements Pending {
   sent(at: number): void {
     this.stage = 'sent'
     this.sentAt = at
-    // From now on memory is kept for what its record and its answer need alone.
+    // From now on memory is kept only for the record and the answer.
     this.request = undefined
   }
 
@@ -107,11 +114,23 @@ export class PendingRequest implements Pending {
     this.answeredAt = at
   }
 
+  /** Its answer was given, and comes again. */
+  askedAgain(findings: Findings): void {
+    this.stage = 'sent'
+    this.answer = new Slot()
+    this.findings = findings
+  }
+
   end(): void {
     this.stage = 'over'
+    this.flow = undefined
     this.request = undefined
   }
 }
+
+/** In bytes: params of less are not weighed one by one; parsed JSON takes at most so many times its text (`{}`, `[0]`). */
+const small = 4096
+const mostParsed = 12
 
 export const text = (params: JsonObject | undefined, key: string): string | undefined => {
   const value = member(params, key)

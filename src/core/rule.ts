@@ -37,7 +37,7 @@ export interface Arrival {
 
 /** An id that cannot be what it should be: of a request, in flight already; of an answer, that of nothing asked; or one too many. */
 export interface IdUse {
-  readonly use: 'repeated' | 'unasked' | 'too-many'
+  readonly use: 'repeated' | 'unasked' | 'too-many' | 'unknown'
   readonly from: Side
 }
 

@@ -6,17 +6,19 @@ import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
+import { weights } from './ledger.js'
 import { PendingRequests, type Pending } from './pending.js'
 import { eventOf } from './records.js'
 import { blocked, errorAnswer } from './refusal.js'
 import type { Terms } from './terms.js'
 
-/** Requests of a server that wait for the client at a time; it has given up the oldest of more, by all that can be told. */
-const mostPending = 1000
+/** Requests of a server that wait for the client at a time, and their weight in bytes; the oldest is forgotten first. */
+const maxPending = 1000
+const maxBytes = 1024 * 1024
 
 type JudgeUnasked = (method: string, exchange: Exchange, frame: Frame, params: JsonObject | undefined, findings: Findings) => Flow<Frame>
 
-/** What the server asks of the client: sampling, elicitation, roots, ping. */
+/** Requests that the server sends to the client: sampling, elicitation, roots, ping. */
 export class ServerRequests {
   readonly #core: Core
   readonly #judgeUnasked: JudgeUnasked
@@ -25,33 +27,39 @@ export class ServerRequests {
   constructor(core: Core, judgeUnasked: JudgeUnasked) {
     this.#core = core
     this.#judgeUnasked = judgeUnasked
-    this.#pending = new PendingRequests(core.options.stateless)
+    this.#pending = new PendingRequests(core.options.stateless, core.ledger.account(maxBytes))
   }
 
   *received(exchange: Exchange, frame: Frame, message: Request, findings: Findings): Flow {
     const { id, key, method, params } = message
     const { ask, output, records, handshake } = this.#core
-    const pending: Pending = { exchange, id, key, bytes: key.length }
+    const pending: Pending = { exchange, id, key, weight: weights.serverRequest + 4 * key.length, kept: 0 }
+    if (pending.weight > maxBytes) ask('onId', { use: 'too-many', from: 'server' }, findings, '/id')
+    while (!this.#pending.hasRoom(pending) || this.#pending.size >= maxPending) this.#forgetOldest()
     const isFresh = this.#pending.open(pending)
     if (!isFresh) ask('onId', { use: 'repeated', from: 'server' }, findings, '/id')
     judgeServerRequest(this.#core, params === undefined ? { method } : { method, params }, handshake.terms, '', findings)
     const sent = yield* this.#judgeUnasked(method, exchange, frame, params, findings)
     records.write({ event: eventOf(method, 'server'), from: 'server', id, bytes: { request: frame.bytes.length } }, findings)
-    if (findings.isStop) {
-      if (isFresh) this.#pending.close(pending)
-      return output.toServer(exchange, errorAnswer(message, errorCode.methodNotFound, `Method not found: ${clip(method)}`), 'server')
-    }
-    const oldest = this.#pending.size > mostPending ? this.#pending.oldest() : undefined
-    if (oldest !== undefined) this.#pending.close(oldest)
-    output.toClient(exchange, sent)
+    if (!findings.isStop) return output.toClient(exchange, sent)
+    if (isFresh) this.#pending.close(pending)
+    output.toServer(exchange, errorAnswer(message, errorCode.methodNotFound, `Method not found: ${clip(method)}`), 'server')
+  }
+
+  /** The relay failed on a request: the server gets an error. */
+  failed(exchange: Exchange, message: Request, reason: string): void {
+    const pending = this.#pending.find(exchange, message.key)
+    if (pending !== undefined) this.#pending.close(pending)
+    this.#core.records.write({ event: eventOf(message.method, 'server'), from: 'server', id: message.id, verdict: 'block', reason })
+    this.#core.output.toServer(exchange, errorAnswer(message, errorCode.blocked, `mcp-customs: ${reason}`), 'server')
   }
 
   /** The client's answer. */
   answered(exchange: Exchange, frame: Frame, { key }: Result | ErrorResponse, findings: Findings): void {
-    const { ask, output, records } = this.#core
+    const { ask, output, records, options } = this.#core
     const pending = this.#pending.findAnywhere(exchange, key)
-    if (pending === undefined) ask('onId', { use: 'unasked', from: 'client' }, findings, '/id')
-    else this.#pending.close(pending)
+    if (pending !== undefined) this.#pending.close(pending)
+    else ask('onId', { use: options.joined === true ? 'unknown' : 'unasked', from: 'client' }, findings, '/id')
     records.note('wire', 'client', findings)
     if (!findings.isStop) output.toServer(exchange, frame)
     else if (pending !== undefined) output.toServer(exchange, blocked(pending, findings))
@@ -70,6 +78,11 @@ export class ServerRequests {
     this.#pending.close(pending)
     this.#core.output.toServer(exchange, blocked(pending, findings))
     return true
+  }
+
+  #forgetOldest(): void {
+    const oldest = this.#pending.oldest()
+    if (oldest !== undefined) this.#pending.close(oldest)
   }
 }
 

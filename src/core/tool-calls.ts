@@ -26,13 +26,14 @@ export class ToolCalls {
   }
 
   /** @returns the answer that refuses the call; undefined when it may go to the server */
-  *judge(request: PendingRequest, params: JsonObject | undefined): Flow<Frame | undefined> {
+  *judge(request: PendingRequest): Flow<Frame | undefined> {
+    const params = request.request?.message.params
     const name = member(params, 'name')
     const called: Called = { name: isString(name) ? name : '', tool: undefined, listed: true }
     request.called = called
-    const { tools, policy } = this.#core.options
-    const denied = tools.get(called.name)?.denied === true
-    if (!denied || !isStop(actionOf(policy, 'call/denied'))) {
+    const { options } = this.#core
+    const isDenied = () => options.tools.get(called.name)?.denied === true
+    if (!isDenied() || !isStop(actionOf(options.policy, 'call/denied'))) {
       const found = this.#frozen(called.name) ?? this.#lists.catalog.lookup(called.name, this.#core.output.now) ?? (yield* this.#lists.find(called.name, request))
       called.tool = found === 'absent' ? undefined : found
       called.listed = found !== undefined
@@ -40,7 +41,7 @@ export class ToolCalls {
     const given = member(params, 'arguments')
     const { revision } = request.terms
     const call = {
-      name: called.name, arguments: isObject(given) ? given : undefined, tool: called.tool, denied, listed: called.listed, revision,
+      name: called.name, arguments: isObject(given) ? given : undefined, tool: called.tool, denied: isDenied(), listed: called.listed, revision,
       mismatch: mismatchOf(request),
     }
     this.#core.ask('onCall', call, request.findings, '/params')
@@ -88,11 +89,18 @@ const mismatchOf = ({ called, request, terms }: PendingRequest): string | undefi
   return compareHeaders(headers, request.message, schema)
 }
 
+/** So many names are compared to find the one that was meant. */
+const mostCompared = 500
+
 /** The listed name that was meant, as far as can be told: the same but for case and punctuation. */
 const nearest = (name: string, names: Iterable<string>): string | undefined => {
   const wanted = lettersOf(name)
   if (wanted === '') return undefined
-  for (const listed of names) if (lettersOf(listed) === wanted) return listed
+  let left = mostCompared
+  for (const listed of names) {
+    if (lettersOf(listed) === wanted) return listed
+    if (--left <= 0) return undefined
+  }
   return undefined
 }
 

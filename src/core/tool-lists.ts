@@ -96,8 +96,9 @@ export class ToolLists {
   }
 
   /** True when the frame answers a list of the relay's own: it must never reach the client. */
-  owns(key: IdKey): boolean {
-    return this.#walk?.key === key
+  owns(exchange: Exchange, key: IdKey): boolean {
+    const walk = this.#walk
+    return walk?.key === key && (!this.#core.options.stateless || walk.request.exchange === exchange)
   }
 
   /** The answer to a list of ours. @param message undefined when the frame cannot be used */
@@ -143,7 +144,11 @@ export class ToolLists {
     const walk: Walk = { request, like, listed, flow: undefined, key: undefined, page: new Slot() }
     this.#walk = walk
     walk.flow = this.#life(walk)
-    this.#core.driver.run(walk.flow)
+    this.#core.driver.run(walk.flow, cause => {
+      this.#core.failed(cause)
+      this.#end(walk, false)
+      this.#core.driver.fill(listed, false)
+    })
   }
 
   #stop(walk: Walk): void {

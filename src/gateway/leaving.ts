@@ -6,15 +6,20 @@ import type { Flush } from '../audit/batch.js'
  */
 export class Leaving {
   readonly #failed: (failure: unknown) => void
+  readonly #broken: (cause: unknown) => void
   readonly #waiting: (() => void)[] = []
   /** Of the newest record that is not known to be written. */
   #flush: Flush | undefined
   /** What is done brings more about: that comes after what waits already. */
   #isLeaving = false
 
-  /** @param failed a record could not be written: told before anything that waits for it is done */
-  constructor(failed: (failure: unknown) => void) {
+  /**
+   * @param failed a record could not be written: told before anything that waits for it is done
+   * @param broken an act threw; what waits behind it is done all the same
+   */
+  constructor(failed: (failure: unknown) => void, broken: (cause: unknown) => void) {
     this.#failed = failed
+    this.#broken = broken
   }
 
   /** A record was made; what comes after it waits for it. */
@@ -27,7 +32,7 @@ export class Leaving {
   }
 
   do(act: () => void): void {
-    if (!this.#isHeld && !this.#isLeaving) act()
+    if (!this.#isHeld && !this.#isLeaving) this.#perform(act)
     else this.#waiting.push(act)
   }
 
@@ -36,9 +41,17 @@ export class Leaving {
     this.#flush = undefined
     this.#isLeaving = true
     try {
-      while (!this.#isHeld && this.#waiting.length > 0) for (const act of this.#waiting.splice(0)) act()
+      while (!this.#isHeld && this.#waiting.length > 0) for (const act of this.#waiting.splice(0)) this.#perform(act)
     } finally {
       this.#isLeaving = false
+    }
+  }
+
+  #perform(act: () => void): void {
+    try {
+      act()
+    } catch (cause) {
+      this.#broken(cause)
     }
   }
 

@@ -4,7 +4,7 @@ import type { SchemaChecker } from '../core/check.js'
 import type { Entry } from '../core/effect.js'
 import type { RelayOptions, ToolSetting } from '../core/options.js'
 import type { Policy } from '../core/policy.js'
-import { Relay } from '../core/relay.js'
+import { Batches } from '../core/batches.js'
 import { rules } from '../rules/index.js'
 import type { Transport } from '../transport/transport.js'
 import { Judging } from './judging.js'
@@ -26,6 +26,8 @@ export interface Guard {
   readonly checker: SchemaChecker
   /** Records a decision. @returns waits until it is written, where it is not yet; both throw when that cannot be done */
   readonly audit: SessionParts['audit']
+  /** Hears of each exception that was contained. */
+  readonly failed?: ((cause: unknown) => void) | undefined
   /** Who looks on; undefined: nobody. */
   readonly observe?: ((session: ObservedSession) => Observer) | undefined
   /** Writes a session down as it goes on. */
@@ -41,11 +43,11 @@ export interface ObservedSession {
 }
 
 /** Makes the server's side; HTTP headers of a call are made from the tool's input schema, which the relay knows. */
-export type OpenServer = (inputSchemaOf: Relay['inputSchemaOf']) => Transport
+export type OpenServer = (inputSchemaOf: Batches['inputSchemaOf']) => Transport
 
 /** Puts a relay between two transports. @param stateless each exchange has ids of its own */
 export const openSession = (guard: Guard, client: Transport, openServer: OpenServer, stateless = false, peer?: Entry['peer']): Session => {
-  const { name, checker, audit, observe, record, trusted, accepted, listMs, requestMs, mostTools, mostFindings, intent } = guard
+  const { name, checker, audit, failed, observe, record, trusted, accepted, listMs, requestMs, mostTools, mostFindings, intent } = guard
   const session = randomUUID()
   const judging = new Judging(checker, session)
   const observer = observe?.({ id: session, peer, stateless })
@@ -62,6 +64,6 @@ export const openSession = (guard: Guard, client: Transport, openServer: OpenSer
     },
   }
   const recorder = record?.(options)
-  const relay = new Relay(options)
-  return new Session({ client, server: openServer(tool => relay.inputSchemaOf(tool)), relay, judging, audit, observer, recorder })
+  const relay = new Batches(options)
+  return new Session({ client, server: openServer(tool => relay.inputSchemaOf(tool)), relay, judging, audit, observer, recorder, failed })
 }

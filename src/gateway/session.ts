@@ -1,7 +1,9 @@
 import { ChurnMap } from '../core/churn.js'
 import type { Effect, Entry } from '../core/effect.js'
 import { wholePipe, type Event, type Exchange, type Side, type Timer } from '../core/event.js'
-import type { Relay } from '../core/relay.js'
+import type { Batches } from '../core/batches.js'
+import { errorAnswer } from '../core/refusal.js'
+import { errorCode } from '../protocol/json-rpc.js'
 import type { Frame } from '../protocol/frame.js'
 import type { Exit, Transport, TransportEvent } from '../transport/transport.js'
 import type { Flush } from '../audit/batch.js'
@@ -14,12 +16,14 @@ import { withheld } from './withheld.js'
 export interface SessionParts {
   readonly client: Transport
   readonly server: Transport
-  readonly relay: Relay
+  readonly relay: Batches
   readonly judging: Judging
   /** @returns waits until the record is written, where it is not yet; throws when it cannot be */
   readonly audit: (entry: Entry) => Flush | undefined
   readonly observer?: Observer | undefined
   readonly recorder?: Recorder | undefined
+  /** Hears of each exception that was contained: the session goes on. */
+  readonly failed?: ((cause: unknown) => void) | undefined
 }
 
 /** Told of all that the relay is told, and of what it asks for. */
@@ -35,23 +39,25 @@ export interface Ended {
   readonly exit: Exit | undefined
   /** Why the relay had to stop: a log that cannot be written is an error, never a silence. */
   readonly failure: Error | undefined
+  /** True when the audit log has failed, and not the relay. */
+  readonly isAuditFailure: boolean
 }
 
 /** The loop of one session: what the transports tell becomes events, what the relay asks for is done. */
 export class Session {
   readonly ended: Promise<Ended>
   readonly #ends: Readonly<Record<Side, Transport>>
-  readonly #relay: Relay
+  readonly #relay: Batches
   readonly #audit: SessionParts['audit']
   readonly #observer: SessionParts['observer']
   readonly #recorder: SessionParts['recorder']
   readonly #timers = new ChurnMap<Timer, NodeJS.Timeout>()
   readonly #held: Held
-  readonly #leaving = new Leaving(failure => this.#fail(failure, noAudit))
+  readonly #leaving = new Leaving(failure => this.#fail(failure, noAudit), cause => this.#fail(cause, brokenRelay))
   readonly #waiting: Event[] = []
   readonly #judging: Judging
-  /** Where the event in hand made the relay send to. */
-  #sent: Record<Side, boolean> = { client: false, server: false }
+  /** The exchange of the client's frame in hand, and whether the relay has sent anything on it to either side. */
+  #inHand: { readonly exchange: Exchange; readonly sent: Record<Side, boolean> } | undefined
   #busy = false
   #clientIsGone = false
   /** Runs while the client, which says nothing more, still waits for answers. */
@@ -61,12 +67,13 @@ export class Session {
   #serverClosed: Promise<void> | undefined
   #over = false
   #failure: Error | undefined
-  /** The same, as it is told to those who wait. */
-  #failed = ''
+  /** Why nothing may leave any more, as those who wait are told: records cannot be written. */
+  #withheld: string | undefined
+  readonly #contained: (cause: unknown) => void
   #exit: Exit | undefined
   #resolve: (ended: Ended) => void = () => undefined
 
-  constructor({ client, server, relay, judging, audit, observer, recorder }: SessionParts) {
+  constructor({ client, server, relay, judging, audit, observer, recorder, failed }: SessionParts) {
     this.#ends = { client, server }
     this.#held = new Held(this.#ends)
     this.#relay = relay
@@ -74,14 +81,14 @@ export class Session {
     this.#audit = audit
     this.#observer = observer
     this.#recorder = recorder
+    this.#contained = failed ?? (() => undefined)
     this.ended = new Promise(resolve => {
       this.#resolve = resolve
     })
   }
 
   start(): void {
-    this.#ends.server.start(event => this.#heard('server', event))
-    this.#ends.client.start(event => this.#heard('client', event))
+    for (const side of ['server', 'client'] as const) this.#ends[side].start(event => this.#guarded(() => this.#heard(side, event)))
   }
 
   /**
@@ -94,6 +101,15 @@ export class Session {
       this.#leaving.do(() => {
         this.#serverClosed = this.#ends.server.close()
       })
+    }
+  }
+
+  /** The net under what no flow holds: an exception ends this session, and nothing else. */
+  #guarded(act: () => void): void {
+    try {
+      act()
+    } catch (error) {
+      this.#fail(error, brokenRelay)
     }
   }
 
@@ -117,7 +133,7 @@ export class Session {
       case 'lost':
         return this.#dispatch({ type: 'request-lost', exchange: event.exchange, key: event.key, reason: event.reason })
       case 'undelivered':
-        return
+        return this.#dispatch({ type: 'undelivered', exchange: event.exchange, key: event.key })
       case 'exchange-ended':
         this.#dispatch({ type: 'exchange-ended', exchange: event.exchange })
         return this.#leaving.do(() => this.#ends.server.shut?.(event.exchange))
@@ -150,9 +166,11 @@ export class Session {
     const { server } = this.#ends
     const headers = frame.envelope?.headers
     if (headers) this.#leaving.do(() => server.open?.(exchange, { method: 'POST', headers, body: frame.bytes }))
-    this.#sent = { client: false, server: false }
+    const sent = { client: false, server: false }
+    this.#inHand = { exchange, sent }
     this.#frame('client', { exchange, frame })
-    if (owesAnswer(frame) || this.#sent.client || (server.open && this.#sent.server)) return
+    this.#inHand = undefined
+    if (owesAnswer(frame) || sent.client || (server.open && sent.server)) return
     this.#settle(exchange)
   }
 
@@ -212,7 +230,7 @@ export class Session {
   #perform(effect: Effect, heardAt: number): void {
     switch (effect.type) {
       case 'send':
-        this.#sent[effect.to] = true
+        if (this.#inHand?.exchange === effect.exchange) this.#inHand.sent[effect.to] = true
         this.#leaving.do(() => this.#send(effect))
         break
       case 'audit':
@@ -226,7 +244,7 @@ export class Session {
       case 'check':
         void this.#judging
           .begin(effect.check, effect.subjects, effect.exchange)
-          .then(results => this.#dispatch({ type: 'checked', check: effect.check, results }))
+          .then(results => this.#guarded(() => this.#dispatch({ type: 'checked', check: effect.check, results })))
         break
       case 'start-timer':
         this.#startTimer(effect.timer, effect.ms)
@@ -238,6 +256,12 @@ export class Session {
       case 'abandon':
         this.#leaving.do(() => this.#ends.server.abandon?.(effect.exchange, effect.key))
         break
+      case 'settle':
+        this.#settle(effect.exchange)
+        break
+      case 'failed':
+        this.#contained(effect.cause)
+        break
       case 'close':
         this.#fail(new Error(effect.reason, { cause: effect.cause }), effect.reason)
         break
@@ -248,11 +272,23 @@ export class Session {
 
   /** What would leave without its record does not. */
   #send({ to, exchange, frame, cause }: Extract<Effect, { readonly type: 'send' }>): void {
-    const kept = this.#failure === undefined ? frame : withheld(frame, this.#failed)
+    const kept = this.#withheld === undefined ? frame : withheld(frame, this.#withheld)
+    if (kept === undefined) return
     try {
-      if (kept !== undefined && !this.#ends[to].send(exchange, kept)) this.#held.hold(cause, to, exchange)
+      if (!this.#ends[to].send(exchange, kept)) this.#held.hold(cause, to, exchange)
     } catch (error) {
-      this.#fail(error, brokenRelay)
+      this.#contained(error)
+      this.#notSent(to, exchange, kept)
+    }
+  }
+
+  /** A transport failed on one frame: whoever waits for that frame, or for an answer to it, is told so. */
+  #notSent(to: Side, exchange: Exchange, { message }: Frame): void {
+    for (const one of message.kind === 'batch' ? message.members.map(member => member.message) : [message]) {
+      if (to === 'server' && one.kind === 'request') this.#dispatch({ type: 'request-lost', exchange, key: one.key, reason: notSent })
+      if (to === 'client' && (one.kind === 'result' || one.kind === 'error')) {
+        this.#ends.client.send(exchange, errorAnswer(one, errorCode.blocked, `mcp-customs: ${notSent}`))
+      }
     }
   }
 
@@ -262,7 +298,7 @@ export class Session {
       timer,
       setTimeout(() => {
         this.#timers.delete(timer)
-        this.#dispatch({ type: 'timer-fired', timer })
+        this.#guarded(() => this.#dispatch({ type: 'timer-fired', timer }))
       }, ms),
     )
   }
@@ -281,8 +317,8 @@ export class Session {
   #fail(failure: unknown, reason: string): void {
     if (this.#failure !== undefined) return
     this.#failure = failure instanceof Error ? failure : new Error(String(failure))
-    this.#failed = reason
-    this.#waiting.unshift({ type: 'server-gone', reason })
+    if (reason === noAudit) this.#withheld = reason
+    this.#waiting.unshift({ type: 'server-gone', reason, isFailure: reason !== noAudit })
     this.stop()
     this.#handleWaiting()
   }
@@ -297,12 +333,13 @@ export class Session {
       const clientClosed = this.#ends.client.close()
       // A server may say that it has ended while it is being told to: only then is there what to wait for.
       void Promise.resolve().then(() => Promise.all([clientClosed, this.#serverClosed])).then(() =>
-        this.#resolve({ reason, exit: this.#exit, failure: this.#failure }),
+        this.#resolve({ reason, exit: this.#exit, failure: this.#failure, isAuditFailure: this.#withheld !== undefined }),
       )
     })
   }
 }
 
+const notSent = 'the message could not be sent'
 const brokenRelay = 'the relay failed on a message of this session, which is over'
 const noAudit = 'the audit log cannot be written, so nothing may pass'
 

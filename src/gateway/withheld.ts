@@ -1,4 +1,4 @@
-import { joined } from '../core/batch.js'
+import { joined } from '../core/batches.js'
 import { errorAnswer } from '../core/refusal.js'
 import type { Frame } from '../protocol/frame.js'
 import { errorCode } from '../protocol/json-rpc.js'

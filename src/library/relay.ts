@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { Checked, Subject } from '../core/check.js'
 import type { Effect as CoreEffect } from '../core/effect.js'
 import type { Event as CoreEvent } from '../core/event.js'
-import { NamedExchanges, type Named } from '../core/named.js'
-import { Relay as CoreRelay } from '../core/relay.js'
+import { NamedExchanges, type Named } from '../core/event.js'
+import { Batches } from '../core/batches.js'
 import { rules } from '../rules/index.js'
 import { readOptions, type JudgeOptions } from './options.js'
 
@@ -37,7 +37,7 @@ export interface RelayOptions extends JudgeOptions {
 export const createRelay = (options: RelayOptions = {}): Relay => {
   const { limits: { listMs, requestMs, tools: mostTools }, ...judgement } = readOptions(options, { session: 'string', stateless: 'boolean', checkNow: 'function' })
   const { session = randomUUID(), stateless = false, checkNow = () => undefined } = options
-  const relay = new CoreRelay({ ...judgement, session, stateless, nonce: randomUUID(), rules, listMs, requestMs, mostTools, intent: false, checkNow })
+  const relay = new Batches({ ...judgement, session, stateless, nonce: randomUUID(), rules, listMs, requestMs, mostTools, intent: false, checkNow })
   const exchanges = new NamedExchanges()
   return {
     handle: (event, now) =>

@@ -7,7 +7,7 @@ import { Recorder } from '../../dist/capture/recorder.js'
 import { recorded, replayed } from '../../dist/capture/replay.js'
 import type { Checked, Subject } from '../../dist/core/check.js'
 import { wholePipe, type Event } from '../../dist/core/event.js'
-import { Relay } from '../../dist/core/relay.js'
+import { Batches } from '../../dist/core/batches.js'
 import { defaultLimits } from '../../dist/config/limits.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import { presetPolicy, rules, type RuleName } from '../../dist/rules/index.js'
@@ -41,7 +41,7 @@ const captured = async (events: readonly (Event | 'strict from here')[], changes
     },
   }
   const recorder = new Recorder(options, { payloads: 'full', limits, write: line => lines.push(parseLine(JSON.stringify(line)) ?? line), now: () => new Date(0) })
-  const relay = new Relay(options)
+  const relay = new Batches(options)
   let now = 0
   const handle = (event: Event) => {
     const effects = relay.handle(event, ++now)

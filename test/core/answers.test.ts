@@ -169,7 +169,7 @@ t.test('a batch that holds a call and passes whole reaches the server as the byt
 t.test('of a batch what is refused or lost is answered with the rest, which what is cancelled does not hold up', t => {
   const script = new Script().begin([weather], '2025-03-26')
   script.client([call(1, 'nowhere'), { jsonrpc: '2.0', id: 2, method: 'ping' }, { jsonrpc: '2.0', id: 3, method: 'ping' }])
-  t.match(script.raw.map(({ to, bytes }) => [to, bytes]), [['server', /"id":2/], ['server', /"id":3/]])
+  t.match(script.raw.map(({ to, bytes }) => [to, bytes]), [['server', /^\[.*"id":2.*"id":3.*\]$/]])
   script.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 3 } })
   t.match(script.server(result(2, {})), [['to client', [{ id: 1, error: { code: -32602 } }, { id: 2 }]]])
   t.match(script.server(result(3, {})), [['to client', { id: 3 }]])

@@ -1,3 +1,4 @@
+import { wholePipe } from '../../dist/core/event.js'
 import t from 'tap'
 import { answer, call, result, Script, weather } from './script.js'
 
@@ -114,14 +115,27 @@ t.test('of the requests that a server has never had answered the oldest is given
   t.end()
 })
 
-t.test('an exception in the core ends the session alone, and everyone who waits is told', t => {
+t.test('an exception in a flow answers the request of that flow, and nobody else hears of it', t => {
   const bomb = { name: 'wire/id' as const, onId: () => [] }
   const script = new Script({ rules: [bomb], checkNow: () => { throw new RangeError('too large') } })
   script.client({ jsonrpc: '2.0', id: 1, method: 'ping' })
   script.client(list('l'))
   t.match(script.server(result('l', { tools: [weather] })), [
+    ['failed', 'too large'],
+    ['to client', { id: 'l', error: { code: -31000, message: /the relay failed/ } }],
+  ])
+  t.match(script.entries.at(-1), { event: 'tools/list', verdict: 'block', error: -31000 })
+  t.match(script.server(result(1, {})), [['to client', { id: 1, result: {} }]])
+  t.end()
+})
+
+t.test('an exception outside flows ends the session, and everyone who waits is told', t => {
+  const script = new Script()
+  script.client({ jsonrpc: '2.0', id: 1, method: 'ping' })
+  const message = { kind: 'notification' as const, get method(): never { throw new RangeError('too large') }, params: undefined }
+  t.match(script.perform({ type: 'frame-received', from: 'client', exchange: wholePipe, frame: { bytes: Buffer.alloc(0), faults: [], message } }), [
+    ['failed', 'too large'],
     ['to client', { id: 1, error: { code: -31000, message: /the relay failed/ } }],
-    ['to client', { id: 'l', error: { code: -31000 } }],
     ['close', /the relay failed/],
   ])
   t.match(script.entries.at(-1), { event: 'session/end', verdict: 'block', reason: /the relay failed/ })

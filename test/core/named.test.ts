@@ -1,6 +1,6 @@
 import t from 'tap'
 import { wholePipe } from '../../dist/core/event.js'
-import { NamedExchanges } from '../../dist/core/named.js'
+import { NamedExchanges } from '../../dist/core/event.js'
 
 t.test('a name is that of one exchange, in one session', t => {
   const [exchanges, others] = [new NamedExchanges(), new NamedExchanges()]

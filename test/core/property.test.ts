@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Checked, Subject } from '../../dist/core/check.js'
 import type { Effect, Entry } from '../../dist/core/effect.js'
 import { exchangeNamed, wholePipe, type Exchange, type Side } from '../../dist/core/event.js'
-import { Relay } from '../../dist/core/relay.js'
+import { Batches } from '../../dist/core/batches.js'
 import { followed } from '../../dist/gateway/observer.js'
 import type { Trace } from '../../dist/protocol/frame.js'
 import { keysOf } from '../../dist/protocol/message.js'
@@ -80,7 +80,7 @@ const verdict = (subject: Subject): Checked =>
 /** Plays both sides, and keeps account of what is owed. */
 class Play {
   readonly entries: Entry[] = []
-  readonly relay: Relay
+  readonly relay: Batches
   readonly #stateless: boolean
   readonly #asked: { key: string; exchange: Exchange }[] = []
   readonly #checks: { check: number; subjects: readonly Subject[] }[] = []
@@ -99,7 +99,7 @@ class Play {
     const policy = presetPolicy(preset, { purpose: 'relay', locked: false })
     // Where ids may mean anything, nobody can keep account of who is answered.
     policy.set('wire/id', 'block')
-    this.relay = new Relay({
+    this.relay = new Batches({
       server: 's', session: 's', nonce: 'n', stateless, policy, rules, trusted: false,
       tools: new Map([['denied', { denied: true, outputSchema: undefined, annotations: undefined }]]), listMs: 10, requestMs: 10, mostTools: 3, intent: true, observed: true,
       checkNow: subject => (sync ? verdict(subject) : undefined),

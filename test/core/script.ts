@@ -1,10 +1,10 @@
 import type { Checked, Subject } from '../../dist/core/check.js'
 import type { Effect, Entry, Operation } from '../../dist/core/effect.js'
 import type { Event, Side } from '../../dist/core/event.js'
-import type { Named } from '../../dist/core/named.js'
+import type { Named } from '../../dist/core/event.js'
 import type { RelayOptions } from '../../dist/core/options.js'
 import type { Action } from '../../dist/core/policy.js'
-import { Relay } from '../../dist/core/relay.js'
+import { Batches } from '../../dist/core/batches.js'
 import type { FrameLimits } from '../../dist/protocol/frame.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import { isRuleName, presetPolicy, rules, type RuleName } from '../../dist/rules/index.js'
@@ -23,7 +23,7 @@ export type Did = readonly [string, unknown]
  * which is all of JSON Schema that a test of the core needs, unless they are held back by `holdChecks`.
  */
 export class Script {
-  readonly relay: Relay
+  readonly relay: Batches
   readonly #limits: FrameLimits
   readonly entries: Entry[] = []
   readonly operations: Operation[] = []
@@ -36,7 +36,7 @@ export class Script {
     this.#limits = { messageBytes: 1 << 24, depth: 128, ...(judgedBytes !== undefined && { judgedBytes }) }
     const policy = presetPolicy('standard', { purpose: 'relay', locked: false })
     for (const [rule, action] of Object.entries(actions)) if (isRuleName(rule) && action !== undefined) policy.set(rule, action)
-    this.relay = new Relay({
+    this.relay = new Batches({
       server: 'weather', session: 's1', nonce: 'nonce', stateless: false, policy, rules, trusted: true,
       tools: new Map(), listMs: 1000, requestMs: 0, mostTools: 5000, intent: false,
       checkNow: subject => (this.holdChecks ? undefined : verdict(subject)), ...options,
@@ -53,7 +53,11 @@ export class Script {
 
   happens(event: Named<Event>): Did[] {
     const happening = 'exchange' in event ? { ...event, exchange: exchangeOf(event.exchange) } : event
-    return this.#perform(this.relay.handle(happening, this.at))
+    return this.perform(happening)
+  }
+
+  perform(event: Event): Did[] {
+    return this.#perform(this.relay.handle(event, this.at))
   }
 
   release(): Did[] {
@@ -108,6 +112,10 @@ export class Script {
           return [['start timer', effect.timer]]
         case 'stop-timer':
           return [['stop timer', effect.timer]]
+        case 'settle':
+          return [['settle', effect.exchange.name]]
+        case 'failed':
+          return [['failed', effect.cause instanceof Error ? effect.cause.message : effect.cause]]
         case 'abandon':
           return [['abandon', effect.key]]
         case 'close':

@@ -5,7 +5,7 @@ const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
 t.test('what comes after a record waits until it is written, in its order; what comes before does not', async t => {
   const log: string[] = []
-  const leaving = new Leaving(() => t.fail('nothing has failed'))
+  const leaving = new Leaving(() => t.fail('nothing has failed'), () => t.fail('no act threw'))
   const flush = () => void log.push('written')
   leaving.do(() => log.push('a'))
   leaving.recorded(flush)
@@ -21,7 +21,7 @@ t.test('what comes after a record waits until it is written, in its order; what 
 
 t.test('what is recorded while others leave holds back what comes after it alone', async t => {
   const log: string[] = []
-  const leaving = new Leaving(() => t.fail('nothing has failed'))
+  const leaving = new Leaving(() => t.fail('nothing has failed'), () => t.fail('no act threw'))
   leaving.recorded(() => void log.push('first written'))
   leaving.do(() => {
     log.push('a')
@@ -35,7 +35,7 @@ t.test('what is recorded while others leave holds back what comes after it alone
 
 t.test('what an act brings about comes after the acts that wait already', async t => {
   const log: string[] = []
-  const leaving = new Leaving(() => t.fail('nothing has failed'))
+  const leaving = new Leaving(() => t.fail('nothing has failed'), () => t.fail('no act threw'))
   leaving.recorded(() => void log.push('written'))
   leaving.do(() => {
     log.push('a')
@@ -48,7 +48,7 @@ t.test('what an act brings about comes after the acts that wait already', async 
 
 t.test('a record that cannot be written is told before what waits for it is done, also where a later one can', async t => {
   const log: string[] = []
-  const leaving = new Leaving(failure => void log.push(String(failure)))
+  const leaving = new Leaving(failure => void log.push(String(failure)), () => t.fail('no act threw'))
   const full = (): never => {
     throw new Error('full')
   }

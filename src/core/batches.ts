@@ -1,0 +1,130 @@
+import type { Frame } from '../protocol/frame.js'
+import { member } from '../protocol/json.js'
+import type { IdKey } from '../protocol/json-rpc.js'
+import { isCancellation } from '../protocol/message.js'
+import type { Effect } from './effect.js'
+import type { Event, Exchange, Side } from './event.js'
+import type { RelayOptions } from './options.js'
+import { Relay } from './relay.js'
+
+type Send = Extract<Effect, { readonly type: 'send' }>
+
+/** A batch of the client's, until its requests are answered. */
+interface Batch {
+  readonly exchange: Exchange
+  /** The ids of its requests. */
+  readonly asked: readonly IdKey[]
+  /** Until all members are decided: the batch, its members, and those of them that may go to the server. */
+  unsent: { readonly frame: Frame; readonly members: readonly Frame[]; readonly leaving: Frame[] } | undefined
+  readonly answers: Frame[]
+}
+
+/**
+ * JSON-RPC batches (2025-03-26, Base Protocol, Batching) in front of a relay that knows single messages. A batch of the
+ * client's is split; the members that pass go to the server together, and their answers go back as one batch. Where all
+ * members pass as they came, the batch passes with its own bytes, in both directions.
+ */
+export class Batches {
+  readonly #relay: Relay
+  readonly #open = new Set<Batch>()
+
+  constructor(options: RelayOptions) {
+    this.#relay = new Relay(options)
+  }
+
+  /** As `Relay.handle`. */
+  handle(event: Event, now: number): readonly Effect[] {
+    if (event.type !== 'frame-received' || event.frame.message.kind !== 'batch') {
+      const effects = this.#relay.handle(event, now)
+      return this.#open.size === 0 ? effects : this.#gathered(effects, undefined)
+    }
+    const { from, exchange, frame } = event
+    const { isFine, effects } = this.#relay.admit(from, exchange, frame, now)
+    return isFine ? [...effects, ...this.#split(from, exchange, frame, event.frame.message.members, now)] : effects
+  }
+
+  get holding(): boolean {
+    return this.#relay.holding
+  }
+
+  get isAwaited(): boolean {
+    return this.#relay.isAwaited
+  }
+
+  get isCrowded(): boolean {
+    return this.#relay.isCrowded
+  }
+
+  inputSchemaOf(tool: string): ReturnType<Relay['inputSchemaOf']> {
+    return this.#relay.inputSchemaOf(tool)
+  }
+
+  #split(from: Side, exchange: Exchange, frame: Frame, members: readonly Frame[], now: number): readonly Effect[] {
+    // Each member travels in the batch's HTTP request: its terms are the batch's.
+    const split = from === 'client' ? members.map(one => ({ ...one, envelope: { ...frame.envelope, ...one.envelope } })) : members
+    if (from === 'client') {
+      const asked = split.flatMap(({ message }) => (message.kind === 'request' ? [message.key] : []))
+      this.#open.add({ exchange, asked, unsent: { frame, members: split, leaving: [] }, answers: [] })
+    }
+    const effects = split.flatMap(one => this.#relay.handle({ type: 'frame-received', from, exchange, frame: one }, now))
+    return from === 'client' ? this.#gathered(effects, undefined) : rejoined(this.#gathered(effects, frame), frame, split)
+  }
+
+  /** Keeps back what belongs to a batch until the batch is complete. @param came the server's batch in hand */
+  #gathered(effects: readonly Effect[], came: Frame | undefined): readonly Effect[] {
+    const done = effects.filter(effect => effect.type !== 'send' || ![...this.#open].some(batch => takes(batch, effect)))
+    for (const batch of this.#open) {
+      const { exchange, asked, unsent, answers } = batch
+      if (unsent !== undefined) {
+        if (unsent.members.some(one => this.#relay.isHeld(exchange, one))) continue
+        const { frame, members, leaving } = unsent
+        const left = leaving.filter(({ message }) => message.kind !== 'request' || this.#relay.isAwaiting(exchange, message.key))
+        const sent = left.length === members.length ? frame : left.length === 0 ? undefined : joined(left)
+        if (sent !== undefined) done.push({ type: 'send', to: 'server', exchange, frame: sent, cause: 'client' })
+        batch.unsent = undefined
+      }
+      if (asked.some(key => this.#relay.isAwaiting(exchange, key))) continue
+      this.#open.delete(batch)
+      if (answers.length === 0) continue
+      const isWhole = came?.message.kind === 'batch' && same(came.message.members, answers)
+      done.push({ type: 'send', to: 'client', exchange, frame: isWhole ? came : joined(answers), cause: 'server' })
+    }
+    return done
+  }
+}
+
+/** Whether a message belongs to a batch, which keeps it then. */
+const takes = ({ exchange, asked, unsent, answers }: Batch, { to, exchange: there, frame }: Send): boolean => {
+  const { message } = frame
+  if (to === 'server') {
+    // A request that has not left is taken back unsent.
+    const id = there === exchange && isCancellation(message) ? member(message.params, 'requestId') : undefined
+    const taken = unsent?.leaving.findIndex(one => one.message.kind === 'request' && one.message.id === id) ?? -1
+    if (taken >= 0) {
+      unsent?.leaving.splice(taken, 1)
+      return true
+    }
+    if (unsent?.members.includes(frame) !== true) return false
+    unsent.leaving.push(frame)
+    return true
+  }
+  if (there !== exchange || (message.kind !== 'result' && message.kind !== 'error') || !asked.includes(message.key)) return false
+  answers.push(frame)
+  return true
+}
+
+const same = (a: readonly Frame[], b: readonly Frame[]): boolean => a.length === b.length && a.every((frame, index) => frame === b[index])
+
+/** Several messages as one batch. */
+export const joined = (members: readonly Frame[]): Frame => {
+  const parts = members.flatMap(({ bytes }, index) => [Buffer.from(index === 0 ? '[' : ','), bytes])
+  return { bytes: Buffer.concat([...parts, Buffer.from(']')]), message: { kind: 'batch', members }, faults: [] }
+}
+
+/** A server's batch whose members all passed as they came, to one reader, leaves with its own bytes. */
+const rejoined = (effects: readonly Effect[], batch: Frame, members: readonly Frame[]): readonly Effect[] => {
+  const sends = effects.filter((effect): effect is Send => effect.type === 'send' && effect.to === 'client')
+  const last = sends.at(-1)
+  if (last === undefined || sends.some(({ exchange }) => exchange !== last.exchange) || !same(members, sends.map(({ frame }) => frame))) return effects
+  return effects.flatMap((effect): readonly Effect[] => (effect === last ? [{ ...last, frame: batch }] : sends.some(send => send === effect) ? [] : [effect]))
+}
