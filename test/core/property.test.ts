@@ -224,6 +224,9 @@ class Play {
           break
         case 'close':
           throw new Error(effect.reason)
+        case 'failed':
+          throw effect.cause
+        case 'settle':
         case 'abandon':
       }
     }
