@@ -130,7 +130,7 @@ t.test('an exception in a flow answers the request of that flow, and nobody else
 })
 
 t.test('an exception outside flows ends the session, and everyone who waits is told', t => {
-  const script = new Script()
+  const script = new Script({ rules: [] })
   script.client({ jsonrpc: '2.0', id: 1, method: 'ping' })
   const message = { kind: 'notification' as const, get method(): never { throw new RangeError('too large') }, params: undefined }
   t.match(script.perform({ type: 'frame-received', from: 'client', exchange: wholePipe, frame: { bytes: Buffer.alloc(0), faults: [], message } }), [
