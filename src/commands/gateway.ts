@@ -162,10 +162,11 @@ const offerOf = async (setup: ServerSetup, reach: Reach, configuration: Configur
     guard: openGuard(setup, configuration, witnesses, currentRuling(parts, setup, configuration)),
     reach,
     sessionStarted: () => metrics.sessionStarted(name),
-    sessionEnded: ({ failure }) => {
+    sessionEnded: ({ failure, isAuditFailure }) => {
       metrics.sessionEnded(name)
       if (failure === undefined) return
-      metrics.auditFailed()
+      if (isAuditFailure) metrics.auditFailed()
+      else metrics.coreFailed(name)
       log.warn(failure.message)
     },
   })

@@ -85,6 +85,10 @@ export const openGuard = (
       for (const { rule } of entry.findings) metrics.found(server.name, rule, actionOf(ruling.now.policy, rule))
       return flush
     },
+    failed: cause => {
+      metrics.coreFailed(server.name)
+      log.warn(`the relay failed on a message of ${server.name}, which was answered by an error: ${cause instanceof Error ? cause.message : String(cause)}`)
+    },
     record: witness && (options => expendable(witness.record(options, limits), log)),
     close: () => checker.close(),
   }

@@ -1,18 +1,26 @@
 import { isString } from '../protocol/json.js'
+import { written } from '../protocol/ids.js'
 import type { Id, IdKey } from '../protocol/json-rpc.js'
+import { weights, type Ledger } from './ledger.js'
 
-/** So many ids of ours are remembered: an answer may come late, or twice. */
-const mostMade = 1000
+/** So many ids of ours are remembered, and so many bytes of them: an answer may come late, or twice. */
+const maxMade = 1000
+const maxBytes = 128 * 1024
+
+/** Of a longer id of the client's only the beginning is imitated, in characters. */
+const longestLike = 256
 
 /** Ids of the relay's own requests: of the form that the client's have, so that a server cannot tell them apart. */
 export class OwnIds {
   readonly #made = new Set<IdKey>()
+  readonly #ledger: Ledger
   /** The greatest number that the client has used. */
   #greatest = 0
   #state: number
 
   /** @param nonce unguessable */
-  constructor(nonce: string) {
+  constructor(nonce: string, session: Ledger) {
+    this.#ledger = session.account(maxBytes)
     this.#state = Buffer.from(nonce).reduce((state, one) => (Math.imul(state, 31) + one) | 0, 1) || 1
   }
 
@@ -26,10 +34,15 @@ export class OwnIds {
    *   digits and letters are others, and a text that is too short to be one of many is made longer
    */
   next(like: Id): Id {
-    const id = isString(like) ? this.#textLike(like) : this.#greater()
-    this.#made.add(JSON.stringify(id))
-    const [oldest] = this.#made
-    if (this.#made.size > mostMade && oldest !== undefined) this.#made.delete(oldest)
+    const id = isString(like) ? this.#textLike(like.slice(0, longestLike)) : this.#greater()
+    const key = written(id)
+    this.#made.add(key)
+    this.#ledger.add(weightOf(key))
+    for (const oldest of this.#made) {
+      if (this.#made.size <= maxMade && this.#ledger.kept <= maxBytes) break
+      this.#made.delete(oldest)
+      this.#ledger.add(-weightOf(oldest))
+    }
     return id
   }
 
@@ -47,7 +60,8 @@ export class OwnIds {
 
   #textLike(like: string): string {
     const made = like.replace(/[0-9a-fA-F]/g, character => this.#alike(character))
-    return /(?:[0-9a-fA-F].*){16}/s.test(like) ? made : made + Array.from({ length: 12 }, () => String(this.#random(10))).join('')
+    const varied = like.replace(/[^0-9a-fA-F]/g, '').length
+    return varied >= 16 ? made : made + Array.from({ length: 12 }, () => String(this.#random(10))).join('')
   }
 
   #alike(character: string): string {
@@ -63,3 +77,5 @@ export class OwnIds {
     return (this.#state >>> 0) % bound
   }
 }
+
+const weightOf = (key: IdKey): number => weights.ownId + 2 * key.length

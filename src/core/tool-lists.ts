@@ -54,7 +54,7 @@ export class ToolLists {
   constructor(core: Core) {
     this.#core = core
     this.catalog = new Catalog(core.options.mostTools)
-    this.ids = new OwnIds(core.options.nonce)
+    this.ids = new OwnIds(core.options.nonce, core.ledger)
   }
 
   /** Judges the page that answers the client's request. @param exchange where it arrived @returns what the client gets; undefined where it is no list */

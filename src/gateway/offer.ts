@@ -2,7 +2,7 @@ import { ChurnSet } from '../core/churn.js'
 import type { Transport } from '../transport/transport.js'
 import type { Opening } from '../transport/front/front.js'
 import { openSession, type Guard, type OpenServer } from './open.js'
-import type { Session } from './session.js'
+import type { Ended, Session } from './session.js'
 
 /** How one server is reached by the sessions in front of it. */
 export interface Reach {
@@ -20,7 +20,7 @@ export interface OfferOptions {
   readonly guard: Guard & { close(): Promise<void> }
   readonly reach: Reach
   readonly sessionStarted: () => void
-  readonly sessionEnded: (session: { readonly failure: Error | undefined }) => void
+  readonly sessionEnded: (session: Pick<Ended, 'failure' | 'isAuditFailure'>) => void
 }
 
 /** One server as it is offered to many clients: the sessions in front of it, and what they share. */

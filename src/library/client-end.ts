@@ -1,6 +1,8 @@
 import { wholePipe, type Exchange } from '../core/event.js'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
+import { keyAt } from '../protocol/ids.js'
 import type { IdKey } from '../protocol/json-rpc.js'
+import { isCancellation } from '../protocol/message.js'
 import type { Transport, TransportEvent } from '../transport/transport.js'
 import { Parcels, type Parcel } from './parcels.js'
 
@@ -19,6 +21,7 @@ export class ClientEnd implements Transport {
   readonly outgoing: Parcels<Outgoing>
   readonly incoming: Parcels<Parcel>
   readonly #deliver: Deliver
+  /** Requests whose `send` is not settled yet. */
   readonly #asked = new Map<IdKey, Outgoing>()
   #hear: ((event: TransportEvent) => void) | undefined
   /** Its `send` has failed, and with that its caller has an answer: another one would be one too many. */
@@ -38,10 +41,21 @@ export class ClientEnd implements Transport {
   say(message: unknown, options: unknown): Promise<void> {
     return new Promise((resolve, reject) => {
       if (!this.#hear) throw new Error('the transport is not open')
-      const parcel: Outgoing = { message, extra: options, taken: false, done: resolve, fail: reject }
+      let key: IdKey | undefined
+      const settled = (settle: () => void) => {
+        if (key !== undefined && this.#asked.get(key) === parcel) this.#asked.delete(key)
+        settle()
+      }
+      const parcel: Outgoing = {
+        message, extra: options, taken: false, done: () => settled(resolve), fail: (error: unknown) => settled(() => reject(error)),
+      }
       const frame = this.outgoing.frameOf(parcel)
-      if (frame.message.kind === 'request') this.#asked.set(frame.message.key, parcel)
+      key = frame.message.kind === 'request' ? frame.message.key : undefined
+      if (key !== undefined) this.#asked.set(key, parcel)
       this.#hear({ type: 'frame', exchange: wholePipe, frame })
+      // Whoever cancels does not wait.
+      const cancelled = isCancellation(frame.message) ? keyAt(frame, ['params', 'requestId']) : undefined
+      if (cancelled !== undefined) this.#asked.get(cancelled)?.done()
       // A request is handed on or answered, now or later. Anything else that was not handed on by now was blocked.
       if (frame.message.kind !== 'request' && !parcel.taken) resolve()
     })
@@ -52,7 +66,6 @@ export class ClientEnd implements Transport {
     if (frame.message.kind === 'result' || frame.message.kind === 'error') {
       const { key } = frame.message
       this.#asked.get(key)?.done()
-      this.#asked.delete(key)
       if (key === this.#failing) return true
     }
     this.#deliver(message, parcel?.extra)
@@ -75,8 +88,7 @@ export class ClientEnd implements Transport {
 
   close(): Promise<void> {
     this.#hear = undefined
-    for (const { done } of this.#asked.values()) done()
-    this.#asked.clear()
+    for (const { done } of [...this.#asked.values()]) done()
     return Promise.resolve()
   }
 }

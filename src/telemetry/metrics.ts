@@ -29,6 +29,8 @@ export interface Metrics extends Durations {
   refused(status: number): void
   /** Records could not be written (default: one). */
   auditFailed(records?: number): void
+  /** The relay failed on a message, or a session, of a server: an exception, which was contained. */
+  coreFailed(server: string): void
   /** What was to be shipped (records, spans, …) did not arrive. @param to a target of the operator's, or a signal of OpenTelemetry's */
   undelivered(to: string, count: number): void
   /** Whether each server can be reached, of those that there are now. */
@@ -62,6 +64,7 @@ export const noMetrics: Metrics = {
   moved: nothing,
   refused: nothing,
   auditFailed: nothing,
+  coreFailed: nothing,
   undelivered: nothing,
   ready: nothing,
 }

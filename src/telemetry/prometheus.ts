@@ -91,6 +91,10 @@ export const prometheusMetrics = async (): Promise<Counted> => {
   const sessionTimes = durations('session', 'Time that a session lasted', sessionLabels)
   const auditFailures = new Counter({ name: 'mcp_customs_audit_failures_total', help: 'Records that could not be written.', registers })
 
+  const coreFailures = new Counter({
+    name: 'mcp_customs_core_failures_total', help: 'Exceptions in the relay, each of which cost a request or a session.', labelNames: ['server'], registers,
+  })
+
   const metrics: Metrics = {
     sessionStarted(name) {
       sessions.inc({ server: name })
@@ -106,6 +110,7 @@ export const prometheusMetrics = async (): Promise<Counted> => {
     moved: (name, from, count) => bytes.inc({ server: name, from }, count),
     refused: status => refusals.inc({ status: String(status) }),
     auditFailed: (records = 1) => auditFailures.inc(records),
+    coreFailed: name => coreFailures.inc({ server: name }),
     undelivered: (to, count) => undelivered.inc({ to }, count),
     ready(servers) {
       ready.reset()
