@@ -77,6 +77,15 @@ const isDeclared = (capabilities: JsonObject, way: readonly string[]): boolean =
   return true
 }
 
+const asking: ReadonlySet<string> = new Set([sampling, elicitation, roots])
+
+/** In a session that began elsewhere: what the client declared, and what the server has asked, is not known. */
+export const unchecked: Powers = {
+  onServerRequest: ({ method, methodPath, clientCapabilities }) =>
+    clientCapabilities === undefined && asking.has(method) ? one(methodPath, 'what the client declared is not known here') : nothing,
+  onId: ({ use }) => (use === 'unknown' ? one('/id', 'answers a request of the server that is not known here') : nothing),
+}
+
 /** For operators who let a server ask for nothing of the kind, whatever the client could do. */
 const asks = (method: string): Powers => ({
   onServerRequest: request => (request.method === method ? one(request.methodPath, `the server sends ${method}`) : nothing),

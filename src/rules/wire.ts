@@ -35,7 +35,7 @@ export const http: Powers = {
 
 const idMessage = ({ use, from }: IdUse): string | undefined => {
   if (use === 'repeated') return 'a request of this id is in flight'
-  if (use === 'too-many') return undefined
+  if (use === 'too-many' || use === 'unknown') return undefined
   return from === 'server' ? 'answers no request in flight by its exact id' : 'answers no request that the server has in flight'
 }
 

@@ -211,6 +211,18 @@ t.test('a call that is dropped with findings is on record with its verdict', t =
   t.end()
 })
 
+t.test('in a session that this relay did not see begin, requests of the server pass both ways, on record as unchecked', t => {
+  const script = new Script({ joined: true })
+  t.match(script.server({ jsonrpc: '2.0', id: 's', method: 'roots/list' }), [['to client', { id: 's' }]])
+  t.match(script.client({ jsonrpc: '2.0', id: 's', result: { roots: [] } }), [['to server', { id: 's' }]])
+  t.match(script.client({ jsonrpc: '2.0', id: 'asked by another replica', result: {} }), [['to server', { id: 'asked by another replica' }]])
+  const found = script.entries.flatMap(({ findings }) => findings.map(({ rule }) => rule))
+  t.strictSame(found, ['server/unchecked', 'server/unchecked'])
+  const strict = new Script({ joined: true, actions: { 'server/unchecked': 'block' } })
+  t.match(strict.server({ jsonrpc: '2.0', id: 's', method: 'roots/list' }), [['to server', { id: 's', error: { code: -32601 } }]])
+  t.end()
+})
+
 t.test('what the client declared elsewhere is not known to be missing', t => {
   const script = new Script({ stateless: true })
   t.match(script.server({ jsonrpc: '2.0', id: 's', method: 'roots/list' }, 'x'), [['to client', { id: 's' }]])

@@ -57,3 +57,15 @@ t.test('server/sampling, elicitation and roots: whether declared or not', t => {
   }
   t.end()
 })
+
+t.test('server/unchecked: what the client declared is not known', t => {
+  for (const method of [sampling, elicitation, 'roots/list', 'ping']) {
+    const expected = method === 'ping' ? [] : ['/method']
+    t.same(paths(ruleNamed('server/unchecked').onServerRequest?.(asked(method, {}, undefined))), expected, method)
+    t.same(paths(ruleNamed('server/unchecked').onServerRequest?.(asked(method, {}, {}))), [], 'it is known')
+    t.same(paths(ruleNamed('server/request').onServerRequest?.(asked(method, {}, undefined))), [], 'nothing is known to be missing')
+  }
+  t.same(paths(ruleNamed('server/unchecked').onId?.({ use: 'unknown', from: 'client' })), ['/id'])
+  t.same(paths(ruleNamed('server/unchecked').onId?.({ use: 'unasked', from: 'client' })), [])
+  t.end()
+})

@@ -2,6 +2,7 @@ import { wholePipe, type Exchange } from '../../core/event.js'
 import { errorAnswer } from '../../core/refusal.js'
 import type { Fault, Frame } from '../../protocol/frame.js'
 import { numberOf } from '../../protocol/ids.js'
+import { keysOf } from '../../protocol/message.js'
 import type { Json } from '../../protocol/json.js'
 import { errorCode, type ErrorResponse, type IdKey, type Notification, type Request, type Result } from '../../protocol/json-rpc.js'
 import { realTimers, type Timers } from '../timers.js'
@@ -51,7 +52,7 @@ class Shared implements SharedServer, Hub {
 
   constructor({ make, timers = realTimers, now = () => performance.now(), random = Math.random }: SharedServerOptions) {
     this.#process = new SharedProcess({
-      make, now, random, heard: event => this.#heard(event), isHeld: () => [...this.#ports].some(({ holds }) => holds),
+      make, now, random, heard: event => this.#guarded(event), isHeld: () => [...this.#ports].some(({ holds }) => holds),
     })
     this.timers = timers
     this.now = now
@@ -129,6 +130,16 @@ class Shared implements SharedServer, Hub {
   #sent(port: Port, free: boolean): boolean {
     port.full ||= !free
     return free
+  }
+
+  /** The net: a message on which this fails costs only the requests that it names. */
+  #guarded(event: TransportEvent): void {
+    try {
+      this.#heard(event)
+    } catch {
+      const keys = event.type === 'frame' ? keysOf(event.frame) : []
+      for (const key of keys) this.#lose(this.#requests.find(numberOf(key)), 'the relay failed on the answer of the server')
+    }
   }
 
   #heard(event: TransportEvent): void {
