@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { start, type Started } from './harness.js'
@@ -65,5 +66,36 @@ t.test('whatever marks and fields a stream begins with, a result that breaks its
     const got = await ask(url, request(2, 'tools/call', { name: 'weather', arguments: {} }))
     t.notMatch(got.body, /EVIL/, encodeURI(begins))
     t.match(got.body, /"error":\{"code":-31001/, 'and the call is answered')
+  }
+})
+
+t.test('a session is found by whose token began it, and by nobody else', async t => {
+  const server = await serverOf(t, (incoming, response) => {
+    incoming.resume()
+    response.setHeader('mcp-session-id', 'theirs')
+    response.setHeader('content-type', 'application/json')
+    response.end(answer(1, { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 's', version: '1' } }))
+  })
+  const file = join(t.testdir({ tokens: 'a\nb\n' }), 'tokens')
+  const { url } = await relayTo(t, '--token-file', file, server)
+  const as = (token: string) => ({ authorization: `Bearer ${token}`, 'mcp-session-id': 'theirs' })
+  const begun = await fetch(url, { method: 'POST', headers: { ...post, authorization: 'Bearer a' }, body: request(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } }) })
+  t.equal(begun.headers.get('mcp-session-id'), 'theirs')
+  t.equal((await ask(url, request(1, 'ping'), as('a'))).status, 200)
+  t.equal((await ask(url, request(1, 'ping'), as('b'))).status, 404)
+  for (const method of ['GET', 'DELETE']) t.equal((await fetch(url, { method, headers: { accept: 'text/event-stream', ...as('b') } })).status, 404, method)
+})
+
+t.test('an answer comes with a status by which clients read it', async t => {
+  let status = 202
+  const server = await weatherServer(t, (id, response) => {
+    response.writeHead(status, { 'content-type': 'text/event-stream' }).end(`data: ${wrong(id)}\n\n`)
+  })
+  const { url } = await relayTo(t, server)
+  await ask(url, request(1, 'tools/list'))
+  for (status of [202, 204, 205, 304]) {
+    const got = await ask(url, request(2, 'tools/call', { name: 'weather', arguments: {} }))
+    t.equal(got.status, 200, String(status))
+    t.match(got.body, /"id":2/, 'and the call is answered')
   }
 })

@@ -2,8 +2,40 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex, Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { errorCode } from '../../protocol/json-rpc.js'
-import type { Share } from './budget.js'
+import type { Quota } from './sessions/quota.js'
 import { refusal, type Refusal } from './refusal.js'
+
+/** What the body of one request takes of the memory for all of them, in which each client has a share. */
+export class Share {
+  readonly #bodies: Quota
+  readonly #client: string
+  #taken = 0
+  #isOver = false
+
+  constructor(bodies: Quota, client: string) {
+    this.#bodies = bodies
+    this.#client = client
+  }
+
+  /** @returns false when so many bytes more are not to be had */
+  take(bytes: number): boolean {
+    if (this.#isOver || !this.#bodies.take(this.#client, bytes)) return false
+    this.#taken += bytes
+    return true
+  }
+
+  give(bytes: number): void {
+    if (this.#isOver) return
+    this.#taken -= bytes
+    this.#bodies.leave(this.#client, bytes)
+  }
+
+  /** Gives back all of it; nothing is taken any more. */
+  end(): void {
+    this.give(this.#taken)
+    this.#isOver = true
+  }
+}
 
 const unpackers = new Map<string, () => Duplex>([
   ['gzip', createGunzip],

@@ -1,28 +1,115 @@
+import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { clientOf } from './arrival.js'
+import { Quota } from './sessions/quota.js'
 
-/** The responses that are owed on each connection: all but one of them wait for the one before, where requests are pipelined. */
+/** Requests that wait behind an open answer of their connection: from so many on its socket is not read, and with more it is cut. */
+const manyWaiting = 8
+const mostWaiting = 64
+
+interface Connection {
+  /** Whose place it has. */
+  readonly client: string
+  /** What begins the requests that came behind one that is being answered (HTTP/1.1 pipelining). */
+  readonly waiting: { readonly response: ServerResponse; readonly begin: () => void }[]
+  isBusy: boolean
+  /** The newest response on it, begun or over. */
+  newest: ServerResponse | undefined
+}
+
+/** By response, what to do when its connection is gone before the client has asked for more on it: it may not have got the response. */
+const acts = new WeakMap<object, () => void>()
+
+export const whenUnread = (response: object, act: () => void): void => {
+  acts.set(response, act)
+}
+
+/**
+ * The connections of a listener. Each client has a share of them, and where that is used up, its next one takes the place of the
+ * one on which it has asked nothing for longest. Each connection has one request at a time in hand.
+ */
 export class Connections {
-  readonly #owed = new WeakMap<Socket, Set<ServerResponse>>()
+  readonly #places: Quota
+  readonly #connections = new WeakMap<Socket, Connection>()
+  /** By client, those without a request in hand, the oldest first. */
+  readonly #idle = new Map<string, Set<Socket>>()
 
-  /** @returns the one that it waits behind */
-  follow(socket: Socket, response: ServerResponse): ServerResponse | undefined {
-    const owed = this.#owed.get(socket) ?? this.#opened(socket)
-    const before = owed.size === 0 ? undefined : [...owed].at(-1)
-    owed.add(response)
-    response.on('close', () => owed.delete(response))
-    return before
+  constructor(max = openFiles() / 2) {
+    this.#places = new Quota(() => max)
   }
 
-  /** Node tells the response that is being sent when its connection closes, but not those that wait behind it. */
-  #opened(socket: Socket): Set<ServerResponse> {
-    const owed = new Set<ServerResponse>()
-    this.#owed.set(socket, owed)
-    socket.once('close', () => {
-      process.nextTick(() => {
-        for (const left of owed) left.emit('close')
-      })
+  accept(socket: Socket): void {
+    const client = clientOf({ address: socket.remoteAddress ?? '', token: undefined })
+    if (!this.#places.take(client)) {
+      const [oldest] = this.#idle.get(client) ?? []
+      if (oldest === undefined) return void socket.destroy()
+      this.#leave(oldest)
+      oldest.destroy()
+      this.#places.take(client)
+    }
+    this.#connections.set(socket, { client, waiting: [], isBusy: false, newest: undefined })
+    this.#setIdle(socket, client, true)
+    socket.once('close', () => this.#leave(socket))
+  }
+
+  /** @param begin called when everything before it on the connection is answered; never, where the connection is gone by then */
+  follow(socket: Socket, response: ServerResponse, begin: () => void): void {
+    const connection = this.#connections.get(socket)
+    // Refused, or cut: what was read of it before is parsed to its end.
+    if (socket.destroyed) return
+    if (connection === undefined) return begin()
+    if (!connection.isBusy) return this.#begin(socket, connection, { response, begin })
+    // An answer to it could not be sent, and would be kept here, before that of the one before it on the connection is over.
+    connection.waiting.push({ response, begin })
+    if (connection.waiting.length > mostWaiting) socket.destroy()
+    else if (connection.waiting.length >= manyWaiting) setImmediate(hold, socket, connection)
+  }
+
+  #begin(socket: Socket, connection: Connection, { response, begin }: Connection['waiting'][number]): void {
+    connection.isBusy = true
+    connection.newest = response
+    this.#setIdle(socket, connection.client, false)
+    response.once('close', () => {
+      if (socket.destroyed || !this.#connections.has(socket)) return
+      const next = connection.waiting.shift()
+      if (connection.waiting.length < manyWaiting && socket.isPaused()) socket.resume()
+      if (next !== undefined) return this.#begin(socket, connection, next)
+      connection.isBusy = false
+      this.#setIdle(socket, connection.client, true)
     })
-    return owed
+    begin()
+  }
+
+  #setIdle(socket: Socket, client: string, isIdle: boolean): void {
+    const idle = this.#idle.get(client) ?? new Set()
+    if (isIdle) idle.add(socket)
+    else idle.delete(socket)
+    if (idle.size > 0) this.#idle.set(client, idle)
+    else this.#idle.delete(client)
+  }
+
+  #leave(socket: Socket): void {
+    const connection = this.#connections.get(socket)
+    if (!this.#connections.delete(socket) || connection === undefined) return
+    connection.waiting.length = 0
+    if (connection.newest !== undefined) acts.get(connection.newest)?.()
+    this.#setIdle(socket, connection.client, false)
+    this.#places.leave(connection.client)
   }
 }
+
+// Not before all that was read of the socket is parsed: the end of each request has Node read on.
+const hold = (socket: Socket, { waiting }: Connection): void => {
+  if (waiting.length >= manyWaiting) socket.pause()
+}
+
+/** How many files, sockets among them, this process may have open. Each connection may need another one, to a server. */
+const openFiles = (): number => {
+  try {
+    return Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1] ?? usualFiles)
+  } catch {
+    return usualFiles
+  }
+}
+const usualFiles = 8192

@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FrameLimits } from '../../protocol/frame.js'
 import type { IdKey } from '../../protocol/json-rpc.js'
-import { Arrival, type Peer } from './arrival.js'
-import { checkBody, readBody } from './body.js'
-import type { ByteBudget } from './budget.js'
+import { Arrival, clientOf, type Peer } from './arrival.js'
+import { checkBody, readBody, Share } from './body.js'
 import { checkAccept, checkContentType } from './media-type.js'
 import { dueIn, isInitialize, isModern, received, statusOf } from './message.js'
 import { Places, type Endpoint, type PlaceSettings } from './sessions/find.js'
@@ -26,7 +25,7 @@ export interface Shared {
   readonly pace: Pace
   readonly timers: Timers
   /** The memory for bodies. */
-  readonly bodies: ByteBudget
+  readonly bodies: Quota
   /** The places of processes. */
   readonly processes: Quota
   /** Answers, whether or not the body has been read to its end. @param key the id of the request in it */
@@ -52,12 +51,12 @@ export class EndpointServer {
     const { settings, bodies, refuse } = this.#shared
     if (request.method !== 'POST') return refuse(request, response, refusal(405, 'This method is not allowed', { allow: methods }))
     const { limits } = settings()
-    const refused = checkContentType(request.headers) ?? checkAccept('POST', request.headers) ?? checkBody(request, limits.messageBytes)
+    const refused = checkContentType(request.headers) ?? (this.places.own ? checkAccept('POST', request.headers) : undefined) ?? checkBody(request, limits.messageBytes)
       ?? (request.headers.expect === undefined ? undefined : this.places.checkHead(arrival))
     if (refused) return refuse(request, response, refused)
     const known = this.places.known(arrival)
     if (known?.paused === true) await known.readable()
-    const share = bodies.share()
+    const share = new Share(bodies, clientOf(peer))
     response.on('close', () => share.end())
     const body = await readBody(request, response, limits.messageBytes, share)
     const hasLeft = () => request.socket.destroyed
@@ -79,7 +78,7 @@ export class EndpointServer {
       statusOf: answers => statusOf(answers, frame, modern),
       settledStatus: frame.message.kind === 'unusable' ? 400 : 202,
     })
-    session.post(reply, frame, { claims, carries: due.length > 0 && !isInitialize(frame) })
+    session.post(reply, frame, { arrival, claims, carries: due.length > 0 && !isInitialize(frame) })
     // A process says nothing to what needs no answer.
     if (this.places.own && due.length === 0) reply.finish()
   }
@@ -93,8 +92,8 @@ export class EndpointServer {
     if ('status' in place) return this.#shared.refuse(request, response, place)
     const { session, claims } = place
     const reply = this.#reply(session, response, nothingOwed)
-    if (this.places.own) session.listen(reply)
-    else session.bare(reply, 'GET', this.places.handedOn(arrival), claims)
+    if (this.places.own) session.listen(reply, arrival)
+    else session.bare(reply, 'GET', this.places.handedOn(arrival), { claims, arrival })
   }
 
   #delete(request: IncomingMessage, response: ServerResponse, arrival: Arrival): void {
@@ -111,7 +110,7 @@ export class EndpointServer {
       return
     }
     const reply = this.#reply(session, response, nothingOwed)
-    session.bare(reply, 'DELETE', this.places.handedOn(arrival), claims)
+    session.bare(reply, 'DELETE', this.places.handedOn(arrival), { claims, arrival })
   }
 
   #reply(session: FrontSession, response: ServerResponse, owed: Owed): Reply {

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { ChurnSet } from '../../core/churn.js'
 import { errorCode, type IdKey } from '../../protocol/json-rpc.js'
 import { logAccess, type Served } from './access-log.js'
-import type { Peer } from './arrival.js'
-import { ByteBudget } from './budget.js'
+import { clientOf, type Peer } from './arrival.js'
+import { checkFraming } from './framing.js'
 import { Connections } from './connections.js'
 import { isPreflight, preflight, shareWith } from './cors.js'
 import { Door, type DoorOptions } from './door.js'
@@ -48,6 +49,8 @@ export interface HttpFrontOptions extends FrontSettings {
   readonly endpoints: ReadonlyMap<string, Endpoint>
   /** Most HTTP requests at a time of those who were let in, open streams among them (4096). */
   readonly maxRequests?: number
+  /** Most connections at a time (half as many as the files that the process may have open). */
+  readonly maxConnections?: number
   /** A silent stream gets a comment at the latest after so many milliseconds (15 seconds). */
   readonly keepAliveMs?: number
   /** A stream's reader that takes nothing for so many milliseconds while something waits for it is cut off (30 seconds). */
@@ -111,7 +114,9 @@ class Front implements HttpFront {
   readonly #timers: Timers
   /** Requests of those who were let in, while they are answered. Streams of GET are not waited for: they never end by themselves. */
   readonly #open = new ChurnSet<ServerResponse>()
-  readonly #connections = new Connections()
+  /** Their places, of which each client has a share. Only who was let in takes one. */
+  readonly #places: Quota
+  readonly #connections: Connections
   #stopping = false
   #allAnswered: () => void = () => {}
   #closed: Promise<void> | undefined
@@ -123,6 +128,8 @@ class Front implements HttpFront {
     this.#door = doorOf(options.address, options)
     this.#shared = this.#share()
     this.offer(options.endpoints)
+    this.#places = new Quota(() => options.maxRequests ?? 4096)
+    this.#connections = new Connections(options.maxConnections)
     this.#server = this.#createServer()
     this.#handover = options.handover?.((request, response) => this.#receive(request, response))
   }
@@ -136,7 +143,7 @@ class Front implements HttpFront {
       },
       pace: new Pace({ keepAliveMs, stallMs, timers: this.#timers }),
       timers: this.#timers,
-      bodies: new ByteBudget(() => this.#settings.bufferedBytes ?? 256 * 1024 * 1024),
+      bodies: new Quota(() => this.#settings.bufferedBytes ?? 256 * 1024 * 1024),
       processes: new Quota(() => this.#settings.maxProcesses ?? 64),
       refuse: (request, response, reason, key) => this.#refuse(request, response, reason, key),
     }
@@ -215,6 +222,7 @@ class Front implements HttpFront {
       server.on(event, (request: IncomingMessage, response: ServerResponse) => this.#receive(request, response))
     }
     server.on('clientError', answerUnreadable)
+    server.on(this.#settings.tls ? 'secureConnection' : 'connection', (socket: Socket) => this.#connections.accept(socket))
     return server
   }
 
@@ -222,13 +230,9 @@ class Front implements HttpFront {
     // A connection that breaks is told by `close`; without listeners its error would end the process.
     request.on('error', ignore)
     response.on('error', ignore)
-    const before = this.#connections.follow(request.socket, response)
-    // When we stop, it is refused, and that can wait.
-    if (before === undefined || this.#stopping) return this.#begin(request, response)
-    // Its answer could not be sent, and would be kept here, before that of the one before it on the connection is over.
-    before.once('close', () => {
-      if (!request.socket.destroyed) this.#begin(request, response)
-    })
+    // When we stop, what waits is refused, and the refusal can wait.
+    if (this.#stopping) return this.#begin(request, response)
+    this.#connections.follow(request.socket, response, () => this.#begin(request, response))
   }
 
   #begin(request: IncomingMessage, response: ServerResponse): void {
@@ -237,11 +241,16 @@ class Front implements HttpFront {
     const peer = this.#admit(request, response)
     if (peer === 'answered') return
     if ('status' in peer) return this.#refuse(request, response, peer)
+    const client = clientOf(peer)
+    if (!this.#places.take(client)) return this.#refuse(request, response, tooMany)
     this.#open.add(response)
-    response.on('close', () => this.#answered(response))
+    response.on('close', () => {
+      this.#places.leave(client)
+      this.#answered(response)
+    })
     const path = pathOf(request)
     const endpoint = this.#endpoints.get(path)
-    if (!endpoint) return this.#refuse(request, response, refusal(404, 'There is no endpoint at this path'))
+    if (!endpoint) return this.#refuse(request, response, { ...refusal(404, 'There is no endpoint at this path'), isPlain: true })
     const serve = () => void endpoint.handle(request, response, peer).catch(() => this.#refuse(request, response, broken))
     if (!this.#handover || wasHandedOver(request)) return serve()
     const lost = () => this.#refuse(request, response, gone)
@@ -251,6 +260,8 @@ class Front implements HttpFront {
   /** Who may come in; or why not; or nobody, where the head was all there is to answer. */
   #admit(request: IncomingMessage, response: ServerResponse): Peer | Refusal | 'answered' {
     const { headers } = request
+    const misframed = checkFraming(request)
+    if (misframed) return misframed
     const misnamed = this.#door.checkNames(namesOf(request))
     if (misnamed) return misnamed
     if (this.#door.sharesWith(headers.origin)) {
@@ -263,8 +274,6 @@ class Front implements HttpFront {
     const token = this.#door.checkToken(headers)
     if (typeof token === 'object') return token
     if (this.#stopping) return refusal(503, 'The relay is stopping', { 'retry-after': '5', connection: 'close' })
-    // Only who has come so far takes a place: without a token nobody can fill the house.
-    if (this.#open.size >= (this.#options.maxRequests ?? 4096)) return refusal(503, 'Too many requests are open', { 'retry-after': '5' })
     if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect)) return refusal(417, 'This Expect is not known')
     if (isLoop(headers.via)) return refusal(508, 'The request has been here before: a server leads back to this relay')
     return { address: originOf(request).address, token }
@@ -289,6 +298,8 @@ class Front implements HttpFront {
 }
 
 const ignore = () => {}
+
+const tooMany = refusal(503, 'Too many requests are open', { 'retry-after': '5' })
 
 /** The rest of the body is not read: a sibling must not send its next request behind it. */
 const lastOf = (reason: Refusal): Refusal => ({ ...reason, headers: { ...reason.headers, connection: 'close' } })

@@ -14,8 +14,18 @@ const mostMs = 1000
  * @param key the id of the request that is refused, where it could be read
  */
 export const refuse = (request: IncomingMessage, response: ServerResponse, reason: Refusal, timers: Timers, key?: IdKey): void => {
-  const body = refusalBody(reason, key)
-  response.writeHead(reason.status, { ...reason.headers, 'content-type': 'application/json', 'content-length': body.length })
+  if (request.complete || reason.headers?.['connection'] === 'close') answer(request, response, reason, timers, key)
+  // A short body came with the head, and is here when that piece of the connection has been parsed to its end.
+  else setImmediate(answer, request, response, reason, timers, key)
+}
+
+const answer = (request: IncomingMessage, response: ServerResponse, reason: Refusal, timers: Timers, key?: IdKey): void => {
+  if (response.headersSent) return void response.destroy()
+  const body = reason.isPlain === true ? Buffer.alloc(0) : refusalBody(reason, key)
+  response.writeHead(reason.status, {
+    ...(!request.complete && { connection: 'close' }),
+    ...reason.headers, ...(body.length > 0 && { 'content-type': 'application/json' }), 'content-length': body.length,
+  })
   if (request.complete) {
     response.end(body)
     return

@@ -16,9 +16,12 @@ export interface FrontTls {
 const headerBytes = 32 * 1024
 
 const settings = {
+  // A TLS handshake is as much of a beginning as the headers are.
+  handshakeTimeout: 10_000,
   maxHeaderSize: headerBytes,
   // A slow sender is given up on; how long an answer takes is nobody's business here.
   headersTimeout: 20_000,
+  connectionsCheckingInterval: 5000,
   requestTimeout: 120_000,
   // Longer than the usual proxies keep theirs, so that it is never us who closes a connection just as it is used again.
   keepAliveTimeout: 75_000,
@@ -30,8 +33,12 @@ const settings = {
 }
 
 /** @param tls undefined: plain HTTP */
-export const createListener = (tls: FrontTls | undefined): Server => 
-  tls ? createTlsServer({ ...settings, ...tls, requestCert: tls.ca !== undefined, rejectUnauthorized: tls.ca !== undefined }) : createServer(settings)
+export const createListener = (tls: FrontTls | undefined): Server => {
+  const server = tls ? createTlsServer({ ...settings, ...tls, requestCert: tls.ca !== undefined, rejectUnauthorized: tls.ca !== undefined }) : createServer(settings)
+  // No header is left out of those that are judged: `maxHeaderSize` bounds them.
+  server.maxHeadersCount = 0
+  return server
+}
 
 /** Longest header section of what siblings send each other, in bytes: a request's, and what they add. */
 export const longestHandedOver = 2 * headerBytes

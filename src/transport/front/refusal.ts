@@ -11,6 +11,8 @@ export interface Refusal {
   /** Of the JSON-RPC error, where its code prescribes them. */
   readonly data?: JsonObject
   readonly headers?: Readonly<Record<string, string>>
+  /** Where no MCP is spoken: without a body, which somebody could read as something else. */
+  readonly isPlain?: boolean
 }
 
 export const refusal = (status: number, message: string, headers: Readonly<Record<string, string>> = {}): Refusal => ({

@@ -4,6 +4,8 @@ import { errorCode, type IdKey } from '../../protocol/json-rpc.js'
 import { eventStream, json } from './media-type.js'
 import { refusalBody } from './refusal.js'
 import { Paced, type Pace } from './pace.js'
+import { whenUnread } from './connections.js'
+import { answerKeys } from '../keys.js'
 import { mediaType, only } from '../http/headers.js'
 import { encodeEvent, keepAlive } from '../sse/write.js'
 import type { HttpHeaders } from '../transport.js'
@@ -27,6 +29,9 @@ const fullBytes = 256 * 1024
 /** What a proxy in between must not do with a stream: keep it back, store it or pack it. */
 const streamHeaders = [['cache-control', 'no-cache, no-transform'], ['x-accel-buffering', 'no']] as const
 
+/** So many answers of one response are known, should the client not get them. */
+const mostSent = 64
+
 const nothing = () => {}
 
 /**
@@ -47,6 +52,8 @@ export class Reply extends Paced {
   #collected: Frame[] = []
   #lastCall = false
   #full = false
+  /** The newest answers in it. */
+  #sent: readonly IdKey[] = []
   #onDrained: () => void = nothing
   #onOver: () => void = nothing
 
@@ -75,6 +82,11 @@ export class Reply extends Paced {
     this.#onOver = over
   }
 
+  /** @param told for each answer that the client may not have got, once the connection is gone */
+  watchDelivery(told: (key: IdKey) => void): void {
+    whenUnread(this.#response, () => this.#sent.forEach(told))
+  }
+
   get done(): boolean {
     return this.#state === 'done'
   }
@@ -98,7 +110,7 @@ export class Reply extends Paced {
     if (this.#state !== 'waiting') return
     this.#state = 'streaming'
     const headers = this.#head?.headers
-    this.#writeHead(this.#head?.status ?? 200, eventStream, streamHeaders.flatMap(header => (headers?.has(header[0]) === true ? [] : header)))
+    this.#writeHead(this.#carrying(this.#head?.status ?? 200), eventStream, streamHeaders.flatMap(header => (headers?.has(header[0]) === true ? [] : header)))
     // What else is written in this turn leaves with it.
     const { socket } = this.#response
     socket?.cork()
@@ -123,6 +135,7 @@ export class Reply extends Paced {
     if (frame.envelope?.response) this.head(frame.envelope.response)
     const answers = answersIn(frame)
     this.#due -= answers
+    if (answers > 0) this.#sent = [...this.#sent, ...answerKeys(frame)].slice(-mostSent)
     if (this.#state === 'waiting') {
       if (answers > 0 || this.#head) {
         this.#collected.push(frame)
@@ -172,20 +185,25 @@ export class Reply extends Paced {
     const [first, ...more] = this.#collected
     if (first === undefined || more.length > 0) return this.#end(status, joined(this.#collected))
     // A page is of the type that the server gave it.
-    this.#end(status, first.bytes, first.message.kind === 'page' ? only(this.#head?.headers ?? noHeaders, 'content-type') : json)
+    this.#end(status, first.bytes, first.message.kind === 'page' ? only(this.#head?.headers ?? noHeaders, 'content-type') ?? '' : json)
   }
 
   /** An answer of ours has a status of ours: the server's may say that there is none. */
   #statusOf(answers: readonly Frame[]): number {
     const status = this.#head?.status
     const isOurs = answers.every(({ own, message }) => own === true || message.kind === 'batch')
-    return status === undefined || (isOurs && status < 400) ? this.#owed.statusOf(answers) : status
+    return status === undefined || (isOurs && status < 400) ? this.#owed.statusOf(answers) : this.#carrying(status)
+  }
+
+  /** A status by which a client reads no body cannot be that of answers. */
+  #carrying(status: number): number {
+    return this.#owed.due.length > 0 && bodiless.has(status) ? 200 : status
   }
 
   #end(status: number, body?: Buffer, type: string | undefined = json): void {
     this.#state = 'done'
     // A 204 has no length (RFC 9110, section 8.6).
-    this.#writeHead(status, body ? type : undefined, status === 204 ? [] : ['content-length', String(body?.length ?? 0)])
+    this.#writeHead(status, body && type !== '' ? type : undefined, status === 204 ? [] : ['content-length', String(body?.length ?? 0)])
     this.#response.end(body)
   }
 
@@ -227,16 +245,16 @@ export class Reply extends Paced {
 
 const noHeaders: HttpHeaders = new Map()
 
+/** With 202 a client of Streamable HTTP reads no answer; with the others nobody does (RFC 9110, sections 15.3 and 15.4.5). */
+const bodiless: ReadonlySet<number> = new Set([202, 204, 205, 304])
+
 /** Answers to a batch, as one. */
 const joined = (frames: readonly Frame[]): Buffer =>
   Buffer.concat([Buffer.from('['), ...frames.flatMap(({ bytes }, index) => (index === 0 ? [bytes] : [Buffer.from(','), bytes])), Buffer.from(']')])
 
-const answersIn = ({ message }: Frame): number => {
-  if (message.kind === 'batch') return message.members.reduce((sum, one) => sum + answersIn(one), 0)
-  if (message.kind === 'page') return message.key === undefined ? 0 : 1
-  // What is no message, and passes all the same, answers whom it likeliest means.
-  return message.kind === 'result' || message.kind === 'error' || (message.kind === 'unusable' && message.keys.length > 0) ? 1 : 0
-}
+/** An unparsable frame that passes counts as the answer to its first id. */
+const answersIn = (frame: Frame): number =>
+  frame.message.kind === 'unusable' ? Math.min(1, frame.message.keys.length) : answerKeys(frame).length
 
 const unanswered = { code: errorCode.gone, message: 'The server gave no answer' }
 const unreadable = { code: errorCode.blocked, message: 'The body is no message that can be passed on' }

@@ -1,7 +1,7 @@
 import { wholePipe, type Exchange } from '../../core/event.js'
 import { CustomsError } from '../../errors.js'
 import type { Frame, FrameLimits } from '../../protocol/frame.js'
-import type { IdKey } from '../../protocol/json-rpc.js'
+import { requestKeys } from '../keys.js'
 import { FrameReader } from './reader.js'
 import { LineWriter } from './writer.js'
 import { describeExit } from '../process/exit.js'
@@ -160,9 +160,4 @@ class ServerProcess implements StdioServer {
   #tell(event: TransportEvent): void {
     if (!this.#ended) this.#hear?.(event)
   }
-}
-
-const requestKeys = ({ message }: Frame): readonly IdKey[] => {
-  if (message.kind === 'batch') return message.members.flatMap(requestKeys)
-  return message.kind === 'request' ? [message.key] : []
 }

@@ -3,6 +3,7 @@ import { ChurnGroups } from '../../core/churn.js'
 import type { Exchange } from '../../core/event.js'
 import type { Frame } from '../../protocol/frame.js'
 import type { Id, IdKey } from '../../protocol/json-rpc.js'
+import { answerKeys, requestKeys } from '../keys.js'
 import { CallSignal } from './abort.js'
 
 /** One POST of a frame: from `send` until nothing more of it can come. */
@@ -143,15 +144,4 @@ export class Calls {
   hurry(): void {
     this.#hurry.abort()
   }
-}
-
-const requestKeys = ({ message }: Frame): readonly IdKey[] => {
-  if (message.kind === 'batch') return message.members.flatMap(requestKeys)
-  return message.kind === 'request' ? [message.key] : []
-}
-
-const answerKeys = ({ message }: Frame): readonly IdKey[] => {
-  if (message.kind === 'batch') return message.members.flatMap(answerKeys)
-  if (message.kind === 'page') return message.key === undefined ? [] : [message.key]
-  return message.kind === 'result' || message.kind === 'error' ? [message.key] : []
 }

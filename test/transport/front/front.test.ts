@@ -20,15 +20,14 @@ t.test('what is refused by its head is refused with a JSON-RPC error', async t =
     ['no token', { headers: post }, 401, { 'www-authenticate': 'Bearer' }],
     ['a wrong token', { headers: { ...post, authorization: 'Bearer bad' } }, 401, { 'www-authenticate': 'Bearer error="invalid_token"' }],
     ['two tokens', { headers: { ...post, authorization: ['Bearer good', 'Bearer bad'] } }, 401, {}],
-    ['another path', { headers: good, path: '/mcp/x' }, 404, {}],
     ['another name in the target', { headers: good, path: 'http://evil.example/mcp' }, 403, {}],
-    ['a path that every object has', { headers: good, path: '/constructor' }, 404, {}],
     ['another method', { headers: good, method: 'PUT' }, 405, { allow: 'GET, POST, DELETE' }],
     ['a preflight of a stranger', { headers: good, method: 'OPTIONS' }, 405, {}],
     ['text', { headers: { ...good, 'content-type': 'text/plain' } }, 415, {}],
     ['two content types', { headers: { ...good, 'content-type': ['application/json', 'text/plain'] } }, 415, {}],
     ['an unknown encoding', { headers: { ...good, 'content-encoding': 'zstd' } }, 415, {}],
     ['two encodings', { headers: { ...good, 'content-encoding': 'gzip, gzip' } }, 415, {}],
+    ['a header that goes to the server, in Connection', { headers: { ...good, connection: 'close, Mcp-Name' } }, 400, {}],
     ['a client that reads JSON only', { headers: { ...good, accept: 'application/json' } }, 406, {}],
     ['a long body', { headers: good, body: `"${'x'.repeat(limits.messageBytes)}"` }, 413, {}],
   ] as const
@@ -41,6 +40,31 @@ t.test('what is refused by its head is refused with a JSON-RPC error', async t =
   }
   t.same(refused, cases.map(([, , status]) => status))
   t.same(sessions, [], 'no session was begun for any of them')
+})
+
+t.test('where no MCP is spoken, nothing is answered that could be read as it', async t => {
+  const { port } = await start(t)
+  for (const path of ['/mcp/x', '/constructor', '/.well-known/oauth-authorization-server', '/']) {
+    const got = await ask(port, { path, body: ping })
+    t.match(got, { status: 404, body: '', headers: { 'content-length': '0' } }, path)
+    t.equal(got.headers['content-type'], undefined)
+  }
+})
+
+t.test('a body whose framing two readers could see differently is refused', async t => {
+  const { port, sessions } = await start(t)
+  for (const [version, coding] of [['1.0', 'chunked'], ['1.1', 'gzip, chunked']] as const) {
+    const { socket, reader } = await dial(t, port)
+    socket.write(`POST /mcp HTTP/${version}\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: ${coding}\r\n\r\n0\r\n\r\n`)
+    t.match(await reader.rest(), /^HTTP\/1\.1 400 [^]*\r\nconnection: close\r\n/, coding)
+  }
+  t.same(sessions, [])
+})
+
+t.test('every header is judged, the thousandth too', async t => {
+  const { port } = await start(t)
+  const many = Object.fromEntries(Array.from({ length: 2100 }, (_, index) => [`a${index}`, '']))
+  t.equal((await ask(port, { headers: { ...many, ...post, origin: 'https://evil.example' }, body: ping })).status, 403)
 })
 
 t.test('a path may end with a slash, and be told with the name of the host', async t => {
@@ -76,12 +100,11 @@ t.test('a body without a length is bounded as well', async t => {
   socket.write('POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n')
   const chunk = 'x'.repeat(600)
   socket.write(`258\r\n${chunk}\r\n258\r\n${chunk}\r\n`)
-  t.match(await reader.to('\r\n\r\n'), /^HTTP\/1\.1 413 /)
+  t.match(await reader.to('\r\n\r\n'), /^HTTP\/1\.1 413 [^]*\r\nconnection: close\r\n/)
   t.match(JSON.parse(await reader.to('}}')), { error: { code: -31000 } })
   t.notOk(reader.ended, 'the client may still send the end')
   socket.write('0\r\n\r\n')
-  socket.write('GET /nowhere HTTP/1.1\r\nhost: localhost\r\n\r\n')
-  t.match(await reader.to('\r\n\r\n'), /^HTTP\/1\.1 404 /, 'and the connection goes on')
+  t.equal(await reader.rest(), '', 'and the connection ends, as it was told')
 })
 
 t.test('a client that does not send the rest of what was refused is cut off, and so is one that goes on and on', async t => {
@@ -386,7 +409,8 @@ t.test('other settings hold at once, for who is there already as well', async t 
   const as = (token: string, host = 'localhost') => ({ ...post, host, authorization: `Bearer ${token}` })
   const begun = await ask(port, { headers: as('kept'), body: initialize() })
   const id = String(begun.headers['mcp-session-id'])
-  const theirs = await begin(port, { method: 'GET', headers: { ...as('leaked'), 'mcp-session-id': id } })
+  const leaked = await ask(port, { headers: as('leaked'), body: initialize() })
+  const theirs = await begin(port, { method: 'GET', headers: { ...as('leaked'), 'mcp-session-id': String(leaked.headers['mcp-session-id']) } })
   const ours = new Reader(await begin(port, { method: 'GET', headers: { ...as('kept'), 'mcp-session-id': id } }))
   const cut = textOf(theirs)
   front.reload({ limits: { ...limits, messageBytes: 300 }, tokens: ['new', 'kept'], allowHosts: ['new.example'], maxSessions: 1 })
@@ -396,7 +420,7 @@ t.test('other settings hold at once, for who is there already as well', async t 
   t.match(await ours.to('\n\n'), /"method":"x"/, 'others go on')
   const cases = [
     ['a token taken back', as('leaked'), ping, 401],
-    ['a new token, in a session that runs', { ...as('new'), 'mcp-session-id': id }, ping, 200],
+    ['a new token, in the session of another', { ...as('new'), 'mcp-session-id': id }, ping, 404],
     ['a host taken back', as('kept', 'old.example'), ping, 403],
     ['a new host', { ...as('kept', 'new.example'), 'mcp-session-id': id }, ping, 200],
     ['a longer body', { ...as('kept'), 'mcp-session-id': id }, `"${'x'.repeat(400)}"`, 413],

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import type { Frame } from '../../../protocol/frame.js'
 import { errorCode } from '../../../protocol/json-rpc.js'
 import { revisions, traitsOf } from '../../../protocol/revision.js'
@@ -103,7 +103,8 @@ export class Places {
   /** The session to which a request belongs by its head, when there is one. */
   known(arrival: Arrival): FrontSession | undefined {
     if (arrival.modern) return this.#sessions.find(this.#groupName('modern', arrival))
-    return arrival.sessionId === undefined ? undefined : this.#sessions.find(idName(arrival.sessionId))
+    const session = arrival.sessionId === undefined ? undefined : this.#sessions.find(idName(arrival.sessionId))
+    return session?.owner === this.#ownerOf(arrival) ? session : undefined
   }
 
   holds(id: string): boolean {
@@ -133,6 +134,7 @@ export class Places {
     if (this.own) return this.#placeOwn(arrival, begins)
     if (arrival.sessionId !== undefined) {
       // One that is not known here may still be known to the server: the relay was restarted.
+      if (this.holds(arrival.sessionId) && !this.known(arrival)) return noSession
       const session = this.known(arrival) ?? this.#open('upstream', arrival, [idName(arrival.sessionId)])
       return session ? { session, claims: true } : this.#full
     }
@@ -173,6 +175,11 @@ export class Places {
     return `${revision} ${this.#generation} ${arrival.context(this.#credentials)}`
   }
 
+  /** Whose session it is, where clients show tokens of ours: that of whoever began it, and nobody else's. */
+  #ownerOf(arrival: Arrival): string {
+    return this.#settings().ownAuthorization ? arrival.context('token') : ''
+  }
+
   get #credentials(): Credentials {
     if (!this.own) return 'server'
     return this.#settings().ownAuthorization ? 'token' : 'nobody'
@@ -188,7 +195,7 @@ export class Places {
     const client = clientOf(arrival.peer)
     const id = kind === 'own' ? randomUUID() : undefined
     const generation = this.#generation
-    const session: FrontSession = new FrontSession(kind, id, {
+    const session: FrontSession = new FrontSession(kind, id, this.#ownerOf(arrival), {
       idle: idle => {
         // A handshake in which the server named no session has nothing to come back to.
         if (idle && kind === 'upstream' && !this.#sessions.isNamed(session)) session.end('the server named no session')
@@ -226,8 +233,8 @@ export class Places {
   }
 }
 
-// By its id alone: tokens are renewed and cookies replaced while a session lasts, and an HTTP server judges itself who may use it.
-const idName = (id: string): string => `id ${id}`
+/** A long one is known by its digest: how long it is, is the server's choice. */
+const idName = (id: string): string => `id ${id.length > 64 ? hash('sha256', id, 'base64url') : id}`
 
 const bad = (message: string): Refusal => ({ status: 400, code: errorCode.invalidRequest, message })
 

@@ -8,21 +8,21 @@ export class Quota {
     this.#max = max
   }
 
-  /** @returns false when there is no place for this client */
-  take(client: string): boolean {
+  /** @returns false when there is no place for this client, or not so many */
+  take(client: string, count = 1): boolean {
     const own = this.#taken.get(client) ?? 0
     const left = this.#max() - (this.#all - own)
-    if (own >= Math.ceil((9 * left) / 10)) return false
-    this.#taken.set(client, own + 1)
-    this.#all++
+    if (own + count > Math.ceil((9 * left) / 10)) return false
+    this.#taken.set(client, own + count)
+    this.#all += count
     return true
   }
 
-  leave(client: string): void {
+  leave(client: string, count = 1): void {
     const own = this.#taken.get(client) ?? 0
-    if (own === 0) return
-    if (own > 1) this.#taken.set(client, own - 1)
+    const left = Math.min(count, own)
+    if (own > left) this.#taken.set(client, own - left)
     else this.#taken.delete(client)
-    this.#all--
+    this.#all -= left
   }
 }

@@ -15,6 +15,9 @@ export interface Endable {
   end(reason: string): void
 }
 
+/** Names of a session; of more than that the oldest is forgotten. A server names it anew where its client begins anew. */
+const mostNames = 4
+
 interface Entry {
   /** Who began it. */
   readonly client: string
@@ -66,6 +69,10 @@ export class Sessions<Session extends Endable> {
     if (!entry) return
     entry.names.add(name)
     this.#byName.set(name, session)
+    const [oldest] = entry.names
+    if (entry.names.size <= mostNames || oldest === undefined) return
+    entry.names.delete(oldest)
+    if (this.#byName.get(oldest) === session) this.#byName.delete(oldest)
   }
 
   isNamed(session: Session): boolean {

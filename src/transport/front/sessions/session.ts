@@ -1,5 +1,8 @@
 import type { Exchange } from '../../../core/event.js'
 import type { Frame, ResponseHead } from '../../../protocol/frame.js'
+import { answerKeys } from '../../keys.js'
+import type { Arrival } from '../arrival.js'
+import { isInitialize } from '../message.js'
 import type { Reply } from '../reply.js'
 import type { FrontExchange, RequestFacts } from './exchange.js'
 import { Routes } from './routes.js'
@@ -31,6 +34,8 @@ export class FrontSession implements Transport {
   readonly kind: SessionKind
   /** The `Mcp-Session-Id` that we gave it. */
   readonly id: string | undefined
+  /** By whose token it was begun; empty where none is asked for. */
+  readonly owner: string
   readonly #hooks: SessionHooks
   readonly #routes: Routes
   /** What is told before anybody hears. */
@@ -52,9 +57,10 @@ export class FrontSession implements Transport {
     this.#settleClosed = resolve
   })
 
-  constructor(kind: SessionKind, id: string | undefined, hooks: SessionHooks) {
+  constructor(kind: SessionKind, id: string | undefined, owner: string, hooks: SessionHooks) {
     this.kind = kind
     this.id = id
+    this.owner = owner
     this.#hooks = hooks
     this.#routes = new Routes(kind === 'own' ? 'one client' : 'as named')
   }
@@ -74,21 +80,21 @@ export class FrontSession implements Transport {
   }
 
   /** Takes in an HTTP request that carries a message. */
-  post(reply: Reply, frame: Frame, how: Pick<RequestFacts, 'claims' | 'carries'>): void {
-    const exchange = this.#opened(reply, { request: 'POST', frame, claims: how.claims, carries: how.carries })
+  post(reply: Reply, frame: Frame, how: Pick<RequestFacts, 'claims' | 'carries' | 'arrival'>): void {
+    const exchange = this.#opened(reply, { request: 'POST', frame, ...how })
     this.#tell({ type: 'frame', exchange, frame })
   }
 
   /** Takes in an HTTP request for the server to answer. */
-  bare(reply: Reply, method: 'GET' | 'DELETE', headers: ReadonlyMap<string, string>, claims: boolean): void {
-    const exchange = this.#opened(reply, { request: method, claims, carries: false })
+  bare(reply: Reply, method: 'GET' | 'DELETE', headers: ReadonlyMap<string, string>, how: Pick<RequestFacts, 'claims' | 'arrival'>): void {
+    const exchange = this.#opened(reply, { request: method, carries: false, ...how })
     this.#tell({ type: 'bare-request', exchange, method, headers })
   }
 
   /** Takes in a GET whose stream is ours to fill: with what the server says unasked. */
-  listen(reply: Reply): void {
+  listen(reply: Reply, arrival: Arrival): void {
     reply.stream()
-    this.#opened(reply, { request: 'GET', claims: false, carries: false })
+    this.#opened(reply, { request: 'GET', claims: false, carries: false, arrival })
   }
 
   send(exchange: Exchange, frame: Frame): boolean {
@@ -98,6 +104,8 @@ export class FrontSession implements Transport {
     const route = this.#routes.route(exchange, frame)
     if (route?.reply.full === true && this.#isTooSlow(route, frame)) route.reply.destroy()
     route?.reply.send(frame)
+    // Only an HTTP server keeps what it has sent, and only in a session of its own.
+    if (route === undefined && this.kind === 'upstream') for (const key of answerKeys(frame)) this.#tell({ type: 'undelivered', exchange, key })
     return this.#isFree(route, exchange)
   }
 
@@ -192,6 +200,7 @@ export class FrontSession implements Transport {
   /** The HTTP response of the exchange is over, whole or cut. */
   #over(exchange: FrontExchange): void {
     if (!this.#routes.delete(exchange)) return
+    exchange.frame = undefined
     this.#tell({ type: 'exchange-ended', exchange })
     this.#drained(exchange)
     if (this.#routes.size > 0) return
@@ -214,16 +223,18 @@ export class FrontSession implements Transport {
       this.#drained(exchange)
     }
     reply.watch(drained, () => this.#over(exchange))
+    if (this.kind === 'upstream') reply.watchDelivery(key => this.#tell({ type: 'undelivered', exchange, key }))
     this.#routes.flush(exchange)
     if (!this.#routes.isCrowded) this.#drained(this.#routes)
     return exchange
   }
 
-  #learn({ status, headers }: ResponseHead, { request, claims }: FrontExchange): void {
+  #learn({ status, headers }: ResponseHead, { request, frame, claims }: FrontExchange): void {
     if (status < 300) {
       this.#accepted = true
       this.#last = request === 'DELETE' ? 'the client ended the session' : undefined
-      const id = only(headers, 'mcp-session-id')
+      // The server names a session where it begins (2025-11-25, session management), and nowhere else.
+      const id = this.kind === 'upstream' && frame !== undefined && isInitialize(frame) ? only(headers, 'mcp-session-id') : undefined
       if (id !== undefined) this.#hooks.named(id)
     } else if (status === 404 && claims) this.#last = 'the server knows no such session'
     // Whom the server lets in with nothing must not fill the place of others.

@@ -69,13 +69,15 @@ t.test('what belongs to no session of our own is a bad request', async t => {
   }
 })
 
-t.test('a session outlives the token and the cookie that began it', async t => {
+t.test('a session belongs to the token that began it, whatever its cookies are', async t => {
   const { port, sessions } = await start(t, { act: echo, tokens: ['a', 'b'] })
   const begun = await ask(port, { headers: { ...post, authorization: 'Bearer a', cookie: 'AWSALB=one' }, body: initialize() })
   const id = begun.headers['mcp-session-id']
   const headers = { ...post, 'mcp-session-id': typeof id === 'string' ? id : '' }
   t.equal((await ask(port, { headers: { ...headers, authorization: 'Bearer a', cookie: 'AWSALB=two' }, body: ping() })).status, 200)
-  t.equal((await ask(port, { headers: { ...headers, authorization: 'Bearer b' }, body: ping() })).status, 200)
+  for (const [method, body] of [['POST', ping()], ['GET', undefined], ['DELETE', undefined]] as const) {
+    t.equal((await ask(port, { method, headers: { ...headers, authorization: 'Bearer b' }, ...(body && { body }) })).status, 404, method)
+  }
   t.equal((await ask(port, { headers: { ...headers, authorization: 'Bearer c' }, body: ping() })).status, 401)
   t.equal(sessions.length, 1)
   t.match(sessions[0]?.opening.peer, { address: '127.0.0.1', token: 0 })
