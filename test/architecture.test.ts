@@ -51,7 +51,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   core: ['core', 'protocol'],
   mend: ['mend', 'protocol'],
   rules: ['rules', 'mend', 'core', 'protocol'],
-  schema: ['schema', 'core', 'protocol'],
+  schema: ['schema', 'core', 'protocol', 'judge'],
   lock: ['lock', 'core', 'protocol', 'errors', 'canonical'],
   audit: ['audit', 'core', 'protocol', 'errors', 'canonical'],
   transport: ['transport', 'core', 'protocol', 'errors'],

@@ -1,217 +1,165 @@
 import { isUtf8 } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
+import * as layout from './layout.js'
 import { instantiate, type Module } from './module.js'
 
-/** The place of a value in a text that was read. */
-export type Entry = number
+/** Longer texts are left to the parser that reads in pieces: a text is read in one turn of the event loop. */
+export const maxBytes = 3 * 1024 * 1024
 
-/** Longer texts are left to those who read them in pieces: this one is read in a single turn of the event loop. */
-export const mostBytes = 3 * 1024 * 1024
-
-/** An instance that has grown beyond what little texts need is let go when so many of them have come, one behind another. */
+/** An instance whose memory has grown beyond `heldBytes` is let go after so many short texts in a row. */
 const heldBytes = 2 * 1024 * 1024
-const little = 256 * 1024
-const mostLittle = 100
+const shortBytes = 256 * 1024
+const maxShort = 100
 
-/** More texts that repeat a value are not looked for. */
-const mostRepeats = 8
+/** No text that was read before is deeper. */
+const maxDepth = 4096
 
-/** Bytes of a name that members are looked up by; there are a few such names. */
-const longestName = 64
+/** Steps of one check, of a few nanoseconds each. */
+const maxSteps = 400_000
 
-/** Deeper than any text that was read before. */
-const deepest = 4096
-
-/** Bytes of a schema's table: for more there is no room. */
-export const mostTable = 192 * 1024
-
-/** Schemas that are asked and names that are compared for one value, at a few nanoseconds each. */
-const mostSteps = 400_000
-
-const valid = 1
-
-/** Where a name stands in the memory. */
-interface Name {
-  readonly at: number
-  readonly length: number
-}
-
-/** Code points that may hide something. */
-export interface Hidden {
+/** A range of code points. */
+export interface Range {
   readonly first: number
   readonly last: number
 }
 
+/** A long string in one of the first blocks of content, whose value is its text, or the text of structuredContent. */
+export interface LongString {
+  readonly block: number
+  readonly member: number
+  /** With its quotation marks. */
+  readonly text: Buffer
+  readonly isStructuredText: boolean
+}
+
+/** The parts of a tool's result, in a message that was read. */
+export interface ResultParts {
+  /** No string of the message holds a character that may hide text. */
+  readonly plain: boolean
+  /** The text of structuredContent. */
+  readonly structured: Buffer | undefined
+  /** Some of the blocks of content, by index, whose text is that of structuredContent, white space between tokens apart. */
+  readonly repeats: readonly number[]
+  readonly strings: readonly LongString[]
+}
+
 /**
- * Judges JSON texts from their bytes. What it says is *surely fine*, or nothing: it words no findings, and what it does not know is for the
- * clear code to judge.
+ * Validates JSON texts from their bytes, in WebAssembly. The answer is *surely valid*, or nothing: then the text is parsed
+ * and evaluated. Answers depend on the arguments alone; the text that was read last is kept only to save reading it again.
  */
-export class Judge {
-  readonly #hidden: readonly Hidden[]
+export class ByteValidator {
+  readonly #hidden: readonly Range[]
+  readonly #onFailure: (error: unknown) => void
   #module: Module | undefined
   #memory = Buffer.alloc(0)
-  #current: Reading | undefined
-  /** The value that was cut out last, and the schema that was used last. */
-  #cut: { readonly text: Buffer; readonly entry: Entry } | undefined
+  /** The text whose tape is in the memory, or a part of that text, and the tape index of its value. */
+  #last: { readonly text: Buffer; readonly value: number } | undefined
+  /** The table that is in the memory. */
   #table: Buffer | undefined
-  readonly #names = new Map<string, Name>()
-  /** So many texts in a row were little. */
-  #little = 0
+  /** Short texts in a row. */
+  #short = 0
 
-  /** @param hidden what does not stand in a plain text */
-  constructor(hidden: readonly Hidden[]) {
+  /**
+   * @param hidden characters that may hide text
+   * @param onFailure hears of an instance that could not be made, had no memory or trapped
+   */
+  constructor(hidden: readonly Range[], onFailure: (error: unknown) => void) {
     this.#hidden = hidden
+    this.#onFailure = onFailure
   }
 
   /**
-   * @param depth levels of nesting that are allowed
-   * @returns undefined unless this is surely JSON that everybody reads alike: UTF-8, no member twice, no half of a surrogate pair, no number
-   * beyond a double
+   * Reads a message.
+   * @param depth allowed levels of nesting
+   * @returns undefined unless the message is surely JSON that all parsers read alike: UTF-8, no member twice, no lone
+   * surrogate, no number beyond a double
    */
-  read(bytes: Buffer, depth: number): Reading | undefined {
-    const { length } = bytes
-    if (length > mostBytes || !isUtf8(bytes)) return undefined
-    this.#current = this.#cut = undefined
-    return this.#unlessTrapped(() => {
-      const module = this.#instance(length)
-      const at = module.prepare(length)
-      if (at === 0) return undefined
-      this.#view(module).set(bytes, at)
-      if (module.read(length, depth) === 0) return undefined
-      return (this.#current = new Reading(bytes, module.root(), module.isPlain() !== 0))
+  readResult(bytes: Buffer, depth: number): ResultParts | undefined {
+    return this.#unlessFailed(() => {
+      const root = this.#read(bytes, depth)
+      if (root === 0) return undefined
+      this.#module?.findResult(root)
+      return this.#found(bytes)
     })
-  }
-
-  /** The value of an object's member; undefined where there is none. @param reading the last one */
-  member(reading: Reading, object: Entry | undefined, name: string): Entry | undefined {
-    return object && this.#ask(reading, module => {
-      const { at, length } = this.#name(module, name)
-      return module.memberOf(object, at, length)
-    }) || undefined
-  }
-
-  /** The element of an array; undefined where there is none. @param reading the last one */
-  element(reading: Reading, array: Entry | undefined, index: number): Entry | undefined {
-    return array && this.#ask(reading, module => module.elementOf(array, index)) || undefined
-  }
-
-  /** The text of a value. @param reading the last one */
-  text(reading: Reading, entry: Entry | undefined): Buffer | undefined {
-    return entry === undefined ? undefined : this.#ask(reading, module => reading.bytes.subarray(module.startOf(entry), module.endOf(entry)))
-  }
-
-  /** The same, of one of which it will be asked soon whether it is valid. */
-  cut(reading: Reading, entry: Entry | undefined): Buffer | undefined {
-    const text = this.text(reading, entry)
-    this.#cut = entry === undefined || text === undefined ? undefined : { text, entry }
-    return text
-  }
-
-  /**
-   * The first elements of an array, by index, that have under a name a string whose text is that of the value, white space between tokens
-   * apart: some of them. @param reading the last one
-   */
-  repeats(reading: Reading, array: Entry, name: string, value: Entry): readonly Repeat[] {
-    const found: Repeat[] = []
-    this.#ask(reading, module => {
-      const { at, length } = this.#name(module, name)
-      for (let from = 0; found.length < mostRepeats;) {
-        const index = module.nextRepeat(array, value, from, at, length)
-        if (index < 0) break
-        found.push({ index, isExact: module.isExact() !== 0 })
-        from = index + 1
-      }
-    })
-    return found
   }
 
   /**
    * Whether a value surely matches a schema, whether or not formats are asserted.
-   * @param text of the value, cut out of one that was read
-   * @param table of the schema, `mostTable` bytes at most
-   * @param spend is told how many steps that took
+   * @param text of a value that was part of a message that was read
+   * @param table of the schema, at most `layout.TABLE_BYTES`
+   * @param spend is told the steps that were taken
    */
   isValid(text: Buffer, table: Buffer, spend?: (steps: number) => void): boolean {
-    if (this.#cut?.text !== text) {
-      const entry = this.read(text, deepest)?.root
-      this.#cut = entry === undefined ? undefined : { text, entry }
-    }
-    const module = this.#module
-    const entry = this.#cut?.entry
-    if (entry === undefined || module === undefined || table.length > mostTable) return false
-    return this.#unlessTrapped(() => {
-      if (this.#table !== table) this.#view(module).set(table, module.TABLE.value)
+    if (table.length > layout.TABLE_BYTES) return false
+    return this.#unlessFailed(() => {
+      const value = this.#last?.text === text ? this.#last.value : this.#read(text, maxDepth)
+      const module = this.#module
+      if (value === 0 || module === undefined) return false
+      if (this.#table !== table) this.#view(module).set(table, layout.TABLE)
       this.#table = table
-      const told = module.check(entry, mostSteps)
-      spend?.(mostSteps - Math.max(0, module.left()))
-      return told === valid
+      this.#last = { text, value }
+      const verdict = module.check(value, maxSteps)
+      spend?.(maxSteps - Math.max(0, module.left()))
+      return verdict === layout.VALID
     }) === true
   }
 
-  /** Asks for more of the text that was read last; after a fault nothing of it is known any more. */
-  #ask<Answer>(reading: Reading, ask: (module: Module) => Answer): Answer | undefined {
-    const module = this.#module
-    if (module === undefined || this.#current === undefined) return undefined
-    if (reading !== this.#current) throw new Error('another text was read since')
-    return this.#unlessTrapped(() => ask(module))
+  /** @returns the tape index of the text's value, or 0 */
+  #read(text: Buffer, depth: number): number {
+    this.#last = undefined
+    if (text.length > maxBytes || !isUtf8(text)) return 0
+    const module = this.#instance(text.length)
+    const at = module.prepare(text.length)
+    if (at === 0) throw new RangeError('no memory for the text')
+    this.#view(module).set(text, at)
+    return module.read(text.length, depth)
   }
 
-  /** Where there is no WebAssembly, no memory, or a fault of ours: nothing is known, and what is left of the instance is not used again. */
-  #unlessTrapped<Answer>(ask: () => Answer): Answer | undefined {
+  #found(bytes: Buffer): ResultParts {
+    const word = (offset: number) => this.#memory.readUInt32LE(layout.FOUND + offset)
+    const structured = word(layout.STRUCTURED)
+    const text = structured === 0 ? undefined : bytes.subarray(word(layout.STRUCTURED_START), word(layout.STRUCTURED_END))
+    if (text !== undefined) this.#last = { text, value: structured }
+    return {
+      plain: word(layout.PLAIN) === 1,
+      structured: text,
+      repeats: Array.from({ length: word(layout.REPEAT_COUNT) }, (_, index) => word(layout.REPEATS + 4 * index)),
+      strings: Array.from({ length: word(layout.STRING_COUNT) }, (_, index) => {
+        const at = layout.STRINGS + layout.STRING_BYTES * index
+        return { block: word(at), member: word(at + 4), text: bytes.subarray(word(at + 8), word(at + 12)), isStructuredText: word(at + 16) === 1 }
+      }),
+    }
+  }
+
+  /** Without WebAssembly, without memory, or after a trap the answer is nothing, and the next text gets a new instance. */
+  #unlessFailed<Answer>(ask: () => Answer): Answer | undefined {
     try {
       return ask()
-    } catch {
-      this.#module = this.#current = this.#cut = undefined
+    } catch (error) {
+      this.#module = this.#last = undefined
+      this.#onFailure(error)
       return undefined
     }
   }
 
   #instance(length: number): Module {
-    this.#little = length > little ? 0 : this.#little + 1
-    if (this.#module !== undefined && (this.#little < mostLittle || this.#memory.length <= heldBytes)) return this.#module
+    this.#short = length > shortBytes ? 0 : this.#short + 1
+    if (this.#module !== undefined && (this.#short < maxShort || this.#memory.length <= heldBytes)) return this.#module
     const module = instantiate()
     module.setSeed(randomBytes(8).readBigUInt64LE())
-    this.#view(module).set(bitsOf(this.#hidden), module.HIDDEN.value)
-    this.#table = undefined
-    this.#names.clear()
+    this.#view(module).set(bitsOf(this.#hidden), layout.HIDDEN)
+    this.#table = this.#last = undefined
     return (this.#module = module)
   }
 
-  /** The memory, which is another buffer when it has grown. */
+  /** The memory; after it has grown it is another buffer. */
   #view({ memory: { buffer } }: Module): Buffer {
     return this.#memory.buffer === buffer ? this.#memory : (this.#memory = Buffer.from(buffer))
   }
-
-  /** A name in the memory. */
-  #name(module: Module, name: string): Name {
-    const known = this.#names.get(name)
-    if (known !== undefined) return known
-    const at = module.NAMES.value + this.#names.size * longestName
-    const made = { at, length: this.#view(module).write(name, at, longestName) }
-    this.#names.set(name, made)
-    return made
-  }
-}
-
-export interface Repeat {
-  /** Of the element. */
-  readonly index: number
-  /** Character by character. */
-  readonly isExact: boolean
-}
-
-/** A text that was read. */
-export class Reading {
-  constructor(
-    readonly bytes: Buffer,
-    readonly root: Entry,
-    /** No string holds a character that may be hidden. */
-    readonly plain: boolean,
-  ) {}
 }
 
 /** A bit for each code point below U+10000, and for each 256 above. */
-const bitsOf = (hidden: readonly Hidden[]): Buffer => {
+const bitsOf = (hidden: readonly Range[]): Buffer => {
   const bits = Buffer.alloc((0x10000 + 0x1100) / 8)
   for (const { first, last } of hidden) {
     for (let code = first; code <= last; code += code < 0x10000 ? 1 : 256 - (code & 255)) {

@@ -1,28 +1,14 @@
 import { code } from './generated/code.js'
 
-/** What the compiled module offers (src/judge/assembly). An entry is the place of a token on its tape; 0 is none. */
+/** The exports of the compiled module (src/judge/assembly/index.ts). A tape index is the address of a token's entry; 0 is none. */
 export interface Module {
   readonly memory: { readonly buffer: ArrayBuffer }
-  readonly HIDDEN: Constant
-  readonly NAMES: Constant
-  readonly TABLE: Constant
   setSeed(seed: bigint): void
   prepare(length: number): number
   read(length: number, depth: number): number
-  isPlain(): number
-  root(): number
-  elementOf(array: number, index: number): number
-  memberOf(object: number, name: number, length: number): number
-  startOf(entry: number): number
-  endOf(entry: number): number
-  check(entry: number, steps: number): number
+  findResult(root: number): void
+  check(value: number, steps: number): number
   left(): number
-  isExact(): number
-  nextRepeat(content: number, value: number, from: number, name: number, length: number): number
-}
-
-interface Constant {
-  readonly value: number
 }
 
 let compiled: WebAssembly.Module | undefined

@@ -4,3 +4,8 @@ declare namespace WebAssembly {
   const Module: new (bytes: Uint8Array) => Module
   const Instance: new (module: Module) => { readonly exports: object }
 }
+
+/** AssemblyScript's types, for the file that both languages compile (layout.ts). */
+type i32 = number
+type u32 = number
+type usize = number

@@ -2,7 +2,7 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import type { Facts, Fault, Frame, FrameLimits } from './frame.js'
 import { keysAtEnds, keysIn } from './ids.js'
 import { isObject, isString, parseJson, type Json, type JsonObject } from './json.js'
-import { judged } from './judged.js'
+import { readFast } from './read-fast.js'
 import { messageOf } from './message.js'
 import { isLarge, parseInPieces, pieceBytes } from './pieces.js'
 import { caseVariants } from './protocol-keys.js'
@@ -67,7 +67,7 @@ const single = (bytes: Buffer, limits: FrameLimits): Frame => {
   if (bytes.length > limits.messageBytes) {
     return oversizedFrame(bytes.subarray(0, kept), bytes.subarray(-kept), bytes.length, limits)
   }
-  const fine = judged(bytes, limits)
+  const fine = readFast(bytes, limits)
   if (fine !== undefined) return framed(bytes, fine.value, none, fine, finish(caseVariants(fine.value)))
   const ascii = isAscii(bytes)
   if (!ascii && !isUtf8(bytes)) return unusable(bytes, fault('json', 'not UTF-8'))
@@ -83,7 +83,7 @@ const single = (bytes: Buffer, limits: FrameLimits): Frame => {
 }
 
 function* large(bytes: Buffer, limits: FrameLimits): Reading {
-  const fine = judged(bytes, limits)
+  const fine = readFast(bytes, limits)
   if (fine !== undefined) {
     yield
     return framed(bytes, fine.value, none, fine, yield* caseVariants(fine.value))

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Checked, SchemaChecker, SchemaLimits, SchemaProblem, Subject } from '../core/check.js'
 import { isObject, type Json, type JsonObject } from '../protocol/json.js'
-import { judge } from '../protocol/judged.js'
-import { read, textOf } from '../protocol/unread.js'
+import { parsedOf, textOf } from '../protocol/lazy-json.js'
+import { byteValidator } from '../protocol/read-fast.js'
 import { Budget, Exhausted, mainThreadSteps } from './budget.js'
 import { mainThreadDepth, type Schema } from './evaluate/validate.js'
 import { Plans, type Plan, type SchemaText } from './plans.js'
@@ -76,7 +76,7 @@ class Checker implements WarmableChecker {
     if ('over' in plan) return unchecked(`: the schema ${plan.over}`)
     const { reading } = plan
     if (reading?.schema !== undefined && this.#isSurelyValid(plan, reading.schema, value)) return fine
-    const parsed = read(value)
+    const parsed = parsedOf(value)
     if (reading === undefined) return this.#offloaded(plan, parsed, session)
     const budget = new Budget(mainThreadSteps)
     try {
@@ -95,7 +95,7 @@ class Checker implements WarmableChecker {
     if (text === undefined) return false
     const table = this.#tables.get(schema) ?? this.#tableOf(plan, schema)
     turns.spend(text.length >> 3)
-    return table !== 'none' && judge.isValid(text, table, steps => turns.spend(steps))
+    return table !== 'none' && byteValidator.isValid(text, table, steps => turns.spend(steps))
   }
 
   /** A schema whose table would be too large, or too much work, has none. */

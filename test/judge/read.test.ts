@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { Judge, mostBytes } from '../../dist/judge/index.js'
+import { ByteValidator, maxBytes } from '../../dist/judge/index.js'
 import { hiddenCharacters } from '../../dist/protocol/hidden-characters.js'
 import { findHidden } from '../../dist/protocol/hidden-text.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
@@ -10,8 +10,11 @@ import { read as readSchema } from '../../dist/schema/read/read.js'
 import { tableOf } from '../../dist/schema/table/table.js'
 import { model, picks, write } from '../protocol/json-text.js'
 
-const judge = new Judge(hiddenCharacters)
-const read = (text: string | Buffer, depth = 20) => judge.read(Buffer.from(text), depth)
+const failed = (error: unknown): never => {
+  throw error
+}
+const validator = new ByteValidator(hiddenCharacters, failed)
+const read = (text: string | Buffer, depth = 20) => validator.readResult(Buffer.from(text), depth)
 
 /** What the clear code says of a text as the value of a member, four levels deep. */
 const faultsOf = (text: Buffer): readonly string[] => {
@@ -116,20 +119,17 @@ t.test('what is surely fine, and what is not known', async t => {
 t.test('a long text takes memory that the next one does not find fault with', async t => {
   const long = `[${'"abcdefgh",'.repeat(200_000)}1]`
   t.ok(read(long))
-  t.notOk(read(`"${'x'.repeat(mostBytes)}"`), 'longer ones are left to others')
+  t.notOk(read(`"${'x'.repeat(maxBytes)}"`), 'longer ones are left to others')
   t.ok(read('{"a":1}'))
   t.notOk(read('{"a":1,"a":1}'))
 })
 
-t.test('a value is found by the names that lead to it', async t => {
-  const reading = read(' {"b":[0,{"c":1}],"result":{"x":"}","structuredContent" : {"é":[ ]} }}')
-  if (reading === undefined) return t.fail('is fine')
-  const result = judge.member(reading, reading.root, 'result')
-  const structured = result && judge.member(reading, result, 'structuredContent')
-  t.equal(structured && judge.text(reading, structured)?.toString(), '{"é":[ ]}')
-  t.equal(judge.member(reading, reading.root, 'c'), undefined)
-  read('[]')
-  t.throws(() => judge.member(reading, reading.root, 'result'), 'only of the text that was read last')
+t.test('structured content is found by the names that lead to it', async t => {
+  const structured = (text: string) => read(text)?.structured?.toString()
+  t.equal(structured(' {"b":[0,{"c":1}],"result":{"x":"}","structuredContent" : {"é":[ ]} }}'), '{"é":[ ]}')
+  t.equal(structured('{"structuredContent":{},"x":{"structuredContent":{}},"result":[{"structuredContent":{}}]}'), undefined)
+  t.equal(structured('{"result":{"structuredConteñt":1,"StructuredContent":2,"structuredContents":3}}'), undefined)
+  t.equal(structured('[]'), undefined)
 })
 
 t.test('values of texts that were read in turns are each judged as their own, by whichever schema', async t => {
@@ -137,16 +137,13 @@ t.test('values of texts that were read in turns are each judged as their own, by
     const root = readSchema({ properties: { a: { type } } }, 100, new Budget(1e6), 20).schema?.root
     return (root && tableOf(root, new Budget(1e6))) ?? Buffer.alloc(0)
   })
-  const texts = ['{"s":{"a":"x"}}', '{"s":{"a":[]}}', '{"s":{"a":"]"},"more":{"a":1}}'].map(text => {
-    const reading = read(text) ?? raise()
-    return judge.cut(reading, judge.member(reading, reading.root, 's') ?? raise()) ?? raise()
-  })
-  const told = () => texts.map(text => tables.map(table => judge.isValid(text, table)))
+  const texts = ['{"a":"x"}', '{"a":[]}', '{"a":"]"},"more":{"a":1}'].map(text => read(`{"result":{"structuredContent":${text}}}`)?.structured ?? raise())
+  const told = () => texts.map(text => tables.map(table => validator.isValid(text, table)))
   const expected = [[true, false], [false, true], [true, false]]
   t.strictSame(told(), expected)
   read('{"s":1}')
   t.strictSame(told(), expected)
-  t.notOk(judge.read(Buffer.from([0xff]), 20))
+  t.notOk(read(Buffer.from([0xff])))
   t.strictSame(told(), expected)
 })
 
@@ -161,10 +158,8 @@ const spaced = (text: string): string => text.replace(/"(?:[^"\\]|\\.)*"|[[\]{},
 
 t.test('a text repeats a value where it is the same text, white space between tokens apart', async t => {
   const repeats = (structured: string, ...texts: readonly string[]): readonly number[] => {
-    const reading = read(`{"s":${structured},"content":[{"type":"x"},${texts.map(text => JSON.stringify({ type: 'text', text })).join()},7]}`, 30)
-    if (reading === undefined) return []
-    const [content, value] = ['content', 's'].map(name => judge.member(reading, reading.root, name) ?? 0)
-    return judge.repeats(reading, content ?? 0, 'text', value ?? 0).map(({ index }) => index)
+    const content = `[{"type":"x"},${texts.map(text => JSON.stringify({ type: 'text', text })).join()},7]`
+    return read(`{"result":{"structuredContent":${structured},"content":${content}}}`, 31)?.repeats ?? []
   }
   let some = 0
   fc.assert(

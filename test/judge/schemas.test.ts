@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import t from 'tap'
 import type { Json, JsonObject } from '../../dist/protocol/json.js'
-import { judge } from '../../dist/protocol/judged.js'
+import { byteValidator } from '../../dist/protocol/read-fast.js'
 import { Budget } from '../../dist/schema/budget.js'
 import { read } from '../../dist/schema/read/read.js'
 import { tableOf } from '../../dist/schema/table/table.js'
@@ -20,7 +20,7 @@ const judgesOf = (schema: JsonObject | boolean) => {
   const table = reading.schema && tableOf(reading.schema.root, new Budget(steps))
   if (table === undefined) return undefined
   return (text: string) => {
-    const isKnown = judge.isValid(Buffer.from(text), table)
+    const isKnown = byteValidator.isValid(Buffer.from(text), table)
     // Formats are asserted: what is valid so is valid without.
     const isValid = verdict(reading, JSON.parse(text) as Json, new Budget(steps), depth).length === 0
     assert.ok(isValid || !isKnown, JSON.stringify({ schema, text }))

@@ -3,11 +3,11 @@ import type { Tool } from '../../dist/core/catalog.js'
 import type { Answer, Arrival, Call, CheckedArguments, Finding, List, ListedTool, Mend, Power, Powers, Problem, Reading, Rule, ServerRequest, Subjects } from '../../dist/core/rule.js'
 import { promotionOf } from '../../dist/core/promotion.js'
 import { member, type Json, type JsonObject } from '../../dist/protocol/json.js'
+import { textOf } from '../../dist/protocol/lazy-json.js'
 import { Meter } from '../../dist/protocol/meter.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import { Places, type Link, type Part } from '../../dist/protocol/places.js'
 import { traitsOf } from '../../dist/protocol/revision.js'
-import { textOf } from '../../dist/protocol/unread.js'
 import { ruleNamed as find, rules, type RuleName } from '../../dist/rules/index.js'
 
 /** A case of a table: what is judged, and the paths of what is found. */

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { createSchemaChecker, type WarmableChecker } from '../../dist/schema/index.js'
 import type { Checked, SchemaLimits } from '../../dist/core/check.js'
 import { isObject, type Json, type JsonObject } from '../../dist/protocol/json.js'
-import { unread } from '../../dist/protocol/unread.js'
+import { lazyJson } from '../../dist/protocol/lazy-json.js'
 
 /** The contract's limits, with time enough for a busy machine. */
 export const limits: SchemaLimits = { schemaBytes: 262144, schemaDepth: 64, subschemas: 5000, validationMs: 5000 }
@@ -29,7 +29,7 @@ export const asker = (checker: WarmableChecker = createSchemaChecker(limits)) =>
 const unparsed = (value: Json): Json | undefined => {
   if (typeof value !== 'object' || value === null) return undefined
   const text = JSON.stringify(value)
-  return isDeepStrictEqual(JSON.parse(text), value) ? unread(Buffer.from(text), isObject(value)) : undefined
+  return isDeepStrictEqual(JSON.parse(text), value) ? lazyJson(Buffer.from(text), isObject(value)) : undefined
 }
 
 /** Kinds and paths alone, for tables. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import t from 'tap'
 import { isArray, isObject, type Json, type JsonObject } from '../../dist/protocol/json.js'
-import { judge } from '../../dist/protocol/judged.js'
+import { byteValidator } from '../../dist/protocol/read-fast.js'
 import { Budget } from '../../dist/schema/budget.js'
 import { read } from '../../dist/schema/read/read.js'
 import { tableOf } from '../../dist/schema/table/table.js'
@@ -17,7 +17,7 @@ const asked = (schema: JsonObject | boolean) => {
   const table = reading.schema && tableOf(reading.schema.root, new Budget(steps))
   if (table === undefined) return undefined
   return (text: string) => {
-    const isKnown = judge.isValid(Buffer.from(text), table)
+    const isKnown = byteValidator.isValid(Buffer.from(text), table)
     const isValid = verdict(reading, json(text), new Budget(steps), depth).length === 0
     if (isKnown) assert.ok(isValid, JSON.stringify({ schema, text }))
     return { isKnown, isValid }
@@ -94,7 +94,10 @@ const cases: readonly (readonly [keywords: string, schema: JsonObject | boolean,
   ['unevaluatedProperties', { properties: { a: true }, unevaluatedProperties: false }, ['1', '[]'], ['{"a":1}', '{}']],
   ['patternProperties beside additionalProperties', { not: { patternProperties: { '^a': true }, additionalProperties: false } }, [], ['{"a":1}', '{"b":1}']],
   ['an unknown format', { format: 'color' }, ['"red"'], []],
-  ['a format of which the judge knows nothing', { format: 'ipv4' }, ['1'], ['"127.0.0.1"']],
+  ['a format of which the byte validator knows nothing', { format: 'ipv6' }, ['1'], ['"::1"']],
+  ['ipv4', { format: 'ipv4' }, ['"127.0.0.1"', '"255.249.199.0"'], ['"256.0.0.1"', '"1.2.3"', '"01.2.3.4"', '"1.2.3.4."']],
+  ['time', { format: 'time' }, ['"23:59:59.5Z"', '"00:00:00+23:59"'], ['"24:00:00Z"', '"00:00:00"', '"23:59:60Z"']],
+  ['json-pointer', { format: 'json-pointer' }, ['""', '"/a~0/~1"'], ['"a"', '"/~2"']],
   ['date', { format: 'date' }, ['"2024-12-31"', '1'], ['"2023-02-29"', '"2024-04-31"', '"2024-1-1"', '"2024-01-011"', '"2024-00-10"']],
   [
     'date-time', { format: 'date-time' }, ['"2024-01-31T23:59:59Z"', '"2024-01-01t00:00:00.123+01:30"'],
@@ -102,7 +105,7 @@ const cases: readonly (readonly [keywords: string, schema: JsonObject | boolean,
   ],
   ['email', { format: 'email' }, ['"a.b+c@d-e.org"'], ['"a@b"', '".a@b.org"', '"a..b@c.org"', '"a@-b.org"', '"a@b.org-"', '"a@b@c.org"', '"@b.org"']],
   ['uuid', { format: 'uuid' }, ['"00000000-0000-4000-8000-00000000aBcD"'], ['"00000000-0000-4000-8000-00000000000g"', '"00000000000040008000000000000000"']],
-  ['uri', { format: 'uri' }, ['"https://a.b:80/c?d=e#f"', '"http://x"'], ['"//a.b"', '"https://a b"', '"https://"', '"http://a#b#c"', '"urn:x"']],
+  ['uri', { format: 'uri' }, ['"https://a.b:80/c?d=e#f"', '"http://x"', '"urn:x"', '"https://u:p@a%20b/;c"', '"file:///a"'], ['"//a.b"', '"https://a b"', '"http://a#b#c"', '"http://[::1]/"', '"a:%2"']],
   ['a format in what must not be', { not: { format: 'date' } }, [], ['"2024-01-01"', '"x"']],
 ]
 
@@ -154,7 +157,7 @@ t.test('what is read again and again is paid for each time', async t => {
       const root = read(thousandfold(schema, times), 5000, new Budget(steps), depth).schema?.root
       const table = root && tableOf(root, new Budget(steps))
       let spent = 0
-      const isKnown = table !== undefined && judge.isValid(Buffer.from(text), table, steps => (spent += steps))
+      const isKnown = table !== undefined && byteValidator.isValid(Buffer.from(text), table, steps => (spent += steps))
       t.ok(spent > 0 && spent <= 400_000, `${what}: ${spent} steps`)
       return isKnown
     }

@@ -1,26 +1,27 @@
 // Whether an object has a member twice.
 
-import { ENTRY, HEADS, isSame, MEMBERS, MEMBER_SLOTS, TEXT } from './memory'
-import { afterValue, lengthOf } from './tape'
+import { HEADS, MEMBERS, MEMBER_SLOTS, TEXT } from '../layout'
+import { isSame } from './bytes'
+import { afterValue, ENTRY, lengthOf } from './tape'
 
-/** Objects of more members are not looked through. */
-const MOST_MEMBERS: i32 = 0x2000
-/** Objects of more members are looked through by hash. */
+/** Objects of more members are left to the parser. */
+const MAX_MEMBERS: i32 = 0x2000
+/** The names of more members are compared by hash. */
 const FEW_MEMBERS: i32 = 8
-const MOST_PROBES: i32 = 64
+const MAX_PROBES: i32 = 64
 
 let seed: u64 = 0
-/** Of which object a slot is. */
+/** The object that a slot belongs to. */
 let generation: u32 = 0
 
-/** Nobody outside can name members that all have one hash. */
+/** Keyed hash: a server cannot choose names that all have the same hash. */
 export function setSeed(value: u64): void {
   seed = value | 1
 }
 
 /** @param entry of the first name */
 export function hasDistinctNames(entry: usize, count: i32): bool {
-  if (count > FEW_MEMBERS) return count <= MOST_MEMBERS && hasDistinctHashes(entry, count)
+  if (count > FEW_MEMBERS) return count <= MAX_MEMBERS && hasDistinctHashes(entry, count)
   // The names up to here, by what they begin with.
   for (let index = 0; index < count; index++) {
     const from = TEXT + load<u32>(entry) + 1
@@ -62,7 +63,7 @@ function hasDistinctHashes(entry: usize, count: i32): bool {
     while (load<u32>(MEMBERS + (<usize>slot << 3)) == generation) {
       const other = <usize>load<u32>(MEMBERS + (<usize>slot << 3), 4)
       if (lengthOf(other) == length && isSame(TEXT + load<u32>(other) + 1, from, length)) return false
-      if (++probes > MOST_PROBES) return false
+      if (++probes > MAX_PROBES) return false
       slot = (slot + 1) & (MEMBER_SLOTS - 1)
     }
     store<u32>(MEMBERS + (<usize>slot << 3), generation)

@@ -1,26 +1,28 @@
-// Reads a JSON text, strictly, and notes on the tape where its tokens are.
+// Reads a JSON text strictly, and writes the tape.
 
-import { ENTRY, isSpace, MOST_OPEN, OPEN, PADDING, TEXT } from './memory'
+import { MAX_OPEN, OPEN, PADDING, TEXT } from '../layout'
+import { isSpace } from './bytes'
 import { hasDistinctNames } from './names'
 import { afterString, beginPlain, ESCAPED } from './strings'
-import { capacity, tape } from './tape'
+import { capacity, ENTRY, tape } from './tape'
 
-/** Longer numbers could be beyond a double: with an exponent below a hundred these are not. */
+/** Numbers of at most this many bytes, with an exponent below 100, are within the range of a double. */
 const LONGEST_NUMBER: usize = 200
 
-/** Texts of more names are left to others, who read them in pieces: a name that is new takes whoever parses it most of a microsecond. */
-const MOST_NAMES: u32 = 100_000
+/** Texts of more names are left to the parser that reads in pieces: a new name costs JSON.parse most of a microsecond. */
+const MAX_NAMES: u32 = 100_000
 
 /**
- * Reads the text that was written, which is UTF-8. @returns whether it is surely JSON that everybody reads alike: no member twice, no half of
- * a surrogate pair, no number beyond a double, nothing deeper than so many levels
+ * Reads the text that was written, which must be UTF-8.
+ * @returns the tape index of its value; 0 unless the text is surely JSON that all parsers read alike: no member twice, no
+ * lone surrogate, no number beyond a double, at most `depth` levels
  */
-export function read(length: i32, depth: i32): bool {
+export function read(length: i32, depth: i32): usize {
   const end = TEXT + length
   memory.fill(end, 0, PADDING)
   beginPlain()
   const stop = tape + capacity(length) - 2 * ENTRY
-  const deepest = <usize>min(depth, MOST_OPEN) << 2
+  const deepest = <usize>min(depth, MAX_OPEN) << 2
   let top: usize = 0
   let named = false
   let count = 0
@@ -30,18 +32,18 @@ export function read(length: i32, depth: i32): bool {
 
   while (true) {
     while (isSpace(load<u8>(at))) at++
-    if (next > stop) return false
+    if (next > stop) return 0
     const first = load<u8>(at)
     store<u32>(next, <u32>(at - TEXT))
     if (first == 0x22) {
       const after = afterString(at + 1)
-      if (after == 0) return false
+      if (after == 0) return 0
       at = after & 0x7fffffff
       store<u32>(next, <u32>(at - TEXT) | (<u32>after & ESCAPED), 4)
       next += ENTRY
     } else if ((first | 0x20) == 0x7b) {
-      if (top >= deepest) return false
-      // What is outside is noted where its end will be: how many members it has, and whether they have names.
+      if (top >= deepest) return 0
+      // Until the container closes, the second word of its entry holds the parent's count and kind.
       store<u32>(next, (<u32>count << 1) | <u32>named, 4)
       store<u32>(OPEN + top, <u32>next)
       top += 4
@@ -53,7 +55,7 @@ export function read(length: i32, depth: i32): bool {
       if (load<u8>(at) != (named ? 0x7d : 0x5d)) {
         if (named) {
           at = afterName(at, next)
-          if (at == 0 || ++names > MOST_NAMES) return false
+          if (at == 0 || ++names > MAX_NAMES) return 0
           next += ENTRY
         }
         count = 1
@@ -61,7 +63,7 @@ export function read(length: i32, depth: i32): bool {
       }
     } else {
       at = first == 0x2d || first - 0x30 < 10 ? afterNumber(at) : afterLiteral(at)
-      if (at == 0) return false
+      if (at == 0) return 0
       store<u32>(next, <u32>(at - TEXT), 4)
       next += ENTRY
     }
@@ -69,22 +71,22 @@ export function read(length: i32, depth: i32): bool {
     // Behind a value, or at the end of an empty container.
     while (true) {
       while (isSpace(load<u8>(at))) at++
-      if (top == 0) return at == end
+      if (top == 0) return at == end ? tape : 0
       const one = load<u8>(at)
       if (one == 0x2c && count > 0) {
         at++
-        if (next > stop) return false
+        if (next > stop) return 0
         if (named) {
           while (isSpace(load<u8>(at))) at++
           at = afterName(at, next)
-          if (at == 0 || ++names > MOST_NAMES) return false
+          if (at == 0 || ++names > MAX_NAMES) return 0
           next += ENTRY
         }
         count++
         break
       }
-      if (one != (named ? 0x7d : 0x5d)) return false
-      if (next > stop) return false
+      if (one != (named ? 0x7d : 0x5d)) return 0
+      if (next > stop) return 0
       top -= 4
       const open = <usize>load<u32>(OPEN + top)
       const outside = load<u32>(open, 4)
@@ -92,7 +94,7 @@ export function read(length: i32, depth: i32): bool {
       store<u32>(next, <u32>count, 4)
       next += ENTRY
       store<u32>(open, <u32>(next - tape), 4)
-      if (named && count > 1 && !hasDistinctNames(open + ENTRY, count)) return false
+      if (named && count > 1 && !hasDistinctNames(open + ENTRY, count)) return 0
       count = outside >> 1
       named = (outside & 1) == 1
       at++
@@ -100,7 +102,7 @@ export function read(length: i32, depth: i32): bool {
   }
 }
 
-/** A name, and the colon behind it. A name with an escape could be the same as one without: it is left to others. */
+/** Reads a name and its colon. A name with an escape may equal one without: that is left to the parser. */
 // @ts-ignore: decorator
 @inline
 function afterName(at: usize, entry: usize): usize {

@@ -1,17 +1,46 @@
-// What a schema asks of numbers and strings, and the values that it lists.
+// The rules of a schema for numbers and strings, and the values that it lists.
 
-import { hasFormat } from './formats'
-import { isSame, TABLE, TEXT } from './memory'
-import { numberOf, UNKNOWN_NUMBER } from './numbers'
-import { hasPattern } from './pattern'
+import {
+  ARRAY, BYTE_CLASSES, EXCLUSIVE_MAXIMUM, EXCLUSIVE_MINIMUM, FIRST_STATE, FORMAT, INVALID, MAX_LENGTH, MAXIMUM, MIN_LENGTH, MINIMUM,
+  MULTIPLE_OF, NULL, NUMBER, OBJECT, PATTERN, ROWS, STRING, TABLE, TEXT, UNKNOWN, UNKNOWN_PATTERN, VALID, VALUE, VALUE_BYTES, VALUE_COUNT,
+  VALUE_LENGTH, VALUE_TYPE, VALUES,
+} from '../layout'
+import { isSame } from './bytes'
+import { spend } from './check'
 import { ESCAPED } from './strings'
 import { lengthOf } from './tape'
-import { ARRAY, INVALID, NULL, NUMBER, OBJECT, spend, STRING, UNKNOWN, VALID } from './verdict'
 
-/** In place of a pattern's: nothing is known of texts that are to match it. */
-const UNKNOWN_PATTERN: u32 = 1
+/** No number of JSON has this value. */
+const UNKNOWN_NUMBER: f64 = Infinity
 
-/** As it is written, or as it is read: 1.0 is one. */
+/** A double holds every number of this many digits exactly. */
+const MAX_DIGITS: i32 = 15
+
+const powers: StaticArray<f64> = [1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15]
+
+/** The double of a number's text, when one division of two exact doubles gives it; UNKNOWN_NUMBER with more digits or an exponent. */
+function numberOf(at: usize, end: usize): f64 {
+  const negative = load<u8>(at) == 0x2d
+  if (negative) at++
+  let digits = 0
+  let behind = 0
+  let value: i64 = 0
+  let fraction = false
+  for (; at < end; at++) {
+    const one = load<u8>(at)
+    if (one == 0x2e) fraction = true
+    else if (one > 0x39) return UNKNOWN_NUMBER
+    else {
+      if (++digits > MAX_DIGITS) return UNKNOWN_NUMBER
+      value = value * 10 + (<i64>one - 0x30)
+      if (fraction) behind++
+    }
+  }
+  const whole = <f64>value / unchecked(powers[behind])
+  return negative ? -whole : whole
+}
+
+/** By its spelling or by its value: 1.0 is an integer. */
 export function isInteger(entry: usize): i32 {
   const from = TEXT + load<u32>(entry)
   const end = TEXT + load<u32>(entry, 4)
@@ -24,26 +53,25 @@ export function isInteger(entry: usize): i32 {
   return value == Math.floor(value) ? VALID : INVALID
 }
 
-/** minimum, maximum, exclusiveMinimum, exclusiveMaximum; multipleOf, or 0. */
 export function ofNumber(rules: usize, entry: usize): i32 {
   const value = numberOf(TEXT + load<u32>(entry), TEXT + load<u32>(entry, 4))
   if (value == UNKNOWN_NUMBER) return UNKNOWN
-  if (value < load<f64>(rules) || value > load<f64>(rules, 8) || value <= load<f64>(rules, 16) || value >= load<f64>(rules, 24)) return INVALID
-  const factor = load<f64>(rules, 32)
+  if (value < load<f64>(rules, MINIMUM) || value > load<f64>(rules, MAXIMUM)) return INVALID
+  if (value <= load<f64>(rules, EXCLUSIVE_MINIMUM) || value >= load<f64>(rules, EXCLUSIVE_MAXIMUM)) return INVALID
+  const factor = load<f64>(rules, MULTIPLE_OF)
   if (factor == 0) return VALID
   if (value != Math.floor(value)) return UNKNOWN
   // Both are whole, and less than 2 ** 53.
   return <i64>value % <i64>factor == 0 ? VALID : INVALID
 }
 
-/** minLength, maxLength; a format, or 0; a pattern. */
 export function ofString(rules: usize, entry: usize): i32 {
   const from = TEXT + load<u32>(entry) + 1
   const end = TEXT + (load<u32>(entry, 4) & ~ESCAPED) - 1
   if (!spend(<i32>(end - from) >> 4)) return UNKNOWN
   const escaped = (load<u32>(entry, 4) & ESCAPED) != 0
-  const least = load<u32>(rules)
-  const most = load<u32>(rules, 4)
+  const least = load<u32>(rules, MIN_LENGTH)
+  const most = load<u32>(rules, MAX_LENGTH)
   if (least > 0 || most < u32.MAX_VALUE) {
     // A character takes four bytes at most, or twelve where it is escaped.
     const bytes = <u32>(end - from)
@@ -53,12 +81,21 @@ export function ofString(rules: usize, entry: usize): i32 {
       if (count < least || count > most) return INVALID
     }
   }
-  const format = load<u32>(rules, 8)
-  if (format != 0 && (escaped || !hasFormat(format, from, end))) return UNKNOWN
-  const pattern = load<u32>(rules, 12)
-  if (pattern == 0) return VALID
-  if (escaped || pattern == UNKNOWN_PATTERN) return UNKNOWN
-  return hasPattern(TABLE + pattern, from, end)
+  const format = load<u32>(rules, FORMAT)
+  const pattern = load<u32>(rules, PATTERN)
+  if (format == 0 && pattern == 0) return VALID
+  if (escaped || format == UNKNOWN_PATTERN || pattern == UNKNOWN_PATTERN) return UNKNOWN
+  if (format != 0 && matchesPattern(TABLE + format, from, end) != VALID) return UNKNOWN
+  return pattern == 0 ? VALID : matchesPattern(TABLE + pattern, from, end)
+}
+
+/** Runs an automaton over a text. */
+function matchesPattern(automaton: usize, at: usize, end: usize): i32 {
+  const classes = automaton + BYTE_CLASSES
+  const rows = automaton + ROWS
+  let row = <usize>load<u32>(automaton, FIRST_STATE)
+  for (; at < end; at++) row = <usize>load<u32>(row + (rows + <usize>load<u16>(classes + (<usize>load<u8>(at) << 1))))
+  return load<i32>(rows + row)
 }
 
 /** Code points. */
@@ -82,28 +119,28 @@ function isHigh(digit: u32): bool {
   return digit == 0x38 || digit == 0x39 || (digit | 0x20) == 0x61 || (digit | 0x20) == 0x62
 }
 
-/** How many there are; of each its type, and a place and a length, or a number. Arrays and objects are left to others. */
-export function isListed(values: usize, entry: usize, kind: u32): i32 {
-  if (kind == ARRAY || kind == OBJECT) return UNKNOWN
+/** Arrays and objects are left to the evaluator. */
+export function isListed(values: usize, entry: usize, type: u32): i32 {
+  if (type == ARRAY || type == OBJECT) return UNKNOWN
   const from = TEXT + load<u32>(entry)
   const first = load<u8>(from)
-  const escaped = kind == STRING && (load<u32>(entry, 4) & ESCAPED) != 0
+  const escaped = type == STRING && (load<u32>(entry, 4) & ESCAPED) != 0
   if (escaped) return UNKNOWN
-  const number = kind == NUMBER ? numberOf(from, TEXT + load<u32>(entry, 4)) : 0
+  const number = type == NUMBER ? numberOf(from, TEXT + load<u32>(entry, 4)) : 0
   if (number == UNKNOWN_NUMBER) return UNKNOWN
-  const length = kind == STRING ? lengthOf(entry) : 0
-  const count = load<u32>(values)
+  const length = type == STRING ? lengthOf(entry) : 0
+  const count = load<u32>(values, VALUE_COUNT)
   if (!spend(<i32>count >> 2)) return UNKNOWN
-  let one = values + 8
-  for (let index: u32 = 0; index < count; index++, one += 16) {
-    if (load<u32>(one) != kind) continue
-    if (kind == STRING) {
-      if (<i32>load<u32>(one, 12) != length) continue
+  let one = values + VALUES
+  for (let index: u32 = 0; index < count; index++, one += VALUE_BYTES) {
+    if (load<u32>(one, VALUE_TYPE) != type) continue
+    if (type == STRING) {
+      if (<i32>load<u32>(one, VALUE_LENGTH) != length) continue
       if (!spend(length >> 4)) return UNKNOWN
-      if (isSame(TABLE + load<u32>(one, 8), from + 1, length)) return VALID
-    } else if (kind == NUMBER) {
-      if (load<f64>(one, 8) == number) return VALID
-    } else if (kind == NULL || load<u32>(one, 8) == <u32>first) return VALID
+      if (isSame(TABLE + load<u32>(one, VALUE), from + 1, length)) return VALID
+    } else if (type == NUMBER) {
+      if (load<f64>(one, VALUE) == number) return VALID
+    } else if (type == NULL || load<u32>(one, VALUE) == <u32>first) return VALID
   }
   return INVALID
 }

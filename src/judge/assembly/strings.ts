@@ -1,16 +1,12 @@
 // The inside of strings.
 
-import { HIDDEN } from './memory'
+import { HIDDEN } from '../layout'
 
-/** Where a string ends, the highest bit says that something in it is escaped. */
+/** The highest bit of a string's end: the string has an escape. */
 export const ESCAPED: u32 = 0x80000000
 
-let plain: bool = true
-
-/** Whether no string since the beginning of the text holds a character that may be hidden. */
-export function isPlain(): bool {
-  return plain
-}
+/** Whether no string since the beginning of the text holds a character that may hide text. */
+export let plain: bool = true
 
 export function beginPlain(): void {
   plain = true
@@ -21,7 +17,7 @@ export function afterString(at: usize): usize {
   let escaped: usize = 0
   while (true) {
     const bytes = v128.load(at)
-    // By one greater, what is no printable ASCII is less than 0x21 as a signed number.
+    // (byte + 1) < 0x21 as a signed number: control characters, DEL and bytes of 0x80 and above.
     const odd = i8x16.lt_s(i8x16.add(bytes, i8x16.splat(1)), i8x16.splat(0x21))
     const stops = v128.or(v128.or(i8x16.eq(bytes, i8x16.splat(0x22)), i8x16.eq(bytes, i8x16.splat(0x5c))), odd)
     const mask = i8x16.bitmask(stops)

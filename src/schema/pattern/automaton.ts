@@ -35,8 +35,8 @@ export interface Whole {
 
 /** In place of a set's number: where a character leads to was not found out yet; there is a match, whatever comes; there never will be one. */
 const unknown = -1
-const matched = -2
-const failed = -3
+export const matched = -2
+export const failed = -3
 
 /** Larger ones would take more memory than any pattern is worth. */
 const mostStates = 20_000

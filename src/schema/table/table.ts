@@ -1,54 +1,54 @@
+import * as layout from '../../judge/layout.js'
 import { isArray, isObject, isString, member, type Json } from '../../protocol/json.js'
 import { jsonSchemaKeywords } from '../../protocol/json-schema.js'
-import { mostTable } from '../../protocol/judged.js'
 import { loneSurrogate } from '../../protocol/survey.js'
-import type { Budget } from '../budget.js'
+import { Budget } from '../budget.js'
 import type { Place } from '../document/place.js'
 import { keywordsAt } from '../evaluate/keywords/index.js'
 import { formatOf } from '../evaluate/keywords/formats.js'
+import { failed, matched, type Whole } from '../pattern/automaton.js'
 import { wholePattern } from '../pattern/pattern.js'
 import { Writer } from './writer.js'
 
-/** A schema as the judge of bytes reads it (src/judge/assembly/check.ts says how). */
+/** A schema in the form in which the byte validator reads it (src/judge/layout.ts). */
 export type Table = Buffer
 
-/** Types of values, a bit each. An integer is a number as well. */
-const bits: Readonly<Record<string, number>> = { null: 1, boolean: 2, number: 4, integer: 8, string: 16, array: 32, object: 64 }
-const kindOf = (type: string): number => bits[type] ?? 0
-const [ofNumbers, ofStrings, ofArrays] = [kindOf('number'), kindOf('string'), kindOf('array')]
-const ofAll = 127
+const types: ReadonlyMap<string, number> = new Map([
+  ['null', layout.NULL], ['boolean', layout.BOOLEAN], ['number', layout.NUMBER], ['integer', layout.INTEGER], ['string', layout.STRING],
+  ['array', layout.ARRAY], ['object', layout.OBJECT],
+])
+const typeOf = (name: string): number => types.get(name) ?? 0
 
-const formats: ReadonlyMap<string, number> = new Map([['date', 1], ['date-time', 2], ['email', 3], ['uuid', 4], ['uri', 5]])
-const unknownFormat = 255
+/** A pattern whose automaton would have more states is not supported: most have a few. */
+const maxStates = 300
 
-/** Automata of more sets of states are not made: most have a few. */
-const mostSets = 300
-/** No pattern stands there. */
-const unknownPattern = 1
+const combinations: ReadonlyMap<string, number> = new Map([
+  ['allOf', layout.ALL_OF], ['anyOf', layout.ANY_OF], ['oneOf', layout.ONE_OF], ['not', layout.NOT],
+])
 
-const combinations: ReadonlyMap<string, number> = new Map([['allOf', 1], ['anyOf', 2], ['oneOf', 3], ['not', 4]])
-const all = 1
+const maxWord = 0xffffffff
 
-const mostWord = 0xffffffff
+/** The automata of the formats' patterns, each made once. */
+const automata = new Map<string, Whole | undefined>()
 
-/** Of an entry's words, where what is asked stands. */
-const word = { types: 0, unknown: 4, numbers: 8, strings: 12, arrays: 16, objects: 20, values: 24, others: 28 } as const
-const wordsOfSchema = 8
+const automatonOf = (pattern: string): Whole | undefined => {
+  if (!automata.has(pattern)) automata.set(pattern, wholePattern(pattern, maxStates, new Budget(2 ** 20)))
+  return automata.get(pattern)
+}
 
 /**
- * Makes a table of a schema. What it cannot say of a value it leaves open, so that nothing is known of values of that type.
- * @returns undefined when it would be too large
+ * Makes a table of a schema. Values of a type of which the table cannot say everything are UNKNOWN to the byte validator.
+ * @returns undefined when the table would be too large
  * @throws Exhausted
  */
-export const tableOf = (root: Place, budget: Budget): Table | undefined => {
-  const table = new TableWriter(budget)
-  return table.write(root)
-}
+export const tableOf = (root: Place, budget: Budget): Table | undefined => new TableWriter(budget).write(root)
 
 class TableWriter {
   readonly #writer = new Writer()
   readonly #places = new Map<Place, number>()
   readonly #left: (readonly [Place, number])[] = []
+  /** Where the automaton of each pattern stands. */
+  readonly #patterns = new Map<string, number>()
   readonly #budget: Budget
   #nothing: number | undefined
 
@@ -57,12 +57,12 @@ class TableWriter {
   }
 
   write(root: Place): Table | undefined {
-    // Where the first schema stands. No schema stands at 0.
-    const start = this.#writer.words(0, 0)
+    // The root's place comes first, so that no schema stands at 0.
+    const start = this.#writer.words([0, 0])
     this.#writer.setWord(start, this.#schema(root))
     for (let next = this.#left.pop(); next !== undefined; next = this.#left.pop()) {
       this.#fill(...next)
-      if (this.#writer.length > mostTable) return undefined
+      if (this.#writer.length > layout.TABLE_BYTES) return undefined
     }
     this.#budget.keep(this.#writer.length)
     return this.#writer.bytes
@@ -73,15 +73,15 @@ class TableWriter {
     return keywords.has(name) ? this.#schema(place.child(name)) : 0
   }
 
-  /** Where a schema stands; 0 for one that allows everything. Of one that is not there nothing is known. */
+  /** Where a schema stands; 0 for one that allows everything. A schema that is missing is not supported. */
   #schema(place: Place | undefined): number {
-    if (place === undefined) return this.#writer.words(ofAll, ofAll, 0, 0, 0, 0, 0, 0)
+    if (place === undefined) return this.#writer.words(record(layout.SCHEMA_BYTES, [layout.TYPES, layout.ALL_TYPES], [layout.UNSUPPORTED, layout.ALL_TYPES]))
     if (place.schema === true) return 0
-    if (place.schema === false) return (this.#nothing ??= this.#writer.reserve(4 * wordsOfSchema))
+    if (place.schema === false) return (this.#nothing ??= this.#writer.reserve(layout.SCHEMA_BYTES))
     const known = this.#places.get(place)
     if (known !== undefined) return known
     this.#budget.spend(200)
-    const at = this.#writer.reserve(4 * wordsOfSchema)
+    const at = this.#writer.reserve(layout.SCHEMA_BYTES)
     this.#places.set(place, at)
     this.#left.push([place, at])
     return at
@@ -90,15 +90,15 @@ class TableWriter {
   #fill(place: Place, at: number): void {
     const keywords = new Map(keywordsAt(place).map(([{ name }, value]) => [name, value]))
     this.#budget.spend(50 * keywords.size)
-    const set = (which: keyof typeof word, value: number) => this.#writer.setWord(at + word[which], value)
-    set('types', typesOf(keywords.get('type')))
-    set('unknown', unknownIn(keywords, place))
-    set('numbers', this.#numbers(keywords))
-    set('strings', this.#strings(keywords))
-    set('arrays', this.#arrays(keywords, place))
-    set('objects', this.#objects(keywords, place))
-    set('values', this.#values(keywords))
-    set('others', this.#others(keywords, place))
+    const set = (offset: number, value: number) => this.#writer.setWord(at + offset, value)
+    set(layout.TYPES, typesOf(keywords.get('type')))
+    set(layout.UNSUPPORTED, unsupportedIn(keywords, place))
+    set(layout.NUMBER_RULES, this.#numbers(keywords))
+    set(layout.STRING_RULES, this.#strings(keywords))
+    set(layout.ARRAY_RULES, this.#arrays(keywords, place))
+    set(layout.OBJECT_RULES, this.#objects(keywords, place))
+    set(layout.LISTED_VALUES, this.#values(keywords))
+    set(layout.COMBINATIONS, this.#combinations(keywords, place))
   }
 
   #numbers(keywords: Keywords): number {
@@ -106,27 +106,56 @@ class TableWriter {
       const limit = keywords.get(name)
       return typeof limit === 'number' ? limit : otherwise
     }
-    // Of a fraction nothing is known.
+    // A fraction is not supported.
     const factor = Number.isSafeInteger(keywords.get('multipleOf')) ? bound('multipleOf', 0) : 0
     const [least, most] = [bound('minimum', -Infinity), bound('maximum', Infinity)]
     const [over, under] = [bound('exclusiveMinimum', -Infinity), bound('exclusiveMaximum', Infinity)]
     if (factor === 0 && least === -Infinity && most === Infinity && over === -Infinity && under === Infinity) return 0
-    return this.#writer.doubles(least, most, over, under, factor)
+    const at = this.#writer.reserve(layout.MULTIPLE_OF + 8)
+    this.#writer.setDouble(at + layout.MINIMUM, least)
+    this.#writer.setDouble(at + layout.MAXIMUM, most)
+    this.#writer.setDouble(at + layout.EXCLUSIVE_MINIMUM, over)
+    this.#writer.setDouble(at + layout.EXCLUSIVE_MAXIMUM, under)
+    this.#writer.setDouble(at + layout.MULTIPLE_OF, factor)
+    return at
   }
 
   #strings(keywords: Keywords): number {
-    const format = keywords.get('format')
-    const known = isString(format) && formatOf(format) !== undefined ? (formats.get(format) ?? unknownFormat) : 0
+    const [name, source] = [keywords.get('format'), keywords.get('pattern')]
     const [least, most] = sizes(keywords, 'minLength', 'maxLength')
-    const pattern = keywords.get('pattern')
-    if (known === 0 && least === 0 && most === mostWord && pattern === undefined) return 0
-    return this.#writer.words(least, most, known, isString(pattern) ? this.#pattern(pattern) : 0)
+    const known = isString(name) ? formatOf(name) : undefined
+    const format = known && this.#pattern(known.pattern, automatonOf)
+    const pattern = isString(source) ? this.#pattern(source, text => wholePattern(text, maxStates, this.#budget)) : 0
+    if (format === undefined && least === 0 && most === maxWord && pattern === 0) return 0
+    return this.#writer.words(record(
+      layout.PATTERN + 4, [layout.MIN_LENGTH, least], [layout.MAX_LENGTH, most], [layout.FORMAT, format ?? 0], [layout.PATTERN, pattern],
+    ))
   }
 
-  #pattern(source: string): number {
-    const whole = wholePattern(source, mostSets, this.#budget)
-    if (whole === undefined) return unknownPattern
-    return this.#writer.words(whole.first, whole.width, ...whole.kinds, ...whole.rows)
+  #pattern(source: string | undefined, make: (source: string) => Whole | undefined): number {
+    const known = source === undefined ? layout.UNKNOWN_PATTERN : this.#patterns.get(source)
+    if (known !== undefined || source === undefined) return known ?? layout.UNKNOWN_PATTERN
+    const whole = make(source)
+    const at = whole === undefined ? layout.UNKNOWN_PATTERN : this.#automaton(whole)
+    this.#patterns.set(source, at)
+    return at
+  }
+
+  /** Bytes beyond ASCII are a class of their own. Three states are never left: VALID, INVALID, and UNKNOWN for texts beyond ASCII. */
+  #automaton({ first, width, kinds, rows }: Whole): number {
+    const rowBytes = 4 * (width + 2)
+    const count = rows.length / (width + 1)
+    const final = (verdict: number) => rowBytes * (count + verdict)
+    const stateOf = (number: number) => (number === matched ? final(layout.VALID) : number === failed ? final(layout.INVALID) : rowBytes * number)
+    const verdictOf = (ends: number | undefined) => (ends === 1 ? layout.VALID : layout.INVALID)
+    const words = Array.from({ length: count }, (_, index) => rows.slice((width + 1) * index, (width + 1) * (index + 1)))
+      .flatMap(([ends, ...next]) => [verdictOf(ends), ...next.map(stateOf), final(layout.UNKNOWN)])
+    for (const verdict of [layout.INVALID, layout.VALID, layout.UNKNOWN]) words.push(verdict, ...Array.from({ length: width + 1 }, () => final(verdict)))
+    const at = this.#writer.reserve(layout.ROWS + 4 * words.length)
+    this.#writer.setWord(at + layout.FIRST_STATE, stateOf(first))
+    for (let byte = 0; byte < 256; byte++) this.#writer.setHalf(at + layout.BYTE_CLASSES + 2 * byte, 4 * (1 + (kinds[byte] ?? width)))
+    for (const [index, word] of words.entries()) this.#writer.setWord(at + layout.ROWS + 4 * index, word)
+    return at
   }
 
   #arrays(keywords: Keywords, place: Place): number {
@@ -136,8 +165,11 @@ class TableWriter {
     const before = isArray(list) ? list.map((_, index) => this.#schema(place.child(positional, index))) : []
     const rest = this.#child(keywords, place, isArray(items) ? 'additionalItems' : 'items')
     const [least, most] = sizes(keywords, 'minItems', 'maxItems')
-    if (rest === 0 && before.length === 0 && least === 0 && most === mostWord) return 0
-    return this.#writer.words(least, most, rest, before.length, ...before)
+    if (rest === 0 && before.length === 0 && least === 0 && most === maxWord) return 0
+    const sizesAndRest = record(
+      layout.PREFIX_ITEMS, [layout.MIN_ITEMS, least], [layout.MAX_ITEMS, most], [layout.ITEMS, rest], [layout.PREFIX_COUNT, before.length],
+    )
+    return this.#writer.words([...sizesAndRest, ...before])
   }
 
   #objects(keywords: Keywords, place: Place): number {
@@ -146,17 +178,25 @@ class TableWriter {
     const required = new Set(isArray(list) ? list.filter(isString) : [])
     const properties = keywords.get('properties')
     const declared = isObject(properties) ? Object.keys(properties) : []
-    // What a pattern names is none of the rest.
+    // A member that matches a pattern is not additional.
     const rest = keywords.has('patternProperties') ? this.#schema(undefined) : this.#child(keywords, place, 'additionalProperties')
-    if (required.size + declared.length + rest === 0 && least === 0 && most === mostWord) return 0
-    // What is required and not declared is one of the rest. A name with half of a surrogate pair is in no text.
+    if (required.size + declared.length + rest === 0 && least === 0 && most === maxWord) return 0
+    // A member that is required and not declared is additional. A name with a lone surrogate is in no text that was read.
     const names = [...new Set([...declared, ...required])].filter(name => !loneSurrogate.test(name))
     const members = names.flatMap(name => {
       this.#budget.spend(20 + name.length)
       const schema = isObject(properties) && Object.hasOwn(properties, name) ? this.#schema(place.child('properties', name)) : rest
-      return [...this.#writer.text(name), Number(required.has(name)), schema]
+      const [at, length] = this.#writer.text(name)
+      return record(
+        layout.MEMBER_BYTES, [layout.NAME, at], [layout.NAME_LENGTH, length], [layout.IS_REQUIRED, Number(required.has(name))],
+        [layout.MEMBER_SCHEMA, schema],
+      )
     })
-    return this.#writer.words(least, most, required.size, rest, names.length, ...members)
+    const others = record(
+      layout.DECLARED, [layout.MIN_PROPERTIES, least], [layout.MAX_PROPERTIES, most], [layout.REQUIRED_COUNT, required.size],
+      [layout.ADDITIONAL, rest], [layout.DECLARED_COUNT, names.length],
+    )
+    return this.#writer.words([...others, ...members])
   }
 
   #values(keywords: Keywords): number {
@@ -166,77 +206,90 @@ class TableWriter {
     if (values === undefined) return 0
     const scalars = values.filter(value => !isArray(value) && !isObject(value) && !(isString(value) && loneSurrogate.test(value)))
     this.#budget.spend(20 * scalars.length)
-    const entries = scalars.map((value): readonly number[] => {
-      if (isString(value)) return [ofStrings, 0, ...this.#writer.text(value)]
-      if (typeof value === 'boolean') return [kindOf('boolean'), 0, value ? 0x74 : 0x66, 0]
-      return typeof value === 'number' ? [ofNumbers, 0, 0, 0] : [kindOf('null'), 0, 0, 0]
+    const entries = scalars.flatMap(value => {
+      const [word, length] = isString(value) ? this.#writer.text(value) : [value === true ? 0x74 : 0x66, 0]
+      const type = typeOf(value === null ? 'null' : typeof value)
+      return record(layout.VALUE_BYTES, [layout.VALUE_TYPE, type], [layout.VALUE, word], [layout.VALUE_LENGTH, length])
     })
-    const at = this.#writer.words(entries.length, 0, ...entries.flat())
-    for (const [index, value] of scalars.entries()) if (typeof value === 'number') this.#writer.setDouble(at + 16 * (index + 1), value)
+    const at = this.#writer.words([...record(layout.VALUES, [layout.VALUE_COUNT, scalars.length]), ...entries])
+    for (const [index, value] of scalars.entries()) {
+      if (typeof value === 'number') this.#writer.setDouble(at + layout.VALUES + layout.VALUE_BYTES * index + layout.VALUE, value)
+    }
     return at
   }
 
-  #others(keywords: Keywords, place: Place): number {
-    const found: (readonly number[])[] = []
-    for (const [name, what] of combinations) {
+  #combinations(keywords: Keywords, place: Place): number {
+    const found: number[] = []
+    let count = 0
+    const add = (kind: number, places: readonly (Place | undefined)[]) => {
+      count++
+      found.push(...record(layout.SCHEMAS, [layout.KIND, kind], [layout.SCHEMA_COUNT, places.length]), ...places.map(one => this.#schema(one)))
+    }
+    for (const [name, kind] of combinations) {
       const value = keywords.get(name)
       if (value === undefined) continue
-      const places = isArray(value) ? value.map((_, index) => place.child(name, index)) : [place.child(name)]
-      found.push([what, places.length, ...places.map(one => this.#schema(one))])
+      add(kind, isArray(value) ? value.map((_, index) => place.child(name, index)) : [place.child(name)])
     }
     for (const [name, { place: target, dynamic }] of place.targets) {
-      if (keywords.has(name) && dynamic === undefined) found.push([all, 1, this.#schema(target)])
+      if (keywords.has(name) && dynamic === undefined) add(layout.ALL_OF, [target])
     }
-    return found.length === 0 ? 0 : this.#writer.words(found.length, ...found.flat())
+    return count === 0 ? 0 : this.#writer.words([...record(layout.FIRST_COMBINATION, [layout.COMBINATION_COUNT, count]), ...found])
   }
 }
 
 type Keywords = ReadonlyMap<string, Json>
 
-const typesOf = (value: Json | undefined): number => {
-  if (value === undefined) return ofAll
-  return (isArray(value) ? value : [value]).reduce<number>((sum, type) => sum | (isString(type) ? kindOf(type) : 0), 0)
+/** Words of which some are set, by their offset in bytes. */
+const record = (bytes: number, ...fields: readonly (readonly [offset: number, value: number])[]): readonly number[] => {
+  const words = Array.from({ length: bytes / 4 }, () => 0)
+  for (const [offset, value] of fields) words[offset / 4] = value
+  return words
 }
 
-/** Whole numbers, as `least` and `most` of what is counted. */
+const typesOf = (value: Json | undefined): number => {
+  if (value === undefined) return layout.ALL_TYPES
+  return (isArray(value) ? value : [value]).reduce<number>((sum, type) => sum | (isString(type) ? typeOf(type) : 0), 0)
+}
+
+/** The least and the greatest count that two keywords allow. */
 const sizes = (keywords: Keywords, min: string, max: string): readonly [number, number] => {
   const [least, most] = [keywords.get(min), keywords.get(max)]
   return [
-    typeof least === 'number' ? Math.min(Math.max(0, Math.ceil(least)), mostWord) : 0,
-    typeof most === 'number' ? Math.min(Math.max(0, Math.floor(most)), mostWord) : mostWord,
+    typeof least === 'number' ? Math.min(Math.max(0, Math.ceil(least)), maxWord) : 0,
+    typeof most === 'number' ? Math.min(Math.max(0, Math.floor(most)), maxWord) : maxWord,
   ]
 }
 
-/** The types of values of which the table cannot say all. */
-const unknownIn = (keywords: Keywords, place: Place): number => {
-  let unknown = 0
-  for (const [name, value] of keywords) unknown |= leftOpen(name, value, keywords, place)
-  return unknown
+/** The types of values of which the table cannot say everything. */
+const unsupportedIn = (keywords: Keywords, place: Place): number => {
+  let unsupported = 0
+  for (const [name, value] of keywords) unsupported |= unsupportedBy(name, value, keywords, place)
+  return unsupported
 }
 
-/** Keywords of which the table says all; without `if`, `then` and `else` say nothing. */
+/** Keywords that the table supports. `then` and `else` say nothing without `if`, which is not supported. */
 const supported: ReadonlySet<string> = new Set((
   'type enum exclusiveMinimum exclusiveMaximum minLength maxLength format pattern properties required additionalProperties minProperties maxProperties ' +
   'items prefixItems additionalItems minItems maxItems allOf anyOf oneOf not $defs definitions contentSchema $id $anchor $dynamicAnchor then else'
 ).split(' '))
 
-const leftOpen = (name: string, value: Json, keywords: Keywords, place: Place): number => {
+const unsupportedBy = (name: string, value: Json, keywords: Keywords, place: Place): number => {
   switch (name) {
     case 'const':
-      return keywords.has('enum') ? ofAll : 0
+      return keywords.has('enum') ? layout.ALL_TYPES : 0
     // Up to draft-04 a flag beside a bound excludes the bound itself.
     case 'minimum':
     case 'maximum':
-      return isObject(place.schema) && typeof member(place.schema, name === 'minimum' ? 'exclusiveMinimum' : 'exclusiveMaximum') === 'boolean' ? ofNumbers : 0
+      return isObject(place.schema) && typeof member(place.schema, name === 'minimum' ? 'exclusiveMinimum' : 'exclusiveMaximum') === 'boolean' ? layout.NUMBER : 0
     case 'multipleOf':
-      return Number.isSafeInteger(value) ? 0 : ofNumbers
+      return Number.isSafeInteger(value) ? 0 : layout.NUMBER
     case 'uniqueItems':
-      return value === true ? ofArrays : 0
+      return value === true ? layout.ARRAY : 0
     case '$ref':
     case '$dynamicRef':
     case '$recursiveRef':
-      return place.targets.get(name)?.dynamic === undefined ? 0 : ofAll
+      return place.targets.get(name)?.dynamic === undefined ? 0 : layout.ALL_TYPES
     default:
-      return supported.has(name) ? 0 : kindOf(jsonSchemaKeywords.get(name)?.of ?? '') || ofAll
+      return supported.has(name) ? 0 : typeOf(jsonSchemaKeywords.get(name)?.of ?? '') || layout.ALL_TYPES
   }
 }

@@ -24,15 +24,13 @@ export class Writer {
     this.#bytes.writeUInt32LE(value >>> 0, at)
   }
 
-  words(...values: readonly number[]): number {
-    const at = this.reserve(4 * values.length)
-    for (const [index, value] of values.entries()) this.setWord(at + 4 * index, value)
-    return at
+  setHalf(at: number, value: number): void {
+    this.#bytes.writeUInt16LE(value, at)
   }
 
-  doubles(...values: readonly number[]): number {
-    const at = this.reserve(8 * values.length)
-    for (const [index, value] of values.entries()) this.#bytes.writeDoubleLE(value, at + 8 * index)
+  words(values: readonly number[]): number {
+    const at = this.reserve(4 * values.length)
+    for (const [index, value] of values.entries()) this.setWord(at + 4 * index, value)
     return at
   }
 

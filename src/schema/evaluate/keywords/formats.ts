@@ -5,14 +5,19 @@ import { parsePattern } from '../../pattern/parse.js'
 /** Whether a text has a format, in time linear in the text. */
 export interface Format {
   test(text: string, budget: Budget): boolean
+  /** A pattern that no other texts match, and not necessarily all that have the format: for the byte validator. */
+  readonly pattern?: string
 }
 
-// RFC 3339, 5.6. What an expression cannot say of a day and of a leap second is looked at where there may be one.
+// RFC 3339, 5.6. A regular expression decides all but leap years and leap seconds.
 const date = '\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])'
 const time = '(?:[01]\\d|2[0-3]):[0-5]\\d:(?:[0-5]\\d|60)(?:\\.\\d+)?(?:[Zz]|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)'
 const fullDate = new RegExp(`^${date}$`)
 const fullTime = new RegExp(`^${time}$`)
 const dateTime = new RegExp(`^${date}[Tt]${time}$`)
+/** Days that every year has. */
+const commonDate = '\\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)'
+const commonTime = time.replace('(?:[0-5]\\d|60)', '[0-5]\\d')
 
 const [two, six, nine] = [0x32, 0x36, 0x39]
 
@@ -59,6 +64,15 @@ const isUriReference = (text: string, absolute: boolean): boolean => {
   return path.test(hierarchy) && query.test(question) && query.test(fragment)
 }
 
+/** URIs without an IP literal; a path without an authority does not begin with two slashes. */
+const commonUri = ((hex: string) => {
+  const [user, host] = [`(?:[\\w.~!$&'()*+,;=:-]|${hex})*`, `(?:[\\w.~!$&'()*+,;=-]|${hex})*`]
+  const character = `(?:[\\w.~!$&'()*+,;=:@-]|${hex})`
+  const rest = `(?:[\\w.~!$&'()*+,;=:@/?-]|${hex})*`
+  const path = `(?:/${character}*)*`
+  return `^[A-Za-z][A-Za-z0-9+.-]*:(?://(?:${user}@)?${host}(?::\\d*)?${path}|/?(?:${character}+${path})?)(?:\\?${rest})?(?:#${rest})?$`
+})('%[0-9A-Fa-f]{2}')
+
 /** RFC 5321 Mailbox without quoted texts and address literals, at a domain of two labels at least. */
 const email =
   /^[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*@[A-Za-z0-9]+(?:-+[A-Za-z0-9]+)*(?:\.[A-Za-z0-9]+(?:-+[A-Za-z0-9]+)*)+$/
@@ -71,7 +85,7 @@ const isHostname = (text: string): boolean => {
 /** RFC 3339, appendix A. */
 const duration = /^P(?:\d+W|(?=\d|T\d)(?:\d+Y)?(?:\d+M)?(?:\d+D)?(?:T(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+S)?)?)$/
 /** RFC 4122, 3. */
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+const uuid = /^[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$/
 /** RFC 6570, 2. */
 const uriTemplate =
   /^(?:[^\0- "'<>%\\^`{|}]|%[0-9a-f]{2}|\{[+#./;?&=,!@|]?(?:\w|%[0-9a-f]{2})+(?::[1-9]\d{0,3}|\*)?(?:,(?:\w|%[0-9a-f]{2})+(?::[1-9]\d{0,3}|\*)?)*\})*$/i
@@ -80,24 +94,27 @@ const jsonPointer = /^(?:\/(?:[^~/]|~[01])*)*$/
 /** Relative JSON Pointers (draft-bhutton-relative-json-pointer-00), as of the first draft: without an index shift. */
 const relativeJsonPointer = /^(?:0|[1-9]\d*)(?:#|(?:\/(?:[^~/]|~[01])*)*)$/
 
-const by = (test: Format['test']): Format => ({ test })
+const octet = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
+
+const by = (test: Format['test'], pattern?: string): Format => ({ test, ...(pattern !== undefined && { pattern }) })
+const matching = (expression: RegExp): Format => by(text => expression.test(text), expression.source)
 
 /** Those of JSON Schema; each was tried to be linear (test/hostile). OpenAPI's are left alone. */
 const formats: ReadonlyMap<string, Format> = new Map<string, Format>([
-  ['date', by(text => fullDate.test(text) && hasDay(text))],
-  ['time', by(text => fullTime.test(text) && hasSecond(text, 0))],
-  ['date-time', by(text => dateTime.test(text) && hasDay(text) && hasSecond(text, 11))],
+  ['date', by(text => fullDate.test(text) && hasDay(text), `^${commonDate}$`)],
+  ['time', by(text => fullTime.test(text) && hasSecond(text, 0), `^${commonTime}$`)],
+  ['date-time', by(text => dateTime.test(text) && hasDay(text) && hasSecond(text, 11), `^${commonDate}[Tt]${commonTime}$`)],
   ['duration', duration],
-  ['email', email],
+  ['email', matching(email)],
   ['hostname', by(isHostname)],
-  ['ipv4', by(isIPv4)],
+  ['ipv4', by(isIPv4, `^${octet}(?:\\.${octet}){3}$`)],
   ['ipv6', by(text => isIPv6(text) && !text.includes('%'))],
-  ['uri', by(text => isUriReference(text, true))],
+  ['uri', by(text => isUriReference(text, true), commonUri)],
   ['uri-reference', by(text => isUriReference(text, false))],
   ['uri-template', uriTemplate],
-  ['uuid', uuid],
-  ['json-pointer', jsonPointer],
-  ['relative-json-pointer', relativeJsonPointer],
+  ['uuid', matching(uuid)],
+  ['json-pointer', matching(jsonPointer)],
+  ['relative-json-pointer', matching(relativeJsonPointer)],
   // `\Z` is of other languages; the older syntax would have it for a letter.
   ['regex', by((text, budget) => !/(?<!\\)\\Z/.test(text) && parsePattern(text, budget) !== undefined)],
 ])

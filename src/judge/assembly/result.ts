@@ -1,0 +1,145 @@
+// Finds the parts of a tool's result that need not be parsed, and writes where they are.
+
+import {
+  BLOCK_DATA, BLOCK_TEXT, FOUND, LONG_BYTES, MAX_BLOCKS, MAX_REPEATS, PLAIN, REPEAT_COUNT, REPEATS, RESOURCE_BLOB, RESOURCE_TEXT,
+  STRING_BYTES, STRING_COUNT, STRINGS, STRUCTURED, STRUCTURED_END, STRUCTURED_START, TEXT,
+} from '../layout'
+import { isSpace } from './bytes'
+import { ESCAPED, plain } from './strings'
+import { afterValue, endOf, ENTRY, firstOf, memberOf } from './tape'
+
+/** How a text repeats a value. */
+const DIFFERENT: i32 = 0
+const SAME_TOKENS: i32 = 1
+const SAME_TEXT: i32 = 2
+
+/** @param root tape index of a message */
+export function findResult(root: usize): void {
+  const result = memberOf(root, 'result')
+  const structured = memberOf(result, 'structuredContent')
+  store<u32>(FOUND + PLAIN, <u32>plain)
+  store<u32>(FOUND + STRUCTURED, <u32>structured)
+  store<u32>(FOUND + REPEAT_COUNT, 0)
+  store<u32>(FOUND + STRING_COUNT, 0)
+  if (structured != 0) {
+    store<u32>(FOUND + STRUCTURED_START, load<u32>(structured))
+    store<u32>(FOUND + STRUCTURED_END, endOf(structured))
+  }
+  const content = memberOf(result, 'content')
+  if (content == 0 || firstOf(content) != 0x5b) return
+  const end = afterValue(content) - ENTRY
+  const isLong = endOf(content) - load<u32>(content) >= LONG_BYTES
+  let repeats: u32 = 0
+  let block: u32 = 0
+  for (let entry = content + ENTRY; entry < end; entry = afterValue(entry), block++) {
+    const wantsRepeats = structured != 0 && repeats < MAX_REPEATS
+    const wantsStrings = isLong && block < MAX_BLOCKS
+    if (!wantsRepeats && !wantsStrings) break
+    const text = memberOf(entry, 'text')
+    const likeness = wantsRepeats && text != 0 && firstOf(text) == 0x22 ? compare(text, structured) : DIFFERENT
+    if (likeness != DIFFERENT) {
+      store<u32>(FOUND + REPEATS + (<usize>repeats << 2), block)
+      store<u32>(FOUND + REPEAT_COUNT, ++repeats)
+    }
+    if (!wantsStrings) continue
+    addString(block, BLOCK_TEXT, text, likeness == SAME_TEXT)
+    addString(block, BLOCK_DATA, memberOf(entry, 'data'), false)
+    const resource = memberOf(entry, 'resource')
+    addString(block, RESOURCE_TEXT, memberOf(resource, 'text'), false)
+    addString(block, RESOURCE_BLOB, memberOf(resource, 'blob'), false)
+  }
+}
+
+/** Lists a long string whose value is its text, or that of structuredContent. */
+function addString(block: u32, member: u32, string: usize, isRepeat: bool): void {
+  if (string == 0 || firstOf(string) != 0x22 || endOf(string) - load<u32>(string) < LONG_BYTES) return
+  if (!isRepeat && (load<u32>(string, 4) & ESCAPED) != 0) return
+  const count = load<u32>(FOUND + STRING_COUNT)
+  const at = FOUND + STRINGS + <usize>count * STRING_BYTES
+  store<u32>(at, block)
+  store<u32>(at, member, 4)
+  store<u32>(at, load<u32>(string), 8)
+  store<u32>(at, endOf(string), 12)
+  store<u32>(at, <u32>isRepeat, 16)
+  store<u32>(FOUND + STRING_COUNT, count + 1)
+}
+
+/** Compares the JSON text in a string with a value's text, token by token. Each text is read once, up to the first difference. */
+function compare(text: usize, value: usize): i32 {
+  let a = TEXT + load<u32>(text) + 1
+  const aEnd = TEXT + endOf(text) - 1
+  let b = TEXT + load<u32>(value)
+  const bEnd = TEXT + endOf(value)
+  // A value that is much longer is mostly white space: each of many short texts would cost skipping all of it.
+  if (bEnd - b > 4 * (aEnd - a) + 64) return DIFFERENT
+  let likeness = SAME_TEXT
+  let inString = false
+  // The character before, in a string of the value, was a backslash.
+  let isEscaped = false
+  while (true) {
+    if (!isEscaped) {
+      // Without a backslash no string begins and none ends.
+      while (a + 16 <= aEnd && b + 16 <= bEnd) {
+        const bytes = v128.load(a)
+        const mask = i8x16.bitmask(v128.or(i8x16.ne(bytes, v128.load(b)), i8x16.eq(bytes, i8x16.splat(0x5c))))
+        const same = mask == 0 ? 16 : ctz(mask)
+        a += same
+        b += same
+        if (same < 16) break
+      }
+    }
+    if (a == aEnd) break
+    let one = <u32>load<u8>(a)
+    let width = 1
+    if (one == 0x5c) {
+      one = unescaped(load<u8>(a, 1))
+      if (one == 0) return DIFFERENT
+      width = 2
+    }
+    if (!inString && isSpace(one)) {
+      if (isScalar(load<u8>(b - 1)) && isScalar(load<u8>(b))) return DIFFERENT
+      likeness = SAME_TOKENS
+      a += width
+      while (load<u8>(a) == 0x20) a++
+      continue
+    }
+    if (!inString) while (b < bEnd && isSpace(load<u8>(b))) {
+      likeness = SAME_TOKENS
+      b++
+    }
+    if (b >= bEnd || one != <u32>load<u8>(b)) return DIFFERENT
+    a += width
+    b++
+    if (isEscaped) isEscaped = false
+    else if (one == 0x22) inString = !inString
+    else if (one == 0x5c && inString) isEscaped = true
+  }
+  return b == bEnd ? likeness : DIFFERENT
+}
+
+/** Outside strings: a character of a number or literal. White space between two of them would separate tokens. */
+// @ts-ignore: decorator
+@inline
+function isScalar(one: u32): bool {
+  return one > 0x20 && one != 0x22 && one != 0x2c && one != 0x3a && (one | 0x20) != 0x7b && (one | 0x20) != 0x7d
+}
+
+/** The character that an escape stands for; 0 for `\u`, which is left to the parser. */
+function unescaped(letter: u32): u32 {
+  switch (letter) {
+    case 0x6e:
+      return 0x0a
+    case 0x74:
+      return 0x09
+    case 0x72:
+      return 0x0d
+    case 0x62:
+      return 0x08
+    case 0x66:
+      return 0x0c
+    case 0x75:
+      return 0
+    default:
+      return letter
+  }
+}

@@ -1,0 +1,85 @@
+import { isAscii } from 'node:buffer'
+import { ByteValidator, maxBytes, type LongString } from '../judge/index.js'
+import { BLOCK_DATA, BLOCK_TEXT, LONG_BYTES, RESOURCE_BLOB, RESOURCE_TEXT } from '../judge/layout.js'
+import type { Facts, FrameLimits } from './frame.js'
+import { hiddenCharacters } from './hidden-characters.js'
+import { isArray, isObject, member, parseJson, type Json, type JsonObject } from './json.js'
+import { lazyJson } from './lazy-json.js'
+import { byte } from './scan.js'
+
+export const byteValidator = new ByteValidator(hiddenCharacters, () => undefined)
+
+/** The member of a result that is not parsed before it is used. */
+const key = 'structuredContent'
+
+/** Where long strings are in a block of content. */
+const holders: ReadonlyMap<number, { readonly within?: string; readonly name: string }> = new Map([
+  [BLOCK_TEXT, { name: 'text' }],
+  [BLOCK_DATA, { name: 'data' }],
+  [RESOURCE_TEXT, { within: 'resource', name: 'text' }],
+  [RESOURCE_BLOB, { within: 'resource', name: 'blob' }],
+])
+
+/** A value that is cut out of the text before the text is parsed, and put into the result of parsing. */
+interface Cut {
+  readonly text: Buffer
+  /** The JSON text in its place. */
+  readonly instead: 'null' | '""'
+  readonly put: (result: JsonObject) => void
+}
+
+/**
+ * Reads a message that is surely unambiguous without parsing all of it: structuredContent is parsed when it is used, and
+ * long strings are not parsed, but copied.
+ * @returns undefined for any other message, and for a short one without structuredContent
+ */
+export const readFast = (bytes: Buffer, limits: FrameLimits): ({ readonly value: Json } & Pick<Facts, 'plain' | 'repeats'>) | undefined => {
+  const { length } = bytes
+  if (length > (limits.judgedBytes ?? maxBytes) || (length < LONG_BYTES && !bytes.includes(`"${key}"`))) return undefined
+  const parts = byteValidator.readResult(bytes, limits.depth)
+  if (parts === undefined) return undefined
+  const { plain, repeats, structured, strings } = parts
+  const first = structured?.[0]
+  if (first !== undefined && first !== byte.openObject && first !== byte.openArray) return undefined
+  const isLatin = isAscii(bytes)
+  const cuts = isLatin ? strings.map(string => cutOf(string, structured)) : []
+  if (structured !== undefined) {
+    cuts.push({ text: structured, instead: 'null', put: result => assign(result, key, lazyJson(structured, first === byte.openObject)) })
+  }
+  // Latin-1 is the cheapest encoding from ASCII bytes to a string.
+  const value = parsed(bytes, isLatin ? 'latin1' : 'utf8', cuts)
+  return value === undefined ? undefined : { value, plain, repeats }
+}
+
+const cutOf = ({ block, member: place, text, isStructuredText }: LongString, structured = text): Cut => {
+  const said = (isStructuredText ? structured : text.subarray(1, -1)).toString('latin1')
+  const { within, name } = holders.get(place) ?? { name: '' }
+  return {
+    text,
+    instead: '""',
+    put(result) {
+      const content = member(result, 'content')
+      const holder = isArray(content) ? content[block] : undefined
+      assign(within !== undefined && isObject(holder) ? member(holder, within) : holder, name, said)
+    },
+  }
+}
+
+const assign = (holder: Json | undefined, name: string, value: Json): void => {
+  if (isObject(holder)) Object.assign(holder, { [name]: value })
+}
+
+/** Parses the text without the cuts, and puts them back. */
+const parsed = (bytes: Buffer, encoding: 'latin1' | 'utf8', cuts: readonly Cut[]): Json | undefined => {
+  let text = ''
+  let at = 0
+  for (const cut of [...cuts].sort((one, other) => one.text.byteOffset - other.text.byteOffset)) {
+    const from = cut.text.byteOffset - bytes.byteOffset
+    text += bytes.toString(encoding, at, from) + cut.instead
+    at = from + cut.text.length
+  }
+  const value = parseJson(text + bytes.toString(encoding, at))
+  const result = isObject(value) ? member(value, 'result') : undefined
+  if (isObject(result)) for (const { put } of cuts) put(result)
+  return value
+}
