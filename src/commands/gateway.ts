@@ -13,7 +13,7 @@ import { captureOf } from './capture.js'
 import { onRenewal } from './certificates.js'
 import type { LogLevel, SharedFlags } from './flags.js'
 import { frontSettingsOf } from './front-settings.js'
-import { openGuard, rulingOf, type CurrentRuling } from './guard.js'
+import { openGuard, rulingOf, watchByteValidator, type CurrentRuling } from './guard.js'
 import type { Lifetime } from './lifetime.js'
 import { reachOf } from './reach.js'
 import { Refusals, type ToldRefusal } from './refusals.js'
@@ -68,6 +68,7 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
 
   lifetime.add(urgency => (urgency <= patientUrgency ? telemetry.close() : undefined))
   lifetime.add(() => audits.close())
+  lifetime.add(watchByteValidator(log, metrics))
   lifetime.add(() => capture?.close())
   lifetime.add(urgency => offers.stop(urgency))
   lifetime.add(() => refusals.flush())

@@ -7,6 +7,7 @@ import type { RelayOptions } from '../core/options.js'
 import type { Guard } from '../gateway/open.js'
 import type { Recorder } from '../gateway/session.js'
 import { actionOf } from '../core/policy.js'
+import { byteValidatorFailures } from '../protocol/read-fast.js'
 import type { Metrics } from '../telemetry/metrics.js'
 import type { ServerSetup } from './setup.js'
 
@@ -55,6 +56,18 @@ const expendable = (recorder: Recorder, log: Log): Recorder => {
     asked: isLate => attempt(() => recorder.asked(isLate)),
     handled: (event, now, effects) => attempt(() => recorder.handled(event, now, effects)),
   }
+}
+
+/** Counts the failures of the byte validator, and logs the first one. @returns ends that */
+export const watchByteValidator = (log: Pick<Log, 'warn'>, metrics: Pick<Metrics, 'byteValidatorFailed'>): (() => void) => {
+  let isLogged = false
+  const failed = (error: unknown): void => {
+    metrics.byteValidatorFailed()
+    if (!isLogged) log.warn(`the byte validator failed, so that results are parsed, which is slower: ${error instanceof Error ? error.message : String(error)}`)
+    isLogged = true
+  }
+  byteValidatorFailures.subscribe(failed)
+  return () => void byteValidatorFailures.unsubscribe(failed)
 }
 
 /** What stands in front of one server: its policy, its schemas' engine, and where decisions go. */

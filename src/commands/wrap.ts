@@ -13,7 +13,7 @@ import type { StdioServer } from '../transport/stdio/server.js'
 import type { Transport } from '../transport/transport.js'
 import type { SharedFlags, Target } from './flags.js'
 import { captureOf, tellOfCapture } from './capture.js'
-import { openGuard, type Witness } from './guard.js'
+import { openGuard, watchByteValidator, type Witness } from './guard.js'
 import { Lifetime } from './lifetime.js'
 import { setUp } from './setup.js'
 import { endAt } from './signals.js'
@@ -40,6 +40,7 @@ export const wrap = async (flags: SharedFlags, target: Target, watching?: Witnes
   const guard = openGuard(setup, configuration, { audit, log, metrics: noMetrics, observe: telemetry.observe?.({ server: name, toClient: pipe, toServer }), witness })
   const lifetime = new Lifetime()
   lifetime.add(() => log.close())
+  lifetime.add(watchByteValidator(log, noMetrics))
   lifetime.add(urgency => (urgency <= patientUrgency ? telemetry.close() : undefined))
   lifetime.add(() => audit.close())
   lifetime.add(() => witness?.close())

@@ -1,7 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
+import { channel } from 'node:diagnostics_channel'
 import * as layout from './layout.js'
 import { instantiate, type Module } from './module.js'
+
+/** Is told each error of an instance that could not be made, had no memory or trapped. */
+export const failures = channel('mcp-customs:byte-validator')
 
 /** Longer texts are left to the parser that reads in pieces: a text is read in one turn of the event loop. */
 export const maxBytes = 3 * 1024 * 1024
@@ -49,7 +53,6 @@ export interface ResultParts {
  */
 export class ByteValidator {
   readonly #hidden: readonly Range[]
-  readonly #onFailure: (error: unknown) => void
   #module: Module | undefined
   #memory = Buffer.alloc(0)
   /** The text whose tape is in the memory, or a part of that text, and the tape index of its value. */
@@ -59,13 +62,9 @@ export class ByteValidator {
   /** Short texts in a row. */
   #short = 0
 
-  /**
-   * @param hidden characters that may hide text
-   * @param onFailure hears of an instance that could not be made, had no memory or trapped
-   */
-  constructor(hidden: readonly Range[], onFailure: (error: unknown) => void) {
+  /** @param hidden characters that may hide text */
+  constructor(hidden: readonly Range[]) {
     this.#hidden = hidden
-    this.#onFailure = onFailure
   }
 
   /**
@@ -137,7 +136,7 @@ export class ByteValidator {
       return ask()
     } catch (error) {
       this.#module = this.#last = undefined
-      this.#onFailure(error)
+      failures.publish(error)
       return undefined
     }
   }

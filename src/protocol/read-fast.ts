@@ -1,5 +1,5 @@
 import { isAscii } from 'node:buffer'
-import { ByteValidator, maxBytes, type LongString } from '../judge/index.js'
+import { ByteValidator, failures, maxBytes, type LongString } from '../judge/index.js'
 import { BLOCK_DATA, BLOCK_TEXT, LONG_BYTES, RESOURCE_BLOB, RESOURCE_TEXT } from '../judge/layout.js'
 import type { Facts, FrameLimits } from './frame.js'
 import { hiddenCharacters } from './hidden-characters.js'
@@ -7,7 +7,10 @@ import { isArray, isObject, member, parseJson, type Json, type JsonObject } from
 import { lazyJson } from './lazy-json.js'
 import { byte } from './scan.js'
 
-export const byteValidator = new ByteValidator(hiddenCharacters, () => undefined)
+export const byteValidator = new ByteValidator(hiddenCharacters)
+
+/** The byte validator's failures. Messages are parsed as a whole then, with the same findings. */
+export { failures as byteValidatorFailures }
 
 /** The member of a result that is not parsed before it is used. */
 const key = 'structuredContent'

@@ -38,7 +38,7 @@ export const disagreeing = (
   const few = repeats.length === 0 ? all : all.filter(({ index }) => !repeats.includes(index))
   if (few.length + rest.length === 0) return []
   const raw = structuredText() ?? ''
-  const others = parsedOf(few.filter(({ text }) => !isSameText(text, raw)))
+  const others = parsedOf(few.filter(({ text }) => text !== raw))
   const agree = agreeing(others, structured, texts.length)
   return [
     ...others
@@ -50,35 +50,6 @@ export const disagreeing = (
 
 /** Numbers of more digits than a double tells apart are compared by their digits. */
 const hasNumerals = (text: string, raw: string): boolean => (text.match(/\d{16,}/g) ?? []).every(numeral => raw.includes(numeral))
-
-/** The same JSON text, white space between tokens apart. Texts that differ in more may still say the same. */
-const isSameText = (a: string, b: string): boolean => {
-  if (a === b) return true
-  // Much longer ones are mostly white space: each of many short texts would have all of it skipped.
-  if (b.length > 4 * a.length + 64) return false
-  let inString = false
-  let i = 0
-  let j = 0
-  for (;;) {
-    if (!inString) {
-      while (isWhite(a.charCodeAt(i))) i++
-      while (isWhite(b.charCodeAt(j))) j++
-    }
-    const one = a.charCodeAt(i)
-    if (Number.isNaN(one)) return Number.isNaN(b.charCodeAt(j))
-    if (one !== b.charCodeAt(j)) return false
-    if (one === 0x22) inString = !inString
-    else if (one === 0x5c && inString) {
-      i++
-      j++
-      if (a.charCodeAt(i) !== b.charCodeAt(j)) return false
-    }
-    i++
-    j++
-  }
-}
-
-const isWhite = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 
 /** A wrapper has few members; looking into more of them would be work that a peer can pile up. */
 const mostMembers = 4

@@ -31,6 +31,8 @@ export interface Metrics extends Durations {
   auditFailed(records?: number): void
   /** The relay failed on a message, or a session, of a server: an exception, which was contained. */
   coreFailed(server: string): void
+  /** The byte validator failed, and a message was parsed as a whole. */
+  byteValidatorFailed(): void
   /** What was to be shipped (records, spans, …) did not arrive. @param to a target of the operator's, or a signal of OpenTelemetry's */
   undelivered(to: string, count: number): void
   /** Whether each server can be reached, of those that there are now. */
@@ -65,6 +67,7 @@ export const noMetrics: Metrics = {
   refused: nothing,
   auditFailed: nothing,
   coreFailed: nothing,
+  byteValidatorFailed: nothing,
   undelivered: nothing,
   ready: nothing,
 }

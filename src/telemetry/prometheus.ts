@@ -89,6 +89,11 @@ export const prometheusMetrics = async (): Promise<Counted> => {
   }
   const operations = durations('operation', 'Time that a request took', operationLabels)
   const sessionTimes = durations('session', 'Time that a session lasted', sessionLabels)
+  const validatorFailures = new Counter({
+    name: 'mcp_customs_byte_validator_failures_total',
+    help: 'Messages and values that the byte validator failed on (no WebAssembly, no memory, a trap): they are parsed, which is slower.',
+    registers,
+  })
   const auditFailures = new Counter({ name: 'mcp_customs_audit_failures_total', help: 'Records that could not be written.', registers })
 
   const coreFailures = new Counter({
@@ -111,6 +116,7 @@ export const prometheusMetrics = async (): Promise<Counted> => {
     refused: status => refusals.inc({ status: String(status) }),
     auditFailed: (records = 1) => auditFailures.inc(records),
     coreFailed: name => coreFailures.inc({ server: name }),
+    byteValidatorFailed: () => validatorFailures.inc(),
     undelivered: (to, count) => undelivered.inc({ to }, count),
     ready(servers) {
       ready.reset()

@@ -56,6 +56,7 @@ t.test('it tells what was counted, as Prometheus reads it', async t => {
   metrics.moved('files', 'client', 20)
   metrics.refused(401)
   metrics.auditFailed()
+  metrics.byteValidatorFailed()
   metrics.undelivered('pino-loki', 3)
   metrics.ready(new Map([['gone', false]]))
   metrics.ready(new Map([['files', true], ['tickets', false]]))
@@ -80,6 +81,7 @@ t.test('it tells what was counted, as Prometheus reads it', async t => {
     'mcp_customs_server_seconds_sum{server="files"} 0.02',
     'mcp_customs_http_refusals_total{status="401"} 1',
     'mcp_customs_audit_failures_total 1',
+    'mcp_customs_byte_validator_failures_total 1',
     'mcp_customs_undelivered_total{to="pino-loki"} 3',
     'mcp_customs_server_ready{server="files"} 1',
     'mcp_customs_server_ready{server="tickets"} 0',

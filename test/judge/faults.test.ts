@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ByteValidator } from '../../dist/judge/index.js'
+import { ByteValidator, failures as channel } from '../../dist/judge/index.js'
 import { instantiate, type Module } from '../../dist/judge/module.js'
 import { isObject, member } from '../../dist/protocol/json.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
@@ -43,14 +43,17 @@ const large = Buffer.from(`{"a":[${'{"b":"some of it"},'.repeat(90_000)}1]}`)
 const small = Buffer.from('{"result":{"structuredContent":{"a":[1]}}}')
 
 /** A validator, and the failures that it told. */
-const validatorOf = () => {
+const validatorOf = (t: Tap) => {
   const failures: unknown[] = []
-  return { validator: new ByteValidator([], error => failures.push(error)), failures }
+  const failed = (error: unknown): void => void failures.push(error)
+  channel.subscribe(failed)
+  t.teardown(() => channel.unsubscribe(failed))
+  return { validator: new ByteValidator([]), failures }
 }
 
 t.test('memory that a large text took is given back, and what comes then is judged as ever', async t => {
   const made = watch(t)
-  const { validator, failures } = validatorOf()
+  const { validator, failures } = validatorOf(t)
   const string = table({ properties: { a: { type: 'string' } } })
   const array = table({ properties: { a: { type: 'array' } } })
   t.ok(validator.readResult(large, 10))
@@ -70,7 +73,7 @@ t.test('memory that a large text took is given back, and what comes then is judg
 
 t.test('texts of all sizes in turns take no more than the largest of them, and few instances', async t => {
   const made = watch(t)
-  const { validator } = validatorOf()
+  const { validator } = validatorOf(t)
   for (let index = 0; index < 400; index++) t.ok(validator.readResult(index % 10 === 0 ? large : small, 10))
   t.equal(made.length, 1)
   const taken = made[0]?.memory.buffer.byteLength ?? 0
@@ -87,7 +90,7 @@ for (const name of ['read', 'prepare', 'findResult', 'check', 'left'] as const) 
   t.test(`a fault in ${name} is told, nothing is known, and the next instance knows it again`, async t => {
     let isBroken = true
     const made = watch(t, own => (isBroken ? { ...own, [name]: fault } : own))
-    const { validator, failures } = validatorOf()
+    const { validator, failures } = validatorOf(t)
     const any = table({ type: 'object' })
     const ask = (): boolean => {
       const parts = validator.readResult(frame, 10)
@@ -137,7 +140,7 @@ t.test('where there is no memory for it, or no WebAssembly at all, messages are 
   wasm.Instance = Instance
   t.ok(isUnread())
   watch(t, own => ({ ...own, prepare: () => 0 }))
-  const { validator, failures } = validatorOf()
+  const { validator, failures } = validatorOf(t)
   t.equal(validator.readResult(small, 10), undefined, 'memory that cannot grow')
   t.match(failures, [{ message: 'no memory for the text' }])
 })

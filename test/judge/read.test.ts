@@ -10,10 +10,7 @@ import { read as readSchema } from '../../dist/schema/read/read.js'
 import { tableOf } from '../../dist/schema/table/table.js'
 import { model, picks, write } from '../protocol/json-text.js'
 
-const failed = (error: unknown): never => {
-  throw error
-}
-const validator = new ByteValidator(hiddenCharacters, failed)
+const validator = new ByteValidator(hiddenCharacters)
 const read = (text: string | Buffer, depth = 20) => validator.readResult(Buffer.from(text), depth)
 
 /** What the clear code says of a text as the value of a member, four levels deep. */
