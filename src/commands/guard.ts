@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Log } from '../audit/log.js'
 import type { Audit } from '../audit/sink.js'
 import type { AuditConfiguration, Configuration } from '../config/configuration.js'
@@ -66,8 +67,8 @@ export const watchByteValidator = (log: Pick<Log, 'warn'>, metrics: Pick<Metrics
     if (!isLogged) log.warn(`the byte validator failed, so that results are parsed, which is slower: ${error instanceof Error ? error.message : String(error)}`)
     isLogged = true
   }
-  byteValidatorFailures.subscribe(failed)
-  return () => void byteValidatorFailures.unsubscribe(failed)
+  subscribe(byteValidatorFailures.name, failed)
+  return () => void unsubscribe(byteValidatorFailures.name, failed)
 }
 
 /** What stands in front of one server: its policy, its schemas' engine, and where decisions go. */

@@ -16,7 +16,7 @@ t.test('a failure of the byte validator is logged once, and counted each time', 
     t.equal(count, time)
   }
   t.equal(warnings.length, 1)
-  t.match(warnings[0], /^the byte validator failed, .*WebAssembly/)
+  t.match(warnings[0], /^the byte validator failed, so that results are parsed/)
   end()
   byteValidatorFailures.publish(new Error('later'))
   t.equal(count, 3, 'not after the end')

@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import t from 'tap'
 import { ByteValidator, failures as channel } from '../../dist/judge/index.js'
 import { instantiate, type Module } from '../../dist/judge/module.js'
@@ -46,8 +47,8 @@ const small = Buffer.from('{"result":{"structuredContent":{"a":[1]}}}')
 const validatorOf = (t: Tap) => {
   const failures: unknown[] = []
   const failed = (error: unknown): void => void failures.push(error)
-  channel.subscribe(failed)
-  t.teardown(() => channel.unsubscribe(failed))
+  subscribe(channel.name, failed)
+  t.teardown(() => unsubscribe(channel.name, failed))
   return { validator: new ByteValidator([]), failures }
 }
 
