@@ -34,7 +34,8 @@ export class Relay {
   /** Frames of a pipe that came after a request that is held: the server gets them in the order in which they came. */
   readonly #queue: Frame[] = []
   #queuedBytes = 0
-  #hasFailed = false
+  /** Why the session is over: the relay failed outside flows. */
+  #failure: string | undefined
 
   constructor(options: RelayOptions) {
     const core = new Core(options)
@@ -49,7 +50,7 @@ export class Relay {
   handle(event: Event, now: number): readonly Effect[] {
     const { output } = this.#core
     output.now = now
-    if (this.#hasFailed) return []
+    if (this.#failure !== undefined) return this.#afterFailure(event, this.#failure)
     try {
       this.#happened(event)
       this.#openQueue()
@@ -145,7 +146,7 @@ export class Relay {
       output.toClient(exchange, errorAnswer(asked, errorCode.blocked, `mcp-customs: ${reason}`), 'client')
     }
     if (options.stateless && exchange !== undefined) return this.#requests.failedOn(exchange, reason)
-    this.#hasFailed = true
+    this.#failure = reason
     this.#requests.serverGone(reason, true)
     for (let next = this.#unqueue(); next !== undefined; next = this.#unqueue()) {
       if (next.message.kind === 'request') output.toClient(wholePipe, errorAnswer(next.message, errorCode.blocked, `mcp-customs: ${reason}`), 'client')
@@ -153,6 +154,13 @@ export class Relay {
     records.write({ event: 'session/end', from: 'relay', verdict: 'block', reason })
     output.emit({ type: 'close', reason, cause })
     this.#core.ledger.clear()
+  }
+
+  /** Until the session has ended, requests still come. */
+  #afterFailure(event: Event, reason: string): readonly Effect[] {
+    if (event.type !== 'frame-received' || event.from !== 'client' || event.frame.message.kind !== 'request') return []
+    this.#core.output.toClient(event.exchange, errorAnswer(event.frame.message, errorCode.blocked, `mcp-customs: ${reason}`), 'client')
+    return this.#core.output.take()
   }
 
   /** Stdio frames are forwarded in order. Responses to the server, cancellations and pings skip the queue. */

@@ -20,7 +20,12 @@ export class Judging {
 
   /** The engine's verdict, where it has it at once. */
   readonly now = (subject: Subject): Checked | undefined => {
-    const checked = this.#checker.check(subject, this.#session)
+    let checked: Checked | Promise<Checked>
+    try {
+      checked = this.#checker.check(subject, this.#session)
+    } catch {
+      return failed(subject)
+    }
     if (!(checked instanceof Promise)) return checked
     this.#promised.set(subject, checked.catch(() => failed(subject)))
     return undefined

@@ -139,6 +139,6 @@ t.test('an exception outside flows ends the session, and everyone who waits is t
     ['close', /the relay failed/],
   ])
   t.match(script.entries.at(-1), { event: 'session/end', verdict: 'block', reason: /the relay failed/ })
-  t.same(script.client({ jsonrpc: '2.0', id: 2, method: 'ping' }), [])
+  t.match(script.client({ jsonrpc: '2.0', id: 2, method: 'ping' }), [['to client', { id: 2, error: { code: -31000 } }]], 'until the session has ended')
   t.end()
 })
