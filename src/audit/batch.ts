@@ -18,6 +18,8 @@ export interface Recorded {
 /** Records that are written together: all of them, or none. */
 export class Batch {
   readonly records: Recorded[] = []
+  /** How many records before them could not be written, as one of them says. */
+  lost = 0
   /** The records, with their line ends. */
   text = ''
   bytes = 0
@@ -60,9 +62,9 @@ export class Batch {
       this.write()
       this.#failures.recovered()
     } catch (failure) {
-      const lost = this.#isCounted ? 0 : this.records.filter(({ entry }) => entry !== undefined).length
+      const records = this.records.filter(({ entry }) => entry !== undefined).length
+      this.#failures.failed(failure, this.#isCounted ? 0 : records, this.#isCounted ? 0 : this.lost)
       this.#isCounted = true
-      this.#failures.failed(failure, lost)
     }
   }
 }

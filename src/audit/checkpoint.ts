@@ -5,6 +5,7 @@ import { isoTime, sealed, type Line, type Position } from './record.js'
 
 /** The `event` of the records that are about the log itself. */
 export const checkpointEvent = 'audit/checkpoint'
+export const lossEvent = 'audit/lost'
 
 /**
  * Why a checkpoint stands where it does: a relay opens the log (`start`), goes on (`interval`), ends a file (`rotation`), begins
@@ -29,6 +30,10 @@ export const checkpointLine = ({ reason, log }: Checkpoint, last: Position, now:
   const signature = key && sign(null, Buffer.from(`{${before}${middle}${time}}`), key).toString('base64')
   return sealed(before, middle + (signature === undefined ? '' : `"signature":"${signature}",`) + time, last)
 }
+
+/** The line that says how many records could not be written since the last one that was (`onFailure: continue`). */
+export const lossLine = (lost: number, last: Position, now: Date): Line =>
+  sealed(`"event":"${lossEvent}","from":"relay",`, `"lost":${lost},"prev":"${last.hash}","seq":${last.seq + 1},"time":"${isoTime(now)}"`, last)
 
 /** Whether one of the keys signed the record. */
 export const isSignedBy = (keys: readonly KeyObject[], record: JsonObject): boolean => {

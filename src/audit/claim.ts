@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { closeSync, openSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, utimesSync, writeSync } from 'node:fs'
+import { lstatSync, readFileSync, readlinkSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
+import { sha256 } from '../canonical.js'
+import { codeOf } from '../errors.js'
 import { isObject, isString, member, parseJson } from '../protocol/json.js'
 import { clip } from '../protocol/quote.js'
-import { cannotAudit, codeOf } from './failure.js'
+import { cannotAudit } from './failure.js'
 
 /** The right to write a file. */
 export interface Claim {
@@ -36,28 +38,40 @@ process.once('exit', () => claims.forEach((_, lock) => giveBack(lock)))
  * Takes a file for this process alone: two writers would tear its chain apart. The claim is a file beside it, `FILE.lock`, that
  * names the owner, and that the owner touches once a second. The claim of an owner that is dead is taken over: its process is gone
  * or, where its number says nothing here (another container, another host), it gives no sign.
+ *
+ * proper-lockfile (npm) was looked at instead: it knows no owner, so that a relay that a client starts again
+ * would wait until the last one's claim is stale; it tells that by the wall clock, which may be set back; it removes a stale claim
+ * without a look at whose it is by then; and its exit handler (signal-exit) answers the signals that are ours to pass on.
  * @throws CustomsError CANNOT_AUDIT while another owner lives; or what the system says, when the claim cannot be written
  */
 export const claim = async (file: string): Promise<Claim> => {
-  const lock = `${file}.lock`
   const text = JSON.stringify({ id: randomUUID(), ...self() })
+  const lock = `${file}.lock`
+  await take(file, lock, text)
+  return { renew: () => renew(lock, text), release: () => giveBack(lock) }
+}
+
+const take = async (file: string, lock: string, text: string): Promise<void> => {
   while (!create(lock, text)) {
-    const found = read(lock)
+    const found = read(file, lock)
     if (found === undefined) continue
     const owner = ownerOf(found)
     if (await lives(lock, owner)) {
       const who = owner === undefined ? 'another relay' : `process ${owner.pid} on ${clip(owner.host)}`
       throw cannotAudit(file, `${who} is writing it, and a log that is named has one writer`)
     }
-    bury(lock, found)
+    // Who may remove this dead claim is itself claimed, so that nobody removes the one that comes after it.
+    const burial = `${lock}.${sha256(found).slice(0, 16)}`
+    await take(file, burial, text)
+    if (read(file, lock) === found) rmSync(lock, { force: true })
+    giveBack(burial)
   }
   claims.set(lock, text)
-  return { renew: () => renew(lock, text), release: () => giveBack(lock) }
 }
 
 const renew = (lock: string, text: string): boolean => {
   try {
-    if (read(lock) !== text) return false
+    if (readFileSync(lock, 'utf8') !== text) return false
     const now = new Date()
     utimesSync(lock, now, now)
     return true
@@ -68,14 +82,12 @@ const renew = (lock: string, text: string): boolean => {
 
 function giveBack(lock: string): void {
   const text = claims.get(lock)
-  if (claims.delete(lock) && read(lock) === text) rmSync(lock, { force: true })
+  if (claims.delete(lock) && read(lock, lock) === text) rmSync(lock, { force: true })
 }
 
 const create = (lock: string, text: string): boolean => {
   try {
-    const handle = openSync(lock, 'wx', 0o600)
-    writeSync(handle, text)
-    closeSync(handle)
+    writeFileSync(lock, text, { flag: 'wx', mode: 0o600 })
     return true
   } catch (cause) {
     if (codeOf(cause) === 'EEXIST') return false
@@ -83,26 +95,20 @@ const create = (lock: string, text: string): boolean => {
   }
 }
 
-const read = (lock: string): string | undefined => {
+/** A claim is as long as its owner's name at most. */
+const longest = 4096
+
+/** Undefined when nobody holds it by now. @throws CustomsError CANNOT_AUDIT for what is no claim: a link that leads nowhere, a pipe */
+const read = (file: string, lock: string): string | undefined => {
+  const state = lstatSync(lock, { throwIfNoEntry: false })
+  if (state === undefined) return undefined
+  if (!state.isFile() || state.size > longest) throw cannotAudit(file, `${lock} is no claim of a relay: remove it`)
   try {
     return readFileSync(lock, 'utf8')
   } catch (cause) {
     if (codeOf(cause) === 'ENOENT') return undefined
     throw cause
   }
-}
-
-/** Removes a dead owner's claim, unless somebody was quicker: only one can move it away, and sees then what it has moved. */
-const bury = (lock: string, dead: string): void => {
-  const grave = `${lock}.${randomUUID()}`
-  try {
-    renameSync(lock, grave)
-  } catch (cause) {
-    if (codeOf(cause) === 'ENOENT') return
-    throw cause
-  }
-  if (read(grave) === dead) rmSync(grave, { force: true })
-  else renameSync(grave, lock)
 }
 
 const lives = async (lock: string, owner: Owner | undefined): Promise<boolean> => {
@@ -146,7 +152,7 @@ const namespace = (): string => {
   }
 }
 
-const isRunning = (pid: number): boolean => {
+export const isRunning = (pid: number): boolean => {
   try {
     return process.kill(pid, 0)
   } catch (cause) {

@@ -3,6 +3,3 @@ import { CustomsError } from '../errors.js'
 /** @param where the log's file; undefined for a standard stream */
 export const cannotAudit = (where: string | undefined, reason: string, cause?: unknown): CustomsError =>
   new CustomsError('CANNOT_AUDIT', `the audit log ${where ?? 'on the standard stream'} cannot be written: ${reason}`, { cause })
-
-/** What the system said: `ENOSPC`, `EACCES`, … */
-export const codeOf = (cause: unknown): string => (cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason')

@@ -1,7 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { CustomsError } from '../errors.js'
-import { codeOf } from './failure.js'
+import { codeOf, CustomsError } from '../errors.js'
 
 /**
  * The key that signs checkpoints: Ed25519, PEM (PKCS#8, as `openssl genpkey -algorithm ed25519` writes it).

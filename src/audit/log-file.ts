@@ -1,16 +1,16 @@
-import { closeSync, rmSync, statSync } from 'node:fs'
-import { cannotAudit, codeOf } from './failure.js'
+import { closeSync, statfsSync, statSync } from 'node:fs'
+import { codeOf } from '../errors.js'
+import { cannotAudit } from './failure.js'
 import { Output } from './output.js'
 import { isoTime } from './record.js'
+import { removeOldest, statesOf, type Retention } from './retention.js'
 
 /** When a file ends and the next one begins; without any of it, one file takes everything. */
-export interface Rotation {
+export interface Rotation extends Retention {
   /** In bytes: what comes when the file has grown to this goes to the next. */
   readonly maxBytes?: number | undefined
   /** By the clock of UTC. */
   readonly rotate?: Period | undefined
-  /** How many files stay beside the current one: the oldest are removed. Undefined: all stay. */
-  readonly keep?: number | undefined
 }
 
 export type Period = 'never' | 'hourly' | 'daily'
@@ -23,6 +23,13 @@ export interface Made {
   readonly descriptor: number
 }
 
+/** A log on disk: its files, their bytes, and the bytes that are free beside them. */
+export interface Usage {
+  readonly files: number
+  readonly bytes: number
+  readonly free: number
+}
+
 /** A regular file with one writer, and those that come after it. */
 export abstract class LogFile extends Output {
   declare file: string
@@ -30,7 +37,7 @@ export abstract class LogFile extends Output {
   #identity: string
   #size: number
   #period: string
-  /** Why nothing can be written any more. */
+  /** Why nothing can be written at present. */
   #lost: string | undefined
 
   /** @param time of the last record, where there is one: ISO 8601 */
@@ -47,6 +54,12 @@ export abstract class LogFile extends Output {
     return this.#size === 0
   }
 
+  usage(): Usage {
+    const states = statesOf([...this.others(), this.file])
+    const { bavail, bsize } = statfsSync(this.file)
+    return { files: states.length, bytes: states.reduce((sum, { size }) => sum + size, 0), free: bavail * bsize }
+  }
+
   override append(line: string): number {
     if (this.#lost !== undefined) throw cannotAudit(this.file, this.#lost)
     const length = super.append(line)
@@ -56,10 +69,10 @@ export abstract class LogFile extends Output {
 
   /**
    * Looks whether the file is still there, still ours, and what was written: a record in a file without a name is lost.
-   * @throws CustomsError CANNOT_AUDIT; from then on, nothing is written
+   * @throws CustomsError CANNOT_AUDIT; nothing is written until the file is back as it was
    */
   check(): void {
-    this.#lost ??= this.#damage() ?? this.renew()
+    this.#lost = this.#damage() ?? this.renew()
     if (this.#lost !== undefined) throw cannotAudit(this.file, this.#lost)
   }
 
@@ -71,34 +84,41 @@ export abstract class LogFile extends Output {
     return size >= (this.#rotation.maxBytes ?? Infinity) || period !== this.#period
   }
 
-  /** Begins the next file. @throws CustomsError CANNOT_AUDIT; from then on, nothing is written */
-  next(now: Date): void {
+  /**
+   * Makes the next file, and goes on in it when this one has its last record.
+   * @throws CustomsError CANNOT_AUDIT when there is no next file: this one is still the current one
+   */
+  next(now: Date, end: () => void): void {
+    let made: Made
     try {
-      const { file, descriptor } = this.succeed(now)
+      made = this.succeed(now)
+    } catch (cause) {
+      throw cannotAudit(this.file, `the next file cannot be begun (${codeOf(cause)})`, cause)
+    }
+    try {
+      end()
+    } finally {
       closeSync(this.descriptor)
-      this.file = file
-      this.descriptor = descriptor
-      this.#identity = stateOf(file).identity
+      this.file = made.file
+      this.descriptor = made.descriptor
+      this.#identity = stateOf(made.file).identity
       this.#size = 0
       this.#period = this.#periodOf(isoTime(now))
-      this.removeOldest()
-    } catch (cause) {
-      this.#lost = `the next file cannot be begun (${codeOf(cause)})`
-      throw cannotAudit(this.file, this.#lost, cause)
     }
+    this.removeOldest()
   }
 
   protected removeOldest(): void {
-    const { keep } = this.#rotation
-    if (keep === undefined) return
-    const older = this.older()
-    for (const file of older.slice(0, Math.max(0, older.length - keep))) rmSync(file, { force: true })
+    removeOldest(this.others(), this.file, this.#rotation, (file, modified) => this.isEnded(file, modified))
   }
 
-  /** The files before this one that may be removed, oldest first. */
-  protected abstract older(): readonly string[]
+  /** The files of this log beside the current one, and those of earlier logs in its place. */
+  protected abstract others(): readonly string[]
 
-  /** Makes the next file, an empty one. */
+  /** Whether nobody writes the log of one of them any more. @param modified in milliseconds since 1970 */
+  protected abstract isEnded(file: string, modified: number): boolean
+
+  /** Makes the next file, an empty one; where that fails, all is as it was. */
   protected abstract succeed(now: Date): Made
 
   /** Tells others that the file has a living writer. @returns why that is not us any more */

@@ -4,8 +4,7 @@ import { cannotAudit } from './failure.js'
 import { LogFile, type Made, type Rotation } from './log-file.js'
 import { Output } from './output.js'
 import { filesStamped, settle, stamped } from './place.js'
-import { readEnds, type Ends } from './read/ends.js'
-import { beginning } from './record.js'
+import { noEnds, readEnds, type Ends } from './read/ends.js'
 
 export interface Opened {
   readonly output: Output
@@ -22,7 +21,7 @@ export const openNamed = async (wanted: string, rotation: Rotation): Promise<Ope
   const file = settle(wanted)
   if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
     // Without a reader, a pipe would otherwise hold us up for ever.
-    return { output: new Output(file, openSync(file, constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK)), ends: nothing }
+    return { output: new Output(file, openSync(file, constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK)), ends: noEnds }
   }
   const held = await claim(file)
   try {
@@ -33,18 +32,17 @@ export const openNamed = async (wanted: string, rotation: Rotation): Promise<Ope
   }
 }
 
-const nothing: Ends = { position: beginning, log: undefined, time: undefined, cut: false }
-
 const goOn = (file: string, held: Claim, rotation: Rotation): Opened => {
   const descriptor = openSync(file, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT, 0o600)
   try {
-    const ends = endsOf(file, descriptor)
+    const isEmpty = fstatSync(descriptor).size === 0
+    // Where rotation was interrupted, or the file was taken away, the chain goes on from the file before: the one that came furthest.
+    const before = isEmpty ? filesStamped(file).map(endsOf).sort((a, b) => a.position.seq - b.position.seq).at(-1) : undefined
+    const ends = isEmpty ? { ...(before ?? noEnds), cut: false } : endsOf(file)
     // The cut line ends here, so that it cannot spoil the next one.
     if (ends.cut) writeSync(descriptor, '\n')
     restrict(descriptor)
-    if (fstatSync(descriptor).size > 0) return { output: new NamedFile({ file, descriptor }, held, rotation, ends.time), ends }
-    const last = filesStamped(file).at(-1)
-    return { output: new NamedFile({ file, descriptor }, held, rotation), ends: last === undefined ? nothing : endsBefore(last) }
+    return { output: new NamedFile({ file, descriptor }, held, rotation, isEmpty ? undefined : ends.time), ends }
   } catch (cause) {
     closeSync(descriptor)
     throw cause
@@ -59,20 +57,10 @@ const restrict = (descriptor: number): void => {
   if (uid === process.getuid?.() && wanted !== (mode & 0o777)) fchmodSync(descriptor, wanted)
 }
 
-const endsOf = (file: string, descriptor: number): Ends => {
-  const ends = readEnds(descriptor)
+const endsOf = (file: string): Ends => {
+  const ends = readEnds(file)
   if (!ends) throw cannotAudit(file, 'it holds something else than an audit log')
   return ends
-}
-
-/** Where rotation was interrupted, or the file was taken away, the chain goes on from the file before. */
-const endsBefore = (file: string): Ends => {
-  const descriptor = openSync(file, 'r')
-  try {
-    return { ...endsOf(file, descriptor), cut: false }
-  } finally {
-    closeSync(descriptor)
-  }
 }
 
 /** `audit.ndjson`: the current file keeps the name, those before it get the time into theirs. */
@@ -82,6 +70,7 @@ class NamedFile extends LogFile {
   constructor(made: Made, held: Claim, rotation: Rotation, time?: string) {
     super(made, rotation, time)
     this.#claim = held
+    this.removeOldest()
   }
 
   override close(): void {
@@ -89,8 +78,13 @@ class NamedFile extends LogFile {
     this.#claim.release()
   }
 
-  protected override older(): readonly string[] {
+  protected override others(): readonly string[] {
     return filesStamped(this.file)
+  }
+
+  /** They are of our log, or of one that ended before we had the right to its name. */
+  protected override isEnded(): boolean {
+    return true
   }
 
   protected override succeed(now: Date): Made {
@@ -98,11 +92,17 @@ class NamedFile extends LogFile {
     const { mode } = fstatSync(this.descriptor)
     let time = now.getTime()
     while (existsSync(stamped(file, new Date(time)))) time++
-    renameSync(file, stamped(file, new Date(time)))
-    const descriptor = openSync(file, 'ax', 0o600)
-    // Whoever may read the log may go on reading it.
-    fchmodSync(descriptor, mode & 0o777)
-    return { file, descriptor }
+    const old = stamped(file, new Date(time))
+    renameSync(file, old)
+    try {
+      const descriptor = openSync(file, 'ax', 0o600)
+      // Whoever may read the log may go on reading it.
+      fchmodSync(descriptor, mode & 0o777)
+      return { file, descriptor }
+    } catch (cause) {
+      renameSync(old, file)
+      throw cause
+    }
   }
 
   protected override renew(): string | undefined {

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, ftruncateSync, writeSync } from 'node:fs'
-import { cannotAudit, codeOf } from './failure.js'
+import { codeOf } from '../errors.js'
+import { cannotAudit } from './failure.js'
 
 /**
  * Where lines go. Plain synchronous writes: a logger would bring buffers, and with them records that are believed written and

@@ -1,22 +1,22 @@
 import type { KeyObject } from 'node:crypto'
 import { join } from 'node:path'
 import type { Entry } from '../core/effect.js'
-import { CustomsError } from '../errors.js'
+import { codeOf, CustomsError } from '../errors.js'
 import { Batch, type Flush, type Recorded } from './batch.js'
-import { checkpointLine, type Checkpoint } from './checkpoint.js'
-import { cannotAudit, codeOf } from './failure.js'
+import { checkpointLine, lossLine, type Checkpoint } from './checkpoint.js'
+import { cannotAudit } from './failure.js'
 import type { Follower } from './follower.js'
 import { readSigningKey } from './keys.js'
 import { lenient, strict, type Failures } from './lenient.js'
 import type { Log } from './log.js'
-import { LogFile, type Rotation } from './log-file.js'
+import { LogFile, type Rotation, type Usage } from './log-file.js'
 import { openNamed, type Opened } from './named-file.js'
 import { Nowhere, Output } from './output.js'
 import { OwnFile } from './own-file.js'
 import type { Payloads } from './payload.js'
 import { fileName, settle, stateFolder, type Environment } from './place.js'
-import type { Ends } from './read/ends.js'
-import { beginning, nextLine, type Line, type Position } from './record.js'
+import { noEnds } from './read/ends.js'
+import { nextLine, type Line, type Position } from './record.js'
 
 export interface Audit {
   /** Where the records go at present; undefined for a stream, or nowhere. */
@@ -30,6 +30,8 @@ export interface Audit {
   add(entry: Entry, payloads?: Payloads): Flush
   /** The same, and waits for it. */
   write(entry: Entry, payloads?: Payloads): void
+  /** What the log takes up on disk; undefined where there is none. */
+  usage(): Usage | undefined
   /** @throws CustomsError CANNOT_AUDIT when the last checkpoint could not be written */
   close(): void
 }
@@ -62,7 +64,7 @@ export interface AuditOptions extends Rotation {
  */
 export const openAudit = async (options: AuditOptions): Promise<Audit> => {
   const { followers = [] } = options
-  if (options.file === 'none' && followers.length === 0) return { file: undefined, add: () => written, write: written, close: written }
+  if (options.file === 'none' && followers.length === 0) return { file: undefined, add: () => written, write: written, usage: written, close: written }
   const key = options.signKey === undefined ? undefined : readSigningKey(options.signKey)
   const opened = await openOutput(options)
   try {
@@ -74,19 +76,18 @@ export const openAudit = async (options: AuditOptions): Promise<Audit> => {
 }
 
 const openOutput = async ({ file, stream = 2, server, now = currentTime, environment = process.env, ...rotation }: AuditOptions): Promise<Opened> => {
-  if (file === 'none') return { output: new Nowhere(), ends: nothing }
-  if (file === '-') return { output: new Output(undefined, stream), ends: nothing }
+  if (file === 'none') return { output: new Nowhere(), ends: noEnds }
+  if (file === '-') return { output: new Output(undefined, stream), ends: noEnds }
   const wanted = file ?? join(stateFolder(environment), `${fileName(server)}.ndjson`)
   try {
     if (file !== undefined) return await openNamed(file, rotation)
-    return { output: new OwnFile(settle(wanted), now(), rotation), ends: nothing }
+    return { output: new OwnFile(settle(wanted), now(), rotation), ends: noEnds }
   } catch (cause) {
     throw cause instanceof CustomsError ? cause : cannotAudit(wanted, codeOf(cause), cause)
   }
 }
 
-const written = (): void => undefined
-const nothing: Ends = { position: beginning, log: undefined, time: undefined, cut: false }
+const written = (): undefined => undefined
 const currentTime = (): Date => new Date()
 
 /** So often at least is a checkpoint made while there are records: in records, and in milliseconds. */
@@ -143,6 +144,10 @@ class Sink implements Audit {
     return this.#output.file
   }
 
+  usage(): Usage | undefined {
+    return this.#output instanceof LogFile ? this.#output.usage() : undefined
+  }
+
   write(entry: Entry, payloads?: Payloads): void {
     this.add(entry, payloads)()
   }
@@ -162,6 +167,7 @@ class Sink implements Audit {
     // A process that was stopped may find that all has changed when it goes on, before the timer does.
     if (Math.abs(now.getTime() - this.#checkedAt) >= checkMs) this.#check(now)
     this.#turnPage(now)
+    this.#tellLost(now)
     this.#append(nextLine(entry, this.#position, payloads, now), now, entry)
     this.#records += 1
     const batch = this.#batch
@@ -182,6 +188,8 @@ class Sink implements Audit {
     try {
       if (this.#batch.isOpen) this.#batch.flush()
       this.#check(this.#now())
+      this.#tellLost(this.#now())
+      if (this.#batch.isOpen) this.#batch.flush()
       if (this.#position.seq > 0) this.#checkpoint({ reason: 'end' }, this.#now())
     } catch (failure) {
       this.#failures.failed(failure, 1)
@@ -195,6 +203,15 @@ class Sink implements Audit {
     this.#batch.add(line, now, entry)
     this.#position = line.position
     if (line.position.seq === 1) this.#log = line.position.hash
+  }
+
+  /** What could not be written is on record with its number, as soon as something can be written again. */
+  #tellLost(now: Date): void {
+    const { lost } = this.#failures
+    if (lost === 0) return
+    this.#failures.lost = 0
+    this.#append(lossLine(lost, this.#position, now), now)
+    this.#batch.lost += lost
   }
 
   #newBatch(): Batch {
@@ -229,8 +246,8 @@ class Sink implements Audit {
     const output = this.#output
     if (!(output instanceof LogFile)) return
     if (output.isDue(now, this.#unwritten)) {
-      this.#checkpoint({ reason: 'rotation' }, now)
-      output.next(now)
+      if (this.#batch.isOpen) this.#batch.write()
+      output.next(now, () => this.#checkpoint({ reason: 'rotation' }, now))
     }
     if (output.isEmpty && this.#position.seq > 0 && this.#unwritten === 0) this.#checkpoint({ reason: 'continuation', log: this.#log }, now)
   }
@@ -264,6 +281,10 @@ class Sink implements Audit {
     try {
       const now = this.#now()
       this.#check(now)
+      if (this.#failures.lost > 0) {
+        this.#tellLost(now)
+        this.#batch.flush()
+      }
       this.#checkpointByTime(now)
       this.#warned = false
     } catch (error) {

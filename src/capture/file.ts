@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { filesStamped, settle, stamped } from '../audit/place.js'
-import { CustomsError } from '../errors.js'
+import { codeOf, CustomsError } from '../errors.js'
 
 /** A file that has grown to so many bytes is followed by the next, and so many stay beside it. */
 const mostBytes = 64 * 1024 * 1024
@@ -61,5 +61,3 @@ export const openCaptureFile = (wanted: string, failed: (reason: string) => void
 
 /** The files of a capture, the oldest first. */
 export const filesOf = (file: string): readonly string[] => [...filesStamped(resolve(file)), file]
-
-const codeOf = (cause: unknown): string => (cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason')

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { linesOf as rawLinesOf } from '../audit/read/lines.js'
 import { CustomsError } from '../errors.js'
 import { filesOf } from './file.js'
 import { isOpening, type Happening, type Line, type Opening } from './line.js'
@@ -17,8 +17,8 @@ export function* linesOf(files: readonly string[]): Generator<Line> {
   for (const named of files) {
     let found = 0
     for (const file of siblings(named)) {
-      for (const text of textOf(file)) {
-        const line = lineIn(file, text)
+      for (const { bytes } of rawLinesOf(file, Infinity, 'BAD_USAGE')) {
+        const line = lineIn(file, bytes.toString())
         if (line === undefined) continue
         found++
         yield line
@@ -58,15 +58,6 @@ const siblings = (file: string): readonly string[] => {
     return filesOf(file)
   } catch {
     return [file]
-  }
-}
-
-// Not by `readline`: that takes U+2028 for a line end.
-const textOf = (file: string): readonly string[] => {
-  try {
-    return readFileSync(file, 'utf8').split('\n').filter(line => line !== '')
-  } catch (cause) {
-    throw new CustomsError('BAD_USAGE', `${file}: cannot be read (${cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'})`, { cause })
   }
 }
 

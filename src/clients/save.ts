@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { chmod, chown, open, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, chown, open, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { CustomsError } from '../errors.js'
+import { codeOf, CustomsError } from '../errors.js'
+import { readBounded } from '../operator-file.js'
 
 /** Longest file, in bytes: Claude Code keeps much besides its servers. */
 const longest = 64 * 1024 * 1024
@@ -12,20 +13,18 @@ const longest = 64 * 1024 * 1024
  * @throws CustomsError BAD_CONFIG when it cannot be read, or is no UTF-8 text
  */
 export const readText = async (file: string): Promise<string | undefined> => {
-  const bytes = await readFile(file).catch((cause: unknown) => {
-    if (codeOf(cause) === 'ENOENT' || codeOf(cause) === 'ENOTDIR') return undefined
-    throw new CustomsError('BAD_CONFIG', `${file}: cannot be read (${codeOf(cause)})${remedy(cause)}`, { cause })
+  const bytes = await readBounded(file, longest).catch((error: unknown) => {
+    if (!(error instanceof CustomsError) || error.cause === undefined) throw error
+    if (codeOf(error.cause) === 'ENOENT' || codeOf(error.cause) === 'ENOTDIR') return undefined
+    throw new CustomsError(error.code, `${error.message}${remedy(error.cause)}`, error)
   })
   if (bytes === undefined) return undefined
-  if (bytes.length > longest) throw new CustomsError('BAD_CONFIG', `${file}: longer than ${longest} bytes`)
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch (cause) {
     throw new CustomsError('BAD_CONFIG', `${file}: is no UTF-8 text`, { cause })
   }
 }
-
-const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason')
 
 const remedy = (error: unknown): string =>
   codeOf(error) === 'EPERM' && process.platform === 'darwin'

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { readPublicKey } from '../audit/keys.js'
 import { findLogs, readLog } from '../audit/read/logs.js'
 import { Verifier } from '../audit/read/verify.js'
-import { CustomsError } from '../errors.js'
+import { codeOf, CustomsError, pathText } from '../errors.js'
 import { everything, filterFor } from '../report/filter.js'
 import { reportPage } from '../report/html.js'
 import { recordOf } from '../report/record.js'
@@ -26,7 +26,7 @@ export const auditReport = async (paths: readonly string[], { wanted, keyFiles, 
   const rows: LogRow[] = []
   for (const files of logs) {
     const verifier = new Verifier(files, { keys })
-    for await (const line of readLog(files)) {
+    for (const line of readLog(files)) {
       verifier.take(line)
       const record = line.record && recordOf(line.record.members)
       if (record === undefined) totals.takeUnreadable()
@@ -44,8 +44,8 @@ export const auditReport = async (paths: readonly string[], { wanted, keyFiles, 
     // What servers said and did is the operator's business.
     await writeFile(output, page, { mode: 0o600 })
   } catch (cause) {
-    throw new CustomsError('CANNOT_AUDIT', `${output}: cannot be written (${cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'})`, { cause })
+    throw new CustomsError('CANNOT_AUDIT', `${output}: cannot be written (${codeOf(cause)})`, { cause })
   }
-  process.stderr.write(`${output}: written\n`)
+  process.stderr.write(`${pathText(output)}: written\n`)
   return 0
 }

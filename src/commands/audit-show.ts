@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { findLogs } from '../audit/read/logs.js'
 import { Follower } from '../audit/read/follow.js'
-import { CustomsError } from '../errors.js'
+import { CustomsError, visible } from '../errors.js'
 import { plainStyle, styleFor } from '../inspect/style.js'
 import { filterFor } from '../report/filter.js'
 import { merge, textOf, type ReadRecord } from '../report/merge.js'
@@ -34,7 +34,7 @@ export const auditShow = async (paths: readonly string[], { wanted, follow, json
   const extent = await follower?.skip()
 
   const kept: ReadRecord[] = []
-  for await (const read of merge(logs, () => (unreadable += 1), extent)) {
+  for (const read of merge(logs, () => (unreadable += 1), extent)) {
     if (!isWanted(read.record)) continue
     if (last === Infinity) {
       if (!(await write(read))) return 0
@@ -57,6 +57,3 @@ export const auditShow = async (paths: readonly string[], { wanted, follow, json
   if (unreadable > 0) process.stderr.write(`${count(unreadable, 'line')} cannot be read (see mcp-customs audit verify)\n`)
   return 0
 }
-
-/** The same JSON, with nothing in it that a terminal could obey or a person would not see. */
-const visible = (json: string): string => json.replace(/[^\x20-\x7e\p{L}\p{N}\p{P}\p{S}]/gu, character => [...Array(character.length).keys()].map(at => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`).join(''))

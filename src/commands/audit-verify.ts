@@ -2,7 +2,7 @@ import { basename } from 'node:path'
 import { readPublicKey } from '../audit/keys.js'
 import { findLogs } from '../audit/read/logs.js'
 import { verify, type Verification } from '../audit/read/verify.js'
-import { CustomsError } from '../errors.js'
+import { CustomsError, pathText } from '../errors.js'
 import type { VerifyFlags } from './audit-flags.js'
 
 /**
@@ -21,7 +21,7 @@ export const auditVerify = async (paths: readonly string[], { heads, keyFiles }:
     say(line)
   }
   for (const files of logs) {
-    const verification = await verify(files, { keys, heads })
+    const verification = verify(files, { keys, heads })
     verification.heads.forEach(head => missing.delete(head))
     const tell = verification.ok ? say : fail
     tell(verificationLine(files, verification))
@@ -35,12 +35,13 @@ const say = (line: string): void => {
 }
 
 /** `FILE: ok, …`, or `FILE:LINE: …` for the first line that is wrong. @param files of one log, in the order of its chain */
-export const verificationLine = (files: readonly string[], { records, first, problems, earlier, recovered, open, signed }: Verification): string => {
+export const verificationLine = (files: readonly string[], { records, first, problems, earlier, recovered, lost, open, signed }: Verification): string => {
   const [file = '', ...others] = files
   const last = others.at(-1)
   const remarks = [
     earlier > 0 && `${count(earlier, 'record')} before them ${earlier === 1 ? 'is' : 'are'} not here`,
     recovered > 0 && `recovered: ${count(recovered, 'line')} that a crash cut short`,
+    lost > 0 && `lost: ${count(lost, 'record')} that could not be written`,
     open.sessions > 0 && `open: ${count(open.sessions, 'session')} without session/end`,
     open.runs > 0 && `open: ${count(open.runs, 'start')} without the checkpoint that ends it`,
     open.unsigned > 0 && `not signed: the last ${count(open.unsigned, 'record')}`,
@@ -49,10 +50,10 @@ export const verificationLine = (files: readonly string[], { records, first, pro
   const more = remarks.map(remark => `; ${remark}`).join('')
   if (!first) {
     const checked = signed === undefined ? '' : `, ${count(signed, 'signed checkpoint')}`
-    return `${file}${last === undefined ? '' : ` to ${basename(last)}`}: ok, ${count(records, 'record')}${checked}${more}`
+    return `${pathText(file)}${last === undefined ? '' : ` to ${pathText(basename(last))}`}: ok, ${count(records, 'record')}${checked}${more}`
   }
   const after = problems === 1 ? '' : `; ${count(problems - 1, 'more line')} wrong after it`
-  return `${first.file}:${first.line === 0 ? '' : `${first.line}:`} ${first.reason}${after}${more}`
+  return `${pathText(first.file)}:${first.line === 0 ? '' : `${first.line}:`} ${first.reason}${after}${more}`
 }
 
 const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`

@@ -1,5 +1,6 @@
 import type { Capture } from '../capture/capture.js'
 import type { Configuration } from '../config/configuration.js'
+import { pathText } from '../errors.js'
 import type { SharedFlags } from './flags.js'
 
 /**
@@ -15,7 +16,7 @@ export const captureOf = async ({ capture: file }: SharedFlags, configuration: C
 /** The operator is told what goes there. */
 export const tellOfCapture = ({ capture: file }: SharedFlags, configuration: Configuration): void => {
   if (file === undefined) return
-  say(`keeping every message with its payload${payloadsOf(configuration) === 'full' ? '' : ', without what looks like a secret,'} in ${file}`)
+  say(`keeping every message with its payload${payloadsOf(configuration) === 'full' ? '' : ', without what looks like a secret,'} in ${pathText(file)}`)
 }
 
 const payloadsOf = ({ audit }: Configuration) => (audit.payloads === 'full' ? 'full' : 'redacted')

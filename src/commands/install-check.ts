@@ -6,7 +6,7 @@ import { optionOf } from '../clients/own-command.js'
 import { readEntries } from '../clients/plan.js'
 import { readRecord, recordFile } from '../clients/record.js'
 import { isWrapped } from '../clients/unwrap.js'
-import { CustomsError } from '../errors.js'
+import { CustomsError, pathText } from '../errors.js'
 import { plain } from '../inspect/plain.js'
 import type { Style } from '../inspect/style.js'
 import { count } from '../inspect/wrap.js'
@@ -32,7 +32,7 @@ export const check = async (flags: InstallFlags, { machine, installation, print,
   let wrong = 0
   for (const found of files) {
     const doubt = await doubtOf(found, machine)
-    await print(`${style.title(found.client?.title ?? found.file)}${found.client === undefined ? '' : `: ${found.file}`}\n`)
+    await print(`${style.title(found.client?.title ?? pathText(found.file))}${found.client === undefined ? '' : `: ${pathText(found.file)}`}\n`)
     if (doubt !== undefined) await print(`  ${style.warn(doubt)}\n`)
     try {
       const file = await readFound(found)

@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import type { Entry } from '../clients/entry.js'
-import { CustomsError } from '../errors.js'
+import { CustomsError, pathText } from '../errors.js'
 import { diffReport } from '../inspect/diff-report.js'
 import { plain } from '../inspect/plain.js'
 import { folderOf, lockFileOf, lockWord, lockWordOf, setUpEntry } from './client-servers.js'
@@ -46,7 +46,7 @@ export const lockEntries = async (entries: readonly Entry[], file: ClientFile, {
       if (typeof listed === 'number') return listed
       const comparison = draft.propose(name, targetOf(setup.server), listed)
       hold()
-      await print(comparison.changes.length === 0 ? `${nameOf(entry.name, entry.scope)}  offers what was accepted in ${draft.file}\n` : `${diffReport({ ...comparison, before: basename(draft.file) }, style, width)}\n`)
+      await print(comparison.changes.length === 0 ? `${nameOf(entry.name, entry.scope)}  offers what was accepted in ${pathText(draft.file)}\n` : `${diffReport({ ...comparison, before: basename(draft.file) }, style, width)}\n`)
     } catch (error) {
       if (!(error instanceof CustomsError)) throw error
       isPartial = true

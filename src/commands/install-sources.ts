@@ -4,7 +4,7 @@ import { clients, type Machine } from '../clients/known.js'
 import type { Source } from '../clients/plan.js'
 import { readText } from '../clients/save.js'
 import { suggestion } from '../config/suggestion.js'
-import { CustomsError } from '../errors.js'
+import { CustomsError, pathText } from '../errors.js'
 import type { Dialogue } from './dialogue.js'
 import type { UninstallFlags } from './install-flags.js'
 
@@ -39,7 +39,7 @@ export const chooseFiles = async (flags: ClientFlags, machine: Machine, dialogue
 
 const labelOf = async (found: Found, machine: Machine): Promise<string> => {
   const doubt = await doubtOf(found, machine)
-  return `${found.client?.title ?? ''}  ${found.file}${doubt === undefined ? '' : ` (${doubt})`}`
+  return `${found.client?.title ?? ''}  ${pathText(found.file)}${doubt === undefined ? '' : ` (${doubt})`}`
 }
 
 /** The same for a report: all of them. */

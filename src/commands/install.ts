@@ -7,7 +7,7 @@ import { addNotes, readRecord, recordFile, removeNotes } from '../clients/record
 import { save } from '../clients/save.js'
 import { readPolicy } from '../config/policy-file.js'
 import { suggestion } from '../config/suggestion.js'
-import { CustomsError } from '../errors.js'
+import { CustomsError, pathText, visible } from '../errors.js'
 import { plain } from '../inspect/plain.js'
 import type { Context } from './context.js'
 import type { InstallFlags, UninstallFlags } from './install-flags.js'
@@ -71,7 +71,7 @@ const changeFile = async (file: ClientFile, wanted: Wanted, flags: UninstallFlag
   const { print, style } = context
   const chosen = await chooseServers(file, wanted, flags, context, making)
   if (chosen === undefined) return giveUp(context)
-  await print(`${style.title(file.title)}${file.title === file.file ? '' : `: ${file.file}`}${file.real === file.file ? '' : ` (leads to ${file.real})`}\n`)
+  await print(`${style.title(visible(file.title))}${file.title === file.file ? '' : `: ${pathText(file.file)}`}${file.real === file.file ? '' : ` (leads to ${pathText(file.real)})`}\n`)
   const locking = (await making.lock?.(toLock(making.plan(file, chosen, noLocking)), file)) ?? noLocking
   if (typeof locking === 'number') return locking
   const plan = making.plan(file, chosen, locking)
@@ -82,10 +82,10 @@ const changeFile = async (file: ClientFile, wanted: Wanted, flags: UninstallFlag
   if (places.length === 0) return asked
   await print(making.remark(file, plan.steps))
   if (file.shared) await print('This file belongs to the project: everyone who works on it will run mcp-customs too.\n')
-  if (!flags.yes && (await context.dialogue?.confirm(`Write this to ${places.join(' and ')}?`)) !== true) return giveUp(context)
+  if (!flags.yes && (await context.dialogue?.confirm(`Write this to ${places.map(pathText).join(' and ')}?`)) !== true) return giveUp(context)
   for (const draft of locking.changed) {
     await draft.write()
-    await print(`Accepted: ${draft.file}\n`)
+    await print(`Accepted: ${pathText(draft.file)}\n`)
   }
   if (changes.length > 0) await write(file, plan, changes, context)
   await print(`Restart ${file.client?.title ?? 'the program that reads it'}: until then nothing changes.\n`)
@@ -107,7 +107,7 @@ const chooseServers = async (file: ClientFile, wanted: Wanted, flags: UninstallF
   const changes = plan(file, wanted, noLocking).steps.filter(isChange)
   if (changes.length < 2) return wanted
   const choices = changes.map(({ entry: { name, scope, path } }) => ({ value: path.join('\0'), label: nameOf(name, scope), chosen: true }))
-  const chosen = await dialogue.choose(`Which servers of ${file.title}?`, choices)
+  const chosen = await dialogue.choose(`Which servers of ${visible(file.title)}?`, choices)
   const refused = choices.filter(({ value }) => chosen?.includes(value) === false)
   return chosen && { ...wanted, isWanted: ({ path }) => !refused.some(({ value }) => value === path.join('\0')) }
 }
@@ -121,7 +121,7 @@ const write = async (file: ClientFile, { text }: Plan, changes: readonly Change[
   await addNotes(record, notes('wrap', 'rewrap'))
   const { backup } = await save(file.file, file.text, text)
   await removeNotes(record, notes('unwrap'))
-  await print(`Written. What the file held before is in ${backup}\n`)
+  await print(`Written. What the file held before is in ${pathText(backup)}\n`)
 }
 
 /** A command line that works as it stands, however we were started. */
@@ -131,4 +131,4 @@ const undoing = ({ client, file, shared }: ClientFile, changes: readonly Change[
     changes.some(({ kind }) => kind === 'unwrap') ? 'install' : 'uninstall',
     '--client', named ?? client?.name ?? file,
     ...(project === undefined ? [] : ['--project', project]),
-  ].map(word => (/^[\w@%+=:,./\\-]+$/.test(word) ? word : JSON.stringify(word))).join(' ')
+  ].map(word => (/^[\w@%+=:,./\\-]+$/.test(word) ? word : visible(JSON.stringify(word)))).join(' ')

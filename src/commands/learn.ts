@@ -4,7 +4,7 @@ import { stringify } from 'yaml'
 import { hidden } from '../audit/secrets.js'
 import { toldIn } from '../capture/calls.js'
 import { linesOf } from '../capture/read.js'
-import { CustomsError } from '../errors.js'
+import { codeOf, CustomsError } from '../errors.js'
 import { styleFor, type Style } from '../inspect/style.js'
 import { propose } from '../learn/proposal.js'
 import { LearntTool, type Contract } from '../learn/tool.js'
@@ -91,7 +91,7 @@ const save = (file: string, text: string): number => {
     writeFileSync(file, text)
     return 1
   } catch (cause) {
-    throw new CustomsError('BAD_USAGE', `${file}: cannot be written (${cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'})`, { cause })
+    throw new CustomsError('BAD_USAGE', `${file}: cannot be written (${codeOf(cause)})`, { cause })
   }
 }
 

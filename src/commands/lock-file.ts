@@ -1,12 +1,13 @@
 import { isUtf8 } from 'node:buffer'
-import { readFile, realpath, stat } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { replace } from '../clients/save.js'
 import { SyntaxProblem } from '../config/text.js'
-import { CustomsError } from '../errors.js'
+import { codeOf, CustomsError } from '../errors.js'
 import type { Catalogue } from '../lock/compare.js'
 import { frameOf } from '../lock/frame.js'
 import { formatLock, parseLock, type Lock } from '../lock/lock.js'
+import { readBounded } from '../operator-file.js'
 import type { Json } from '../protocol/json.js'
 
 /** A lock, and the file that it was read from; undefined where there was none. */
@@ -38,10 +39,10 @@ const readBytes = async (file: string): Promise<Buffer | undefined> => {
     const found = await stat(file)
     // A pipe in its place would hold us up for ever.
     if (!found.isFile()) return fail('it is no file')
-    return found.size > longest ? fail(`it is longer than ${longest} bytes`) : await readFile(file)
+    return found.size > longest ? fail(`it is longer than ${longest} bytes`) : await readBounded(file, longest)
   } catch (cause) {
     if (cause instanceof CustomsError) throw cause
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'
+    const code = codeOf(cause)
     return code === 'ENOENT' ? undefined : fail(code, cause)
   }
 }
@@ -74,6 +75,6 @@ export const writeLock = async (file: string, before: Buffer | undefined, lock: 
     })
   } catch (cause) {
     if (cause instanceof CustomsError) throw cause
-    throw new CustomsError('BAD_CONFIG', `${file}: cannot be written (${cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'})`, { cause })
+    throw new CustomsError('BAD_CONFIG', `${file}: cannot be written (${codeOf(cause)})`, { cause })
   }
 }

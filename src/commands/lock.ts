@@ -1,5 +1,5 @@
 import type { Configuration } from '../config/configuration.js'
-import { CustomsError } from '../errors.js'
+import { CustomsError, pathText } from '../errors.js'
 import { diffReport } from '../inspect/diff-report.js'
 import { plain } from '../inspect/plain.js'
 import { acceptTools } from '../lock/accept.js'
@@ -53,7 +53,7 @@ export const lockCommand = async (flags: SharedFlags, target: Target, own: LockF
   const { changed } = drafts
   if (changed.length === 0 && failures === 0 && own.accept.size > 0) return unchanged(own)
   const isAccepted = changed.length === 0 || (!own.check && (own.yes || own.accept.size > 0 || (await isConfirmed(changed, context))))
-  if (isAccepted) for (const draft of changed) await draft.write().then(() => context.tell(`wrote ${draft.file}`))
+  if (isAccepted) for (const draft of changed) await draft.write().then(() => context.tell(`wrote ${pathText(draft.file)}`))
   return failures > 0 ? 2 : isAccepted ? 0 : 1
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { ProcessServer, RemoteServer } from '../config/configuration.js'
-import { CustomsError } from '../errors.js'
+import { codeOf, CustomsError } from '../errors.js'
 import type { FrameLimits } from '../protocol/frame.js'
 import { processEnvironment } from './process-environment.js'
 import { stdioServer, type StdioServer } from '../transport/stdio/server.js'
@@ -27,6 +27,6 @@ export const readPem = (file: string): Buffer => {
   try {
     return readFileSync(file)
   } catch (cause) {
-    throw new CustomsError('BAD_CONFIG', `${file}: cannot be read (${cause instanceof Error && 'code' in cause ? String(cause.code) : 'tls'})`, { cause })
+    throw new CustomsError('BAD_CONFIG', `${file}: cannot be read (${codeOf(cause)})`, { cause })
   }
 }

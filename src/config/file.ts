@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { CustomsError } from '../errors.js'
+import { readBoundedText } from '../operator-file.js'
 import { checked, type Check } from './check.js'
 import { expand, type Environment } from './environment.js'
 import { parseJson } from './json-text.js'
@@ -48,19 +48,6 @@ export const readData = async (file: string): Promise<Text> => {
 }
 
 /** @throws CustomsError BAD_CONFIG */
-export const readText = async (file: string): Promise<string> => {
-  const bytes = await readFile(file).catch((cause: unknown) => {
-    throw new CustomsError('BAD_CONFIG', `${file}: cannot be read (${errorCode(cause)})`, { cause })
-  })
-  if (bytes.length > longest) throw new CustomsError('BAD_CONFIG', `${file}: longer than ${longest} bytes`)
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch (cause) {
-    throw new CustomsError('BAD_CONFIG', `${file}: not UTF-8`, { cause })
-  }
-}
+export const readText = (file: string): Promise<string> => readBoundedText(file, longest)
 
 const placed = (file: string, place: Place | undefined): string => (place ? `${file}:${place.line}:${place.column}` : file)
-
-const errorCode = (cause: unknown): string =>
-  cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'

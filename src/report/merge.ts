@@ -19,8 +19,8 @@ export type Extent = ReadonlyMap<string, number>
  * @param logs each as its files, in the order of its chain (see `findLogs`)
  * @param unreadable is told of each line that is no record
  */
-export async function* merge(logs: readonly (readonly string[])[], unreadable: () => void, extent: Extent = new Map()): AsyncGenerator<ReadRecord, void> {
-  const waiting = await Promise.all(logs.map(async files => ({ files, from: await beginningOf(files) })))
+export function* merge(logs: readonly (readonly string[])[], unreadable: () => void, extent: Extent = new Map()): Generator<ReadRecord, void> {
+  const waiting = logs.map(files => ({ files, from: beginningOf(files) }))
   waiting.sort((a, b) => b.from - a.from)
   const open = new Set<Reader>()
   try {
@@ -29,35 +29,35 @@ export async function* merge(logs: readonly (readonly string[])[], unreadable: (
       for (let log = waiting.at(-1); log && log.from <= (next?.head?.record.time ?? Infinity); log = waiting.at(-1)) {
         waiting.pop()
         const reader = new Reader(records(log.files, unreadable, extent))
-        if (await reader.advance()) open.add(reader)
+        if (reader.advance()) open.add(reader)
         next = earliest(open)
       }
       if (next?.head === undefined) return
       yield next.head
-      if (!(await next.advance())) open.delete(next)
+      if (!(next.advance())) open.delete(next)
     }
   } finally {
-    for (const reader of open) await reader.close()
+    for (const reader of open) reader.close()
   }
 }
 
 class Reader {
   head: ReadRecord | undefined
-  readonly #records: AsyncGenerator<ReadRecord, void>
+  readonly #records: Generator<ReadRecord, void>
 
-  constructor(records: AsyncGenerator<ReadRecord, void>) {
+  constructor(records: Generator<ReadRecord, void>) {
     this.#records = records
   }
 
   /** @returns false at the end */
-  async advance(): Promise<boolean> {
-    const next = await this.#records.next()
+  advance(): boolean {
+    const next = this.#records.next()
     this.head = next.done === true ? undefined : next.value
     return this.head !== undefined
   }
 
-  close(): Promise<unknown> {
-    return this.#records.return()
+  close(): void {
+    this.#records.return()
   }
 }
 
@@ -68,11 +68,11 @@ const earliest = (open: ReadonlySet<Reader>): Reader | undefined => {
 }
 
 /** A log that does not say when it begins is begun with. */
-const beginningOf = async ([file = '']: readonly string[]): Promise<number> => Date.parse((await firstRecord(file))?.time ?? '') || -Infinity
+const beginningOf = ([file = '']: readonly string[]): number => Date.parse(firstRecord(file)?.time ?? '') || -Infinity
 
-async function* records(files: readonly string[], unreadable: () => void, extent: Extent): AsyncGenerator<ReadRecord, void> {
+function* records(files: readonly string[], unreadable: () => void, extent: Extent): Generator<ReadRecord, void> {
   for (const file of files) {
-    for await (const { number, bytes } of linesOf(file, extent.get(file))) {
+    for (const { number, bytes } of linesOf(file, extent.get(file))) {
       const text = textOf(bytes)
       const record = recordOfLine(text)
       if (record === undefined) unreadable()

@@ -1,10 +1,12 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, existsSync, readFileSync, statSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { findLogs } from '../../dist/audit/read/logs.js'
 import { verify } from '../../dist/audit/read/verify.js'
 import { entry, started } from './entries.js'
 import { clock, open, records, writeSession } from './logs.js'
@@ -13,7 +15,7 @@ t.test('a chain goes on over restarts', async t => {
   const file = join(t.testdir(), 'audit.ndjson')
   for (let run = 0; run < 3; run++) await writeSession(file)
   t.strictSame(records(file).map(({ seq }) => seq), [1, 2, 3, 4, 5, 6, 7, 8, 9])
-  t.match(await verify([file]), { ok: true, records: 9, open: { sessions: 0 } })
+  t.match(verify([file]), { ok: true, records: 9, open: { sessions: 0 } })
 })
 
 t.test('a chain goes on after a record that is longer than a piece of the file', async t => {
@@ -23,17 +25,17 @@ t.test('a chain goes on after a record that is longer than a piece of the file',
   audit.write(entry({ result: Buffer.from(JSON.stringify('x'.repeat(1_000_000))) }), 'full')
   audit.close()
   await writeSession(file)
-  t.match(await verify([file]), { ok: true, records: 5, open: { sessions: 1 } })
+  t.match(verify([file]), { ok: true, records: 5, open: { sessions: 1 } })
 })
 
 t.test('a line that a crash cut short stays, the chain goes on, and the log is recovered', async t => {
   const file = join(t.testdir(), 'audit.ndjson')
   await writeSession(file)
   truncateSync(file, statSync(file).size - 40)
-  t.match(await verify([file]), { ok: false, recovered: 0, first: { line: 3, reason: 'half-cut or overwritten: it is not JSON' } }, 'nobody has gone on yet')
+  t.match(verify([file]), { ok: false, recovered: 0, first: { line: 3, reason: 'half-cut or overwritten: it is not JSON' } }, 'nobody has gone on yet')
   await writeSession(file)
   await writeSession(file)
-  t.match(await verify([file]), {
+  t.match(verify([file]), {
     ok: true, records: 8, problems: 0, recovered: 1, open: { sessions: 1 },
   })
   t.strictSame(readFileSync(file, 'utf8').split('\n').length, 10)
@@ -45,7 +47,7 @@ t.test('a first line that a crash cut short, too', async t => {
     await writeSession(file)
     truncateSync(file, length)
     await writeSession(file)
-    t.match(await verify([file]), { ok: true, records: 3, recovered: 1 })
+    t.match(verify([file]), { ok: true, records: 3, recovered: 1 })
   }
 })
 
@@ -53,9 +55,9 @@ t.test('a line that lost only its end is healed', async t => {
   const file = join(t.testdir(), 'audit.ndjson')
   await writeSession(file)
   truncateSync(file, statSync(file).size - 1)
-  t.match(await verify([file]), { ok: false, first: { line: 3, reason: 'half-cut: its line end is missing' } })
+  t.match(verify([file]), { ok: false, first: { line: 3, reason: 'half-cut: its line end is missing' } })
   await writeSession(file)
-  t.match(await verify([file]), { ok: true, records: 6 })
+  t.match(verify([file]), { ok: true, records: 6 })
 })
 
 t.test('a file that is no audit log is left alone', async t => {
@@ -101,9 +103,9 @@ t.test('a named file has one writer: another relay is told so', async t => {
   }
   await t.rejects(open(file), { code: 'CANNOT_AUDIT', exitCode: 2, message: /has one writer$/ })
   await Promise.all(said.map(finish))
-  t.match(await verify([file]), { ok: true, records: 52, open: { sessions: 0 } })
+  t.match(verify([file]), { ok: true, records: 52, open: { sessions: 0 } })
   await writeSession(file)
-  t.match(await verify([file]), { ok: true, records: 55 })
+  t.match(verify([file]), { ok: true, records: 55 })
 })
 
 t.test('two names of one file are one file, also in one process', async t => {
@@ -122,7 +124,7 @@ t.test('the file of a relay that was killed is taken over', async t => {
   await gone(child)
   t.ok(existsSync(`${file}.lock`), 'its claim is still there')
   await writeSession(file)
-  t.match(await verify([file]), { ok: true, records: 54, open: { sessions: 1 } })
+  t.match(verify([file]), { ok: true, records: 54, open: { sessions: 1 } })
   t.notOk(existsSync(`${file}.lock`))
 })
 
@@ -178,7 +180,7 @@ t.test('of two containers with one host name and equal process ids, one writes',
   const second = await inContainer()
   t.match(second.said, /process 1 on .* is writing it, and a log that is named has one writer$/)
   await Promise.all([first, second].map(finish))
-  t.match(await verify([file]), { ok: true, records: 52, open: { sessions: 0 } })
+  t.match(verify([file]), { ok: true, records: 52, open: { sessions: 0 } })
 })
 
 t.test('a claim that somebody took from us is the end', async t => {
@@ -198,4 +200,60 @@ t.test('a file that others may write is theirs no more; who may read it, may go 
   chmodSync(file, 0o666)
   await writeSession(file)
   t.equal(statSync(file).mode & 0o777, 0o640)
+})
+
+for (const [name, make] of [
+  ['a link that leads nowhere', (lock: string) => symlinkSync('nowhere', lock)],
+  ['a link to a device', (lock: string) => symlinkSync('/dev/zero', lock)],
+  ['a folder', (lock: string) => mkdirSync(lock)],
+] as const) {
+  t.test(`${name} in the place of a claim is an error`, async t => {
+    const file = join(t.testdir(), 'audit.ndjson')
+    make(`${file}.lock`)
+    await t.rejects(open(file), { code: 'CANNOT_AUDIT', message: /\.lock is no claim of a relay: remove it$/ })
+  })
+}
+
+t.test('of many who find a dead claim at once, one takes it', async t => {
+  const file = join(t.testdir(), 'audit.ndjson')
+  writeFileSync(`${file}.lock`, JSON.stringify({ ...here, pid: 2 ** 22 + 1 }))
+  const said = await Promise.all(Array.from({ length: 5 }, () => start(file)))
+  t.equal(said.filter(one => one.said === file).length, 1)
+  await Promise.all(said.map(finish))
+  t.strictSame(readdirSync(join(file, '..')), ['audit.ndjson'])
+  t.match(verify([file]), { ok: true, records: 52 })
+})
+
+t.test('the claim of one who died as it took over a dead claim is taken over, too', async t => {
+  const file = join(t.testdir(), 'audit.ndjson')
+  const dead = JSON.stringify({ ...here, pid: 2 ** 22 + 1 })
+  writeFileSync(`${file}.lock`, dead)
+  writeFileSync(`${file}.lock.${createHash('sha256').update(dead).digest('hex').slice(0, 16)}`, JSON.stringify({ ...here, pid: 2 ** 22 + 2 }))
+  await writeSession(file)
+  t.strictSame(readdirSync(join(file, '..')), ['audit.ndjson'])
+})
+
+t.test('zeros at the end, as a power loss leaves them, are recovered', async t => {
+  for (const cut of [0, 40]) {
+    const file = join(t.testdir(), 'audit.ndjson')
+    await writeSession(file)
+    truncateSync(file, statSync(file).size - cut)
+    appendFileSync(file, Buffer.alloc(4096))
+    t.match(verify([file]), { ok: true, recovered: 1 }, 'also where nobody goes on')
+    await writeSession(file)
+    t.match(verify([file]), { ok: true, records: cut === 0 ? 6 : 5, recovered: 1 })
+  }
+})
+
+t.test('a copy beside a log is judged on its own', async t => {
+  const folder = t.testdir()
+  const file = join(folder, 'audit.ndjson')
+  await writeSession(file, { maxBytes: 600 })
+  const before = (await findLogs([folder]))[0] ?? []
+  for (const one of before) copyFileSync(one, join(folder, `copy of ${basename(one)}`))
+  copyFileSync(file, `${file}.bak`)
+  await writeSession(file)
+  const results = (await findLogs([folder])).map(log => verify(log))
+  t.equal(results.length, 1 + before.length)
+  for (const result of results) t.match(result, { ok: true })
 })

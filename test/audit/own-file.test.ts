@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { stateFolder } from '../../dist/audit/place.js'
@@ -66,7 +66,7 @@ t.test('no claim lies beside it', async t => {
   const directory = t.testdir()
   const file = await writeSession(undefined, { environment: { XDG_STATE_HOME: directory } })
   t.strictSame(readdirSync(join(directory, 'mcp-customs')).map(name => join(directory, 'mcp-customs', name)), [file])
-  t.match(await verify([file]), { ok: true, records: 3 })
+  t.match(verify([file]), { ok: true, records: 3 })
 })
 
 t.test('the oldest are removed, but no other server\'s, none of a living process, and nothing that is no log', async t => {
@@ -79,15 +79,16 @@ t.test('the oldest are removed, but no other server\'s, none of a living process
   const day = 86_400
   const first = await own('a', directory)
   first.close()
-  for (const hour of [10, 11, 12]) make(`weather.2026-11-01T${hour}-00-00.000Z-${hour}.ndjson`, day)
+  // No system has processes of such numbers.
+  for (const hour of [10, 11, 12]) make(`weather.2026-11-01T${hour}-00-00.000Z-90000${hour}.ndjson`, day + 12 - hour)
   for (const name of ['weather.other.2026-11-01T09-00-00.000Z-1.ndjson', 'weather.notes.ndjson', 'weather.ndjson', 'b.2026-11-01T09-00-00.000Z-1.ndjson']) make(name, day)
-  make('weather.2026-11-01T08-00-00.000Z-7.ndjson', 60)
-  const audit = await own('weather', directory, { keep: 1 })
+  make(`weather.2026-11-01T08-00-00.000Z-${process.ppid}.ndjson`, 40 * day)
+  const audit = await own('weather', directory, { keep: 2 })
   audit.write(entry())
   t.strictSame(readdirSync(folder).sort(), [
     'b.2026-11-01T09-00-00.000Z-1.ndjson',
-    'weather.2026-11-01T08-00-00.000Z-7.ndjson',
-    'weather.2026-11-01T12-00-00.000Z-12.ndjson',
+    `weather.2026-11-01T08-00-00.000Z-${process.ppid}.ndjson`,
+    'weather.2026-11-01T12-00-00.000Z-9000012.ndjson',
     `weather.2026-11-21T22-22-13.456Z-${process.pid}.ndjson`,
     'weather.ndjson', 'weather.notes.ndjson', 'weather.other.2026-11-01T09-00-00.000Z-1.ndjson',
   ])
@@ -102,4 +103,20 @@ t.test('where all stay, nothing is removed', async t => {
   utimesSync(old, 0, 0)
   await writeSession(undefined, { environment: { XDG_STATE_HOME: directory } })
   t.ok(existsSync(old))
+})
+
+t.test('a file that nobody limits otherwise ends each day, and at a tenth of what may be kept', async t => {
+  const directory = t.testdir()
+  const day = clock(time)
+  const audit = await own('weather', directory, { now: day.now, keepDays: 30, keepBytes: 20_000 })
+  for (let at = 0; at < 100; at++) audit.write(called)
+  const folder = join(directory, 'mcp-customs')
+  const bytes = readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
+  t.ok(bytes > 15_000 && bytes < 22_000, `${bytes}`)
+  const before = audit.file
+  day.pass(86_400_000)
+  audit.write(called)
+  t.not(audit.file, before)
+  t.match(audit.usage(), { files: readdirSync(folder).length })
+  audit.close()
 })

@@ -84,12 +84,12 @@ t.test('there is no other action', async t => {
 
 t.test('the report is one line', t => {
   const open = { sessions: 0, runs: 0, unsigned: 0, file: false }
-  const fine = { ok: true, records: 12, first: undefined, problems: 0, earlier: 0, recovered: 0, open, signed: undefined, heads: [] }
+  const fine = { ok: true, records: 12, first: undefined, problems: 0, earlier: 0, recovered: 0, lost: 0, open, signed: undefined, heads: [] }
   t.equal(verificationLine(['a.ndjson'], fine), 'a.ndjson: ok, 12 records')
   t.equal(verificationLine(['/l/a.1.ndjson', '/l/a.2.ndjson', '/l/a.ndjson'], fine), '/l/a.1.ndjson to a.ndjson: ok, 12 records')
   t.equal(
-    verificationLine(['a.ndjson'], { ...fine, records: 1, earlier: 2, recovered: 1, open: { sessions: 1, runs: 1, unsigned: 3, file: true }, signed: 1 }),
-    'a.ndjson: ok, 1 record, 1 signed checkpoint; 2 records before them are not here; recovered: 1 line that a crash cut short; ' +
+    verificationLine(['a.ndjson'], { ...fine, records: 1, earlier: 2, recovered: 1, lost: 2, open: { sessions: 1, runs: 1, unsigned: 3, file: true }, signed: 1 }),
+    'a.ndjson: ok, 1 record, 1 signed checkpoint; 2 records before them are not here; recovered: 1 line that a crash cut short; lost: 2 records that could not be written; ' +
       'open: 1 session without session/end; open: 1 start without the checkpoint that ends it; not signed: the last 3 records; ' +
       'open: the file that follows is not here',
   )

@@ -22,7 +22,7 @@ t.test('whoever writes a session down, and cannot go on, is let go of', async t 
   const log = { ...openLog('silent'), warn: (message: string) => void warnings.push(message) }
   const server = { name: 'a', policy: undefined, rules: new Map(), tools: new Map(), lock: undefined, url: 'https://a.example/', headers: new Map(), tls: undefined }
   const witness = { record: () => recorder, close: () => undefined }
-  const audit = { file: undefined, add: () => () => undefined, write: () => undefined, close: () => undefined }
+  const audit = { file: undefined, add: () => () => undefined, write: () => undefined, usage: () => undefined, close: () => undefined }
   const guard = openGuard({ server, policy: new Map(), trusted: false, accepted: undefined }, usual, { audit, log, metrics: noMetrics, observe: undefined, witness })
   const given = guard.record?.({} as never)
   given?.asked(false)

@@ -52,11 +52,11 @@ for (const [name, named] of kinds) {
     const found = await findLogs([logs])
     t.equal(found.length, named ? 1 : kills)
     const recorded = new Set<unknown>()
-    for await (const { record } of readLog(found.flat())) if (record) recorded.add(member(record.members, 'id'))
+    for (const { record } of readLog(found.flat())) if (record) recorded.add(member(record.members, 'id'))
     t.strictSame(left.filter(id => !recorded.has(id)), [])
     t.ok(left.length >= kills, `${left.length} answers`)
     for (const files of found) {
-      const { ok, first, open } = await verify(files, { keys: named ? [key] : [] })
+      const { ok, first, open } = verify(files, { keys: named ? [key] : [] })
       // In a file that nobody goes on with, the last line may have been cut in the middle.
       if (!ok) t.match(first?.reason, /^half-cut/)
       t.equal(open.sessions, named ? kills : 1)

@@ -1,7 +1,7 @@
 import { open, stat, type FileHandle } from 'node:fs/promises'
-import { CustomsError } from '../../errors.js'
-import { codeOf } from '../failure.js'
+import { codeOf, CustomsError } from '../../errors.js'
 import { filesOfLog } from '../place.js'
+import { Lines, piece } from './lines.js'
 import { logsIn } from './logs.js'
 
 /** A whole line that was written since. */
@@ -16,13 +16,11 @@ interface Tail {
   offset: number
   /** When it was last written, in nanoseconds since 1970, as far as that was read. */
   modified: bigint
-  /** What was read of a line that is not whole yet. */
-  rest: Buffer[]
+  readonly lines: Lines
   /** Its first bytes. The system gives the number of a file that was removed to another one: they tell which it is. */
   head: Buffer
 }
 
-const piece = 256 * 1024
 const headBytes = 512
 
 /** Reads what comes to be in files and folders: in files that grow, in those that rotation begins, in new ones. */
@@ -47,7 +45,8 @@ export class Follower {
       const state = await stateOf(file)
       if (state === undefined || !isOld(Number(state.modified / 1_000_000n))) continue
       await reading(file, async handle => {
-        const tail = { offset: await lastLineEnd(handle, state.size), modified: state.modified, rest: [], head: await bytesAt(handle, 0, headBytes) }
+        const offset = await lastLineEnd(handle, state.size)
+        const tail = { offset, modified: state.modified, lines: new Lines(), head: await bytesAt(handle, 0, headBytes) }
         this.#tails.set(state.identity, tail)
         skipped.set(file, tail.offset)
       })
@@ -67,7 +66,7 @@ export class Follower {
       const handle = await openIfThere(file)
       if (handle === undefined) continue
       try {
-        const tail = known && (await isSame(known, state.size, handle)) ? known : { offset: 0, modified: 0n, rest: [], head: nothing }
+        const tail = known && (await isSame(known, state.size, handle)) ? known : { offset: 0, modified: 0n, lines: new Lines(), head: nothing }
         if (tail.head.length < headBytes) tail.head = await bytesAt(handle, 0, headBytes)
         tail.modified = state.modified
         tails.set(state.identity, tail)
@@ -129,14 +128,7 @@ async function* linesFrom(handle: FileHandle, tail: Tail): AsyncGenerator<Uint8A
     const bytes = await bytesAt(handle, tail.offset, piece)
     if (bytes.length === 0) return
     tail.offset += bytes.length
-    let start = 0
-    for (let end = bytes.indexOf(0x0a); end >= 0; end = bytes.indexOf(0x0a, start)) {
-      const line = tail.rest.length === 0 ? bytes.subarray(start, end) : Buffer.concat([...tail.rest, bytes.subarray(start, end)])
-      tail.rest = []
-      start = end + 1
-      yield line
-    }
-    if (start < bytes.length) tail.rest.push(bytes.subarray(start))
+    yield* tail.lines.take(bytes)
   }
 }
 

@@ -17,15 +17,15 @@ export interface Reading {
   readonly record: ReadRecord | undefined
   /** Undefined when the line is as it was written. */
   readonly wrong: string | undefined
-  /** It is no JSON, but may be the beginning of a record whose writer was interrupted. */
-  readonly torn: boolean
+  /** It is no JSON, but may be the beginning of a record whose writer was interrupted (`cut`), perhaps by a power loss (`zeros`). */
+  readonly torn: 'cut' | 'zeros' | undefined
 }
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** @param bytes without the line end */
-export const readLine = (bytes: Uint8Array): Reading => {
-  const unusable = (wrong: string, torn = false): Reading => ({ record: undefined, wrong, torn })
+export const readLine = (bytes: Buffer): Reading => {
+  const unusable = (wrong: string, torn?: Reading['torn']): Reading => ({ record: undefined, wrong, torn })
   let text: string
   try {
     text = decoder.decode(bytes)
@@ -33,11 +33,13 @@ export const readLine = (bytes: Uint8Array): Reading => {
     text = ''
   }
   const members = parseJson(text)
-  if (members === undefined) return unusable('half-cut or overwritten: it is not JSON', isTorn(bytes))
+  if (members === undefined) {
+    return unusable('half-cut or overwritten: it is not JSON', isTorn(bytes) ? (bytes.at(-1) === 0 ? 'zeros' : 'cut') : undefined)
+  }
   if (!isObject(members)) return unusable('not a record')
   const [seq, hash, prev, event, time] = ['seq', 'hash', 'prev', 'event', 'time'].map(name => member(members, name))
   if (typeof seq !== 'number' || !isString(hash) || !isString(prev) || !isString(event) || !isString(time)) return unusable('not a record')
-  return { record: { seq, hash, prev, event, time, members }, wrong: faultOf(text, members, hash), torn: false }
+  return { record: { seq, hash, prev, event, time, members }, wrong: faultOf(text, members, hash), torn: undefined }
 }
 
 const faultOf = (text: string, members: JsonObject, hash: string): string | undefined => {
@@ -58,8 +60,10 @@ const isCanonical = (text: string, members: JsonObject): boolean => {
 
 const openings = ['bytes', 'client', 'digest', 'error', 'event'].map(name => `{"${name}":`)
 
-/** Whether the bytes, which are no JSON, may be the beginning of a record. */
-export const isTorn = (bytes: Uint8Array): boolean => {
-  const text = Buffer.from(bytes.subarray(0, 20)).toString('latin1')
-  return text !== '' && openings.some(opening => opening.startsWith(text) || text.startsWith(opening))
+/** Whether the bytes, which are no JSON, may be the beginning of a record. Where the power was lost, zeros stand for what was not written. */
+export const isTorn = (bytes: Buffer): boolean => {
+  let end = bytes.length
+  while (end > 0 && bytes[end - 1] === 0) end -= 1
+  const text = bytes.toString('latin1', 0, Math.min(end, 20))
+  return bytes.length > 0 && openings.some(opening => opening.startsWith(text) || text.startsWith(opening))
 }

@@ -1,13 +1,12 @@
-import { open, type FileHandle } from 'node:fs/promises'
-import { CustomsError } from '../../errors.js'
-import { codeOf } from '../failure.js'
+import { closeSync, openSync, readSync } from 'node:fs'
+import { codeOf, CustomsError, type ErrorCode } from '../../errors.js'
 
 export interface RawLine {
   readonly file: string
   /** Counted from 1. */
   readonly number: number
   /** Without the line end. */
-  readonly bytes: Uint8Array
+  readonly bytes: Buffer
   /** False for a last line that has no end. */
   readonly whole: boolean
 }
@@ -15,44 +14,70 @@ export interface RawLine {
 /** Longest line, in bytes: a record with the largest payloads that the limits allow is shorter. */
 const longest = 512 * 1024 * 1024 - 64 * 1024
 
-/** Read at a time, in bytes: into one place, so that a long log leaves no more to be cleared away than a short one. */
-const piece = 256 * 1024
+/** Read at a time, in bytes. */
+export const piece = 256 * 1024
+const zeros = Buffer.alloc(piece)
+
+/** Cuts what comes in pieces into lines. */
+export class Lines {
+  #rest: Buffer[] = []
+  #length = 0
+  #isNothing = false
+
+  /** What has no end yet. */
+  get rest(): Buffer {
+    return Buffer.concat(this.#rest)
+  }
+
+  /** The lines that end in this piece, without their ends; each is to be used before the next one is asked for. */
+  *take(bytes: Buffer): Generator<Buffer, void> {
+    let start = 0
+    for (let at = bytes.indexOf(0x0a); at >= 0; at = bytes.indexOf(0x0a, start)) {
+      const last = bytes.subarray(start, at)
+      const whole = this.#length === 0 ? last : Buffer.concat([...this.#rest, last])
+      this.#rest = []
+      this.#length = 0
+      this.#isNothing = false
+      start = at + 1
+      yield whole
+    }
+    if (start === bytes.length) return
+    this.#length += bytes.length - start
+    if (this.#length > longest) throw Object.assign(new Error('too long'), { code: 'a line is too long' })
+    // A power loss or a device gives zeros without an end: a second piece of them says no more than the first.
+    for (let at = start; at < bytes.length; at += piece) {
+      const rest = bytes.subarray(at, at + piece)
+      const isNothing = rest.equals(zeros.subarray(0, rest.length))
+      if (!isNothing || !this.#isNothing) this.#rest.push(Buffer.from(rest))
+      this.#isNothing = isNothing
+    }
+  }
+}
 
 /**
- * Reads a file once, from its beginning. The bytes of a line are to be used before the next one is asked for.
+ * The lines of a file, read once from its beginning. The bytes of one are to be used before the next one is asked for.
  * @param end reads only so many bytes of it
- * @throws CustomsError CANNOT_AUDIT when it cannot be read
+ * @throws CustomsError of this code when it cannot be read
  */
-export async function* linesOf(file: string, end = Infinity): AsyncGenerator<RawLine> {
-  const cannot = (reason: string, cause?: unknown) => new CustomsError('CANNOT_AUDIT', `${file}: cannot be read (${reason})`, { cause })
-  let rest: Buffer[] = []
-  let length = 0
+export function* linesOf(file: string, end = Infinity, code: ErrorCode = 'CANNOT_AUDIT'): Generator<RawLine, void> {
+  const lines = new Lines()
   let number = 0
-  let handle: FileHandle | undefined
+  let descriptor: number | undefined
   try {
-    handle = await open(file)
+    descriptor = openSync(file, 'r')
+    // One place for all pieces, so that a long log leaves no more to be cleared away than a short one.
     const buffer = Buffer.allocUnsafe(piece)
-    for (let left = end; left > 0; ) {
-      const { bytesRead } = await handle.read(buffer, 0, Math.min(piece, left))
-      if (bytesRead === 0) break
-      left -= bytesRead
-      const chunk = buffer.subarray(0, bytesRead)
-      let start = 0
-      for (let at = chunk.indexOf(0x0a); at >= 0; at = chunk.indexOf(0x0a, start)) {
-        const last = chunk.subarray(start, at)
-        yield { file, number: ++number, bytes: rest.length === 0 ? last : Buffer.concat([...rest, last]), whole: true }
-        rest = []
-        length = 0
-        start = at + 1
-      }
-      if (start < chunk.length) rest.push(Buffer.from(chunk.subarray(start)))
-      length += chunk.length - start
-      if (length > longest) throw cannot('a line is too long')
+    for (let left = end; left > 0;) {
+      const length = readSync(descriptor, buffer, 0, Math.min(piece, left), null)
+      if (length === 0) break
+      left -= length
+      for (const bytes of lines.take(buffer.subarray(0, length))) yield { file, number: ++number, bytes, whole: true }
     }
+    const { rest } = lines
+    if (rest.length > 0) yield { file, number: number + 1, bytes: rest, whole: false }
   } catch (cause) {
-    throw cause instanceof CustomsError ? cause : cannot(codeOf(cause), cause)
+    throw new CustomsError(code, `${file}: cannot be read (${codeOf(cause)})`, { cause })
   } finally {
-    await handle?.close()
+    if (descriptor !== undefined) closeSync(descriptor)
   }
-  if (rest.length > 0) yield { file, number: number + 1, bytes: Buffer.concat(rest), whole: false }
 }

@@ -1,8 +1,8 @@
+import { statSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { CustomsError } from '../../errors.js'
+import { codeOf, CustomsError } from '../../errors.js'
 import { checkpointOf } from '../checkpoint.js'
-import { codeOf } from '../failure.js'
 import { readLine, type Reading, type ReadRecord } from './line.js'
 import { linesOf, type RawLine } from './lines.js'
 
@@ -18,26 +18,41 @@ export const logOf = (first: ReadRecord): string => checkpointOf(first.members)?
  * @throws CustomsError CANNOT_AUDIT when one cannot be read
  */
 export const findLogs = async (paths: readonly string[]): Promise<readonly (readonly string[])[]> => {
-  const logs = new Map<string, { readonly file: string; readonly seq: number }[]>()
+  const logs = new Map<string, Part[]>()
   for (const file of new Set((await Promise.all(paths.map(filesIn))).flat())) {
-    const first = await firstRecord(file)
+    const first = firstRecord(file)
     // Nobody knows what a file belongs to that does not say.
     const log = first ? logOf(first) : file
-    logs.set(log, [...(logs.get(log) ?? []), { file, seq: first?.seq ?? 0 }])
+    logs.set(log, [...(logs.get(log) ?? []), { file, seq: first?.seq ?? 0, size: statSync(file).size }])
   }
-  return [...logs.values()].map(files => files.sort((a, b) => a.seq - b.seq).map(({ file }) => file))
+  return [...logs.values()].flatMap(chainsIn)
+}
+
+interface Part {
+  readonly file: string
+  /** Of its first record. */
+  readonly seq: number
+  readonly size: number
+}
+
+/** The log, of which each record comes once; and copies of its files, each on its own: a backup beside a log is no part of its chain. */
+const chainsIn = (parts: readonly Part[]): readonly (readonly string[])[] => {
+  const sorted = [...parts].sort((a, b) => a.seq - b.seq || b.size - a.size)
+  const isCopy = ({ seq }: Part, index: number) => sorted[index - 1]?.seq === seq
+  return [sorted.filter((part, index) => !isCopy(part, index)), ...sorted.filter(isCopy).map(part => [part])]
+    .map(chain => chain.map(({ file }) => file))
 }
 
 /** The lines of a log, file by file, each read as a record; no more of them is in memory than one. */
-export async function* readLog(files: readonly string[]): AsyncGenerator<RawLine & Reading> {
+export function* readLog(files: readonly string[]): Generator<RawLine & Reading> {
   for (const file of files) {
-    for await (const line of linesOf(file)) yield { ...line, ...readLine(line.bytes) }
+    for (const line of linesOf(file)) yield { ...line, ...readLine(line.bytes) }
   }
 }
 
 /** Undefined when the first line is none. */
-export const firstRecord = async (file: string): Promise<ReadRecord | undefined> => {
-  for await (const { bytes } of linesOf(file)) return readLine(bytes).record
+export const firstRecord = (file: string): ReadRecord | undefined => {
+  for (const { bytes } of linesOf(file)) return readLine(bytes).record
   return undefined
 }
 

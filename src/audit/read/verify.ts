@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { isString, member } from '../../protocol/json.js'
-import { checkpointOf, isSignedBy, ownEvent, type Checkpoint } from '../checkpoint.js'
+import { checkpointOf, isSignedBy, lossEvent, ownEvent, type Checkpoint } from '../checkpoint.js'
 import { beginning, type Position } from '../record.js'
 import type { Reading, ReadRecord } from './line.js'
 import type { RawLine } from './lines.js'
@@ -23,8 +23,10 @@ export interface Verification {
   readonly problems: number
   /** Records of earlier files that are not here. */
   readonly earlier: number
-  /** Lines that a crash cut short, and after which the next start went on. */
+  /** Lines that a crash cut short, and after which the next start went on, or that end in the zeros of a power loss. */
   readonly recovered: number
+  /** Records that could not be written, as the log says itself. */
+  readonly lost: number
   /** What has no end, whether it runs, has crashed, or was cut off. */
   readonly open: Open
   /** Where keys are given: checkpoints that one of them signed. */
@@ -57,9 +59,9 @@ export interface Expected {
  * @param files of one log, in the order of its chain (see `findLogs`)
  * @throws CustomsError CANNOT_AUDIT when a file cannot be read
  */
-export const verify = async (files: readonly string[], expected: Expected = {}): Promise<Verification> => {
+export const verify = (files: readonly string[], expected: Expected = {}): Verification => {
   const check = new Verifier(files, expected)
-  for await (const line of readLog(files)) check.take(line)
+  for (const line of readLog(files)) check.take(line)
   return check.end()
 }
 
@@ -77,7 +79,9 @@ export class Verifier {
   /** Lines that may have been cut short by a crash, and the first of them: the next record tells. */
   #torn = 0
   #firstTorn: Problem | undefined
+  #lastTorn: Reading['torn']
   #recovered = 0
+  #lost = 0
   readonly #sessions = new Set<string>()
   #lastCheckpoint: Checkpoint | undefined
   #signed = 0
@@ -96,7 +100,8 @@ export class Verifier {
     const problem = (why: string): Problem => ({ file, line: number, reason: why })
     if (record === undefined) {
       const unusable = problem(reason ?? 'not a record')
-      if (torn) {
+      this.#lastTorn = torn
+      if (torn !== undefined) {
         this.#torn += 1
         this.#firstTorn ??= unusable
       } else {
@@ -117,7 +122,7 @@ export class Verifier {
   }
 
   end(): Verification {
-    this.#judgeTorn(false)
+    this.#judgeTorn(this.#lastTorn === 'zeros')
     const [file = ''] = this.#files
     if (this.#records === 0 && this.#problems === 0) this.#note({ file, line: 1, reason: 'the file is empty' })
     const keyed = this.#keys.length > 0
@@ -129,6 +134,7 @@ export class Verifier {
       problems: this.#problems,
       earlier: this.#earlier,
       recovered: this.#recovered,
+      lost: this.#lost,
       open: {
         sessions: this.#sessions.size,
         runs: keyed ? this.#runs + (this.#closed ? 0 : 1) : 0,
@@ -170,6 +176,8 @@ export class Verifier {
     const session = member(members, 'session')
     if (event === 'session/start' && isString(session)) this.#sessions.add(session)
     if (event === 'session/end' && isString(session)) this.#sessions.delete(session)
+    const lost = event === lossEvent ? member(members, 'lost') : undefined
+    if (typeof lost === 'number') this.#lost += lost
     if (checkpoint?.reason === 'start' && !this.#closed) this.#runs += 1
     this.#closed = checkpoint?.reason === 'end'
     this.#lastCheckpoint = checkpoint

@@ -1,0 +1,39 @@
+import { open } from 'node:fs/promises'
+import { codeOf, CustomsError, type ErrorCode } from './errors.js'
+
+const piece = 64 * 1024
+
+/**
+ * Reads a file that the operator names, and no more of it than it may be long: it may be a device that never ends.
+ * @param longest in bytes
+ * @throws CustomsError of this code; its `cause` is what the system said
+ */
+export const readBounded = async (file: string, longest: number, code: ErrorCode = 'BAD_CONFIG'): Promise<Buffer> => {
+  const pieces: Buffer[] = []
+  try {
+    const handle = await open(file)
+    try {
+      for (let length = 0; length <= longest;) {
+        const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(piece))
+        if (bytesRead === 0) return Buffer.concat(pieces)
+        pieces.push(buffer.subarray(0, bytesRead))
+        length += bytesRead
+      }
+    } finally {
+      await handle.close()
+    }
+  } catch (cause) {
+    throw new CustomsError(code, `${file}: cannot be read (${codeOf(cause)})`, { cause })
+  }
+  throw new CustomsError(code, `${file}: longer than ${longest} bytes`)
+}
+
+/** The same of a text. */
+export const readBoundedText = async (file: string, longest: number, code?: ErrorCode): Promise<string> => {
+  const bytes = await readBounded(file, longest, code)
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (cause) {
+    throw new CustomsError('BAD_CONFIG', `${file}: not UTF-8`, { cause })
+  }
+}
