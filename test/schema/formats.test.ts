@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
 import t from 'tap'
 import { Budget } from '../../dist/schema/budget.js'
 import { formatOf } from '../../dist/schema/evaluate/keywords/formats.js'
@@ -32,4 +34,26 @@ t.test('formats are judged as their specifications say', t => {
 t.test('formats that JSON Schema does not define are not judged', t => {
   for (const name of ['int32', 'byte', 'password', 'toString', '__proto__', '', 'Email']) t.equal(formatOf(name), undefined, name)
   t.end()
+})
+
+const piece = fc.constantFrom(...'0123456789abzAZ.:-+@/?#%~[]_$ Tt'.split(''), '29', '30', '31', '60', '255', '256', '%2F', '%g', '::', '//', '~0', '\u00e9')
+
+t.test('the pattern of a format matches texts of that format alone', async t => {
+  let patterns = 0
+  for (const [name, valid, invalid] of cases) {
+    const format = formatOf(name)
+    if (format?.pattern === undefined) continue
+    patterns++
+    const pattern = new RegExp(format.pattern, 'u')
+    t.ok(valid.some(text => pattern.test(text)), `${name}: some of them`)
+    const changed = fc.record({ text: fc.constantFrom(...valid, ...invalid), at: fc.nat(), cut: fc.nat(2), piece })
+      .map(({ text, at, cut, piece }) => text.slice(0, at % (text.length + 1)) + piece + text.slice((at % (text.length + 1)) + cut))
+    fc.assert(
+      fc.property(fc.oneof(changed, fc.array(piece, { maxLength: 12 }).map(pieces => pieces.join(''))), text => {
+        if (pattern.test(text)) assert.ok(format.test(text, new Budget(1_000_000)), `${name} ${text}`)
+      }),
+      { numRuns: Number(process.env['RUNS'] ?? 2000) },
+    )
+  }
+  t.ok(patterns >= 9, `${patterns} patterns`)
 })

@@ -1,6 +1,5 @@
 import * as layout from '../../judge/layout.js'
-import { isArray, isObject, isString, member, type Json } from '../../protocol/json.js'
-import { jsonSchemaKeywords } from '../../protocol/json-schema.js'
+import { isArray, isObject, isString } from '../../protocol/json.js'
 import { loneSurrogate } from '../../protocol/survey.js'
 import { Budget } from '../budget.js'
 import type { Place } from '../document/place.js'
@@ -8,16 +7,11 @@ import { keywordsAt } from '../evaluate/keywords/index.js'
 import { formatOf } from '../evaluate/keywords/formats.js'
 import { failed, matched, type Whole } from '../pattern/automaton.js'
 import { wholePattern } from '../pattern/pattern.js'
+import { typeOf, typesOf, unsupportedIn, type Keywords } from './support.js'
 import { Writer } from './writer.js'
 
 /** A schema in the form in which the byte validator reads it (src/judge/layout.ts). */
 export type Table = Buffer
-
-const types: ReadonlyMap<string, number> = new Map([
-  ['null', layout.NULL], ['boolean', layout.BOOLEAN], ['number', layout.NUMBER], ['integer', layout.INTEGER], ['string', layout.STRING],
-  ['array', layout.ARRAY], ['object', layout.OBJECT],
-])
-const typeOf = (name: string): number => types.get(name) ?? 0
 
 /** A pattern whose automaton would have more states is not supported: most have a few. */
 const maxStates = 300
@@ -237,18 +231,11 @@ class TableWriter {
   }
 }
 
-type Keywords = ReadonlyMap<string, Json>
-
 /** Words of which some are set, by their offset in bytes. */
 const record = (bytes: number, ...fields: readonly (readonly [offset: number, value: number])[]): readonly number[] => {
   const words = Array.from({ length: bytes / 4 }, () => 0)
   for (const [offset, value] of fields) words[offset / 4] = value
   return words
-}
-
-const typesOf = (value: Json | undefined): number => {
-  if (value === undefined) return layout.ALL_TYPES
-  return (isArray(value) ? value : [value]).reduce<number>((sum, type) => sum | (isString(type) ? typeOf(type) : 0), 0)
 }
 
 /** The least and the greatest count that two keywords allow. */
@@ -258,38 +245,4 @@ const sizes = (keywords: Keywords, min: string, max: string): readonly [number, 
     typeof least === 'number' ? Math.min(Math.max(0, Math.ceil(least)), maxWord) : 0,
     typeof most === 'number' ? Math.min(Math.max(0, Math.floor(most)), maxWord) : maxWord,
   ]
-}
-
-/** The types of values of which the table cannot say everything. */
-const unsupportedIn = (keywords: Keywords, place: Place): number => {
-  let unsupported = 0
-  for (const [name, value] of keywords) unsupported |= unsupportedBy(name, value, keywords, place)
-  return unsupported
-}
-
-/** Keywords that the table supports. `then` and `else` say nothing without `if`, which is not supported. */
-const supported: ReadonlySet<string> = new Set((
-  'type enum exclusiveMinimum exclusiveMaximum minLength maxLength format pattern properties required additionalProperties minProperties maxProperties ' +
-  'items prefixItems additionalItems minItems maxItems allOf anyOf oneOf not $defs definitions contentSchema $id $anchor $dynamicAnchor then else'
-).split(' '))
-
-const unsupportedBy = (name: string, value: Json, keywords: Keywords, place: Place): number => {
-  switch (name) {
-    case 'const':
-      return keywords.has('enum') ? layout.ALL_TYPES : 0
-    // Up to draft-04 a flag beside a bound excludes the bound itself.
-    case 'minimum':
-    case 'maximum':
-      return isObject(place.schema) && typeof member(place.schema, name === 'minimum' ? 'exclusiveMinimum' : 'exclusiveMaximum') === 'boolean' ? layout.NUMBER : 0
-    case 'multipleOf':
-      return Number.isSafeInteger(value) ? 0 : layout.NUMBER
-    case 'uniqueItems':
-      return value === true ? layout.ARRAY : 0
-    case '$ref':
-    case '$dynamicRef':
-    case '$recursiveRef':
-      return place.targets.get(name)?.dynamic === undefined ? 0 : layout.ALL_TYPES
-    default:
-      return supported.has(name) ? 0 : typeOf(jsonSchemaKeywords.get(name)?.of ?? '') || layout.ALL_TYPES
-  }
 }
