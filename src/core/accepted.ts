@@ -1,7 +1,10 @@
 import type { Edit, Path } from '../protocol/edit.js'
-import { isArray, isObject, isString, member, pointer, type Json, type JsonObject } from '../protocol/json.js'
+import { isArray, isObject, isString, member, pointer, weigh, type Json, type JsonObject } from '../protocol/json.js'
+import { each } from '../protocol/meter.js'
 import type { Core } from './core.js'
+import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
+import type { Flow } from './flow.js'
 
 /** How something differs from what was accepted. */
 export interface Drift {
@@ -50,24 +53,35 @@ const lists: ReadonlyMap<string, AcceptedList> = new Map([
   ['resources/templates/list', { kind: 'resource template', list: 'resourceTemplates', key: 'uriTemplate' }],
 ])
 
-/** What is taken out of a result, but that of `tools/list`, because it is not what was accepted, or is put in its place. */
-export const driftEdits = (core: Core, method: string, result: JsonObject, findings: Findings): readonly Edit[] => {
+/** Steps for an element of a list, as the rules about it take, and for so many bytes of the definition that it is compared with. */
+const perElement = 64
+const bytesPerStep = 16
+
+/**
+ * What is taken out of a result, but that of `tools/list`, because it is not what was accepted, or is put in its place.
+ * @param exchange of the message that is judged
+ */
+export function* driftEdits(core: Core, method: string, result: JsonObject, exchange: Exchange, findings: Findings): Flow<readonly Edit[]> {
   const { accepted } = core.options
   if (accepted === undefined) return []
-  const judge = (kind: Kind, before: Json | undefined, after: Json | undefined, path: Path): readonly Edit[] => {
+  const { meter } = findings
+  const edits: Edit[] = []
+  const judge = (kind: Kind, before: Json | undefined, after: Json | undefined, path: Path): void => {
+    meter.pay(perElement + (before === undefined ? 0 : Math.ceil(weigh(before) / bytesPerStep)))
     const verdict = judgeDrift(core, kind, before, after, path, findings)
-    if (verdict === 'same') return []
-    if (verdict === 'stopped') return after === undefined ? [] : [{ path, remove: true }]
-    return before === undefined ? [] : [{ path, replace: JSON.stringify(before) }]
+    if (verdict === 'stopped' && after !== undefined) edits.push({ path, remove: true })
+    if (verdict === 'logged' && before !== undefined) edits.push({ path, replace: JSON.stringify(before) })
   }
   if (method === 'initialize' || method === 'server/discover') {
-    return judge('instructions', accepted.instructions, member(result, 'instructions'), ['result', 'instructions'])
+    judge('instructions', accepted.instructions, member(result, 'instructions'), ['result', 'instructions'])
   }
   const known = lists.get(method)
   const listed = known && member(result, known.list)
-  if (known === undefined || !isArray(listed)) return []
-  return listed.flatMap((one, index) => {
+  if (known === undefined || !isArray(listed)) return edits
+  for (const [index, one] of each(listed, meter)) {
     const name = isObject(one) ? member(one, known.key) : undefined
-    return judge(known.kind, isString(name) ? accepted[known.list].get(name) : undefined, one, ['result', known.list, index])
-  })
+    judge(known.kind, isString(name) ? accepted[known.list].get(name) : undefined, one, ['result', known.list, index])
+    if (meter.isTurnSpent) yield* core.turn(meter, exchange)
+  }
+  return edits
 }

@@ -6,7 +6,7 @@ import { hasFinalMember, methodOf } from '../protocol/methods.js'
 import { Places, type Outcome, type Things } from '../protocol/places.js'
 import { traitsOf } from '../protocol/revision.js'
 import { driftEdits } from './accepted.js'
-import { collect, turn, withinBudget, type Collected } from './collect.js'
+import { collect, withinBudget, type Collected } from './collect.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
@@ -55,12 +55,12 @@ export class Answers {
     const judged = yield* this.#results.judge(outcomes, { terms, exchange, frame }, findings)
     const [first] = judged.outcomes
     if (first !== undefined && outcomes.some(outcome => outcome.result === result)) return instead(request, judged.frame, judged.outcomes)
-    const drifted = driftEdits(this.#core, method, result, findings)
+    const drifted = yield* driftEdits(this.#core, method, result, exchange, findings)
     // What was accepted stands in the place of what is said now, and is mended as that would be.
     const held = edited(judged.frame, drifted.filter(edit => 'replace' in edit))
     const shown = held === judged.frame ? unjudged(result, outcomes) : resultIn(held)
     const read = yield* this.#read(about, held, shown, findings, shown === whole ? found : undefined)
-    const listed = methodOf(method)?.list === undefined ? [] : yield* judgeList(this.#core, method, terms.revision, shown, findings)
+    const listed = methodOf(method)?.list === undefined ? [] : yield* judgeList(this.#core, method, terms.revision, shown, exchange, findings)
     const changed = edited(held, [...read, ...listed, ...drifted.filter(edit => 'remove' in edit)])
     if (first !== undefined) return instead(request, changed, judged.outcomes)
     // Drift is mended by these, or concerns what is not there; whatever else stops it stops all of it.
@@ -71,8 +71,8 @@ export class Answers {
   *judgeError(request: PendingRequest, exchange: Exchange, frame: Frame, error: JsonObject): Flow<Frame> {
     const { method, terms, findings } = request
     const about: About = { method, terms, exchange, at: 'error', find: (places, value) => places.inError(value) }
-    yield* withinBudget(this.#readWhole(about, frame, error, findings), findings)
-    return replaced(request, frame)
+    const edits = yield* withinBudget(this.#readWhole(about, frame, error, findings), findings)
+    return replaced(request, edited(frame, edits ?? []))
   }
 
   /** The body of an HTTP error that is no message. @returns what the client gets */
@@ -140,7 +140,7 @@ export class Answers {
         const asked = { method: 'elicitation/create', params: value, clientCapabilities: terms.capabilities, methodPath: path, paramsPath: path }
         this.#core.ask('onServerRequest', asked, findings, path)
       }
-      yield* turn(this.#core, findings.meter, exchange)
+      if (findings.meter.isTurnSpent) yield* this.#core.turn(findings.meter, exchange)
     }
     return found
   }
@@ -149,19 +149,19 @@ export class Answers {
     return collect(this.#core, find(new Places(`/${at}`, traitsOf(terms.revision).modern, meter), value), meter, exchange)
   }
 
-  *#readWhole(about: About, frame: Frame, value: JsonObject, findings: Findings): Flow {
-    yield* this.#read(about, frame, value, findings, yield* this.#found(about, value, findings))
+  *#readWhole(about: About, frame: Frame, value: JsonObject, findings: Findings): Flow<readonly Edit[]> {
+    return yield* this.#read(about, frame, value, findings, yield* this.#found(about, value, findings))
   }
 
   /** What a model reads. @param known what stands in the value, where that was looked for @returns what mends it */
   #read(about: About, { facts }: Frame, value: JsonObject, findings: Findings, known: Collected | undefined): Flow<readonly Edit[]> {
-    const { method, terms: { revision }, at } = about
+    const { method, terms: { revision }, exchange, at } = about
     const collected = (value: JsonObject) => this.#collected(about, value, findings)
     const subjectOf = function* (read: JsonObject): Flow<Reading> {
       const { parts, links } = known !== undefined && read === value ? known : yield* collected(read)
       return { method, value: read, path: `/${at}`, parts, links, revision, plain: facts?.plain === true }
     }
-    return judgeWhole(this.#core, 'onReading', value, [at], subjectOf, findings)
+    return judgeWhole(this.#core, 'onReading', value, [at], subjectOf, exchange, findings)
   }
 
   *#list(request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject, edits: readonly Edit[]): Flow<Frame> {

@@ -46,16 +46,9 @@ export function* collect(core: Core, things: Things, meter: Meter, exchange: Exc
       case 'implementation':
       case undefined:
     }
-    yield* turn(core, meter, exchange)
+    if (meter.isTurnSpent) yield* core.turn(meter, exchange)
   }
   return { parts, links, requests, outcomes }
-}
-
-/** Hands the event loop back where the work on this frame has held it for long. */
-export function* turn({ checks }: Core, meter: Meter, exchange: Exchange): Flow {
-  if (!meter.isTurnSpent) return
-  yield* checks.turn(exchange)
-  meter.newTurn()
 }
 
 /** A flow about one frame. @returns undefined where the frame's share of work is spent, which is wire/size */

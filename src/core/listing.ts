@@ -18,7 +18,8 @@ import type { Terms } from './terms.js'
 export interface JudgedPage {
   /** What makes of the server's page the client's; none when it may pass as it came. */
   readonly edits: readonly Edit[]
-  readonly page: Page
+  /** Undefined where it is no list of tools, and passes all the same. */
+  readonly page: Page | undefined
 }
 
 /** About so many bytes of a page, and so many tools, are judged in one turn. */
@@ -39,15 +40,16 @@ interface Candidate {
 /**
  * Judges a page of `tools/list`: each tool by itself, so that a bad one never fails the list.
  * @param exchange where it arrived
- * @returns undefined when the result is no list of tools, which is a finding
+ * @returns undefined when nothing of it may pass
  */
 export function* judgePage(
   core: Core, catalog: Catalog, listing: Listing, { revision }: Terms, exchange: Exchange, frame: Frame, result: JsonObject, findings: Findings,
 ): Flow<JudgedPage | undefined> {
   const { options, ask, checks, mends, findings: none } = core
-  const edits: Edit[] = [...(yield* judgeList(core, 'tools/list', revision, result, findings))]
+  const edits: Edit[] = [...(yield* judgeList(core, 'tools/list', revision, result, exchange, findings))]
   const tools = member(result, 'tools')
-  if (!isArray(tools) || findings.stopping.length > 0) return undefined
+  if (findings.stopping.length > 0) return undefined
+  if (!isArray(tools)) return { edits, page: undefined }
   const listed = new Map<string, JsonObject>()
   const accepted = new Map<string, Tool>()
   let isPartial = false
@@ -143,15 +145,16 @@ export function* judgePage(
 
 /** Asks the rules about a value, and mends it where the policy says so. @returns what mends it */
 export function* judgeWhole<Asked extends 'onList' | 'onReading'>(
-  core: Core, power: Asked, value: JsonObject, at: Path, subjectOf: (value: JsonObject) => Flow<Subjects[Asked]>, findings: Findings,
+  core: Core, power: Asked, value: JsonObject, at: Path, subjectOf: (value: JsonObject) => Flow<Subjects[Asked]>,
+  exchange: Exchange, findings: Findings,
 ): Flow<readonly Edit[]> {
-  const { ask, mends } = core
+  const { mends } = core
   const { meter } = findings
   const path = pointer(...at)
   const judge = function* (value: JsonObject): Flow<Judged<Asked>> {
     const subject = yield* subjectOf(value)
     const found = core.findings(meter)
-    ask(power, subject, found, path)
+    yield* core.judge(power, subject, found, path, exchange)
     return { value, subject, findings: found }
   }
   const last = yield* mended({ mends, power, path }, yield* judge(value), judge)
@@ -160,10 +163,12 @@ export function* judgeWhole<Asked extends 'onList' | 'onReading'>(
 }
 
 /** What the rules say of a list as such. @returns what mends it */
-export const judgeList = (core: Core, method: string, revision: Revision, result: JsonObject, findings: Findings): Flow<readonly Edit[]> =>
+export const judgeList = (
+  core: Core, method: string, revision: Revision, result: JsonObject, exchange: Exchange, findings: Findings,
+): Flow<readonly Edit[]> =>
   judgeWhole(core, 'onList', result, ['result'], function* (result): Flow<List> {
     return { method, result, revision }
-  }, findings)
+  }, exchange, findings)
 
 /** The schemas of a tool by which anything will be judged. */
 const schemasOf = ({ index, sent, setting, surplus }: Candidate): readonly Subject[] =>

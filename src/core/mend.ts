@@ -63,7 +63,8 @@ export function* mended<Asked extends MendPower>(
     if (!last.findings.has(rule)) continue
     const made = attempt(mend, place.power, last.subject, meter)
     const edits = made && difference(last.value, made, meter, spelling)
-    if (made === undefined || edits === undefined || edits.length === 0 || difference(first.value, made, meter, spelling) === undefined) continue
+    if (made === undefined || edits === undefined || edits.length === 0) continue
+    if (last !== first && difference(first.value, made, meter, spelling) === undefined) continue
     const next = yield* judge(made)
     if (next === undefined) continue
     const { findings } = next

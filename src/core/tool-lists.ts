@@ -189,7 +189,7 @@ export class ToolLists {
       const result = message?.kind === 'result' && !findings.isStop ? message.result : undefined
       const judged = result && (yield* this.#judge(listing, terms, exchange, frame, result, findings))
       records.write({ event: 'tools/list', from: 'relay', bytes: { response: frame.bytes.length } }, findings, terms)
-      if (judged === undefined) return false
+      if (judged?.page === undefined) return false
       cursor = judged.page.next
       if (cursor === undefined) return true
       if (cursors.has(cursor) || cursor.length > longestCursor) return false
@@ -207,7 +207,7 @@ export class ToolLists {
   *#judge(listing: Listing, terms: Terms, exchange: Exchange, frame: Frame, result: JsonObject, findings: Findings): Flow<JudgedPage | undefined> {
     this.catalog.arrived(listing, this.#core.output.now)
     const judged = yield* withinBudget(judgePage(this.#core, this.catalog, listing, terms, exchange, frame, result, findings), findings)
-    if (judged !== undefined) this.catalog.page(listing, judged.page, this.#core.output.now)
+    if (judged?.page !== undefined) this.catalog.page(listing, judged.page, this.#core.output.now)
     return judged
   }
 }

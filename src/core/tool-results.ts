@@ -107,7 +107,7 @@ export class ToolResults {
   *#judge(
     { called, at, result: sent }: ToolResult, result: JsonObject, { terms: { revision }, exchange, frame, meter }: Arrived, contract: Checked | undefined, promotion: Promoting,
   ): Flow<Judged<'onResult'>> {
-    const { options, ask, checks } = this.#core
+    const { options, checks } = this.#core
     const { name, listed } = called ?? { name: '', listed: false }
     const operators = options.tools.get(name)?.outputSchema
     // The operator's schema stands, whether or not a list could be had.
@@ -131,7 +131,7 @@ export class ToolResults {
       repeats: result === sent && at.length === 1 ? (frame.facts?.repeats ?? none) : none,
     }
     const findings = this.#core.findings(meter)
-    ask('onResult', answer, findings, path)
+    yield* this.#core.judge('onResult', answer, findings, path, exchange)
     return { value: result, subject: answer, findings }
   }
 }

@@ -72,7 +72,7 @@ const retried = 'inputResponses requestState'
 
 /** True of a task that ended without its outcome (SEP-2663, CompletedTask: `result` is required). */
 const isWithoutOutcome = (state: JsonObject, modern: boolean): boolean =>
-  modern && member(state, 'status') === 'completed' && (member(state, 'result') ?? null) === null && !hasFinalMember(state)
+  modern && member(state, 'status') === 'completed' && (member(state, 'result') ?? null) === null && !hasToolMember(state)
 
 const isLegacy = (_: JsonObject, modern: boolean): boolean => !modern
 

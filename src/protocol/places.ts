@@ -52,6 +52,8 @@ const inEveryResult: readonly Place[] = [
   placeWhen(isModern, 'implementation', '_meta', 'io.modelcontextprotocol/serverInfo'),
 ]
 
+const inOutcome: readonly Place[] = [place('block', 'content')]
+
 /** Of any error: its code decides nothing for a client that looks for elicitations (2025-11-25, URLElicitationRequiredError). */
 const inEveryError: readonly Place[] = [place('elicitation', 'data', 'elicitations')]
 
@@ -115,14 +117,17 @@ export class Places {
 
   *#below(holder: JsonObject, places: readonly Place[], way: Way): Things {
     for (const one of places) {
-      if (one.when?.(holder, this.modern) !== false) yield* this.#along(holder, { ...one, holder }, 0, way)
+      const [first] = one.way
+      if (one.when?.(holder, this.modern) === false) continue
+      // Most places are empty: this spares a generator.
+      if (first === undefined || member(holder, first) !== undefined) yield* this.#along(holder, holder, one, 0, way)
     }
   }
 
   /** @param step how many steps of the place's way lead to the value */
-  *#along(value: Json | undefined, one: Sought, step: number, way: Way): Things {
+  *#along(value: Json | undefined, holder: JsonObject, one: Place, step: number, way: Way): Things {
     if (value === undefined || value === null) return
-    const { kind, holder, way: { [step]: key } } = one
+    const { kind, way: { [step]: key } } = one
     this.meter.pay(perValue)
     const found = <Its extends Kind, Value extends Json>(its: Its, value: Value) => {
       this.meter.pay(perThing)
@@ -131,11 +136,11 @@ export class Places {
     if (key === undefined && kind === 'outcome') yield found(kind, value)
     else if (isArray(value) || (key === every && isObject(value))) {
       for (const [index, child] of each(value, this.meter)) {
-        yield* this.#along(child, one, key === every ? step + 1 : step, [...way, index])
+        yield* this.#along(child, holder, one, key === every ? step + 1 : step, [...way, index])
         if (this.meter.isTurnSpent) yield undefined
       }
     } else if (key !== undefined) {
-      if (isObject(value)) yield* this.#along(member(value, key), one, step + 1, [...way, key])
+      if (isObject(value)) yield* this.#along(member(value, key), holder, one, step + 1, [...way, key])
     } else if (isLinkKind(kind)) yield found(kind, value)
     else if (isObject(value) && kind !== 'outcome') {
       yield found(kind, value)
@@ -152,9 +157,4 @@ export class Places {
   }
 }
 
-/** A place, and from where it is counted. */
-type Sought = Place & { readonly holder: JsonObject }
-
 export type Things = Generator<Thing | undefined, void>
-
-const inOutcome: readonly Place[] = [place('block', 'content')]

@@ -30,6 +30,8 @@ export class Script {
   readonly raw: { to: Side; exchange: string; bytes: string; cause: Side }[] = []
   at = 0
   holdChecks = false
+  /** How often the event loop was handed back. */
+  turns = 0
   readonly held: { check: number; subjects: readonly Subject[] }[] = []
 
   constructor({ actions = {}, judgedBytes, ...options }: Setting = {}) {
@@ -103,6 +105,7 @@ export class Script {
           this.operations.push(effect.operation)
           return []
         case 'check':
+          if (effect.subjects.length === 0) this.turns++
           if (this.holdChecks) {
             this.held.push(effect)
             return []
