@@ -1,7 +1,7 @@
 import { onOneLine } from '../protocol/edit.js'
 import { isArray, isObject, member, parseJson, type Json, type JsonObject } from '../protocol/json.js'
 import { parseFrame } from '../protocol/parse.js'
-import { looksLikeJson, textsOf, type Text } from '../protocol/texts.js'
+import { textsOf } from '../protocol/texts.js'
 
 /** What a text can become: structured content, as it is read, and as it will be written. */
 export interface Promotion {
@@ -17,14 +17,12 @@ const mostCandidates = 20
 
 /** The JSON object or array that one text block of a result holds; undefined where none does or several do, or where two parsers could read it differently. */
 export const promotionOf = (result: JsonObject): Promotion | undefined => {
-  const candidates = textsOf(result).filter(looksLikeJson)
+  const candidates = textsOf(result).flatMap(({ json }) => json ?? [])
   if (candidates.length > mostCandidates) return undefined
-  const [only, ...others] = candidates.filter(isJson)
+  // Each by itself: in a message, a text could close that and go on.
+  const [only, ...others] = candidates.filter(json => parseJson(json) !== undefined)
   if (only === undefined || others.length > 0) return undefined
-  const { message, faults } = parseFrame(Buffer.from(`${before}${only.text}}}`), limits)
+  const { message, faults } = parseFrame(Buffer.from(`${before}${only}}}`), limits)
   const value = message.kind === 'result' && faults.length === 0 ? member(message.result, 'structuredContent') : undefined
-  return isObject(value) || isArray(value) ? { value, text: onOneLine(Buffer.from(only.text.trim())).toString() } : undefined
+  return isObject(value) || isArray(value) ? { value, text: onOneLine(Buffer.from(only)).toString() } : undefined
 }
-
-/** By itself: in a message, a text could close that and go on. */
-const isJson = ({ text }: Text): boolean => parseJson(text) !== undefined

@@ -24,13 +24,15 @@ const noncharacters: readonly HiddenCharacters[] = Array.from({ length: 17 }, (_
 }))
 
 /**
- * Controls but for tab, line feed and carriage return, format characters (Cf) but for those that are shown before digits, what
+ * Controls but for tab and line feed, format characters (Cf) but for those that are shown before digits, what
  * Unicode lets be ignored (Default_Ignorable_Code_Point), separators of lines and paragraphs, private use, noncharacters, and
  * what has no glyph for other reasons. Spaces are seen.
  */
 export const hiddenCharacters: readonly HiddenCharacters[] = [
   { first: 0x00, last: 0x08, name: 'control character' },
   { first: 0x0b, last: 0x0c, name: 'control character' },
+  // A terminal writes what follows over what stands before. With the line feed it ends a line; at the end nothing follows.
+  { first: 0x0d, last: 0x0d, name: 'carriage return', innocent: where('\\r+(?=\\n|$)') },
   { first: 0x0e, last: 0x1a, name: 'control character' },
   { first: 0x1b, last: 0x1b, name: 'terminal escape' },
   { first: 0x1c, last: 0x1f, name: 'control character' },

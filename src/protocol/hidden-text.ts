@@ -1,3 +1,4 @@
+import { findVaried } from './varied.js'
 import { hiddenCharacters, type HiddenCharacters } from './hidden-characters.js'
 
 /** A character that a reader does not see, or that changes how the rest is shown. */
@@ -14,11 +15,19 @@ export interface Budget {
 }
 
 /** The first hidden character of a text. */
-export const findHidden = (text: string, budget: Budget = { left: Infinity }): Hidden | undefined => {
+export const findHidden = (text: string, budget: Budget = { left: Number.MAX_SAFE_INTEGER }): Hidden | undefined => {
   // One pass of the regular expression engine settles most texts; the table is asked from the first doubt on.
   const doubt = text.search(doubtful)
-  return doubt === -1 ? undefined : next(text, doubt, budget)
+  if (doubt === -1) return undefined
+  const before = budget.left
+  const found = next(text, doubt, budget)
+  if (found !== undefined || before - budget.left <= fewSuspects) return found
+  const index = findVaried(text)
+  return index === undefined ? undefined : { index, codePoint: text.codePointAt(index) ?? 0, name: 'varied as no writer varies it' }
 }
+
+/** With so many in a text nothing worth hiding is said. */
+const fewSuspects = 16
 
 /** The text without its hidden characters. */
 export const stripHidden = (text: string): string => {
@@ -68,7 +77,7 @@ const without = (text: string, find: typeof next): string => {
 }
 
 // Controls, the soft hyphen, and whatever lies past the Latin letters: where the quick look ends.
-const doubtful = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u0300-\uffff]/
+const doubtful = /[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0300-\uffff]/
 
 /** By UTF-16 code unit: 0 for one that is not in the table, else the number of its row, counted from 1. */
 const suspects = new Uint8Array(0x10000)

@@ -1,6 +1,6 @@
 import { isArray, isObject, isString, pointer, type Json, type JsonObject } from './json.js'
 import { schemasIn } from './json-schema.js'
-import { clip, quote } from './quote.js'
+import { quote, step } from './quote.js'
 
 /** A tool's parameter that clients repeat in a header (2026-07-28, Custom Headers from Tool Parameters). */
 export interface ParamHeader {
@@ -13,7 +13,7 @@ export interface ParamHeader {
 
 /** An `x-mcp-header` that breaks the rules; a tool that has one must not be offered over HTTP. */
 export interface HeaderProblem {
-  /** JSON Pointer into the schema, to the annotation; keys from the wire as `clip` shows them. */
+  /** JSON Pointer into the schema, to the annotation; keys from the wire as `step` shows them. */
   readonly path: string
   readonly message: string
 }
@@ -59,7 +59,7 @@ const search = (inputSchema: JsonObject): ParamHeaders => {
         else headers.push(found)
       } else if (schemasIn(key) === 'members' && isObject(value)) {
         for (const [name, inner] of Object.entries(value)) {
-          look(inner, [...at, key, clip(name)], key === 'properties' && path ? [...path, name] : undefined)
+          look(inner, [...at, key, step(name)], key === 'properties' && path ? [...path, name] : undefined)
         }
       } else if (schemasIn(key) === 'value') {
         if (isArray(value)) value.forEach((inner, index) => look(inner, [...at, key, index], undefined))

@@ -85,7 +85,7 @@ const ambiguous: Fault = {
   message: 'the same key twice, half of a surrogate pair, or a number beyond the range of a double',
 }
 
-const doubtful = /\\[ubf]/
+const doubtful = /\\[ubfr]/
 
 class Pieces {
   readonly #bytes: Buffer
@@ -98,7 +98,7 @@ class Pieces {
   /** Of the largest object that was read so far. */
   members = 0
   isAmbiguous = false
-  /** Of any character (`\\u`), or of a control character other than TAB, LF and CR. */
+  /** Of any character (`\\u`), or of a control character other than TAB and LF. */
   hasEscapes = false
 
   constructor(bytes: Buffer, ascii: boolean, runBytes: number) {

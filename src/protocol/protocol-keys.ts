@@ -1,7 +1,7 @@
 import type { Fault } from './frame.js'
 import { isArray, isObject, isString, member, pointer, type Json, type JsonObject } from './json.js'
 import { methodOf, paramKeys, resultKeys } from './methods.js'
-import { clip } from './quote.js'
+import { step as shown } from './quote.js'
 
 /** A place of a message where the protocol gives keys a meaning (schema.json of every revision, and the tasks extension). */
 interface Place {
@@ -100,8 +100,7 @@ const push = (left: Looked[], holder: JsonObject, key: string, below: PlaceName 
   const value = holder[key] ?? null
   if (typeof value !== 'object' || value === null) return
   if (typeof below === 'string') {
-    // What a user filled into a form has names of the form's own.
-    if (below === 'block' && isObject(value) && (!Object.hasOwn(value, 'type') || Object.hasOwn(holder, 'action'))) return
+    if (below === 'block' && isObject(value) && isForm(at.place, holder, value)) return
     left.push({ value, place: below === 'params' ? paramsOf(holder) : places[below], at, step: key })
   } else if (isObject(value)) {
     const names: Looked = { value, place: ofNoMethod, at, step: key }
@@ -109,9 +108,20 @@ const push = (left: Looked[], holder: JsonObject, key: string, below: PlaceName 
   }
 }
 
+/** What a user filled into a form has names of the form's own (ElicitResult). No reader takes it for a block of content. */
+const isForm = (place: Place, holder: JsonObject, content: JsonObject): boolean => {
+  if (place !== places.result) return false
+  if (actions.has(member(holder, 'action')) && Object.keys(holder).every(key => formKeys.has(key) || !place.keys.has(key))) return true
+  for (const key in content) if (key === 'type' || meant(key, places.block) === 'type') return false
+  return true
+}
+
+const formKeys: ReadonlySet<string> = new Set(['_meta', 'action', 'content', 'resultType'])
+const actions: ReadonlySet<unknown> = new Set(['accept', 'decline', 'cancel'])
+
 const variant = (here: Looked, key: string, other: string): Fault => {
-  const way: (string | number)[] = [clip(key)]
-  for (let at = here; at.at !== undefined; at = at.at) way.unshift(typeof at.step === 'string' ? clip(at.step) : at.step)
+  const way: (string | number)[] = [shown(key)]
+  for (let at = here; at.at !== undefined; at = at.at) way.unshift(typeof at.step === 'string' ? shown(at.step) : at.step)
   return { kind: 'ambiguous', path: pointer(...way), message: `a key that differs from "${other}" only in case` }
 }
 

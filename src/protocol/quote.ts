@@ -9,7 +9,29 @@ const read = 4096
 /** Text from the wire, fit for a message that a person or a model reads: hidden characters gone, cut, JSON-quoted. */
 export const quote = (text: string): string => JSON.stringify(clip(text))
 
-/** As `quote`, without the quotation marks: for the parts of a path. */
+/**
+ * A part of a path that comes from the wire. An ordinary key stays as it is, so that the path is a JSON Pointer that leads there. What could
+ * be prose is quoted, and cut to a few letters of it: a path says where something is, and carries no sentence.
+ */
+export const step = (key: string): string => {
+  if (asciiName.test(key)) return key
+  const text = clip(key)
+  let [end, bytes] = [0, 0]
+  for (const character of text) {
+    if ((bytes += Buffer.byteLength(character)) > maxStepBytes) break
+    end += character.length
+  }
+  if (end < text.length) return JSON.stringify(`${stripHidden(text.slice(0, end))}…`)
+  return name.test(text) ? text : JSON.stringify(text)
+}
+
+const asciiName = /^[!#-~]{1,40}$/
+const name = /^[\p{L}\p{M}\p{N}_$.:@+/~-]+$/u
+
+/** What is written in three bytes a letter says as much in fewer letters. */
+const maxStepBytes = 24
+
+/** As `quote`, without the quotation marks. */
 export const clip = (text: string): string => {
   if (plain.test(text)) return text
   const visible = strip(text.slice(0, read))

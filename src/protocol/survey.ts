@@ -1,9 +1,9 @@
 import type { Fault, FrameLimits } from './frame.js'
 import { pointer } from './json.js'
-import { clip } from './quote.js'
+import { step } from './quote.js'
 import { afterScalar, afterSpace, afterString, byte, stringOf } from './scan.js'
 
-/** A message that is wrong in more places than that is wrong enough. */
+/** More are not told. The rest of the message is looked at all the same, for its depth. */
 const mostFaults = 20
 
 /** A container that is open where the survey stands. */
@@ -22,11 +22,12 @@ export const survey = (bytes: Buffer, limits: FrameLimits): readonly Fault[] => 
   const faults: Fault[] = []
   const open: Open[] = []
   const ambiguous = (message: string) => {
-    const path = pointer(...open.map(({ member }) => (typeof member === 'string' ? clip(member) : member)))
+    if (faults.length >= mostFaults) return
+    const path = pointer(...open.map(({ member }) => (typeof member === 'string' ? step(member) : member)))
     faults.push({ kind: 'ambiguous', path, message })
   }
 
-  for (let at = afterSpace(bytes, 0); at < bytes.length && faults.length < mostFaults; at = afterSpace(bytes, at)) {
+  for (let at = afterSpace(bytes, 0); at < bytes.length; at = afterSpace(bytes, at)) {
     const top = open.at(-1)
     const one = bytes[at++] ?? 0
     switch (one) {

@@ -10,7 +10,7 @@ export interface Tally {
   readonly opens: number
   /** Whether there is a `\u` escape, of whatever character. */
   readonly unicodeEscapes: boolean
-  /** Whether there is an escape of a control character other than TAB, LF and CR. */
+  /** Whether there is an escape of a control character other than TAB and LF. */
   readonly controlEscapes: boolean
 }
 
@@ -52,7 +52,7 @@ export const tally = (bytes: Buffer): Tally => {
       else if (one === byte.backslash) {
         const escaped = bytes[++at]
         if (escaped === 0x75) unicodeEscapes = true
-        else if (escaped === 0x62 || escaped === 0x66) controlEscapes = true
+        else if (escaped === 0x62 || escaped === 0x66 || escaped === 0x72) controlEscapes = true
       }
       else if ((one | 0x20) === byte.openObject) opens++
     }

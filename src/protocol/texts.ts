@@ -5,6 +5,8 @@ export interface Text {
   readonly index: number
   readonly place: number
   readonly text: string
+  /** Where it looks like an object or array of JSON: that. */
+  readonly json: string | undefined
 }
 
 export const textsOf = (result: JsonObject): readonly Text[] => {
@@ -14,14 +16,14 @@ export const textsOf = (result: JsonObject): readonly Text[] => {
   for (let index = 0; index < content.length; index++) {
     const block = content[index]
     const text = isObject(block) && member(block, 'type') === 'text' ? member(block, 'text') : undefined
-    if (isString(text)) texts.push({ index, place: texts.length, text })
+    if (isString(text)) texts.push({ index, place: texts.length, text, json: jsonIn(text) })
   }
   return texts
 }
 
-/** As an object or array of JSON does: most texts are told by their ends. */
-export const looksLikeJson = ({ text }: Text): boolean => {
+/** Without what stands around it that some readers trim and others do not; most texts are told by their ends. */
+const jsonIn = (text: string): string | undefined => {
   const trimmed = text.trim()
   const ends = trimmed.charAt(0) + trimmed.charAt(trimmed.length - 1)
-  return ends === '{}' || ends === '[]'
+  return ends === '{}' || ends === '[]' ? trimmed : undefined
 }

@@ -46,11 +46,11 @@ export const vagueError: Powers = {
 const heavy = 10_240
 
 export const duplicatedPayload: Powers = {
-  onResult({ value: result, path }) {
-    const structured = member(result, 'structuredContent')
+  onResult({ value: result, path, structuredText }, meter) {
+    const structured = structuredText()
     if (structured === undefined) return nothing
     const texts = jsonTextsOf(result).filter(({ text }) => text.length > heavy)
-    const agree = agreeing(texts, structured, texts.length)
+    const agree = agreeing(texts, structured, texts.length, meter)
     return texts
       .filter(({ index }) => agree.has(index))
       .slice(0, most)

@@ -37,17 +37,21 @@ const judge = (annotations: JsonObject, path: string): readonly Problem[] => {
   ]
 }
 
-/** A calendar date by ISO 8601, extended or basic, with or without a time of day; the day must exist. */
+/** A calendar date by ISO 8601, in the extended form or in the basic one, with or without a time of day; the day must exist. */
 const isIsoTime = (text: string): boolean => {
-  const found = text.length > 64 ? null : isoTime.exec(text)
+  const found = text.length > 64 ? null : (extended.exec(text) ?? basic.exec(text))
   if (!found) return false
   const [, year, month = '01', day = '01'] = found
   const date = new Date(`${year}-${month}-${day}T00:00:00Z`)
   return !Number.isNaN(date.getTime()) && date.getUTCDate() === Number(day)
 }
 
-const isoTime = new RegExp(
-  '^(\\d{4})(?:-?(\\d\\d)(?:-?(\\d\\d))?)?' +
-    '(?:[T ](?:[01]\\d|2[0-4])(?::?[0-5]\\d(?::?(?:[0-5]\\d|60)(?:[.,]\\d+)?)?)?' +
-    '(?:Z|[+-][01]\\d(?::?[0-5]\\d)?)?)?$',
-)
+// Midnight at the end of a day is 24:00:00 and no later; clocks go at most 14 hours ahead of UTC, and 12 behind.
+const time = (colon: string): string => {
+  const fraction = '(?:[.,]\\d+)?'
+  const zone = `(?:Z|\\+(?:(?:0\\d|1[0-3])(?:${colon}[0-5]\\d)?|14(?:${colon}00)?)|-(?:(?:0\\d|1[01])(?:${colon}[0-5]\\d)?|12(?:${colon}00)?))`
+  const ofDay = `(?:(?:[01]\\d|2[0-3])(?:${colon}[0-5]\\d(?:${colon}(?:[0-5]\\d|60)${fraction})?)?|24(?:${colon}00(?:${colon}00(?:[.,]0+)?)?)?)`
+  return `(?:[T ]${ofDay}${zone}?)?`
+}
+const extended = new RegExp(`^(\\d{4})(?:-(\\d\\d)(?:-(\\d\\d)${time(':')})?)?$`)
+const basic = new RegExp(`^(\\d{4})(\\d\\d)(\\d\\d)${time('')}$`)

@@ -1,5 +1,5 @@
 import { pointer } from '../protocol/json.js'
-import { clip } from '../protocol/quote.js'
+import { step } from '../protocol/quote.js'
 import type { SchemaProblem } from '../core/check.js'
 import type { Powers, Problem, Reading } from '../core/rule.js'
 import type { Misfit } from '../protocol/shape.js'
@@ -30,7 +30,7 @@ export const ofMisfits = (misfits: readonly Misfit[], path: string): readonly Pr
 
 /** A path, and what lies below it; the parts come from the wire. */
 export const below = (path: string, ...parts: readonly (string | number)[]): string =>
-  path + pointer(...parts.map(part => (typeof part === 'string' ? clip(part) : part)))
+  path + pointer(...parts.map(part => (typeof part === 'string' ? step(part) : part)))
 
 /** A rule that is asked alike about the result of a tool and about whatever else a model reads. */
 export const readingRule = (judge: (reading: Reading, meter: Meter) => readonly Problem[]): Powers => ({ onResult: judge, onReading: judge })
@@ -40,8 +40,8 @@ export const partRule = (judge: (part: Part, reading: Reading, meter: Meter) => 
   readingRule((reading, meter) => problemsOf(reading.parts, meter, part => judge(part, reading, meter)))
 
 /** A rule about each icon, website or URI that stands where one belongs. */
-export const linkRule = (kinds: readonly Link['kind'][], judge: (link: Link) => readonly Problem[]): Powers =>
-  readingRule(({ links }, meter) => problemsOf(links, meter, link => (kinds.includes(link.kind) ? judge(link) : nothing)))
+export const linkRule = (kinds: readonly Link['kind'][], judge: (link: Link, meter: Meter) => readonly Problem[]): Powers =>
+  readingRule(({ links }, meter) => problemsOf(links, meter, link => (kinds.includes(link.kind) ? judge(link, meter) : nothing)))
 
 /** Rules are asked about every piece of every result; a loop spares the arrays that each of them would cost. */
 const problemsOf = <Thing>(things: readonly Thing[], meter: Meter, judge: (thing: Thing) => readonly Problem[]): readonly Problem[] => {

@@ -78,10 +78,10 @@ export const undeclared: Powers = {
 }
 
 export const text: Powers = {
-  onResult(answer) {
+  onResult(answer, meter) {
     const structured = structuredOf(answer)
     if (structured === undefined) return nothing
-    return disagreeing(answer.value, structured, answer)
+    return disagreeing(answer.value, structured, answer, meter)
       .slice(0, most)
       .map(({ index, message }) => ({ path: `${answer.path}/content/${index}/text`, message }))
   },
@@ -89,13 +89,13 @@ export const text: Powers = {
 
 /** The first that disagrees says what the structured content says; others have nothing to add. */
 export const agreed: Mend = {
-  onResult(answer) {
+  onResult(answer, meter) {
     const { value } = answer
     const content = member(value, 'content')
     const text = answer.structuredText()
     const structured = member(value, 'structuredContent')
     if (!isArray(content) || text === undefined || structured === undefined) return undefined
-    const [first, ...others] = disagreeing(value, structured, answer).map(({ index }) => index)
+    const [first, ...others] = disagreeing(value, structured, answer, meter).map(({ index }) => index)
     const left = content.map((block, index) => (index === first && isObject(block) ? { ...block, text } : block))
     return { ...value, content: left.filter((_, index) => !others.includes(index)) }
   },

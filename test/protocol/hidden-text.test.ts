@@ -30,6 +30,8 @@ const hidden: readonly (readonly [title: string, text: string, codePoint: number
   ['NUL', 'a\0', 0, 1],
   ['backspace', 'a\bb', 8, 1],
   ['delete', 'a\u007f', 0x7f, 1],
+  ['a carriage return alone', 'a\rb', 0xd, 1],
+  ['a carriage return alone behind others', 'a\r\r\nb\rc', 0xd, 5],
   ['a Hangul filler', 'a\u3164b', 0x3164, 1],
   ['a Hangul choseong filler among Latin letters', 'a\u115fb', 0x115f, 1],
   ['an interlinear annotation', 'a\ufff9b', 0xfff9, 1],
@@ -118,6 +120,7 @@ t.test('hidden characters are found, with their place', t => {
 
 const fine: readonly (readonly [title: string, text: string])[] = [
   ['plain text with tab and line ends', 'a\tb\r\nc'],
+  ['line ends of another system, doubled, and at the end', 'a\r\nb\r\r\nc\r'],
   ['English with dashes, curly quotes and an ellipsis', '“It’s done — nearly…”'],
   ['French with accents and narrow spaces', 'Déjà vu\u202f? «\u00a0Où ça\u202f!\u00a0»'],
   ['no-break spaces and a soft hyphen', 'a\u00a0b\u202fc\u00add'],
@@ -271,8 +274,8 @@ t.test('whatever Unicode calls control, format, ignorable, private or no charact
     if (!unseen.test(character) || prepended.test(character) || findHidden(`a${character}b`) !== undefined) continue
     missed.push(codePoint.toString(16))
   }
-  // Tab, line feed, carriage return, and the soft hyphen, which is inside a word there.
-  t.same(missed, ['9', 'a', 'd', 'ad'])
+  // Tab, line feed, and the soft hyphen, which is inside a word there.
+  t.same(missed, ['9', 'a', 'ad'])
   t.end()
 })
 
@@ -322,9 +325,47 @@ t.test('a sentence is not hidden by what is innocent once', t => {
     ['Khitan fillers', `\u{18b00}${cover(bit => (bit ? '\u{16fe4}' : '\u{16fe4}\u{16fe4}'))}`],
     ['grapheme joiners behind accents', cover(bit => (bit ? 'e\u0301\u034f' : 'e\u0301'))],
     ['Mongolian selectors in a row', `ᠠ${cover(bit => (bit ? '\u180b' : '\u180c'))}`],
+    ['five bits of selectors behind one ideograph', Array.from({ length: 114 }, (_, index) => `邉${String.fromCodePoint(0xe0100 + ((secret[index % secret.length] ?? 0) & 15))}`).join('')],
+    ['two styles of one symbol', cover(bit => (bit ? '☀\ufe0e' : '☀\ufe0f'))],
+    ['two styles of many symbols', cover((bit, index) => `${String.fromCodePoint(0x2648 + (index % 12))}${bit ? '\ufe0e' : '\ufe0f'}`)],
+    ['a style of one symbol, or none', cover(bit => (bit ? '☀\ufe0f' : '☀'))],
+    ['a zero width space behind each Thai letter, or none', cover(bit => (bit ? 'ก\u200b' : 'ก'))],
+    ['one or two zero width spaces between Khmer letters', cover(bit => (bit ? 'ក\u200b\u200b' : 'ក\u200b'))],
+    ['a zero width space behind Thai letters of many kinds, or none', cover((bit, index) => `${String.fromCodePoint(0xe01 + ((index * 7) % 40))}${bit ? '\u200b' : ''}`)],
+    ['a zero width space between Thai words, or none', cover((bit, index) => `${['สวัสดี', 'ครับ', 'ผม', 'ชื่อ'][index % 4] ?? ''}${bit ? '\u200b' : ''}`)],
+    ['a non-joiner behind each Arabic letter, or none', cover(bit => (bit ? 'ب\u200c' : 'ب'))],
+    ['a non-joiner behind Arabic letters of many kinds, or none', cover((bit, index) => `${'بتثنيس'[index % 6] ?? ''}${bit ? '\u200c' : ''}`)],
+    ['a non-joiner in one Persian word, or none', cover(bit => (bit ? 'می\u200cخواهم ' : 'میخواهم '))],
+    ['a joiner behind each Hindi virama, or none', cover(bit => (bit ? 'क्\u200dष' : 'क्ष'))],
+    ['a soft hyphen in one German word, or none', cover(bit => (bit ? 'Do\u00adnau ' : 'Donau '))],
+    ['a Mongolian selector behind one letter, or none', cover(bit => (bit ? 'ᠠ\u180b' : 'ᠠ'))],
+    ['a bidi mark behind each Hebrew sentence, or none', cover(bit => (bit ? 'שלום.\u200f ' : 'שלום. '))],
+    ['carriage returns', cover(bit => (bit ? 'a\r' : 'a'))],
     ['coeng in a row', `ក${cover(() => '\u17d2')}`],
   ]
   for (const [title, text] of channels) t.ok(findHidden(text), title)
+  t.end()
+})
+
+t.test('texts of languages that need such characters are fine however long they are', t => {
+  const words: readonly (readonly [string, string])[] = [
+    ['Persian', 'من می\u200cخواهم کتاب\u200cهای خوب را بخوانم و نمی\u200cدانم که چه کسی آن\u200cها را نوشته است. همیشه می\u200cشود. '],
+    ['Thai', 'สวัสดี\u200bครับ\u200bผม\u200bชื่อ\u200bสม\u200bชาย\u200bและ\u200bผม\u200bชอบ\u200bกิน\u200bข้าว '],
+    ['Khmer', 'ខ្ញុំ\u200bទៅ\u200b\u200bសាលា\u200bរៀន\u200bជា\u200bរៀង\u200bរាល់\u200bថ្ងៃ។\u200b'],
+    ['Lao', 'ສະ\u200bບາຍ\u200bດີ\u200bຂ້ອຍ\u200bຊື່\u200bສົມ '],
+    ['Burmese', 'မင်္ဂလာ\u200bပါ\u200bကျွန်တော်\u200bက\u200bကျောင်းသား '],
+    ['Sinhala', 'ශ්\u200dරී ලංකා ප්\u200dරජාතාන්ත්\u200dරික '],
+    ['Malayalam', 'അംഗന്\u200d\u200cവാടി നോർ\u200cഫോക്ക് '],
+    ['German', 'Do\u00adnau\u00addampf\u00adschiff\u00adfahrt fährt heute nicht. '],
+    ['Hebrew', 'שלום.\u200f מה שלומך?\u200f '],
+    ['Japanese', '葛\u{e0100}飾区の渡邉\u{e0110}さんと辻\u{e0101}さん'],
+    ['emoji', '☀\ufe0f ❤\ufe0f 👩🏽‍⚕️ 🏳️‍🌈 1\ufe0f\u20e3 👨‍👩‍👧‍👦 '],
+    ['Mongolian', 'ᠨᠢᠮ\u180eᠠ ᠠ\u180b '],
+  ]
+  for (const [title, text] of words) {
+    t.equal(findHidden(text.repeat(200)), undefined, title)
+  }
+  t.equal(findHidden(words.map(([, text]) => text.repeat(5)).join('').repeat(10)), undefined, 'all of them')
   t.end()
 })
 

@@ -182,6 +182,14 @@ t.test('keys that differ from a protocol key only in case, at protocol positions
     ['the answers to a form, in a request', inParams('"name":"a","inputResponses":{"one":{"action":"accept","content":{"Title":"x"}}}'), []],
     ['such an answer itself', inParams('"name":"a","inputResponses":{"one":{"Action":"accept"}}'), ['/params/inputResponses/one/Action']],
     ['a block that is no array', inResult('"role":"assistant","content":{"type":"text","Text":"x"}'), ['/result/content/Text']],
+    ['a member "action" in a prompt', inResult('"messages":[{"role":"user","action":0,"content":{"type":"text","text":"fine","Text":"evil"}}]'), ['/result/messages/0/content/Text']],
+    ['a real action in a prompt', inResult('"messages":[{"role":"user","action":"accept","content":{"type":"text","Text":"evil"}}]'), ['/result/messages/0/content/Text']],
+    ['a type in other case, in a request for sampling', inParams('"messages":[{"role":"user","content":{"Type":"resource"}}]'), ['/params/messages/0/content/Type']],
+    ['a type in other case, in the answer to sampling', inResult('"role":"assistant","content":{"Type":"text"}'), ['/result/content/Type']],
+    ['an action that is none', inResult('"action":"x","content":{"type":"text","Text":"x"}'), ['/result/content/Text']],
+    ['an action in the answer to sampling', inResult('"action":"accept","role":"assistant","content":{"type":"text","Text":"x"}'), ['/result/content/Text']],
+    ['an action in the result of a tool', inResult('"action":"accept","content":[{"type":"text","Text":"x"}]'), ['/result/content/0/Text']],
+    ['an action in the result of a tool whose content is no array', inResult('"action":"accept","isError":false,"content":{"type":"text","Text":"x"}'), ['/result/content/Text']],
     ['params of a method that nobody knows', '{"jsonrpc":"2.0","id":1,"method":"x/y","params":{"Name":1,"_Meta":{}}}', ['/params/_Meta']],
     ['a character that becomes two', inParams('"me\u00dfage":"a"'), ['/params/me\u00dfage']],
     ['letters beyond ASCII', inParams('"n\u00e4me":"a","\u540d":"b"'), []],
@@ -297,5 +305,17 @@ t.test('faults are few, whatever is wrong, and quote the wire with care', async 
   t.equal(read(`{"jsonrpc":"2.0","id":1,"result":{"content":[${blocks}]}}`).faults.length, 20)
   const key = `\u202e\u200b\u001b[31m${'k'.repeat(300)}`
   const [hostile] = read(result(`{${JSON.stringify(key)}:1,${JSON.stringify(key)}:2}`)).faults
-  t.match(hostile?.path, /^\/result\/structuredContent\/\[31mk{75}…$/)
+  t.match(hostile?.path, /^\/result\/structuredContent\/"\[31mk{20}…"$/)
+})
+
+t.test('the depth is measured whatever else is wrong', async t => {
+  const twice = '"a":1,'.repeat(30)
+  for (const [what, text] of [
+    ['keys', `{${twice}"a":${nested(30)}}`], ['numbers', `[${'1e999,'.repeat(40)}${nested(30)}]`], ['halves of pairs', `["${'","\\ud800'.repeat(40)}",${nested(30)}]`],
+  ] as const) {
+    const frame = read(result(text))
+    t.equal(frame.message.kind, 'unusable', what)
+    t.match(frame.faults.at(-1), { kind: 'size', message: /deeper/ }, what)
+  }
+  t.equal(read(result(`{${twice}"b":1}`)).faults.length, 20)
 })

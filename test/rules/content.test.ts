@@ -109,7 +109,7 @@ const link = (uri: Json) => ({ type: 'resource_link', name: 'n', uri })
 const fineUris = [
   'file:///project/src/main.rs', 'https://example.com/a?b=../c#../d', 'demo://resource/static/1', 'memory://a..b/.../c',
   'ui://app/index.html', 'git://repo/compare/a..b', 'ssh://git@example.com/x.git', 'mailto:a@example.com', 'urn:isbn:0',
-  'data:image/png;base64,AA==', 'data:text/plain,x', 'https://example.com/@user:name/x', 'C:\\a\\b', 'relative/path', '', '%2e',
+  'data:image/png;base64,AA==', 'data:text/plain,x', 'https://example.com/@user:name/x', 'C:\\a\\b', 'relative/path', '', '%2e', 'notes://My Notes/1', 'user://a b', 'https://example.com/a:b@c/', '//host/a@b',
 ]
 const badUris = [
   'javascript:alert(1)', 'JavaScript:alert(1)', ' javascript:alert(1)', 'java\nscript:alert(1)', '\u0001vbscript:x',
@@ -117,6 +117,8 @@ const badUris = [
   'https://user:secret@example.com/', 'https://ghp_token@example.com/', 'postgres://u:p@host/db', 'https:\\\\u:p@host/',
   'file:///a/../etc/passwd', 'file:///a/..', '../x', 'a:../x', 'file:///a/%2e%2e/x', 'file:///a/.%2E/x', 'file:///a%2f..%2fx',
   'file:///a/%252e%252e/x', 'file:///a\\..\\x', 'file:///a%5c..%5cx', 'demo://../x',
+  'https:user:pass@h/', 'https:/user:pass@h/', 'https:\\user:pass@h/', 'https:/\\user:pass@h', 'HTTPS:\t/user@h/', '//user:pass@h/', '\\\\user:pass@h/', 'data: text/html,x', 'data:\ttext/html,x',
+  `https://${'a'.repeat(9000)}:b@h/`, `https://h/${'a/'.repeat(9000)}../x`, `data:${' '.repeat(9000)}text/html,x`, ' ../x', 'postgres://u:p@my host/db', 'https://u:p@ho st/', 'https://u:p@h:99999/',
 ]
 table('content/uri', [
   ...fineUris.map(uri => [`fine: ${uri}`, link(uri), []] as const),
@@ -137,13 +139,13 @@ const annotated = (annotations: JsonObject) => ({ ...link('a:b'), annotations })
 table('content/annotations', [
   ['the bounds', annotated({ priority: 0, audience: ['user', 'assistant'] }), []],
   ['one', annotated({ priority: 1, audience: [] }), []],
-  ...['2025-01-12T15:00:58Z', '2025-01-12T15:00:58.123456+02:00', '2025-01-12', '2025-01', '2025', '20250112T150058Z', '2025-01-12T15:00', '2024-02-29', '2025-01-12 15:00:58Z']
+  ...['2025-01-12T15:00:58Z', '2025-01-12T15:00:58.123456+02:00', '2025-01-12', '2025-01', '2025', '20250112T150058Z', '2025-01-12T15:00', '2024-02-29', '2025-01-12 15:00:58Z', '2025-01-12T24:00:00Z', '2025-01-12T15:00:58+14:00', '2025-01-12T15:00:58-09:30', '20250112T150058-0930', '20250112']
     .map(lastModified => [`a time: ${lastModified}`, annotated({ lastModified }), []] as const),
   ['types that are wrong, which is result/shape', annotated({ priority: '2', audience: 'x', lastModified: 1 }), []],
   ['too much', annotated({ priority: 1.5 }), ['/annotations/priority']],
   ['too little', annotated({ priority: -0.1 }), ['/annotations/priority']],
   ['another reader', annotated({ audience: ['user', 'admin'] }), ['/annotations/audience']],
-  ...['yesterday', '12.01.2025', '2025-02-30', '2025-13-01', '2025-01-12T25:00:00Z', '1736694058', '', 'Sun, 12 Jan 2025 15:00:58 GMT', '2025-01-12T15:00:58Z\n']
+  ...['yesterday', '12.01.2025', '2025-02-30', '2025-13-01', '2025-01-12T25:00:00Z', '1736694058', '', 'Sun, 12 Jan 2025 15:00:58 GMT', '2025-01-12T15:00:58Z\n', '2025-01-12T24:59:59Z', '2025-01-12T24:00:01Z', '2025-0112', '202501-12', '202501', '2025-01-12T15:00:58+19:59', '2025-01-12T15:00:58+14:30', '2025-01-12T15:00:58-13:00', '2025-01-12T150058Z', '20250112T15:00:58Z', '2025-01-12T15:00:58+0200', '2025-01T15:00Z']
     .map(lastModified => [`no time: ${lastModified}`, annotated({ lastModified }), ['/annotations/lastModified']] as const),
   ['in a resource', { type: 'resource', resource: { uri: 'a:b', text: '', annotations: { priority: 2 } } }, ['/resource/annotations/priority']],
 ])

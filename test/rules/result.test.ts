@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Checked } from '../../dist/core/check.js'
 import type { Answer } from '../../dist/core/rule.js'
-import type { Json, JsonObject } from '../../dist/protocol/json.js'
+import { parseJson, type Json, type JsonObject } from '../../dist/protocol/json.js'
 import type { Revision } from '../../dist/protocol/revision.js'
 import { answer, paths, ruleNamed, text, tool, type Case } from './ask.js'
 
@@ -131,6 +131,38 @@ const texts: readonly Case<Said>[] = [
   ['the elements in another order', [[{ a: 1 }, { a: 2 }], '{"a":2}', '{"a":1}'], at('/content/0/text', '/content/1/text')],
   ['null, against an object', [null, '{"a":1}'], at('/content/0/text')],
 ]
+
+/** Spelt as no serialiser of ours spells it: the structured content, the text, and whether they say the same. */
+const spelt: readonly (readonly [structured: string, text: string, agree: boolean])[] = [
+  ['{"a":12345678901234567890,"b":12345678901234567891}', '{"a":12345678901234567891,"b":12345678901234567890}', false],
+  ['{"a":12345678901234567890,"b":12345678901234567891}', '{"b":12345678901234567891,"a":12345678901234567890}', true],
+  ['{"a":12345678901234567890,"b":"12345678901234567891"}', '{"a":12345678901234567891,"b":"12345678901234567891"}', false],
+  ['{"a":12345678901234567891}', '{"a":12345678901234567890}', false],
+  ['{"a":9007199254740993}', '{"a":9007199254740992.0}', false],
+  ['{"a":9007199254740993}', '{"a":9.007199254740993E+15}', true],
+  ['{"a":1e22}', '{"a":10000000000000000000000}', true],
+  ['{"a":-0,"b":0.10}', '{"a":0,"b":1e-1}', true],
+  ['{"a":0.1}', '{"a":-0.1}', false],
+  ['{"a":1}', '{"a":2,"a":1}', false],
+  ['{"a":{"b":1}}', '{"a":{"b":1,"\\u0062":1}}', false],
+  ['{"a":1}', '\ufeff{"a":2}', false],
+  ['{"a":1}', '\u00a0{"a":2}\u3000', false],
+  ['{"a":1}', '\ufeff{"a":1}\u3000', true],
+  ['{"a":[1,{"b":12345678901234567890}]}', '[1,{"b":12345678901234567890}]', true],
+  ['{"a":[1,{"b":12345678901234567890}]}', '[1,{"b":12345678901234567891}]', false],
+  ['{"a":true,"b":null}', '{"a":true}', true],
+  ['{"a":true}', '{"a":"true"}', false],
+  ['{"a":1}', '{"a":"1"}', false],
+  ['{"a":1}', `{"a":${'['.repeat(5000)}${']'.repeat(5000)}}`, false],
+]
+
+t.test('result/text: numbers are compared digit by digit, members one by one, and no reader trims what another keeps', t => {
+  for (const [structured, said, agree] of spelt) {
+    const subject = answer({ content: [text(said)], structuredContent: parseJson(structured) ?? null }, { structuredText: () => structured, repeats: [] })
+    t.same(paths(ruleNamed('result/text').onResult?.(subject)), agree ? [] : ['/result/content/0/text'], `${structured} ${said.slice(0, 80)}`)
+  }
+  t.end()
+})
 
 t.test('result/text: a text that is JSON and disagrees', t => {
   for (const [title, [structured, ...said], expected] of texts) {

@@ -44,13 +44,13 @@ function afterEscape(at: usize): usize {
   switch (load<u8>(at)) {
     case 0x62:
     case 0x66:
+    case 0x72:
       plain = false
       return at + 1
     case 0x22:
     case 0x5c:
     case 0x2f:
     case 0x6e:
-    case 0x72:
     case 0x74:
       return at + 1
     case 0x75: {

@@ -1,5 +1,5 @@
 import { pointer } from '../../protocol/json.js'
-import { clip } from '../../protocol/quote.js'
+import { step as shown } from '../../protocol/quote.js'
 import { Exhausted, type Budget } from '../budget.js'
 import type { Resource, Step } from '../document/place.js'
 
@@ -83,4 +83,4 @@ export class Run {
 }
 
 /** A JSON Pointer, its parts fit for a message. */
-export const clippedPointer = (path: readonly Step[]): string => pointer(...path.map(step => (typeof step === 'number' ? step : clip(step))))
+export const clippedPointer = (path: readonly Step[]): string => pointer(...path.map(step => (typeof step === 'number' ? step : shown(step))))

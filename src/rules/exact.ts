@@ -1,0 +1,78 @@
+import { parseJson } from '../protocol/json.js'
+import type { Meter } from '../protocol/meter.js'
+import { afterScalar, afterSpace, afterString, byte, stringOf } from '../protocol/scan.js'
+
+/** A JSON value that loses nothing in reading: a leaf is a text, a number in it a decimal of any length. */
+export type Exact = string | Exact[] | Map<string, Exact>
+
+/** Deeper than any structured content is. */
+const maxDepth = 512
+
+/** @returns undefined of what is no JSON, nested too deep, or has the same key twice: then readers differ in what it says */
+export const readExactly = (text: string, meter: Meter): Exact | undefined => {
+  meter.payText(text)
+  if (parseJson(text) === undefined) return undefined
+  const bytes = Buffer.from(text)
+  const open: (Exact[] | Map<string, Exact>)[] = []
+  let whole: Exact | undefined
+  let key: string | undefined
+  /** @returns false where the key was there */
+  const put = (value: Exact): boolean => {
+    const top = open.at(-1)
+    if (top === undefined) whole = value
+    else if (Array.isArray(top)) top.push(value)
+    else {
+      const name = key ?? ''
+      key = undefined
+      if (top.has(name)) return false
+      top.set(name, value)
+    }
+    return true
+  }
+  for (let at = afterSpace(bytes, 0); at < bytes.length; at = afterSpace(bytes, at)) {
+    meter.pay(1)
+    const from = at
+    const one = bytes[at++] ?? 0
+    if (one === byte.comma || one === byte.colon) continue
+    if (one === byte.closeObject || one === byte.closeArray) open.pop()
+    else if (one === byte.openObject || one === byte.openArray) {
+      const container = one === byte.openObject ? new Map<string, Exact>() : []
+      if (!put(container) || open.push(container) > maxDepth) return undefined
+    } else if (one === byte.quote) {
+      at = afterString(bytes, from)
+      const value = stringOf(bytes, from, at)
+      if (open.at(-1) instanceof Map && key === undefined) key = value
+      else if (!put(`"${value}`)) return undefined
+    } else {
+      at = afterScalar(bytes, from)
+      if (!put(decimal(bytes.toString('latin1', from, at)))) return undefined
+    }
+  }
+  return whole
+}
+
+const form = /^(-?)0*(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/
+
+/** One spelling for each number; of literals, themselves. */
+const decimal = (text: string): string => {
+  const [, sign, whole, fraction = '', exponent = '0'] = form.exec(text) ?? []
+  if (sign === undefined || whole === undefined) return text
+  const digits = whole + fraction
+  let [from, to] = [0, digits.length]
+  while (digits[from] === '0') from++
+  while (to > from && digits[to - 1] === '0') to--
+  if (from === to) return '0'
+  const point = Number(exponent) + whole.length - from
+  return Number.isSafeInteger(point) ? `${sign}.${digits.slice(from, to)}e${point}` : text
+}
+
+/** Equal as JSON values; a member may be null on one side and left out on the other, for serialisers differ there. */
+export const says = (a: Exact | undefined, b: Exact | undefined, meter: Meter): boolean => {
+  meter.pay(1)
+  if (a === undefined || b === undefined || typeof a === 'string' || typeof b === 'string') return (a ?? 'null') === (b ?? 'null')
+  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((element, index) => says(element, b[index], meter))
+  if (Array.isArray(b)) return false
+  for (const [name, value] of a) if (!says(value, b.get(name), meter)) return false
+  for (const [name, value] of b) if (!a.has(name) && value !== 'null') return false
+  return true
+}
