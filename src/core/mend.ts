@@ -1,8 +1,8 @@
 import { difference, type Spelling } from '../protocol/difference.js'
 import type { Edit } from '../protocol/edit.js'
-import { isString, pointer, type JsonObject } from '../protocol/json.js'
+import type { JsonObject } from '../protocol/json.js'
 import type { Meter } from '../protocol/meter.js'
-import { step as shown } from '../protocol/quote.js'
+import { wirePath } from '../protocol/quote.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { actionOf, type Policy } from './policy.js'
@@ -91,7 +91,7 @@ const told = 5
 
 const inWords = (edits: readonly Edit[], path: string): string => {
   const first = edits.slice(0, told).map(edit => {
-    const place = path + pointer(...edit.path.map(step => (isString(step) ? shown(step) : step)))
+    const place = path + wirePath(...edit.path)
     return `${'remove' in edit ? 'removed' : 'written'} ${place.slice(0, 200)}`
   })
   return first.join(', ') + (edits.length > told ? `, and ${edits.length - told} more` : '')

@@ -1,7 +1,7 @@
-import { isArray, isObject, isString, member, pointer, type Json, type JsonObject } from './json.js'
+import { isArray, isObject, isString, member, type Json, type JsonObject } from './json.js'
 import { each, type Meter } from './meter.js'
 import { every, hasToolMember, methodOf, place, placeWhen, type Kind, type Place } from './methods.js'
-import { clip } from './quote.js'
+import { wirePath } from './quote.js'
 
 type Way = readonly (string | number)[]
 
@@ -16,7 +16,7 @@ class Found<Its extends Kind, Value extends Json> {
 
   /** JSON Pointer into the frame. */
   get path(): string {
-    return this.at + pointer(...this.way.map(step => (typeof step === 'string' ? clip(step) : step)))
+    return this.at + wirePath(...this.way)
   }
 }
 

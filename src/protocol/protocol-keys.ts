@@ -1,7 +1,7 @@
 import type { Fault } from './frame.js'
-import { isArray, isObject, isString, member, pointer, type Json, type JsonObject } from './json.js'
+import { isArray, isObject, isString, member, type Json, type JsonObject } from './json.js'
 import { methodOf, paramKeys, resultKeys } from './methods.js'
-import { step as shown } from './quote.js'
+import { wirePath } from './quote.js'
 
 /** A place of a message where the protocol gives keys a meaning (schema.json of every revision, and the tasks extension). */
 interface Place {
@@ -120,9 +120,9 @@ const formKeys: ReadonlySet<string> = new Set(['_meta', 'action', 'content', 're
 const actions: ReadonlySet<unknown> = new Set(['accept', 'decline', 'cancel'])
 
 const variant = (here: Looked, key: string, other: string): Fault => {
-  const way: (string | number)[] = [shown(key)]
-  for (let at = here; at.at !== undefined; at = at.at) way.unshift(typeof at.step === 'string' ? shown(at.step) : at.step)
-  return { kind: 'ambiguous', path: pointer(...way), message: `a key that differs from "${other}" only in case` }
+  const way: (string | number)[] = [key]
+  for (let at = here; at.at !== undefined; at = at.at) way.unshift(at.step)
+  return { kind: 'ambiguous', path: wirePath(...way), message: `a key that differs from "${other}" only in case` }
 }
 
 /** The protocol key that a key is taken for, and is not. */

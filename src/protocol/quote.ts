@@ -1,4 +1,5 @@
 import { stripHidden } from './hidden-text.js'
+import { pointer } from './json.js'
 
 /** Longest text from the wire in a message of ours, in characters (contract section 4). */
 const longest = 80
@@ -24,6 +25,10 @@ export const step = (key: string): string => {
   if (end < text.length) return JSON.stringify(`${stripHidden(text.slice(0, end))}…`)
   return name.test(text) ? text : JSON.stringify(text)
 }
+
+/** A path of parts that come from the wire. */
+export const wirePath = (...parts: readonly (string | number)[]): string =>
+  pointer(...parts.map(part => (typeof part === 'string' ? step(part) : part)))
 
 const asciiName = /^[!#-~]{1,40}$/
 const name = /^[\p{L}\p{M}\p{N}_$.:@+/~-]+$/u

@@ -1,6 +1,5 @@
 import type { Fault, FrameLimits } from './frame.js'
-import { pointer } from './json.js'
-import { step } from './quote.js'
+import { wirePath } from './quote.js'
 import { afterScalar, afterSpace, afterString, byte, stringOf } from './scan.js'
 
 /** More are not told. The rest of the message is looked at all the same, for its depth. */
@@ -23,7 +22,7 @@ export const survey = (bytes: Buffer, limits: FrameLimits): readonly Fault[] => 
   const open: Open[] = []
   const ambiguous = (message: string) => {
     if (faults.length >= mostFaults) return
-    const path = pointer(...open.map(({ member }) => (typeof member === 'string' ? step(member) : member)))
+    const path = wirePath(...open.map(({ member }) => member))
     faults.push({ kind: 'ambiguous', path, message })
   }
 

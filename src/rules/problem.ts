@@ -1,5 +1,4 @@
-import { pointer } from '../protocol/json.js'
-import { step } from '../protocol/quote.js'
+import { wirePath } from '../protocol/quote.js'
 import type { SchemaProblem } from '../core/check.js'
 import type { Powers, Problem, Reading } from '../core/rule.js'
 import type { Misfit } from '../protocol/shape.js'
@@ -30,7 +29,7 @@ export const ofMisfits = (misfits: readonly Misfit[], path: string): readonly Pr
 
 /** A path, and what lies below it; the parts come from the wire. */
 export const below = (path: string, ...parts: readonly (string | number)[]): string =>
-  path + pointer(...parts.map(part => (typeof part === 'string' ? step(part) : part)))
+  path + wirePath(...parts)
 
 /** A rule that is asked alike about the result of a tool and about whatever else a model reads. */
 export const readingRule = (judge: (reading: Reading, meter: Meter) => readonly Problem[]): Powers => ({ onResult: judge, onReading: judge })

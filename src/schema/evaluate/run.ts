@@ -1,5 +1,4 @@
-import { pointer } from '../../protocol/json.js'
-import { step as shown } from '../../protocol/quote.js'
+import { wirePath } from '../../protocol/quote.js'
 import { Exhausted, type Budget } from '../budget.js'
 import type { Resource, Step } from '../document/place.js'
 
@@ -83,4 +82,4 @@ export class Run {
 }
 
 /** A JSON Pointer, its parts fit for a message. */
-export const clippedPointer = (path: readonly Step[]): string => pointer(...path.map(step => (typeof step === 'number' ? step : shown(step))))
+export const clippedPointer = (path: readonly Step[]): string => wirePath(...path)
