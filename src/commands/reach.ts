@@ -33,10 +33,11 @@ const remote = async (server: RemoteServer, limits: FrameLimits, isAlone: boolea
   ])
   const upstream = new HttpUpstream(new URL(server.url), tlsOf(server))
   const { headers, name } = server
+  const passHeaders = new Set(server.passHeaders?.map(header => header.toLowerCase()))
   const cookiePath = isAlone ? undefined : `/${name}/`
   return {
     kind: 'http',
-    connect: () => inputSchemaOf => httpServer({ upstream, headers, limits, inputSchemaOf, cookiePath }),
+    connect: () => inputSchemaOf => httpServer({ upstream, headers, limits, inputSchemaOf, cookiePath, passHeaders }),
     ready: () => upstream.reachable(),
     close: () => upstream.close(),
   }

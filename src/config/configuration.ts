@@ -73,6 +73,8 @@ export interface RemoteServer extends AnyServer {
   readonly url: string
   /** Sent with every request; the names in lower case. */
   readonly headers: ReadonlyMap<string, string>
+  /** Headers of its responses that pass to clients though they act on what stands in front of the relay. */
+  readonly passHeaders?: readonly string[] | undefined
   readonly tls: ServerTls | undefined
 }
 

@@ -14,7 +14,7 @@ import { readServerUrl } from './url.js'
 /** @param limits of the schemas that it names */
 export const readServer = async (name: string, written: Written.Server, source: Source, limits: Limits): Promise<ServerConfiguration> => {
   const keys = ['servers', name]
-  const { command, env = {}, inheritEnv, cwd, url = '', headers = {} } = written
+  const { command, env = {}, inheritEnv, cwd, url = '', headers = {}, passHeaders } = written
   const common = {
     name,
     policy: await readBasePolicy(written.policy, [...keys, 'policy'], source),
@@ -24,7 +24,7 @@ export const readServer = async (name: string, written: Written.Server, source: 
   }
   if (command === undefined) {
     const tls = readServerTls(written, keys, source)
-    return { ...common, url: readServerUrl(url, [...keys, 'url']), headers: readHeaders(headers, [...keys, 'headers']), tls }
+    return { ...common, url: readServerUrl(url, [...keys, 'url']), headers: readHeaders(headers, [...keys, 'headers']), ...(passHeaders && { passHeaders }), tls }
   }
   return {
     ...common,

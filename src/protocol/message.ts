@@ -2,6 +2,7 @@ import type { Frame, Message } from './frame.js'
 import { idOf, isId, keyOf } from './ids.js'
 import { isObject, isString, member, parseJson, type Json, type JsonObject } from './json.js'
 import type { ErrorResponse, Id, IdKey, Notification, Result } from './json-rpc.js'
+import { afterSpace, byte, eachChild } from './scan.js'
 
 /** The message, or what keeps the value from being one (JSON-RPC 2.0, sections 4 and 5, and what MCP narrows). */
 export const messageOf = (bytes: Buffer, value: Json): Message | string =>
@@ -64,8 +65,9 @@ export const keysOf = ({ message, otherKeys }: Frame): readonly IdKey[] => {
   }
 }
 
-/** True of a response that JSON-RPC allows where the id could not be read: `id` is null. */
+/** True of a response that JSON-RPC allows where the id could not be read (`id` is null), and of one that is cut off before its id. */
 export const isAnonymousAnswer = (frame: Frame): boolean => {
+  if (frame.faults.some(({ kind }) => kind === 'json')) return beginsAsAnswer(frame)
   const value = lenientValue(frame)
   return (member(value, 'id') ?? null) === null && (member(value, 'error') ?? member(value, 'result')) !== undefined
 }
@@ -90,6 +92,20 @@ export const lenientAnswer = (frame: Frame): Result | ErrorResponse | undefined 
   if (isObject(result)) return { kind: 'result', id: idOf(key), key, result }
   return isObject(error) ? { kind: 'error', id: idOf(key), key, error: { code: 0, message: '', ...error } } : undefined
 }
+
+/** Noise has no such names; a piece of a log may look like JSON. */
+const beginsAsAnswer = ({ bytes }: Frame): boolean => {
+  const names = new Set<string | undefined>()
+  const at = afterSpace(bytes, 0)
+  if (bytes[at] === byte.openObject) {
+    eachChild(bytes, at, ({ key }) => {
+      names.add(key)
+      return names.size > mostNames
+    })
+  }
+  return names.has('jsonrpc') && (names.has('result') || names.has('error'))
+}
+const mostNames = 16
 
 const lenientValue = ({ message, faults, bytes }: Frame): JsonObject | undefined => {
   // Of what is no JSON, or too long, there is nothing to be read.

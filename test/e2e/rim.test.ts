@@ -99,3 +99,92 @@ t.test('an answer comes with a status by which clients read it', async t => {
     t.match(got.body, /"id":2/, 'and the call is answered')
   }
 })
+
+t.test('whatever an HTTP error calls its body, a result in it that breaks its schema does not leave, and what is not judged is called JSON by nobody', async t => {
+  const utf8 = (text: string) => Buffer.from(text)
+  const utf16 = (text: string) => Buffer.from(text, 'utf16le')
+  const cases: readonly (readonly [type: string | undefined, encode: (text: string) => Buffer])[] = [
+    [undefined, utf8],
+    ['text/json', utf8],
+    ['application/problem+json', utf8],
+    ['text/html; charset=iso-8859-1', utf8],
+    ['application/json', text => Buffer.from(`\ufeff${text}`)],
+    ['application/json', text => Buffer.from(`${' '.repeat(70_000)}${text}`)],
+    ['application/json', text => Buffer.concat([Buffer.from(text.slice(0, -1)), Buffer.from(',"x":"\xff"}', 'latin1')])],
+    ['application/json; charset=utf-16', utf16],
+    ['application/json', utf16],
+    ['application/json', text => Buffer.concat([Buffer.from([0xff, 0xfe]), utf16(text)])],
+    ['application/json; charset=cp037', utf8],
+  ]
+  let answered: (typeof cases)[number] = ['', utf8]
+  let isPage = false
+  const server = await weatherServer(t, (id, response) => {
+    const [type, encode] = answered
+    response.writeHead(500, type === undefined ? {} : { 'content-type': type }).end(isPage ? 'Not today' : encode(wrong(id)))
+  })
+  const { url } = await relayTo(t, server)
+  await ask(url, request(1, 'tools/list'))
+  for (answered of cases) {
+    const got = await fetch(url, { method: 'POST', headers: post, body: request(2, 'tools/call', { name: 'weather', arguments: {} }) })
+    const body = Buffer.from(await got.arrayBuffer())
+    for (const encoding of ['utf8', 'utf16le'] as const) t.notMatch(body.toString(encoding), /EVIL/, String(answered[0]))
+    t.equal(got.headers.get('content-type'), 'application/json')
+    t.match(JSON.parse(body.toString()), { id: 2 }, 'and the call is answered')
+  }
+  isPage = true
+  for (answered of [[undefined, utf8], ['text/json', utf8]] as const) {
+    const got = await ask(url, request(2, 'tools/call', { name: 'weather', arguments: {} }))
+    t.equal(got.headers.get('content-type'), answered[0] ?? null)
+    t.equal(got.body, 'Not today')
+  }
+})
+
+/** A server whose answers to calls lack their last bytes. */
+const cutting = `require('readline').createInterface({ input: process.stdin }).on('line', line => {
+  const { id, method } = JSON.parse(line)
+  const said = result => console.log(JSON.stringify({ jsonrpc: '2.0', result, id }))
+  if (method === 'tools/list') said({ tools: [{ name: 'weather', inputSchema: { type: 'object' } }] })
+  else if (method === 'initialize') said({ protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } })
+  else if (method === 'tools/call') console.log(JSON.stringify({ jsonrpc: '2.0', result: { content: [] }, id }).slice(0, -1))
+})`
+
+t.test('a call whose answer is cut off is answered by us', async t => {
+  const relay = start(t, process.execPath, [cli, 'wrap', '--audit', 'none', '--', process.execPath, '-e', cutting])
+  relay.send(request(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } }))
+  await relay.answerTo('1')
+  relay.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
+  relay.send(request(2, 'tools/list'))
+  await relay.answerTo('2')
+  relay.send(request(5, 'tools/call', { name: 'weather', arguments: {} }))
+  t.match(JSON.parse(await relay.answerTo('5')), { error: { code: -31000 } })
+})
+
+t.test('where a server asks for credentials, its user is told how to give them', async t => {
+  const server = await serverOf(t, (incoming, response) => {
+    incoming.resume()
+    response.writeHead(401, { 'www-authenticate': 'Bearer resource_metadata="https://x.example/"' }).end()
+  })
+  const relay = start(t, process.execPath, [cli, 'wrap', '--audit', 'none', server])
+  relay.send(request(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } }))
+  t.match(JSON.parse(await relay.answerTo('1')), { error: { code: -31001, message: /HTTP 401.*--header/ } })
+})
+
+t.test('headers that act on what stands in front of the relay pass where the operator says so', async t => {
+  const acting = {
+    'x-accel-redirect': '/etc/passwd', 'x-accel-buffering': 'yes', 'x-sendfile': '/etc/passwd', location: 'https://evil.example/', refresh: '0; url=https://evil.example/',
+    'clear-site-data': '"*"', 'strict-transport-security': 'max-age=1', link: '<https://evil.example/>; rel=preload', nel: '{}', 'report-to': '{}',
+  }
+  const server = await serverOf(t, (incoming, response) => {
+    incoming.resume()
+    response.writeHead(200, { ...acting, 'x-own': 'a', 'content-type': 'application/json' }).end(answer(1, {}))
+  })
+  const { url } = await relayTo(t, server)
+  const { headers } = await ask(url, request(1, 'ping'))
+  for (const name of Object.keys(acting)) t.equal(headers.get(name), null, name)
+  t.equal(headers.get('x-own'), 'a')
+  const file = join(t.testdir({ 'customs.yaml': `version: 1\nservers: { a: { url: "${server}", passHeaders: [Link] } }\n` }), 'customs.yaml')
+  const passing = await relayTo(t, '--config', file)
+  const passed = (await ask(passing.url, request(1, 'ping'))).headers
+  t.equal(passed.get('link'), acting.link)
+  t.equal(passed.get('refresh'), null)
+})

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { mediaType } from '../http/headers.js'
+import { isUtf8, mediaType } from '../http/headers.js'
 import type { HttpHeaders } from '../transport.js'
 
 export interface Head {
@@ -17,7 +17,7 @@ export interface Head {
 /** Writes all of it at once: header by header costs more. What was set before, which is for browsers, stays. */
 export const writeHead = (response: ServerResponse, { status, headers, type, own, session }: Head): void => {
   const raw: (string | string[])[] = [...own]
-  const theirs = type === mediaType(headers)
+  const theirs = type === mediaType(headers) && isUtf8(headers)
   if (type !== undefined && !theirs) raw.push('content-type', type)
   for (const [name, values] of headers) {
     if (name === 'vary' && response.hasHeader(name)) response.appendHeader(name, values)

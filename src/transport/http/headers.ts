@@ -14,6 +14,13 @@ const requestOwn: ReadonlySet<string> = new Set(['host', 'content-length', 'cont
  */
 const responseOwn: ReadonlySet<string> = new Set(['content-length', 'content-encoding', 'content-md5', 'content-digest', 'alt-svc'])
 
+/**
+ * What acts on whoever stands in front of us (a proxy that sends a file of its own: `X-Accel-Redirect`, `X-Sendfile`), on our whole
+ * origin (`Strict-Transport-Security`, `Clear-Site-Data`, `NEL`), or leads a browser elsewhere: a server behind us may not.
+ */
+const acting =
+  /^(?:(?:x-accel|x-sendfile|x-lighttpd|x-litespeed|x-reproxy|surrogate|public-key-pins)(?:-.*)?|clear-site-data|content-location|link|location|nel|refresh|report(?:-to|ing-endpoints)|service-worker-allowed|set-cookie2|strict-transport-security)$/
+
 /** Headers as undici gives them: names in lower case, repeated ones as an array. */
 export const headersOf = (raw: Readonly<Record<string, string | readonly string[] | undefined>>): HttpHeaders => {
   const headers = new Map<string, readonly string[]>()
@@ -73,9 +80,12 @@ export const passedOn = (headers: ReadonlyMap<string, string>, added: Readonly<R
 export const forwardedRequest = (headers: ReadonlyMap<string, string>): Map<string, string> =>
   without(headers, headers.get('connection') ?? '', requestOwn)
 
-/** A server's headers as they go to the client. */
-export const forwardedResponse = (headers: HttpHeaders): HttpHeaders =>
-  without(headers, (headers.get('connection') ?? []).join(), responseOwn)
+/** A server's headers as they go to the client. @param pass those that the operator lets pass besides, in lower case */
+export const forwardedResponse = (headers: HttpHeaders, pass: ReadonlySet<string>): HttpHeaders => {
+  const forwarded = without(headers, (headers.get('connection') ?? []).join(), responseOwn)
+  for (const name of forwarded.keys()) if (acting.test(name) && !pass.has(name)) forwarded.delete(name)
+  return forwarded
+}
 
 /** Of a response whose body is not handed on. */
 export const bodiless = (headers: HttpHeaders): HttpHeaders => new Map([...headers].filter(([name]) => name !== 'content-type'))

@@ -3,8 +3,10 @@ import type { Frame } from '../../protocol/frame.js'
 import { idOf } from '../../protocol/ids.js'
 import type { IdKey } from '../../protocol/json-rpc.js'
 import { anonymousError, lenientAnswer } from '../../protocol/message.js'
+import { afterSpace, byte } from '../../protocol/scan.js'
 import { UndecodableBody } from '../http/content-coding.js'
-import { isUtf8, mediaType } from '../http/headers.js'
+import { contentType, only } from '../http/headers.js'
+import type { HttpHeaders } from '../transport.js'
 import { parseInTurns } from '../turns.js'
 import type { Reading } from './messages.js'
 import type { HttpReply } from './pool.js'
@@ -22,10 +24,24 @@ const mostBytes = 1024 * 1024
 export const errorBody = async (reply: HttpReply, { limits, latch, asked }: Omit<Reading, 'cursor'>): Promise<Frame | undefined> => {
   const bytes = await bytesOf(reply, latch)
   if (bytes === undefined) return undefined
+  // To whom such bytes are text, nobody can say: no page of today is in it.
+  if (!isAsciiText(bytes, reply.headers)) return undefined
   const keys = asked()
-  const isJson = keys.length > 0 && mediaType(reply.headers) === 'application/json' && isUtf8(reply.headers)
-  return (isJson ? messageIn(await parseInTurns(bytes, limits), keys) : undefined) ?? pageOf(bytes, keys)
+  const text = mayBeJson(bytes) ? Buffer.from(new TextDecoder().decode(bytes)) : undefined
+  return (text && keys.length > 0 ? messageIn(await parseInTurns(text, limits), keys) : undefined) ?? pageOf(bytes, keys)
 }
+
+/** A client parses the body whatever its type: `response.json()` asks for none, and skips a byte order mark. */
+const mayBeJson = (bytes: Buffer): boolean => {
+  const first = bytes[afterSpace(bytes, bytes[0] === 0xef ? 3 : 0)]
+  return first === byte.openObject || first === byte.openArray
+}
+
+/** Whether the characters of JSON are bytes of ASCII in it: a reader finds UTF-16 and UTF-32 by their NULs, other sets by their names. */
+const isAsciiText = (bytes: Buffer, headers: HttpHeaders): boolean =>
+  !bytes.subarray(0, 4).includes(0) && !/^(?:\xff\xfe|\xfe\xff)/.test(bytes.toString('latin1', 0, 2))
+  && contentType(only(headers, 'content-type')).parameters.every(parameter => !parameter.startsWith('charset') || asciiCharset.test(parameter))
+const asciiCharset = /^charset\s*=\s*"?(?:utf-?8|us-ascii|ascii|iso-?8859-?\d+|latin-?1|windows-125\d|cp125\d|gbk|gb2312|gb18030|big5|shift_jis|euc-\w+|koi8-\w)"?$/
 
 const messageIn = (frame: Frame, asked: readonly IdKey[]): Frame | undefined => {
   const { message } = frame

@@ -6,7 +6,7 @@ import type { Call } from './calls.js'
 import { bodiless } from '../http/headers.js'
 import { cursor, type Cursor } from './cursor.js'
 import { errorBody } from './error-body.js'
-import { borrowedHeaders, forwardedHead, forwardedHeaders } from './heads.js'
+import { borrowedHeaders, forwardedHead, forwardedHeaders, type HeadSettings } from './heads.js'
 import { Latch } from './latch.js'
 import { bodyKind, messageOf, messagesOf, misfit, type Between, type Reading } from './messages.js'
 import { isModernVersion, type InputSchemaOf } from '../http/metadata.js'
@@ -14,15 +14,13 @@ import { HttpSide } from './side.js'
 import { discard, failureOf, type HttpReply, type HttpUpstream } from './pool.js'
 import type { HttpRequest, Transport, TransportEvent } from '../transport.js'
 
-export interface HttpServerOptions {
+export interface HttpServerOptions extends HeadSettings {
   /** Shared by all sessions with the server; closed by whoever made it. */
   readonly upstream: HttpUpstream
   /** The operator's, by lower-case name: they stand in place of the client's. */
   readonly headers: ReadonlyMap<string, string>
   readonly limits: FrameLimits
   readonly inputSchemaOf: InputSchemaOf
-  /** The path below which the server's cookies are kept, where others are offered beside it. */
-  readonly cookiePath?: string | undefined
   /** How long `close` waits for answers that are under way, in milliseconds. */
   readonly stopMs?: number
 }
@@ -179,7 +177,7 @@ class HttpServer extends HttpSide {
       return endedBefore
     }
     const { bytes, message, faults, facts, otherKeys } = heard
-    const response = forwardedHead(reply, this.#options.cookiePath)
+    const response = forwardedHead(reply, this.#options)
     // Spelt out, as in `received`.
     this.#tell({ type: 'frame', exchange, whole: true, frame: { bytes, message, faults, facts, otherKeys, envelope: { response } } })
     return undefined
@@ -224,7 +222,7 @@ class HttpServer extends HttpSide {
   }
 
   #head(exchange: Exchange, reply: HttpReply): void {
-    const { status, headers } = forwardedHead(reply, this.#options.cookiePath)
+    const { status, headers } = forwardedHead(reply, this.#options)
     this.#tell({ type: 'head', exchange, status, headers: bodyKind(reply) === 'other' ? bodiless(headers) : headers })
   }
 

@@ -33,8 +33,17 @@ export const borrowedHeaders = (client: Headers, frame: Frame, inputSchemaOf: In
     ...always,
   ])
 
-/** @param cookiePath the path below which the server's cookies are kept, where others are offered beside it */
-export const forwardedHead = ({ status, headers }: HttpReply, cookiePath: string | undefined): ResponseHead => {
-  const forwarded = forwardedResponse(headers)
+/** What the operator has said of a server's headers. */
+export interface HeadSettings {
+  /** The path below which the server's cookies are kept, where others are offered beside it. */
+  readonly cookiePath?: string | undefined
+  /** Headers that pass though they act on what stands in front of us, in lower case. */
+  readonly passHeaders?: ReadonlySet<string> | undefined
+}
+
+export const forwardedHead = ({ status, headers }: HttpReply, { cookiePath, passHeaders = none }: HeadSettings): ResponseHead => {
+  const forwarded = forwardedResponse(headers, passHeaders)
   return { status, headers: cookiePath === undefined ? forwarded : cookiesOf(cookiePath, forwarded) }
 }
+
+const none: ReadonlySet<string> = new Set()

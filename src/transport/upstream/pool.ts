@@ -70,8 +70,8 @@ export class HttpUpstream {
       headersTimeout: 0,
       bodyTimeout: 0,
     }
-    // HTTPS_PROXY, HTTP_PROXY and NO_PROXY mean what they mean to everybody. The certificates are those of the server behind the proxy.
-    this.#pool = proxies.some(name => (process.env[name] ?? '') !== '') 
+    // HTTPS_PROXY, HTTP_PROXY and NO_PROXY mean what they mean to everybody, but no proxy knows this machine as `localhost`. The certificates are those of the server behind the proxy.
+    this.#pool = !isLoopback(url) && proxies.some(name => (process.env[name] ?? '') !== '')
       ? new (whole().EnvHttpProxyAgent)({ ...options, requestTls: options.connect })
       : new Pool(this.#origin, options)
   }
@@ -175,6 +175,8 @@ class Response implements Dispatcher.DispatchHandler {
     else this.#failed(error ?? new errors.RequestAbortedError())
   }
 }
+
+const isLoopback = ({ hostname }: URL): boolean => /^(?:localhost|.*\.localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)
 
 /** Lets go of a response that nobody reads; its connection is kept where the rest is short and soon here. */
 export const discard = ({ body }: HttpReply): void => body.dump(discardBytes, discardMs)

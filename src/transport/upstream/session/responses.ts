@@ -17,6 +17,11 @@ export interface ResponseOptions extends Pick<Reading, 'limits' | 'latch'> {
   readonly told: (exchange: Exchange, frame: Frame) => void
 }
 
+export const refusedWith = ({ status }: HttpReply): string => {
+  const hint = status === 401 ? ': it asks for credentials, to be given by --header Authorization=VALUE or mcp-customs login' : ''
+  return `the server answered HTTP ${status}${hint}`
+}
+
 /** Reads responses to the end, over as many connections as it takes: where the session is ours, so is resuming its streams. */
 export class HttpResponses {
   readonly #options: ResponseOptions
@@ -30,11 +35,9 @@ export class HttpResponses {
     const { exchange, frame, unanswered } = call
     const kind = bodyKind(reply)
     if (kind === 'error') {
-      const { limits, latch } = this.#options
-      const body = await errorBody(reply, { limits, latch, asked: () => [...unanswered] })
-      // Through a pipe nothing passes but messages.
-      if (body !== undefined && body.message.kind !== 'page') this.#options.told(exchange, withId(body))
-      return `the server answered HTTP ${reply.status}`
+      const error = await this.error(call, reply)
+      if (error !== undefined) this.#options.told(exchange, error)
+      return refusedWith(reply)
     }
     if (kind === 'other') {
       discard(reply)
@@ -52,6 +55,13 @@ export class HttpResponses {
     }
     const resumable = kind === 'sse' && position.lastEventId !== undefined && !isModernRequest(frame)
     return resumable && unanswered.size > 0 ? this.#resumed(call, position) : reason
+  }
+
+  /** What an HTTP error says; through a pipe nothing passes but messages. */
+  async error({ unanswered }: Call, reply: HttpReply): Promise<Frame | undefined> {
+    const { limits, latch } = this.#options
+    const body = await errorBody(reply, { limits, latch, asked: () => [...unanswered] })
+    return body === undefined || body.message.kind === 'page' ? undefined : withId(body)
   }
 
   /** Tells every message of a body. @throws what the connection fails with */

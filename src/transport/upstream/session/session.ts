@@ -5,16 +5,16 @@ import { isCancellation } from '../../../protocol/message.js'
 import type { Call } from '../calls.js'
 import { agreedBy, HttpHandshake, isInitialize, isInitialized, versionBy, type Agreed } from './handshake.js'
 import { listen } from './listener.js'
-import { errorBody, withId } from '../error-body.js'
 import { isModernRequest, type InputSchemaOf } from '../../http/metadata.js'
 import { renew } from './renewal.js'
-import { HttpResponses } from './responses.js'
+import { HttpResponses, refusedWith } from './responses.js'
 import type { Cursor } from '../cursor.js'
 import { backoff, type Backoff } from './resume.js'
 import { Latch } from '../latch.js'
 import { HttpSide } from '../side.js'
-import { discard, failureOf, HttpUpstream, type HttpReply, type HttpTls } from '../pool.js'
+import { failureOf, HttpUpstream, type HttpReply, type HttpTls } from '../pool.js'
 import { LegacySse, mayBeLegacy } from './legacy.js'
+import { bodyKind } from '../messages.js'
 import type { Transport, TransportEvent } from '../../transport.js'
 
 export interface HttpSessionOptions {
@@ -133,13 +133,14 @@ class UpstreamSession extends HttpSide {
     const { frame, signal } = call
     const { agreed } = this.#handshake
     const reply = await this.#handshake.post(frame, signal)
-    if (isInitialize(frame)) {
-      if (reply.status >= 400) return this.#refused(call, reply)
-      this.#handshake.enter(agreedBy(frame, reply))
-    } else if (reply.status === 404 && agreed?.id !== undefined && !isModernRequest(frame)) {
-      discard(reply)
-      return this.#sessionLost(call, agreed, first)
+    if (reply.status >= 400 && (bodyKind(reply) === 'error' || isInitialize(frame))) {
+      const error = await this.#responses.error(call, reply)
+      if (isInitialize(frame)) return this.#refused(call, reply, error)
+      if (agreed?.id !== undefined && !isModernRequest(frame) && knowsNoSession(reply, error)) return this.#sessionLost(call, agreed, first)
+      if (error !== undefined) this.#told(call.exchange, error)
+      return refusedWith(reply)
     }
+    if (isInitialize(frame)) this.#handshake.enter(agreedBy(frame, reply))
     if (reply.status < 300) this.#accepted(frame)
     if (call.unanswered.size === 0) call.settle()
     return this.#responses.answer(call, reply)
@@ -188,12 +189,9 @@ class UpstreamSession extends HttpSide {
   }
 
   /** A server that knows no Streamable HTTP may know HTTP+SSE. */
-  async #refused(call: Call, reply: HttpReply): Promise<string> {
-    const { limits } = this.#options
-    const body = await errorBody(reply, { limits, latch: this.#latch, asked: () => [...call.unanswered] })
-    const error = body?.message.kind === 'error' ? withId(body) : undefined
+  async #refused(call: Call, reply: HttpReply, error: Frame | undefined): Promise<string> {
     if (mayBeLegacy(reply.status, error)) {
-      const { headers } = this.#options
+      const { headers, limits } = this.#options
       const told = (frame: Frame) => this.#told(wholePipe, frame)
       const ended = (reason: string) => this.#end(reason)
       const legacy = new LegacySse({ upstream: this.#upstream, headers, limits, latch: this.#latch, told, ended })
@@ -203,7 +201,7 @@ class UpstreamSession extends HttpSide {
       }
     }
     if (error !== undefined) this.#told(call.exchange, error)
-    return `the server answered HTTP ${reply.status}`
+    return refusedWith(reply)
   }
 
   #told(exchange: Exchange, frame: Frame): void {
@@ -216,4 +214,10 @@ class UpstreamSession extends HttpSide {
   #tell(event: TransportEvent): void {
     if (!this.#closing.signal.aborted) this.#hear(event)
   }
+}
+
+/** By 404 (2025-11-25, session management), or, of servers on the official SDK that were restarted, by 400 and an error of theirs. */
+const knowsNoSession = ({ status }: HttpReply, error: Frame | undefined): boolean => {
+  if (status !== 400) return status === 404
+  return error?.message.kind === 'error' && error.message.error.code === -32000 && /\bsession\b|not initialized/i.test(error.message.error.message)
 }

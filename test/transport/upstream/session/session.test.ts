@@ -165,12 +165,16 @@ t.test('an answer that comes by another stream of the session is no loss', async
   t.same(client.all('lost'), [])
 })
 
-t.test('a lost session is begun anew once, and what it refused is asked again: nothing of that was carried out', async t => {
+const refusals = [
+  ['404', 404, ''],
+  ['400, as the official SDK says it', 400, '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}'],
+] as const
+for (const [name, status, refusal] of refusals) t.test(`a session that is lost by ${name} is begun anew once, and what it refused is asked again: nothing of that was carried out`, async t => {
   let sessions = 0
   const live = () => `session-${sessions}`
   const server = await serve(t, (seen, response) => {
     if (seen.message.method === 'initialize') sessions += 1
-    else if (seen.method === 'POST' && seen.headers['mcp-session-id'] !== live()) return void response.writeHead(404).end()
+    else if (seen.method === 'POST' && seen.headers['mcp-session-id'] !== live()) return void response.writeHead(status, { 'content-type': 'application/json' }).end(refusal)
     session(({ message }) => json(response, answer(message.id ?? 0)), { id: live() })(seen, response)
   })
   const client = await greet(t, server.url)
@@ -285,7 +289,7 @@ t.test('an error with a message of the protocol is a frame, any other is a loss 
   }
   client.send(ask(1, 'a'))
   t.match(await client.line(0), /-32601/)
-  t.equal(await reasons(2, 'b'), 'the server answered HTTP 401')
+  t.match(await reasons(2, 'b'), /^the server answered HTTP 401: .*--header/)
   t.equal(await reasons(3, 'c'), 'the server answered HTTP 502')
   t.equal(await reasons(4, 'd'), 'the server gave no answer (HTTP 202)')
   t.equal(await reasons(5, 'e'), 'the server answered HTTP 429')
