@@ -1,4 +1,5 @@
 import { equal, weigh, type JsonObject } from '../protocol/json.js'
+import type { Ledger } from './ledger.js'
 
 export type Schema = JsonObject | boolean
 
@@ -51,13 +52,12 @@ export interface Page {
 }
 
 /**
- * One way in which a tool was listed. Its calls are judged by all that were seen since the list changed, and by what the client was shown
- * last, for that is what it goes by: a server must not show one thing to it and another to us.
+ * One way in which a tool was listed. A server may show the client and the relay different schemas: calls are judged by all
+ * forms since the list changed.
  */
 interface Form {
   readonly tool: Tool
   readonly generation: number
-  readonly isShown: boolean
 }
 
 /** By so many forms calls are judged: the newest, and those that were listed first. */
@@ -75,6 +75,7 @@ const openListings = 16
 /** One server's tools, as listed and as accepted (contract section 6). */
 export class Catalog {
   readonly #mostTools: number
+  readonly #ledger: Ledger
   #tools = new Map<string, Tool>()
   readonly #forms = new Map<string, readonly Form[]>()
   /** Of all but the newest of each tool. */
@@ -94,8 +95,9 @@ export class Catalog {
   #changed = false
   #expires = Infinity
 
-  constructor(mostTools: number) {
+  constructor(mostTools: number, session: Ledger) {
     this.#mostTools = mostTools
+    this.#ledger = session.account(mostWeight)
   }
 
   lookup(name: string, at: number): Lookup {
@@ -163,7 +165,8 @@ export class Catalog {
     if (listing.names.size + listed.size >= this.#mostTools) return `more than ${this.#mostTools} tools`
     const own = this.#weightOf(definition)
     if (own > mostDefinition) return 'a definition that is too long to be read'
-    return this.#firstWeight + this.#formsWeight + listing.weight + own > mostWeight ? 'more than the catalogue has room for' : undefined
+    if (!this.#hasRoom(listing.weight + own)) this.#forgetGone(listing.weight + own)
+    return this.#hasRoom(listing.weight + own) ? undefined : 'more than the catalogue has room for'
   }
 
   /** Takes in a page. */
@@ -173,9 +176,9 @@ export class Catalog {
       listing.names.add(name)
       this.#weigh(listing, name, definition)
       const tool = page.accepted.get(name)
-      if (tool === undefined) this.#unlisted(name, listing)
+      if (tool === undefined) this.#unlisted(name)
       else {
-        const judged = this.#formed(tool, !listing.isOurs)
+        const judged = this.#formed(tool)
         listing.tools.set(name, judged)
         this.#tools.set(name, judged)
       }
@@ -183,13 +186,14 @@ export class Catalog {
     if (page.next === undefined) {
       if (listing.whole) this.#completed(listing, page.lifetime > 0 ? at + page.lifetime : Infinity)
     } else if (!listing.isOurs) this.#keep(page.next, listing)
+    this.#account()
   }
 
   #completed(listing: Listing, expires: number): void {
     listing.isRepeated = this.#last !== undefined && isSame(listing, this.#last)
     // A server that says "changed" whenever it is asked has not changed for that.
     const isFresh = listing.generation === this.#generation || (listing.isRepeated && listing.arrived === this.#generation)
-    for (const name of this.#forms.keys()) if (!listing.tools.has(name)) this.#unlisted(name, listing)
+    for (const name of this.#forms.keys()) if (!listing.tools.has(name)) this.#unlisted(name)
     this.#tools = new Map(listing.tools)
     this.#whole = isFresh && !listing.isPartial
     if (isFresh) this.#changed = false
@@ -203,18 +207,20 @@ export class Catalog {
     this.changed()
   }
 
-  /** What the client was shown it knows, until it is shown something else. */
-  #unlisted(name: string, { isOurs }: Listing): void {
+  #unlisted(name: string): void {
     this.#tools.delete(name)
-    this.#keepForms(name, (this.#forms.get(name) ?? []).filter(({ isShown }) => isOurs && isShown))
+    this.#keepForms(name, this.#formsSince(name))
+  }
+
+  /** How the tool was listed since the list changed. */
+  #formsSince(name: string): readonly Form[] {
+    return (this.#forms.get(name) ?? []).filter(({ generation }) => generation === this.#generation)
   }
 
   /** The tool with all forms by which it is judged. */
-  #formed(tool: Tool, isShown: boolean): Tool {
-    const known = this.#forms.get(tool.name) ?? []
-    const same = known.find(form => form.tool.definition === tool.definition)
-    const others = known.filter(form => form !== same && (form.generation === this.#generation || (form.isShown && !isShown)))
-    const forms = [{ tool, generation: this.#generation, isShown: isShown || same?.isShown === true }, ...others.slice(-mostForms)]
+  #formed(tool: Tool): Tool {
+    const others = this.#formsSince(tool.name).filter(form => form.tool.definition !== tool.definition)
+    const forms = [{ tool, generation: this.#generation }, ...others.slice(-mostForms)]
     this.#keepForms(tool.name, forms)
     if (forms.length === 1) return tool
     return {
@@ -229,6 +235,26 @@ export class Catalog {
     this.#formsWeight += weightOf(forms) - weightOf(this.#forms.get(name))
     if (forms.length > 0) this.#forms.set(name, forms)
     else this.#forms.delete(name)
+  }
+
+  #hasRoom(weight: number): boolean {
+    return this.#firstWeight + this.#formsWeight + weight <= mostWeight && this.#ledger.of?.hasRoom(weight) !== false
+  }
+
+  /** Tools that are listed no more make room. */
+  #forgetGone(weight: number): void {
+    for (const [name, definition] of this.#first) {
+      if (this.#hasRoom(weight)) return
+      if (this.#tools.has(name)) continue
+      this.#first.delete(name)
+      this.#firstWeight -= this.#weightOf(definition)
+    }
+  }
+
+  #account(): void {
+    let weight = this.#firstWeight + this.#formsWeight
+    for (const [cursor, open] of this.#open) weight += 2 * cursor.length + open.weight
+    this.#ledger.add(weight - this.#ledger.kept)
   }
 
   #weigh(listing: Listing, name: string, definition: JsonObject): void {

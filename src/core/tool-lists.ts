@@ -50,10 +50,12 @@ export class ToolLists {
   /** True while every list of ours since then said what was known before. */
   #isEcho = true
   #walk: Walk | undefined
+  /** A list could not be had: until then it is not asked for again, so that pipelined calls do not wait one after the other. */
+  #triedUntil = -Infinity
 
   constructor(core: Core) {
     this.#core = core
-    this.catalog = new Catalog(core.options.mostTools)
+    this.catalog = new Catalog(core.options.mostTools, core.ledger)
     this.ids = new OwnIds(core.options.nonce, core.ledger)
   }
 
@@ -68,7 +70,7 @@ export class ToolLists {
     this.#waiting.add(request)
     try {
       for (let lists = 0; lists < mostLists; lists++) {
-        if (!(yield* this.#listed(request))) return undefined
+        if (this.#core.output.now < this.#triedUntil || !(yield* this.#listed(request))) return undefined
         const found = this.catalog.lookup(name, this.#core.output.now)
         if (found !== undefined) return found
       }
@@ -166,10 +168,10 @@ export class ToolLists {
 
   *#life(walk: Walk): Flow {
     this.#core.output.emit({ type: 'start-timer', timer: listTimer, ms: this.#core.options.listMs })
-    const isFirst = !this.catalog.settled
     const listing = this.catalog.listing(undefined, true)
     const isListed = yield* this.#pages(walk, listing)
-    this.#end(walk, isListed && (isFirst || listing.isRepeated))
+    this.#triedUntil = isListed ? -Infinity : this.#core.output.now + this.#core.options.listMs
+    this.#end(walk, isListed && listing.isRepeated)
     this.#core.driver.fill(walk.listed, isListed)
   }
 

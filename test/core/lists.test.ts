@@ -52,7 +52,8 @@ t.test('a server that says "changed" whenever it is asked can be called, and the
   script.server(changed)
   script.server(result(script.ownId, { tools: [weather] }))
   t.match(script.raw.at(-1), { to: 'server', bytes: /"id":2/ }, 'and one, where the list is known')
-  t.equal(script.raw.filter(({ to, bytes }) => to === 'client' && bytes.includes('list_changed')).length, 1)
+  const heard = script.raw.filter(({ to, bytes }) => to === 'client' && bytes.includes('list_changed')).length
+  t.equal(heard, 2, 'but for the first of our lists: before it, the client may have listed elsewhere')
   t.end()
 })
 
@@ -143,19 +144,41 @@ t.test('a change that a list of ours does not show is told, whoever gave up mean
   t.end()
 })
 
-t.test('what a client was shown it is judged by, whatever a list of ours says', t => {
+t.test('after list_changed the new list counts for every call, also where the client does not list again', t => {
   const script = new Script().begin([strict])
   script.server(changed)
   script.client(call(1, 'weather'))
   script.server(result(script.ownId, { tools: [lax] }))
-  t.match(script.server(result(1, { content: [] })), [['to client', { result: { isError: true } }]], 'the client has not heard of another schema')
-  script.client({ jsonrpc: '2.0', id: 'm', method: 'tools/list' })
-  script.server(result('m', { tools: [lax] }))
+  t.match(script.server(result(1, { content: [] })), [['to client', { result: { content: [] } }]])
   script.server(changed)
-  script.client({ jsonrpc: '2.0', id: 'n', method: 'tools/list' })
-  script.server(result('n', { tools: [lax] }))
   script.client(call(2, 'weather'))
-  t.match(script.server(result(2, { content: [] })), [['to client', { result: { content: [] } }]], 'now it has')
+  script.server(result(script.ownId, { tools: [strict] }))
+  t.match(script.server(result(2, { content: [] })), [['to client', { result: { isError: true } }]])
+  t.end()
+})
+
+t.test('a list that could not be had is not asked for again by every call that waits', t => {
+  const script = new Script()
+  for (let id = 1; id <= 6; id++) script.client(call(id, 'weather'))
+  t.match(script.client({ jsonrpc: '2.0', id: 7, method: 'ping' }), [['to server', { method: 'ping' }]], 'a ping waits for nothing')
+  const asked = () => script.raw.filter(({ to, bytes }) => to === 'server' && bytes.includes('"tools/list"')).length
+  t.equal(asked(), 1)
+  script.happens({ type: 'timer-fired', timer: 'list' })
+  t.equal(asked(), 1, 'the others do not wait as long again')
+  t.same(script.raw.filter(({ to, bytes }) => to === 'server' && bytes.includes('tools/call')).length, 6)
+  script.at += 2000
+  script.client(call(8, 'weather'))
+  t.equal(asked(), 2, 'later calls try again')
+  t.end()
+})
+
+t.test('list_changed during the first list of ours reaches the client, who may have listed elsewhere', t => {
+  const script = new Script()
+  script.client(call(1, 'weather'))
+  script.server(changed)
+  script.server(result(script.ownId, { tools: [lax] }))
+  script.server(result(script.ownId, { tools: [lax] }))
+  t.equal(script.raw.filter(({ to, bytes }) => to === 'client' && bytes.includes('list_changed')).length, 1)
   t.end()
 })
 

@@ -1,7 +1,6 @@
 import t from 'tap'
 import { Batches } from '../../dist/core/batches.js'
 import type { SchemaChecker } from '../../dist/core/check.js'
-import type { Entry } from '../../dist/core/effect.js'
 import { wholePipe, type Exchange } from '../../dist/core/event.js'
 import type { RelayOptions } from '../../dist/core/options.js'
 import type { Power, Rule } from '../../dist/core/rule.js'
@@ -110,7 +109,7 @@ const play = async (faults: Faults): Promise<{ readonly asked: readonly number[]
           faults.maybe('engine, later')
           resolve([])
         } catch (error) {
-          resolve(Promise.reject(error as Error))
+          resolve(Promise.reject(error instanceof Error ? error : new Error()))
         }
       }))
     },
@@ -127,7 +126,7 @@ const play = async (faults: Faults): Promise<{ readonly asked: readonly number[]
       return tools
     },
   }
-  const audit = (_: Entry): undefined => {
+  const audit = (): undefined => {
     faults.maybe('audit')
   }
   const session = new Session({ client, server, relay: new Batches(options), judging, audit, failed: () => undefined })
