@@ -68,20 +68,20 @@ class Client {
   }
 
   /** The bytes of an HTTP request. */
-  raw(name) {
+  raw(name, more) {
     const { headers, body } = this.request('tools/call', { name, arguments: {} })
-    const lines = Object.entries({ host: 'localhost', ...headers, 'content-length': body.length }).map(([key, value]) => `${key}: ${value}\r\n`)
+    const lines = Object.entries({ host: 'localhost', ...headers, ...more, 'content-length': body.length }).map(([key, value]) => `${key}: ${value}\r\n`)
     return `POST /mcp HTTP/1.1\r\n${lines.join('')}\r\n${body}`
   }
 }
 
 /** Sockets that are opened again when they are cut; `act` begins with each. */
-const sockets = ({ port }, count, act) => {
+const sockets = ({ port }, count, act, options = {}) => {
   const open = new Set()
   let isOver = false
   const begin = () => {
     if (isOver) return
-    const socket = connect({ port, host: '127.0.0.1' })
+    const socket = connect({ port, host: '127.0.0.1', ...options })
     open.add(socket)
     socket.on('error', () => {})
     socket.on('connect', () => act(socket))
@@ -115,6 +115,28 @@ const abuses = {
       const timer = setInterval(() => socket.write(bytes[sent++] ?? ' '), 60_000)
       socket.on('close', () => clearInterval(timer))
     })
+  },
+  'who sends requests behind an open answer': async (url, era) => {
+    const client = await new Client(url, era).open()
+    const head = Object.entries({ host: 'localhost', accept: 'text/event-stream', ...(client.session && { 'mcp-session-id': client.session }) })
+    const open = `GET /mcp HTTP/1.1\r\n${head.map(([key, value]) => `${key}: ${value}\r\n`).join('')}\r\n`
+    return sockets(url, 10, socket => socket.resume().write(open + client.raw('small').repeat(4000)))
+  },
+  'who is refused and stays': url =>
+    sockets(url, 300, socket => socket.resume().write('no HTTP\r\n\r\n'), { allowHalfOpen: true }),
+  'who says nothing': url => sockets(url, 300, socket => socket.resume()),
+  'whose sessions have names of 15 KB': async (url, era) => {
+    const client = await new Client(url, era).open()
+    delete client.session
+    return sockets(url, 2, socket => {
+      const bytes = client.raw('small', { 'x-bench-name': '15000' })
+      socket.on('data', () => socket.write(bytes)).write(bytes)
+    })
+  },
+  'who sends bodies that lack a byte': async (url, era) => {
+    const client = await new Client(url, era).open()
+    const bytes = client.raw('small', { 'content-type': 'application/json' }).replace(/content-length: \d+/, 'content-length: 4000001')
+    return sockets(url, 60, socket => socket.resume().write(bytes + ' '.repeat(4_000_000 - bytes.length + bytes.indexOf('\r\n\r\n') + 4)))
   },
   'who floods': async (url, era) => {
     const client = await new Client(url, era).open()

@@ -1,4 +1,4 @@
-// A server that costs next to nothing, by HTTP: `node http-server.mjs json|sse`; its URL is the first line that it writes. It reads HTTP/1.1 off the
+// A server that costs next to nothing, by HTTP: `node http-server.mjs json|sse`; it names a session of the length that `x-bench-name` wants; its URL is the first line that it writes. It reads HTTP/1.1 off the
 // socket itself, because node:http would be the slowest of all that stands in a row; bodies come with their length.
 import { createServer } from 'node:net'
 import { answerTo } from './answers.mjs'
@@ -24,7 +24,9 @@ const handle = (socket, head, body) => {
   if (/\r\ntransfer-encoding:/i.test(head)) return socket.end('HTTP/1.1 411 Length Required\r\ncontent-length: 0\r\n\r\n')
   const answer = answerTo(body)
   if (answer === undefined) return respond(socket, '202 Accepted')
-  const session = answer.method === 'initialize' ? `mcp-session-id: bench-${++sessions}\r\n` : ''
+  const length = Number(/\r\nx-bench-name: *(\d+)/i.exec(head)?.[1] ?? 0)
+  const isNamed = length > 0 || answer.method === 'initialize'
+  const session = isNamed ? `mcp-session-id: ${`bench-${++sessions}-`.padEnd(length, 'x')}\r\n` : ''
   respond(socket, '200 OK', `content-type: ${type}\r\n${session}`, [before, ...answer.pieces, after])
 }
 

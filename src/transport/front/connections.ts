@@ -4,9 +4,11 @@ import type { Socket } from 'node:net'
 import { clientOf } from './arrival.js'
 import { Quota } from './sessions/quota.js'
 
-/** Requests that wait behind an open answer of their connection: from so many on its socket is not read, and with more it is cut. */
+/** Requests that wait behind an open answer of their connection: from so many on its socket is not read; with more it is given up. */
 const manyWaiting = 8
 const mostWaiting = 64
+/** It is cut so many milliseconds later, lest its client come back at once. */
+const cutMs = 1000
 
 interface Connection {
   /** Whose place it has. */
@@ -14,6 +16,7 @@ interface Connection {
   /** What begins the requests that came behind one that is being answered (HTTP/1.1 pipelining). */
   readonly waiting: { readonly response: ServerResponse; readonly begin: () => void }[]
   isBusy: boolean
+  isGivenUp: boolean
   /** The newest response on it, begun or over. */
   newest: ServerResponse | undefined
 }
@@ -48,7 +51,7 @@ export class Connections {
       oldest.destroy()
       this.#places.take(client)
     }
-    this.#connections.set(socket, { client, waiting: [], isBusy: false, newest: undefined })
+    this.#connections.set(socket, { client, waiting: [], isBusy: false, isGivenUp: false, newest: undefined })
     this.#setIdle(socket, client, true)
     socket.once('close', () => this.#leave(socket))
   }
@@ -59,10 +62,11 @@ export class Connections {
     // Refused, or cut: what was read of it before is parsed to its end.
     if (socket.destroyed) return
     if (connection === undefined) return begin()
+    if (connection.isGivenUp) return
     if (!connection.isBusy) return this.#begin(socket, connection, { response, begin })
     // An answer to it could not be sent, and would be kept here, before that of the one before it on the connection is over.
     connection.waiting.push({ response, begin })
-    if (connection.waiting.length > mostWaiting) socket.destroy()
+    if (connection.waiting.length > mostWaiting) this.#giveUp(socket, connection)
     else if (connection.waiting.length >= manyWaiting) setImmediate(hold, socket, connection)
   }
 
@@ -71,7 +75,7 @@ export class Connections {
     connection.newest = response
     this.#setIdle(socket, connection.client, false)
     response.once('close', () => {
-      if (socket.destroyed || !this.#connections.has(socket)) return
+      if (socket.destroyed || connection.isGivenUp) return
       const next = connection.waiting.shift()
       if (connection.waiting.length < manyWaiting && socket.isPaused()) socket.resume()
       if (next !== undefined) return this.#begin(socket, connection, next)
@@ -79,6 +83,14 @@ export class Connections {
       this.#setIdle(socket, connection.client, true)
     })
     begin()
+  }
+
+  #giveUp(socket: Socket, connection: Connection): void {
+    connection.isGivenUp = true
+    connection.waiting.length = 0
+    setImmediate(() => socket.pause())
+    const timer = setTimeout(() => socket.destroy(), cutMs)
+    socket.once('close', () => clearTimeout(timer))
   }
 
   #setIdle(socket: Socket, client: string, isIdle: boolean): void {

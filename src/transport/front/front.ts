@@ -33,7 +33,7 @@ export type { SessionKind } from './sessions/session.js'
 export interface FrontSettings extends Partial<Pick<DoorOptions, 'allowHosts' | 'allowOrigins' | 'tokens'>>, Pick<EndpointSettings, 'limits'> {
   /** Undefined: plain HTTP. A front that began without stays without. */
   readonly tls?: FrontTls | undefined
-  /** Most bytes of request bodies held at a time, over all (256 MiB). */
+  /** Most bytes of request bodies held at a time, over all (64 MiB). */
   readonly bufferedBytes?: number
   /** Most sessions of an endpoint at a time (1000). */
   readonly maxSessions?: number
@@ -143,7 +143,7 @@ class Front implements HttpFront {
       },
       pace: new Pace({ keepAliveMs, stallMs, timers: this.#timers }),
       timers: this.#timers,
-      bodies: new Quota(() => this.#settings.bufferedBytes ?? 256 * 1024 * 1024),
+      bodies: new Quota(() => this.#settings.bufferedBytes ?? 64 * 1024 * 1024),
       processes: new Quota(() => this.#settings.maxProcesses ?? 64),
       refuse: (request, response, reason, key) => this.#refuse(request, response, reason, key),
     }

@@ -4,11 +4,10 @@ import type { Exchange } from '../../core/event.js'
 import type { Frame } from '../../protocol/frame.js'
 import type { Id, IdKey } from '../../protocol/json-rpc.js'
 import { answerKeys, requestKeys } from '../keys.js'
-import { CallSignal } from './abort.js'
 
 /** One POST of a frame: from `send` until nothing more of it can come. */
 export class Call {
-  readonly signal = new CallSignal()
+  readonly #controller = new AbortController()
   /** The requests in it that have no answer yet. */
   readonly unanswered: Set<IdKey>
   #isSettled = false
@@ -30,9 +29,13 @@ export class Call {
     return this.#settled
   }
 
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
   /** The server sees the connection go. */
   abort(): void {
-    this.signal.abort()
+    this.#controller.abort()
     this.settle()
   }
 

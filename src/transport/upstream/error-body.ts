@@ -8,9 +8,8 @@ import { UndecodableBody } from '../http/content-coding.js'
 import { contentType, only } from '../http/headers.js'
 import type { HttpHeaders } from '../transport.js'
 import { parseInTurns } from '../turns.js'
-import type { Reading } from './messages.js'
+import { answering, wholeBody, type Reading } from './messages.js'
 import type { HttpReply } from './pool.js'
-import { answering, wholeBody } from './whole-body.js'
 
 /** A page that is longer is read by nobody, in bytes. */
 const mostBytes = 1024 * 1024

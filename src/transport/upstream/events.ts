@@ -2,9 +2,19 @@ import type { FrameLimits } from '../../protocol/frame.js'
 import { decoded } from '../http/content-coding.js'
 import { SseParser, type SseEvent } from '../sse/parser.js'
 import { nextPiece, type ResponseBody } from './body.js'
-import type { Cursor } from './cursor.js'
-import type { Latch } from './latch.js'
+import type { Latch } from '../latch.js'
 import type { HttpReply } from './pool.js'
+
+/** Where a stream stands: what is needed to ask for the rest of it. */
+export interface Cursor {
+  lastEventId: string | undefined
+  /** The server's `retry:`, in milliseconds. */
+  retryMs: number | undefined
+  /** Events so far, those without a message too. */
+  events: number
+}
+
+export const cursor = (): Cursor => ({ lastEventId: undefined, retryMs: undefined, events: 0 })
 
 export interface EventReading {
   readonly limits: FrameLimits

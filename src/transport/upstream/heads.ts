@@ -1,7 +1,7 @@
 import type { Frame, ResponseHead, Trace } from '../../protocol/frame.js'
-import { cookiesOf } from '../http/cookies.js'
 import { forwardedRequest, forwardedResponse } from '../http/headers.js'
 import { metadataOf, withoutMetadata, type InputSchemaOf } from '../http/metadata.js'
+import type { HttpHeaders } from '../transport.js'
 import type { HttpReply } from './pool.js'
 
 /** By lower-case name. */
@@ -47,3 +47,19 @@ export const forwardedHead = ({ status, headers }: HttpReply, { cookiePath, pass
 }
 
 const none: ReadonlySet<string> = new Set()
+
+/**
+ * A server's headers, where other servers are offered at other paths of one origin: its cookies are those of its own path, so that no
+ * client brings them to another server, and none plants its own there (RFC 6265 section 5.4). One that insists on the whole origin
+ * (`__Host-`) is refused by the client.
+ * @param path such as `/files/`
+ */
+export const cookiesOf = (path: string, headers: HttpHeaders): HttpHeaders => {
+  const cookies = headers.get('set-cookie')
+  return cookies === undefined ? headers : new Map([...headers, ['set-cookie', cookies.map(cookie => at(path, cookie))]])
+}
+
+const at = (path: string, cookie: string): string => {
+  const [pair = '', ...attributes] = cookie.split(';')
+  return [pair, ...attributes.filter(attribute => !/^\s*path\s*(?:=|$)/i.test(attribute)), ` Path=${path}`].join(';')
+}

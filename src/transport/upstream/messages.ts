@@ -2,15 +2,17 @@ import type { Frame, FrameLimits } from '../../protocol/frame.js'
 import type { IdKey } from '../../protocol/json-rpc.js'
 import { oversizedFrame } from '../../protocol/parse.js'
 import { quote } from '../../protocol/quote.js'
-import { UndecodableBody } from '../http/content-coding.js'
-import { isUtf8, mediaType } from '../http/headers.js'
+import { Gathering, type Gathered } from '../gather.js'
+import { decoded, UndecodableBody } from '../http/content-coding.js'
+import { isUtf8, mediaType, only } from '../http/headers.js'
+import type { Latch } from '../latch.js'
+import { nextPiece } from './body.js'
 import { Events, type EventReading } from './events.js'
 import type { HttpReply } from './pool.js'
 import { fieldLines } from '../sse/event.js'
 import type { SseEvent } from '../sse/parser.js'
 import { encodeBetween } from '../sse/write.js'
 import { parseInTurns } from '../turns.js'
-import { answering, wholeBody } from './whole-body.js'
 
 /** What a response's body is to be read as. */
 export type BodyKind = 'json' | 'sse' | 'error' | 'other'
@@ -38,9 +40,9 @@ export interface Between {
  * @throws what the connection fails with; a body that cannot be unpacked is a frame with a fault
  */
 export const messagesOf = (reply: HttpReply, reading: Reading): AsyncIterable<Frame | Between> =>
-  bodyKind(reply) === 'json' ? only(messageOf(reply, reading)) : new Messages(new Events(reply, reading), reading)
+  bodyKind(reply) === 'json' ? once(messageOf(reply, reading)) : new Messages(new Events(reply, reading), reading)
 
-async function* only(message: Promise<Frame | undefined>): AsyncGenerator<Frame> {
+async function* once(message: Promise<Frame | undefined>): AsyncGenerator<Frame> {
   const frame = await message
   if (frame !== undefined) yield frame
 }
@@ -131,3 +133,33 @@ export const read = (event: SseEvent, limits: FrameLimits): Frame | Between | Pr
 }
 
 const withFields = (frame: Frame, event: string): Frame => (event === '' ? frame : { ...frame, envelope: { event } })
+
+/**
+ * A body that is one message, unpacked.
+ * @param maxBytes of one that is longer no more is read
+ * @returns undefined where it is empty
+ * @throws UndecodableBody, or what the connection fails with
+ */
+export const wholeBody = async ({ body, headers }: HttpReply, maxBytes: number, latch: Latch): Promise<Gathered | undefined> => {
+  const gathering = new Gathering(maxBytes, Number(only(headers, 'content-length')) || 0)
+  const source = decoded(body, headers)
+  // Not by `for await`: most bodies are here as a whole by the time that they are read, and need no waiting for.
+  for (;;) {
+    const piece = nextPiece(source)
+    const next = piece instanceof Promise ? await piece : piece
+    if (next.done === true) break
+    if (latch.isClosed) await latch.passed()
+    gathering.add(next.value)
+    if (gathering.size > maxBytes) {
+      await source.return(undefined)
+      break
+    }
+  }
+  return gathering.take()
+}
+
+/** A whole body without an id that can be read is the answer to what was asked with it, and to nothing else. */
+export const answering = (frame: Frame, asked: () => readonly IdKey[]): Frame => {
+  const { message } = frame
+  return message.kind === 'unusable' && message.keys.length === 0 ? { ...frame, message: { ...message, keys: asked() } } : frame
+}

@@ -1,6 +1,5 @@
 import type { Dispatcher } from 'undici'
 import { headersOf, only } from '../http/headers.js'
-import type { Abortable } from './abort.js'
 import type { HttpHeaders } from '../transport.js'
 import { ResponseBody } from './body.js'
 import { errors, Pool, whole } from './undici.js'
@@ -20,7 +19,7 @@ export interface HttpAsk {
   readonly url?: URL
   readonly headers: ReadonlyMap<string, string>
   readonly body?: Buffer
-  readonly signal: Abortable
+  readonly signal: AbortSignal
 }
 
 /** A response whose body is still on the wire: it must be read or destroyed. */
@@ -125,13 +124,13 @@ export class HttpUpstream {
 
 /** What becomes of one request. */
 class Response implements Dispatcher.DispatchHandler {
-  readonly #signal: Abortable
+  readonly #signal: AbortSignal
   readonly #begun: (reply: HttpReply) => void
   readonly #failed: (error: Error) => void
   #started: Dispatcher.DispatchController | undefined
   #body: ResponseBody | undefined
 
-  constructor(signal: Abortable, begun: (reply: HttpReply) => void, failed: (error: Error) => void) {
+  constructor(signal: AbortSignal, begun: (reply: HttpReply) => void, failed: (error: Error) => void) {
     this.#signal = signal
     this.#begun = begun
     this.#failed = failed

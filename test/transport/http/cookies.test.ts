@@ -1,5 +1,5 @@
 import t from 'tap'
-import { cookiesOf } from '../../../dist/transport/http/cookies.js'
+import { cookiesOf } from '../../../dist/transport/upstream/heads.js'
 
 const cases = [
   ['no path', 'a=1', 'a=1; Path=/files/'],

@@ -1,7 +1,6 @@
 import type { Frame } from '../../../protocol/frame.js'
 import { isString, member } from '../../../protocol/json.js'
 import { only } from '../../http/headers.js'
-import type { Abortable } from '../abort.js'
 import { bodyKind } from '../messages.js'
 import { isModernRequest, metadataOf, type InputSchemaOf } from '../../http/metadata.js'
 import { discard, HttpFailure, type HttpReply, type HttpUpstream } from '../pool.js'
@@ -46,7 +45,7 @@ export class HttpHandshake {
     this.#agreed = agreed
   }
 
-  post(frame: Frame, signal: Abortable, agreed = this.#agreed): Promise<HttpReply> {
+  post(frame: Frame, signal: AbortSignal, agreed = this.#agreed): Promise<HttpReply> {
     const headers = new Map([['accept', 'application/json, text/event-stream'], ['content-type', 'application/json']])
     const add = (more: Iterable<readonly [string, string]>) => {
       for (const [name, value] of more) headers.set(name, value)

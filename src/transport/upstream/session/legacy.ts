@@ -1,9 +1,8 @@
 import type { Frame } from '../../../protocol/frame.js'
 import { errorCode } from '../../../protocol/json-rpc.js'
 import type { Call } from '../calls.js'
-import { Events } from '../events.js'
+import { cursor, Events } from '../events.js'
 import { bodyKind, read, type Reading } from '../messages.js'
-import { cursor } from '../cursor.js'
 import { discard, failureOf, type HttpUpstream } from '../pool.js'
 import type { SseEvent } from '../../sse/parser.js'
 

@@ -5,7 +5,7 @@ import { errorBody, withId } from '../error-body.js'
 import type { Call } from '../calls.js'
 import { bodyKind, messageOf, messagesOf, misfit, type Between, type Reading } from '../messages.js'
 import { isModernRequest } from '../../http/metadata.js'
-import { cursor, type Cursor } from '../cursor.js'
+import { cursor, type Cursor } from '../events.js'
 import { resume, type Backoff } from './resume.js'
 import { discard, failureOf, type HttpReply } from '../pool.js'
 
@@ -85,8 +85,7 @@ export class HttpResponses {
   }
 
   async #resumed(call: Call, position: Cursor): Promise<string> {
-    const { unanswered } = call
-    const signal = call.signal.asAbortSignal()
+    const { unanswered, signal } = call
     const outcome = await resume({
       cursor: position,
       backoff: this.#options.backoff,
