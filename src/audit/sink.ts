@@ -52,7 +52,7 @@ export interface AuditOptions extends Rotation {
   /** Told how many records are not written where that is no error. */
   readonly failed?: (records: number) => void
   /** Told of each checkpoint, and of a log that is lost while nobody writes. */
-  readonly log?: Pick<Log, 'checkpoint' | 'warn'>
+  readonly log?: Pick<Log, 'checkpoint' | 'warn'> & Partial<Pick<Log, 'info'>>
   /** The wall clock. */
   readonly now?: () => Date
   readonly environment?: Environment
@@ -67,6 +67,8 @@ export const openAudit = async (options: AuditOptions): Promise<Audit> => {
   if (options.file === 'none' && followers.length === 0) return { file: undefined, add: () => written, write: written, usage: written, close: written }
   const key = options.signKey === undefined ? undefined : readSigningKey(options.signKey)
   const opened = await openOutput(options)
+  const { keepDays = 0, keepBytes = 0 } = options
+  if (opened.output instanceof LogFile && keepDays + keepBytes > 0) options.log?.info?.(`audit log ${opened.output.file}: ${kept(keepDays, keepBytes)}`)
   try {
     return new Sink(opened, key, options)
   } catch (error) {
@@ -85,6 +87,11 @@ const openOutput = async ({ file, stream = 2, server, now = currentTime, environ
   } catch (cause) {
     throw cause instanceof CustomsError ? cause : cannotAudit(wanted, codeOf(cause), cause)
   }
+}
+
+const kept = (days: number, bytes: number): string => {
+  const limits = [days > 0 && `${days} days`, bytes > 0 && `${bytes} bytes`].filter(limit => limit !== false)
+  return `the last ${limits.join(' or ')} are kept, whichever is less; older files are removed (audit.keepDays, audit.keepBytes)`
 }
 
 const written = (): undefined => undefined
@@ -145,7 +152,11 @@ class Sink implements Audit {
   }
 
   usage(): Usage | undefined {
-    return this.#output instanceof LogFile ? this.#output.usage() : undefined
+    try {
+      return this.#output instanceof LogFile ? this.#output.usage() : undefined
+    } catch {
+      return undefined
+    }
   }
 
   write(entry: Entry, payloads?: Payloads): void {

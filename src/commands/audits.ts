@@ -1,4 +1,5 @@
 import type { Log } from '../audit/log.js'
+import type { Usage } from '../audit/log-file.js'
 import { openAudit, type Audit, type AuditOptions } from '../audit/sink.js'
 import type { AuditConfiguration } from '../config/configuration.js'
 
@@ -36,6 +37,14 @@ export class Audits {
   /** That of a server, once it is open. */
   of(server: string): Audit | undefined {
     return this.#opened.get(server)
+  }
+
+  /** What those on disk take up, by the server's name. */
+  usage(): ReadonlyMap<string, Usage> {
+    return new Map([...this.#opened].flatMap(([server, audit]) => {
+      const usage = audit.usage()
+      return usage ? [[server, usage] as const] : []
+    }))
   }
 
   /** @throws CustomsError CANNOT_AUDIT when one could not be brought to its end; all are closed */

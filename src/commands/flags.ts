@@ -30,6 +30,12 @@ export const sharedFlags: Flags = {
 export const relayFlags: Flags = {
   ...sharedFlags,
   ...about('Log', {
+    'audit-keep-days': {
+      type: 'string', value: 'DAYS', unit: 'pieces', key: 'audit.keepDays', describe: 'remove audit logs so many days after they were last written; 0: never (default: 30)',
+    },
+    'audit-keep-bytes': {
+      type: 'string', value: 'BYTES', unit: 'pieces', key: 'audit.keepBytes', describe: 'keep so many bytes of audit logs for each server; 0: no limit (default: 1000000000)',
+    },
     capture: { type: 'string', value: 'FILE', describe: 'keep every message, payloads included, for `replay` and `learn`' },
   }),
   ...about('Lock', {

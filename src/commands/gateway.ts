@@ -39,6 +39,8 @@ export interface Gateway {
   readonly configuration: Configuration
   /** Begins to accept connections. @returns where @throws CustomsError CANNOT_START */
   listen(): Promise<string>
+  /** Tells the metrics how things are now: which servers can be reached, what the logs take up. */
+  measure(): Promise<void>
   /** Takes notice of another configuration, as far as that takes no restart. */
   reload(changed: Setup): Promise<void>
 }
@@ -78,6 +80,10 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
   return {
     front,
     offers,
+    measure: async () => {
+      metrics.logs(audits.usage())
+      metrics.ready(await offers.ready())
+    },
     get configuration() { return configuration },
     async listen() {
       const url = await front.listen()

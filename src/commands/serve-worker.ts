@@ -39,7 +39,7 @@ export const serveAsWorker = async (flags: SharedFlags, readAll: () => Promise<S
     holds: session => (gateway?.front.holds(session.path, session.session) === true ? 'held' : ownership.isGranted(keyOf(session)) && 'granted'),
     servers: async () => [...((await gateway?.offers.ready()) ?? [])],
     counted: async () => {
-      if (gateway) counted?.metrics.ready(await gateway.offers.ready())
+      await gateway?.measure()
       return counted?.snapshot() ?? []
     },
     reload: async () => gateway?.reload(await read()),

@@ -63,11 +63,11 @@ const serveAlone = async (flags: SharedFlags, read: () => Promise<Setup>, setup:
   return 0
 }
 
-const adminOf = async ({ host, port }: Address, gateway: Gateway, { metrics, exposition }: Counted, page: PageRoutes | undefined) => {
+const adminOf = async ({ host, port }: Address, gateway: Gateway, { exposition }: Counted, page: PageRoutes | undefined) => {
   const { adminServer } = await import('../admin/server.js')
   const { offers } = gateway
   const text = async () => {
-    metrics.ready(await offers.ready())
+    await gateway.measure()
     return exposition.text()
   }
   const allowHosts = () => gateway.configuration.allowHosts

@@ -98,7 +98,8 @@ export interface ServerTls {
 type WrittenAudit = NonNullable<Written.ConfigurationFile['audit']>
 
 export interface AuditConfiguration
-  extends Readonly<Required<Pick<WrittenAudit, 'payloads' | 'intent' | 'rotate' | 'onFailure'>>>, Readonly<Pick<WrittenAudit, 'maxBytes' | 'keep' | 'signKey'>> {
+  extends Readonly<Required<Pick<WrittenAudit, 'payloads' | 'intent' | 'keepDays' | 'keepBytes' | 'onFailure'>>>,
+    Readonly<Pick<WrittenAudit, 'maxBytes' | 'rotate' | 'keep' | 'signKey'>> {
   /** A path; `-`: the standard stream that the command has to spare; `none`: no log; undefined: the default file. */
   readonly file: string | undefined
   readonly targets: readonly AuditTarget[]

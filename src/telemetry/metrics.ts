@@ -1,3 +1,4 @@
+import type { Usage } from '../audit/log-file.js'
 import type { Action, Verdict } from '../core/policy.js'
 import type { RuleName } from '../core/rule.js'
 import type { Attributes, Role } from './attributes.js'
@@ -37,6 +38,8 @@ export interface Metrics extends Durations {
   undelivered(to: string, count: number): void
   /** Whether each server can be reached, of those that there are now. */
   ready(servers: ReadonlyMap<string, boolean>): void
+  /** What the audit log of each server takes up on disk. */
+  logs(servers: ReadonlyMap<string, Usage>): void
 }
 
 export interface Answered {
@@ -70,4 +73,5 @@ export const noMetrics: Metrics = {
   byteValidatorFailed: nothing,
   undelivered: nothing,
   ready: nothing,
+  logs: nothing,
 }

@@ -1,4 +1,5 @@
-import type { Histogram as Observed } from 'prom-client'
+import type { Gauge, Histogram as Observed } from 'prom-client'
+import type { Usage } from '../audit/log-file.js'
 import type { Snapshot } from './added-up.js'
 import type { Attributes, Role } from './attributes.js'
 import { conventionalSeconds, type Metrics } from './metrics.js'
@@ -82,6 +83,11 @@ export const prometheusMetrics = async (): Promise<Counted> => {
     registers,
   })
   const ready = new Gauge({ name: 'mcp_customs_server_ready', help: 'Whether the server can be reached: 1, or 0.', labelNames: ['server'], aggregator: 'min', registers })
+  const logs: Readonly<Record<keyof Usage, Gauge>> = {
+    files: new Gauge({ name: 'mcp_customs_audit_files', help: 'Files of the audit log.', labelNames: ['server'], registers }),
+    bytes: new Gauge({ name: 'mcp_customs_audit_bytes', help: 'Bytes of the audit log on disk.', labelNames: ['server'], registers }),
+    free: new Gauge({ name: 'mcp_customs_audit_free_bytes', help: 'Free space where the audit log is.', labelNames: ['server'], aggregator: 'min', registers }),
+  }
   const durations = (what: string, help: string, names: ReadonlyMap<string, string>): Readonly<Record<Role, Observed>> => {
     const of = (role: Role) =>
       new Histogram({ name: `mcp_${role}_${what}_duration_seconds`, help: `${help}, as the relay is a ${role}.`, labelNames: [...names.keys()], buckets: conventionalSeconds, registers })
@@ -121,6 +127,14 @@ export const prometheusMetrics = async (): Promise<Counted> => {
     ready(servers) {
       ready.reset()
       for (const [name, isReady] of servers) ready.set({ server: name }, isReady ? 1 : 0)
+    },
+    logs(servers) {
+      for (const gauge of Object.values(logs)) gauge.reset()
+      for (const [name, { files, bytes: taken, free }] of servers) {
+        logs.files.set({ server: name }, files)
+        logs.bytes.set({ server: name }, taken)
+        logs.free.set({ server: name }, free)
+      }
     },
     operation: (role, attributes, seconds) => operations[role].observe(labelled(operationLabels, attributes), seconds),
     session: (role, attributes, seconds) => sessionTimes[role].observe(labelled(sessionLabels, attributes), seconds),

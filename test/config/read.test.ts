@@ -38,7 +38,7 @@ servers:
       delete_everything: deny
       drop: { deny: true }
 auth: { tokens: [ "\${env:CLIENT_TOKEN}" ] }
-audit: { file: ./audit.ndjson, payloads: redacted, maxBytes: 1000000, rotate: daily, keep: 9, signKey: ./audit.key, onFailure: continue, targets: [ { target: pino-loki, options: { token: "\${env:CLIENT_TOKEN}" } }, { target: ./ship.mjs } ] }
+audit: { file: ./audit.ndjson, payloads: redacted, maxBytes: 1000000, rotate: daily, keep: 9, keepDays: 7, keepBytes: 0, signKey: ./audit.key, onFailure: continue, targets: [ { target: pino-loki, options: { token: "\${env:CLIENT_TOKEN}" } }, { target: ./ship.mjs } ] }
 telemetry: { endpoint: "https://otlp.example.com", headers: { X-Key: "\${env:CLIENT_TOKEN}" }, payloads: redacted }
 tls: { cert: server.pem, key: server.key }
 allowHosts: [MCP.example.com, "[::1]", "müsli.example"]
@@ -94,7 +94,7 @@ t.test('a configuration with everything in it', async t => {
   ])
   t.strictSame(read.tokens, ['s3cret-client'])
   t.strictSame(read.audit, {
-    file: join(directory, 'audit.ndjson'), payloads: 'redacted', intent: false, maxBytes: 1_000_000, rotate: 'daily', keep: 9, signKey: join(directory, 'audit.key'), onFailure: 'continue',
+    file: join(directory, 'audit.ndjson'), payloads: 'redacted', intent: false, maxBytes: 1_000_000, rotate: 'daily', keep: 9, keepDays: 7, keepBytes: 0, signKey: join(directory, 'audit.key'), onFailure: 'continue',
     targets: [{ target: 'pino-loki', options: { token: 's3cret-client' }, from: file }, { target: join(directory, 'ship.mjs'), options: {}, from: file }],
   })
   t.strictSame(read.telemetry, { endpoint: 'https://otlp.example.com', headers: new Map([['x-key', 's3cret-client']]), payloads: 'redacted' })
@@ -120,7 +120,7 @@ t.test('an empty configuration has the defaults of the contract', async t => {
     messageBytes: 16777216, depth: 128, judgedBytes: 3145728, schemaBytes: 262144, schemaDepth: 64, subschemas: 5000,
     validationMs: 100, tools: 5000, listMs: 10000, requestMs: 0, bufferedBytes: 268_435_456,
   })
-  t.strictSame(read.audit, { file: undefined, payloads: 'digest', intent: false, rotate: 'never', onFailure: 'block', targets: [] })
+  t.strictSame(read.audit, { file: undefined, payloads: 'digest', intent: false, keepDays: 30, keepBytes: 1_000_000_000, onFailure: 'block', targets: [] })
   t.strictSame(read.telemetry, { endpoint: undefined, headers: new Map(), payloads: 'none' })
   t.strictSame(read.tokens, [])
   t.equal(read.policy, undefined)
@@ -140,7 +140,7 @@ const wrong = [
   ['a list', '[]', ': must be a map of keys, not a list'],
   ['nothing', '', ': must be a map of keys, not nothing'],
   ['an unknown key', 'polcy: strict', ':1:1: polcy: unknown key; did you mean "policy"?'],
-  ['an unknown key, nothing like it', 'audit: { where: x }', ':1:10: audit.where: unknown key; known here: file, payloads, intent, maxBytes, rotate, keep, signKey, onFailure, targets'],
+  ['an unknown key, nothing like it', 'audit: { where: x }', ':1:10: audit.where: unknown key; known here: file, payloads, intent, maxBytes, rotate, keep, keepDays, keepBytes, signKey, onFailure, targets'],
   ['a target without a module', 'audit: { targets: [ { options: {} } ] }', /: audit\.targets\.0: /],
   ['a collector with a password', 'telemetry: { endpoint: "https://a:b@c" }', ':1:14: telemetry.endpoint: must not hold a user or password: send a header'],
   ['an unknown key further in', 'limits: { messageByte: 1 }', ':1:11: limits.messageByte: unknown key; did you mean "messageBytes"?'],
