@@ -5,7 +5,6 @@ import type { ToolSetting } from '../core/options.js'
 import type { SchemaLimits } from '../core/check.js'
 import type { Finding } from '../core/rule.js'
 import type { FrameLimits } from '../protocol/frame.js'
-import type { JsonObject } from '../protocol/json.js'
 import type { NotedFrame } from './noted-frame.js'
 
 /** What a peer may use up, by which a session was judged. */
@@ -24,11 +23,10 @@ export interface Ruling {
 
 /** What the operator had accepted of the server. */
 export interface CapturedLock {
-  readonly tools: Readonly<Record<string, JsonObject>>
-  readonly prompts: Readonly<Record<string, JsonObject>>
-  readonly resourceTemplates: Readonly<Record<string, JsonObject>>
-  readonly instructions: string | undefined
+  /** The lock file. */
+  readonly text: string
   readonly isFrozen: boolean
+  readonly isTrusted: boolean
   /** Of each class of change. */
   readonly actions: Readonly<Record<string, string>>
 }

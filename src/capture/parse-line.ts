@@ -89,12 +89,9 @@ const toolIn = (value: Json): ToolSetting => {
 
 const lockIn = (value: Json): CapturedLock => {
   const lock = object(value)
-  const definitions = record(object)
   return {
-    tools: definitions(member(lock, 'tools')),
-    prompts: definitions(member(lock, 'prompts')),
-    resourceTemplates: definitions(member(lock, 'resourceTemplates')),
-    instructions: maybe(member(lock, 'instructions'), text),
+    text: text(member(lock, 'text')),
+    isTrusted: flag(member(lock, 'isTrusted')),
     isFrozen: flag(member(lock, 'isFrozen')),
     actions: record(text)(member(lock, 'actions')),
   }

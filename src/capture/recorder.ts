@@ -89,9 +89,7 @@ export class Recorder {
 
 const rulingOf = ({ policy, tools }: RelayOptions): Ruling => ({ policy: Object.fromEntries(policy), tools: Object.fromEntries(tools) })
 
-const lockOf = ({ tools, prompts, resourceTemplates, instructions, isFrozen, actions }: Accepted): CapturedLock => ({
-  tools: Object.fromEntries(tools), prompts: Object.fromEntries(prompts), resourceTemplates: Object.fromEntries(resourceTemplates), instructions, isFrozen, actions,
-})
+const lockOf = ({ written, isFrozen, isTrusted, actions }: Accepted): CapturedLock => ({ text: written(), isFrozen, isTrusted, actions })
 
 export const payloadOf = (payloads: Opening['payloads']): Payload => (payloads === 'full' ? whole : redacted)
 

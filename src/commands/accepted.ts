@@ -1,12 +1,14 @@
 import type { LockSetting, ServerConfiguration } from '../config/configuration.js'
-import type { Accepted } from '../core/accepted.js'
+import type { Accepted, AcceptedOffer, AcceptedPart } from '../core/accepted.js'
 import { CustomsError } from '../errors.js'
 import { plain } from '../inspect/plain.js'
-import { nothingAccepted } from '../lock/accept.js'
-import { bodyDigest, changeClasses, compare, compareTools, type ChangeClass } from '../lock/compare.js'
+import { bodyDigest, changeClasses, compareIdentities, compareTools, isSame, type ChangeClass } from '../lock/compare.js'
 import { decide, standardActions, type LockActions } from '../lock/decide.js'
-import type { Accepted as Locked } from '../lock/lock.js'
-import { equal, type Json } from '../protocol/json.js'
+import { asDoubles, markLongNumbers, withDigits } from '../lock/digits.js'
+import { formatLock, type Locked } from '../lock/lock.js'
+import { offer, type Offer } from '../lock/offer.js'
+import { parseJson, type Json } from '../protocol/json.js'
+import type { Meter } from '../protocol/meter.js'
 import { readLockFile } from './lock-file.js'
 import { comparableIdentity, identityOf } from './lock-identity.js'
 
@@ -14,30 +16,50 @@ import { comparableIdentity, identityOf } from './lock-identity.js'
  * What was accepted of a server, for its relay to hold it to.
  * @throws CustomsError BAD_CONFIG where there is no such lock, nothing of the server in it, or another server than was accepted
  */
-export const acceptedOf = async (server: ServerConfiguration, { file, isFrozen, actions }: LockSetting): Promise<Accepted> => {
+export const acceptedOf = async (server: ServerConfiguration, { file, isFrozen, trustAccepted, actions }: LockSetting): Promise<Accepted> => {
   const locked = await lockedIn(file, server.name)
   const all = { ...standardActions, ...actions }
-  const identity = compare({ ...nothingAccepted, identity: locked.identity }, { ...nothingAccepted, identity: comparableIdentity(locked.identity, await identityOf(server)) })
-  if (decide(identity, all).action === 'block') {
-    throw new CustomsError('BAD_CONFIG', `${file}: ${JSON.stringify(server.name)} is not the server that was accepted (${identity.map(({ path }) => plain(path.join('.'))).join(', ')}): look at it with "mcp-customs lock --check", accept it with "mcp-customs lock"`)
+  const changes = compareIdentities(locked.identity, comparableIdentity(locked.identity, await identityOf(server)))
+  if (decide(changes, all).action === 'block') {
+    throw new CustomsError('BAD_CONFIG', `${file}: ${JSON.stringify(server.name)} is not the server that was accepted (${changes.map(({ path }) => plain(path.join('.'))).join(', ')}): look at it with "mcp-customs lock --check", accept it with "mcp-customs lock"`)
   }
-  return holding(locked, all, isFrozen)
+  return holding(server.name, locked, all, { isFrozen, isTrusted: trustAccepted || locked.acceptedBy === 'person' })
 }
 
 /** What a relay is told of it. */
-export const holding = (locked: Omit<Locked, 'identity'>, actions: LockActions, isFrozen: boolean): Accepted => {
+export const holding = (name: string, locked: Locked, actions: LockActions, settings: Pick<Accepted, 'isFrozen' | 'isTrusted'>): Accepted => {
+  const { legacy, modern } = locked.offers
+  return {
+    legacy: heldTo(legacy, actions),
+    modern: heldTo(modern, actions),
+    ...settings,
+    exactly: bytes => {
+      const marked = markLongNumbers(bytes)
+      return marked && parseJson(marked.toString())
+    },
+    actions,
+    written: () => formatLock(new Map([[name, locked]])),
+  }
+}
+
+const heldTo = (accepted: Offer, actions: LockActions): AcceptedOffer => {
   // Asked for where a tool is new, which is seldom.
   let bodies: ReadonlySet<string> | undefined
-  const isBody = (digest: string) => (bodies ??= new Set([...locked.tools.values()].map(bodyDigest))).has(digest)
+  const isBody = (digest: string) => (bodies ??= new Set([...accepted.tools.values()].map(one => bodyDigest(one)))).has(digest)
+  const classesOf = (part: AcceptedPart, before: Json | undefined, said: Json | undefined, meter: Meter): readonly ChangeClass[] => {
+    if (part !== 'tools') return isSame(before, said, meter) ? [] : [part]
+    if (said === undefined) return ['removed']
+    if (before === undefined) return [isBody(bodyDigest(said, meter)) ? 'renamed' : 'added']
+    return compareTools(before, said, meter).map(difference => difference.class)
+  }
   return {
-    tools: locked.tools,
-    prompts: locked.prompts,
-    resourceTemplates: locked.resourceTemplates,
-    instructions: locked.instructions,
-    isFrozen,
-    actions,
-    drift: (kind, accepted, said) => {
-      const classes = kind === 'tool' ? ofTool(accepted, said, isBody) : equal(accepted, said) ? [] : [classOf[kind]]
+    definitions: offer(part => new Map([...accepted[part]].map(([name, one]) => [name, asDoubles(one)]))),
+    textOf: (part, name) => {
+      const definition = accepted[part].get(name)
+      return definition === undefined ? undefined : withDigits(JSON.stringify(definition))
+    },
+    drift: (part, name, said, meter) => {
+      const classes = classesOf(part, accepted[part].get(name), said, meter)
       const { action, classes: told } = decide(classes.map(one => ({ class: one })), actions)
       return action === 'pass' ? undefined : { classes: told.map(one => changeClasses[one]).join(', '), isMinor: action === 'log' }
     },
@@ -51,12 +73,4 @@ export const lockedIn = async (file: string, name: string): Promise<Locked> => {
   const locked = found.lock.get(name)
   if (locked === undefined) throw new CustomsError('BAD_CONFIG', `${file}: nothing was accepted of the server ${JSON.stringify(name)} ("mcp-customs lock" does that)`)
   return locked
-}
-
-const classOf = { prompt: 'prompts', 'resource template': 'resourceTemplates', instructions: 'instructions' } as const
-
-const ofTool = (accepted: Json | undefined, said: Json | undefined, isBody: (digest: string) => boolean): readonly ChangeClass[] => {
-  if (said === undefined) return ['removed']
-  if (accepted === undefined) return [isBody(bodyDigest(said)) ? 'renamed' : 'added']
-  return compareTools(accepted, said).map(difference => difference.class)
 }

@@ -41,6 +41,7 @@ export const relayFlags: Flags = {
   ...about('Lock', {
     lock: { type: 'string', value: 'FILE', describe: 'hold the server to what was accepted in this lock file' },
     frozen: { type: 'boolean', describe: 'judge calls by the lock alone, before anything is listed' },
+    'trust-accepted': { type: 'boolean', describe: 'believe the annotations in the lock also where they were accepted by --yes' },
   }),
   ...about('Requests', {
     'request-timeout': { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'limits.requestMs', describe: 'longest wait for an answer; 0: no limit (default)' },
@@ -64,6 +65,7 @@ export interface SharedFlags {
   readonly tokenFile: string | undefined
   readonly lock: string | undefined
   readonly frozen: boolean
+  readonly trustAccepted: boolean
   /** What the other flags say, as a configuration would. */
   readonly settings: Settings
 }
@@ -90,6 +92,7 @@ export const readFlags = (flags: Flags, given: Given): SharedFlags => ({
   tokenFile: text(given, 'token-file'),
   lock: text(given, 'lock'),
   frozen: given.get('frozen') === true,
+  trustAccepted: given.get('trust-accepted') === true,
   audit: text(given, 'audit'),
   capture: text(given, 'capture'),
   logLevel: logLevels.find(one => one === text(given, 'log-level')) ?? 'warn',

@@ -10,7 +10,6 @@ import { CustomsError, pathText } from '../errors.js'
 import { plain } from '../inspect/plain.js'
 import type { Style } from '../inspect/style.js'
 import { count } from '../inspect/wrap.js'
-import type { Catalogue } from '../lock/compare.js'
 import { acceptedOf, lockedIn } from './accepted.js'
 import { folderOf, lockFileOf, lockWordOf, setUpEntry } from './client-servers.js'
 import type { Context } from './context.js'
@@ -64,23 +63,22 @@ const lockOf = async (entry: Entry, file: ClientFile): Promise<LockState> => {
   if (lockWordOf(entry) === undefined) return { state: 'no lock', problems: [] }
   const lock = lockFileOf(entry, file, undefined)
   try {
-    const { tools } = await acceptedIn(lock, entry, file)
-    return { state: `locked (${count(tools.size, 'tool')})`, problems: [] }
+    return { state: `locked (${count(await toolsIn(lock, entry, file), 'tool')})`, problems: [] }
   } catch (error) {
     if (!(error instanceof CustomsError)) throw error
     return { state: 'locked', problems: [error.message] }
   }
 }
 
-const acceptedIn = async (lock: string, entry: Entry, file: ClientFile): Promise<Pick<Catalogue, 'tools'>> => {
+const toolsIn = async (lock: string, entry: Entry, file: ClientFile): Promise<number> => {
   const setup = await setUpEntry(entry, folderOf(entry, file)).catch((error: unknown) => {
     if (error instanceof CustomsError) return undefined
     throw error
   })
   const [one] = setup?.servers ?? []
-  if (one !== undefined) return acceptedOf(one.server, { file: lock, isFrozen: false, actions: {} })
+  if (one !== undefined) return (await acceptedOf(one.server, { file: lock, isFrozen: false, trustAccepted: false, actions: {} })).legacy.definitions.tools.size
   // Only the client knows the server's words; what was accepted of it can be read all the same.
-  return lockedIn(lock, entry.name)
+  return (await lockedIn(lock, entry.name)).offers.legacy.tools.size
 }
 
 const describe = ({ name, scope, server, disabled }: Entry, width: number, lock: string, problems: readonly string[], style: Style): string => {

@@ -29,7 +29,7 @@ export const noLocking: Locking = { lockOf: () => undefined, changed: [], isPart
  * @returns the exit code when it was interrupted
  * @throws CustomsError for a lock that cannot be relied on
  */
-export const lockEntries = async (entries: readonly Entry[], file: ClientFile, { lockFile, timeoutMs }: InstallFlags, context: Context): Promise<Locking | number> => {
+export const lockEntries = async (entries: readonly Entry[], file: ClientFile, { lockFile, timeoutMs, yes }: InstallFlags, context: Context): Promise<Locking | number> => {
   const { print, style, width } = context
   const drafts = new Drafts()
   const words = new Map<string, string>()
@@ -44,7 +44,7 @@ export const lockEntries = async (entries: readonly Entry[], file: ClientFile, {
       name = setup.server.name
       const listed = await context.list(setup, configuration, { audit: undefined, logLevel: 'warn', timeoutMs })
       if (typeof listed === 'number') return listed
-      const comparison = draft.propose(name, targetOf(setup.server), listed)
+      const comparison = draft.propose(name, targetOf(setup.server), listed, yes ? '--yes' : 'person')
       hold()
       await print(comparison.changes.length === 0 ? `${nameOf(entry.name, entry.scope)}  offers what was accepted in ${pathText(draft.file)}\n` : `${diffReport({ ...comparison, before: basename(draft.file) }, style, width)}\n`)
     } catch (error) {

@@ -2,38 +2,43 @@ import { createHash } from 'node:crypto'
 import { readFile, realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
+import { isBroughtAlong } from '../config/brought-package.js'
 import type { ProcessServer } from '../config/configuration.js'
 import { isObject, isString, member, parseJson, type JsonObject } from '../protocol/json.js'
 import { processEnvironment } from './process-environment.js'
-import { subjectOf } from './subject.js'
+import type { Subject } from './subject.js'
 
-/** A package, as npm noted when it fetched it. */
-interface Installed extends JsonObject {
+/** A package, as far as the command line says it, and as npm noted it when it fetched it. */
+export interface Installed extends JsonObject {
   readonly name: string
-  readonly version: string
+  readonly version?: string
   /** Of its archive (Subresource Integrity). */
-  readonly integrity: string
+  readonly integrity?: string
+  /** It is not the registry's: the working directory brings it along. */
+  readonly from?: 'working directory'
 }
 
-/**
- * The npm package that a command line runs, where npm has it on this machine; nothing is fetched.
- * @param file the program's own file, where the command names one
- */
-export const packageOf = async (server: ProcessServer, file: string | undefined): Promise<Installed | undefined> => {
-  if (file !== undefined) return packageOfFile(file)
-  const { word, launcher, verb } = subjectOf(server.command)
-  if (launcher !== 'npx' && !(launcher === 'npm' && (verb === 'exec' || verb === 'x'))) return undefined
-  const [, name, version] = /^((?:@[^/@]+\/)?[^/@:]+)(?:@(.*))?$/.exec(word) ?? []
+/** Whether what is run is a package that the launcher fetches. */
+export const isPackage = ({ launcher = '', verb = '' }: Subject): boolean =>
+  /^(?:npx|bunx|uvx|pipx)$/.test(launcher) || /^(?:npm (?:exec|x)|pnpm (?:dlx|exec)|yarn dlx|bun x|uv tool)$/.test(`${launcher} ${verb}`)
+
+/** The package that a command line names; of npm's, what npm has of it on this machine. Nothing is fetched. */
+export const packageOf = async (server: ProcessServer, subject: Subject): Promise<Installed | undefined> => {
+  const { word, launcher = '' } = subject
+  const [, name, version] = /^((?:@[^/@]+\/)?[^/@:=[\]]+)(?:\[[^\]]*\])?(?:(?:@|==)(.*))?$/.exec(word) ?? []
   if (name === undefined) return undefined
+  const exact = version !== undefined && /^\d+(?:\.\d+)*(?:[-+.]?[A-Za-z0-9.+-]+)?$/.test(version) ? version : undefined
+  const named = exact === undefined ? undefined : { name, version: exact }
+  if (launcher !== 'npx' && launcher !== 'npm') return named
+  const cwd = resolve(server.cwd ?? '.', subject.folder ?? '')
   // npx looks there first, and takes what is there when it is not told otherwise (libnpmexec).
-  const local = await noted(await prefixOf(resolve(server.cwd ?? '.')), name)
-  if (local !== undefined && (version === undefined || version === local.version)) return local
+  if (await isBroughtAlong(cwd, name, exact)) return { name, ...named, ...(await noted(await prefixOf(cwd), name)), from: 'working directory' }
   const cache = processEnvironment(server, process.env)['npm_config_cache'] ?? defaultCache()
-  return noted(join(cache, '_npx', createHash('sha512').update(word).digest('hex').slice(0, 16)), name)
+  return (await noted(join(cache, '_npx', createHash('sha512').update(word).digest('hex').slice(0, 16)), name)) ?? named
 }
 
 /** The package whose file it is. */
-const packageOfFile = async (file: string): Promise<Installed | undefined> => {
+export const packageOfFile = async (file: string): Promise<Installed | undefined> => {
   const real = await realpath(file).catch(() => file)
   const [, folder, name] = /^(.*)[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/s.exec(real) ?? []
   return folder === undefined || name === undefined ? undefined : noted(folder, name.replaceAll('\\', '/'))

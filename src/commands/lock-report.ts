@@ -4,6 +4,7 @@ import { plain } from '../inspect/plain.js'
 import { sarifLog, type SarifResult } from '../inspect/sarif-log.js'
 import { changeClasses, type Change } from '../lock/compare.js'
 import { decide, standardActions } from '../lock/decide.js'
+import { withDigits } from '../lock/digits.js'
 import { pointer } from '../protocol/json.js'
 import { plainJson } from '../protocol/plain-json.js'
 import { localUri } from './inspect-place.js'
@@ -18,7 +19,7 @@ export interface Compared {
 
 /** What `lock --check` says to programs. */
 export const json = (all: readonly Compared[]): string =>
-  `${plainJson({ version: 1, servers: all.map(({ comparison }) => ({ ...diffValue(comparison), ...decide(comparison.changes, standardActions) })) })}\n`
+  `${withDigits(plainJson({ version: 1, servers: all.map(({ comparison }) => ({ ...diffValue(comparison), ...decide(comparison.changes, standardActions) })) }))}\n`
 
 /** The same as SARIF 2.1.0: each change at the line of the lock where it is written what was accepted. */
 export const sarif = async (all: readonly Compared[]): Promise<string> => {

@@ -2,11 +2,11 @@ import type { Configuration } from '../config/configuration.js'
 import { CustomsError, pathText } from '../errors.js'
 import { diffReport } from '../inspect/diff-report.js'
 import { plain } from '../inspect/plain.js'
-import { acceptTools } from '../lock/accept.js'
-import type { Catalogue } from '../lock/compare.js'
+import { acceptAll, acceptTools, type Listed, type Locked } from '../lock/lock.js'
 import type { Context } from './context.js'
 import type { SharedFlags, Target } from './flags.js'
 import { Drafts, type Draft } from './lock-draft.js'
+import { adviceOn } from './lock-identity.js'
 import type { LockFlags } from './lock-flags.js'
 import type { Compared } from './lock-report.js'
 import { targetOf } from './server-target.js'
@@ -40,7 +40,9 @@ export const lockCommand = async (flags: SharedFlags, target: Target, own: LockF
       const listed = await context.list(setup, configuration, { ...flags, timeoutMs: own.timeoutMs })
       if (typeof listed === 'number') return listed
       const draft = await drafts.of(file)
-      const comparison = draft.propose(server.name, targetOf(server), partOf(listed, draft.before(server.name), own))
+      const comparison = draft.propose(server.name, targetOf(server), ...proposalOf(listed, draft.before(server.name), own))
+      const advice = own.check ? undefined : adviceOn(server, listed.identity)
+      if (advice !== undefined) context.tell(`${server.name}: the lock holds no digest of the program: ${advice}`)
       compared.push({ name: server.name, comparison, lock: { file, text: String(draft.locked?.bytes ?? '') } })
     } catch (error) {
       // The others are worth a look all the same.
@@ -63,8 +65,15 @@ const serversOf = async (flags: SharedFlags, target: Target, own: LockFlags, con
   return servers.map(setup => ({ file: own.file ?? 'customs.lock.json', setup, configuration }))
 }
 
-const partOf = (listed: Catalogue, before: Catalogue | undefined, { accept }: LockFlags): Catalogue =>
-  accept.size === 0 ? listed : acceptTools(before ?? { ...listed, tools: new Map() }, listed, accept)
+/** What is to be accepted, and by whom. Who names a tool has not been shown the rest. */
+const proposalOf = (listed: Listed, before: Locked | undefined, { accept, yes, check }: LockFlags): [Listed, Locked['acceptedBy']] => {
+  if (accept.size === 0) return [listed, yes || (check && before?.acceptedBy === '--yes') ? '--yes' : 'person']
+  const known = before ?? withoutTools(acceptAll(listed, '--yes'))
+  return [acceptTools(known, listed, accept), known.acceptedBy]
+}
+
+const withoutTools = ({ offers: { legacy, modern }, ...rest }: Locked): Locked =>
+  ({ ...rest, offers: { legacy: { ...legacy, tools: new Map() }, modern: { ...modern, tools: new Map() } } })
 
 const unchanged = ({ accept }: LockFlags): never => {
   throw new CustomsError('BAD_USAGE', `--accept ${[...accept].map(name => JSON.stringify(plain(name))).join(', ')}: nothing changed of any such tool`)

@@ -5,16 +5,17 @@ import { recorded, replayed, type Judgement } from '../capture/replay.js'
 import { parseRules } from '../config/rules.js'
 import type { Accepted } from '../core/accepted.js'
 import { actions, type Policy } from '../core/policy.js'
+import { CustomsError } from '../errors.js'
 import { plainStyle, styleFor, type Style } from '../inspect/style.js'
 import { changeClasses, type ChangeClass } from '../lock/compare.js'
 import { standardActions, type LockAction } from '../lock/decide.js'
-import type { JsonObject } from '../protocol/json.js'
 import { clip } from '../protocol/quote.js'
 import { isRuleName, presetPolicy, rules } from '../rules/index.js'
 import { createSchemaChecker } from '../schema/index.js'
 import type { ReplayFlags } from './replay-flags.js'
 import type { SharedFlags } from './flags.js'
 import { holding, lockedIn } from './accepted.js'
+import { parseLockText } from './lock-file.js'
 import { setUp } from './setup.js'
 import { table } from './table.js'
 
@@ -78,8 +79,8 @@ const judgementOf = async ({ lock, ...flags }: SharedFlags, { server, settings }
   const said = other ? await setUp({ ...flags, lock: undefined, server: flags.server ?? server }, target, 'relay') : undefined
   const { configuration, servers: [setup] = [] } = said ?? {}
   const limits = configured && configuration ? configuration.limits : settings.limits
-  const before = configured && setup ? setup.accepted : settings.lock && acceptedAs(settings.lock)
-  const accepted = lock === undefined ? before : holding(await lockedIn(lock, flags.server ?? server), standardActions, false)
+  const before = configured && setup ? setup.accepted : settings.lock && (await acceptedAs(settings.lock, server))
+  const accepted = lock === undefined ? before : await heldBy(lock, flags.server ?? server, flags.trustAccepted)
   const isPolicyOther = setup !== undefined && (configured || flags.policy !== undefined)
   const rulingOf = (then: Ruling): ReturnType<Judgement['ruling']> => {
     const policy = isPolicyOther ? setup.policy : captured(then.policy)
@@ -108,13 +109,19 @@ const judgementOf = async ({ lock, ...flags }: SharedFlags, { server, settings }
 /** A lock makes its own rule another one. */
 const onceLocked: Policy = new Map([...presetPolicy('standard', { purpose: 'relay', locked: true })].filter(([rule]) => rule === 'tool/drift'))
 
-const acceptedAs = ({ actions: then, tools, prompts, resourceTemplates, instructions, isFrozen }: CapturedLock): Accepted => {
+const heldBy = async (file: string, server: string, trustAccepted: boolean): Promise<Accepted> => {
+  const locked = await lockedIn(file, server)
+  return holding(server, locked, standardActions, { isFrozen: false, isTrusted: trustAccepted || locked.acceptedBy === 'person' })
+}
+
+const acceptedAs = async ({ text, actions: then, isFrozen, isTrusted }: CapturedLock, server: string): Promise<Accepted> => {
   const actions: Record<ChangeClass, LockAction> = { ...standardActions }
   for (const [kind, action] of Object.entries(then)) {
     if (isChangeClass(kind) && (action === 'log' || action === 'block')) actions[kind] = action
   }
-  const definitions = (one: Readonly<Record<string, JsonObject>>) => new Map(Object.entries(one))
-  return holding({ instructions, tools: definitions(tools), prompts: definitions(prompts), resourceTemplates: definitions(resourceTemplates) }, actions, isFrozen)
+  const locked = (await parseLockText(Buffer.from(text), 'the lock in the capture')).get(server)
+  if (locked === undefined) throw new CustomsError('BAD_CONFIG', `the lock in the capture says nothing of ${JSON.stringify(server)}`)
+  return holding(server, locked, actions, { isFrozen, isTrusted })
 }
 
 const isChangeClass = (name: string): name is ChangeClass => Object.hasOwn(changeClasses, name)

@@ -61,10 +61,11 @@ export const setUp = async (
   }
 }
 
-const lockSetting = ({ lock, frozen }: SharedFlags, setting: LockSetting | undefined): LockSetting | undefined => {
+const lockSetting = ({ lock, frozen, trustAccepted }: SharedFlags, setting: LockSetting | undefined): LockSetting | undefined => {
   const file = lock === undefined ? setting?.file : resolve(lock)
-  if (file === undefined) return frozen ? refuse('--frozen needs a lock: give --lock FILE') : undefined
-  return { file, isFrozen: frozen || setting?.isFrozen === true, actions: setting?.actions ?? {} }
+  const needy = frozen ? '--frozen' : trustAccepted ? '--trust-accepted' : undefined
+  if (file === undefined) return needy === undefined ? undefined : refuse(`${needy} needs a lock: give --lock FILE`)
+  return { file, isFrozen: frozen || setting?.isFrozen === true, trustAccepted: trustAccepted || setting?.trustAccepted === true, actions: setting?.actions ?? {} }
 }
 
 const acceptedOf = async (server: ServerConfiguration, lock: LockSetting | undefined): Promise<Accepted | undefined> =>

@@ -8,17 +8,22 @@ interface Launcher {
   readonly naming?: RegExp
   /** Options whose value is a program as text, which has no name. */
   readonly code?: RegExp
+  /** Options whose value is the folder in which it is run. */
+  readonly folder?: RegExp
+  /** A word without a folder is a file all the same, not a command. */
+  readonly isInterpreter?: true
 }
 
 const packages: Launcher = {
   verbs: /^(?:exec|x|dlx|run|tool)$/,
-  valued: /^(?:-w|--(?:workspace|registry|prefix|cache|userconfig|node-options|with|with-editable|python|project|directory|index-url|env-file))$/,
+  valued: /^(?:-w|--(?:workspace|registry|prefix|cache|userconfig|node-options|with|with-editable|python|project|index-url|env-file))$/,
   naming: /^(?:-p|--package|--from|--spec)$/,
   code: /^(?:-c|--call)$/,
+  folder: /^--(?:directory|dir|cwd)$/,
 }
-const javascript: Launcher = { verbs: /^run$/, valued: /^(?:-r|-C|--(?:require|import|loader|conditions|env-file|config|import-map))$/, code: /^(?:-e|-p|-pe|--eval|--print)$/ }
-const python: Launcher = { valued: /^-[WX]$/, naming: /^-m$/, code: /^-c$/ }
-const shell: Launcher = { verbs: /^\/[a-z]$/i, code: /^-[a-z]*c$/ }
+const javascript: Launcher = { isInterpreter: true, folder: /^--cwd$/, valued: /^(?:-r|-C|--(?:require|import|loader|conditions|env-file|config|import-map))$/, code: /^(?:-e|-p|-pe|--eval|--print)$/ }
+const python: Launcher = { isInterpreter: true, valued: /^-[WX]$/, naming: /^-m$/, code: /^-c$/ }
+const shell: Launcher = { isInterpreter: true, verbs: /^\/[a-z]$/i, code: /^-[a-z]*c$/ }
 /** Nearly all of their options have a value. */
 const containers: Launcher = {
   verbs: /^(?:container|run)$/,
@@ -26,13 +31,15 @@ const containers: Launcher = {
 }
 
 const launchers: ReadonlyMap<string, Launcher> = new Map<string, Launcher>([
-  ['env', { verbs: /^[A-Za-z_]\w*=/, valued: /^(?:-u|-C|--unset|--chdir)$/ }],
+  ['env', { verbs: /^[A-Za-z_]\w*=/, valued: /^(?:-u|--unset)$/, folder: /^(?:-C|--chdir)$/ }],
   ...['cmd', 'sh', 'bash', 'zsh'].map(name => [name, shell] as const),
-  ...['npx', 'npm', 'pnpm', 'yarn', 'bunx', 'uv', 'uvx', 'pipx'].map(name => [name, packages] as const),
-  ...['node', 'bun', 'deno', 'tsx', 'ts-node'].map(name => [name, javascript] as const),
+  ...['npx', 'npm', 'pnpm', 'yarn', 'bunx', 'uv', 'uvx', 'pipx', 'poetry', 'pdm', 'pipenv', 'hatch'].map(name => [name, packages] as const),
+  ...['node', 'tsx', 'ts-node'].map(name => [name, javascript] as const),
+  ...['bun', 'deno'].map(name => [name, { ...javascript, verbs: /^(?:run|x)$/ }] as const),
   ...['python', 'python3', 'py'].map(name => [name, python] as const),
   ...['docker', 'podman'].map(name => [name, containers] as const),
-  ['java', { valued: /^-(?:cp|classpath)$/, naming: /^-jar$/ }],
+  ['java', { isInterpreter: true, valued: /^-(?:cp|classpath)$/, naming: /^-jar$/ }],
+  ...['ruby', 'perl', 'php', 'dotnet'].map(name => [name, { isInterpreter: true, code: /^-[er]$/ }] as const),
 ])
 
 /** What a command line runs. */
@@ -42,27 +49,44 @@ export interface Subject {
   /** The launcher that is told to run it, by its plain name, and the verb that it was given. */
   readonly launcher?: string
   readonly verb?: string | undefined
+  /** The option that names it. */
+  readonly option?: string
+  /** In which it is run, seen from the working directory. */
+  readonly folder?: string | undefined
+  readonly isInterpreted?: boolean
 }
 
 /** Behind launchers, their options, and assignments. */
 export const subjectOf = ([program = '', ...rest]: readonly string[]): Subject => {
-  const name = baseName(program).toLowerCase()
-  const launcher = launchers.get(name)
-  if (launcher === undefined) return { word: program }
-  const { verbs, valued, naming, code } = launcher
-  let verb: string | undefined
+  const known = launcherOf(program)
+  if (known === undefined) return { word: program }
+  const { name, launcher: { verbs, valued, naming, code, folder, isInterpreter } } = known
+  let told: Omit<Subject, 'word'> = { launcher: name, isInterpreted: isInterpreter === true }
   for (let at = 0; at < rest.length; at++) {
     const word = rest[at] ?? ''
-    const [, option, value] = /^(--[a-z-]+)=(.*)$/s.exec(word) ?? []
-    if (option !== undefined && naming?.test(option)) return { word: value ?? '', launcher: name, verb }
+    const [, option = word, inline] = /^(--[a-z-]+)=(.*)$/s.exec(word) ?? []
+    const value = inline ?? rest[at + 1] ?? ''
     if (code?.test(word)) break
-    if (naming?.test(word)) return { word: rest[at + 1] ?? '', launcher: name, verb }
-    if (valued?.test(word)) at += 1
-    else if (verbs?.test(word)) verb ??= word
-    else if (!word.startsWith('-')) return { launcher: name, verb, ...subjectOf(rest.slice(at)) }
+    if (naming?.test(option)) return { ...told, word: value, option }
+    if (folder?.test(option)) told = { ...told, folder: value }
+    if (folder?.test(word) || valued?.test(word)) at += 1
+    else if (verbs?.test(word)) told = { verb: word, ...told }
+    else if (!word.startsWith('-')) return { ...told, ...subjectOf(rest.slice(at)) }
   }
   return { word: program }
 }
+
+const launcherOf = (program: string): { readonly name: string; readonly launcher: Launcher } | undefined => {
+  const name = baseName(program).toLowerCase()
+  // python3.12
+  for (const one of [name, name.replace(/[\d.]+$/, '')]) {
+    const launcher = launchers.get(one)
+    if (launcher !== undefined) return { name: one, launcher }
+  }
+  return undefined
+}
+
+export const isLauncher = (program: string): boolean => launcherOf(program) !== undefined
 
 /** Of a path, a package, an image or a repository: without folder, version and ending. */
 export const baseName = (path: string): string =>

@@ -39,14 +39,18 @@ export const isBroughtAlong = async (from: string, name: string, version: string
   }
 
   const spec = version === undefined ? name : `${name}@${version}`
+  let hasPrefix = false
   for (let folder = resolve(from); ; folder = dirname(folder)) {
     const modules = join(folder, 'node_modules')
     const manifest = await objectIn(join(folder, 'package.json'))
     const bin = member(manifest, 'bin')
     const isOwn = isIt(manifest, member(manifest, 'name')) || (isObject(bin) && member(bin, spec) !== undefined)
-    if (isOwn || member(manifest, 'workspaces') !== undefined || (await notes(modules)) || (await holds(modules)) || (await isThere(join(modules, '.bin', spec)))) return true
+    if (isOwn || member(manifest, 'workspaces') !== undefined || (await isThere(join(modules, '.bin', spec)))) return true
     // The file in the home folder is the operator's own.
     if (folder !== homedir() && (await isThere(join(folder, '.npmrc')))) return true
+    // npm reads the packages of one folder: the nearest that has a package.json or node_modules.
+    if (!hasPrefix && ((await notes(modules)) || (await holds(modules)))) return true
+    hasPrefix ||= manifest !== undefined || (await isThere(modules))
     if (dirname(folder) === folder) return false
   }
 }

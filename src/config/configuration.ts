@@ -53,11 +53,13 @@ interface AnyServer {
 export interface LockSetting {
   readonly file: string
   readonly isFrozen: boolean
+  /** Accepted annotations are trusted also where no person accepted them. */
+  readonly trustAccepted: boolean
   /** By the classes of the schema. */
   readonly actions: Readonly<Partial<Record<LockClass, 'log' | 'block'>>>
 }
 
-export type LockClass = Exclude<keyof Exclude<Written.Lock, string>, 'file' | 'frozen'>
+export type LockClass = Exclude<keyof Exclude<Written.Lock, string>, 'file' | 'frozen' | 'trustAccepted'>
 
 export interface ProcessServer extends AnyServer {
   /** The program and its arguments. */

@@ -5,7 +5,7 @@ import type { Page } from '../protocol/json-rpc.js'
 import { hasFinalMember, methodOf } from '../protocol/methods.js'
 import { Places, type Outcome, type Things } from '../protocol/places.js'
 import { traitsOf } from '../protocol/revision.js'
-import { driftEdits } from './accepted.js'
+import { Drifts } from './accepted.js'
 import { collect, withinBudget, type Collected } from './collect.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
@@ -24,12 +24,14 @@ import { ToolResults, type ToolResult } from './tool-results.js'
 /** Judges what the server says, by the method that was asked, or by which it says it. */
 export class Answers {
   readonly tasks = new Tasks()
+  readonly drifts: Drifts
   readonly #core: Core
   readonly #lists: ToolLists
   readonly #results: ToolResults
 
   constructor(core: Core, lists: ToolLists) {
     this.#core = core
+    this.drifts = new Drifts(core)
     this.#lists = lists
     this.#results = new ToolResults(core)
   }
@@ -55,7 +57,7 @@ export class Answers {
     const judged = yield* this.#results.judge(outcomes, { terms, exchange, frame }, findings)
     const [first] = judged.outcomes
     if (first !== undefined && outcomes.some(outcome => outcome.result === result)) return instead(request, judged.frame, judged.outcomes)
-    const drifted = yield* driftEdits(this.#core, method, result, exchange, findings)
+    const drifted = yield* this.drifts.edits(method, terms, exchange, frame, result, findings)
     // What was accepted stands in the place of what is said now, and is mended as that would be.
     const held = edited(judged.frame, drifted.filter(edit => 'replace' in edit))
     const shown = held === judged.frame ? unjudged(result, outcomes) : resultIn(held)

@@ -221,10 +221,18 @@ export class ClientRequests {
 
   /** The life of a request. */
   *#life(request: PendingRequest): Flow {
-    const refusal = request.method === 'tools/call' ? yield* this.#calls.judge(request) : undefined
+    const refusal = request.method === 'tools/call' ? yield* this.#calls.judge(request) : this.#unaccepted(request)
     if (refusal !== undefined) return this.#reply(request, undefined, refusal)
     yield* this.#forwarded(request)
     yield* this.#outcome(request)
+  }
+
+  /** @returns the answer that refuses a prompt that is not what was accepted */
+  #unaccepted(request: PendingRequest): Frame | undefined {
+    const { method, terms, findings, request: arrived } = request
+    if (method !== 'prompts/get') return undefined
+    this.#answers.drifts.judgePrompt(terms, arrived?.message.params, findings)
+    return findings.isStop ? blocked(request, findings) : undefined
   }
 
   *#forwarded(request: PendingRequest): Flow {

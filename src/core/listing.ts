@@ -3,7 +3,7 @@ import { edit, type Edit, type Path } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { isArray, isObject, isString, member, omit, pointer, type JsonObject } from '../protocol/json.js'
 import type { Revision } from '../protocol/revision.js'
-import { judgeDrift } from './accepted.js'
+import { acceptedFor, exactResult, judgeDrift } from './accepted.js'
 import type { Catalog, Listing, Page, Schema, Tool } from './catalog.js'
 import type { Checked, Subject } from './check.js'
 import type { Core } from './core.js'
@@ -43,13 +43,16 @@ interface Candidate {
  * @returns undefined when nothing of it may pass
  */
 export function* judgePage(
-  core: Core, catalog: Catalog, listing: Listing, { revision }: Terms, exchange: Exchange, frame: Frame, result: JsonObject, findings: Findings,
+  core: Core, catalog: Catalog, listing: Listing, terms: Terms, exchange: Exchange, frame: Frame, result: JsonObject, findings: Findings,
 ): Flow<JudgedPage | undefined> {
   const { options, ask, checks, mends, findings: none } = core
+  const { revision } = terms
+  const offer = acceptedFor(core, terms)
   const edits: Edit[] = [...(yield* judgeList(core, 'tools/list', revision, result, exchange, findings))]
   const tools = member(result, 'tools')
   if (findings.stopping.length > 0) return undefined
   if (!isArray(tools)) return { edits, page: undefined }
+  const exact = offer && member(exactResult(core, frame, result), 'tools')
   const listed = new Map<string, JsonObject>()
   const accepted = new Map<string, Tool>()
   let isPartial = false
@@ -69,14 +72,16 @@ export function* judgePage(
     // The rules judge what the server says; an operator's schema stands above them, but for being one at all (`schemas`).
     const definitionOf = (tool: JsonObject) => (setting?.outputSchema !== undefined ? omit(tool, 'outputSchema') : tool)
     // Where there is a lock, what the session listed before says nothing more.
-    const first = options.accepted !== undefined ? sent : name === undefined ? undefined : catalog.firstListed(name)
+    const first = offer !== undefined ? sent : name === undefined ? undefined : catalog.firstListed(name)
     const { settled } = catalog
     const denied = setting?.denied === true
-    const locked = name === undefined ? undefined : options.accepted?.tools.get(name)
+    const held = name === undefined ? undefined : offer?.definitions.tools.get(name)
+    const locked = isObject(held) ? held : undefined
     const found = none(findings.meter)
-    const drift = sent === undefined ? 'same' : judgeDrift(core, 'tool', locked, sent, ['result', 'tools', index], found)
+    const drift = sent === undefined ? 'same' : judgeDrift(core, offer, 'tools', name, isArray(exact) ? exact[index] : sent, ['result', 'tools', index], found)
+    const trusted = options.trusted || (options.accepted?.isTrusted === true && drift === 'same')
     const asked = (definition: JsonObject | undefined, schemas: Checked) => {
-      const subject = { sent, definition, path, revision, trusted: options.trusted, schemas, repeated, first, settled, denied }
+      const subject = { sent, definition, path, revision, trusted, schemas, repeated, first, settled, denied }
       const found = none(findings.meter)
       ask('onTool', subject, found, path)
       return { subject, findings: found }
@@ -98,8 +103,10 @@ export function* judgePage(
     if (isRemoved || denied) edits.push({ path: ['result', 'tools', index], remove: true })
     else if (last !== undefined && whole !== undefined) {
       const own = operators(last.value, setting)
-      if (shown !== sent) edits.push({ path: ['result', 'tools', index], replace: edit(Buffer.from(JSON.stringify(last.value)), own) })
-      else for (const one of [...(difference(whole, last.value, findings.meter) ?? []), ...own]) edits.push({ ...one, path: ['result', 'tools', index, ...one.path] })
+      const changes = [...(difference(whole, last.value, findings.meter) ?? []), ...own]
+      const text = shown === sent || name === undefined ? undefined : offer?.textOf('tools', name)
+      if (text !== undefined) edits.push({ path: ['result', 'tools', index], replace: edit(Buffer.from(text), changes) })
+      else for (const one of changes) edits.push({ ...one, path: ['result', 'tools', index, ...one.path] })
     }
     if (name === undefined || sent === undefined || shown === undefined || repeated) return
     listed.set(name, sent)
@@ -130,10 +137,9 @@ export function* judgePage(
   if (room < tools.length) surplus({ path: ['result', 'tools'], length: room }, tools.length - room, `more than ${options.mostTools} tools`)
   const next = member(result, 'nextCursor')
   const lifetime = member(result, 'ttlMs')
-  if (!isString(next) && listing.whole && options.accepted !== undefined) {
-    const { tools: locked } = options.accepted
-    const gone = [...locked.keys()].filter(name => !listing.names.has(name) && !listed.has(name))
-    for (const name of gone) judgeDrift(core, 'tool', locked.get(name), undefined, ['result', 'tools'], findings)
+  if (!isString(next) && listing.whole && offer !== undefined) {
+    const gone = [...offer.definitions.tools.keys()].filter(name => !listing.names.has(name) && !listed.has(name))
+    for (const name of gone) judgeDrift(core, offer, 'tools', name, undefined, ['result', 'tools'], findings)
   }
   return {
     edits,

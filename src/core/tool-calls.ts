@@ -2,6 +2,7 @@ import { compareHeaders } from '../protocol/headers.js'
 import type { Frame } from '../protocol/frame.js'
 import { isObject, isString, member, type JsonObject } from '../protocol/json.js'
 import { traitsOf } from '../protocol/revision.js'
+import { acceptedFor } from './accepted.js'
 import type { Lookup } from './catalog.js'
 import type { Subject } from './check.js'
 import type { Core } from './core.js'
@@ -11,6 +12,7 @@ import { actionOf, isStop } from './policy.js'
 import type { Called, PendingRequest } from './request.js'
 import { headerMismatch, isMismatch, refusedCall, unknownTool } from './refusal.js'
 import type { Rule } from './rule.js'
+import type { Terms } from './terms.js'
 import type { ToolLists } from './tool-lists.js'
 
 /** `tools/call`, from its arrival until it goes to the server. */
@@ -34,7 +36,7 @@ export class ToolCalls {
     const { options } = this.#core
     const isDenied = () => options.tools.get(called.name)?.denied === true
     if (!isDenied() || !isStop(actionOf(options.policy, 'call/denied'))) {
-      const found = this.#frozen(called.name) ?? this.#lists.catalog.lookup(called.name, this.#core.output.now) ?? (yield* this.#lists.find(called.name, request))
+      const found = this.#frozen(called.name, request.terms) ?? this.#lists.catalog.lookup(called.name, this.#core.output.now) ?? (yield* this.#lists.find(called.name, request))
       called.tool = found === 'absent' ? undefined : found
       called.listed = found !== undefined
     }
@@ -66,17 +68,17 @@ export class ToolCalls {
   }
 
   /** By what was accepted, where that alone counts. */
-  #frozen(name: string): Lookup {
+  #frozen(name: string, terms: Terms): Lookup {
     const { accepted, tools } = this.#core.options
     if (accepted?.isFrozen !== true) return undefined
-    const definition = accepted.tools.get(name)
-    return definition === undefined ? 'absent' : toolOf(name, definition, tools.get(name)?.outputSchema)
+    const definition = acceptedFor(this.#core, terms)?.definitions.tools.get(name)
+    return !isObject(definition) ? 'absent' : toolOf(name, definition, tools.get(name)?.outputSchema)
   }
 
   #refusal(request: PendingRequest, name: string): Frame {
     const { findings, terms } = request
     if (isMismatch(findings)) return headerMismatch(request, findings)
-    if (findings.stopping.includes('call/unlisted')) return unknownTool(request, name, nearest(name, this.#lists.catalog.names()), this.#core.options.accepted?.tools.has(name) === true)
+    if (findings.stopping.includes('call/unlisted')) return unknownTool(request, name, nearest(name, this.#lists.catalog.names()), acceptedFor(this.#core, terms)?.definitions.tools.has(name) === true)
     return refusedCall(request, name, findings, traitsOf(terms.revision).modern)
   }
 }

@@ -1,7 +1,7 @@
 import { CustomsError } from '../errors.js'
-import { compare, type Catalogue } from '../lock/compare.js'
-import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
-import { listMethods } from '../protocol/methods.js'
+import { compareOffers } from '../lock/compare.js'
+import { aboutServer, nameOf, offer, single, type Definitions, type Offer, type Part } from '../lock/offer.js'
+import { isArray, isObject, isString, member, type Json } from '../protocol/json.js'
 import type { Comparison } from './diff-report.js'
 import { problemsOf, type Inspection } from './inspection.js'
 import { resultsOf, type Saved } from './saved.js'
@@ -12,7 +12,11 @@ export interface Named {
   readonly saved: Saved
 }
 
-const lists = { tools: 'tools/list', prompts: 'prompts/list', resourceTemplates: 'resources/templates/list' } as const
+const lists = {
+  tools: 'tools/list', prompts: 'prompts/list', resources: 'resources/list', resourceTemplates: 'resources/templates/list',
+} as const
+
+const isList = (part: Part): part is keyof typeof lists => part in lists
 
 /**
  * Compares what two files tell of, as far as both do: a list that one of them does not have says nothing about the other's.
@@ -24,17 +28,15 @@ export const compareSaved = (before: Named, after: Named): Comparison => {
   const inOne = (has: (saved: Saved) => boolean) => both.some(({ saved }) => has(saved)) && !inBoth(has)
   const hasGreeting = ({ hasGreeting }: Saved) => hasGreeting
   const hasList = (method: string) => ({ answers }: Saved) => answers.has(method)
-  const catalogueOf = ({ file, saved }: Named): Catalogue => {
-    const listed = (key: keyof typeof lists) => (inBoth(hasList(lists[key])) ? elementsOf(saved, lists[key], key, file) : new Map<string, Json>())
-    return {
-      ...(inBoth(hasGreeting) ? greetingOf(saved) : { identity: {}, instructions: undefined }),
-      tools: listed('tools'), prompts: listed('prompts'), resourceTemplates: listed('resourceTemplates'),
-    }
-  }
+  const offerOf = ({ file, saved }: Named): Offer =>
+    offer(part => {
+      if (!isList(part)) return inBoth(hasGreeting) ? greetingOf(saved, part) : new Map()
+      return inBoth(hasList(lists[part])) ? elementsOf(saved, lists[part], part, file) : new Map()
+    })
   return {
     before: before.file,
     after: after.file,
-    changes: compare(catalogueOf(before), catalogueOf(after)),
+    changes: compareOffers(offerOf(before), offerOf(after)),
     incomparable: [
       ...(inOne(hasGreeting) ? ['who the server is'] : []),
       ...Object.values(lists).filter(method => inOne(hasList(method))),
@@ -44,36 +46,36 @@ export const compareSaved = (before: Named, after: Named): Comparison => {
 
 /**
  * What a server was seen to offer. Of two tools of one name the first counts, and what has no name is nothing: a relay passes on neither.
- * @param identity in the operator's words
  * @throws CustomsError CANNOT_REACH when not everything could be listed, or when two readers could read it in two ways
  */
-export const catalogueOf = ({ name, lists: seen, connected, findings }: Inspection, identity: JsonObject): Catalogue => {
+export const offerOf = ({ name, lists: seen, connected, findings }: Inspection): Offer => {
   const fail = (reason: string): never => {
     throw new CustomsError('CANNOT_REACH', `${name}: ${reason}`)
   }
   for (const { list, message } of problemsOf(seen)) fail(`its ${list} could not be listed in full: ${message}`)
   const ambiguous = findings.find(({ rule }) => rule === 'wire/ambiguous')
   if (ambiguous !== undefined) return fail(`what it lists can be read in two ways: ${ambiguous.path}: ${ambiguous.message}`)
-  const listed = (key: keyof typeof lists): ReadonlyMap<string, Json> => {
+  return offer(part => {
+    if (part === 'serverInfo') return single(aboutServer(connected.serverInfo))
+    if (part === 'instructions') return single(connected.instructions)
     const named = new Map<string, Json>()
-    for (const { value } of seen[key].items) {
-      const its = nameOf(value, lists[key])
+    for (const { value } of seen[part].items) {
+      const its = nameOf(value, part)
       if (its !== undefined && !named.has(its)) named.set(its, value)
     }
     return named
-  }
-  return { identity, instructions: connected.instructions, tools: listed('tools'), prompts: listed('prompts'), resourceTemplates: listed('resourceTemplates') }
+  })
 }
 
-const greetingOf = (saved: Saved): Pick<Catalogue, 'identity' | 'instructions'> => {
+const greetingOf = (saved: Saved, part: 'serverInfo' | 'instructions'): Definitions => {
   const [hello = {}] = [...resultsOf(saved, 'initialize'), ...resultsOf(saved, 'server/discover')]
   const meta = member(hello, '_meta')
   const serverInfo = member(hello, 'serverInfo') ?? (isObject(meta) ? member(meta, 'io.modelcontextprotocol/serverInfo') : undefined)
   const instructions = member(hello, 'instructions')
-  return { identity: { serverInfo }, instructions: isString(instructions) ? instructions : undefined }
+  return single(part === 'serverInfo' ? serverInfo : isString(instructions) ? instructions : undefined)
 }
 
-const elementsOf = (saved: Saved, method: string, key: string, file: string): ReadonlyMap<string, Json> => {
+const elementsOf = (saved: Saved, method: string, key: keyof typeof lists, file: string): ReadonlyMap<string, Json> => {
   const fail = (reason: string): never => {
     throw new CustomsError('BAD_CONFIG', `${file}: ${reason}`)
   }
@@ -88,14 +90,8 @@ const elementsOf = (saved: Saved, method: string, key: string, file: string): Re
   })
   const named = new Map<string, Json>()
   for (const [index, element] of elements.entries()) {
-    const name = nameOf(element, method) ?? `(element ${index}, which has no name)`
+    const name = nameOf(element, key) ?? `(element ${index}, which has no name)`
     named.set(named.has(name) ? `${name} (element ${index}, listed again)` : name, element)
   }
   return named
-}
-
-/** By what a client asks for it. */
-const nameOf = (element: Json, method: string): string | undefined => {
-  const name = isObject(element) ? member(element, listMethods.get(method)?.key === 'resourceTemplates' ? 'uriTemplate' : 'name') : undefined
-  return isString(name) ? name : undefined
 }

@@ -1,6 +1,7 @@
 import { wholePipe, type Exchange } from '../core/event.js'
+import { markLongNumbers } from '../lock/digits.js'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
-import type { JsonObject } from '../protocol/json.js'
+import { isObject, member, parseJson, type JsonObject } from '../protocol/json.js'
 import { errorCode, type ErrorResponse, type Id, type Request, type Result } from '../protocol/json-rpc.js'
 import { parseFrame } from '../protocol/parse.js'
 import type { Transport, TransportEvent } from '../transport/transport.js'
@@ -14,13 +15,16 @@ export type Answer = (Result | ErrorResponse) & { readonly size: number }
  */
 export class InspectClient implements Transport {
   readonly #limits: FrameLimits
+  readonly #exact: boolean
   readonly #waiting = new Map<Id, (answer: Answer) => void>()
   #hear: (event: TransportEvent) => void = () => {}
   #lastId = 0
   #closed = false
 
-  constructor(limits: FrameLimits) {
+  /** @param exact numbers that a double does not hold are marked strings in results, with all their digits */
+  constructor(limits: FrameLimits, exact = false) {
     this.#limits = limits
+    this.#exact = exact
   }
 
   start(hear: (event: TransportEvent) => void): void {
@@ -55,7 +59,7 @@ export class InspectClient implements Transport {
     switch (message.kind) {
       case 'result':
       case 'error':
-        this.#waiting.get(message.id)?.({ ...message, size: bytes.length })
+        this.#waiting.get(message.id)?.({ ...(this.#exact ? exactly(message, bytes) : message), size: bytes.length })
         break
       case 'request':
         this.#answer(message)
@@ -91,6 +95,13 @@ export class InspectClient implements Transport {
     const frame = parseFrame(Buffer.from(JSON.stringify(message)), this.#limits)
     this.#hear({ type: 'frame', exchange: wholePipe, frame })
   }
+}
+
+const exactly = (message: Result | ErrorResponse, bytes: Buffer): Result | ErrorResponse => {
+  const marked = message.kind === 'result' ? markLongNumbers(bytes) : undefined
+  const exact = marked === undefined ? undefined : parseJson(marked.toString())
+  const result = isObject(exact) ? member(exact, 'result') : undefined
+  return message.kind === 'result' && isObject(result) ? { ...message, result } : message
 }
 
 const gone = (id: Id): Answer => ({

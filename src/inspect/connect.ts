@@ -29,6 +29,8 @@ export interface ConnectOptions {
   readonly timeoutMs: number
   /** A server that has not answered the probe by then is also asked in the old way. */
   readonly probeMs: number
+  /** Only in the old way. */
+  readonly legacy?: boolean | undefined
 }
 
 const legacy = '2025-11-25'
@@ -44,6 +46,7 @@ const key = (name: string): string => `io.modelcontextprotocol/${name}`
  */
 export const connect = async (open: () => Link, options: ConnectOptions): Promise<Connected> => {
   const { timeoutMs, probeMs } = options
+  if (options.legacy === true) return begin(open(), { ...options, timeoutMs: probeMs })
   const first = open()
   const params = modernParams(options.version)
   const discovered = first.client.request('server/discover', params, timeoutMs)

@@ -1,4 +1,5 @@
 import { changeClasses, type Change, type ChangeClass } from '../lock/compare.js'
+import { withDigits } from '../lock/digits.js'
 import { isArray, isObject, isString, member, pointer, type Json } from '../protocol/json.js'
 import { plainJson } from '../protocol/plain-json.js'
 import { argumentPhrases } from './arguments.js'
@@ -51,7 +52,7 @@ const things = (changes: readonly Change[]): readonly (readonly [Change, ...Chan
   const all: [Change, ...Change[]][] = []
   for (const change of changes) {
     const last = all.at(-1)
-    if (last?.[0].of === change.of && last[0].name === change.name) last.push(change)
+    if (last?.[0].of === change.of && last[0].name === change.name && last[0].era === change.era) last.push(change)
     else all.push([change])
   }
   return all
@@ -59,7 +60,7 @@ const things = (changes: readonly Change[]): readonly (readonly [Change, ...Chan
 
 const thing = (changes: readonly [Change, ...Change[]], style: Style, width: number): string => {
   const [first] = changes
-  const name = `${first.of} ${shortly(first.name)}`.trim()
+  const name = `${first.of} ${shortly(first.name)}`.trim() + (first.era === undefined ? '' : ` (as ${first.era} clients see it)`)
   if (first.path.length > 0) return [style.title(`~ ${name}`), ...changes.flatMap(change => field(change, style, width))].join('\n')
   if (first.class === 'renamed' && isString(first.after)) return style.warn(`~ ${name} → ${shortly(first.after)}`) + style.dim('  renamed')
   if (first.after === undefined) return style.bad(`- ${name}`) + style.dim('  removed')
@@ -96,7 +97,7 @@ const value = ({ before, after }: Change, style: Style, width: number): readonly
   return [...(before === undefined ? [] : lines('-', before)), ...(after === undefined ? [] : lines('+', after))]
 }
 
-const isLong = (value: Json | undefined): value is string => isString(value) && value.length > 40
+const isLong = (value: Json | undefined): value is string => isString(value) && value.length > 40 && withDigits(JSON.stringify(value)).startsWith('"')
 
 const without = (list: readonly Json[], other: readonly Json[]): readonly Json[] => {
   const texts = new Set(other.map(element => JSON.stringify(element)))
@@ -107,7 +108,7 @@ const without = (list: readonly Json[], other: readonly Json[]): readonly Json[]
 const mostOfValue = 1000
 
 const show = (value: Json): string => {
-  const text = JSON.stringify(value)
+  const text = withDigits(JSON.stringify(value))
   return text.length <= mostOfValue ? reveal(text) : `${reveal(text.slice(0, mostOfValue).replace(/[\ud800-\udbff]$/, ''))}… (${text.length} characters)`
 }
 

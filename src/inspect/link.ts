@@ -23,6 +23,8 @@ export interface LinkOptions {
   readonly audit: (entry: Entry) => void
   /** A connection of its own: for a process, a fresh one. */
   readonly openServer: (...known: Parameters<OpenServer>) => ServerEnd
+  /** Numbers in results have all their digits (see `markLongNumbers`). */
+  readonly exact?: boolean | undefined
 }
 
 export type ServerEnd = Transport & {
@@ -51,7 +53,7 @@ export const openLink = (options: LinkOptions): Link => {
   const { limits, audit, openServer, ...guard } = options
   const entries: Entry[] = []
   const isNew = atMost(mostAlike)
-  const client = new InspectClient(limits)
+  const client = new InspectClient(limits, options.exact)
   let server: ServerEnd | undefined
   const session = openSession(
     {

@@ -10,7 +10,9 @@ export type LockActions = Readonly<Record<ChangeClass, LockAction>>
  * accepted definition goes on being shown, so a promise that was taken back would go on being shown as well: that is blocked.
  */
 export const standardActions: LockActions = {
-  identity: 'block',
+  command: 'block',
+  version: 'log',
+  serverInfo: 'block',
   instructions: 'block',
   added: 'block',
   removed: 'log',
@@ -25,6 +27,7 @@ export const standardActions: LockActions = {
   meta: 'log',
   other: 'log',
   prompts: 'block',
+  resources: 'block',
   resourceTemplates: 'block',
 }
 

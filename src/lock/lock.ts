@@ -1,113 +1,163 @@
+import { canonical, sha256 } from '../canonical.js'
 import { CustomsError } from '../errors.js'
-import { isArray, isObject, isString, member, parseJson, type Json, type JsonObject } from '../protocol/json.js'
+import { isObject, isString, member, parseJson, type Json, type JsonObject } from '../protocol/json.js'
 import { plainJson } from '../protocol/plain-json.js'
-import type { Catalogue } from './compare.js'
-import { Definitions, isIntact } from './definitions.js'
-import { digestOf, hasDigest } from './digest.js'
-import type { Frame } from './frame.js'
+import { compareIdentities, compareOffers, isSame, type Change } from './compare.js'
+import { withDigits } from './digits.js'
+import { emptyOffer, offer, partNames, parts, type Definitions, type Offer, type Part } from './offer.js'
 
-/** What was accepted of a server. */
-export interface Accepted extends Catalogue {
-  readonly tools: ReadonlyMap<string, JsonObject>
-  readonly prompts: ReadonlyMap<string, JsonObject>
-  readonly resourceTemplates: ReadonlyMap<string, JsonObject>
+/** The eras of the protocol: `initialize`, and `server/discover`. */
+export const eras = ['legacy', 'modern'] as const
+
+export type Era = (typeof eras)[number]
+
+/** What a server says, to clients of each era that it speaks. */
+export interface Listed {
+  /** Who it is, in the operator's words: what a server says of itself proves nothing. */
+  readonly identity: JsonObject
+  readonly offers: Readonly<Partial<Record<Era, Offer>>>
+}
+
+/** What was accepted of a server. Where it spoke one era, clients of the other are to be offered the same. */
+export interface Locked {
+  readonly identity: JsonObject
+  /** A person was shown all of it and agreed; or nobody was asked. */
+  readonly acceptedBy: 'person' | '--yes'
+  readonly offers: Readonly<Record<Era, Offer>>
 }
 
 /** By the operator's names for the servers (contract section 7). */
-export type Lock = ReadonlyMap<string, Accepted>
+export type Lock = ReadonlyMap<string, Locked>
 
-const version = 1
+/** In what a server differs from what was accepted of it. What both eras have in common is told once. */
+export const compareServers = (before: Locked | undefined, after: Listed): readonly Change[] => {
+  const [legacy = [], modern] = eras.flatMap(era => {
+    const offer = after.offers[era]
+    return offer === undefined ? [] : [compareOffers(before?.offers[era] ?? emptyOffer, offer)]
+  })
+  const identity = compareIdentities(before?.identity ?? {}, after.identity)
+  if (modern === undefined) return [...identity, ...legacy]
+  const common = new Set(legacy.map(one => JSON.stringify(one)).filter(one => modern.some(other => JSON.stringify(other) === one)))
+  const of = (era: Era, found: readonly Change[]) => found.filter(one => !common.has(JSON.stringify(one))).map(one => ({ ...one, era }))
+  return [...identity, ...legacy.filter(one => common.has(JSON.stringify(one))), ...of('legacy', legacy), ...of('modern', modern)]
+}
 
-/** The lists of a server, and by which member an element of each is named. */
-const lists = { tools: 'name', prompts: 'name', resourceTemplates: 'uriTemplate' } as const
+/** What is locked of a server once it is accepted as it is listed. */
+export const acceptAll = ({ identity, offers: { legacy, modern } }: Listed, acceptedBy: Locked['acceptedBy']): Locked => ({
+  identity, acceptedBy, offers: { legacy: legacy ?? modern ?? emptyOffer, modern: modern ?? legacy ?? emptyOffer },
+})
+
+/**
+ * What is listed of a server, of which only some tools are accepted: as they are listed now, or no longer.
+ * @param names of tools; of one that was renamed, the old name or the new one
+ */
+export const acceptTools = (locked: Locked, { offers }: Listed, names: ReadonlySet<string>): Listed => ({
+  identity: locked.identity,
+  offers: Object.fromEntries(eras.map(era => [era, toolsOf(locked.offers[era], offers[era] ?? locked.offers[era], names)])),
+})
+
+const toolsOf = (locked: Offer, listed: Offer, names: ReadonlySet<string>): Offer => {
+  const tools = new Map(locked.tools)
+  const take = (name: string, definition: Json | undefined) => (definition === undefined ? tools.delete(name) : tools.set(name, definition))
+  for (const { of, name, ...change } of compareOffers(locked, listed)) {
+    if (of !== 'tool') continue
+    const newName = change.class === 'renamed' && isString(change.after) ? change.after : name
+    if (names.has(name) || names.has(newName)) for (const one of [name, newName]) take(one, listed.tools.get(one))
+  }
+  return { ...locked, tools }
+}
+
+/** SHA-256 over the canonical form (RFC 8785), as `sha256-` and hex; a number that a double does not hold has all its digits. */
+export const digestOf = (value: Json): string => `sha256-${sha256(withDigits(canonical(value)))}`
+
+const version = 2
 
 /**
  * The file, made for review and for merging: everything sorted, a server, a tool and a member to a block of lines, and whatever is
- * not seen is escaped. The same lock is the same text.
+ * not seen is escaped. The same lock is the same text. What the eras have in common stands there once.
  */
-export const formatLock = (lock: ReadonlyMap<string, Catalogue>): string =>
-  `${plainJson({ version, servers: sorted(Object.fromEntries([...lock].map(([name, server]) => [name, formatServer(server)]))) })}\n`
+export const formatLock = (lock: Lock): string =>
+  `${withDigits(plainJson(sorted({ version, servers: Object.fromEntries([...lock].map(([name, server]) => [name, formatServer(server)])) })))}\n`
 
-const formatServer = ({ identity, instructions, ...offered }: Catalogue): JsonObject => {
-  const entries = (key: keyof typeof lists) =>
-    Object.fromEntries([...offered[key]].map(([name, definition]) => [name, { digest: digestOf(definition), definition }]))
-  return {
-    identity,
-    ...(instructions !== undefined && { instructions }),
-    tools: entries('tools'), prompts: entries('prompts'), resourceTemplates: entries('resourceTemplates'),
+/** Keys in the order of RFC 8785. */
+const sorted = (value: JsonObject): Json => parseJson(canonical(value)) ?? null
+
+const formatServer = ({ identity, acceptedBy, offers: { legacy, modern } }: Locked): JsonObject => {
+  const isIn = (offer: Offer) => (part: Part, name: string, definition: Json) => isSame(offer[part].get(name), definition)
+  const own = (offer: Offer, other: Offer) => {
+    const written = formatOffer(offer, (...one) => !isIn(other)(...one))
+    return Object.fromEntries(Object.entries(written).filter(([, part]) => isObject(part) && Object.keys(part).length > 0))
   }
+  const different = { legacy: own(legacy, modern), modern: own(modern, legacy) }
+  const ofEras = Object.entries(different).filter(([, offer]) => Object.keys(offer).length > 0)
+  return { identity, acceptedBy, ...formatOffer(legacy, isIn(modern)), ...Object.fromEntries(ofEras) }
 }
 
-/** Keys in the order of RFC 8785, all the way down. */
-const sorted = (value: Json): Json => {
-  if (isArray(value)) return value.map(sorted)
-  if (!isObject(value)) return value
-  const keys = Object.keys(value).sort()
-  return Object.fromEntries(keys.map(key => [key, sorted(member(value, key) ?? null)]))
-}
+const formatOffer = (offer: Offer, isWanted: (part: Part, name: string, definition: Json) => boolean): JsonObject =>
+  Object.fromEntries(partNames.flatMap((part): [string, JsonObject][] => {
+    const wanted = [...offer[part]].filter(([name, definition]) => isWanted(part, name, definition))
+    const entries = wanted.map(([name, definition]): [string, JsonObject] => [name, { digest: digestOf(definition), definition }])
+    // What is no list stands there by itself.
+    return parts[part] === undefined ? entries.map(([, entry]) => [part, entry]) : [[part, Object.fromEntries(entries)]]
+  }))
 
 /**
  * What the file says. Nothing in it is taken on trust: a definition that is not what its digest says is an error, and so is
  * anything that is not known here.
  * @param file what it is called in errors
- * @param definitions that were set aside: in the value there are their numbers
  * @throws CustomsError BAD_CONFIG
  */
-export const parseLock = (value: Json, file: string, definitions: Frame['definitions'] = []): Lock => {
+export const parseLock = (value: Json, file: string): Lock => {
   const fail: Fail = reason => {
     throw new CustomsError('BAD_CONFIG', `${file}: ${reason}`)
   }
   const lock = objectOf(value, 'it', fail)
   const written = member(lock, 'version')
   if (typeof written === 'number' && written > version) return fail(`was written by a newer mcp-customs (version ${written} of the file; known is ${version})`)
+  if (written === 1) return fail('was written by an older mcp-customs (version 1 of the file): move it away, and accept the servers again with "mcp-customs lock"')
   if (written !== version) return fail(`is no lock file: its version is not ${version}`)
   only(lock, ['version', 'servers'], 'it', fail)
   const servers = objectOf(member(lock, 'servers'), 'servers', fail)
-  const reading: Reading = { definitions, fail }
-  return new Map(Object.entries(servers).map(([name, server]) => [name, parseServer(server, JSON.stringify(name), reading)]))
-}
-
-interface Reading {
-  /** Those that were set aside. */
-  readonly definitions: readonly Buffer[]
-  readonly fail: Fail
+  return new Map(Object.entries(servers).map(([name, server]) => [name, parseServer(server, JSON.stringify(name), fail)]))
 }
 
 type Fail = (reason: string) => never
 
-const parseServer = (value: Json | undefined, where: string, reading: Reading): Accepted => {
-  const { fail } = reading
+const parseServer = (value: Json | undefined, where: string, fail: Fail): Locked => {
   const server = objectOf(value, where, fail)
-  only(server, ['identity', 'instructions', ...Object.keys(lists)], where, fail)
-  const instructions = member(server, 'instructions')
-  if (instructions !== undefined && !isString(instructions)) return fail(`${where}: instructions must be a text`)
-  const entries = (key: keyof typeof lists) => {
-    const all = objectOf(member(server, key), `${where}: ${key}`, fail)
-    return new Definitions(new Map(Object.entries(all).map(([name, entry]) => [name, parseEntry(entry, name, lists[key], () => `${where}: ${key}: ${JSON.stringify(name)}`, reading)])))
+  only(server, ['identity', 'acceptedBy', ...eras, ...partNames], where, fail)
+  const by = member(server, 'acceptedBy')
+  const acceptedBy = by === 'person' || by === '--yes' ? by : fail(`${where}: acceptedBy must be "person" or "--yes"`)
+  const offerOf = (era: Era): Offer => {
+    const own = objectOf(member(server, era) ?? {}, `${where}: ${era}`, fail)
+    only(own, partNames, `${where}: ${era}`, fail)
+    return offer(part => new Map([
+      ...parsePart(member(server, part) ?? (parts[part] === undefined ? undefined : null), part, where, fail),
+      ...parsePart(member(own, part), part, `${where}: ${era}`, fail),
+    ]))
   }
-  return {
-    identity: objectOf(member(server, 'identity'), `${where}: identity`, fail),
-    instructions,
-    tools: entries('tools'), prompts: entries('prompts'), resourceTemplates: entries('resourceTemplates'),
-  }
+  return { identity: objectOf(member(server, 'identity'), `${where}: identity`, fail), acceptedBy, offers: { legacy: offerOf('legacy'), modern: offerOf('modern') } }
 }
 
-/** @returns what reads the definition, which was found to be what its digest says */
-const parseEntry = (value: Json | undefined, name: string, named: string, where: () => string, { definitions, fail }: Reading): (() => JsonObject) => {
-  const entry = isObject(value) ? value : fail(`${where()} must be an object`)
-  const unknown = Object.keys(entry).find(key => key !== 'digest' && key !== 'definition')
-  if (unknown !== undefined) return fail(`${where()}: unknown key ${JSON.stringify(unknown)}`)
-  const [digest, held] = [member(entry, 'digest'), member(entry, 'definition')]
-  const aside = typeof held === 'number' ? definitions[held] : undefined
-  const read = () => objectOf(aside === undefined ? held : parseJson(aside.toString()), `${where()}: definition`, fail)
-  if (aside !== undefined && isString(digest) && isIntact(aside, digest) && isNamed(aside, named, name)) return read
-  const definition = read()
-  if (!isString(digest) || !hasDigest(definition, digest)) return fail(`${where()}: the definition is not what its digest says: it was changed after it was accepted`)
-  return member(definition, named) === name ? read : fail(`${where()}: the definition is that of another name`)
+/** @param value undefined where there is nothing of it */
+const parsePart = (value: Json | undefined, part: Part, where: string, fail: Fail): Definitions => {
+  if (value === undefined) return new Map()
+  const key = parts[part]
+  if (key === undefined) return new Map([['', parseEntry(value, `${where}: ${part}`, fail)]])
+  return new Map(Object.entries(objectOf(value, `${where}: ${part}`, fail)).map(([name, entry]) => {
+    const at = `${where}: ${part}: ${JSON.stringify(name)}`
+    const definition = objectOf(parseEntry(entry ?? null, at, fail), `${at}: definition`, fail)
+    return [name, member(definition, key) === name ? definition : fail(`${at}: the definition is that of another name`)]
+  }))
 }
 
-/** By a line of its own, where a definition has its members. */
-const isNamed = (definition: Buffer, named: string, name: string): boolean => definition.includes(`\n            "${named}": ${plainJson(name)}`)
+const parseEntry = (value: Json, where: string, fail: Fail): Json => {
+  const entry = objectOf(value, where, fail)
+  only(entry, ['digest', 'definition'], where, fail)
+  const [digest, definition] = [member(entry, 'digest'), member(entry, 'definition')]
+  const isIntact = definition !== undefined && digestOf(definition) === digest
+  return isIntact ? definition : fail(`${where}: the definition is not what its digest says: it was changed after it was accepted`)
+}
 
 const objectOf = (value: Json | undefined, where: string, fail: Fail): JsonObject => (isObject(value) ? value : fail(`${where} must be an object`))
 

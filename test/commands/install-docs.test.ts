@@ -9,7 +9,7 @@ import { install } from '../../dist/commands/install.js'
 import { lockFlags, readLockFlags } from '../../dist/commands/lock-flags.js'
 import { lockCommand } from '../../dist/commands/lock.js'
 import { plainStyle } from '../../dist/inspect/style.js'
-import { nothingAccepted } from '../../dist/lock/accept.js'
+import { emptyOffer } from '../../dist/lock/offer.js'
 
 const read = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8')
 
@@ -52,7 +52,7 @@ t.test('what the README shows is what a person with two servers sees', async t =
     tell: line => void (screen += `mcp-customs: ${line}\n`),
     list: async ({ server }) => {
       const tool = tools.get(server.name)
-      return { ...nothingAccepted, identity: { command: 'command' in server ? server.command.join(' ') : server.url }, tools: new Map(tool && [[tool.name, tool]]) }
+      return { identity: { command: 'command' in server ? server.command.join(' ') : server.url }, offers: { legacy: { ...emptyOffer, tools: new Map(tool && [[tool.name, tool]]) } } }
     },
     print: async text => void (screen += text),
   }

@@ -11,8 +11,8 @@ import type { InstallFlags } from '../../dist/commands/install-flags.js'
 import { install, uninstall } from '../../dist/commands/install.js'
 import { CustomsError } from '../../dist/errors.js'
 import { plainStyle } from '../../dist/inspect/style.js'
-import { nothingAccepted } from '../../dist/lock/accept.js'
-import type { Catalogue } from '../../dist/lock/compare.js'
+import type { Listed } from '../../dist/lock/lock.js'
+import { emptyOffer } from '../../dist/lock/offer.js'
 import { start } from '../e2e/harness.js'
 import { cli, lying, run } from './inspect-run.js'
 
@@ -35,7 +35,7 @@ interface Person {
 }
 
 /** A machine of a test, and what was printed on it. */
-const at = (home: string, person?: Person, list: Context['list'] = async () => nothingAccepted): Context & { printed(): string } => {
+const at = (home: string, person?: Person, list: Context['list'] = async () => ({ identity: {}, offers: { legacy: emptyOffer } })): Context & { printed(): string } => {
   const printed: string[] = []
   return {
     machine: { platform: 'linux', environment: {}, home },
@@ -191,7 +191,7 @@ const offering = (...unreachable: readonly string[]): Context['list'] & { descri
   const list: Context['list'] = async ({ server }) => {
     if (unreachable.includes(server.name)) throw new CustomsError('CANNOT_REACH', `${server.name}: no answer within 30 s`)
     const tool = { name: `use-${server.name}`, description: all.description, inputSchema: { type: 'object' } }
-    return { ...nothingAccepted, identity: 'command' in server ? { command: server.command.join(' ') } : { url: server.url }, tools: new Map([[tool.name, tool]]) } satisfies Catalogue
+    return { identity: 'command' in server ? { command: server.command.join(' ') } : { url: server.url }, offers: { legacy: { ...emptyOffer, tools: new Map([[tool.name, tool]]) } } } satisfies Listed
   }
   const all = Object.assign(list, { description: 'Helps.' })
   return all
@@ -260,7 +260,7 @@ t.test('a server is asked as its client would start it', async t => {
   const asked: object[] = []
   const context = at(home, undefined, async ({ server }) => {
     asked.push(server)
-    return nothingAccepted
+    return { identity: {}, offers: { legacy: emptyOffer } }
   })
   const flags = { ...none, client: 'cursor', lock: true, yes: true }
   const expected = [{ name: 'a', command: ['a', 'x', 'b'], cwd: '/data', env: new Map([['KEY', 's3cret']]) }, { name: 'b', url: 'https://b.example/', headers: new Map([['x-key', 's3cret']]) }]
@@ -305,7 +305,7 @@ t.test('check tells whether a wrapped server would start with its lock', async t
   const states: readonly (readonly [string, string, RegExp])[] = [
     ['as it was accepted', written, /^ {2}files {2}wrapped, policy standard, locked \(1 tool\) {2}\S/m],
     ['tampered with', written.replace('Helps.', 'Harms.'), /files {2}wrapped, policy standard, locked {2}.*\n {4}wrong: .*it was changed after it was accepted/],
-    ['without it', '{"version":1,"servers":{}}', /wrong: .*nothing was accepted of the server "files"/],
+    ['without it', '{"version":2,"servers":{}}', /wrong: .*nothing was accepted of the server "files"/],
     ['of another server', written.replace('/data', '/etc'), /wrong: .*"files" is not the server that was accepted/],
   ]
   for (const [name, text, line] of states) {

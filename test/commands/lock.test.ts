@@ -14,7 +14,7 @@ import { lockCommand } from '../../dist/commands/lock.js'
 import type { ProcessServer } from '../../dist/config/configuration.js'
 import { CustomsError } from '../../dist/errors.js'
 import { plainStyle } from '../../dist/inspect/style.js'
-import { nothingAccepted } from '../../dist/lock/accept.js'
+import { emptyOffer } from '../../dist/lock/offer.js'
 import type { JsonObject } from '../../dist/protocol/json.js'
 import { run } from './inspect-run.js'
 
@@ -59,7 +59,7 @@ const locking = async (words: readonly string[], to = server, confirm?: (questio
     tell: line => void (stderr += `mcp-customs: ${line}\n`),
     list: async ({ server }) => {
       if (unreachable.has(server.name)) throw new CustomsError('CANNOT_REACH', `${server.name}: no answer`)
-      return { ...nothingAccepted, identity: await identityOf(server), tools: new Map(offered().map(one => [one.name, one])) }
+      return { identity: await identityOf(server), offers: { legacy: { ...emptyOffer, tools: new Map(offered().map(one => [one.name, one])) } } }
     },
   }
   try {
@@ -96,7 +96,7 @@ test('nothing is accepted without a word from somebody', async t => {
 test('what is accepted is written, and an unchanged server changes no byte', async t => {
   t.match(await locking(['--yes']), { code: 0, stderr: /wrote .*lock\.json\n$/ })
   const written = readFileSync(lock, 'utf8')
-  t.match(JSON.parse(written), { version: 1, servers: { mail: { identity: { sha256: /^[0-9a-f]{64}$/ }, tools: { send: { definition: tool, digest: /^sha256-/ } } } } })
+  t.match(JSON.parse(written), { version: 2, servers: { mail: { acceptedBy: '--yes', identity: { sha256: /^[0-9a-f]{64}$/ }, tools: { send: { definition: tool, digest: /^sha256-/ } } } } })
   offer(other, Object.fromEntries(Object.entries(tool).reverse()))
   t.match(await locking(['--yes']), { code: 0, stdout: /✓ no change/, stderr: '' })
   t.equal(readFileSync(lock, 'utf8'), written)
@@ -152,7 +152,7 @@ test('another program under the same name is another server', async t => {
   const before = readFileSync(program)
   writeFileSync(program, `${before.toString()}\n// changed`)
   t.teardown(() => writeFileSync(program, before))
-  t.match(await locking(['--check']), { code: 1, stdout: /~ server\n {2}\/sha256 {2}identity/ })
+  t.match(await locking(['--check']), { code: 1, stdout: /~ server\n {2}\/sha256 {2}command/ })
 })
 
 test('every server of a file is locked, each under its name; of one that cannot be asked, the others do not suffer', async t => {
@@ -232,7 +232,7 @@ test('whatever stands where a lock should, it is read as that lock or not at all
   const cases: readonly (readonly [string, () => void, RegExp | undefined])[] = [
     ['nothing in it', () => writeFileSync(lock, ''), /^\S+: /],
     ['its first half', () => writeFileSync(lock, written.subarray(0, written.length / 2)), /lock\.json:\d+:\d+: /],
-    ['a newer one', () => writeFileSync(lock, written.toString().replace('"version": 1', '"version": 2')), /was written by a newer mcp-customs/],
+    ['a newer one', () => writeFileSync(lock, written.toString().replace('"version": 2', '"version": 3')), /was written by a newer mcp-customs/],
     ['other bytes than text', () => writeFileSync(lock, Buffer.concat([written, Buffer.from([0xff])])), /it is not UTF-8/],
     ['a folder', () => mkdirSync(lock), /it is no file/],
     ['a pipe', () => spawnSync('mkfifo', [lock]), /it is no file/],
@@ -245,7 +245,7 @@ test('whatever stands where a lock should, it is read as that lock or not at all
   for (const [name, put, message] of cases) {
     rmSync(lock, { recursive: true, force: true })
     put()
-    if (message === undefined) t.equal((await accepted()).tools.size, 2, name)
+    if (message === undefined) t.equal((await accepted()).legacy.definitions.tools.size, 2, name)
     else await t.rejects(accepted(), { code: 'BAD_CONFIG', message }, name)
   }
   rmSync(lock)
@@ -253,7 +253,7 @@ test('whatever stands where a lock should, it is read as that lock or not at all
   offer(tool)
   t.match(await locking(['--yes']), { code: 0 })
   t.ok(lstatSync(lock).isSymbolicLink(), 'a link stays one')
-  t.equal((await accepted()).tools.size, 1)
+  t.equal((await accepted()).legacy.definitions.tools.size, 1)
 })
 
 test('a lock that somebody else writes meanwhile is left to them', async t => {
@@ -270,14 +270,14 @@ test('a lock that somebody else writes meanwhile is left to them', async t => {
 /** What `wrap` would be told of the server. */
 const accepted = (name = 'mail') => {
   const command: ProcessServer['command'] = [process.execPath, program]
-  return acceptedOf({ name, command, env: new Map(), inheritEnv: undefined, cwd: undefined, policy: undefined, rules: new Map(), tools: new Map(), lock: undefined }, { file: lock, isFrozen: false, actions: {} })
+  return acceptedOf({ name, command, env: new Map(), inheritEnv: undefined, cwd: undefined, policy: undefined, rules: new Map(), tools: new Map(), lock: undefined }, { file: lock, isFrozen: false, trustAccepted: false, actions: {} })
 }
 
 test('a lock that cannot be used is an error for who starts the server', async t => {
   await t.rejects(accepted(), { code: 'BAD_CONFIG', message: /there is no such lock file/ })
   await locking(['--yes'])
   const written = readFileSync(lock, 'utf8')
-  t.equal((await accepted()).tools.size, 2)
+  t.equal((await accepted()).legacy.definitions.tools.size, 2)
   await t.rejects(accepted('post'), { code: 'BAD_CONFIG', message: /nothing was accepted of the server "post"/ })
   writeFileSync(lock, written.replace('Sends mail', 'Sends mails'))
   await t.rejects(accepted(), { code: 'BAD_CONFIG', message: /it was changed after it was accepted/ })

@@ -1,8 +1,8 @@
 import t from 'tap'
-import type { Accepted } from '../../dist/core/accepted.js'
 import { presetPolicy } from '../../dist/rules/index.js'
 import { checkAtOnce as checkNow } from './engine.js'
 import { call, initialize, result, Script, type Setting } from './script.js'
+import { accepting } from './locked.js'
 
 const compat = presetPolicy('compat', { purpose: 'relay', locked: false })
 
@@ -79,10 +79,7 @@ t.test('a schema of another dialect is said in 2020-12 where the policy wants it
 })
 
 t.test('what was accepted is mended for the client as what is sent is', t => {
-  const accepted: Accepted = {
-    tools: new Map([['a', { name: 'a', inputSchema: { $schema: draft07, type: 'object' } }]]), prompts: new Map(), resourceTemplates: new Map(), instructions: undefined,
-    drift: () => ({ classes: 'text', isMinor: true }), isFrozen: false, actions: {},
-  }
+  const accepted = accepting({ tools: new Map([['a', { name: 'a', inputSchema: { $schema: draft07, type: 'object' } }]]) }, () => ({ classes: 'text', isMinor: true }))
   const now = '{"name":"a","description":"now","inputSchema":{"type":"object"}}'
   t.match(listed(now, { accepted, policy: compat }), { tools: `{"name":"a","inputSchema":{"$schema":"${newest}","type":"object"}}`, verdict: 'mend' })
   t.match(listed(now.replace('now', '\\u202e'), { accepted, policy: compat }), { tools: '', verdict: 'block' }, 'what the server says now is judged as well')
@@ -90,10 +87,7 @@ t.test('what was accepted is mended for the client as what is sent is', t => {
 })
 
 t.test('what was accepted of prompts is mended as well, and what was not goes', t => {
-  const accepted: Accepted = {
-    tools: new Map(), prompts: new Map([['p', { name: 'p', description: null }]]), resourceTemplates: new Map(), instructions: undefined,
-    drift: (_, before) => ({ classes: 'text', isMinor: before !== undefined }), isFrozen: false, actions: {},
-  }
+  const accepted = accepting({ prompts: new Map([['p', { name: 'p', description: null }]]) }, before => ({ classes: 'text', isMinor: before !== undefined }))
   const prompts = '"prompts":[{"name":"q"},{"name":"p","description":"now"}],"nextCursor":null'
   t.match(listing(prompts, { accepted, policy: new Map([...compat, ['tool/drift', 'block']]) }, 'prompts/list'), { bytes: '"prompts":[{"name":"p"}]' })
   t.end()

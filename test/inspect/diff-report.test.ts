@@ -106,7 +106,7 @@ t.test('what only one of two files tells of is not compared, and named', t => {
   t.match(compareSaved(whole, part), { changes: [], incomparable: ['who the server is', 'prompts/list'] })
   const other = { file: 'other', saved: lines({ ...hello, instructions: 'Do not.', serverInfo: { name: 'a', version: '2' } }, { tools: [] }, { prompts: [] }) }
   t.match(compareSaved(whole, other), {
-    changes: [{ class: 'identity', path: ['serverInfo', 'version'] }, { class: 'instructions' }, { class: 'prompts', name: 'p', after: undefined }],
+    changes: [{ class: 'serverInfo', path: ['serverInfo', 'version'] }, { class: 'instructions' }, { class: 'prompts', name: 'p', after: undefined }],
     incomparable: [],
   })
   t.end()

@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
-import { bodyDigest, compare, compareTools, type Catalogue } from '../../dist/lock/compare.js'
+import { bodyDigest, compareIdentities, compareOffers, compareTools } from '../../dist/lock/compare.js'
+import { emptyOffer as empty, single, type Offer } from '../../dist/lock/offer.js'
 import { equal, isArray, isObject, member, pointer, type Json, type JsonObject } from '../../dist/protocol/json.js'
 
 const tool: JsonObject = {
@@ -71,19 +72,51 @@ t.test('each change of a tool is of the class that says what it means', t => {
   t.end()
 })
 
-const empty: Catalogue = { identity: {}, instructions: undefined, tools: new Map(), prompts: new Map(), resourceTemplates: new Map() }
-const offering = (...names: readonly string[]): Catalogue => ({ ...empty, tools: new Map(names.map(name => [name, { ...tool, description: name.toLowerCase(), name }])) })
+const offering = (...names: readonly string[]): Offer => ({ ...empty, tools: new Map(names.map(name => [name, { ...tool, description: name.toLowerCase(), name }])) })
 
 t.test('what comes, goes and changes its name', t => {
-  const summary = (before: Catalogue, after: Catalogue) => compare(before, after).map(({ of, name, class: kind, after }) => [of, name, kind, kind === 'renamed' ? after : undefined])
+  const summary = (before: Offer, after: Offer) => compareOffers(before, after).map(({ of, name, class: kind, after }) => [of, name, kind, kind === 'renamed' ? after : undefined])
   t.strictSame(summary(offering('a', 'b'), offering('b', 'c')), [['tool', 'a', 'removed', undefined], ['tool', 'c', 'added', undefined]])
   t.strictSame(summary(offering('a', 'b'), offering('b', 'A')), [['tool', 'a', 'renamed', 'A']])
   t.strictSame(summary(offering('a', 'b'), offering('b', 'a')), [], 'the order of a list says nothing')
   t.strictSame(summary(offering('a', 'A'), offering()), [['tool', 'a', 'removed', undefined], ['tool', 'A', 'removed', undefined]])
   t.strictSame(summary(offering('a'), offering('a', 'A')), [['tool', 'A', 'added', undefined]], 'a copy beside what it is a copy of is new')
-  t.strictSame(summary(empty, { ...empty, instructions: 'x', identity: { url: 'u' } }), [['server', '', 'identity', undefined], ['server', '', 'instructions', undefined]])
-  const prompts = new Map([['p', { name: 'p' }]])
-  t.strictSame(summary(empty, { ...empty, prompts, resourceTemplates: prompts }), [['prompt', 'p', 'prompts', undefined], ['resource template', 'p', 'resourceTemplates', undefined]])
+  t.strictSame(summary(empty, { ...empty, instructions: single('x'), serverInfo: single({ title: 'T' }) }), [['server', '', 'serverInfo', undefined], ['server', '', 'instructions', undefined]])
+  const all = new Map([['p', { name: 'p' }]])
+  t.strictSame(summary(empty, { ...empty, prompts: all, resources: all, resourceTemplates: all }), [['prompt', 'p', 'prompts', undefined], ['resource', 'p', 'resources', undefined], ['resource template', 'p', 'resourceTemplates', undefined]])
+  t.end()
+})
+
+t.test('another version of the same package is told from another command', t => {
+  const of = (before: JsonObject, after: JsonObject) => [...new Set(compareIdentities(before, after).map(change => change.class))]
+  const npx = (version: string, rest: JsonObject = {}) => ({ command: `npx -y a@${version} /data`, package: { name: 'a', version, ...rest } })
+  t.strictSame(of(npx('1.0.0'), npx('1.0.0')), [])
+  t.strictSame(of(npx('1.0.0', { integrity: 'x' }), npx('1.1.0', { integrity: 'y' })), ['version'])
+  t.strictSame(of({ ...npx('1'), command: 'uvx a==1' }, { ...npx('2'), command: 'uvx a==2' }), ['version'])
+  t.strictSame(of({ command: 'npx a', package: { name: 'a', version: '1' } }, { command: 'npx a', package: { name: 'a', version: '2' } }), ['version'])
+  const others: readonly [string, JsonObject, JsonObject][] = [
+    ['the same version with other bytes', npx('1.0.0', { integrity: 'x' }), npx('1.0.0', { integrity: 'y' })],
+    ['another package', npx('1.0.0'), { command: 'npx -y b@1.1.0 /data', package: { name: 'b', version: '1.1.0' } }],
+    ['another argument as well', npx('1.0.0'), { ...npx('1.1.0'), command: 'npx -y a@1.1.0 /' }],
+    ['another program', { command: 'node a.js', sha256: '0' }, { command: 'node a.js', sha256: '1' }],
+    ['another program and version', { ...npx('1'), sha256: '0' }, { ...npx('2'), sha256: '1' }],
+    ['what the working directory brings along', npx('1.0.0'), npx('1.1.0', { from: 'working directory' })],
+    ['another URL', { url: 'https://a' }, { url: 'https://b' }],
+  ]
+  for (const [name, before, after] of others) t.strictSame(of(before, after), ['command'], name)
+  t.end()
+})
+
+t.test('the order of lists that are sets is no change', t => {
+  const schema = (required: Json, more: JsonObject = {}) => ({ name: 'a', inputSchema: { type: 'object', properties: { required: { type: ['string', 'null'], enum: [{ a: 1, b: 2 }, 'x'] } }, required, dependentRequired: { a: ['b', 'c'] }, ...more } })
+  const one = schema(['a', 'b'])
+  const other = schema(['b', 'a'], { properties: { required: { type: ['null', 'string'], enum: ['x', { b: 2, a: 1 }] } }, dependentRequired: { a: ['c', 'b'] } })
+  t.strictSame(compareTools(one, other), [])
+  t.equal(bodyDigest(one), bodyDigest({ ...schema(['b', 'a']), name: 'b' }))
+  t.strictSame(compareTools(one, schema(['a'])).map(difference => difference.class), ['inputSchema'])
+  t.strictSame(compareTools(one, schema(['a', 'b', 'b'])).map(difference => difference.class), ['inputSchema'])
+  t.strictSame(compareTools(one, schema(['a', 'b'], { default: ['x', 'y'] })).length, 1)
+  t.strictSame(compareTools(schema([], { default: ['x', 'y'] }), schema([], { default: ['y', 'x'] })).map(difference => difference.class), ['inputSchema', 'inputSchema'], 'a value is what it is')
   t.end()
 })
 

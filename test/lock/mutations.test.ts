@@ -3,10 +3,10 @@ import t from 'tap'
 import { holding } from '../../dist/commands/accepted.js'
 import { changeClasses, type ChangeClass } from '../../dist/lock/compare.js'
 import { standardActions } from '../../dist/lock/decide.js'
-import { frameOf } from '../../dist/lock/frame.js'
-import { formatLock, parseLock, type Accepted } from '../../dist/lock/lock.js'
+import { formatLock, parseLock, type Locked } from '../../dist/lock/lock.js'
 import { isArray, isObject, isString, member, type Json, type JsonObject } from '../../dist/protocol/json.js'
 import { initialize, Script } from '../core/script.js'
+import { byName, lockedAs, offering } from './offering.js'
 
 /** What real servers sent, where it is at hand: beside the repository. */
 const corpus = new URL('../../../shared/corpus/', import.meta.url)
@@ -51,14 +51,10 @@ const read = (name: string): Server => {
 
 const textOf = (value: Json | undefined): string => (isString(value) ? value : '')
 
-const named = (all: readonly JsonObject[], key: string): ReadonlyMap<string, JsonObject> =>
-  new Map(all.map(one => [textOf(one[key]), one]))
-
 /** What is accepted of a server, by way of a lock's text. */
-const lockOf = ({ instructions, tools, prompts, templates }: Server): Accepted | undefined => {
-  const catalogue = { identity: {}, instructions, tools: named(tools, 'name'), prompts: named(prompts, 'name'), resourceTemplates: named(templates, 'uriTemplate') }
-  const frame = frameOf(Buffer.from(formatLock(new Map([['server', catalogue]]))))
-  return frame && parseLock(frame.value, 'lock', frame.definitions).get('server')
+const lockOf = ({ instructions, tools, prompts, templates }: Server): Locked | undefined => {
+  const offer = offering(tools, { ...(instructions !== undefined && { says: instructions }), prompts: byName(prompts), resourceTemplates: byName(templates, 'uriTemplate') })
+  return parseLock(JSON.parse(formatLock(new Map([['server', lockedAs(offer)]]))) as Json, 'lock').get('server')
 }
 
 interface Seen {
@@ -73,8 +69,8 @@ interface Seen {
 type Spell = (message: JsonObject) => string
 
 /** What a client is shown of a server that is held to a lock. */
-const shown = (locked: Accepted, { instructions, tools, prompts, templates }: Server, pages = 1, spell: Spell = message => JSON.stringify(message)): Seen => {
-  const script = new Script({ accepted: holding(locked, standardActions, false), actions: { 'tool/drift': 'block' } })
+const shown = (locked: Locked, { instructions, tools, prompts, templates }: Server, pages = 1, spell: Spell = message => JSON.stringify(message)): Seen => {
+  const script = new Script({ accepted: holding('server', locked, standardActions, { isFrozen: false, isTrusted: false }), actions: { 'tool/drift': 'block' } })
   let id = 0
   const drift: Seen['drift'][number][] = []
   const ask = (method: string, params: object, result: JsonObject): JsonObject => {

@@ -1,0 +1,60 @@
+import { randomUUID } from 'node:crypto'
+import { parseJson, type Json } from '../protocol/json.js'
+import { afterScalar, afterString, byte } from '../protocol/scan.js'
+
+/** Stands before the digits of a number that a double does not hold. Nobody can guess it, so that no string is taken for one. */
+const mark = `${randomUUID()} `
+const marked = new RegExp(`"${mark}([^"]*)"`, 'g')
+
+/** Fifteen digits, and any exponent that is not written, survive a double. */
+const suspect = /[0-9.]{16}|[0-9][eE]/
+
+/**
+ * The JSON text in which each number that a double does not hold is a marked string: values that are parsed from such texts are
+ * compared digit by digit.
+ * @returns undefined where there is no such number
+ */
+export const markLongNumbers = (bytes: Buffer): Buffer | undefined => {
+  if (!suspect.test(bytes.toString('latin1'))) return undefined
+  const parts: Buffer[] = []
+  let kept = 0
+  for (let at = 0; at < bytes.length;) {
+    const one = bytes[at] ?? 0
+    if (one === byte.quote) at = afterString(bytes, at)
+    else if (one !== 0x2d && (one < 0x30 || one > 0x39)) at++
+    else {
+      const end = afterScalar(bytes, at)
+      const digits = longDigits(bytes.toString('latin1', at, end))
+      if (digits !== undefined) {
+        parts.push(bytes.subarray(kept, at), Buffer.from(`"${mark}${digits}"`))
+        kept = end
+      }
+      at = end
+    }
+  }
+  return kept === 0 ? undefined : Buffer.concat([...parts, bytes.subarray(kept)])
+}
+
+/** JSON text of a value that may hold marked strings, with their digits in their place. */
+export const withDigits = (text: string): string => text.replace(marked, '$1')
+
+/** The value as a parser without digits of its own has it. */
+export const asDoubles = (value: Json): Json => parseJson(withDigits(JSON.stringify(value))) ?? null
+
+/** The number in a form that all its spellings have in common; undefined where a double says the same. */
+const longDigits = (token: string): string | undefined => {
+  const own = decimal(token)
+  return own === decimal(String(Number(token))) ? undefined : own
+}
+
+const decimal = (token: string): string => {
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,15}))?$/.exec(token) ?? []
+  if (whole === '') return token
+  const all = (whole + fraction).replace(/^0+/, '')
+  let length = all.length
+  while (all[length - 1] === '0') length--
+  if (length === 0) return '0'
+  const power = Number(exponent) - fraction.length + all.length - length
+  const digits = sign + all.slice(0, length)
+  return power >= 0 && power <= 30 ? digits + '0'.repeat(power) : `${digits}e${power}`
+}
