@@ -1,8 +1,8 @@
 import t from 'tap'
-import type { Accepted } from '../../dist/core/accepted.js'
 import type { Action } from '../../dist/core/policy.js'
 import { presetPolicy } from '../../dist/rules/index.js'
 import { call, initialize, result, Script, weather, type Setting } from './script.js'
+import { accepting } from './locked.js'
 
 const modern = (capabilities: object = { extensions: { 'io.modelcontextprotocol/tasks': {} } }) => ({
   _meta: {
@@ -179,10 +179,7 @@ t.test('observe passes what is no message as it came', t => {
 /** Messages that are made of very many cheap parts. */
 const many = (element: string, count: number): string => `[${`${element},`.repeat(count - 1)}${element}]`
 
-const everythingDrifts: Accepted = {
-  tools: new Map(), prompts: new Map(), resourceTemplates: new Map(), instructions: undefined, isFrozen: false, actions: {},
-  drift: () => ({ classes: 'added', isMinor: false }),
-}
+const everythingDrifts = accepting({}, () => ({ classes: 'added', isMinor: false }))
 
 const floods: readonly (readonly [title: string, setting: Setting, method: string, isModern: boolean, part: string])[] = [
   ['requests in an array', {}, 'tools/call', true, `"result":{"resultType":"input_required","inputRequests":${many('0', 5_000_000)}}`],

@@ -36,7 +36,7 @@ t.test('real servers are locked, changed and compared', async t => {
     ['filesystem', command('filesystem', folder), ['"readOnlyHint":true', '"readOnlyHint":false'], 'annotationsWeakened'],
     ['memory', command('memory'), ['"required":["entities"]', '"required":[]'], 'inputSchema'],
   ]
-  for (const [name, server, change, kind] of servers) {
+  await Promise.all(servers.map(async ([name, server, change, kind]) => {
     const [file, rules, program] = [join(folder, `${name}.lock.json`), join(folder, `${name}.rules`), join(folder, `${name}.cjs`)]
     const lock = (...words: readonly string[]) => run(t, ['lock', '--lock', file, ...words, '--', process.execPath, program])
     writeFileSync(rules, '[]')
@@ -52,7 +52,7 @@ t.test('real servers are locked, changed and compared', async t => {
     t.strictSame([code, changes.map(one => one.class)], [1, [kind]], name)
     writeFileSync(rules, '[]')
     t.match(await lock('--check'), { code: 0 }, name)
-  }
+  }))
 })
 
 /** A server that speaks both eras, and lists in each what a file says: `{ legacy: [instructions, tools], modern: … }`. */
