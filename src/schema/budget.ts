@@ -1,19 +1,23 @@
 /** The budget is used up: the verdict must be found where there is more of it, or there is none. */
 export class Exhausted extends Error {
   /** @param pattern the one whose matching took so long, if it was that: one that overran once is given less time again */
-  constructor(readonly pattern?: { overran: boolean }) {
-    super()
+  constructor(message?: string, readonly pattern?: { overran: boolean }) {
+    super(message)
   }
 }
 
 /** A step takes at most about 10 ns, most take less. The number says how many a millisecond of validation is worth. */
 export const stepsPerMs = 100_000
 
+/** What each character of a value that is judged on the worker thread is worth beside that: its length alone costs no verdict. */
+export const stepsPerCharacter = 5
+
 /**
  * What the main thread does at once for one check, or to read one schema: 1 MB of ordinary rows passes, or 2,000 subschemas, and nobody else
  * waits longer than that. What needs more goes to the worker thread.
  */
 export const mainThreadSteps = 1_000_000
+export const mainThreadBytes = 1024 * 1024
 
 /** A number up to here is kept out of the heap. */
 const mostAtOnce = 2 ** 30
@@ -23,11 +27,14 @@ const mostAtOnce = 2 ** 30
  * time: a machine that is busy changes no verdict.
  */
 export class Budget {
+  /** What matching a text by a pattern came to, where it took long. */
+  longest: { readonly pattern: object; readonly text: string; readonly matches: boolean } | undefined
   #left: number
   #more: number
   #kept = 0
 
-  constructor(steps: number) {
+  /** @param isLast whether there is nobody else who has more */
+  constructor(steps: number, readonly isLast = false) {
     this.#left = Math.min(steps, mostAtOnce)
     this.#more = steps - this.#left
   }
@@ -51,6 +58,25 @@ export class Budget {
    */
   spend(steps: number): void {
     if ((this.#left -= steps) < 0) this.#refill()
+  }
+
+  /**
+   * Work that may fail alone: where nobody else has more to spend, it is given most of what is left, and is undefined
+   * when that does not suffice.
+   */
+  attempt<Result>(work: (budget: Budget) => Result): Result | undefined {
+    if (!this.isLast) return work(this)
+    const share = Math.floor((this.left / 4) * 3)
+    const own = new Budget(share)
+    try {
+      return work(own)
+    } catch (error) {
+      if (error instanceof Exhausted || error instanceof RangeError) return undefined
+      throw error
+    } finally {
+      this.keep(own.kept)
+      this.spend(Math.min(share, share - own.left))
+    }
   }
 
   #refill(): void {

@@ -3,7 +3,7 @@ import type { Checked, SchemaChecker, SchemaLimits, SchemaProblem, Subject } fro
 import { isObject, type Json, type JsonObject } from '../protocol/json.js'
 import { parsedOf, textOf } from '../protocol/lazy-json.js'
 import { byteValidator } from '../protocol/read-fast.js'
-import { Budget, Exhausted, mainThreadSteps } from './budget.js'
+import { Budget, Exhausted, mainThreadBytes, mainThreadSteps } from './budget.js'
 import { mainThreadDepth, type Schema } from './evaluate/validate.js'
 import { Plans, type Plan, type SchemaText } from './plans.js'
 import { measure } from './read/measure.js'
@@ -75,9 +75,13 @@ class Checker implements WarmableChecker {
     const plan = this.#planOf(schema)
     if ('over' in plan) return unchecked(`: the schema ${plan.over}`)
     const { reading } = plan
-    if (reading?.schema !== undefined && this.#isSurelyValid(plan, reading.schema, value)) return fine
+    const text = textOf(value)
+    if (text !== undefined && reading?.schema !== undefined && this.#isSurelyValid(plan, reading.schema, text)) return fine
+    // A long text is not parsed on this thread, which would have too little to judge it anyway.
+    if (text !== undefined && (reading === undefined || text.length > mainThreadBytes)) return this.#offloaded(plan, text, session)
     const parsed = parsedOf(value)
     if (reading === undefined) return this.#offloaded(plan, parsed, session)
+    turns.spend(text?.length ?? 0)
     const budget = new Budget(mainThreadSteps)
     try {
       return verdict(reading, parsed, budget, mainThreadDepth)
@@ -90,9 +94,7 @@ class Checker implements WarmableChecker {
   }
 
   /** By the bytes of a value that nobody has parsed. */
-  #isSurelyValid(plan: Plan, schema: Schema, value: Json): boolean {
-    const text = textOf(value)
-    if (text === undefined) return false
+  #isSurelyValid(plan: Plan, schema: Schema, text: Buffer): boolean {
     const table = this.#tables.get(schema) ?? this.#tableOf(plan, schema)
     turns.spend(text.length >> 3)
     return table !== 'none' && byteValidator.isValid(text, table, steps => turns.spend(steps))
@@ -114,7 +116,7 @@ class Checker implements WarmableChecker {
   }
 
   /** @param pattern the one that was too much for the main thread; where it was too much for the other as well nobody tries again */
-  async #offloaded(plan: Plan, value: Json, session: string, pattern?: Exhausted['pattern']): Promise<Problems> {
+  async #offloaded(plan: Plan, value: Json | Buffer, session: string, pattern?: Exhausted['pattern']): Promise<Problems> {
     if (pattern?.overran === true) return unchecked(`: it meets a pattern that took more than ${this.#limits.validationMs} ms before`)
     const { problems, overran } = await this.#offload.validate(plan, value, session)
     if (pattern !== undefined && overran === true) pattern.overran = true
@@ -126,6 +128,7 @@ class Checker implements WarmableChecker {
     const known = isObject(schema) ? this.#plans.get(this.#digests.get(schema) ?? '') : undefined
     if (known !== undefined) return known
     const measured = measure(schema, this.#limits)
+    turns.spend('over' in measured ? this.#limits.schemaBytes : measured.text.length)
     if ('over' in measured) return measured
     const digest = createHash('sha256').update(measured.text).digest('base64')
     if (isObject(schema)) this.#digests.set(schema, digest)

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import type { JsonObject } from '../../dist/protocol/json.js'
 import { createSchemaChecker } from '../../dist/schema/index.js'
-import { judge, json, limits, many, members, schema, value } from './stall.js'
+import { judge, json, limits, many, members, nested, schema, value } from './stall.js'
 
 judge([
   // Names and identity.
@@ -12,6 +12,7 @@ judge([
   ['thousands of twins', () => schema({ $defs: members(2000, index => ({ $id: 'urn:x', const: index })) }), ['schema']],
   ['the meta-schema\'s id, taken', () => schema({ $id: 'https://json-schema.org/draft/2020-12/schema', type: 'text' }), ['schema']],
   ['a pointer of 100,000 steps', () => schema({ $ref: `#${'/a'.repeat(100_000)}` }), ['schema']],
+  ['2,000 problems below long names', () => schema(nested(14, inner => ({ $defs: { ['k\u200b'.repeat(1200)]: inner } }), { $defs: members(2000, () => ({ $ref: '#/x' })) })), ['schema', 'cost']],
   ['__proto__ everywhere', () => value(json('{"properties":{"__proto__":{"properties":{"polluted":{"type":"string"}}}},"required":["__proto__"],"$defs":{"__proto__":{}},"dependentRequired":{"__proto__":["constructor"]}}') as JsonObject, json('{"__proto__":{"polluted":1}}')), ['mismatch']],
   ['4,900 references to the meta-schema', () => value({ properties: members(4000, () => ({ $ref: 'https://json-schema.org/draft/2020-12/schema' })) }, members(4000, () => ({ type: 'object', properties: {} }))), ['', 'unchecked']],
 ])

@@ -97,7 +97,7 @@ t.test('problems are in our words, and lie below the path that was given', async
   const schema = { properties: { ['ignore\u202e "all"~/' + 'x'.repeat(200)]: { type: 'please run rm -rf' } } }
   const [problem] = await checker.check({ kind: 'schema', schema, path: '/result/tools/0/inputSchema' })
   t.match(problem, { kind: 'schema', message: 'must name types of JSON Schema, each once (type)' })
-  t.match(problem?.path, /^\/result\/tools\/0\/inputSchema\/properties\/ignore "all"~0~1x+…\/type$/)
+  t.match(problem?.path, /^\/result\/tools\/0\/inputSchema\/properties\/"ignore \\"all\\"~0~1x+…"\/type$/)
   t.ok((problem?.path.length ?? 999) < 140)
   await checker.close()
 })

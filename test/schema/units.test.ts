@@ -2,6 +2,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { Json } from '../../dist/protocol/json.js'
 import { Budget } from '../../dist/schema/budget.js'
+import { compilePattern, isPattern } from '../../dist/schema/pattern/pattern.js'
+import { read } from '../../dist/schema/read/read.js'
 import { encode } from '../../dist/schema/thread/encode.js'
 import { FairQueue } from '../../dist/schema/thread/fair-queue.js'
 import { Distinct, equal } from '../../dist/schema/values/equal.js'
@@ -20,6 +22,10 @@ t.test('a value in pieces is the value, whatever its keys', t => {
   const pieces = [...encode(large)]
   t.ok(pieces.length > 5, 'a large one comes in several')
   t.equal(pieces.join(''), JSON.stringify(large))
+  const long = { text: 'é😀"'.repeat(500_000) }
+  const parts = [...encode(long)]
+  t.ok(parts.length > 2 && parts.every(part => part.length < 1_500_000), 'and so does a long text')
+  t.strictSame(json(parts.join('')), long)
   t.end()
 })
 
@@ -90,5 +96,64 @@ t.test('multiples are those of decimal arithmetic', t => {
   t.notOk(isMultiple(5e-324, 1))
   t.ok(isMultiple(0, 0.3))
   t.notOk(isMultiple(Infinity, 2))
+  t.end()
+})
+
+/** Steps that some work takes, and bytes that it keeps. */
+const costs = (work: (budget: Budget) => unknown): { readonly steps: number; readonly bytes: number } => {
+  const budget = new Budget(1e12)
+  work(budget)
+  return { steps: 1e12 - budget.left, bytes: budget.kept }
+}
+
+t.test('problems of a schema are paid for by what is looked at to report them, and no more than are reported', t => {
+  const wrong = (count: number, depth: number): Json => {
+    let schema: Json = { $defs: Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, { $ref: '#/x' }])) }
+    for (let level = 0; level < depth; level++) schema = { $defs: { [`${'k\u200b'.repeat(1500)}${level}`]: schema } }
+    return schema
+  }
+  const cost = (count: number, depth: number) => costs(budget => read(wrong(count, depth), 5000, budget, 300)).steps
+  t.ok(cost(20, 25) > 20 * 25 * 3000, 'names are read for each problem')
+  t.ok(cost(2000, 25) < 2 * cost(20, 25), 'and for twenty problems only')
+  t.end()
+})
+
+t.test('what is made of a pattern is weighed as it grows, and let go', t => {
+  // Each text has characters of other kinds, in other orders.
+  const classes = Array.from({ length: 14 }, (_, bit) =>
+    `[${Array.from({ length: 2 ** 14 }, (_, code) => code).filter(code => (code >> bit) & 1).slice(0, 400).map(code => `\\u{${(0x4e00 + code).toString(16)}}`).join('')}]?`)
+  const pattern = compilePattern(classes.join('').repeat(3), new Budget(1e9))
+  let [kept, most] = [0, 0]
+  const before = process.memoryUsage().arrayBuffers
+  for (let index = 0; index < 60; index++) {
+    const text = Array.from({ length: 400 }, (_, at) => String.fromCharCode(0x4e00 + ((index * 7919 + at * 104_729) % 2 ** 14))).join('')
+    kept += costs(budget => pattern?.test(`${text}x`, budget)).bytes
+    most = Math.max(most, kept)
+  }
+  t.ok(most > 10_000, `${most} bytes`)
+  t.ok(most < 20e6, `${most} bytes`)
+  t.ok(process.memoryUsage().arrayBuffers - before < 20e6)
+  t.end()
+})
+
+t.test('groups without end are paid for each time that they are entered', t => {
+  const source = `(a)${'()'.repeat(5000)}\\1`
+  const pattern = compilePattern(source, new Budget(1e9))
+  const texts = Array.from({ length: 10 }, () => 'aa')
+  const cost = costs(budget => { for (const text of texts) pattern?.test(text, budget) })
+  t.ok(cost.steps > 10 * 5000 * 10)
+  t.end()
+})
+
+t.test('a property class of one pattern is not pushed out for good by those of others', t => {
+  const cost = () => costs(budget => compilePattern('^\\p{Sc}$', budget)).steps
+  const first = cost()
+  for (const name of ['L', 'N', 'P', 'S', 'Z', 'C', 'Lu', 'Ll', 'Lt', 'Lm', 'Lo', 'Mn', 'Mc', 'Me', 'Nd', 'Nl', 'No', 'Pc', 'Pd', 'Ps']) {
+    for (const form of [`\\p{${name}}`, `\\P{${name}}`, `\\p{gc=${name}}`, `\\P{gc=${name}}`, `\\p{General_Category=${name}}`, `\\P{General_Category=${name}}`]) {
+      t.ok(isPattern(form, new Budget(1e6)), form)
+    }
+  }
+  t.ok(cost() >= first - 5, 'it was let go')
+  t.ok(cost() < first - 10_000, 'and is kept again')
   t.end()
 })

@@ -1,5 +1,6 @@
 import { pointer, type JsonObject } from '../../protocol/json.js'
 import type { Dialect } from '../../protocol/json-schema.js'
+import type { Budget } from '../budget.js'
 import { nameKey } from '../values/name-key.js'
 
 /** Where a document or an embedded schema says it is. */
@@ -57,11 +58,6 @@ export class Place {
     return this.resource.root === this
   }
 
-  /** The way from the document's root: as long as the schema is deep, so that it is not kept. */
-  get path(): readonly Step[] {
-    return this.parent === undefined ? this.steps : [...this.parent.path, ...this.steps]
-  }
-
   /** The schemas right below. */
   get children(): Iterable<Place> {
     return this.#children?.values() ?? []
@@ -85,6 +81,14 @@ export class Place {
     this.#targets ??= new Map()
     this.#targets.set(keyword, target)
   }
+}
+
+/** The way from the document's root, through a place: as long as the schema is deep, so that it is not kept. */
+export const pathOf = (place: Place | undefined, steps: readonly Step[], budget: Budget): readonly Step[] => {
+  const parts = [steps]
+  for (let at = place; at !== undefined; at = at.parent) parts.push(at.steps)
+  budget.spend(10 + 10 * parts.length + steps.length)
+  return parts.reverse().flat()
 }
 
 const keyOf = (steps: readonly Step[]): string => nameKey(pointer(...steps))

@@ -76,10 +76,18 @@ export class Run {
   }
 
   fail(message: string, ...below: readonly Step[]): false {
-    if (this.collecting) this.mismatches.push({ path: [...this.path, ...below], message })
+    if (!this.collecting) return false
+    this.budget.spend(20 + this.path.length)
+    this.mismatches.push({ path: [...this.path, ...below], message })
     return false
   }
 }
 
+/** What a text costs, in steps, that is made fit for a message. */
+const costOfClip = ({ length }: string): number => (length > 80 ? 50 + 2 * Math.min(length, 4096) : 10)
+
 /** A JSON Pointer, its parts fit for a message. */
-export const clippedPointer = (path: readonly Step[]): string => wirePath(...path)
+export const clippedPointer = (path: readonly Step[], budget: Budget): string => {
+  for (const step of path) budget.spend(typeof step === 'number' ? 5 : costOfClip(step))
+  return wirePath(...path)
+}

@@ -45,7 +45,7 @@ export const validate = ({ validator, formats }: Schema, value: Json, budget: Bu
   if (evaluate(validator, value, budget, depth, formats === 'alone', 0) === undefined && formats !== 'entangled') return valid
   const pass = (asserting: boolean) => evaluate(validator, value, budget, depth, asserting, most)
   const told = (kind: SchemaProblem['kind'], mismatches: readonly Mismatch[]): readonly SchemaProblem[] =>
-    mismatches.map(({ path, message }) => ({ kind, path: clippedPointer(path), message }))
+    mismatches.map(({ path, message }) => ({ kind, path: clippedPointer(path, budget), message }))
   const base = pass(false)
   if (base !== undefined) return told('mismatch', base)
   return formats === 'none' ? valid : told('format', pass(true) ?? valid)

@@ -1,4 +1,4 @@
-import { isArray, isObject, member, type Json } from '../../protocol/json.js'
+import { isArray, isObject, isString, member, type Json } from '../../protocol/json.js'
 import type { Dialect } from '../../protocol/json-schema.js'
 import type { Budget } from '../budget.js'
 import type { Place, Target } from '../document/place.js'
@@ -135,6 +135,7 @@ class PlaceSite implements Site {
   }
 
   subschema(keyword: string, key?: string | number): Subschema | undefined {
+    this.budget.spend(key === undefined ? 20 : 40 + (isString(key) ? key.length : 0))
     const place = key === undefined ? this.#place.child(keyword) : this.#place.child(keyword, key)
     return place && validatorOf(place)
   }

@@ -1,140 +1,139 @@
-import { Budget, Exhausted } from '../budget.js'
-import { contains, type CharacterClass } from './character-class.js'
-import type { Assertion, Parsed, Repeat, Syntax } from './syntax.js'
+import type { Budget } from '../budget.js'
+import type { Alphabet } from './alphabet.js'
+import { facts, type State } from './states.js'
 
-/** What each group took last, by its number. */
-type Captures = readonly (string | undefined)[]
-
-/** What must match after it. */
-type Next = (at: number, captures: Captures) => boolean
-
-/** Steps for a text, where there was one that overran. */
-const stepsAgain = 100_000
+/** In a register: nothing. */
+const nothing = -1
 
 /**
- * Matches any pattern as ECMA-262 has it (RegExp, Runtime Semantics: CompileSubpattern), by trying one way after the other. That may take
- * exponential time, and a long text the native stack: it ends with the budget.
+ * Matches a text as ECMA-262 has it (RegExp, Runtime Semantics: CompileSubpattern), by trying one way after the other. That may take
+ * exponential time: it ends with the budget.
  */
 export class Backtracker {
-  readonly #parsed: Parsed
-  /** Set once a text took more than there was to spend. */
-  overran = false
-
-  constructor(parsed: Parsed) {
-    this.#parsed = parsed
-  }
-
-  /** Whether there is a match anywhere in a text. @throws Exhausted, in its name */
-  test(text: string, whole: Budget): boolean {
-    const { root, unicode, groups } = this.#parsed
-    const budget = this.overran ? new Budget(Math.min(stepsAgain, whole.left)) : whole
-    const attempts = new Attempts(text, unicode, budget)
-    const none: Captures = Array.from({ length: groups + 1 }, () => undefined)
-    try {
-      for (let at = 0; at <= text.length; at += unicode && (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1) {
-        if (attempts.match(root, at, none, false, () => true)) return true
-      }
-      return false
-    } catch (error) {
-      throw error instanceof Exhausted ? new Exhausted(this) : error
-    }
-  }
-}
-
-class Attempts {
   readonly #text: string
   readonly #unicode: boolean
+  readonly #alphabet: Alphabet
+  readonly #word: number
   readonly #budget: Budget
+  readonly #registers: Int32Array
+  /** What registers held before, each with its number: to be put back. */
+  readonly #trail: number[] = []
+  /** What else may be tried. */
+  readonly #others: { readonly state: State; readonly at: number; readonly trail: number }[] = []
 
-  constructor(text: string, unicode: boolean, budget: Budget) {
+  /** @param word the number of the class of word characters */
+  constructor(text: string, unicode: boolean, alphabet: Alphabet, word: number, registers: number, budget: Budget) {
+    budget.spend(20 + registers)
     this.#text = text
     this.#unicode = unicode
+    this.#alphabet = alphabet
+    this.#word = word
     this.#budget = budget
+    this.#registers = new Int32Array(registers).fill(nothing)
   }
 
-  match(syntax: Syntax, at: number, captures: Captures, backward: boolean, next: Next): boolean {
-    this.#budget.spend(10)
-    switch (syntax.type) {
-      case 'class': {
-        const end = this.#past(syntax, at, backward)
-        return end !== undefined && next(end, captures)
-      }
-      case 'assert':
-        return this.#holds(syntax.what, at) && next(at, captures)
-      case 'sequence':
-        return this.#sequence(backward ? syntax.parts.toReversed() : syntax.parts, 0, at, captures, backward, next)
-      case 'choice':
-        return syntax.options.some(option => this.match(option, at, captures, backward, next))
-      case 'repeat':
-        return this.#repeat(syntax, 0, at, captures, backward, next)
-      case 'group':
-        return this.match(syntax.body, at, captures, backward, (end, inner) => {
-          this.#budget.spend(inner.length)
-          return next(end, inner.with(syntax.index, this.#text.slice(Math.min(at, end), Math.max(at, end))))
-        })
-      case 'reference': {
-        const taken = captures[syntax.group.index] ?? ''
-        this.#budget.spend(taken.length >> 4)
-        const end = backward ? at - taken.length : at + taken.length
-        return end >= 0 && this.#text.startsWith(taken, Math.min(at, end)) && next(end, captures)
-      }
-      case 'look': {
-        let found: Captures | undefined
-        this.match(syntax.body, at, captures, syntax.behind, (_, inner) => (found = inner) === inner)
-        return (found === undefined) === syntax.negated && next(at, syntax.negated ? captures : (found ?? captures))
-      }
+  /** Whether there is a match anywhere in the text. @throws Exhausted */
+  test(start: State): boolean {
+    for (let at = 0; at <= this.#text.length; at += this.#unicode && (this.#text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1) {
+      if (this.#matches(start, at)) return true
     }
-  }
-
-  #sequence(parts: readonly Syntax[], index: number, at: number, captures: Captures, backward: boolean, next: Next): boolean {
-    const part = parts[index]
-    if (part === undefined) return next(at, captures)
-    return this.match(part, at, captures, backward, (end, inner) => this.#sequence(parts, index + 1, end, inner, backward, next))
-  }
-
-  #repeat(syntax: Repeat, count: number, at: number, captures: Captures, backward: boolean, next: Next): boolean {
-    const { body, min, max, lazy, groups: [first, last] } = syntax
-    if (body.type === 'class' && !lazy) return this.#repeatClass(body, syntax, at, captures, backward, next)
-    if (count >= max) return next(at, captures)
-    const again = () => {
-      this.#budget.spend(captures.length)
-      const cleared = captures.map((taken, index) => (index >= first && index < last ? undefined : taken))
-      return this.match(body, at, cleared, backward, (end, inner) =>
-        (end !== at || count < min) && this.#repeat(syntax, count + 1, end, inner, backward, next))
-    }
-    if (count < min) return again()
-    return lazy ? next(at, captures) || again() : again() || next(at, captures)
-  }
-
-  /** The same without the native stack, for texts that are long: as many as there are, and then fewer and fewer. */
-  #repeatClass(body: CharacterClass, { min, max }: Repeat, from: number, captures: Captures, backward: boolean, next: Next): boolean {
-    const ends = [from]
-    for (let end: number | undefined = from; ends.length <= max; ends.push(end)) {
-      this.#budget.spend(5)
-      end = this.#past(body, end, backward)
-      if (end === undefined) break
-    }
-    for (let end = ends.pop(); end !== undefined && ends.length >= min; end = ends.pop()) if (next(end, captures)) return true
     return false
   }
 
+  #matches(start: State, from: number): boolean {
+    const others = this.#others
+    const bottom = others.length
+    const trail = this.#trail.length
+    let state: State | undefined = start
+    for (let at = from; state !== undefined; ) {
+      this.#budget.spend(5)
+      if (state.type === 'match') {
+        others.length = bottom
+        return true
+      }
+      if (state.type === 'either' && state.other !== undefined) {
+        this.#budget.spend(5)
+        others.push({ state: state.other, at, trail: this.#trail.length })
+      }
+      const to = this.#pass(state, at)
+      if (to !== undefined) {
+        state = state.next
+        at = to
+        continue
+      }
+      const other = others.length > bottom ? others.pop() : undefined
+      this.#restore(other?.trail ?? trail)
+      state = other?.state
+      at = other?.at ?? at
+    }
+    return false
+  }
+
+  /** Where a state leads to; undefined where it does not. */
+  #pass(state: State, at: number): number | undefined {
+    const { type, value, wanted, backward } = state
+    switch (type) {
+      case 'class':
+        return this.#past(value, at, backward)
+      case 'fact':
+        return this.#holds(value, at) === wanted ? at : undefined
+      case 'begin':
+      case 'save':
+        this.#set(value, at)
+        return at
+      case 'check':
+        return this.#registers[value] === at ? undefined : at
+      case 'clear':
+        for (let register = value; register < state.end; register++) this.#set(register, nothing)
+        return at
+      case 'look': {
+        const trail = this.#trail.length
+        const found = state.other !== undefined && this.#matches(state.other, at)
+        if (!wanted) this.#restore(trail)
+        return found === wanted ? at : undefined
+      }
+      case 'reference': {
+        const [begin = nothing, end = nothing] = this.#registers.subarray(2 * value, 2 * value + 2)
+        if (begin === nothing || end === nothing) return at
+        this.#budget.spend((end - begin) >> 3)
+        const to = backward ? at - (end - begin) : at + (end - begin)
+        return to >= 0 && this.#text.startsWith(this.#text.slice(begin, end), Math.min(at, to)) ? to : undefined
+      }
+      case 'either':
+      case 'match':
+        return at
+    }
+  }
+
+  #set(register: number, value: number): void {
+    this.#budget.spend(2)
+    this.#trail.push(this.#registers[register] ?? nothing, register)
+    this.#registers[register] = value
+  }
+
+  #restore(length: number): void {
+    while (this.#trail.length > length) {
+      const register = this.#trail.pop() ?? 0
+      this.#registers[register] = this.#trail.pop() ?? nothing
+    }
+  }
+
   /** Where a character of a class ends; undefined when there is none. */
-  #past(one: CharacterClass, at: number, backward: boolean): number | undefined {
+  #past(one: number, at: number, backward: boolean): number | undefined {
     if (backward ? at === 0 : at === this.#text.length) return undefined
     const pair = this.#unicode && (this.#text.codePointAt(backward ? at - 2 : at) ?? 0) > 0xffff
     const end = at + (backward ? -1 : 1) * (pair ? 2 : 1)
-    const from = Math.min(at, end)
-    const code = this.#unicode ? this.#text.codePointAt(from) : this.#text.charCodeAt(from)
-    return contains(one, code ?? 0, this.#budget) ? end : undefined
+    return this.#isIn(one, Math.min(at, end)) ? end : undefined
   }
 
-  #holds(what: Assertion, at: number): boolean {
-    if (what === 'start') return at === 0
-    if (what === 'end') return at === this.#text.length
-    return (this.#isWord(at - 1) === this.#isWord(at)) === (what === 'inside')
+  #isIn(one: number, at: number): boolean {
+    const code = this.#unicode ? this.#text.codePointAt(at) : this.#text.charCodeAt(at)
+    return code !== undefined && !Number.isNaN(code) && this.#alphabet.isMember(this.#alphabet.kindOf(code, this.#budget), one)
   }
 
-  #isWord(at: number): boolean {
-    return /\w/.test(this.#text.charAt(at))
+  #holds(fact: number, at: number): boolean {
+    if (fact === facts.start) return at === 0
+    if (fact === facts.end) return at === this.#text.length
+    return (at > 0 && this.#isIn(this.#word, at - 1)) !== this.#isIn(this.#word, at)
   }
 }

@@ -1,12 +1,15 @@
 import { Exhausted, type Budget } from '../budget.js'
 import { nameKey } from '../values/name-key.js'
-import { classOf, isProperty, type CharacterClass, type Ranges } from './character-class.js'
-import type { Parsed, Syntax } from './syntax.js'
+import { classOf, propertyOf, type CharacterClass, type Ranges } from './character-class.js'
+import type { Look, Parsed, Syntax } from './syntax.js'
 
 class Malformed extends Error {}
 
 /** Deeper groups are not read: reading them, and whatever is done with them, takes the native stack. */
 const deepest = 250
+
+/** Counts up to here are counted in any text, greater ones only in texts that are as long. */
+export const smallCount = 100
 
 /** V8 holds a count as large as this for endless. */
 const endless = 2 ** 31 - 1
@@ -19,8 +22,7 @@ const endless = 2 ** 31 - 1
 export const parsePattern = (source: string, budget: Budget): Parsed | undefined => parseAs(source, true, budget) ?? parseAs(source, false, budget)
 
 export const parseAs = (source: string, unicode: boolean, budget: Budget): Parsed | undefined => {
-  // Thousands of parts keep the garbage collector busy.
-  budget.spend(20 + (source.length > 1000 ? 40 : 20) * source.length)
+  budget.spend(20 + 10 * source.length)
   try {
     return new Parser(source, unicode, budget).parse()
   } catch (error) {
@@ -30,7 +32,7 @@ export const parseAs = (source: string, unicode: boolean, budget: Budget): Parse
 }
 
 const digits: Ranges = [[0x30, 0x39]]
-const wordCharacters: Ranges = [...digits, [0x41, 0x5a], [0x5f, 0x5f], [0x61, 0x7a]]
+export const wordCharacters: Ranges = [...digits, [0x41, 0x5a], [0x5f, 0x5f], [0x61, 0x7a]]
 /** ECMA-262 WhiteSpace and LineTerminator. */
 const spaces: Ranges = [
   [0x09, 0x0d], [0x20, 0x20], [0xa0, 0xa0], [0x1680, 0x1680], [0x2000, 0x200a], [0x2028, 0x2029], [0x202f, 0x202f],
@@ -48,10 +50,8 @@ const longestQuantifier = 50
 const identifier = /^[$_\p{ID_Start}][$\u200c\u200d\p{ID_Continue}]*$/u
 
 const none: readonly never[] = []
-const literal = (code: number): CharacterClass => ({ type: 'class', ranges: [[code, code]], others: none, negated: false })
-/** Most patterns are made of these. */
-const ascii = Array.from({ length: 128 }, (_, code) => literal(code))
-const one = (code: number): CharacterClass => ascii[code] ?? literal(code)
+const special: ReadonlySet<string> = new Set('^$\\.*+?()[]{}|')
+const isSpecial = (char: string): boolean => special.has(char)
 
 class Parser {
   readonly #chars: readonly string[]
@@ -62,13 +62,17 @@ class Parser {
   readonly #captures: number
   readonly #named: boolean
   readonly #properties = new Map<string, CharacterClass>()
-  #irregular = false
+  readonly #literals = new Map<number, CharacterClass>()
+  readonly #looks: Look[] = []
+  readonly #bounds = new Set<number>()
+  #words = false
+  #refers = false
   #opened = 0
   #at = 0
   #depth = 0
 
   constructor(source: string, unicode: boolean, budget: Budget) {
-    this.#chars = unicode ? Array.from(source) : source.split('')
+    this.#chars = unicode && /[\ud800-\udbff]/.test(source) ? Array.from(source) : source.split('')
     this.#unicode = unicode
     this.#budget = budget
     const groups = source.replace(/\\[^]|\[(?:\\[^]|[^\]\\])*\]?/g, '.').match(/\((?!\?)|\(\?<(?![=!])/g) ?? []
@@ -80,7 +84,8 @@ class Parser {
     const root = this.#choice()
     if (this.#at < this.#chars.length) throw new Malformed()
     for (const { index } of this.#names.values()) if (index === 0) throw new Malformed()
-    return { root, unicode: this.#unicode, groups: this.#captures, irregular: this.#irregular }
+    const bounds = [...this.#bounds].sort((a, b) => a - b)
+    return { root, unicode: this.#unicode, groups: this.#captures, looks: this.#looks, words: this.#words, refers: this.#refers, bounds }
   }
 
   #choice(): Syntax {
@@ -100,20 +105,41 @@ class Parser {
   }
 
   #term(): Syntax {
+    const char = this.#peek()
+    if (!isSpecial(char)) {
+      this.#at++
+      return this.#repeated(this.#one(codeOf(char)), this.#opened)
+    }
     if (this.#take('^')) return { type: 'assert', what: 'start' }
     if (this.#take('$')) return { type: 'assert', what: 'end' }
-    if (this.#takeAll('\\b')) return this.#beyondRegular({ type: 'assert', what: 'boundary' })
-    if (this.#takeAll('\\B')) return this.#beyondRegular({ type: 'assert', what: 'inside' })
+    if (char === '\\' && (this.#peek(1) === 'b' || this.#peek(1) === 'B')) {
+      this.#words = true
+      this.#at += 2
+      return { type: 'assert', what: this.#peek(-1) === 'b' ? 'boundary' : 'inside' }
+    }
     const opened = this.#opened
-    const body = this.#atom()
+    return this.#repeated(this.#atom(), opened)
+  }
+
+  /** @param opened how many groups were opened before it */
+  #repeated(body: Syntax, opened: number): Syntax {
     const [min, max] = this.#quantifier() ?? []
     if (min === undefined || max === undefined) return body
     // Only the older syntax lets a look-ahead be repeated.
     if (body.type === 'look' && (this.#unicode || body.behind)) throw new Malformed()
+    if (max > smallCount && max < Infinity) this.#bounds.add(max)
     return { type: 'repeat', body, min, max, lazy: this.#take('?'), groups: [opened + 1, this.#opened + 1] }
   }
 
+  /** The class of one character; the same each time, that there are few. */
+  #one(code: number): CharacterClass {
+    let one = this.#literals.get(code)
+    if (one === undefined) this.#literals.set(code, (one = { type: 'class', ranges: [[code, code]], others: none, negated: false }))
+    return one
+  }
+
   #quantifier(): readonly [number, number] | undefined {
+    if (!isSpecial(this.#peek())) return undefined
     if (this.#take('*')) return [0, Infinity]
     if (this.#take('+')) return [1, Infinity]
     if (this.#take('?')) return [0, 1]
@@ -143,7 +169,7 @@ class Parser {
       if (this.#unicode || this.#quantifier() !== undefined) throw new Malformed()
       this.#at++
     }
-    return one(codeOf(char))
+    return this.#one(codeOf(char))
   }
 
   #group(): Syntax {
@@ -161,7 +187,9 @@ class Parser {
     if (behind) this.#at++
     const negated = this.#take('!')
     if (!negated && !this.#take('=')) throw new Malformed()
-    return this.#beyondRegular({ type: 'look', body: this.#body(), behind, negated })
+    const look: Look = { type: 'look', body: this.#body(), behind, negated, index: this.#looks.length }
+    this.#looks.push(look)
+    return look
   }
 
   #capture(index: number): Syntax {
@@ -198,11 +226,11 @@ class Parser {
     if (number !== undefined && (this.#unicode || Number(number) <= this.#captures)) {
       if (Number(number) > this.#captures) throw new Malformed()
       this.#at += number.length
-      return this.#beyondRegular({ type: 'reference', group: { index: Number(number) } })
+      return this.#reference({ index: Number(number) })
     }
     if (this.#peek() === 'k' && (this.#unicode || this.#named)) {
       if (!this.#takeAll('k<')) throw new Malformed()
-      return this.#beyondRegular({ type: 'reference', group: this.#name() })
+      return this.#reference(this.#name())
     }
     return this.#escape(false)
   }
@@ -229,14 +257,14 @@ class Parser {
         ranges.push([low, high])
       } else if (this.#unicode) throw new Malformed()
       // `[\w-.]`, in the older syntax: the hyphen stands for itself.
-      else for (const part of [from, one(0x2d), to]) add(part)
+      else for (const part of [from, this.#one(0x2d), to]) add(part)
     }
     this.#budget.spend(4 * ranges.length)
     return classOf(ranges, negated, [...others])
   }
 
   #classAtom(): CharacterClass {
-    return this.#take('\\') ? this.#escape(true) : one(codeOf(this.#next()))
+    return this.#take('\\') ? this.#escape(true) : this.#one(codeOf(this.#next()))
   }
 
   #escape(inClass: boolean): CharacterClass {
@@ -244,23 +272,23 @@ class Parser {
     const named = escapes.get(char)
     if (named !== undefined) return named
     const control = controls.get(char)
-    if (control !== undefined) return one(control)
-    if (char === 'b' && inClass) return one(0x08)
+    if (control !== undefined) return this.#one(control)
+    if (char === 'b' && inClass) return this.#one(0x08)
     if (char === 'c') return this.#control(inClass)
     if (char === 'x' || char === 'u') return this.#hex(char)
     if ((char === 'p' || char === 'P') && this.#unicode) return this.#property(char)
     if (/\d/.test(char)) return this.#octal(char)
     if (this.#unicode ? !/[\^$\\.*+?()[\]{}|/]/.test(char) && !(inClass && char === '-') : char === 'k' && this.#named) throw new Malformed()
-    return one(codeOf(char))
+    return this.#one(codeOf(char))
   }
 
   #control(inClass: boolean): CharacterClass {
     const letter = inClass && !this.#unicode ? /\w/ : /[A-Za-z]/
-    if (letter.test(this.#peek())) return one(codeOf(this.#next()) % 32)
+    if (letter.test(this.#peek())) return this.#one(codeOf(this.#next()) % 32)
     if (this.#unicode) throw new Malformed()
     // In the older syntax the backslash stands for itself, and the c comes next.
     this.#at--
-    return one(0x5c)
+    return this.#one(0x5c)
   }
 
   #hex(char: 'x' | 'u'): CharacterClass {
@@ -268,16 +296,16 @@ class Parser {
     const code = this.#digits(char === 'x' ? 2 : 4)
     if (code === undefined) {
       if (this.#unicode) throw new Malformed()
-      return one(codeOf(char))
+      return this.#one(codeOf(char))
     }
     // Two escapes that make one character.
     const from = this.#at
     if (this.#unicode && code >= 0xd800 && code <= 0xdbff && this.#takeAll('\\u')) {
       const low = this.#digits(4)
-      if (low !== undefined && low >= 0xdc00 && low <= 0xdfff) return one(((code - 0xd800) << 10) + (low - 0xdc00) + 0x10000)
+      if (low !== undefined && low >= 0xdc00 && low <= 0xdfff) return this.#one(((code - 0xd800) << 10) + (low - 0xdc00) + 0x10000)
       this.#at = from
     }
-    return one(code)
+    return this.#one(code)
   }
 
   #digits(length: number): number | undefined {
@@ -298,19 +326,19 @@ class Parser {
     }
     this.#at++
     if (count === 0) throw new Malformed()
-    return one(code)
+    return this.#one(code)
   }
 
   #property(char: 'p' | 'P'): CharacterClass {
     const close = this.#chars.indexOf('}', this.#at)
     this.#budget.spend(Math.max(0, close - this.#at))
-    const property = `\\${char}${this.#chars.slice(this.#at, close + 1).join('')}`
-    if (!isProperty(property, this.#budget)) throw new Malformed()
+    const escape = `\\${char}${this.#chars.slice(this.#at, close + 1).join('')}`
+    const known = this.#properties.get(escape)
+    const property = known?.property ?? propertyOf(escape, this.#budget)
+    if (property === undefined) throw new Malformed()
     this.#at = close + 1
-    const known = this.#properties.get(property)
-    if (known !== undefined) return known
-    const made: CharacterClass = { ...classOf([]), property }
-    this.#properties.set(property, made)
+    const made = known ?? { ...classOf([]), property }
+    this.#properties.set(escape, made)
     return made
   }
 
@@ -318,17 +346,17 @@ class Parser {
   #octal(first: string): CharacterClass {
     if (this.#unicode) {
       if (first !== '0' || /\d/.test(this.#peek())) throw new Malformed()
-      return one(0)
+      return this.#one(0)
     }
-    if (first > '7') return one(codeOf(first))
+    if (first > '7') return this.#one(codeOf(first))
     let code = Number(first)
     for (let more = first > '3' ? 1 : 2; more > 0 && /[0-7]/.test(this.#peek()); more--) code = code * 8 + Number(this.#next())
-    return one(code)
+    return this.#one(code)
   }
 
-  #beyondRegular(syntax: Syntax): Syntax {
-    this.#irregular = true
-    return syntax
+  #reference(group: { readonly index: number }): Syntax {
+    this.#refers = true
+    return { type: 'reference', group }
   }
 
   #peek(ahead = 0): string {

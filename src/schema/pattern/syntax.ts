@@ -7,13 +7,22 @@ export type Syntax =
   | { readonly type: 'choice'; readonly options: readonly Syntax[] }
   | Repeat
   | { readonly type: 'assert'; readonly what: Assertion }
-  | { readonly type: 'look'; readonly body: Syntax; readonly behind: boolean; readonly negated: boolean }
+  | Look
   /** A capturing group, by its number from 1 on. */
   | { readonly type: 'group'; readonly body: Syntax; readonly index: number }
   /** A back reference. */
   | { readonly type: 'reference'; readonly group: { readonly index: number } }
 
 export type Assertion = 'start' | 'end' | 'boundary' | 'inside'
+
+export interface Look {
+  readonly type: 'look'
+  readonly body: Syntax
+  readonly behind: boolean
+  readonly negated: boolean
+  /** By number; one inside of another has a smaller one. */
+  readonly index: number
+}
 
 export interface Repeat {
   readonly type: 'repeat'
@@ -31,6 +40,11 @@ export interface Parsed {
   readonly unicode: boolean
   /** How many capturing groups it has. */
   readonly groups: number
-  /** Whether there is more in it than classes, sequences, choices and repetitions between a start and an end. */
-  readonly irregular: boolean
+  readonly looks: readonly Look[]
+  /** Whether it has a word boundary. */
+  readonly words: boolean
+  /** Whether it has a back reference. */
+  readonly refers: boolean
+  /** The large limits of its repetitions, sorted, each once. */
+  readonly bounds: readonly number[]
 }

@@ -1,5 +1,5 @@
 import type { SchemaProblem } from '../../core/check.js'
-import { isArray, isObject, type Json } from '../../protocol/json.js'
+import { isArray, isObject, isString, type Json } from '../../protocol/json.js'
 import { clip } from '../../protocol/quote.js'
 import type { Budget } from '../budget.js'
 import type { Place, Step } from '../document/place.js'
@@ -35,7 +35,7 @@ export const read = (json: Json, subschemas: number, budget: Budget, depth: numb
     reader.resolveReferences()
     for (const region of reader.regions) validateRegion(region, reader, depth)
     const cycle = root && findCycle(root, budget)
-    if (cycle !== undefined) reader.report('schema', cycle.path, 'refers to itself without end ($ref)')
+    if (cycle !== undefined) reader.report('schema', cycle, [], 'refers to itself without end ($ref)')
     if (root === undefined || reader.problems.length > 0) return unusable(reader.problems)
     const formats = !reader.formats ? 'none' : reader.turns ? 'entangled' : 'alone'
     return { schema: { root, validator: validatorOf(root), formats }, problems: [] }
@@ -53,7 +53,7 @@ const validateRegion = (region: Place, reader: Reader, depth: number): void => {
   const others = new Set(regions.filter(other => other.resource.dialect !== dialect).map(other => other.schema))
   const value = others.size === 0 ? region.schema : without(region.schema, others, budget)
   for (const mismatch of mismatchesOf(validatorOf(metaschemaOf(dialect).root), value, budget, depth)) {
-    reader.report('schema', [...region.path, ...mismatch.path], inWords(mismatch, region))
+    reader.report('schema', region, mismatch.path, inWords(mismatch, region, budget))
   }
 }
 
@@ -69,15 +69,19 @@ const without = (json: Json, schemas: ReadonlySet<Json>, budget: Budget): Json =
 }
 
 /** The meta-schema speaks of its own keywords; what is meant is the keyword of the schema that has the wrong value. */
-const inWords = ({ path, message }: Mismatch, region: Place): string => {
+const inWords = ({ path, message }: Mismatch, region: Place, budget: Budget): string => {
   let place = region
   let steps: Step[] = []
+  let length = 0
   for (const step of path) {
     steps.push(step)
+    length += isString(step) ? step.length : 0
+    budget.spend(20 * steps.length + length)
     const child = place.child(...steps)
     if (child === undefined) continue
     place = child
     steps = []
+    length = 0
   }
   const [name] = steps
   if (name === undefined) return message

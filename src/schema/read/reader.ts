@@ -2,7 +2,7 @@ import type { SchemaProblem } from '../../core/check.js'
 import { isArray, isObject, isString, member, type Json } from '../../protocol/json.js'
 import { defaultDialect, dialectOf, idKeyword, isLegacy, schemasIn, type Dialect } from '../../protocol/json-schema.js'
 import type { Budget } from '../budget.js'
-import { Place, type Base, type Resource, type Step } from '../document/place.js'
+import { pathOf, Place, type Base, type Resource, type Step } from '../document/place.js'
 import { keywordsOf } from '../evaluate/keywords/index.js'
 import { clippedPointer } from '../evaluate/run.js'
 import { equal } from '../values/equal.js'
@@ -45,7 +45,7 @@ export class Reader {
 
   /** Reads a whole document. */
   open(json: Json, uri = unnamed): Place | undefined {
-    const dialect = this.#dialectOf(json, [], defaultDialect)
+    const dialect = this.#dialectOf(json, undefined, [], defaultDialect)
     return dialect === undefined ? undefined : this.readAt(json, undefined, [], { uri, dialect })
   }
 
@@ -53,17 +53,19 @@ export class Reader {
     this.#references.resolveAll()
   }
 
-  report(kind: SchemaProblem['kind'], path: readonly Step[], message: string): void {
-    const problem = { kind, path: clippedPointer(path), message }
+  /** @param steps the way from the place */
+  report(kind: SchemaProblem['kind'], place: Place | undefined, steps: readonly Step[], message: string): void {
+    if (this.problems.length >= mostProblems) return
+    const path = clippedPointer(pathOf(place, steps, this.budget), this.budget)
     // Several parts of a meta-schema may say the same.
-    const isKnown = this.problems.some(known => known.path === problem.path && known.message === message)
-    if (!isKnown && this.problems.length < mostProblems) this.problems.push(problem)
+    const isKnown = this.problems.some(known => known.path === path && known.message === message)
+    if (!isKnown) this.problems.push({ kind, path, message })
   }
 
   /** Reads a schema where none was expected. */
   readAt(json: Json, parent: Place | undefined, steps: readonly Step[], base: Base): Place | undefined {
     const place = this.#read(json, parent, steps, base)
-    if (place === undefined) this.report('schema', pathOf(parent, steps), 'must be an object or a boolean')
+    if (place === undefined) this.report('schema', parent, steps, 'must be an object or a boolean')
     else if (place.resource.dialect === parent?.resource.dialect) this.regions.push(place)
     return place
   }
@@ -83,7 +85,7 @@ export class Reader {
     this.budget.spend(100)
     this.budget.keep(bytesOfPlace)
     for (const step of steps) if (isString(step)) this.#pay(step)
-    const { own, anchor } = this.#identity(json, () => pathOf(parent, steps), base)
+    const { own, anchor } = this.#identity(json, parent, steps, base)
     const place = new Place(json, own ?? base, parent, steps)
     parent?.add(place)
     if (place.resource.dialect !== parent?.resource.dialect) this.regions.push(place)
@@ -99,7 +101,7 @@ export class Reader {
   }
 
   /** What a schema's id says: where it is (undefined when it is part of its base), its anchor (up to draft-07). */
-  #identity(schema: Place['schema'], path: () => readonly Step[], base: Base): { own?: Base; anchor?: string } {
+  #identity(schema: Place['schema'], parent: Place | undefined, steps: readonly Step[], base: Base): { own?: Base; anchor?: string } {
     const keyword = idKeyword(base.dialect)
     const id = isObject(schema) ? member(schema, keyword) : undefined
     const legacy = isLegacy(base.dialect)
@@ -107,19 +109,19 @@ export class Reader {
     if (!isString(id) || !isObject(schema) || (legacy && isString(member(schema, '$ref')))) return {}
     const address = resolve(base.uri, id, this.budget)
     if (address === undefined) {
-      this.report('schema', [...path(), keyword], `must be a URI (${keyword})`)
+      this.report('schema', parent, [...steps, keyword], `must be a URI (${keyword})`)
       return {}
     }
     const anchor = legacy && address.fragment !== '' ? { anchor: address.fragment } : {}
     if (address.uri === base.uri) return anchor
-    return { own: { uri: address.uri, dialect: this.#dialectOf(schema, path(), base.dialect) ?? base.dialect }, ...anchor }
+    return { own: { uri: address.uri, dialect: this.#dialectOf(schema, parent, steps, base.dialect) ?? base.dialect }, ...anchor }
   }
 
-  #dialectOf(schema: Json, path: readonly Step[], otherwise: Dialect): Dialect | undefined {
+  #dialectOf(schema: Json, parent: Place | undefined, steps: readonly Step[], otherwise: Dialect): Dialect | undefined {
     const named = isObject(schema) ? member(schema, '$schema') : undefined
     if (named === undefined) return otherwise
     const dialect = isString(named) ? dialectOf(named) : undefined
-    if (dialect === undefined) this.report('schema', [...path, '$schema'], 'names an unknown dialect ($schema)')
+    if (dialect === undefined) this.report('schema', parent, [...steps, '$schema'], 'names an unknown dialect ($schema)')
     return dialect
   }
 
@@ -142,7 +144,7 @@ export class Reader {
 
   #refuseDuplicate(first: Place, second: Place, keyword: string): void {
     if (!equal(first.schema, second.schema, this.budget)) {
-      this.report('schema', second.path, `has the name of another schema (${keyword})`)
+      this.report('schema', second, [], `has the name of another schema (${keyword})`)
     }
   }
 
@@ -159,7 +161,7 @@ export class Reader {
       if (name === 'format') this.formats = true
       if (keyword.turns === true) this.turns = true
       const fault = keyword.fault?.(value, this.budget)
-      if (fault !== undefined) this.report('schema', [...place.path, name], `${fault} (${name})`)
+      if (fault !== undefined) this.report('schema', place, [name], `${fault} (${name})`)
       for (const [steps, child] of childrenOf(name, value)) this.#read(child, place, steps, resource)
     }
     this.#names(place)
@@ -179,8 +181,6 @@ export class Reader {
     } else if (member(schema, '$recursiveAnchor') === true && place.isResource) resource.recursive = true
   }
 }
-
-const pathOf = (parent: Place | undefined, steps: readonly Step[]): readonly Step[] => [...(parent?.path ?? []), ...steps]
 
 /** What may be schemas in a keyword's value, with the way from the schema that it stands in. */
 const childrenOf = (name: string, value: Json): readonly (readonly [readonly Step[], Json])[] => {

@@ -12,7 +12,7 @@ interface Source {
   readonly budget: Budget
   resourceAt(uri: string): Resource | undefined
   readAt(json: Json, parent: Place, steps: readonly Step[], base: Base): Place | undefined
-  report(kind: SchemaProblem['kind'], path: readonly Step[], message: string): void
+  report(kind: SchemaProblem['kind'], place: Place, steps: readonly Step[], message: string): void
 }
 
 /** What a schema refers to, found within the schema itself or in the official meta-schemas: nowhere else is looked. */
@@ -45,7 +45,7 @@ export class ReferenceResolver {
     budget.spend(100 + costOfName(reference))
     budget.keep(bytesOfTarget)
     const refuse = (kind: SchemaProblem['kind'], message: string) =>
-      this.#source.report(kind, [...place.path, keyword], `${message} (${keyword})`)
+      this.#source.report(kind, place, [keyword], `${message} (${keyword})`)
     const address = resolve(place.resource.uri, reference, budget)
     const fragment = address === undefined ? undefined : decodeFragment(address.fragment)
     if (address === undefined || fragment === undefined) {
@@ -77,16 +77,19 @@ export class ReferenceResolver {
     let json: Json | undefined = root.schema
     let nearest = root
     let steps: Step[] = []
+    let length = 0
     for (const part of fragment.split('/').slice(1)) {
       const key = part.replace(/~1/g, '/').replace(/~0/g, '~')
       json = below(json, key)
       if (json === undefined) return undefined
       steps.push(key)
-      this.#source.budget.spend(20 * steps.length + 2 * costOfName(key))
+      length += key.length
+      this.#source.budget.spend(20 * steps.length + length)
       const child = nearest.child(...steps)
       if (child === undefined) continue
       nearest = child
       steps = []
+      length = 0
     }
     if (steps.length === 0) return nearest
     // Not where a keyword puts a schema: read on demand, with the base of the nearest schema above it.

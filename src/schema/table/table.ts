@@ -5,7 +5,7 @@ import { Budget } from '../budget.js'
 import type { Place } from '../document/place.js'
 import { keywordsAt } from '../evaluate/keywords/index.js'
 import { formatOf } from '../evaluate/keywords/formats.js'
-import { failed, matched, type Whole } from '../pattern/automaton.js'
+import { failed, matched, type Dfa } from '../pattern/automaton.js'
 import { wholePattern } from '../pattern/pattern.js'
 import { typeOf, typesOf, unsupportedIn, type Keywords } from './support.js'
 import { Writer } from './writer.js'
@@ -23,9 +23,9 @@ const combinations: ReadonlyMap<string, number> = new Map([
 const maxWord = 0xffffffff
 
 /** The automata of the formats' patterns, each made once. */
-const automata = new Map<string, Whole | undefined>()
+const automata = new Map<string, Dfa | undefined>()
 
-const automatonOf = (pattern: string): Whole | undefined => {
+const automatonOf = (pattern: string): Dfa | undefined => {
   if (!automata.has(pattern)) automata.set(pattern, wholePattern(pattern, maxStates, new Budget(2 ** 20)))
   return automata.get(pattern)
 }
@@ -126,7 +126,7 @@ class TableWriter {
     ))
   }
 
-  #pattern(source: string | undefined, make: (source: string) => Whole | undefined): number {
+  #pattern(source: string | undefined, make: (source: string) => Dfa | undefined): number {
     const known = source === undefined ? layout.UNKNOWN_PATTERN : this.#patterns.get(source)
     if (known !== undefined || source === undefined) return known ?? layout.UNKNOWN_PATTERN
     const whole = make(source)
@@ -136,7 +136,7 @@ class TableWriter {
   }
 
   /** Bytes beyond ASCII are a class of their own. Three states are never left: VALID, INVALID, and UNKNOWN for texts beyond ASCII. */
-  #automaton({ first, width, kinds, rows }: Whole): number {
+  #automaton({ first, width, kinds, rows }: Dfa): number {
     const rowBytes = 4 * (width + 2)
     const count = rows.length / (width + 1)
     const final = (verdict: number) => rowBytes * (count + verdict)

@@ -1,7 +1,8 @@
 import { isArray, isObject, type Json } from '../../protocol/json.js'
 
-/** Values in one piece of text: writing them takes a few milliseconds. */
+/** Values, and characters, in one piece of text: writing them takes a few milliseconds. */
 const perPiece = 20_000
+const maxCharacters = 500_000
 
 interface Level {
   /** The keys of an object; undefined for an array. */
@@ -21,21 +22,29 @@ const open = (value: Json): Level | undefined => {
 /** Deeper than any value that the relay lets through: one that holds itself has no end. */
 const deepest = 5000
 
-/** A number beyond a double, which JSON has no other word for, is read as it was. */
-const scalar = (value: Json): string => (value === Infinity ? '1e999' : value === -Infinity ? '-1e999' : JSON.stringify(value))
+/** A long text in pieces. A number beyond a double, which JSON has no other word for, is read as it was. */
+function* scalars(value: Json): Generator<string> {
+  if (typeof value !== 'string' || value.length <= maxCharacters) {
+    yield value === Infinity ? '1e999' : value === -Infinity ? '-1e999' : JSON.stringify(value)
+    return
+  }
+  yield '"'
+  for (let at = 0; at < value.length; at += maxCharacters) yield JSON.stringify(value.slice(at, at + maxCharacters)).slice(1, -1)
+  yield '"'
+}
 
 /** The JSON text of a value in pieces, so that the writing of a large one can be spread over time. */
 export function* encode(value: Json): Generator<string> {
   const first = open(value)
   if (first === undefined) {
-    yield scalar(value)
+    yield* scalars(value)
     return
   }
   let text = first.keys === undefined ? '[' : '{'
   const stack = [first]
   let written = 0
   for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
-    if (++written % perPiece === 0) {
+    if (++written % perPiece === 0 || text.length > maxCharacters) {
       yield text
       text = ''
     }
@@ -49,8 +58,15 @@ export function* encode(value: Json): Generator<string> {
     if (top.next++ > 0) text += ','
     if (key !== undefined) text += `${JSON.stringify(key)}:`
     const level = open(child)
-    if (level === undefined) text += scalar(child)
-    else {
+    if (level === undefined) {
+      for (const piece of scalars(child)) {
+        if (text.length > maxCharacters) {
+          yield text
+          text = ''
+        }
+        text += piece
+      }
+    } else {
       text += level.keys === undefined ? '[' : '{'
       if (stack.push(level) > deepest) throw new RangeError('nested too deep to be written')
     }

@@ -7,12 +7,15 @@ import { unchecked } from '../verdict.js'
 import { encode } from './encode.js'
 import { FairQueue } from './fair-queue.js'
 import type { Answer, Order, Report } from './job.js'
+import { turns } from './turns.js'
 
 interface Job {
   readonly order: Exclude<Order, { type: 'piece' }>
   /** What is sent ahead of the order. */
-  readonly value: Json | undefined
+  readonly value: Json | Buffer | undefined
   readonly settle: (answer: Answer) => void
+  /** Characters, or bytes, of the value that the thread was sent. */
+  sent: number
 }
 
 const noVerdict = (why: string): Answer => ({ problems: unchecked(why) })
@@ -25,6 +28,8 @@ const share = 200
  */
 const usualPatienceMs = 10_000
 const patience = 50
+/** Schemas that are remembered because the thread ended over them. */
+const mostFatal = 100
 /** A value of 16 MiB of text takes up to ten times as much when parsed. */
 const heapMb = 384
 const stackMb = 32
@@ -50,6 +55,8 @@ export class Offload {
   #timer: NodeJS.Timeout | undefined
   #lastId = 0
   #closed = false
+  /** By a schema's digest: how many characters the last value had that ended the thread. None that is as long is tried again. */
+  readonly #fatal = new Map<string, number>()
 
   constructor(limits: SchemaLimits, { script = new URL('./worker.js', import.meta.url), patienceMs = usualPatienceMs }: OffloadOptions = {}) {
     this.#limits = limits
@@ -57,7 +64,8 @@ export class Offload {
     this.#patienceMs = patienceMs + patience * limits.validationMs
   }
 
-  validate(schema: SchemaText, value: Json, session: string): Promise<Answer> {
+  /** @param value itself, or its JSON text */
+  validate(schema: SchemaText, value: Json | Buffer, session: string): Promise<Answer> {
     return this.#enqueue('validate', schema, value, session)
   }
 
@@ -65,12 +73,12 @@ export class Offload {
     return this.#enqueue('read', schema, undefined, session)
   }
 
-  #enqueue(type: Job['order']['type'], { digest, text, held }: SchemaText, value: Json | undefined, session: string): Promise<Answer> {
+  #enqueue(type: Job['order']['type'], { digest, text, held }: SchemaText, value: Job['value'], session: string): Promise<Answer> {
     if (this.#closed) return Promise.resolve(noVerdict(': the relay is stopping'))
     const { subschemas, validationMs: ms } = this.#limits
     return new Promise(settle => {
       const order = { type, id: ++this.#lastId, schema: { digest, text, held }, subschemas, ms }
-      if (!this.#queue.push(session, { order, value, settle })) settle(noVerdict(': too many checks are waiting'))
+      if (!this.#queue.push(session, { order, value, settle, sent: 0 })) settle(noVerdict(': too many checks are waiting'))
       else this.#next()
     })
   }
@@ -100,19 +108,22 @@ export class Offload {
     const worker = this.#thread()
     worker.ref()
     this.#expectAnswer(job)
-    const { id } = job.order
-    const tell = (order: Order) => worker.postMessage(order)
+    const { id, schema } = job.order
+    const fatal = this.#fatal.get(schema.digest) ?? Infinity
     try {
       // To list the members of a large object may take a turn of its own.
       if (job.value !== undefined) await setImmediate()
       if (this.#current !== job) return
-      for (const text of job.value === undefined ? [] : encode(job.value)) {
-        tell({ type: 'piece', id, text })
+      for (const text of piecesOf(job.value)) {
+        if ((job.sent += text.length) >= fatal) return this.#settle(noVerdict(': such a value ended its thread before'))
+        turns.spend(text.length >> 2)
+        worker.postMessage({ type: 'piece', id, text } satisfies Order)
         // Before the next piece others have their turn.
         await setImmediate()
         if (this.#current !== job) return
       }
-      tell(job.order)
+      if (job.sent >= fatal) return this.#settle(noVerdict(': its schema ended its thread before'))
+      worker.postMessage(job.order satisfies Order)
     } catch {
       if (this.#current === job) this.#settle(noVerdict(': it is no JSON'))
     }
@@ -152,7 +163,12 @@ export class Offload {
   #lost(worker: Worker, why: string): void {
     if (worker !== this.#worker) return
     this.#worker = undefined
-    this.#settle(noVerdict(why))
+    const { order, sent } = this.#current ?? {}
+    if (order !== undefined && sent !== undefined) {
+      this.#fatal.set(order.schema.digest, sent)
+      for (const oldest of this.#fatal.keys()) if (this.#fatal.size > mostFatal) this.#fatal.delete(oldest)
+    }
+    this.#settle({ ...noVerdict(why), overran: true })
   }
 
   #settle(answer: Answer): void {
@@ -164,3 +180,7 @@ export class Offload {
     this.#next()
   }
 }
+
+/** The bytes are copied: they may be part of a larger text. */
+const piecesOf = (value: Job['value']): Iterable<string | Uint8Array> =>
+  value === undefined ? [] : Buffer.isBuffer(value) ? [new Uint8Array(value)] : encode(value)

@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads'
 import { parseJson, type Json } from '../../protocol/json.js'
-import { Budget, Exhausted, stepsPerMs } from '../budget.js'
+import { Budget, Exhausted, stepsPerCharacter, stepsPerMs } from '../budget.js'
 import { workerDepth } from '../evaluate/validate.js'
 import { Plans, type Plan } from '../plans.js'
 import { read, unusable, type Reading } from '../read/read.js'
@@ -10,7 +10,7 @@ import type { Answer, Order, Report } from './job.js'
 type Task = Exclude<Order, { type: 'piece' }>
 
 const plans = new Plans()
-let pieces: string[] = []
+let pieces: (string | Uint8Array)[] = []
 let piecesOf = 0
 
 const tooDear = (message: string): Reading => unusable([{ kind: 'cost', path: '', message }])
@@ -27,7 +27,7 @@ const readWithin = ({ schema, subschemas }: Task, budget: Budget): Reading => {
   try {
     return read(parsed(schema.text), subschemas, budget, workerDepth)
   } catch (error) {
-    if (error instanceof Exhausted) return tooDear('takes too long to be read')
+    if (error instanceof Exhausted) return tooDear(error.message || 'takes too long to be read')
     if (error instanceof RangeError) return tooDear('is nested too deep to be read')
     throw error
   }
@@ -43,12 +43,12 @@ const planOf = (task: Task): Plan & { readonly reading: Reading } => {
 }
 
 const validate = (task: Task): Answer => {
-  const value = parsed(pieces.join(''))
+  const text = pieces.map(piece => (typeof piece === 'string' ? piece : Buffer.from(piece.buffer).toString())).join('')
   pieces = []
   const plan = planOf(task)
-  const budget = new Budget(task.ms * stepsPerMs)
+  const budget = new Budget(task.ms * stepsPerMs + text.length * stepsPerCharacter, true)
   try {
-    return { problems: verdict(plan.reading, value, budget, workerDepth) }
+    return { problems: verdict(plan.reading, parsed(text), budget, workerDepth) }
   } catch (error) {
     if (!(error instanceof Exhausted)) return { problems: unchecked(': too deep, or beyond the engine') }
     // Others may wait with values for the same pattern.

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { isArray, isObject, type Json } from '../../protocol/json.js'
 import type { Budget } from '../budget.js'
 import { costOfName, nameKey } from './name-key.js'
@@ -36,29 +37,50 @@ export const equal = (known: Json, other: Json, budget: Budget): boolean => {
   return keys.length === length
 }
 
-/** A text that two JSON values other than strings share exactly when they are equal: keys sorted, numbers by value. */
-const canonicalText = (value: Json, budget: Budget, depth: number): string => {
-  if (depth > deepest) throw new RangeError('nested too deep to compare')
-  budget.spend(25)
-  if (typeof value === 'string') {
-    budget.spend(value.length >> 1)
-    return JSON.stringify(value)
-  }
-  if (isArray(value)) return `[${value.map(item => canonicalText(item, budget, depth + 1)).join()}]`
-  if (!isObject(value)) {
-    budget.spend(20)
-    return String(value)
-  }
-  const keys = Object.keys(value).sort()
-  budget.spend(2 * costOfMembers(keys.length))
-  return `{${keys.map(key => `${canonicalText(key, budget, 0)}:${canonicalText(value[key] ?? null, budget, depth + 1)}`).join()}}`
+// Nobody can find values that meet in a Map of these.
+const random = randomBytes(8)
+const [salt, second] = [random.readInt32LE(0), random.readInt32LE(4)]
+const double = new Float64Array(1)
+const words = new Int32Array(double.buffer)
+
+const mix = (hash: number, value: number): number => {
+  const mixed = Math.imul(hash ^ value, 0x9e3779b1)
+  return mixed ^ (mixed >>> 15)
 }
 
-/** A set of JSON values by JSON Schema's equality, at the cost of a look-up for strings and of a text for the rest. */
+const hashOfText = (text: string, budget: Budget): number => {
+  budget.spend(1 + (text.length >> 3))
+  let hash = second
+  for (let at = 0; at < text.length; at++) hash = mix(hash, text.charCodeAt(at))
+  return hash
+}
+
+/** A number that two equal values share, and others hardly ever. */
+const hashOf = (value: Json, budget: Budget, depth: number): number => {
+  if (depth > deepest) throw new RangeError('nested too deep to compare')
+  budget.spend(5)
+  if (typeof value === 'string') return hashOfText(value, budget)
+  if (typeof value === 'number') {
+    // 0 and -0 are equal.
+    double[0] = value + 0
+    return mix(mix(salt, words[0] ?? 0), words[1] ?? 0)
+  }
+  if (isArray(value)) return value.reduce<number>((hash, item) => mix(hash, hashOf(item, budget, depth + 1)), salt ^ value.length)
+  if (!isObject(value)) return mix(salt, value === null ? 1 : value ? 2 : 3)
+  let hash = mix(salt, 4)
+  let count = 0
+  // In whatever order members come.
+  for (const name in value) {
+    budget.spend(++count > manyMembers ? costOfMany : 4)
+    hash = (hash + mix(hashOfText(name, budget), hashOf(value[name] ?? null, budget, depth + 1))) | 0
+  }
+  return hash
+}
+
+/** A set of JSON values by JSON Schema's equality, at the cost of a look-up. */
 export class Distinct {
   readonly #strings = new Set<string>()
-  // Numbers are here as well: V8 hashes them without a seed, so that anybody can find many that collide.
-  readonly #texts = new Set<string>()
+  readonly #others = new Map<number, Json[]>()
   readonly #budget: Budget
 
   constructor(budget: Budget) {
@@ -67,15 +89,18 @@ export class Distinct {
 
   /** @returns false when the value was there already */
   add(value: Json): boolean {
-    const before = this.#strings.size + this.#texts.size
+    this.#budget.spend(10)
     if (typeof value === 'string') {
-      this.#budget.spend(10 + costOfName(value))
+      const before = this.#strings.size
+      this.#budget.spend(costOfName(value))
       this.#strings.add(nameKey(value))
-    } else {
-      const text = canonicalText(value, this.#budget, 0)
-      this.#budget.spend(costOfName(text))
-      this.#texts.add(nameKey(text))
+      return this.#strings.size > before
     }
-    return this.#strings.size + this.#texts.size > before
+    const hash = hashOf(value, this.#budget, 0)
+    const alike = this.#others.get(hash)
+    if (alike === undefined) this.#others.set(hash, [value])
+    else if (alike.some(other => equal(other, value, this.#budget))) return false
+    else alike.push(value)
+    return true
   }
 }

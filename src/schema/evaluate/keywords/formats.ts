@@ -41,11 +41,13 @@ const hasSecond = (text: string, from: number): boolean => {
 /** A URI in its parts (RFC 3986, appendix B): scheme, authority, path, query, fragment. */
 const parts = /^(?:([^:/?#]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#([^]*))?$/
 const scheme = /^[a-z][a-z0-9+.-]*$/i
-const userinfo = /^(?:[\w.~!$&'()*+,;=:-]|%[0-9a-f]{2})*$/i
-const registeredName = /^(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})*$/i
+// Characters and escapes are looked at apart: V8 keeps account of each repetition of a choice, and has no room for millions.
+const userinfo = /^[\w.~!$&'()*+,;=:%-]*$/
+const registeredName = /^[\w.~!$&'()*+,;=%-]*$/
 const address = /^\[(?:v[0-9a-f]+\.[\w.~!$&'()*+,;=:-]+|([0-9a-f:.]+))\]$/i
-const path = /^(?:[\w.~!$&'()*+,;=:@/-]|%[0-9a-f]{2})*$/i
-const query = /^(?:[\w.~!$&'()*+,;=:@/?-]|%[0-9a-f]{2})*$/i
+const path = /^[\w.~!$&'()*+,;=:@/%-]*$/
+const query = /^[\w.~!$&'()*+,;=:@/?%-]*$/
+const brokenEscape = /%(?![0-9a-f]{2})/i
 
 /** RFC 3986 authority: `[ userinfo "@" ] host [ ":" port ]`. */
 const isAuthority = (text: string): boolean => {
@@ -59,7 +61,7 @@ const isAuthority = (text: string): boolean => {
 /** RFC 3986 URI-reference; a URI has a scheme. */
 const isUriReference = (text: string, absolute: boolean): boolean => {
   const [whole, named, authority, hierarchy = '', question = '', fragment = ''] = parts.exec(text) ?? []
-  if (whole === undefined || (named === undefined ? absolute : !scheme.test(named))) return false
+  if (whole === undefined || brokenEscape.test(text) || (named === undefined ? absolute : !scheme.test(named))) return false
   if (authority !== undefined && !isAuthority(authority)) return false
   return path.test(hierarchy) && query.test(question) && query.test(fragment)
 }
@@ -90,9 +92,14 @@ const uuid = /^[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$/
 const uriTemplate =
   /^(?:[^\0- "'<>%\\^`{|}]|%[0-9a-f]{2}|\{[+#./;?&=,!@|]?(?:\w|%[0-9a-f]{2})+(?::[1-9]\d{0,3}|\*)?(?:,(?:\w|%[0-9a-f]{2})+(?::[1-9]\d{0,3}|\*)?)*\})*$/i
 /** RFC 6901, 3. */
-const jsonPointer = /^(?:\/(?:[^~/]|~[01])*)*$/
+const jsonPointer = '(?:/(?:[^~/]|~[01])*)*'
+const isJsonPointer = (text: string): boolean => (text === '' || text.startsWith('/')) && !/~(?![01])/.test(text)
 /** Relative JSON Pointers (draft-bhutton-relative-json-pointer-00), as of the first draft: without an index shift. */
-const relativeJsonPointer = /^(?:0|[1-9]\d*)(?:#|(?:\/(?:[^~/]|~[01])*)*)$/
+const isRelativeJsonPointer = (text: string): boolean => {
+  const [levels = ''] = /^(?:0|[1-9]\d*)/.exec(text) ?? []
+  const rest = text.slice(levels.length)
+  return levels !== '' && (rest === '#' || isJsonPointer(rest))
+}
 
 const octet = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
 
@@ -113,8 +120,8 @@ const formats: ReadonlyMap<string, Format> = new Map<string, Format>([
   ['uri-reference', by(text => isUriReference(text, false))],
   ['uri-template', uriTemplate],
   ['uuid', matching(uuid)],
-  ['json-pointer', matching(jsonPointer)],
-  ['relative-json-pointer', matching(relativeJsonPointer)],
+  ['json-pointer', by(isJsonPointer, `^${jsonPointer}$`)],
+  ['relative-json-pointer', by(isRelativeJsonPointer, `^(?:0|[1-9]\\d*)(?:#|${jsonPointer})$`)],
   // `\Z` is of other languages; the older syntax would have it for a letter.
   ['regex', by((text, budget) => !/(?<!\\)\\Z/.test(text) && parsePattern(text, budget) !== undefined)],
 ])

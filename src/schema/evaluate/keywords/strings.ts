@@ -44,8 +44,11 @@ const format: Keyword = {
     return {
       string(text, run) {
         if (!run.formats) return true
-        run.spend(2 + (text.length >> 2))
-        return format.test(text, run.budget) || run.fail(message)
+        run.spend(2)
+        return run.budget.attempt(own => {
+          own.spend(text.length >> 2)
+          return format.test(text, own)
+        }) || run.fail(message)
       },
     }
   },

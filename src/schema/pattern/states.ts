@@ -1,0 +1,182 @@
+import { Exhausted, type Budget } from '../budget.js'
+import type { Alphabet } from './alphabet.js'
+import { smallCount } from './parse.js'
+import type { Parsed, Repeat, Syntax } from './syntax.js'
+
+/**
+ * What is known of a place in a text, by number: whether the text starts or ends there, whether a word does, and
+ * from 3 on whether each look-around of the pattern holds.
+ */
+export const facts = { start: 0, end: 1, boundary: 2, looks: 3 } as const
+
+/** States that have one place in the copies of a counted repetition, and what a search found of them. */
+interface Family {
+  readonly copies: number
+  search: number
+  best: number
+}
+
+/** A state of a nondeterministic automaton (K. Thompson, Regular expression search algorithm, 1968). */
+export class State {
+  /** The last search that visited it. */
+  search = 0
+  /** Of a family the state with the greatest number has the most repetitions left: it matches all that the others match. */
+  family: Family | undefined
+
+  constructor(
+    readonly number: number,
+    /** From `begin` on: for the backtracker alone. */
+    readonly type:
+      | 'class' | 'either' | 'fact' | 'match'
+      | 'begin' | 'check' | 'clear' | 'save' | 'look' | 'reference',
+    public next: State | undefined,
+    public other: State | undefined,
+    /** The number of a class, a fact, a register or a group. */
+    readonly value: number,
+    /** Whether a fact or a look-around must hold. */
+    readonly wanted: boolean,
+    /** Whether the text is read towards its beginning. */
+    readonly backward: boolean,
+    /** The first register that is not cleared. */
+    readonly end: number,
+  ) {}
+}
+
+/** More states would take more memory and time than any pattern is worth. */
+const maxStates = 200_000
+const bytesOfState = 120
+/** Counts that no text of this length can exceed need not be counted: what repeats nothing adds nothing. */
+const maxOf = ({ max }: Repeat, longest: number): number => (max > smallCount && max >= longest ? Infinity : max)
+
+/** How many states a pattern has. */
+export const sizeOf = (syntax: Syntax, longest: number): number => {
+  switch (syntax.type) {
+    case 'sequence':
+    case 'choice':
+      return (syntax.type === 'sequence' ? syntax.parts : syntax.options).reduce((sum, part) => sum + sizeOf(part, longest), 1)
+    case 'repeat': {
+      const max = maxOf(syntax, longest)
+      return (sizeOf(syntax.body, longest) + 1) * Math.max(1, max === Infinity ? syntax.min + 1 : max)
+    }
+    case 'group':
+    case 'look':
+      return sizeOf(syntax.body, longest) + 2
+    case 'class':
+    case 'assert':
+    case 'reference':
+      return 1
+  }
+}
+
+/** @throws Exhausted for a pattern that would have too many states, whatever the text */
+export const limitSize = ({ root, bounds: [least] }: Parsed): void => {
+  if (sizeOf(root, least ?? Infinity) > maxStates) throw new Exhausted('has a regular expression that is too large')
+}
+
+/** The states of a pattern, or of what a look-around in it looks for. */
+export class States {
+  readonly start: State
+  /** Registers of the backtracker: where each group begins and ends, then where each repetition began. */
+  registers: number
+  readonly #states: State[] = []
+  readonly #parsed: Parsed
+  readonly #longest: number
+  readonly #alphabet: Alphabet
+  readonly #budget: Budget
+
+  /** @param longest no text is longer */
+  constructor(root: Syntax, backward: boolean, parsed: Parsed, longest: number, alphabet: Alphabet, budget: Budget) {
+    this.#parsed = parsed
+    this.#longest = longest
+    this.#alphabet = alphabet
+    this.#budget = budget
+    this.registers = 2 * parsed.groups + 2
+    this.start = this.#add(root, this.#state('match'), backward)
+  }
+
+  /** Adds the states of a part. @returns the first of them; what comes after it is there already */
+  #add(syntax: Syntax, next: State, backward: boolean): State {
+    switch (syntax.type) {
+      case 'class':
+        return this.#state('class', next, { value: this.#alphabet.numberOf(syntax), backward })
+      case 'group': {
+        if (!this.#parsed.refers) return this.#add(syntax.body, next, backward)
+        const [begin, end] = [2 * syntax.index + Number(backward), 2 * syntax.index + Number(!backward)]
+        const after = this.#state('save', next, { value: end })
+        return this.#state('save', this.#add(syntax.body, after, backward), { value: begin })
+      }
+      case 'sequence': {
+        let start = next
+        for (const part of backward ? syntax.parts : syntax.parts.toReversed()) start = this.#add(part, start, backward)
+        return start
+      }
+      case 'choice':
+        return syntax.options.map(option => this.#add(option, next, backward))
+          .reduceRight((other, one) => this.#state('either', one, { other }))
+      case 'repeat':
+        return this.#repeat(syntax, next, backward)
+      case 'assert': {
+        const value = facts[syntax.what === 'inside' ? 'boundary' : syntax.what]
+        return this.#state('fact', next, { value, wanted: syntax.what !== 'inside' })
+      }
+      case 'look': {
+        const wanted = !syntax.negated
+        if (!this.#parsed.refers) return this.#state('fact', next, { value: facts.looks + syntax.index, wanted })
+        return this.#state('look', next, { other: this.#add(syntax.body, this.#state('match'), syntax.behind), wanted })
+      }
+      case 'reference':
+        return this.#state('reference', next, { value: syntax.group.index, backward })
+    }
+  }
+
+  #repeat(syntax: Repeat, next: State, backward: boolean): State {
+    const { body, min, lazy, groups: [first, last] } = syntax
+    const max = maxOf(syntax, this.#longest)
+    const register = this.#parsed.refers && body.type !== 'class' ? this.registers++ : undefined
+    const once = (after: State, optional: boolean): State => {
+      if (register === undefined) return this.#add(body, after, backward)
+      const end = optional ? this.#state('check', after, { value: register }) : after
+      const start = this.#state('clear', this.#add(body, end, backward), { value: 2 * first, end: 2 * last })
+      return optional ? this.#state('begin', start, { value: register }) : start
+    }
+    const choose = (state: State, again: State) => {
+      state.next = lazy ? next : again
+      state.other = lazy ? again : next
+      return state
+    }
+    let start = next
+    if (max === Infinity) {
+      start = this.#state('either')
+      choose(start, once(start, true))
+    } else {
+      const from = this.#states.length
+      for (let count = min; count < max; count++) start = choose(this.#state('either'), once(start, true))
+      this.#relate(from, max - min)
+    }
+    for (let count = 0; count < min; count++) start = once(start, false)
+    return start
+  }
+
+  /** States of the copies of an optional part, which has the same states in each. */
+  #relate(from: number, copies: number): void {
+    if (copies < 2) return
+    const length = (this.#states.length - from) / copies
+    const families = Array.from({ length }, (): Family => ({ copies, search: 0, best: 0 }))
+    this.#budget.spend(copies * length)
+    for (let index = from; index < this.#states.length; index++) {
+      const state = this.#states[index]
+      // Of two repetitions, one in the other, that with more copies makes more states to compare.
+      if (state !== undefined && (state.family?.copies ?? 0) < copies) state.family = families[(index - from) % length]
+    }
+  }
+
+  #state(type: State['type'], next?: State, more: Partial<Pick<State, 'other' | 'value' | 'wanted' | 'backward' | 'end'>> = {}): State {
+    this.#budget.spend(12)
+    this.#budget.keep(bytesOfState)
+    if (this.#states.length >= maxStates) throw new Exhausted()
+    const { other, value = 0, wanted = true, backward = false, end = 0 } = more
+    const state = new State(this.#states.length, type, next, other, value, wanted, backward, end)
+    this.#states.push(state)
+    return state
+  }
+}
