@@ -1,7 +1,7 @@
 // Clients that mean no good, in front of each bridge, and what becomes of another one: the time of its calls beside that when it is alone, and
 // the relay's memory.
 //
-//   node bench/abuse.mjs [SECONDS] [IN FLIGHT]          (Linux: reads /proc; a minute of each when it is left out, and a flood of 8 at a time)
+//   node bench/abuse.mjs [SECONDS] [IN FLIGHT] [WORDS]   (Linux: reads /proc; a minute of each when it is left out, and a flood of 8 at a time; WORDS choose phases)
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -11,6 +11,7 @@ import { start } from './start.mjs'
 
 const seconds = Number(process.argv[2] ?? 60)
 const inFlight = Number(process.argv[3] ?? 8)
+const chosen = process.argv[4] ?? ''
 const here = path => fileURLToPath(new URL(path, import.meta.url))
 
 /** Resident memory, in MB. */
@@ -120,7 +121,8 @@ const abuses = {
     const client = await new Client(url, era).open()
     const head = Object.entries({ host: 'localhost', accept: 'text/event-stream', ...(client.session && { 'mcp-session-id': client.session }) })
     const open = `GET /mcp HTTP/1.1\r\n${head.map(([key, value]) => `${key}: ${value}\r\n`).join('')}\r\n`
-    return sockets(url, 10, socket => socket.resume().write(open + client.raw('small').repeat(4000)))
+    const bytes = Buffer.from(open + client.raw('small').repeat(4000))
+    return sockets(url, 10, socket => socket.resume().write(bytes))
   },
   'who is refused and stays': url =>
     sockets(url, 300, socket => socket.resume().write('no HTTP\r\n\r\n'), { allowHalfOpen: true }),
@@ -135,8 +137,9 @@ const abuses = {
   },
   'who sends bodies that lack a byte': async (url, era) => {
     const client = await new Client(url, era).open()
-    const bytes = client.raw('small', { 'content-type': 'application/json' }).replace(/content-length: \d+/, 'content-length: 4000001')
-    return sockets(url, 60, socket => socket.resume().write(bytes + ' '.repeat(4_000_000 - bytes.length + bytes.indexOf('\r\n\r\n') + 4)))
+    const head = client.raw('small').replace(/content-length: \d+/, 'content-length: 4000000').split('\r\n\r\n')[0]
+    const bytes = Buffer.from(`${head}\r\n\r\n${' '.repeat(3_999_999)}`)
+    return sockets(url, 60, socket => socket.resume().write(bytes))
   },
   'who floods': async (url, era) => {
     const client = await new Client(url, era).open()
@@ -163,7 +166,7 @@ for (const [bridge, open] of Object.entries(bridges)) {
   const { era, relay, server } = await open()
   const client = await new Client(relay.url, era).open()
   let alone
-  for (const [abuse, begin] of Object.entries(abuses)) {
+  for (const [abuse, begin] of Object.entries(abuses).filter(([name]) => name === 'alone' || name.includes(chosen))) {
     const end = await begin(relay.url, era)
     const times = []
     let memory = 0

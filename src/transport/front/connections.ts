@@ -56,13 +56,15 @@ export class Connections {
     socket.once('close', () => this.#leave(socket))
   }
 
+  /** Whether nothing more is begun on it: what was read of it is parsed to its end all the same. */
+  hasGivenUp(socket: Socket): boolean {
+    return socket.destroyed || this.#connections.get(socket)?.isGivenUp === true
+  }
+
   /** @param begin called when everything before it on the connection is answered; never, where the connection is gone by then */
   follow(socket: Socket, response: ServerResponse, begin: () => void): void {
     const connection = this.#connections.get(socket)
-    // Refused, or cut: what was read of it before is parsed to its end.
-    if (socket.destroyed) return
     if (connection === undefined) return begin()
-    if (connection.isGivenUp) return
     if (!connection.isBusy) return this.#begin(socket, connection, { response, begin })
     // An answer to it could not be sent, and would be kept here, before that of the one before it on the connection is over.
     connection.waiting.push({ response, begin })
@@ -88,7 +90,9 @@ export class Connections {
   #giveUp(socket: Socket, connection: Connection): void {
     connection.isGivenUp = true
     connection.waiting.length = 0
-    setImmediate(() => socket.pause())
+    socket.pause()
+    // Node reads on at the end of each request.
+    socket.resume = () => socket
     const timer = setTimeout(() => socket.destroy(), cutMs)
     socket.once('close', () => clearTimeout(timer))
   }

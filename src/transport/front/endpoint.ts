@@ -55,7 +55,7 @@ export class EndpointServer {
       ?? (request.headers.expect === undefined ? undefined : this.places.checkHead(arrival))
     if (refused) return refuse(request, response, refused)
     const known = this.places.known(arrival)
-    if (known?.paused === true) await known.readable()
+    if (known?.latch.isClosed === true) await known.latch.passed()
     const share = new Share(bodies, clientOf(peer))
     response.on('close', () => share.end())
     const body = await readBody(request, response, limits.messageBytes, share)

@@ -227,6 +227,7 @@ class Front implements HttpFront {
   }
 
   #receive(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#connections.hasGivenUp(request.socket)) return
     // A connection that breaks is told by `close`; without listeners its error would end the process.
     request.on('error', ignore)
     response.on('error', ignore)

@@ -71,8 +71,9 @@ export class Stopper {
     if (windows) return this.#signalTree(pid, signal)
     try {
       return process.kill(-pid, signal)
-    } catch {
-      return false
+    } catch (error) {
+      // Who may not be signalled is there.
+      return error instanceof Error && 'code' in error && error.code === 'EPERM'
     }
   }
 

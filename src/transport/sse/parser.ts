@@ -1,6 +1,5 @@
 import { Gathering, type Gathered } from '../gather.js'
-import { dataInTail, readEvent, type Fields } from './event.js'
-import { carriageReturn, lineFeed, LineEnds } from './lines.js'
+import { carriageReturn, dataInTail, lineFeed, LineEnds, readEvent, type Fields } from './event.js'
 
 /** One thing in an event stream. */
 export type SseEvent =

@@ -1,7 +1,6 @@
 import { onOneLine } from '../../protocol/edit.js'
 import type { Frame } from '../../protocol/frame.js'
-import { fieldLines } from './event.js'
-import { lineFeed, LineEnds } from './lines.js'
+import { fieldLines, lineFeed, LineEnds } from './event.js'
 import type { SseEvent } from './parser.js'
 
 /** A frame as an event: its `data` lines behind those of the fields that it came with (`Envelope.event`). */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { LineSplitter, type Line } from '../../../dist/transport/stdio/lines.js'
+import { LineSplitter, type Line } from '../../../dist/transport/stdio/reader.js'
 
 const limit = 20_000
 

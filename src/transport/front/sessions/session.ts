@@ -4,8 +4,8 @@ import { answerKeys } from '../../keys.js'
 import type { Arrival } from '../arrival.js'
 import { isInitialize } from '../message.js'
 import type { Reply } from '../reply.js'
-import type { FrontExchange, RequestFacts } from './exchange.js'
-import { Routes } from './routes.js'
+import { Routes, type FrontExchange, type RequestFacts } from './routes.js'
+import { Latch } from '../../latch.js'
 import { only } from '../../http/headers.js'
 import type { HttpEvent, Transport, TransportEvent } from '../../transport.js'
 
@@ -41,8 +41,8 @@ export class FrontSession implements Transport {
   /** What is told before anybody hears. */
   readonly #unheard: TransportEvent[] = []
   #hear: ((event: TransportEvent) => void) | undefined
-  #paused: Promise<void> | undefined
-  #resume: () => void = () => {}
+  /** Closed while the gateway does not want to read. */
+  readonly latch = new Latch()
   /** Readers that take nothing, and where that was said. */
   readonly #full = new Map<FrontExchange | Routes, Set<Exchange>>()
   #ended = false
@@ -68,15 +68,6 @@ export class FrontSession implements Transport {
   start(hear: (event: TransportEvent) => void): void {
     for (let event = this.#unheard.shift(); event; event = this.#unheard.shift()) hear(event)
     this.#hear = hear
-  }
-
-  get paused(): boolean {
-    return this.#paused !== undefined
-  }
-
-  /** Resolves when the gateway wants to read. */
-  async readable(): Promise<void> {
-    while (this.#paused) await this.#paused
   }
 
   /** Takes in an HTTP request that carries a message. */
@@ -148,14 +139,11 @@ export class FrontSession implements Transport {
   }
 
   pause(): void {
-    this.#paused ??= new Promise(resolve => {
-      this.#resume = resolve
-    })
+    this.latch.close()
   }
 
   resume(): void {
-    this.#paused = undefined
-    this.#resume()
+    this.latch.open()
   }
 
   /** Nothing is waited for any more: who still waits for an answer is told so, and the session ends. */
