@@ -1,9 +1,9 @@
 import { redact } from '../audit/redact.js'
-import { isSecretKey, withoutSecrets } from '../audit/secrets.js'
+import { hidden, isSecretKey, withoutSecrets } from '../audit/secrets.js'
 import type { Finding } from '../core/rule.js'
 import { edit, type Edit } from '../protocol/edit.js'
 import type { Envelope, Frame } from '../protocol/frame.js'
-import { equal, isArray, isObject, member, weigh, type Json, type JsonObject } from '../protocol/json.js'
+import { equal, isArray, isObject, isString, member, weigh, type Json, type JsonObject } from '../protocol/json.js'
 
 /** What of the traffic a capture keeps. */
 export interface Payload {
@@ -38,7 +38,7 @@ const longest = 256 * 1024
 
 const scrubbed = (text: string): string => (text.length > longest ? `[${text.length} bytes]` : withoutSecrets(text))
 
-/** Members of params and results that say how, not what: without them the capture could not be replayed. */
+/** Members of params and results that say how, not what: without them the capture could not be replayed. Their texts are searched. */
 const ofProtocol: ReadonlySet<string> = new Set([
   'tools', 'prompts', 'resources', 'resourceTemplates', 'capabilities', 'clientInfo', 'serverInfo', 'protocolVersion', 'supportedVersions', 'nextCursor', 'cursor',
   'name', 'requestId', 'progressToken', 'progress', 'total', 'taskId', 'task', 'status', 'ttlMs', 'isError', 'resultType', 'requestedSchema', 'code', 'level',
@@ -68,9 +68,29 @@ const isThere = <Value>(value: Value | undefined): value is Value => value !== u
 
 const editsIn = (top: string, held: JsonObject | undefined): readonly Edit[] =>
   Object.entries(held ?? {}).flatMap(([key, value = null]): Edit[] => {
-    const kept = ofProtocol.has(key) ? value : key === '_meta' ? withoutMeta(value) : withoutPayload(key, value)
+    const kept = ofProtocol.has(key) ? (isString(value) ? value : withoutTextSecrets(value, { left: longest })) : key === '_meta' ? withoutMeta(value) : withoutPayload(key, value)
     return equal(kept, value) ? [] : [{ path: [top, key], replace: JSON.stringify(kept) }]
   })
+
+/** As much text is kept, unsearched never: what a model reads may hold a secret, but the names of arguments stay. */
+const withoutTextSecrets = (value: Json, budget: { left: number }, isSecret = false): Json => {
+  if (isString(value)) {
+    budget.left -= value.length
+    return budget.left < 0 && value.length > shortest ? `[${value.length} characters]` : withoutSecrets(value)
+  }
+  if (isArray(value)) return value.map(one => withoutTextSecrets(one, budget, isSecret))
+  if (!isObject(value)) return value
+  // A schema's own suggestion of a password.
+  return Object.fromEntries(Object.entries(value).map(([key, held = null]) =>
+    [key, isSecret && suggestions.has(key) ? hidden : identities.has(key) ? held : withoutTextSecrets(held, budget, isSecretKey(key))]))
+}
+
+/** By these a capture tells one thing from another. */
+const identities: ReadonlySet<string> = new Set(['name', 'taskId'])
+const suggestions: ReadonlySet<string> = new Set(['default', 'const', 'enum', 'examples', 'value'])
+
+/** Names and types are no longer, in characters. */
+const shortest = 128
 
 const withoutPayload = (key: string, value: Json): Json => {
   if (weigh(value, longest) > longest) return `[more than ${longest} bytes]`

@@ -81,6 +81,39 @@ const texts = [
   [`https://api.telegram.org/bot123456:AA${s}/sendMessage`, '/sendMessage'],
   [`Set-Cookie: PHPSESSID=${s}`, 'Set-Cookie'],
   [`PHPSESSID=${s}; theme=dark`, 'theme=dark'],
+  // Each of these kept its secret once: markup, YAML, Ruby and PHP, prose, Python, lists, HTTP, encoded addresses, long ones, alignment.
+  [`<password>${s}</password><user>bob</user>`, '<user>bob</user>'],
+  [`<a:ClientSecret x="1"><![CDATA[${s}]]></a:ClientSecret>`, 'x="1"'],
+  [`<entry key="db.password">${s}</entry> <entry key="user">bob</entry>`, 'bob'],
+  [`<string name='api_key'>${s}</string>`, 'api_key'],
+  [`<input name="password" value="${s}"> <input name="user" value="bob">`, 'value="bob"'],
+  [`<input value='${s}' type=password>`, 'type=password'],
+  [`env:\n  - name: DB_PASSWORD\n    value: ${s}\n  - name: USER\n    value: bob`, 'value: bob'],
+  [`{name: "DB_PASSWORD", value: "${s}"}, n`, ', n'],
+  [`password: |\n  ${s}\n  ${s}\nuser: bob`, 'user: bob'],
+  [`password: >-\n\n    ${s}\nuser: bob`, 'user: bob'],
+  [`['password' => '${s}', 'user' => 'bob']`, "'user' => 'bob'"],
+  [`:password => "${s}", :user => "bob"`, ':user => "bob"'],
+  [`password := "${s}"; user := "bob"`, 'user := "bob"'],
+  [`The API key: ${s}\nuser: bob`, 'user: bob'],
+  [`the access key = ${s} is new`, 'is new'],
+  [`PASSWORD '${s}' FOR bob`, 'FOR bob'],
+  [`clientSecret "${s}" there`, 'there'],
+  [`my password is: ${s}\nuser: bob`, 'user: bob'],
+  [`f(password=b'${s}', user='bob')`, "user='bob'"],
+  [`f(passwords=["a", "${s}"], n=1)`, 'n=1'],
+  [`tokens: [a, ${s}]\nn: 1`, 'n: 1'],
+  [`secrets = {\n  a = "x"\n  b = ["${s}"]\n}\nn = 1`, 'n = 1'],
+  [`authorization=Digest username="bob", response="${s}"\nHost: a`, 'Host: a'],
+  [`next=%2Flogin%3Fpassword%3D${s}&page=2`, '&page=2'],
+  [`next=%252Flogin%253Fpassword%253D${s}&page=2`, '&page=2'],
+  [`%22password%22%3A%22${s}%22 there`, 'there'],
+  [`https://bob:${'a'.repeat(400)}${s}@a.example/path`, 'a.example/path'],
+  [`postgres://${'b'.repeat(400)}:${s}@db/app`, 'db/app'],
+  [`password:${' '.repeat(40)}${s}\nuser: bob`, 'user: bob'],
+  [`Bearer${' '.repeat(20)}${s}`, 'Bearer'],
+  [`curl -u admin:${s} https://a.example`, 'admin'],
+  [`curl --user=admin:${s} https://a.example`, 'https://a.example'],
   // In disguise, the whole text goes.
   [`gh\u200bp_${s}`, ''],
   [`ｓｋ-${s}`, ''],
@@ -94,6 +127,27 @@ t.test('what begins as a published kind of secret goes', t => {
     t.equal(redact(`see ${known} there`), 'see [redacted] there')
   }
   t.equal(redact('Basic dXNlcjpwYXNz'), 'Basic [redacted]', 'short credentials without padding')
+  t.end()
+})
+
+/** Values that hold the secret `s`, and what of them must stay. */
+const values: readonly (readonly [Json, string])[] = [
+  [{ api: { key: s, user: 'bob' } }, 'bob'],
+  [{ session: { id: s }, n: 'bob' }, 'bob'],
+  [{ key: 'DB_PASSWORD', val: s }, 'DB_PASSWORD'],
+  [['--user', `admin:${s}`, 'bob'], 'admin'],
+  [{ args: ['-u', `admin:${s}`] }, 'admin'],
+  [{ columns: ['user', 'password'], rows: [['bob', s]] }, 'bob'],
+  [{ fields: [{ name: 'user' }, { name: 'api_key' }], records: [['bob', { deep: s }]] }, 'bob'],
+]
+
+t.test('secrets in values go, the rest stays', t => {
+  for (const [value, rest] of values) {
+    const clean = JSON.stringify(redact(value))
+    t.notMatch(clean, s)
+    t.match(clean, rest)
+  }
+  t.strictSame(redact({ issue: { key: 'A-1' }, columns: ['a', 'b'], rows: [['c', 'd']] }), { issue: { key: 'A-1' }, columns: ['a', 'b'], rows: [['c', 'd']] })
   t.end()
 })
 
@@ -112,7 +166,7 @@ const harmless = [
   'sk-1', 'risk-assessment-of-everything', 'a basic understanding', 'the bearer of news', 'Zürich ☀️ 20°', 'مرحبا', 'नमस्ते',
   'https://registry.example:8080/@scope/package', 'https://a.example:8080/x:y@z', 'password expired', 'the token is invalid', 'pass the salt2you',
   'basic instructions', 'monkey=1', 'primary_key=id', 'bypass=yes', '12:30 AAAA', 'see 10:AAA', 'sk-1', 'ghp_', 'https://a.example/?page=2&keyword=x',
-  'const author = 1', 'passenger: bob', '[not json',
+  'const author = 1', '<b>bold</b> text', '<input name="q" value="x">', 'name: bob\nvalue: x', 'the key: x', 'a [b] (c)', 'token count"', 'x://y z', 'passenger: bob', '[not json',
 ]
 
 t.test('what is no secret stays as it is', t => {
@@ -144,6 +198,7 @@ t.test('below a secret name everything is hidden, and the structure shows', t =>
 t.test('a secret is in no record, wherever it was put', t => {
   const plant = fc.oneof(
     fc.constantFrom(...texts.map(([text]) => text)),
+    fc.constantFrom(...values.map(([value]) => value)),
     fc.constantFrom(...secretKeys).map(name => ({ [name]: s })),
     fc.constantFrom(...secretKeys).map(name => JSON.stringify([{ [name]: { value: [s] } }])),
   )
@@ -178,7 +233,7 @@ t.test('no text takes long to search', t => {
   const length = 1_000_000
   const pieces = [
     'eyJ', '-eyJ', 'eyJaaaaaaaa.', 'a=', 'a="', 'password="', 'password=\\"', 'password:', "token='", '--token ', '://', '://a:', 'bearer ', 'basic ',
-    '-----BEGIN PRIVATE KEY-----', '-----BEGIN ', 'sk-', '\\', ' ', '=', '"', 'ghp_', 'SG.a', 'SG.aaaaaaaa.', 'é\u200b', 'AKIA', 'basic aaaa', 'basic a', '://a:b', '://a:/', '?key=', 'password a', 'password 1 ', '1:', '1:AA', 'bot1:AA', 'hooks.slack.com/services/', 'key-', 'cookie: \n',
+    '-----BEGIN PRIVATE KEY-----', '-----BEGIN ', 'sk-', '\\', ' ', '=', '"', 'ghp_', 'SG.a', 'SG.aaaaaaaa.', 'é\u200b', 'AKIA', 'basic aaaa', 'basic a', '://a:b', '://a:/', '?key=', 'password a', 'password 1 ', '1:', '1:AA', 'bot1:AA', 'hooks.slack.com/services/', 'key-', 'cookie: \n', '<', '<a ', '<password>', '<a name=', 'name:', 'name: password, ', 'password: |\n ', 'password=[', 'api key ', 'key %3D', 'password is ', '-u ', '-u a:', 'auth=digest ', '@', '://a@', '<a><![CDATA[',
   ]
   for (const piece of pieces) {
     t.type(withoutSecrets(piece.repeat(length / piece.length)), 'string')

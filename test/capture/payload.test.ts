@@ -31,6 +31,32 @@ t.test('secrets go, wherever a payload holds them; everything else of the frame 
   t.end()
 })
 
+const secret = 'zq7Hk2vN9xWp4LtR8sYb'
+
+/** Texts in which it stands, at all places of a frame that are kept for a replay. */
+const places = [
+  ['a resource', { resources: [{ uri: `https://bob:${secret}@a.example/`, name: 'a', description: `the password: ${secret}` }] }],
+  ['a template', { resourceTemplates: [{ uriTemplate: `https://a.example/?token=${secret}&x={x}`, name: 'a' }] }],
+  ['a tool', { tools: [{ name: 'a', description: `<password>${secret}</password>`, inputSchema: { properties: { password: { type: 'string', default: secret, examples: [secret] } } } }] }],
+  ['a prompt', { prompts: [{ name: 'a', description: `api key: ${secret}`, arguments: [{ name: 'x', description: `ghp_${secret}` }] }] }],
+  ['a task', { task: { taskId: 't', status: 'working', statusMessage: `logged in with password=${secret}` } }],
+  ['what is asked for', { requestedSchema: { type: 'object', properties: { apiKey: { type: 'string', default: secret } } } }],
+  ['who it is', { serverInfo: { name: 'a', version: '1', websiteUrl: `https://bob:${secret}@a.example/` } }],
+  ['a very long list', { tools: Array.from({ length: 3000 }, (_, at) => ({ name: `t${at}`, description: `${'x'.repeat(150)} ${secret}` })) }],
+] as const
+
+t.test('what is kept for a replay holds no secret either', t => {
+  for (const [name, held] of places) {
+    for (const frame of [{ id: 1, result: held }, { id: 1, method: 'x', params: held }, { method: 'x', params: held }]) {
+      const kept = redacted.bytes(frameOf(JSON.stringify({ jsonrpc: '2.0', ...frame }))).toString()
+      if (name === 'a very long list') t.ok(kept.length < 400_000 + 3000 * 60, 'what is not searched is not kept')
+      else t.notMatch(kept, secret, name)
+      t.match(JSON.parse(kept), { jsonrpc: '2.0' })
+    }
+  }
+  t.end()
+})
+
 t.test('credentials in headers go to no file, not even where payloads are kept whole', t => {
   const headers = new Map([['authorization', 'Bearer abcdefgh'], ['cookie', 'a=b'], ['mcp-session-id', 's'], ['mcp-method', 'tools/call'], ['mcp-param-token', 'x'], ['host', 'a']])
   for (const payload of [whole, redacted]) t.strictSame(payload.headers({ headers }), { 'mcp-method': 'tools/call' })
