@@ -29,9 +29,10 @@ export const acceptedOf = async (server: ServerConfiguration, { file, isFrozen, 
 /** What a relay is told of it. */
 export const holding = (name: string, locked: Locked, actions: LockActions, settings: Pick<Accepted, 'isFrozen' | 'isTrusted'>): Accepted => {
   const { legacy, modern } = locked.offers
+  const ofLegacy = heldTo(legacy, actions)
   return {
-    legacy: heldTo(legacy, actions),
-    modern: heldTo(modern, actions),
+    legacy: ofLegacy,
+    modern: modern === legacy ? ofLegacy : heldTo(modern, actions),
     ...settings,
     exactly: bytes => {
       const marked = markLongNumbers(bytes)

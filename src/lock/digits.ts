@@ -39,7 +39,10 @@ export const markLongNumbers = (bytes: Buffer): Buffer | undefined => {
 export const withDigits = (text: string): string => text.replace(marked, '$1')
 
 /** The value as a parser without digits of its own has it. */
-export const asDoubles = (value: Json): Json => parseJson(withDigits(JSON.stringify(value))) ?? null
+export const asDoubles = (value: Json): Json => {
+  const text = JSON.stringify(value)
+  return text.includes(mark) ? (parseJson(withDigits(text)) ?? null) : value
+}
 
 /** The number in a form that all its spellings have in common; undefined where a double says the same. */
 const longDigits = (token: string): string | undefined => {

@@ -128,13 +128,13 @@ const parseServer = (value: Json | undefined, where: string, fail: Fail): Locked
   only(server, ['identity', 'acceptedBy', ...eras, ...partNames], where, fail)
   const by = member(server, 'acceptedBy')
   const acceptedBy = by === 'person' || by === '--yes' ? by : fail(`${where}: acceptedBy must be "person" or "--yes"`)
+  const common = offer(part => parsePart(member(server, part) ?? (parts[part] === undefined ? undefined : null), part, where, fail))
   const offerOf = (era: Era): Offer => {
-    const own = objectOf(member(server, era) ?? {}, `${where}: ${era}`, fail)
+    const value = member(server, era)
+    if (value === undefined) return common
+    const own = objectOf(value, `${where}: ${era}`, fail)
     only(own, partNames, `${where}: ${era}`, fail)
-    return offer(part => new Map([
-      ...parsePart(member(server, part) ?? (parts[part] === undefined ? undefined : null), part, where, fail),
-      ...parsePart(member(own, part), part, `${where}: ${era}`, fail),
-    ]))
+    return offer(part => new Map([...common[part], ...parsePart(member(own, part), part, `${where}: ${era}`, fail)]))
   }
   return { identity: objectOf(member(server, 'identity'), `${where}: identity`, fail), acceptedBy, offers: { legacy: offerOf('legacy'), modern: offerOf('modern') } }
 }
