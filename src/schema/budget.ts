@@ -66,7 +66,7 @@ export class Budget {
    */
   attempt<Result>(work: (budget: Budget) => Result): Result | undefined {
     if (!this.isLast) return work(this)
-    const share = Math.floor((this.left / 4) * 3)
+    const share = Math.floor((this.left / 8) * 7)
     const own = new Budget(share)
     try {
       return work(own)

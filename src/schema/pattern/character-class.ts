@@ -47,7 +47,7 @@ const isWithin = (ranges: Ranges, code: number): boolean => {
 }
 
 /** Making one takes V8 about 50 to 110 µs and 25 KB. */
-const costOfProperty = 12_000
+const costOfProperty = 15_000
 const bytesOfProperty = 25_000
 const maxProperties = 100
 

@@ -22,7 +22,7 @@ const endless = 2 ** 31 - 1
 export const parsePattern = (source: string, budget: Budget): Parsed | undefined => parseAs(source, true, budget) ?? parseAs(source, false, budget)
 
 export const parseAs = (source: string, unicode: boolean, budget: Budget): Parsed | undefined => {
-  budget.spend(20 + 10 * source.length)
+  budget.spend(200 + 6 * source.length)
   try {
     return new Parser(source, unicode, budget).parse()
   } catch (error) {
@@ -125,6 +125,7 @@ class Parser {
   #repeated(body: Syntax, opened: number): Syntax {
     const [min, max] = this.#quantifier() ?? []
     if (min === undefined || max === undefined) return body
+    this.#budget.spend(10)
     // Only the older syntax lets a look-ahead be repeated.
     if (body.type === 'look' && (this.#unicode || body.behind)) throw new Malformed()
     if (max > smallCount && max < Infinity) this.#bounds.add(max)
@@ -197,6 +198,7 @@ class Parser {
   }
 
   #body(): Syntax {
+    this.#budget.spend(40)
     const body = this.#choice()
     if (!this.#take(')')) throw new Malformed()
     return body
@@ -259,7 +261,7 @@ class Parser {
       // `[\w-.]`, in the older syntax: the hyphen stands for itself.
       else for (const part of [from, this.#one(0x2d), to]) add(part)
     }
-    this.#budget.spend(4 * ranges.length)
+    this.#budget.spend(16 + 4 * ranges.length)
     return classOf(ranges, negated, [...others])
   }
 
