@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
+import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import { CustomsError } from '../../errors.js'
 import { listenAtSocket, type SocketAddress } from './socket.js'
 
@@ -37,6 +39,14 @@ export const createListener = (tls: FrontTls | undefined): Server => {
   const server = tls ? createTlsServer({ ...settings, ...tls, requestCert: tls.ca !== undefined, rejectUnauthorized: tls.ca !== undefined }) : createServer(settings)
   // No header is left out of those that are judged: `maxHeaderSize` bounds them.
   server.maxHeadersCount = 0
+  const sockets = new Set<Socket>()
+  admitted.set(server, { ca: tls?.ca?.toString() ?? '', sockets })
+  server.on('secureConnection', (socket: TLSSocket) => {
+    // Its handshake may have begun when nobody was asked.
+    if (admitted.get(server)?.ca !== '' && !socket.authorized) return void socket.destroy()
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
   return server
 }
 
@@ -53,9 +63,23 @@ export const createPrivateListener = (receive: RequestListener): Server => {
 /** What Node tells of a request by: each is answered by the front itself. */
 export const requests = ['request', 'checkContinue', 'checkExpectation']
 
-/** New connections are met with this certificate; those that are open keep theirs. A listener without TLS stays without. */
+/** By listener with TLS, the authorities of its clients (empty where it asks for none), and who was let in by them. */
+const admitted = new WeakMap<Server, { readonly ca: string; readonly sockets: Set<Socket> }>()
+
+/**
+ * New connections are met with this certificate; those that are open keep theirs, unless other authorities count from now on. A
+ * listener without TLS stays without.
+ */
 export const renewTls = (server: Server, tls: FrontTls | undefined): void => {
-  if (tls && server instanceof TlsServer) server.setSecureContext(tls)
+  if (!tls || !(server instanceof TlsServer)) return
+  server.setSecureContext(tls)
+  const ca = tls.ca?.toString() ?? ''
+  const { ca: before = '', sockets = new Set<Socket>() } = admitted.get(server) ?? {}
+  if (ca === before) return
+  // Node asks the listener for these at each connection.
+  Object.assign(server, { requestCert: ca !== '', rejectUnauthorized: ca !== '' })
+  admitted.set(server, { ca, sockets })
+  for (const socket of sockets) socket.destroy()
 }
 
 /** Where to listen. */
