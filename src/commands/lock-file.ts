@@ -3,12 +3,13 @@ import { randomUUID } from 'node:crypto'
 import { chmod, constants, copyFile, link, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { parseJson } from '../config/json-text.js'
 import { SyntaxProblem } from '../config/text.js'
 import { codeOf, CustomsError } from '../errors.js'
 import { markLongNumbers } from '../lock/digits.js'
 import { formatLock, parseLock, type Lock } from '../lock/lock.js'
 import { readBounded } from '../operator-file.js'
+import { parseJson, type Json } from '../protocol/json.js'
+import { stringsIn, tally } from '../protocol/tally.js'
 
 /** A lock, and the file that it was read from; undefined where there was none. */
 export interface LockFile {
@@ -30,13 +31,22 @@ export const readLockFile = async (file: string): Promise<LockFile | undefined> 
 export const parseLockText = async (bytes: Buffer, file: string): Promise<Lock> => {
   if (!isUtf8(bytes)) throw new CustomsError('BAD_CONFIG', `${file}: cannot be read (it is not UTF-8)`)
   try {
-    const { data } = await parseJson((markLongNumbers(bytes) ?? bytes).toString().replace(/^\ufeff/, ''))
-    return parseLock(data, file)
+    const text = (markLongNumbers(bytes) ?? bytes).toString().replace(/^\ufeff/, '')
+    return parseLock(clearly(text) ?? (await (await import('../config/json-text.js')).parseJson(text)).data, file)
   } catch (cause) {
     if (!(cause instanceof SyntaxProblem)) throw cause
     const place = cause.place ? `:${cause.place.line}:${cause.place.column}` : ''
     throw new CustomsError('BAD_CONFIG', `${file}${place}: ${cause.message}`, { cause })
   }
+}
+
+/** Deepest nesting of a text that is read at once. */
+const deepest = 200
+
+/** What the text says where no key stands twice in it: it has as many strings as its value. Undefined in doubt, for the reader that says what is wrong. */
+const clearly = (text: string): Json | undefined => {
+  const value = parseJson(text)
+  return value !== undefined && 2 * stringsIn(value, deepest, true) === tally(Buffer.from(text)).quotes ? value : undefined
 }
 
 /** Longest lock, in bytes: far beyond what thousands of tools take. */
