@@ -1,4 +1,5 @@
-// Kills `serve` at random, and looks what is left: no process, an audit log that verifies, and the end of every session in it.
+// Kills `serve` at random, its relay processes sometimes before, or stops them, and looks what is left: no process, audit logs that verify, and the
+// end of every session in them, but for those of a relay process that was killed.
 //
 //   node bench/kills.mjs [ROUNDS] [SEED]          (Linux: reads /proc)
 import { spawn } from 'node:child_process'
@@ -8,6 +9,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { findLogs } from '../dist/audit/read/logs.js'
 import { verify } from '../dist/audit/read/verify.js'
 
 const rounds = Number(process.argv[2] ?? 50)
@@ -59,10 +61,12 @@ const lives = pid => {
   }
 }
 
+const relaysOf = pid => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number).filter(lives)
+
 const linesOf = file => readFileSync(file, 'utf8').split('\n').filter(Boolean)
 
 const round = async folder => {
-  const [config, audit, pids] = ['customs.json', 'audit.ndjson', 'pids'].map(name => join(folder, name))
+  const [config, audit, pids] = ['customs.json', 'logs/audit.ndjson', 'pids'].map(name => join(folder, name))
   writeFileSync(pids, '')
   const names = Object.keys(kinds).filter(() => random() < 0.6)
   const chosen = names.length > 0 ? names : ['stubborn']
@@ -85,6 +89,13 @@ const round = async folder => {
     await pause(upTo(300))
     if (random() < 0.5) await connect()
   }
+  const hurt = random() < 0.5 ? oneOf(relaysOf(relay.pid)) : undefined
+  if (hurt !== undefined) {
+    const signal = oneOf(['SIGKILL', 'SIGABRT', 'SIGSTOP'])
+    did.push(`relay process: ${signal}`)
+    process.kill(hurt, signal)
+    if (random() < 0.5) await connect().catch(() => {})
+  }
   const pending = random() < 0.3 ? connect().catch(() => {}) : undefined
   for (let signals = 1 + upTo(3); signals > 0; signals -= 1) {
     const signal = oneOf(['SIGTERM', 'SIGINT', 'SIGTERM', 'SIGHUP'])
@@ -102,9 +113,11 @@ const round = async folder => {
   const started = linesOf(pids).map(Number)
   const left = started.filter(lives)
   for (const pid of left) process.kill(pid, 'SIGKILL')
-  const { ok, open: { sessions: open }, records } = await verify([audit])
-  const sessions = linesOf(audit).filter(line => line.includes('"event":"session/start"')).length
-  const isGood = code === 0 && left.length === 0 && ok && open === 0
+  const logs = await findLogs([join(folder, 'logs')])
+  const read = await Promise.all(logs.map(files => verify(files)))
+  const [ok, records, open] = [read.every(one => one.ok), read.reduce((all, one) => all + one.records, 0), read.reduce((all, one) => all + one.open.sessions, 0)]
+  const sessions = logs.flat().flatMap(linesOf).filter(line => line.includes('"event":"session/start"')).length
+  const isGood = code === 0 && left.length === 0 && ok && (open === 0 || hurt !== undefined)
   return { isGood, servers: chosen, did, ms: Math.round(performance.now() - begun), code, signal, processes: started.length, left: left.length, sessions, records, open, ok }
 }
 

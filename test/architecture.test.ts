@@ -58,7 +58,6 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   transport: ['transport', 'core', 'protocol', 'errors'],
   config: ['config', 'rules', 'errors', 'operator-file'],
   telemetry: ['telemetry', 'gateway', 'audit', 'core', 'protocol', 'errors'],
-  workers: ['workers', 'config', 'errors'],
   admin: ['admin', 'telemetry', 'core', 'protocol', 'errors'],
   clients: ['clients', 'audit', 'protocol', 'errors', 'operator-file'],
   capture: ['capture', 'audit', 'core', 'protocol', 'errors', 'operator-file'],
@@ -66,7 +65,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   gateway: ['gateway', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors'],
   inspect: ['inspect', 'lock', 'rules', 'gateway', 'transport', 'core', 'protocol', 'errors'],
   report: ['report', 'inspect', 'audit', 'core', 'protocol', 'errors'],
-  commands: ['commands', 'report', 'clients', 'capture', 'learn', 'inspect', 'gateway', 'config', 'workers', 'admin', 'telemetry', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors', 'operator-file'],
+  commands: ['commands', 'report', 'clients', 'capture', 'learn', 'inspect', 'gateway', 'config', 'admin', 'telemetry', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors', 'operator-file'],
   cli: ['commands', 'errors'],
   library: ['library', 'gateway', 'config', 'rules', 'schema', 'transport', 'core', 'protocol', 'errors'],
   index: ['library', 'core', 'protocol', 'errors'],
@@ -125,7 +124,8 @@ const parsers = new Map([
   ['library/options.ts', 'a copy of what the caller gave'],
   ['report/totals/group.ts', 'keys that it wrote itself'],
   ['report/totals/totals.ts', 'keys that it wrote itself'],
-  ['workers/role.ts', 'what the first process wrote for the others'],
+  ['transport/channel/front-end.ts', 'what a relay process says of itself and of heads'],
+  ['transport/channel/relay-end.ts', 'what the front wrote of heads'],
 ])
 
 t.test('one reader gives JSON its meaning', t => {
@@ -171,10 +171,10 @@ t.test('a relay that nobody asked for telemetry loads nothing of it', t => {
 t.test('a relay of one process loads nothing of several', t => {
   const chunks = readdirSync(join(built, 'chunks'))
   const [serve = ''] = chunks.filter(file => /^serve-[A-Z0-9]+\.js$/.test(file))
-  const [worker = ''] = chunks.filter(file => /^serve-worker-[A-Z0-9]+\.js$/.test(file))
+  const [front = ''] = chunks.filter(file => /^relays-[A-Z0-9]+\.js$/.test(file))
   const textOf = (chunk: string) => [...loadedWith(join('chunks', chunk))].filter(file => file.startsWith('chunks/')).map(file => readFileSync(join(built, file), 'utf8')).join('')
-  const several = /\bclass (?:Handover|Channel)\b|(?:Handover|Channel) = class|node:cluster/
-  t.match(textOf(worker), several)
+  const several = /\bclass (?:Wire|Relays)\b|\b(?:Wire|Relays) = class/
+  t.match(textOf(front), several)
   t.notMatch(textOf(serve), several)
   t.end()
 })

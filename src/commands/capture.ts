@@ -7,14 +7,14 @@ import type { SharedFlags } from './flags.js'
  * Where `--capture` names a file, it is opened.
  * @throws CustomsError CANNOT_AUDIT
  */
-export const captureOf = async ({ capture: file }: SharedFlags, configuration: Configuration): Promise<Capture | undefined> => {
+export const captureOf = async ({ capture: file }: Pick<SharedFlags, 'capture'>, configuration: Configuration): Promise<Capture | undefined> => {
   if (file === undefined) return undefined
   const { openCapture } = await import('../capture/capture.js')
   return openCapture(file, payloadsOf(configuration), say)
 }
 
 /** The operator is told what goes there. */
-export const tellOfCapture = ({ capture: file }: SharedFlags, configuration: Configuration): void => {
+export const tellOfCapture = ({ capture: file }: Pick<SharedFlags, 'capture'>, configuration: Configuration): void => {
   if (file === undefined) return
   say(`keeping every message with its payload${payloadsOf(configuration) === 'full' ? '' : ', without what looks like a secret,'} in ${pathText(file)}`)
 }

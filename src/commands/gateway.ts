@@ -7,12 +7,12 @@ import { Offer, type Reach } from '../gateway/offer.js'
 import { Offers } from '../gateway/offers.js'
 import type { Metrics } from '../telemetry/metrics.js'
 import { connectionTo, http } from '../telemetry/place.js'
-import { httpFront, type HttpFront, type HttpFrontOptions } from '../transport/front/front.js'
+import { Endpoints, httpFront, type FrontBackend, type HttpFront, type HttpFrontOptions, type Refused } from '../transport/front/front.js'
 import { Audits } from './audits.js'
 import { captureOf } from './capture.js'
 import { onRenewal } from './certificates.js'
 import type { LogLevel, SharedFlags } from './flags.js'
-import { frontSettingsOf } from './front-settings.js'
+import { endpointsSettingsOf, frontSettingsOf } from './front-settings.js'
 import { openGuard, rulingOf, watchByteValidator, type CurrentRuling } from './guard.js'
 import type { Lifetime } from './lifetime.js'
 import { reachOf } from './reach.js'
@@ -21,91 +21,114 @@ import type { ServerSetup, Setup } from './setup.js'
 import { openTelemetry, patientUrgency, type Telemetry } from './telemetry.js'
 
 export interface GatewayOptions {
-  readonly flags: SharedFlags
+  readonly flags: Pick<SharedFlags, 'capture' | 'logLevel'>
   readonly setup: Setup
   readonly log: Log
   readonly metrics: Metrics
   /** Of the audit logs, besides those of telemetry. */
   readonly followers: readonly Follower[]
-  /** To other processes of the same gateway; undefined: it is alone. */
-  readonly handover?: HttpFrontOptions['handover']
+  /** Makes the ids of sessions (default: UUIDs). */
+  readonly mint?: (() => string) | undefined
 }
 
-/** The servers of a setup as one process offers them over HTTP, until its lifetime ends. */
+/** The servers of a setup as one process offers them, until its lifetime ends. */
 export interface Gateway {
-  readonly front: HttpFront
+  readonly endpoints: Endpoints
   readonly offers: Offers
   /** What is said now. */
   readonly configuration: Configuration
-  /** Begins to accept connections. @returns where @throws CustomsError CANNOT_START */
-  listen(): Promise<string>
   /** Tells the metrics how things are now: which servers can be reached, what the logs take up. */
   measure(): Promise<void>
+  readonly refused: (refused: Refused) => void
   /** Takes notice of another configuration, as far as that takes no restart. */
   reload(changed: Setup): Promise<void>
 }
 
 /** @throws CustomsError when something of it cannot be opened */
 export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): Promise<Gateway> => {
-  const { flags, setup, log, metrics, handover } = options
+  const { flags, setup, log, metrics, mint } = options
   let { configuration } = setup
   const telemetry = await openTelemetry(configuration, log, metrics)
   const audits = new Audits({ log, followers: [...telemetry.followers, ...options.followers], failed: records => metrics.auditFailed(records) })
   const capture = await captureOf(flags, configuration)
   const parts: Parts = { audits, telemetry, rulings: new Map(), metrics, log, capture }
   const offers = new Offers(await offersOf(setup, parts))
-
-  const refusals = new Refusals(refusal => record(refusal, refusal.path === undefined ? undefined : offers.nameAt(refusal.path), parts))
-  const front = httpFront({
-    ...frontSettingsOf(configuration),
-    address: configuration.listen,
-    endpoints: offers.endpoints(),
-    ...(speaks(flags.logLevel) && { served: request => log.access({ ...request, path: withoutSecrets(request.path) }) }),
-    refused: refused => {
-      metrics.refused(refused.status)
-      refusals.note(refused)
-    },
-    ...(handover && { handover }),
-  })
+  const { refused, flush } = refusalsTo({ audits, metrics, log, nameAt: path => offers.nameAt(path) })
+  const endpoints = new Endpoints({ ...endpointsSettingsOf(configuration), endpoints: offers.endpoints(setup.isOnly), refused, ...(mint && { mint }) })
 
   lifetime.add(urgency => (urgency <= patientUrgency ? telemetry.close() : undefined))
   lifetime.add(() => audits.close())
   lifetime.add(watchByteValidator(log, metrics))
   lifetime.add(() => capture?.close())
   lifetime.add(urgency => offers.stop(urgency))
-  lifetime.add(() => refusals.flush())
-  // Who is in a hurry does not wait for what is being answered.
-  lifetime.add(urgency => (urgency === 1 ? front.close(configuration.sessions.graceMs) : undefined), configuration.sessions.graceMs + closingMs)
+  lifetime.add(flush)
 
   return {
-    front,
+    endpoints,
     offers,
     measure: async () => {
       metrics.logs(audits.usage())
       metrics.ready(await offers.ready())
     },
     get configuration() { return configuration },
-    async listen() {
-      const url = await front.listen()
-      if (configuration.tls) lifetime.add(onRenewal(() => certificatesOf(configuration), () => front.reload(frontSettingsOf(configuration)), log))
-      return url
-    },
+    refused,
     async reload(changed) {
-      const settings = frontSettingsOf(changed.configuration)
       const changedOffers = await offersOf(changed, parts)
       configuration = changed.configuration
       for (const one of changed.servers.map(asHttpServer)) currentRuling(parts, one, configuration).now = rulingOf(one, configuration)
-      front.reload(settings)
+      endpoints.reload(endpointsSettingsOf(configuration))
       offers.replace(changedOffers, configuration.sessions.onReload)
-      front.offer(offers.endpoints())
+      endpoints.offer(offers.endpoints(changed.isOnly))
     },
   }
+}
+
+/** Told of refusals: counts them, and puts them on record. */
+export const refusalsTo = (places: RefusalPlaces): { readonly refused: (refused: Refused) => void; readonly flush: () => void } => {
+  const refusals = new Refusals(refusal => record(refusal, refusal.path === undefined ? undefined : places.nameAt(refusal.path), places))
+  return {
+    refused: refused => {
+      places.metrics.refused(refused.status)
+      refusals.note(refused)
+    },
+    flush: () => refusals.flush(),
+  }
+}
+
+interface RefusalPlaces {
+  readonly audits: Pick<Audits, 'of'>
+  readonly metrics: Metrics
+  readonly log: Log
+  /** Which server stands at a path. */
+  readonly nameAt: (path: string) => string | undefined
+}
+
+interface FrontParts extends Pick<HttpFrontOptions, 'refused'> {
+  readonly backend: FrontBackend
+  readonly log: Log
+  readonly logLevel: LogLevel
+  /** What is said now. */
+  readonly configuration: () => Configuration
+}
+
+/** The network side of `serve`, in front of whatever serves. */
+export const openFront = ({ backend, refused, log, logLevel, configuration }: FrontParts, lifetime: Lifetime): HttpFront => {
+  const { listen, sessions: { graceMs } } = configuration()
+  const front = httpFront({
+    ...frontSettingsOf(configuration()), address: listen, backend,
+    ...(refused && { refused }),
+    ...(speaks(logLevel) && { served: request => log.access({ ...request, path: withoutSecrets(request.path) }) }),
+  })
+  // Who is in a hurry does not wait for what is being answered.
+  lifetime.add(urgency => (urgency === 1 ? front.close(configuration().sessions.graceMs) : undefined), graceMs + closingMs)
+  if (configuration().tls) lifetime.add(onRenewal(() => certificatesOf(configuration()), () => front.reload(frontSettingsOf(configuration())), log))
+  return front
 }
 
 const certificatesOf = ({ tls }: Configuration): readonly string[] => (tls ? [tls.cert, tls.key, ...(tls.clientCa === undefined ? [] : [tls.clientCa])] : [])
 
 /** How long the front may take beyond its grace, in milliseconds. */
-export const closingMs = 5000
+const closingMs = 5000
 
 /** Whether anybody reads what is said at level info. */
 const speaks = (level: LogLevel): boolean => ['info', 'debug', 'trace'].includes(level)
@@ -130,7 +153,7 @@ const currentRuling = ({ rulings }: Parts, setup: ServerSetup, configuration: Co
 }
 
 /** On stderr, and in the log of the server that was meant. */
-const record = ({ status, message, address, times }: ToldRefusal, server: string | undefined, { audits, metrics, log }: Parts): void => {
+const record = ({ status, message, address, times }: ToldRefusal, server: string | undefined, { audits, metrics, log }: RefusalPlaces): void => {
   const reason = `HTTP ${status}: ${message}${times > 1 ? ` (${times} times)` : ''}`
   log.warn(`refused ${address || 'a program of this machine'}: ${reason}`)
   if (server === undefined) return
@@ -144,11 +167,11 @@ const record = ({ status, message, address, times }: ToldRefusal, server: string
   }
 }
 
-const offersOf = async ({ configuration, servers }: Setup, parts: Parts): Promise<ReadonlyMap<string, Offer>> => {
+const offersOf = async ({ configuration, servers, isOnly = servers.length === 1 }: Setup, parts: Parts): Promise<ReadonlyMap<string, Offer>> => {
   const offers = new Map<string, Offer>()
   try {
     for (const setup of servers.map(asHttpServer)) {
-      const reach = await reachOf(setup.server, configuration.limits, parts.log, servers.length === 1)
+      const reach = await reachOf(setup.server, configuration.limits, parts.log, isOnly)
       offers.set(setup.server.name, await offerOf(setup, reach, configuration, parts))
     }
   } catch (error) {

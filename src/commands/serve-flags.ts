@@ -11,7 +11,7 @@ export const serveFlags: Flags = {
     admin: { type: 'string', value: 'HOST:PORT', key: 'admin', describe: 'where to serve /healthz, /readyz, /metrics and the live page (default: nowhere)' },
   }),
   ...about('Processes', {
-    workers: { type: 'string', value: 'NUMBER', unit: 'pieces', key: 'workers', describe: 'how many processes share the address; a session stays with one of them (default: 1)' },
+    workers: { type: 'string', value: 'NUMBER', unit: 'pieces', key: 'workers', describe: 'how many relay processes stand in front of each server; a session stays with one of them (default: 1)' },
   }),
   ...about('Sessions', {
     'max-sessions': { type: 'string', value: 'NUMBER', unit: 'pieces', key: 'sessions.max', describe: 'most sessions of a server at a time (default: 1000)' },

@@ -17,12 +17,16 @@ export interface Setup {
   readonly configuration: Configuration
   /** One for wrap, inspect and lock; all of the file's for `serve --config`. */
   readonly servers: readonly ServerSetup[]
+  /** No other server is offered beside it (undefined: where there is one). */
+  readonly isOnly?: boolean
 }
 
 export interface ServerSetup {
   readonly server: ServerConfiguration
   readonly policy: Policy
   readonly trusted: boolean
+  /** Where that is written what was accepted of it. */
+  readonly lock?: LockSetting | undefined
   /** What was accepted of it; undefined without a lock. */
   readonly accepted: Accepted | undefined
 }
@@ -55,6 +59,7 @@ export const setUp = async (
         // From the general to the particular: the file, its server, the flags.
         policy: resolvePolicy([configuration, server, flagLayer], { purpose, locked: lockOf(server) !== undefined }),
         trusted: await trusts(server),
+        lock: lockOf(server),
         accepted: await acceptedOf(server, lockOf(server)),
       })),
     ),
@@ -68,7 +73,7 @@ const lockSetting = ({ lock, frozen, trustAccepted }: SharedFlags, setting: Lock
   return { file, isFrozen: frozen || setting?.isFrozen === true, trustAccepted: trustAccepted || setting?.trustAccepted === true, actions: setting?.actions ?? {} }
 }
 
-const acceptedOf = async (server: ServerConfiguration, lock: LockSetting | undefined): Promise<Accepted | undefined> =>
+export const acceptedOf = async (server: ServerConfiguration, lock: LockSetting | undefined): Promise<Accepted | undefined> =>
   lock && (await import('./accepted.js')).acceptedOf(server, lock)
 
 // Readers are loaded where there is something to read: a relay without a file starts sooner.

@@ -1,47 +1,64 @@
-import cluster from 'node:cluster'
 import { statSync } from 'node:fs'
 import { join, parse } from 'node:path'
-import type { Configuration } from '../config/configuration.js'
+import type { Log } from '../audit/log.js'
+import type { Configuration, ServerConfiguration } from '../config/configuration.js'
 import { CustomsError } from '../errors.js'
-import type { Role } from '../workers/calls.js'
+import type { Setup } from './setup.js'
+
+/** How many relay processes a server has. */
+export const workersOf = ({ workers }: ServerConfiguration, configuration: Configuration): number => workers ?? configuration.workers
 
 /**
- * What workers cannot share is refused before any is started.
- * @throws CustomsError BAD_CONFIG
+ * Whether servers are judged by relay processes: those of a file, and a server with several workers.
+ * @throws CustomsError BAD_CONFIG where workers cannot have what the configuration says
  */
-export const checkShareable = ({ workers, listen, audit: { file }, sessions: { max, maxProcesses } }: Configuration): void => {
-  if (process.platform === 'win32') return refuse('Windows has no sockets that are for one user alone, by which workers hand over requests: leave them at 1')
-  if (!cluster.isPrimary) return refuse('this process is itself a worker of a cluster, which cannot have any: start it as a process of its own (pm2: exec_mode fork), or leave them at 1')
-  if ('socket' in listen) return refuse(`workers share no socket of the file system: listen on HOST:PORT instead of unix:${listen.socket}`)
-  if (file === '-') return refuse('each worker has an audit log of its own, which the standard output cannot hold apart: name a file, or none')
-  if (file !== undefined && file !== 'none' && statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
-    return refuse(`each worker has an audit log of its own, which ${file} cannot hold apart: name a regular file`)
-  }
-  const least = Math.min(max, maxProcesses)
-  if (workers > least) return refuse(`they divide sessions.max and sessions.maxProcesses among them, of which one is ${least}`)
+export const isShared = ({ configuration, servers }: Setup, isOfFile: boolean, log: Pick<Log, 'warn'>): boolean => {
+  const { audit: { file }, sessions: { max } } = configuration
+  const most = Math.max(...servers.map(({ server }) => workersOf(server, configuration)))
+  if (!isOfFile && most === 1) return false
+  if (most > max) return refuse(`they divide sessions.max among them, which is ${max}`)
+  const isFile = file !== '-' && (file === undefined || file === 'none' || statSync(file, { throwIfNoEntry: false })?.isFile() !== false)
+  if (isFile) return true
+  if (most > 1) return refuse(`each has an audit log of its own, which ${file === '-' ? 'the standard output' : file} cannot hold apart: name a regular file, or none`)
+  if (servers.length > 1) log.warn(`audit: ${file} holds the log of one process: this one judges all servers, and none is contained (name a regular file)`)
+  return false
 }
 
 const refuse = (reason: string): never => {
   throw new CustomsError('BAD_CONFIG', `workers: ${reason}`)
 }
 
-/** What one worker has of it: limits of what all sessions together may take up hold for all workers together, whichever has the sessions. */
-export const shareOf = (configuration: Configuration, { number, count, listen }: Role): Configuration => {
-  const { limits, sessions, audit } = configuration
-  const part = (whole: number) => Math.max(1, Math.floor(whole / count))
-  // What one process has room for, such as one message of the greatest length, each worker has.
-  const bufferedBytes = Math.min(limits.bufferedBytes, Math.max(part(limits.bufferedBytes), limits.messageBytes))
+/** One relay process of a server. */
+export interface Part {
+  readonly server: string
+  /** From 1; who takes the place of another has its number. */
+  readonly number: number
+  readonly count: number
+  /** No other relay process has a log of its own. */
+  readonly isOnly: boolean
+}
+
+/** What a relay process has of the configuration: nothing that is meant for the front or for other servers; of what the sessions of a server may take up, its part. */
+export const shareOf = (configuration: Configuration, part: Part): Configuration => {
+  const { sessions, audit, tokens } = configuration
   return {
     ...configuration,
-    listen,
-    limits: { ...limits, bufferedBytes },
-    sessions: { ...sessions, max: part(sessions.max), maxProcesses: part(sessions.maxProcesses) },
-    audit: { ...audit, file: audit.file === undefined || audit.file === 'none' ? audit.file : numbered(audit.file, number) },
+    servers: new Map(),
+    // How many there are says whose the Authorization header is.
+    tokens: tokens.map(() => ''),
+    sessions: { ...sessions, max: Math.max(1, Math.floor(sessions.max / part.count)) },
+    audit: { ...audit, file: audit.file === 'none' ? 'none' : fileOf(audit.file, part) },
   }
 }
 
-/** `audit.ndjson` as `audit.2.ndjson`. */
-const numbered = (file: string, number: number): string => {
+/** Each process has a file of its own: `audit.ndjson` as `audit.files.ndjson`, or `audit.files.2.ndjson`. */
+export const fileOf = <File extends string | undefined>(file: File, { server, number, count, isOnly }: Part): File | string =>
+  file === undefined || isOnly ? file : named(file, count === 1 ? server : `${server}.${number}`)
+
+/** That of the front: no server's name begins like this. */
+export const fileOfFront = (file: string | undefined): string | undefined => (file === undefined || file === 'none' ? file : named(file, '_front'))
+
+const named = (file: string, word: string): string => {
   const { dir, name, ext } = parse(file)
-  return join(dir, `${name}.${number}${ext}`)
+  return join(dir, `${name}.${word}${ext}`)
 }

@@ -13,7 +13,7 @@ export interface Configuration {
   /** As it was named; undefined: nothing but defaults. */
   readonly file: string | undefined
   readonly listen: Address | SocketAddress
-  /** How many processes share the address. */
+  /** How many relay processes stand in front of each server. */
   readonly workers: number
   /** Undefined: standard. With `rules`, a layer for `resolvePolicy`. */
   readonly policy: BasePolicy | undefined
@@ -47,6 +47,8 @@ interface AnyServer {
   readonly rules: Rules
   readonly tools: ReadonlyMap<string, ToolSetting>
   readonly lock: LockSetting | undefined
+  /** How many relay processes stand in front of it; undefined: as many as in front of each. */
+  readonly workers?: number | undefined
 }
 
 /** Where it is written what was accepted, and what a change of it means where that is not as usual. */

@@ -20,6 +20,7 @@ export const readServer = async (name: string, written: Written.Server, source: 
     policy: await readBasePolicy(written.policy, [...keys, 'policy'], source),
     rules: readRules(written.rules, [...keys, 'rules']),
     lock: readLockSetting(written.lock, source),
+    ...(written.workers !== undefined && { workers: written.workers }),
     tools: await readTools(written.tools, [...keys, 'tools'], source, limits),
   }
   if (command === undefined) {

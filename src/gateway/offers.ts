@@ -24,7 +24,7 @@ export class Offers {
   }
 
   /** By path: `/NAME/mcp`, and `/mcp` for the only one. */
-  endpoints(): ReadonlyMap<string, Endpoint> {
+  endpoints(isOnly = this.#current.size === 1): ReadonlyMap<string, Endpoint> {
     const paths = new Map<string, Endpoint>()
     for (const [name, offer] of this.#current) {
       const endpoint: Endpoint = {
@@ -36,7 +36,7 @@ export class Offers {
         },
       }
       paths.set(`/${name}/mcp`, endpoint)
-      if (this.#current.size === 1) paths.set('/mcp', endpoint)
+      if (isOnly) paths.set('/mcp', endpoint)
     }
     return paths
   }

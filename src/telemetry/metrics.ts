@@ -40,6 +40,10 @@ export interface Metrics extends Durations {
   ready(servers: ReadonlyMap<string, boolean>): void
   /** What the audit log of each server takes up on disk. */
   logs(servers: ReadonlyMap<string, Usage>): void
+  /** A relay process in front of this server failed, and was replaced. */
+  relayFailed(server: string): void
+  /** How many relay processes run in front of each server. */
+  relays(servers: ReadonlyMap<string, number>): void
 }
 
 export interface Answered {
@@ -74,4 +78,6 @@ export const noMetrics: Metrics = {
   undelivered: nothing,
   ready: nothing,
   logs: nothing,
+  relayFailed: nothing,
+  relays: nothing,
 }

@@ -88,6 +88,10 @@ export const prometheusMetrics = async (): Promise<Counted> => {
     bytes: new Gauge({ name: 'mcp_customs_audit_bytes', help: 'Bytes of the audit log on disk.', labelNames: ['server'], registers }),
     free: new Gauge({ name: 'mcp_customs_audit_free_bytes', help: 'Free space where the audit log is.', labelNames: ['server'], aggregator: 'min', registers }),
   }
+  const relayFailures = new Counter({
+    name: 'mcp_customs_relay_process_failures_total', help: 'Relay processes that hung, died or took too much memory, and were replaced.', labelNames: ['server'], registers,
+  })
+  const relays = new Gauge({ name: 'mcp_customs_relay_processes', help: 'Relay processes that run.', labelNames: ['server'], registers })
   const durations = (what: string, help: string, names: ReadonlyMap<string, string>): Readonly<Record<Role, Observed>> => {
     const of = (role: Role) =>
       new Histogram({ name: `mcp_${role}_${what}_duration_seconds`, help: `${help}, as the relay is a ${role}.`, labelNames: [...names.keys()], buckets: conventionalSeconds, registers })
@@ -135,6 +139,11 @@ export const prometheusMetrics = async (): Promise<Counted> => {
         logs.bytes.set({ server: name }, taken)
         logs.free.set({ server: name }, free)
       }
+    },
+    relayFailed: name => relayFailures.inc({ server: name }),
+    relays(servers) {
+      relays.reset()
+      for (const [name, count] of servers) relays.set({ server: name }, count)
     },
     operation: (role, attributes, seconds) => operations[role].observe(labelled(operationLabels, attributes), seconds),
     session: (role, attributes, seconds) => sessionTimes[role].observe(labelled(sessionLabels, attributes), seconds),

@@ -1,30 +1,28 @@
 import t from 'tap'
-import { shareOf } from '../../dist/commands/share.js'
+import { fileOf, fileOfFront, shareOf, type Part } from '../../dist/commands/share.js'
 import { usual } from '../../dist/config/usual.js'
 
-const role = (number: number, count: number) => ({ number, count, folder: '/none', listen: { host: '127.0.0.1', port: 7400 } })
+const part = (number: number, count: number, isOnly = false): Part => ({ server: 'files', number, count, isOnly })
 
-t.test('what all sessions together may take up is divided, and never more than was said', async t => {
-  const { sessions, limits } = shareOf(usual, role(1, 3))
-  t.match(sessions, { max: 333, maxProcesses: 21, idleMs: usual.sessions.idleMs, graceMs: usual.sessions.graceMs })
-  t.match(limits, { ...usual.limits, bufferedBytes: Math.floor(usual.limits.bufferedBytes / 3) })
+t.test('what the sessions of a server may take up is divided among its relay processes', async t => {
+  t.match(shareOf(usual, part(1, 3)).sessions, { max: 333, idleMs: usual.sessions.idleMs, graceMs: usual.sessions.graceMs })
+  t.match(shareOf(usual, part(1, 1)).sessions, usual.sessions)
 })
 
-t.test('each worker has room for the longest message for which one process has', async t => {
-  const buffered = (messageBytes: number, bufferedBytes: number) => shareOf({ ...usual, limits: { ...usual.limits, messageBytes, bufferedBytes } }, role(1, 4)).limits.bufferedBytes
-  t.equal(buffered(1000, 2000), 1000)
-  t.equal(buffered(2000, 1000), 1000, 'never more than was said')
-  t.equal(buffered(1000, 8000), 2000)
+t.test('a relay process gets no token of a client, and nothing of other servers', async t => {
+  const { tokens, servers } = shareOf({ ...usual, tokens: ['one', 'two'] }, part(1, 1))
+  t.same(tokens, ['', ''], 'but whether there are any')
+  t.same(servers, new Map())
 })
 
-t.test('a worker listens where the others do, whatever is configured by now', async t => {
-  t.same(shareOf({ ...usual, listen: { host: '::1', port: 1 } }, role(1, 2)).listen, { host: '127.0.0.1', port: 7400 })
-})
-
-t.test('each worker has an audit log of its own', async t => {
-  const file = (named: string | undefined) => shareOf({ ...usual, audit: { ...usual.audit, file: named } }, role(2, 2)).audit.file
-  t.equal(file('/logs/audit.ndjson'), '/logs/audit.2.ndjson')
-  t.equal(file('/logs/audit'), '/logs/audit.2')
-  t.equal(file('none'), 'none')
-  t.equal(file(undefined), undefined, 'its name has the process in it')
+t.test('each process has an audit log of its own', async t => {
+  const file = (named: string | undefined, whose: Part) => shareOf({ ...usual, audit: { ...usual.audit, file: named } }, whose).audit.file
+  t.equal(file('/logs/audit.ndjson', part(1, 1, true)), '/logs/audit.ndjson')
+  t.equal(file('/logs/audit.ndjson', part(1, 1)), '/logs/audit.files.ndjson')
+  t.equal(file('/logs/audit.ndjson', part(2, 2)), '/logs/audit.files.2.ndjson')
+  t.equal(file('/logs/audit', part(2, 2)), '/logs/audit.files.2')
+  t.equal(file('none', part(2, 2)), 'none')
+  t.equal(file(undefined, part(2, 2)), undefined, 'its name has the process in it')
+  t.equal(fileOf('capture.ndjson', part(1, 1)), 'capture.files.ndjson')
+  t.equal(fileOfFront('/logs/audit.ndjson'), '/logs/audit._front.ndjson')
 })

@@ -178,7 +178,7 @@ t.test('a changed file holds for sessions that run: tokens, tools, payloads; wha
   await warned
   await read
   t.equal((await status('leaked')).status, 401)
-  t.match(auditOf(audit).filter(({ event }) => event === 'http/refused'), [{ server: 'only', verdict: 'block', peer: { address: '127.0.0.1' }, reason: /HTTP 401/ }])
+  t.match(auditOf(join(directory, 'audit._front.ndjson')).filter(({ event }) => event === 'http/refused'), [{ server: 'only', verdict: 'block', peer: { address: '127.0.0.1' }, reason: /HTTP 401/ }])
   t.match(auditOf(audit).find(({ event }) => event === 'session/start'), { peer: { address: '127.0.0.1', token: 1 } })
   t.equal((await status('new')).status, 200)
   t.match(await calls(2), { status: 200, text: /denie/ })

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { FrontRequest, ProcessPlace } from './request.js'
 import { isModernVersion } from '../http/metadata.js'
 import { originOf } from './origin.js'
 import { contextDigest, type Credentials } from './credentials.js'
@@ -22,15 +22,18 @@ export class Arrival {
   readonly modern: boolean
   readonly sessionId: string | undefined
   readonly scheme: 'http' | 'https'
+  /** See `FrontRequest`. */
+  readonly place: ProcessPlace | undefined
   #context: { readonly credentials: Credentials; readonly digest: string } | undefined
 
-  constructor(request: IncomingMessage, peer: Peer) {
+  constructor(request: FrontRequest, peer: Peer) {
     const read = new Map<string, string>()
     for (const [name, value] of Object.entries(request.headers)) {
       if (value !== undefined) read.set(name, typeof value === 'string' ? value : value.join(', '))
     }
     this.peer = peer
     this.scheme = originOf(request).scheme
+    this.place = request.place
     this.headers = read
     this.version = read.get('mcp-protocol-version')
     this.modern = isModernVersion(this.version)

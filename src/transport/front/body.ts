@@ -1,5 +1,5 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Duplex, Readable } from 'node:stream'
+import type { FrontRequest, FrontResponse } from './request.js'
+import type { Duplex } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { errorCode } from '../../protocol/json-rpc.js'
 import type { Quota } from './sessions/quota.js'
@@ -48,7 +48,7 @@ const unpackers = new Map<string, () => Duplex>([
  * Why a body need not be sent: told by the head.
  * @param maxBytes longest body, in bytes
  */
-export const checkBody = ({ headers }: IncomingMessage, maxBytes: number): Refusal | undefined => {
+export const checkBody = ({ headers }: FrontRequest, maxBytes: number): Refusal | undefined => {
   const encoding = encodingOf(headers)
   if (encoding !== 'identity' && !unpackers.has(encoding)) {
     return refusal(415, 'This Content-Encoding is not known', { 'accept-encoding': [...unpackers.keys()].join(', ') })
@@ -62,7 +62,7 @@ export const checkBody = ({ headers }: IncomingMessage, maxBytes: number): Refus
  * @param share of the memory for bodies; what is returned is still in it
  * @returns undefined when the client went away before its end
  */
-export const readBody = (request: IncomingMessage, response: ServerResponse, maxBytes: number, share: Share): Promise<Read> => {
+export const readBody = (request: FrontRequest, response: FrontResponse, maxBytes: number, share: Share): Promise<Read> => {
   // A client of HTTP/1.0 knows of no such answer (RFC 9110, section 10.1.1).
   if (request.headers.expect !== undefined && request.httpVersion !== '1.0') response.writeContinue()
   const sent = collect(request, maxBytes, share)
@@ -83,13 +83,13 @@ const unpacked = async (body: Promise<Read>, unpacker: () => Duplex, maxBytes: n
   return found ?? { status: 400, code: errorCode.parse, message: 'The body is not what its Content-Encoding says' }
 }
 
-const encodingOf = (headers: IncomingMessage['headers']): string => headers['content-encoding']?.trim().toLowerCase() ?? 'identity'
+const encodingOf = (headers: FrontRequest['headers']): string => headers['content-encoding']?.trim().toLowerCase() ?? 'identity'
 
 const tooLong = (maxBytes: number): Refusal => refusal(413, `The body is longer than ${maxBytes} bytes`)
 const noRoom = refusal(503, 'There is no room for this body: too much of others is waiting', { 'retry-after': '5' })
 
 // Not by `for await`: leaving such a loop early destroys the request, and with it the connection for the answer.
-const collect = (source: Readable, maxBytes: number, share: Share): Promise<Read> =>
+const collect = (source: Pick<FrontRequest, 'on' | 'off'>, maxBytes: number, share: Share): Promise<Read> =>
   new Promise(resolve => {
     const chunks: Buffer[] = []
     let length = 0

@@ -28,6 +28,8 @@ export const whenUnread = (response: object, act: () => void): void => {
   acts.set(response, act)
 }
 
+export const tellUnread = (response: object): void => acts.get(response)?.()
+
 /**
  * The connections of a listener. Each client has a share of them, and where that is used up, its next one takes the place of the
  * one on which it has asked nothing for longest. Each connection has one request at a time in hand.
@@ -109,7 +111,7 @@ export class Connections {
     const connection = this.#connections.get(socket)
     if (!this.#connections.delete(socket) || connection === undefined) return
     connection.waiting.length = 0
-    if (connection.newest !== undefined) acts.get(connection.newest)?.()
+    if (connection.newest !== undefined) tellUnread(connection.newest)
     this.#setIdle(socket, connection.client, false)
     this.#places.leave(connection.client)
   }

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FrontRequest, FrontResponse } from './request.js'
 import type { FrameLimits } from '../../protocol/frame.js'
 import type { IdKey } from '../../protocol/json-rpc.js'
 import { Arrival, clientOf, type Peer } from './arrival.js'
@@ -29,7 +29,7 @@ export interface Shared {
   /** The places of processes. */
   readonly processes: Quota
   /** Answers, whether or not the body has been read to its end. @param key the id of the request in it */
-  readonly refuse: (request: IncomingMessage, response: ServerResponse, reason: Refusal, key?: IdKey) => void
+  readonly refuse: (request: FrontRequest, response: FrontResponse, reason: Refusal, key?: IdKey) => void
 }
 
 const methods = 'GET, POST, DELETE'
@@ -44,7 +44,7 @@ export class EndpointServer {
     this.#shared = shared
   }
 
-  async handle(request: IncomingMessage, response: ServerResponse, peer: Peer): Promise<void> {
+  async handle(request: FrontRequest, response: FrontResponse, peer: Peer): Promise<void> {
     const arrival = new Arrival(request, peer)
     if (request.method === 'GET') return this.#get(request, response, arrival)
     if (request.method === 'DELETE') return this.#delete(request, response, arrival)
@@ -83,7 +83,7 @@ export class EndpointServer {
     if (this.places.own && due.length === 0) reply.finish()
   }
 
-  #get(request: IncomingMessage, response: ServerResponse, arrival: Arrival): void {
+  #get(request: FrontRequest, response: FrontResponse, arrival: Arrival): void {
     const { modern } = arrival
     if (this.places.own && modern) {
       return this.#shared.refuse(request, response, refusal(405, 'This revision has no stream of its own', { allow: 'POST' }))
@@ -96,7 +96,7 @@ export class EndpointServer {
     else session.bare(reply, 'GET', this.places.handedOn(arrival), { claims, arrival })
   }
 
-  #delete(request: IncomingMessage, response: ServerResponse, arrival: Arrival): void {
+  #delete(request: FrontRequest, response: FrontResponse, arrival: Arrival): void {
     const { modern } = arrival
     if (this.places.own && modern) {
       return this.#shared.refuse(request, response, refusal(405, 'This revision has no session to end', { allow: 'POST' }))
@@ -106,14 +106,15 @@ export class EndpointServer {
     const { session, claims } = place
     if (this.places.own) {
       session.end('the client ended the session')
-      response.writeHead(200, { 'content-length': 0 }).end()
+      response.writeHead(200, { 'content-length': 0 })
+      response.end()
       return
     }
     const reply = this.#reply(session, response, nothingOwed)
     session.bare(reply, 'DELETE', this.places.handedOn(arrival), { claims, arrival })
   }
 
-  #reply(session: FrontSession, response: ServerResponse, owed: Owed): Reply {
+  #reply(session: FrontSession, response: FrontResponse, owed: Owed): Reply {
     return new Reply(response, owed, !this.places.own, this.#shared.pace, session.id)
   }
 }

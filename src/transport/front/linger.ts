@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FrontRequest, FrontResponse } from './request.js'
 import { refusalBody, type Refusal } from './refusal.js'
 import type { Timers } from '../timers.js'
 import type { IdKey } from '../../protocol/json-rpc.js'
@@ -13,19 +13,24 @@ const mostMs = 1000
  * in time is cut off (what nginx calls a lingering close).
  * @param key the id of the request that is refused, where it could be read
  */
-export const refuse = (request: IncomingMessage, response: ServerResponse, reason: Refusal, timers: Timers, key?: IdKey): void => {
+export const refuse = (request: FrontRequest, response: FrontResponse, reason: Refusal, timers: Timers, key?: IdKey): void => {
   if (request.complete || reason.headers?.['connection'] === 'close') answer(request, response, reason, timers, key)
   // A short body came with the head, and is here when that piece of the connection has been parsed to its end.
   else setImmediate(answer, request, response, reason, timers, key)
 }
 
-const answer = (request: IncomingMessage, response: ServerResponse, reason: Refusal, timers: Timers, key?: IdKey): void => {
+const answer = (request: FrontRequest, response: FrontResponse, reason: Refusal, timers: Timers, key?: IdKey): void => {
   if (response.headersSent) return void response.destroy()
   const body = reason.isPlain === true ? Buffer.alloc(0) : refusalBody(reason, key)
   response.writeHead(reason.status, {
     ...(!request.complete && { connection: 'close' }),
     ...reason.headers, ...(body.length > 0 && { 'content-type': 'application/json' }), 'content-length': body.length,
   })
+  endUnread(request, response, body, timers)
+}
+
+/** Ends a response with its last bytes, whether or not the body of its request was read. */
+export const endUnread = (request: FrontRequest, response: FrontResponse, body: Buffer, timers: Timers): void => {
   if (request.complete) {
     response.end(body)
     return

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
@@ -14,13 +14,10 @@ export interface FrontTls {
   readonly ca?: string | Buffer
 }
 
-/** Longest header section of a request, in bytes. */
-const headerBytes = 32 * 1024
-
 const settings = {
   // A TLS handshake is as much of a beginning as the headers are.
   handshakeTimeout: 10_000,
-  maxHeaderSize: headerBytes,
+  maxHeaderSize: 32 * 1024,
   // A slow sender is given up on; how long an answer takes is nobody's business here.
   headersTimeout: 20_000,
   connectionsCheckingInterval: 5000,
@@ -47,16 +44,6 @@ export const createListener = (tls: FrontTls | undefined): Server => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })
-  return server
-}
-
-/** Longest header section of what siblings send each other, in bytes: a request's, and what they add. */
-export const longestHandedOver = 2 * headerBytes
-
-/** For siblings, who keep their connections for as long as they live: one that was closed just as it is used again would lose a request. */
-export const createPrivateListener = (receive: RequestListener): Server => {
-  const server = createServer({ ...settings, maxHeaderSize: longestHandedOver, keepAliveTimeout: 0 })
-  for (const event of requests) server.on(event, receive)
   return server
 }
 

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { FrontRequest } from './request.js'
 
 /** Where a request came from, by the connection that it came by. */
 export interface Origin {
@@ -7,18 +7,7 @@ export interface Origin {
   readonly scheme: 'http' | 'https'
 }
 
-/** Of requests that a sibling took in: theirs, and not the sibling's. Nothing that a client sends gets in here (see `Handover`). */
-const told = new WeakMap<IncomingMessage, Origin>()
-
-export const tellOrigin = (request: IncomingMessage, origin: Origin): void => {
-  told.set(request, origin)
-}
-
-export const wasHandedOver = (request: IncomingMessage): boolean => told.has(request)
-
-export const originOf = (request: IncomingMessage): Origin => told.get(request) ?? ofConnection(request)
-
-const ofConnection = ({ socket }: IncomingMessage): Origin => ({
+export const originOf = ({ socket }: Pick<FrontRequest, 'socket'>): Origin => ({
   address: (socket.remoteAddress ?? '').replace(/^::ffff:/, ''),
   scheme: 'encrypted' in socket ? 'https' : 'http',
 })

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import type { FrontResponse } from './request.js'
 import { ChurnSet } from '../../core/churn.js'
 import type { Timers } from '../timers.js'
 
@@ -44,7 +44,7 @@ export class Pace {
 
 /** One answer while it is open. */
 export abstract class Paced {
-  readonly #response: ServerResponse
+  readonly #response: FrontResponse
   /** Looks since something was written. */
   #silence = 0
   #written = 0
@@ -52,7 +52,7 @@ export abstract class Paced {
   #taken = -Infinity
   #unmovedMs = 0
 
-  constructor(response: ServerResponse) {
+  constructor(response: FrontResponse) {
     this.#response = response
   }
 

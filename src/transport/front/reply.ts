@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import type { FrontResponse } from './request.js'
 import type { Frame, ResponseHead } from '../../protocol/frame.js'
 import { errorCode, type IdKey } from '../../protocol/json-rpc.js'
 import { eventStream, json } from './media-type.js'
@@ -39,7 +39,7 @@ const nothing = () => {}
  * events when something else comes first; or what a server that speaks HTTP itself has chosen.
  */
 export class Reply extends Paced {
-  readonly #response: ServerResponse
+  readonly #response: FrontResponse
   readonly #owed: Owed
   readonly #follows: boolean
   readonly #pace: Pace
@@ -61,7 +61,7 @@ export class Reply extends Paced {
    * @param follows the server speaks HTTP: the form of the answer is its choice, and is waited for
    * @param session the id that we gave it
    */
-  constructor(response: ServerResponse, owed: Owed, follows: boolean, pace: Pace, session: string | undefined) {
+  constructor(response: FrontResponse, owed: Owed, follows: boolean, pace: Pace, session: string | undefined) {
     super(response)
     this.#response = response
     this.#owed = owed
@@ -70,6 +70,7 @@ export class Reply extends Paced {
     this.#due = owed.due.length
     this.#pace = pace
     pace.follow(this)
+    response.owes?.(this.#onlyId())
     response.on('close', () => this.#over())
   }
 
@@ -145,6 +146,7 @@ export class Reply extends Paced {
       this.stream()
     }
     this.#write(encodeEvent(frame))
+    if (this.#due <= 0) this.#response.owes?.(undefined)
     // Where the server chose a stream, it also says when that is over.
     if (answers > 0 && this.#due <= 0 && (!this.#head || this.#lastCall)) this.finish()
   }

@@ -1,7 +1,8 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { FrontRequest } from './request.js'
 
 /** Of a target in whichever form (RFC 9112, section 3.2), without its query and the slash behind it. */
-export const pathOf = ({ url = '' }: IncomingMessage): string => {
+export const pathOf = ({ url = '' }: Pick<FrontRequest, 'url'>): string => {
   const target = url.startsWith('/') ? url : url.replace(absolute, '')
   const query = target.indexOf('?')
   const path = query < 0 ? target : target.slice(0, query)
@@ -10,7 +11,7 @@ export const pathOf = ({ url = '' }: IncomingMessage): string => {
 const absolute = /^https?:\/\/([^/?#]*)/i
 
 /** Whom the request is for: the target's own word, where it has one, and not the header's (RFC 9112, section 3.2.2). */
-export const namesOf = ({ url = '', headers }: IncomingMessage): IncomingHttpHeaders => {
+export const namesOf = ({ url = '', headers }: Pick<FrontRequest, 'url' | 'headers'>): IncomingHttpHeaders => {
   const host = url.startsWith('/') ? undefined : absolute.exec(url)?.[1]
   return host === undefined ? headers : { ...headers, host }
 }

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import type { FrontResponse } from './request.js'
 import { isUtf8, mediaType } from '../http/headers.js'
 import type { HttpHeaders } from '../transport.js'
 
@@ -15,7 +15,7 @@ export interface Head {
 }
 
 /** Writes all of it at once: header by header costs more. What was set before, which is for browsers, stays. */
-export const writeHead = (response: ServerResponse, { status, headers, type, own, session }: Head): void => {
+export const writeHead = (response: FrontResponse, { status, headers, type, own, session }: Head): void => {
   const raw: (string | string[])[] = [...own]
   const theirs = type === mediaType(headers) && isUtf8(headers)
   if (type !== undefined && !theirs) raw.push('content-type', type)
@@ -28,7 +28,7 @@ export const writeHead = (response: ServerResponse, { status, headers, type, own
   response.writeHead(status, raw)
 }
 
-const nameSession = (response: ServerResponse, raw: (string | string[])[], id: string | string[]): void => {
+const nameSession = (response: FrontResponse, raw: (string | string[])[], id: string | string[]): void => {
   // Of a client that does not know it yet, the access log asks the response.
   if (response.req.headers['mcp-session-id'] === id) raw.push('mcp-session-id', id)
   else response.setHeader('mcp-session-id', id)

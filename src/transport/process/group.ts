@@ -1,4 +1,5 @@
 import { spawnSync, type ChildProcess } from 'node:child_process'
+import { setTimeout as pause } from 'node:timers/promises'
 import { atLast } from './last-resort.js'
 
 const windows = process.platform === 'win32'
@@ -9,6 +10,28 @@ const steps = ['ask', 'terminate', 'kill'] as const
 const pollMs = 20
 /** How long to wait after SIGKILL: processes that nobody reaps stay in their group for ever. */
 const reapMs = 1000
+
+/** Told of each group that begins, and of its end. */
+let told: (pid: number, isAlive: boolean) => void = () => undefined
+
+/** Has somebody told who can end the groups of this process should it be killed. */
+export const tellGroups = (tell: typeof told): void => {
+  told = tell
+}
+
+/** Ends what another process of ours has left behind: its stdin is closed already. Resolves when nobody of it is left, or does not go. */
+export const killGroup = async (pid: number): Promise<void> => {
+  try {
+    if (windows) return void spawnSync('taskkill', ['/pid', String(pid), '/T', '/F'], { stdio: 'ignore', windowsHide: true })
+    process.kill(-pid, 'SIGKILL')
+    for (let waited = 0; waited < reapMs; waited += pollMs) {
+      await pause(pollMs)
+      process.kill(-pid, 0)
+    }
+  } catch {
+    // Nobody of it is left.
+  }
+}
 
 /**
  * Ends a process and all that it started: its stdin is closed; `stopMs` later the group gets SIGTERM; `stopMs` later
@@ -29,6 +52,7 @@ export class Stopper {
     this.#child = child
     this.#stopMs = stopMs
     this.#forget = atLast(() => this.#signal('SIGKILL'))
+    if (child.pid !== undefined) told(child.pid, true)
   }
 
   /**
@@ -90,6 +114,7 @@ export class Stopper {
     clearTimeout(this.#poll)
     this.#taken = steps.length
     this.#forget()
+    if (this.#child.pid !== undefined) told(this.#child.pid, false)
     this.#gone()
   }
 }

@@ -94,7 +94,7 @@ const longestMs = 30_000
  * When a process that ended may be started again. After it has done something, at once; when it has not, at once the first time, then
  * after longer and longer: by half a second at first, by half a minute at last, and never by quite as long as others of its kind.
  */
-class BackOff {
+export class BackOff {
   readonly #now: () => number
   readonly #random: () => number
   #failures = 0

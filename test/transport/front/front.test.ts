@@ -4,8 +4,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { wholePipe } from '../../../dist/core/event.js'
-import { httpFront } from '../../../dist/transport/front/front.js'
-import { ask, begin, dial, echo, frameOf, handshake, initialize, limits, post, Reader, result, start, textOf } from './harness.js'
+import { ask, begin, dial, echo, frameOf, frontWith, handshake, initialize, limits, post, Reader, result, start, textOf } from './harness.js'
 import { ManualTimers } from '../timers.js'
 
 const ping = '{"jsonrpc":"2.0","id":7,"method":"ping"}'
@@ -331,12 +330,12 @@ t.test('no more requests are open at a time than may be', async t => {
 
 t.test('a port that is taken is a clear error', async t => {
   const { port } = await start(t)
-  const second = httpFront({ address: { host: '127.0.0.1', port }, limits, endpoints: new Map() })
+  const second = frontWith({ address: { host: '127.0.0.1', port }, limits, endpoints: new Map() })
   await t.rejects(second.listen(), { code: 'CANNOT_START', message: `cannot listen on 127.0.0.1:${port} (EADDRINUSE)` })
 })
 
 t.test('a session that cannot be begun is an answer, and not the end', async t => {
-  const front = httpFront({
+  const front = frontWith({
     address: { host: '127.0.0.1', port: 0 }, limits,
     endpoints: new Map([['/mcp', { server: 'stdio' as const, open: () => { throw new Error('no such command: secret') } }]]),
   })

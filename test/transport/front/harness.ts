@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
-import { httpFront, type HttpFront, type HttpFrontOptions, type Opening } from '../../../dist/transport/front/front.js'
+import type { EndpointsOptions } from '../../../dist/transport/front/endpoints.js'
+import { Endpoints, httpFront, type EndpointsSettings, type FrontSettings, type HttpFront, type HttpFrontOptions, type Opening } from '../../../dist/transport/front/front.js'
 import type { TransportEvent } from '../../../dist/transport/transport.js'
 import { parseFrame } from '../../../dist/protocol/parse.js'
 import type { Frame } from '../../../dist/protocol/frame.js'
@@ -47,7 +48,7 @@ const isOf = <Type extends TransportEvent['type']>(
 ): event is Extract<TransportEvent, { type: Type }> => event.type === type
 
 export interface Started {
-  readonly front: HttpFront
+  readonly front: TestFront
   readonly url: string
   readonly port: number
   readonly sessions: Opened[]
@@ -56,7 +57,29 @@ export interface Started {
   readonly session: (index: number) => Promise<Opened>
 }
 
-export interface StartOptions extends Partial<HttpFrontOptions> {
+type Settings = FrontSettings & EndpointsSettings
+
+/** A front and the endpoints behind it, in one process. */
+export interface TestFront extends HttpFront {
+  readonly offer: Endpoints['offer']
+  readonly reload: (settings: Settings) => void
+}
+
+export const frontWith = (options: Omit<HttpFrontOptions, 'backend'> & EndpointsOptions): TestFront => {
+  const endpoints = new Endpoints(options)
+  const front = httpFront({ ...options, backend: endpoints })
+  return {
+    listen: () => front.listen(),
+    close: graceMs => front.close(graceMs),
+    offer: offered => endpoints.offer(offered),
+    reload: settings => {
+      endpoints.reload(settings)
+      front.reload(settings)
+    },
+  }
+}
+
+export interface StartOptions extends Partial<Omit<HttpFrontOptions, 'backend'> & EndpointsOptions> {
   readonly server?: 'stdio' | 'http'
   /** Called with every event of every session, besides its being collected. */
   readonly act?: (event: TransportEvent, opened: Opened) => void
@@ -79,7 +102,7 @@ export const start = async (t: Test, { server = 'stdio', act, closes = true, ...
     })
     wake()
   }
-  const front = httpFront({
+  const front = frontWith({
     address: { host: '127.0.0.1', port: 0 },
     limits,
     endpoints: new Map([['/mcp', { server, open }]]),

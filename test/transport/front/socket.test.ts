@@ -5,8 +5,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { echo, initialize, limits, post, start, textOf } from './harness.js'
-import { httpFront } from '../../../dist/transport/front/front.js'
+import { echo, frontWith, initialize, limits, post, start, textOf } from './harness.js'
 
 /** Its path must be short. */
 const at = (t: Test) => {
@@ -50,18 +49,18 @@ t.test('a socket that nobody listens at is replaced; what is used, or is none, s
   t.ok(existsSync(socket))
   await start(t, { act: echo, address: { socket, mode: 0o600 } })
   t.match(await ask(socket), { status: 200 })
-  const second = () => httpFront({ address: { socket, mode: 0o600 }, limits, endpoints: new Map() }).listen()
+  const second = () => frontWith({ address: { socket, mode: 0o600 }, limits, endpoints: new Map() }).listen()
   await t.rejects(second(), { code: 'CANNOT_START', message: `cannot listen on unix:${socket} (EADDRINUSE)` })
   t.match(await ask(socket), { status: 200 }, 'the first goes on')
   const file = at(t)
   writeFileSync(file, 'kept')
-  await t.rejects(httpFront({ address: { socket: file, mode: 0o600 }, limits, endpoints: new Map() }).listen(), { code: 'CANNOT_START' })
+  await t.rejects(frontWith({ address: { socket: file, mode: 0o600 }, limits, endpoints: new Map() }).listen(), { code: 'CANNOT_START' })
   t.ok(existsSync(file))
 })
 
 t.test('a path that is too long for a socket is refused: the system would listen at its beginning', { skip: windows }, async t => {
   const most = process.platform === 'darwin' ? 103 : 107
-  const listen = (socket: string) => httpFront({ address: { socket, mode: 0o600 }, limits, endpoints: new Map() }).listen()
+  const listen = (socket: string) => frontWith({ address: { socket, mode: 0o600 }, limits, endpoints: new Map() }).listen()
   const longest = at(t).padEnd(most, 'x')
   await start(t, { act: echo, address: { socket: longest, mode: 0o600 } })
   t.match(await ask(longest), { status: 200 })

@@ -44,6 +44,8 @@ export interface PlaceSettings {
   readonly ownAuthorization: boolean
   readonly maxSessions: number
   readonly idleMs: number
+  /** Makes the `Mcp-Session-Id` of a session in front of a process: nobody can guess it. */
+  readonly mint: () => string
 }
 
 /** Where a request belongs. */
@@ -193,7 +195,7 @@ export class Places {
     const endpoint = this.#endpoint
     if (!endpoint) return undefined
     const client = clientOf(arrival.peer)
-    const id = kind === 'own' ? randomUUID() : undefined
+    const id = kind === 'own' ? this.#settings().mint() : undefined
     const generation = this.#generation
     const session: FrontSession = new FrontSession(kind, id, this.#ownerOf(arrival), {
       idle: idle => {
@@ -206,7 +208,7 @@ export class Places {
       ended: () => this.#sessions.remove(session),
     })
     if (!this.#sessions.add(session, client, kind === 'stateless')) return undefined
-    if (kind === 'own' && !this.#takeProcess(session, client)) return undefined
+    if (kind === 'own' && !this.#takeProcess(session, arrival, client)) return undefined
     for (const name of id === undefined ? names : [idName(id)]) this.#sessions.name(session, name)
     try {
       endpoint.open({
@@ -225,11 +227,11 @@ export class Places {
   }
 
   /** Its process lives until the gateway has closed the session. */
-  #takeProcess(session: FrontSession, client: string): boolean {
-    const taken = this.#processes.take(client)
-    if (taken) void session.closed.then(() => this.#processes.leave(client))
+  #takeProcess(session: FrontSession, arrival: Arrival, client: string): boolean {
+    const leave = (arrival.place ?? this.#processes.place(client)).take()
+    if (leave) void session.closed.then(leave)
     else this.#sessions.remove(session)
-    return taken
+    return leave !== undefined
   }
 }
 

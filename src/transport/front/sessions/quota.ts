@@ -1,3 +1,5 @@
+import type { ProcessPlace } from '../request.js'
+
 /** Places that one client cannot take from all others: of those that others leave, it may have nine in ten. */
 export class Quota {
   readonly #max: () => number
@@ -16,6 +18,11 @@ export class Quota {
     this.#taken.set(client, own + count)
     this.#all += count
     return true
+  }
+
+  /** A place for a process of this client's. */
+  place(client: string): ProcessPlace {
+    return { take: () => (this.take(client) ? () => this.leave(client) : undefined) }
   }
 
   leave(client: string, count = 1): void {

@@ -15,10 +15,7 @@ interface Waiting {
   readonly timer: NodeJS.Timeout | undefined
 }
 
-/**
- * Calls between two processes of this program, over the pipe that Node lays between a process and those that it forks: nobody else
- * can write to it, and both ends are of the same build, so that what comes is of the type that was sent.
- */
+/** Calls between the front and a relay process, as `note` frames of the channel: both ends are of the same build, so what comes is of the type that was sent. */
 export class Channel<Theirs extends Calls> {
   readonly #send: (message: Message) => void
   readonly #mine: ReadonlyMap<string, (given: never) => unknown>
@@ -82,3 +79,26 @@ export class Channel<Theirs extends Calls> {
 }
 
 const gone = (): Error => new Error('the other process is gone')
+
+/** So many wait at a time: those beyond are left out, for nothing depends on them. */
+const most = 10_000
+
+/** Sends things some at a time: those of a turn together, and the next when the last have arrived. */
+export const inBatches = <One>(send: (batch: readonly One[]) => Promise<unknown>): ((one: One) => void) => {
+  let waiting: One[] = []
+  let isSending = false
+  const sendAll = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      const batch = waiting
+      waiting = []
+      await send(batch).catch(() => undefined)
+    }
+    isSending = false
+  }
+  return one => {
+    if (waiting.length < most) waiting.push(one)
+    if (isSending) return
+    isSending = true
+    setImmediate(() => void sendAll())
+  }
+}

@@ -1,6 +1,5 @@
 import t from 'tap'
-import { Channel } from '../../dist/workers/channel.js'
-import { inBatches } from '../../dist/workers/batches.js'
+import { Channel, inBatches } from '../../../dist/transport/channel/calls.js'
 
 type Sums = { readonly sum: (given: readonly number[]) => Promise<number> }
 

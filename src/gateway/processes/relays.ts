@@ -1,0 +1,222 @@
+import { hash } from 'node:crypto'
+import { clientOf } from '../../transport/front/arrival.js'
+import type { FrontBackend } from '../../transport/front/front.js'
+import { Quota } from '../../transport/front/sessions/quota.js'
+import { isModernVersion } from '../../transport/http/metadata.js'
+import type { FrontCalls } from './calls.js'
+import { RelayProcess } from './relay-process.js'
+
+/** A server of the configuration, for relay processes to stand in front of. */
+export interface RelayedServer {
+  readonly name: string
+  readonly kind: 'stdio' | 'http'
+  /** How many relay processes it has. */
+  readonly workers: number
+  /** What one of them is told. @param number from 1 @param isOffered false: it serves the sessions that it has to their end */
+  readonly setup: (number: number, isOffered: boolean) => object
+  /** Whether it can be reached, as far as that can be told without a relay process. */
+  readonly reachable: () => Promise<boolean>
+}
+
+export interface RelaysOptions {
+  readonly servers: readonly RelayedServer[]
+  /** Most sessions at a time that have a process of their own, over all servers. */
+  readonly maxProcesses: () => number
+  /** Most bytes of request bodies held at a time, over all servers. */
+  readonly bufferedBytes: () => number
+  /** See `RelayProcessOptions`. */
+  readonly idleMs: () => number
+  readonly failed: (failed: FailedRelay) => void
+  /** A relay process is gone. @param id as `counted` names it */
+  readonly gone: (id: number) => void
+  readonly records: FrontCalls['records']
+}
+
+export interface FailedRelay {
+  readonly server: string
+  readonly pid: number | undefined
+  readonly reason: string
+}
+
+interface Served {
+  server: RelayedServer
+  /** Undefined, where the configuration names it no more: then it serves the sessions that it has to their end. */
+  isOffered: boolean
+  readonly members: readonly Member[]
+  /** Which process has a session whose id the server chose: by its hash, the oldest first. */
+  readonly homes: Map<string, number>
+}
+
+interface Member {
+  /** From 1. */
+  readonly number: number
+  /** Of all relay processes. */
+  readonly id: number
+  readonly process: RelayProcess
+}
+
+/** So many ids of servers' sessions are remembered for each server. */
+const mostHomes = 10_000
+
+/** The relay processes of a gateway: finds the one that a request belongs to by its path and session, and never looks at its body. */
+export class Relays implements FrontBackend {
+  readonly #options: RelaysOptions
+  readonly #processes: Quota
+  readonly #bodies: Quota
+  readonly #served = new Map<string, Served>()
+  #paths: ReadonlyMap<string, Served> = new Map()
+  #lastId = 0
+
+  constructor(options: RelaysOptions) {
+    this.#options = options
+    this.#processes = new Quota(options.maxProcesses)
+    this.#bodies = new Quota(options.bufferedBytes)
+    this.#offer(options.servers)
+  }
+
+  has(path: string): boolean {
+    const served = this.#paths.get(path)
+    return served !== undefined && (served.isOffered || served.members.some(({ process }) => process.pid !== undefined))
+  }
+
+  /** Which server stands at a path. */
+  nameAt(path: string): string | undefined {
+    return this.#paths.get(path)?.server.name
+  }
+
+  serve(...[path, request, response, peer]: Parameters<FrontBackend['serve']>): void {
+    const served = this.#paths.get(path)
+    if (served === undefined) return
+    const { headers, method } = request
+    const version = headers['mcp-protocol-version']
+    const isModern = isModernVersion(typeof version === 'string' ? version : undefined)
+    const session = isModern ? undefined : headers['mcp-session-id']
+    // A session in front of a process begins without an id.
+    const mayBegin = served.server.kind === 'stdio' && method === 'POST' && !isModern && session === undefined
+    const place = mayBegin ? this.#processes.place(clientOf(peer)).take() ?? 'full' : undefined
+    memberFor(served, typeof session === 'string' ? session : undefined).process.handOver({ path, request, response, peer, place })
+  }
+
+  endStreams(): void {
+    for (const { process } of this.#members()) process.endStreams()
+  }
+
+  giveUp(reason: string): Promise<unknown> {
+    return Promise.all(this.#members().map(({ process }) => process.giveUp(reason)))
+  }
+
+  /** Other servers from now on. @throws Error what a relay process has against it */
+  async replace(servers: readonly RelayedServer[]): Promise<void> {
+    this.#offer(servers)
+    await Promise.all(this.#members().map(({ process }) => process.reload()))
+  }
+
+  /** Whether each server can be reached; one whose relay process failed, and may not be started again yet, cannot. */
+  async ready(): Promise<ReadonlyMap<string, boolean>> {
+    const offered = [...this.#served.values()].filter(({ isOffered }) => isOffered)
+    return new Map(await Promise.all(offered.map(async ({ server, members }) => [server.name, await isReady(server, members)] as const)))
+  }
+
+  /** What the relay processes that run have counted, by their ids. */
+  async counted(): Promise<ReadonlyMap<number, readonly object[]>> {
+    const counts = await Promise.all(this.#members().map(async ({ id, process }) => [id, await process.ask('counted')] as const))
+    return new Map(counts.flatMap(([id, counted]) => (counted === undefined ? [] : [[id, counted] as const])))
+  }
+
+  /** How many relay processes of each server run. */
+  running(): ReadonlyMap<string, number> {
+    return new Map([...this.#served].map(([name, { members }]) => [name, members.filter(({ process }) => process.pid !== undefined).length]))
+  }
+
+  /** @param urgency 1 is polite; each more is in more of a hurry */
+  async stop(urgency: number): Promise<void> {
+    await Promise.all(this.#members().map(({ process }) => process.stop(urgency)))
+  }
+
+  kill(): void {
+    for (const { process } of this.#members()) process.kill()
+  }
+
+  #members(): readonly Member[] {
+    return [...this.#served.values()].flatMap(({ members }) => members)
+  }
+
+  #offer(servers: readonly RelayedServer[]): void {
+    for (const served of this.#served.values()) served.isOffered = false
+    for (const server of servers) {
+      const before = this.#served.get(server.name)
+      if (before) Object.assign(before, { server, isOffered: true })
+      else this.#served.set(server.name, this.#newServed(server))
+    }
+    const paths = new Map(this.#paths)
+    for (const [name, served] of this.#served) paths.set(`/${name}/mcp`, served)
+    const [only] = servers
+    const served = servers.length === 1 && only ? this.#served.get(only.name) : undefined
+    if (served) paths.set('/mcp', served)
+    this.#paths = paths
+  }
+
+  #newServed(server: RelayedServer): Served {
+    const members = Array.from({ length: server.workers }, (_, index) => this.#newMember(() => served, index + 1))
+    const served: Served = { server, isOffered: true, members, homes: new Map() }
+    return served
+  }
+
+  #newMember(served: () => Served, number: number): Member {
+    const id = (this.#lastId += 1)
+    const { idleMs, failed, gone, records } = this.#options
+    const process = new RelayProcess({
+      bodies: this.#bodies, idleMs, records,
+      setup: () => served().server.setup(number, served().isOffered),
+      failed: how => failed({ server: served().server.name, ...how }),
+      gone: () => {
+        const { homes } = served()
+        for (const [session, home] of homes) if (home === number) homes.delete(session)
+        gone(id)
+      },
+      named: session => {
+        if (served().members.length > 1 && served().server.kind === 'http') remember(served(), session, number)
+      },
+    })
+    return { number, id, process }
+  }
+}
+
+const isReady = async (server: RelayedServer, members: readonly Member[]): Promise<boolean> => {
+  if (members.some(({ process }) => process.isDown)) return false
+  const answers = await Promise.all(members.map(({ process }) => process.ask('ready')))
+  const told = answers.filter(answer => answer !== undefined)
+  return told.length > 0 ? told.every(Boolean) : server.reachable()
+}
+
+/** A session is served by the process that began it; whoever has none, by the one with the least to do. */
+const memberFor = (served: Served, session: string | undefined): Member => {
+  const { members, homes, server: { kind } } = served
+  const [first, ...more] = members
+  if (first === undefined) throw new Error('a server has a relay process')
+  if (more.length === 0) return first
+  const known = session === undefined ? undefined : kind === 'http' ? homes.get(digestOf(session)) : numberIn(session)
+  const home = members.find(({ number }) => number === known)
+  if (home) return home
+  const least = more.reduce((best, one) => (one.process.inFlight < best.process.inFlight ? one : best), first)
+  if (session !== undefined && kind === 'http') remember(served, session, least.number)
+  return least
+}
+
+const remember = ({ homes }: Served, session: string, number: number): void => {
+  const digest = digestOf(session)
+  homes.delete(digest)
+  homes.set(digest, number)
+  for (const oldest of homes.keys()) {
+    if (homes.size <= mostHomes) break
+    homes.delete(oldest)
+  }
+}
+
+const digestOf = (session: string): string => hash('sha256', session, 'base64')
+
+/** An id that a relay process has made begins with the number of that process. */
+const numberIn = (session: string): number | undefined => {
+  const number = /^(\d+)\.[0-9a-f]{8}-[0-9a-f-]{27}$/.exec(session)?.[1]
+  return number === undefined ? undefined : Number(number)
+}
