@@ -1,7 +1,7 @@
 import { difference } from '../protocol/difference.js'
 import { edit, type Edit, type Path } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
-import { isArray, isObject, isString, member, omit, pointer, type JsonObject } from '../protocol/json.js'
+import { isArray, isObject, isString, lengthOf, member, omit, plain, pointer, type JsonObject } from '../protocol/json.js'
 import type { Revision } from '../protocol/revision.js'
 import { acceptedFor, exactResult, judgeDrift } from './accepted.js'
 import type { Catalog, Listing, Page, Schema, Tool } from './catalog.js'
@@ -113,11 +113,13 @@ export function* judgePage(
     if (!isRemoved) accepted.set(name, toolOf(name, shown, setting?.outputSchema))
   }
 
-  const room = Math.min(tools.length, options.mostTools - listing.names.size)
-  const perTurn = Math.max(1, Math.min(turnTools, Math.floor((tools.length * turnBytes) / frame.bytes.length)))
+  const count = lengthOf(tools)
+  const room = Math.min(count, options.mostTools - listing.names.size)
+  const perTurn = Math.max(1, Math.min(turnTools, Math.floor((count * turnBytes) / frame.bytes.length)))
   for (let from = 0; from < room; from += perTurn) {
     if (from > 0) yield* checks.turn(exchange)
-    const candidates = tools.slice(from, Math.min(room, from + perTurn)).map((tool, index): Candidate => {
+    findings.meter.pay(perTurn)
+    const candidates = plain(tools).slice(from, Math.min(room, from + perTurn)).map((tool, index): Candidate => {
       const own = isObject(tool) ? member(tool, 'name') : undefined
       const name = isString(own) ? own : undefined
       const sent = !isObject(tool) ? undefined : name === undefined ? tool : catalog.held(name, tool)
@@ -134,7 +136,7 @@ export function* judgePage(
       else surplus({ path: ['result', 'tools', one.index], remove: true }, 1, reason)
     }
   }
-  if (room < tools.length) surplus({ path: ['result', 'tools'], length: room }, tools.length - room, `more than ${options.mostTools} tools`)
+  if (room < count) surplus({ path: ['result', 'tools'], length: room }, count - room, `more than ${options.mostTools} tools`)
   const next = member(result, 'nextCursor')
   const lifetime = member(result, 'ttlMs')
   if (!isString(next) && listing.whole && offer !== undefined) {

@@ -1,5 +1,6 @@
 import { onOneLine } from '../protocol/edit.js'
 import { isArray, isObject, member, parseJson, type Json, type JsonObject } from '../protocol/json.js'
+import { type Meter } from '../protocol/meter.js'
 import { parseFrame } from '../protocol/parse.js'
 import { textsOf } from '../protocol/texts.js'
 
@@ -16,8 +17,8 @@ const limits = { messageBytes: Infinity, depth: 128 }
 const mostCandidates = 20
 
 /** The JSON object or array that one text block of a result holds; undefined where none does or several do, or where two parsers could read it differently. */
-export const promotionOf = (result: JsonObject): Promotion | undefined => {
-  const candidates = textsOf(result).flatMap(({ json }) => json ?? [])
+export const promotionOf = (result: JsonObject, meter: Meter): Promotion | undefined => {
+  const candidates = textsOf(result, meter).flatMap(({ json }) => json ?? [])
   if (candidates.length > mostCandidates) return undefined
   // Each by itself: in a message, a text could close that and go on.
   const [only, ...others] = candidates.filter(json => parseJson(json) !== undefined)

@@ -1,4 +1,4 @@
-import { isArray, isObject, member, type Json, type JsonObject } from '../protocol/json.js'
+import { isArray, isObject, lengthOf, member, type Json, type JsonObject } from '../protocol/json.js'
 import { edit, type Path } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { errorCode, type Id, type IdKey } from '../protocol/json-rpc.js'
@@ -86,7 +86,7 @@ export const demoted = (
   return {
     bytes: edit(frame.bytes, [
       isArray(content)
-        ? { path: [...at, 'content', content.length], replace: JSON.stringify(explanation) }
+        ? { path: [...at, 'content', lengthOf(content)], replace: JSON.stringify(explanation) }
         : { path: [...at, 'content'], replace: JSON.stringify([explanation]) },
       { path: [...at, 'structuredContent'], remove: true },
       { path: [...at, 'toolResult'], remove: true },

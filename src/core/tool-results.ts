@@ -2,7 +2,7 @@ import { difference, type Spelling } from '../protocol/difference.js'
 import { edited, slice, type Path } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { isObject, member, pointer, type JsonObject } from '../protocol/json.js'
-import type { Meter } from '../protocol/meter.js'
+import { withMembers, type Meter } from '../protocol/meter.js'
 import { Places } from '../protocol/places.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { Checked, Subject } from './check.js'
@@ -73,10 +73,10 @@ export class ToolResults {
   *#judgeSole(outcome: ToolResult, arrived: Arrived, findings: Findings): Flow<JudgedResults> {
     const { at, called, result: sent } = outcome
     const { mends, options } = this.#core
-    const promotion = once(() => promotionOf(sent))
+    const promotion = once(() => promotionOf(sent, arrived.meter))
     const contract = yield* this.#contract(outcome, arrived)
     const isFromText = options.tools.get(called?.name ?? '')?.structured === 'from-text'
-    const first = yield* this.#judge(outcome, isFromText ? promoted(sent, promotion) : sent, arrived, contract, promotion)
+    const first = yield* this.#judge(outcome, isFromText ? promoted(sent, promotion, arrived.meter) : sent, arrived, contract, promotion)
     const isMendable = first.findings.rules.some(rule => mends.has(rule))
     const last = isMendable ? yield* this.#mended(first, outcome, arrived, contract, promotion) : first
     findings.include(last.findings)
@@ -126,8 +126,9 @@ export class ToolResults {
     const { parts, links } = yield* collect(this.#core, places.inOutcome(result), meter, exchange)
     // Spelt out: V8 gives every object that another was spread into a shape of its own, and makes all that reads it slow.
     const answer = {
-      method: 'tools/call', value: result, path, parts, links, revision, plain: frame.facts?.plain === true, name, tool, checked, contract, structuredText, promotion,
-      // Of what it becomes, the blocks may be others.
+      method: 'tools/call', value: result, path, parts, links, revision, name, tool, checked, contract, structuredText, promotion,
+      // What it becomes has other blocks, and strings that stood escaped in a text.
+      plain: result === sent && frame.facts?.plain === true,
       repeats: result === sent && at.length === 1 ? (frame.facts?.repeats ?? none) : none,
     }
     const findings = this.#core.findings(meter)
@@ -152,8 +153,8 @@ const fits = ({ value, subject: { checked } }: Judged<'onResult'>, sent: JsonObj
 }
 
 /** An error says what went wrong: it is no data, whatever it looks like. */
-const promoted = (sent: JsonObject, promotion: Promoting): JsonObject => {
+const promoted = (sent: JsonObject, promotion: Promoting, meter: Meter): JsonObject => {
   if (member(sent, 'structuredContent') !== undefined || member(sent, 'isError') === true) return sent
   const value = promotion()?.value
-  return isObject(value) ? { ...sent, structuredContent: value } : sent
+  return isObject(value) ? withMembers(sent, { structuredContent: value }, meter) : sent
 }

@@ -1,6 +1,7 @@
 import { CustomsError } from '../errors.js'
 import { actionOf, isStop, type Policy } from '../core/policy.js'
 import { isObject, type JsonObject } from '../protocol/json.js'
+import { Meter } from '../protocol/meter.js'
 import { nearest } from '../protocol/revision.js'
 import { isAnnotated } from '../rules/annotations.js'
 import type { Answer } from './client.js'
@@ -63,7 +64,7 @@ export const inspect = async (options: InspectOptions): Promise<Inspection> => {
       name, isNamed, target, trusted, saved, connected, lists, findings,
       more: entries.reduce((sum, { more = 0 }) => sum + more, 0),
       tools: inspectedTools(lists.tools.items, findings, options),
-      annotations: { tools: lists.tools.items.filter(({ value }) => isObject(value) && isAnnotated(value)).length, kept: trusted || !isStop(actionOf(policy, 'tool/annotations')) },
+      annotations: { tools: lists.tools.items.filter(({ value }) => isObject(value) && isAnnotated(value, new Meter())).length, kept: trusted || !isStop(actionOf(policy, 'tool/annotations')) },
       call: call && { ...call, answer, findings: findings.filter(({ event }) => event === 'tools/call') },
     }
   } finally {

@@ -1,5 +1,6 @@
 import { promotionOf } from '../core/promotion.js'
 import { isObject, member, type JsonObject } from '../protocol/json.js'
+import { Meter } from '../protocol/meter.js'
 import { quote } from '../protocol/quote.js'
 import { fewest } from './tool.js'
 
@@ -28,7 +29,7 @@ export class Counts {
     if (!count) return
     if (member(result, 'isError') === true) count.errors++
     else if (isObject(member(result, 'structuredContent'))) count.structured++
-    else if (promotionOf(result) !== undefined) count.fromText++
+    else if (promotionOf(result, new Meter()) !== undefined) count.fromText++
     else count.prose++
   }
 

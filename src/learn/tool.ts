@@ -1,5 +1,6 @@
 import { promotionOf } from '../core/promotion.js'
 import { isArray, isObject, member, type JsonObject } from '../protocol/json.js'
+import { Meter } from '../protocol/meter.js'
 import { Blocks } from './blocks.js'
 import { enough, membersIn, schemaOf, type Strictness } from './schema.js'
 import { Shape } from './shape.js'
@@ -54,7 +55,7 @@ export class LearntTool {
     const content = member(result, 'content')
     if (isArray(content)) this.#blocks.see(content)
     const structured = member(result, 'structuredContent')
-    const value = structured ?? promotionOf(result)?.value
+    const value = structured ?? promotionOf(result, new Meter())?.value
     if (isObject(structured)) this.#structured++
     else if (isObject(value)) this.#fromText++
     if (isObject(value)) this.#values.see(value)

@@ -1,4 +1,5 @@
-import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
+import { isArray, isObject, isString, lengthOf, member, type Json, type JsonArray, type JsonObject } from '../protocol/json.js'
+import { each, mapped, type Meter } from '../protocol/meter.js'
 import { defaultDialect, dialectOf, idKeyword, isLater, isLegacy, jsonSchemaKeywords, schemasIn, type Dialect } from '../protocol/json-schema.js'
 
 const newestUri = 'https://json-schema.org/draft/2020-12/schema'
@@ -8,12 +9,12 @@ const newestUri = 'https://json-schema.org/draft/2020-12/schema'
  * @param schema valid in the dialect that it names
  * @returns undefined where that cannot be said, or not exactly
  */
-export const upgrade = (schema: JsonObject): JsonObject | undefined => {
+export const upgrade = (schema: JsonObject, meter: Meter): JsonObject | undefined => {
   const named = member(schema, '$schema')
   const dialect = isString(named) ? dialectOf(named) : undefined
   if (dialect === undefined || dialect === defaultDialect) return undefined
   try {
-    return new Upgrade(schema, dialect).run()
+    return new Upgrade(schema, dialect, meter).run()
   } catch (error) {
     if (error instanceof Inexact) return undefined
     throw error
@@ -44,14 +45,16 @@ interface Identity {
 class Upgrade {
   readonly #schema: JsonObject
   readonly #dialect: Dialect
+  readonly #meter: Meter
   /** Schemas with a URI of their own, by it. */
   readonly #resources = new Map<string, JsonObject>()
   /** Their names, each behind the URI of its resource. */
   readonly #anchors = new Set<string>()
   readonly #keywords = new Set<string>()
 
-  constructor(schema: JsonObject, dialect: Dialect) {
+  constructor(schema: JsonObject, dialect: Dialect, meter: Meter) {
     this.#schema = schema
+    this.#meter = meter
     this.#dialect = dialect
   }
 
@@ -71,11 +74,11 @@ class Upgrade {
       this.#resources.set(own, schema)
     }
     if (identity !== undefined && identity.anchor !== '') this.#anchors.add(`${own}#${identity.anchor}`)
-    for (const [keyword, value = null] of Object.entries(schema)) {
+    for (const [keyword, value] of each(schema, this.#meter)) {
       if (!this.#isMeant(keyword, schema)) continue
       if (keyword === '$anchor' && isString(value)) this.#anchors.add(`${own}#${value}`)
       this.#keywords.add(keyword)
-      for (const child of childrenOf(keyword, value)) this.#look(child, own)
+      for (const child of childrenOf(keyword, value, this.#meter)) this.#look(child, own)
     }
   }
 
@@ -105,7 +108,7 @@ class Upgrade {
     const made = new Map<string, Json>()
     if (identity !== undefined && identity.uri !== '') made.set('$id', identity.uri)
     if (identity !== undefined && identity.anchor !== '') made.set('$anchor', identity.anchor)
-    for (const [keyword, value = null] of Object.entries(schema)) {
+    for (const [keyword, value] of each(schema, this.#meter)) {
       if (keyword !== idKeyword(this.#dialect) && this.#isMeant(keyword, schema)) this.#keyword(keyword, value, schema, base, made)
     }
     return Object.fromEntries(made)
@@ -114,7 +117,7 @@ class Upgrade {
   #keyword(keyword: string, value: Json, schema: JsonObject, base: string, made: Map<string, Json>): void {
     const rewritten = (child: Json) => (isObject(child) ? this.#rewrite(child, base) : child)
     const all = (children: Json) =>
-      isObject(children) ? Object.fromEntries(Object.entries(children).map(([name, child = null]) => [name, rewritten(child)])) : children
+      isObject(children) ? mapped(children, this.#meter, rewritten) : children
     switch (keyword) {
       case '$schema':
         if (schema === this.#schema) made.set(keyword, newestUri)
@@ -135,7 +138,7 @@ class Upgrade {
         return void made.set(definitionsIn(schema), all(value))
       case 'items':
         if (!isArray(value)) return void made.set(keyword, rewritten(value))
-        if (value.length > 0) made.set('prefixItems', value.map(rewritten))
+        if (lengthOf(value) > 0) made.set('prefixItems', mapped(value, this.#meter, rewritten))
         return
       case 'additionalItems':
         return void made.set('items', rewritten(value))
@@ -153,10 +156,10 @@ class Upgrade {
       }
       default: {
         const form = formOf(keyword)
-        const child = form === 'map' ? all(value) : form === 'list' && isArray(value) ? value.map(rewritten) : value
+        const child = form === 'map' ? all(value) : form === 'list' && isArray(value) ? mapped(value, this.#meter, rewritten) : value
         // A `$recursiveRef` beside it may have made an `allOf` already.
         const before = keyword === 'allOf' ? made.get(keyword) : undefined
-        made.set(keyword, form === 'schema' ? rewritten(value) : isArray(before) && isArray(child) ? [...child, ...before] : child)
+        made.set(keyword, form === 'schema' ? rewritten(value) : isArray(before) && isArray(child) ? [...this.#copied(child), ...this.#copied(before)] : child)
       }
     }
   }
@@ -171,11 +174,15 @@ class Upgrade {
     if (value !== '#' || root === undefined) throw new Inexact()
     const reference = this.#isDynamic && member(root, '$recursiveAnchor') === true ? { $dynamicRef: `#${recursive}` } : { $ref: '#' }
     const before = made.get('allOf')
-    made.set('allOf', [...(isArray(before) ? before : []), reference])
+    made.set('allOf', [...(isArray(before) ? this.#copied(before) : []), reference])
+  }
+
+  #copied(value: JsonArray): readonly Json[] {
+    return mapped(value, this.#meter, child => child)
   }
 
   #dependencies(value: Json, rewritten: (child: Json) => Json, made: Map<string, Json>): void {
-    const all = isObject(value) ? Object.entries(value).map(([name, child = null]) => [name, child] as const) : []
+    const all = isObject(value) ? [...each(value, this.#meter)] : []
     const lists = all.filter(([, child]) => isArray(child))
     const schemas = all.filter(([, child]) => !isArray(child)).map(([name, child]) => [name, rewritten(child)] as const)
     if (lists.length > 0) made.set('dependentRequired', Object.fromEntries(lists))
@@ -266,9 +273,9 @@ const below = (value: Json, key: string): Json => {
 }
 
 /** The schemas in a keyword's value. */
-const childrenOf = (keyword: string, value: Json): readonly Json[] => {
+const childrenOf = (keyword: string, value: Json, meter: Meter): readonly Json[] => {
   const schemas = schemasIn(keyword)
   if (schemas === undefined) return []
-  if (isArray(value)) return value
-  return schemas === 'members' && isObject(value) ? Object.values(value).map(child => child ?? null) : [value]
+  if (isArray(value) || (schemas === 'members' && isObject(value))) return [...each(value, meter)].map(([, child]) => child)
+  return [value]
 }

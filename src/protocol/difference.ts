@@ -1,4 +1,4 @@
-import { isArray, isObject, member, type Json, type JsonArray, type JsonObject } from './json.js'
+import { isArray, isObject, lengthOf, member, type Json, type JsonArray, type JsonObject } from './json.js'
 import { each, type Meter } from './meter.js'
 import type { Edit, Path } from './edit.js'
 import { deepest } from './scan.js'
@@ -64,7 +64,7 @@ function* elements(before: JsonArray, after: JsonArray, path: Path, meter: Meter
     }
   }
   // Where some have gone there is no saying at which place others are added.
-  if (kept < after.length && kept < before.length) yield { path, value: after }
+  if (kept < lengthOf(after) && kept < lengthOf(before)) yield { path, value: after }
   else {
     yield* inside
     for (const [index, value] of each(after, meter)) if (index >= kept) yield { path: [...path, index], value }

@@ -1,10 +1,34 @@
-/** JSON as it was parsed: nothing is known of it until it is narrowed. */
+/** JSON as it was parsed: nothing is known of a value until it is narrowed. */
 export type Json = null | boolean | number | string | JsonArray | JsonObject
 
-export type JsonArray = readonly Json[]
+declare const wire: unique symbol
 
+/**
+ * A JSON object or array from the wire cannot be iterated, measured or spread: `each` (meter.ts) is the way to walk it, and
+ * asks for a meter. Those who pay otherwise take it `plain`; `test/architecture.test.ts` lists them, and looks for spreads.
+ */
 export interface JsonObject {
-  readonly [key: string]: Json | undefined
+  readonly [wire]?: 'object'
+  readonly [member: string]: Json | undefined
+}
+
+export interface JsonArray {
+  readonly [wire]?: 'array'
+  readonly [index: number]: Json
+}
+
+interface PlainObject {
+  readonly [member: string]: Json | undefined
+}
+
+type Unless<Value> = typeof wire extends keyof Value ? Value : never
+
+declare global {
+  interface ObjectConstructor {
+    keys<Value extends object>(wire: Unless<Value>): 'walk it by each(value, meter)'[][never]
+    values<Value extends object>(wire: Unless<Value>): 'walk it by each(value, meter)'[][never]
+    entries<Value extends object>(wire: Unless<Value>): 'walk it by each(value, meter)'[][never]
+  }
 }
 
 export const isObject = (value: unknown): value is JsonObject =>
@@ -27,6 +51,15 @@ export const parseJson = (text: string): Json | undefined => {
 export const member = (object: JsonObject | undefined, key: string): Json | undefined =>
   object !== undefined && Object.hasOwn(object, key) ? object[key] : undefined
 
+/** The same value, for those who bound their loops otherwise. */
+export function plain(value: JsonArray): readonly Json[]
+export function plain(value: JsonObject): PlainObject
+export function plain(value: JsonArray | JsonObject): readonly Json[] | PlainObject {
+  return value
+}
+
+export const lengthOf = (array: JsonArray): number => plain(array).length
+
 /** A JSON Pointer (RFC 6901) of the given parts. */
 export const pointer = (...parts: readonly (string | number)[]): string =>
   parts.map(part => '/' + String(part).replace(/~/g, '~0').replace(/\//g, '~1')).join('')
@@ -34,11 +67,11 @@ export const pointer = (...parts: readonly (string | number)[]): string =>
 /** Equal as JSON values: member order does not matter, the order of elements does. */
 export const equal = (a: Json | undefined, b: Json | undefined): boolean => {
   if (a === b) return true
-  if (isArray(a)) return isArray(b) && a.length === b.length && a.every((element, index) => equal(element, b[index]))
+  if (isArray(a)) return isArray(b) && lengthOf(a) === lengthOf(b) && plain(a).every((element, index) => equal(element, b[index]))
   if (!isObject(a) || !isObject(b)) return false
-  const keys = Object.keys(a)
+  const keys = Object.keys(plain(a))
   return (
-    keys.length === Object.keys(b).length && keys.every(key => Object.hasOwn(b, key) && equal(a[key], b[key]))
+    keys.length === Object.keys(plain(b)).length && keys.every(key => Object.hasOwn(b, key) && equal(a[key], b[key]))
   )
 }
 
@@ -47,11 +80,11 @@ export const weigh = (value: Json, most = Infinity): number => {
   if (isString(value)) return 32 + value.length
   if (typeof value !== 'object' || value === null) return 8
   let sum = 32
-  if (isArray(value)) for (let index = 0; index < value.length && sum <= most; index++) sum += weigh(value[index] ?? null, most - sum)
-  else for (const key in value) if ((sum += key.length + weigh(value[key] ?? null, most - sum)) > most) break
+  if (isArray(value)) for (let index = 0; index < lengthOf(value) && sum <= most; index++) sum += weigh(value[index] ?? null, most - sum)
+  else for (const key in plain(value)) if ((sum += key.length + weigh(value[key] ?? null, most - sum)) > most) break
   return sum
 }
 
 /** The object without a member. */
 export const omit = (object: JsonObject, key: string): JsonObject =>
-  Object.hasOwn(object, key) ? Object.fromEntries(Object.entries(object).filter(([name]) => name !== key)) : object
+  Object.hasOwn(object, key) ? Object.fromEntries(Object.entries(plain(object)).filter(([name]) => name !== key)) : object

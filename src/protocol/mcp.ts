@@ -13,10 +13,8 @@ export const toolShape = (revision: Revision): Shape => shapes[revision].tool
 export const resultShape = (revision: Revision): Shape => shapes[revision].result
 
 /** Of annotations, what claims nothing of what the tool does. */
-export const titleOf = (annotations: Json | undefined): JsonObject => {
-  const title = isObject(annotations) ? member(annotations, 'title') : undefined
-  return title === undefined ? {} : { title }
-}
+export const titleOf = (annotations: Json | undefined): Json | undefined =>
+  isObject(annotations) ? member(annotations, 'title') : undefined
 
 const meta = { _meta: anyObject }
 const icon = objectOf({ src: text }, { mimeType: text, sizes: arrayOf(text), theme: oneOf('light', 'dark') })

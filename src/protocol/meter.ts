@@ -1,4 +1,4 @@
-import { isArray, type Json, type JsonArray, type JsonObject } from './json.js'
+import { isArray, plain, type Json, type JsonArray, type JsonObject } from './json.js'
 
 /** Steps that may be spent on one frame, in all rules together. A step is about 25 ns: one element, or 64 bytes of a text. */
 export const frameShare = 4_000_000
@@ -60,9 +60,10 @@ export function each(value: JsonObject, meter: Meter): Generator<readonly [name:
 export function each(value: JsonArray | JsonObject, meter: Meter): Generator<readonly [step: string | number, child: Json], void>
 export function* each(value: JsonArray | JsonObject, meter: Meter): Generator<readonly [string | number, Json], void> {
   if (isArray(value)) {
-    for (let index = 0; index < value.length; index++) {
+    const elements = plain(value)
+    for (let index = 0; index < elements.length; index++) {
       meter.pay(1)
-      yield [index, value[index] ?? null]
+      yield [index, elements[index] ?? null]
     }
   } else {
     for (const name in value) {
@@ -71,3 +72,30 @@ export function* each(value: JsonArray | JsonObject, meter: Meter): Generator<re
     }
   }
 }
+
+/** The value with other elements or members in it. @param make of each; undefined where it is left out */
+export function mapped(value: JsonArray, meter: Meter, make: (element: Json, index: number) => Json | undefined): Json[]
+export function mapped(value: JsonObject, meter: Meter, make: (member: Json, name: string) => Json | undefined): JsonObject
+export function mapped(
+  value: JsonArray | JsonObject, meter: Meter, make: ((element: Json, index: number) => Json | undefined) & ((member: Json, name: string) => Json | undefined),
+): Json[] | JsonObject {
+  if (isArray(value)) {
+    const made: Json[] = []
+    for (const [index, element] of each(value, meter)) {
+      const one = make(element, index)
+      if (one !== undefined) made.push(one)
+    }
+    return made
+  }
+  const made: [string, Json][] = []
+  for (const [name, member] of each(value, meter)) {
+    const one = make(member, name)
+    if (one !== undefined) made.push([name, one])
+  }
+  return Object.fromEntries(made)
+}
+
+/** The object with these members in the place of its own, or added. */
+export const withMembers = (object: JsonObject, members: Readonly<Record<string, Json>>, meter: Meter): JsonObject => ({
+  ...mapped(object, meter, (member, name) => (Object.hasOwn(members, name) ? members[name] : member)), ...members,
+})

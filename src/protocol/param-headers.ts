@@ -1,5 +1,6 @@
-import { isArray, isObject, isString, pointer, type Json, type JsonObject } from './json.js'
+import { isArray, isObject, isString, member, pointer, type Json, type JsonObject } from './json.js'
 import { schemasIn } from './json-schema.js'
+import { each, Meter } from './meter.js'
 import { quote, step } from './quote.js'
 
 /** A tool's parameter that clients repeat in a header (2026-07-28, Custom Headers from Tool Parameters). */
@@ -36,14 +37,14 @@ interface ParamHeaders {
 const known = new WeakMap<JsonObject, ParamHeaders>()
 
 /** The parameters that have a header of their own, and what is wrong with the annotations of others. */
-export const paramHeaders = (inputSchema: Json | undefined): ParamHeaders => {
+export const paramHeaders = (inputSchema: Json | undefined, meter = new Meter()): ParamHeaders => {
   if (!isObject(inputSchema)) return { headers: [], problems: [] }
-  const found = known.get(inputSchema) ?? search(inputSchema)
+  const found = known.get(inputSchema) ?? search(inputSchema, meter)
   known.set(inputSchema, found)
   return found
 }
 
-const search = (inputSchema: JsonObject): ParamHeaders => {
+const search = (inputSchema: JsonObject, meter: Meter): ParamHeaders => {
   const headers: ParamHeader[] = []
   const problems: HeaderProblem[] = []
   const taken = new Set<string>()
@@ -51,18 +52,17 @@ const search = (inputSchema: JsonObject): ParamHeaders => {
   /** `at` is where the schema stands; `path` the properties that lead to it, undefined where other keywords do too. */
   const look = (schema: Json | undefined, at: Pointer, path: readonly string[] | undefined): void => {
     if (!isObject(schema) || problems.length >= mostProblems) return
-    for (const [key, value] of Object.entries(schema)) {
-      if (value === undefined) continue
+    for (const [key, value] of each(schema, meter)) {
       if (key === annotation) {
         const found = headerOf(schema, value, path, taken)
         if (isString(found)) problems.push({ path: pointer(...at, key), message: found })
         else headers.push(found)
       } else if (schemasIn(key) === 'members' && isObject(value)) {
-        for (const [name, inner] of Object.entries(value)) {
+        for (const [name, inner] of each(value, meter)) {
           look(inner, [...at, key, step(name)], key === 'properties' && path ? [...path, name] : undefined)
         }
       } else if (schemasIn(key) === 'value') {
-        if (isArray(value)) value.forEach((inner, index) => look(inner, [...at, key, index], undefined))
+        if (isArray(value)) for (const [index, inner] of each(value, meter)) look(inner, [...at, key, index], undefined)
         else look(value, [...at, key], undefined)
       }
     }
@@ -81,7 +81,7 @@ const headerOf = (
     return `${annotation} belongs on a property that "properties" alone lead to`
   }
   if (!isString(name) || !token.test(name)) return `${annotation} must be the name of a header, in its characters`
-  const { type } = schema
+  const type = member(schema, 'type')
   if (type !== 'string' && type !== 'integer' && type !== 'boolean') {
     return `${annotation} belongs on a property of type string, integer or boolean`
   }

@@ -1,5 +1,5 @@
 import type { Fault } from './frame.js'
-import { isArray, isObject, isString, member, type Json, type JsonObject } from './json.js'
+import { isArray, isObject, isString, lengthOf, member, plain, type Json, type JsonObject } from './json.js'
 import { methodOf, paramKeys, resultKeys } from './methods.js'
 import { wirePath } from './quote.js'
 
@@ -66,13 +66,13 @@ export function* caseVariants(message: Json): Generator<void, readonly Fault[], 
   for (let here = left.pop(); here !== undefined && found.length < mostFaults; here = left.pop()) {
     const { value, place } = here
     if (isArray(value)) {
-      for (let index = value.length - 1; index >= 0; index--) {
+      for (let index = lengthOf(value) - 1; index >= 0; index--) {
         const element = value[index] ?? null
         if (typeof element === 'object' && element !== null) left.push({ value: element, place, at: here, step: index })
         if (++seen % perTurn === 0) yield
       }
     } else if (isObject(value)) {
-      for (const key in value) {
+      for (const key in plain(value)) {
         if (++seen % perTurn === 0) yield
         const exact = place.keys.get(key)
         if (exact === key) {
@@ -104,7 +104,7 @@ const push = (left: Looked[], holder: JsonObject, key: string, below: PlaceName 
     left.push({ value, place: below === 'params' ? paramsOf(holder) : places[below], at, step: key })
   } else if (isObject(value)) {
     const names: Looked = { value, place: ofNoMethod, at, step: key }
-    for (const name in value) left.push({ value: value[name] ?? null, place: places[below[0]], at: names, step: name })
+    for (const name in plain(value)) left.push({ value: value[name] ?? null, place: places[below[0]], at: names, step: name })
   }
 }
 

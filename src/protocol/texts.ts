@@ -1,4 +1,5 @@
 import { isArray, isObject, isString, member, type JsonObject } from './json.js'
+import { each, type Meter } from './meter.js'
 
 /** A text block of a result, by its place in `content`, and among all that are texts. */
 export interface Text {
@@ -9,12 +10,11 @@ export interface Text {
   readonly json: string | undefined
 }
 
-export const textsOf = (result: JsonObject): readonly Text[] => {
+export const textsOf = (result: JsonObject, meter: Meter): readonly Text[] => {
   const content = member(result, 'content')
   if (!isArray(content)) return []
   const texts: Text[] = []
-  for (let index = 0; index < content.length; index++) {
-    const block = content[index]
+  for (const [index, block] of each(content, meter)) {
     const text = isObject(block) && member(block, 'type') === 'text' ? member(block, 'text') : undefined
     if (isString(text)) texts.push({ index, place: texts.length, text, json: jsonIn(text) })
   }

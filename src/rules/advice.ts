@@ -1,4 +1,5 @@
-import { isArray, isObject, isString, member, type Json } from '../protocol/json.js'
+import { isArray, isObject, isString, lengthOf, member, type Json } from '../protocol/json.js'
+import { each, type Meter } from '../protocol/meter.js'
 import type { Powers } from '../core/rule.js'
 import { textsOf } from '../protocol/texts.js'
 import { agreeing, jsonTextsOf } from './json-text.js'
@@ -7,10 +8,10 @@ import { most, nothing, one } from './problem.js'
 const inText = (path: string, index: number): string => `${path}/content/${index}/text`
 
 export const jsonInText: Powers = {
-  onResult: ({ value, path }) =>
+  onResult: ({ value, path }, meter) =>
     member(value, 'structuredContent') !== undefined || member(value, 'isError') === true
       ? nothing
-      : jsonTextsOf(value)
+      : jsonTextsOf(value, meter)
           .slice(0, most)
           .flatMap(({ index }) =>
             one(inText(path, index), 'is JSON: declare an outputSchema and return structuredContent'),
@@ -32,9 +33,9 @@ const vague = new RegExp(
 )
 
 export const vagueError: Powers = {
-  onResult({ value, path }) {
+  onResult({ value, path }, meter) {
     if (member(value, 'isError') !== true) return nothing
-    const texts = textsOf(value).map(({ text }) => text.slice(0, 200).toLowerCase())
+    const texts = textsOf(value, meter).map(({ text }) => text.slice(0, 200).toLowerCase())
     const said = texts.map(text => text.replace(/[^\p{L}\p{N}]+/gu, ' ').trim())
     return said.every(text => text === '' || vague.test(text.replace(/^(?:error )+(?=.)/, '')))
       ? one(`${path}/content`, 'does not say what went wrong and what to do about it')
@@ -49,7 +50,7 @@ export const duplicatedPayload: Powers = {
   onResult({ value: result, path, structuredText }, meter) {
     const structured = structuredText()
     if (structured === undefined) return nothing
-    const texts = jsonTextsOf(result).filter(({ text }) => text.length > heavy)
+    const texts = jsonTextsOf(result, meter).filter(({ text }) => text.length > heavy)
     const agree = agreeing(texts, structured, texts.length, meter)
     return texts
       .filter(({ index }) => agree.has(index))
@@ -71,8 +72,8 @@ const isBinary = (text: string): boolean => {
 }
 
 export const binaryInText: Powers = {
-  onResult: ({ value, path }) =>
-    textsOf(value)
+  onResult: ({ value, path }, meter) =>
+    textsOf(value, meter)
       .filter(({ text }) => isBinary(text))
       .slice(0, most)
       .flatMap(({ index }) =>
@@ -92,26 +93,26 @@ export const noDescription: Powers = {
 /** Paths of one list: as many as make it long, of which most lie in folders that others lie in too. */
 const longList = 20
 
-const isFlatList = (value: Json | undefined): boolean => {
-  if (!isArray(value) || value.length < longList) return false
+const isFlatList = (value: Json | undefined, meter: Meter): boolean => {
+  if (!isArray(value) || lengthOf(value) < longList) return false
   const folders = new Set<string>()
-  for (const element of value) {
+  for (const [, element] of each(value, meter)) {
     const folder = isString(element) ? /^(.{0,1000}[\\/])[^\\/\s]{1,255}$/.exec(element)?.[1] : undefined
     if (folder === undefined) return false
     folders.add(folder)
   }
-  return folders.size > 1 && folders.size * 2 <= value.length
+  return folders.size > 1 && folders.size * 2 <= lengthOf(value)
 }
 
 export const flatList: Powers = {
-  onResult({ value: result, path }) {
+  onResult({ value: result, path }, meter) {
     const structured = member(result, 'structuredContent')
     const inStructured = structured === undefined ? [] : [{ value: structured, path: `${path}/structuredContent` }]
-    const inTexts = jsonTextsOf(result).map(({ value, index }) => ({ value, path: inText(path, index) }))
+    const inTexts = jsonTextsOf(result, meter).map(({ value, index }) => ({ value, path: inText(path, index) }))
     return [...inStructured, ...inTexts]
       .flatMap(({ value, path }) => {
-        const lists = isObject(value) ? Object.values(value) : [value]
-        return lists.some(isFlatList)
+        const lists = isObject(value) ? [...each(value, meter)].map(([, list]) => list) : [value]
+        return lists.some(list => isFlatList(list, meter))
           ? one(path, 'is a flat list of paths: a tree would be shorter and clearer')
           : []
       })

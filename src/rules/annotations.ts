@@ -1,24 +1,25 @@
 import { isObject, member, omit, type JsonObject } from '../protocol/json.js'
+import { each, withMembers, type Meter } from '../protocol/meter.js'
 import { titleOf } from '../protocol/mcp.js'
 import type { Mend, Powers } from '../core/rule.js'
 import { nothing, one } from './problem.js'
 
 /** A title claims nothing of what the tool does. */
-export const isAnnotated = (tool: JsonObject | undefined): boolean => {
+export const isAnnotated = (tool: JsonObject | undefined, meter: Meter): boolean => {
   const annotations = member(tool, 'annotations')
-  return isObject(annotations) ? Object.keys(annotations).some(key => key !== 'title') : annotations !== undefined
+  return isObject(annotations) ? [...each(annotations, meter)].some(([key]) => key !== 'title') : annotations !== undefined
 }
 
 export const untrusted: Powers = {
-  onTool: ({ definition, path, trusted }) =>
-    trusted || !isAnnotated(definition) ? nothing : one(`${path}/annotations`, 'come from a server that the operator does not trust'),
+  onTool: ({ definition, path, trusted }, meter) =>
+    trusted || !isAnnotated(definition, meter) ? nothing : one(`${path}/annotations`, 'come from a server that the operator does not trust'),
 }
 
 export const withoutClaims: Mend = {
   isBlock: true,
-  onTool({ definition = {} }) {
+  onTool({ definition = {} }, meter) {
     const title = titleOf(member(definition, 'annotations'))
-    return Object.keys(title).length === 0 ? omit(definition, 'annotations') : { ...definition, annotations: title }
+    return title === undefined ? omit(definition, 'annotations') : withMembers(definition, { annotations: { title } }, meter)
   },
 }
 

@@ -1,5 +1,6 @@
 import type { Call, Powers } from '../core/rule.js'
 import { isObject, member } from '../protocol/json.js'
+import { each } from '../protocol/meter.js'
 import { jsonSchemaKeywords } from '../protocol/json-schema.js'
 import { quote } from '../protocol/quote.js'
 import { below, isMismatch, isNoVerdict, most, nothing, ofKind, one } from './problem.js'
@@ -32,13 +33,13 @@ const isUnknown = ({ listed, tool, denied }: Call): boolean => !listed && tool =
 
 /** What nobody declared nobody reads; or it is a misspelling, or an attempt. */
 export const undeclared: Powers = {
-  onCall({ arguments: given, tool }) {
+  onCall({ arguments: given, tool }, meter) {
     const schema = tool?.inputSchemas[0]
     if (given === undefined || !isObject(schema)) return nothing
     const properties = member(schema, 'properties')
     if (!isObject(properties) || openings.some(key => member(schema, key) !== undefined)) return nothing
-    const unknown = Object.keys(given).filter(key => !Object.hasOwn(properties, key))
-    return unknown.slice(0, most).map(key => ({ path: below('/params/arguments', key), message: 'is not declared by the inputSchema' }))
+    const unknown = [...each(given, meter)].filter(([key]) => !Object.hasOwn(properties, key))
+    return unknown.slice(0, most).map(([key]) => ({ path: below('/params/arguments', key), message: 'is not declared by the inputSchema' }))
   },
 }
 

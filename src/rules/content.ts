@@ -1,4 +1,5 @@
 import { isArray, isObject, isString, member, type JsonObject } from '../protocol/json.js'
+import { each, type Meter } from '../protocol/meter.js'
 import { quote } from '../protocol/quote.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { Problem } from '../core/rule.js'
@@ -13,13 +14,13 @@ export const type = partRule(({ kind, value, path }, { revision }) => {
     : one(`${path}/type`, `${quote(type)} is no content type of revision ${revision}`)
 })
 
-export const annotations = partRule(({ value, path }) => {
+export const annotations = partRule(({ value, path }, _, meter) => {
   const annotations = member(value, 'annotations')
-  return isObject(annotations) ? judge(annotations, `${path}/annotations`) : nothing
+  return isObject(annotations) ? judge(annotations, `${path}/annotations`, meter) : nothing
 })
 
 // A member of another type than it should have is the shape's affair.
-const judge = (annotations: JsonObject, path: string): readonly Problem[] => {
+const judge = (annotations: JsonObject, path: string, meter: Meter): readonly Problem[] => {
   const priority = member(annotations, 'priority')
   const audience = member(annotations, 'audience')
   const lastModified = member(annotations, 'lastModified')
@@ -28,7 +29,7 @@ const judge = (annotations: JsonObject, path: string): readonly Problem[] => {
     ...(typeof priority === 'number' && !(priority >= 0 && priority <= 1)
       ? one(`${path}/priority`, 'must be from 0 to 1')
       : nothing),
-    ...(isArray(audience) && !audience.every(isRole)
+    ...(isArray(audience) && [...each(audience, meter)].some(([, role]) => !isRole(role))
       ? one(`${path}/audience`, 'may name "user" and "assistant" only')
       : nothing),
     ...(isString(lastModified) && !isIsoTime(lastModified)

@@ -1,4 +1,5 @@
 import { equal, isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
+import { each, mapped, withMembers, type Meter } from '../protocol/meter.js'
 import { listShape, toolShape } from '../protocol/mcp.js'
 import { quote } from '../protocol/quote.js'
 import { traitsOf } from '../protocol/revision.js'
@@ -16,43 +17,44 @@ export const definition: Powers = {
 
 /** What strict clients refuse the whole list for, and what can be mended without changing what is meant. */
 export const inputType: Powers = {
-  onTool({ definition, path, revision }) {
+  onTool({ definition, path, revision }, meter) {
     const schema = member(definition, 'inputSchema')
     const isTyped = !isObject(schema) || member(schema, 'type') === 'object'
     const missing = isTyped ? nothing : one(`${path}/inputSchema`, 'must have "type": "object"')
     if (traitsOf(revision).modern) return missing
-    const booleans = ['inputSchema', 'outputSchema'].flatMap(key => booleansIn(member(definition, key), `${path}/${key}/properties`))
+    const booleans = ['inputSchema', 'outputSchema'].flatMap(key => booleansIn(member(definition, key), `${path}/${key}/properties`, meter))
     return booleans.length === 0 ? missing : [...missing, ...booleans]
   },
 }
 
 export const typed: Mend = {
-  onTool({ definition = {}, revision }) {
+  onTool({ definition = {}, revision }, meter) {
     const input = member(definition, 'inputSchema')
     if (!isObject(input) || (member(input, 'type') ?? 'object') !== 'object') return undefined
-    const made: JsonObject = { ...definition, inputSchema: { ...input, type: 'object' } }
+    const made = withMembers(definition, { inputSchema: withMembers(input, { type: 'object' }, meter) }, meter)
     if (traitsOf(revision).modern) return made
-    return { ...made, ...Object.fromEntries(['inputSchema', 'outputSchema'].flatMap(key => {
-      const schema = withoutBooleans(member(made, key))
-      return schema === undefined ? [] : [[key, schema]]
-    })) }
+    const schemas = ['inputSchema', 'outputSchema'].flatMap(key => {
+      const schema = withoutBooleans(member(made, key), meter)
+      return schema === undefined ? [] : [[key, schema] as const]
+    })
+    return withMembers(made, Object.fromEntries(schemas), meter)
   },
 }
 
-const withoutBooleans = (schema: Json | undefined): Json | undefined => {
+const withoutBooleans = (schema: Json | undefined, meter: Meter): Json | undefined => {
   const properties = isObject(schema) ? member(schema, 'properties') : undefined
   if (!isObject(schema) || !isObject(properties)) return schema
-  const spelt = Object.entries(properties).map(([key, value]) => [key, value === true ? {} : value === false ? { not: {} } : (value ?? null)] as const)
-  return { ...schema, properties: Object.fromEntries(spelt) }
+  const spelt = mapped(properties, meter, value => (value === true ? {} : value === false ? { not: {} } : value))
+  return withMembers(schema, { properties: spelt }, meter)
 }
 
-const booleansIn = (schema: Json | undefined, path: string): readonly Problem[] => {
+const booleansIn = (schema: Json | undefined, path: string, meter: Meter): readonly Problem[] => {
   const properties = isObject(schema) ? member(schema, 'properties') : undefined
   if (!isObject(properties)) return nothing
-  return Object.keys(properties)
-    .filter(key => typeof properties[key] === 'boolean')
+  return [...each(properties, meter)]
+    .filter(([, value]) => typeof value === 'boolean')
     .slice(0, most)
-    .map(key => ({ path: below(path, key), message: 'must be an object, not true or false' }))
+    .map(([key]) => ({ path: below(path, key), message: 'must be an object, not true or false' }))
 }
 
 export const list: Powers = {
@@ -60,22 +62,22 @@ export const list: Powers = {
     const misfits = listShape(list.method)?.(list.result, meter) ?? []
     // A result without a list of tools is tool/definition.
     const own = ofMisfits(misfits.filter(({ path }) => path.length > 1 || path[0] !== 'tools'), '/result')
-    const nulls = atNulls(nullsOf(list).nulls, '/result')
+    const nulls = atNulls(nullsOf(list, meter).nulls, '/result')
     return nulls.length === 0 ? own : [...own, ...nulls.filter(({ path }) => own.every(other => other.path !== path))]
   },
-  onTool: ({ definition, path }) => (definition === undefined ? nothing : atNulls(withoutNulls(definition).nulls, path)),
+  onTool: ({ definition, path }, meter) => (definition === undefined ? nothing : atNulls(withoutNulls(definition, meter).nulls, path)),
 }
 
 export const listed: Mend = {
-  onList: list => nullsOf(list).left,
-  onTool: ({ definition }) => definition && withoutNulls(definition).left,
+  onList: (list, meter) => nullsOf(list, meter).left,
+  onTool: ({ definition }, meter) => definition && withoutNulls(definition, meter).left,
   otherwise: 'log',
   heals: ['tool/definition', 'tool/schema'],
 }
 
 /** Tools are judged one by one. */
-const nullsOf = ({ method, result }: List) =>
-  listShape(method) === undefined ? { nulls: [], left: result } : withoutNulls(result, method === 'tools/list' ? 1 : Infinity)
+const nullsOf = ({ method, result }: List, meter: Meter) =>
+  listShape(method) === undefined ? { nulls: [], left: result } : withoutNulls(result, meter, method === 'tools/list' ? 1 : Infinity)
 
 const atNulls = (nulls: readonly (readonly (string | number)[])[], path: string): readonly Problem[] =>
   nulls.map(way => ({ path: below(path, ...way), message: 'must not be null' }))
@@ -105,12 +107,12 @@ const ofLock: Powers = {
 /** Against what this session listed first: the baseline never moves, so a second poisoned list is found as well. */
 export const drift: Powers = {
   ...ofLock,
-  onTool({ sent, path, first, settled }) {
+  onTool({ sent, path, first, settled }, meter) {
     const name = member(sent, 'name')
     if (sent === undefined || sent === first || !isString(name)) return nothing
     if (first === undefined) return settled ? one(path, `the tool ${quote(name)} was not in this session's first list`) : nothing
-    const keys = [...new Set([...Object.keys(first), ...Object.keys(sent)])]
-    return keys
+    const keys = new Set([...each(first, meter), ...each(sent, meter)].map(([key]) => key))
+    return [...keys]
       .filter(key => !equal(member(first, key), member(sent, key)))
       .slice(0, most)
       .map(key => ({ path, message: `${quote(key)} differs from what this session listed first` }))

@@ -1,5 +1,6 @@
 import { upgrade } from '../mend/upgrade.js'
 import { isObject, isString, member, omit, type JsonObject } from '../protocol/json.js'
+import { withMembers } from '../protocol/meter.js'
 import { defaultDialect, dialectOf } from '../protocol/json-schema.js'
 import { quote } from '../protocol/quote.js'
 import type { Mend, Powers } from '../core/rule.js'
@@ -23,7 +24,7 @@ export const dialect: Powers = {
 
 /** What cannot be said in 2020-12 is kept from the client: it goes on being what arguments and results are checked by. */
 export const upgraded: Mend = {
-  onTool({ definition = {} }) {
+  onTool({ definition = {} }, meter) {
     let made = definition
     for (const key of keys) {
       const schema = member(definition, key)
@@ -31,9 +32,9 @@ export const upgraded: Mend = {
       if (named === undefined || !isObject(schema)) continue
       // Of what it means nothing is known.
       if (dialectOf(named) === undefined) return undefined
-      const said = upgrade(schema)
-      if (said !== undefined) made = { ...made, [key]: said }
-      else made = key === 'outputSchema' ? omit(made, key) : { ...made, [key]: { type: 'object' } }
+      const said = upgrade(schema, meter)
+      if (said !== undefined) made = withMembers(made, { [key]: said }, meter)
+      else made = key === 'outputSchema' ? omit(made, key) : withMembers(made, { [key]: { type: 'object' } }, meter)
     }
     return made
   },

@@ -1,15 +1,16 @@
 import type { Powers, Problem } from '../core/rule.js'
 import { findHidden, nameOf } from '../protocol/hidden-text.js'
 import { isArray, isObject, isString, type Json } from '../protocol/json.js'
+import { each, type Meter } from '../protocol/meter.js'
 import { quote } from '../protocol/quote.js'
 import { isBase64 } from './base64.js'
 import { below, most, nothing, readingRule } from './problem.js'
 
 export const toolHiddenText: Powers = {
-  onTool: ({ definition, path }) => (definition === undefined ? nothing : search(definition, path)),
+  onTool: ({ definition, path }, meter) => (definition === undefined ? nothing : search(definition, path, meter)),
 }
 
-export const contentHiddenText: Powers = readingRule(({ value, path, plain }) => (plain ? nothing : search(value, path)))
+export const contentHiddenText: Powers = readingRule(({ value, path, plain }, meter) => (plain ? nothing : search(value, path, meter)))
 
 /** A text of this length may be worth a look whether it is base64, which hides nothing and is told faster. */
 const long = 4096
@@ -18,7 +19,7 @@ const long = 4096
 const mostSuspects = 400_000
 
 /** Looks at every string below a value, the names of members included. */
-const search = (root: Json, path: string): readonly Problem[] => {
+const search = (root: Json, path: string, meter: Meter): readonly Problem[] => {
   const problems: Problem[] = []
   // The way to the value at hand; it becomes a path only where something is found.
   const way: (string | number)[] = []
@@ -27,6 +28,7 @@ const search = (root: Json, path: string): readonly Problem[] => {
 
   const look = (text: string, part?: string | number) => {
     if (text.length === 0 || problems.length >= most || (text.length >= long && isBase64(text))) return
+    meter.payText(text)
     const hidden = findHidden(text, budget)
     if (hidden === undefined) return
     const message = `the text has a hidden character at position ${hidden.index} (${nameOf(hidden)})`
@@ -34,6 +36,7 @@ const search = (root: Json, path: string): readonly Problem[] => {
   }
 
   const lookAtName = (key: string) => {
+    meter.payText(key)
     const hidden = problems.length < most ? findHidden(key, budget) : undefined
     if (hidden === undefined) return
     const message = `the name of the member ${quote(key)} has a hidden character at position ${hidden.index} (${nameOf(hidden)})`
@@ -50,12 +53,11 @@ const search = (root: Json, path: string): readonly Problem[] => {
   }
 
   const walk = (value: Json) => {
-    if (isArray(value)) {
-      for (let index = 0; index < value.length; index++) step(index, value[index])
-    } else if (isObject(value)) {
-      for (const key in value) {
+    if (isArray(value)) for (const [index, element] of each(value, meter)) step(index, element)
+    else if (isObject(value)) {
+      for (const [key, member] of each(value, meter)) {
         lookAtName(key)
-        step(key, value[key])
+        step(key, member)
       }
     } else if (isString(value)) look(value)
   }

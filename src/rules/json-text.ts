@@ -21,8 +21,8 @@ const candidatesOf = (texts: readonly Text[]): readonly [few: readonly Text[], r
   return end < 0 ? [all, []] : [all.slice(0, end), all.slice(end)]
 }
 
-export const jsonTextsOf = (result: JsonObject): readonly JsonText[] =>
-  candidatesOf(textsOf(result))[0].flatMap(one => {
+export const jsonTextsOf = (result: JsonObject, meter: Meter): readonly JsonText[] =>
+  candidatesOf(textsOf(result, meter))[0].flatMap(one => {
     const value = parseJson(one.json ?? '')
     return isObject(value) || isArray(value) ? [{ ...one, value }] : []
   })
@@ -34,7 +34,7 @@ export const disagreeing = (
   { repeats, structuredText }: Pick<Answer, 'repeats' | 'structuredText'>,
   meter: Meter,
 ): readonly { readonly index: number; readonly message: string }[] => {
-  const texts = textsOf(result)
+  const texts = textsOf(result, meter)
   const [all, rest] = candidatesOf(texts)
   const few = repeats.length === 0 ? all : all.filter(({ index }) => !repeats.includes(index))
   if (few.length + rest.length === 0) return []

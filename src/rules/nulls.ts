@@ -1,4 +1,5 @@
 import { isArray, isObject, type Json, type JsonObject } from '../protocol/json.js'
+import { each, mapped, type Meter } from '../protocol/meter.js'
 import { jsonSchemaKeywords, schemasIn } from '../protocol/json-schema.js'
 import { most } from './problem.js'
 
@@ -27,8 +28,8 @@ interface Cleared {
  * What a list says without the nulls that serialisers write for what is not there.
  * @param depth how far down to look, in members
  */
-export const withoutNulls = (value: JsonObject, depth = Infinity): Cleared => {
-  const search = new Search()
+export const withoutNulls = (value: JsonObject, meter: Meter, depth = Infinity): Cleared => {
+  const search = new Search(meter)
   return { left: search.object(value, 'member', depth), nulls: search.nulls }
 }
 
@@ -36,6 +37,8 @@ export const withoutNulls = (value: JsonObject, depth = Infinity): Cleared => {
 class Search {
   readonly nulls: Path[] = []
   readonly #path: (string | number)[] = []
+
+  constructor(readonly meter: Meter) {}
 
   object(value: JsonObject, kind: Kind, depth: number): JsonObject {
     const none = kind === 'member' ? members : keywords
@@ -45,16 +48,14 @@ class Search {
   /** @param left of a member; undefined where it goes */
   #eachOf(value: JsonObject, left: (held: Json, key: string) => Json | undefined): JsonObject {
     let changes: Map<string, Json | undefined> | undefined
-    for (const key of Object.keys(value)) {
-      const held = value[key] ?? null
+    for (const [key, held] of each(value, this.meter)) {
       this.#path.push(key)
       const made = left(held, key)
       if (made !== held) (changes ??= new Map()).set(key, made)
       this.#path.pop()
     }
-    if (changes === undefined) return value
-    const all = Object.entries(value).map(([key, held = null]) => [key, changes.has(key) ? changes.get(key) : held] as const)
-    return Object.fromEntries(all.filter((entry): entry is readonly [string, Json] => entry[1] !== undefined))
+    const made = changes
+    return made === undefined ? value : mapped(value, this.meter, (held, key) => (made.has(key) ? made.get(key) : held))
   }
 
   #none(): undefined {
@@ -75,7 +76,7 @@ class Search {
   #any(value: Json, kind: Kind, depth: number): Json {
     if (isObject(value)) return this.object(value, kind, depth)
     if (!isArray(value)) return value
-    const left = value.map((item, index) => {
+    const left = mapped(value, this.meter, (item, index) => {
       this.#path.push(index)
       const made = this.#any(item, kind, depth)
       this.#path.pop()

@@ -1,4 +1,5 @@
 import { isArray, isObject, member, omit, type Json, type JsonObject } from '../protocol/json.js'
+import { mapped, withMembers, type Meter } from '../protocol/meter.js'
 import { resultShape } from '../protocol/mcp.js'
 import { textsOf } from '../protocol/texts.js'
 import type { Answer, Mend, Powers } from '../core/rule.js'
@@ -25,9 +26,9 @@ export const missing: Powers = {
 
 /** The one text that is data becomes what was promised. */
 export const promoted: Mend = {
-  onResult({ value, promotion }) {
+  onResult({ value, promotion }, meter) {
     const made = promotion()
-    return made && { ...value, structuredContent: made.value }
+    return made && withMembers(value, { structuredContent: made.value }, meter)
   },
   otherwise: 'demote',
 }
@@ -57,17 +58,18 @@ export const contract: Powers = {
 
 /** Where nothing else says it, it is said in a text. */
 export const withoutStructured: Mend = {
-  onResult: answer => {
-    const told = textsOf(answer.value).length > 0 ? answer.value : withText(answer)
+  onResult: (answer, meter) => {
+    const told = textsOf(answer.value, meter).length > 0 ? answer.value : withText(answer, meter)
     return told && omit(told, 'structuredContent')
   },
   heals: ['result/format', 'result/text', 'result/no-text'],
 }
 
-const withText = ({ value, structuredText }: Answer): JsonObject | undefined => {
+const withText = ({ value, structuredText }: Answer, meter: Meter): JsonObject | undefined => {
   const content = member(value, 'content')
   const text = structuredText()
-  return !isArray(content) || text === undefined ? undefined : { ...value, content: [...content, { type: 'text', text }] }
+  if (!isArray(content) || text === undefined) return undefined
+  return withMembers(value, { content: [...mapped(content, meter, block => block), { type: 'text', text }] }, meter)
 }
 
 export const undeclared: Powers = {
@@ -96,16 +98,20 @@ export const agreed: Mend = {
     const structured = member(value, 'structuredContent')
     if (!isArray(content) || text === undefined || structured === undefined) return undefined
     const [first, ...others] = disagreeing(value, structured, answer, meter).map(({ index }) => index)
-    const left = content.map((block, index) => (index === first && isObject(block) ? { ...block, text } : block))
-    return { ...value, content: left.filter((_, index) => !others.includes(index)) }
+    const gone = new Set(others)
+    const left = mapped(content, meter, (block, index) => {
+      if (gone.has(index)) return undefined
+      return index === first && isObject(block) ? withMembers(block, { text }, meter) : block
+    })
+    return withMembers(value, { content: left }, meter)
   },
 }
 
 export const toldInText: Mend = { onResult: withText }
 
 export const noText: Powers = {
-  onResult: answer =>
-    structuredOf(answer) !== undefined && textsOf(answer.value).length === 0
+  onResult: (answer, meter) =>
+    structuredOf(answer) !== undefined && textsOf(answer.value, meter).length === 0
       ? one(`${answer.path}/content`, 'no text block tells structuredContent to clients that read only text')
       : nothing,
 }

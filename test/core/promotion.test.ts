@@ -2,6 +2,7 @@ import t from 'tap'
 import { promotionOf } from '../../dist/core/promotion.js'
 import type { ToolSetting } from '../../dist/core/options.js'
 import type { JsonObject } from '../../dist/protocol/json.js'
+import { Meter } from '../../dist/protocol/meter.js'
 import { call, Script } from './script.js'
 
 const block = (text: string) => ({ type: 'text', text })
@@ -34,7 +35,7 @@ t.test('what a text can become', t => {
     ['a text that closes the message and goes on', [block('{"a":1}},"x":{"y":1')], undefined],
     ['a text that adds a member', [block('{"a":1},"isError":true,"x":{}')], undefined],
   ] as const
-  for (const [name, content, text] of cases) t.equal(promotionOf({ content })?.text, text, name)
+  for (const [name, content, text] of cases) t.equal(promotionOf({ content }, new Meter())?.text, text, name)
   t.end()
 })
 

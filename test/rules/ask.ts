@@ -53,7 +53,7 @@ export const answer = (result: JsonObject, more: Partial<Answer> = {}): Answer =
   const value = frame.message.kind === 'result' ? frame.message.result : result
   return {
     ...reading('tools/call', value), name: 'weather', tool: tool(), checked: undefined, contract: undefined,
-    structuredText: () => JSON.stringify(result['structuredContent']), repeats: frame.facts?.repeats ?? [], promotion: () => promotionOf(result), ...more,
+    structuredText: () => JSON.stringify(result['structuredContent']), repeats: frame.facts?.repeats ?? [], promotion: () => promotionOf(result, new Meter()), ...more,
   }
 }
 
