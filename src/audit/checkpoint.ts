@@ -1,5 +1,5 @@
 import { sign, verify, type KeyObject } from 'node:crypto'
-import { isString, member, type Json, type JsonObject } from '../protocol/json.js'
+import { isString, member, type Json, type JsonObject } from '../protocol/unmetered.js'
 import { canonical } from '../canonical.js'
 import { isoTime, sealed, type Line, type Position } from './record.js'
 

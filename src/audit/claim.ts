@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sha256 } from '../canonical.js'
 import { codeOf } from '../errors.js'
-import { isObject, isString, member, parseJson } from '../protocol/json.js'
+import { isObject, isString, member, parseJson } from '../protocol/unmetered.js'
 import { clip } from '../protocol/quote.js'
 import { cannotAudit } from './failure.js'
 

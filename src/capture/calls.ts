@@ -1,7 +1,7 @@
 import { membersOf } from '../core/relay.js'
 import type { Side } from '../core/event.js'
 import type { Frame } from '../protocol/frame.js'
-import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
+import { isArray, isObject, isString, member, unmetered, type Json, type JsonObject } from '../protocol/unmetered.js'
 import { isOpening, type Line } from './line.js'
 import { revived } from './noted-frame.js'
 
@@ -31,7 +31,7 @@ export class Calls {
     if (!('id' in message)) return []
     const key = this.#stateless ? `${exchange} ${message.key}` : message.key
     if (from === 'client') {
-      const name = message.kind === 'request' && message.method === 'tools/call' ? member(message.params, 'name') : undefined
+      const name = message.kind === 'request' && message.method === 'tools/call' ? member(message.params && unmetered(message.params), 'name') : undefined
       if (isString(name)) this.#ask(key, name)
       return []
     }
@@ -39,7 +39,7 @@ export class Calls {
     if (message.kind === 'request') return []
     this.#asked.delete(key)
     if (message.kind === 'error') return []
-    const { result } = message
+    const result = unmetered(message.result)
     if (tool === undefined) return declared(member(result, 'tools'))
     return isFinal(result) ? [{ kind: 'answered', tool, result }] : []
   }

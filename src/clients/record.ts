@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname, isAbsolute, join } from 'node:path'
 import { CustomsError } from '../errors.js'
-import { isArray, isObject, isString, member, parseJson, type Json } from '../protocol/json.js'
+import { isArray, isObject, isString, member, parseJson, type Json } from '../protocol/unmetered.js'
 import type { Machine } from './known.js'
 import { readText, replace } from './save.js'
 import type { Spelling } from './wrap.js'

@@ -1,5 +1,5 @@
 import { CustomsError } from '../errors.js'
-import { isObject, type JsonObject } from '../protocol/json.js'
+import { isObject, type JsonObject } from '../protocol/unmetered.js'
 import { about, text, type Flag, type Flags, type Given, type Rest } from './flag.js'
 import { sharedFlags, type Target } from './flags.js'
 import { seconds } from './settings.js'

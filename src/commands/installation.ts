@@ -5,7 +5,7 @@ import type { Machine } from '../clients/known.js'
 import type { Installation } from '../clients/launcher.js'
 import type { Knowledge } from '../clients/own-command.js'
 import type { Note } from '../clients/record.js'
-import { isObject, parseJson } from '../protocol/json.js'
+import { isObject, parseJson } from '../protocol/unmetered.js'
 import { relayFlags } from './flags.js'
 import { version } from './version.js'
 

@@ -4,7 +4,7 @@ import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { isBroughtAlong } from '../config/brought-package.js'
 import type { ProcessServer } from '../config/configuration.js'
-import { isObject, isString, member, parseJson, type JsonObject } from '../protocol/json.js'
+import { isObject, isString, member, parseJson, type JsonObject } from '../protocol/unmetered.js'
 import { processEnvironment } from './process-environment.js'
 import type { Subject } from './subject.js'
 

@@ -1,5 +1,5 @@
 import type { Limits } from '../config/limits.js'
-import type { JsonObject } from '../protocol/json.js'
+import type { JsonObject } from '../protocol/unmetered.js'
 
 /** Why a schema that the operator wrote cannot be used: what would be found of a server's. The engine is loaded where there is one. */
 export const judgeSchema = async (schema: JsonObject | boolean, limits: Limits): Promise<string | undefined> => {

@@ -1,6 +1,6 @@
 import type { Problem } from '../config/problem.js'
 import { CustomsError } from '../errors.js'
-import { isObject, type Json, type JsonObject } from '../protocol/json.js'
+import { isObject, type Json, type JsonObject } from '../protocol/unmetered.js'
 import type { Flag, Flags, Given } from './flag.js'
 
 /** What flags say of the configuration, in its own words. */

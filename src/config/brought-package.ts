@@ -1,7 +1,7 @@
 import { readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { isObject, member, parseJson, type Json, type JsonObject } from '../protocol/json.js'
+import { isObject, member, parseJson, type Json, type JsonObject } from '../protocol/unmetered.js'
 
 /**
  * Whether the folder in which npx is started, or one above it, brings the package along or redirects npm. npx then runs that,

@@ -1,4 +1,4 @@
-import { isObject, type Json } from '../protocol/json.js'
+import { isObject, type Json } from '../protocol/unmetered.js'
 import { fail, type Keys } from './problem.js'
 import { suggestion } from './suggestion.js'
 

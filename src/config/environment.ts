@@ -1,4 +1,4 @@
-import type { Json } from '../protocol/json.js'
+import type { Json } from '../protocol/unmetered.js'
 import { fail, type Keys } from './problem.js'
 
 /** `process.env`, or what a test puts in its place. */

@@ -1,4 +1,4 @@
-import type { Json } from '../protocol/json.js'
+import type { Json } from '../protocol/unmetered.js'
 import { deepest, placeAt, SyntaxProblem, type Place, type Text } from './text.js'
 import { parseYaml } from './yaml-text.js'
 

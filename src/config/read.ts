@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { Json } from '../protocol/json.js'
+import type { Json } from '../protocol/unmetered.js'
 import { readAddress, readListen } from './address.js'
 import { checked } from './check.js'
 import type { AuditTarget, Configuration, ServerConfiguration } from './configuration.js'

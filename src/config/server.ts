@@ -1,5 +1,5 @@
 import type { ToolSetting } from '../core/options.js'
-import { isObject, type JsonObject } from '../protocol/json.js'
+import { isObject, type JsonObject } from '../protocol/unmetered.js'
 import type { ServerConfiguration, ServerTls } from './configuration.js'
 import { readData } from './file.js'
 import type * as Written from './generated/types.js'

@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import { CustomsError } from '../errors.js'
-import type { JsonObject } from '../protocol/json.js'
+import type { JsonObject } from '../protocol/unmetered.js'
 import type { Environment } from './environment.js'
 import type { Limits } from './limits.js'
 import { Problem, type Keys } from './problem.js'

@@ -1,4 +1,4 @@
-import type { Json } from '../protocol/json.js'
+import type { Json } from '../protocol/unmetered.js'
 import type { Keys } from './problem.js'
 
 /** Deepest nesting of a file: far beyond any that a person writes, far below the end of the stack. */

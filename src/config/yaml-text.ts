@@ -1,5 +1,5 @@
 import type { Document, Lexer } from 'yaml'
-import type { Json } from '../protocol/json.js'
+import type { Json } from '../protocol/unmetered.js'
 import type { Keys } from './problem.js'
 import { deepest, placeAt, SyntaxProblem, type Text } from './text.js'
 

@@ -1,7 +1,8 @@
 import { difference } from '../protocol/difference.js'
 import { edit, type Edit, type Path } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
-import { isArray, isObject, isString, lengthOf, member, omit, plain, pointer, type JsonObject } from '../protocol/json.js'
+import { isArray, isObject, isString, lengthOf, member, omit, pointer, type JsonObject } from '../protocol/json.js'
+import { unmetered } from '../protocol/unmetered.js'
 import type { Revision } from '../protocol/revision.js'
 import { acceptedFor, exactResult, judgeDrift } from './accepted.js'
 import type { Catalog, Listing, Page, Schema, Tool } from './catalog.js'
@@ -119,7 +120,7 @@ export function* judgePage(
   for (let from = 0; from < room; from += perTurn) {
     if (from > 0) yield* checks.turn(exchange)
     findings.meter.pay(perTurn)
-    const candidates = plain(tools).slice(from, Math.min(room, from + perTurn)).map((tool, index): Candidate => {
+    const candidates = unmetered(tools).slice(from, Math.min(room, from + perTurn)).map((tool, index): Candidate => {
       const own = isObject(tool) ? member(tool, 'name') : undefined
       const name = isString(own) ? own : undefined
       const sent = !isObject(tool) ? undefined : name === undefined ? tool : catalog.held(name, tool)

@@ -1,4 +1,4 @@
-import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
+import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/unmetered.js'
 import { plain } from './plain.js'
 
 /** An argument of a tool, as far as one line can tell; the schema has the rest. */

@@ -1,4 +1,4 @@
-import { isArray, isObject, isString, member, type Json } from '../protocol/json.js'
+import { isArray, isObject, isString, member, type Json } from '../protocol/unmetered.js'
 import { plainJson } from '../protocol/plain-json.js'
 import { refusal } from './connect.js'
 import type { InspectedCall } from './inspection.js'

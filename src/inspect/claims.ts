@@ -1,4 +1,4 @@
-import { isObject, isString, member, type JsonObject } from '../protocol/json.js'
+import { isObject, isString, member, type JsonObject } from '../protocol/unmetered.js'
 
 /**
  * What a tool says of itself by its annotations, in words. What it leaves unsaid is left out, and so is what the specification

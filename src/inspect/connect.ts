@@ -1,5 +1,5 @@
 import { CustomsError } from '../errors.js'
-import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
+import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/unmetered.js'
 import { errorCode } from '../protocol/json-rpc.js'
 import { quote } from '../protocol/quote.js'
 import { revisions, traitsOf } from '../protocol/revision.js'

@@ -1,4 +1,4 @@
-import { isObject, isString, member, type JsonObject } from '../protocol/json.js'
+import { isObject, isString, member, type JsonObject } from '../protocol/unmetered.js'
 import type { Inspection } from './inspection.js'
 import { plain } from './plain.js'
 import type { Style } from './style.js'

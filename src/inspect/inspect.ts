@@ -1,6 +1,6 @@
 import { CustomsError } from '../errors.js'
 import { actionOf, isStop, type Policy } from '../core/policy.js'
-import { isObject, type JsonObject } from '../protocol/json.js'
+import { isObject, type JsonObject } from '../protocol/unmetered.js'
 import { Meter } from '../protocol/meter.js'
 import { nearest } from '../protocol/revision.js'
 import { isAnnotated } from '../rules/annotations.js'

@@ -1,6 +1,6 @@
 import type { Action } from '../core/policy.js'
 import type { Finding } from '../core/rule.js'
-import type { JsonObject } from '../protocol/json.js'
+import type { JsonObject } from '../protocol/unmetered.js'
 import type { Answer } from './client.js'
 import type { Connected } from './connect.js'
 import type { Item, Listing, Lists } from './lists.js'

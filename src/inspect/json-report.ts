@@ -1,4 +1,4 @@
-import { member } from '../protocol/json.js'
+import { member } from '../protocol/unmetered.js'
 import { plainJson } from '../protocol/plain-json.js'
 import { severer, type Verdict } from '../core/policy.js'
 import { ruleNamed } from '../rules/index.js'

@@ -1,4 +1,4 @@
-import { isArray, isObject, isString, member, type Json } from '../protocol/json.js'
+import { isArray, isObject, isString, member, type Json } from '../protocol/unmetered.js'
 import { errorCode } from '../protocol/json-rpc.js'
 import { refusal, type Connected } from './connect.js'
 

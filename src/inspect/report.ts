@@ -1,4 +1,4 @@
-import { isObject, isString, member, type Json } from '../protocol/json.js'
+import { isObject, isString, member, type Json } from '../protocol/unmetered.js'
 import { callSection } from './call-section.js'
 import { findingsSection } from './findings-section.js'
 import { headerSection } from './header-section.js'

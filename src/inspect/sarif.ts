@@ -1,4 +1,4 @@
-import { isString, member } from '../protocol/json.js'
+import { isString, member } from '../protocol/unmetered.js'
 import { problemsOf, type Inspection, type Weighed } from './inspection.js'
 import { plain } from './plain.js'
 import { sarifLog, type SarifResult } from './sarif-log.js'

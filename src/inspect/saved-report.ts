@@ -1,4 +1,4 @@
-import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
+import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/unmetered.js'
 import { listMethods } from '../protocol/methods.js'
 import { isRevision, revisions, traitsOf } from '../protocol/revision.js'
 

@@ -1,6 +1,6 @@
 import { CustomsError } from '../errors.js'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
-import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
+import { isArray, isObject, isString, member, unmetered, type Json, type JsonObject } from '../protocol/unmetered.js'
 import { listMethods } from '../protocol/methods.js'
 import { parseFrame } from '../protocol/parse.js'
 import { plain } from './plain.js'
@@ -44,7 +44,7 @@ export const parseSaved = (text: string, file: string, limits: FrameLimits): Sav
 /** The results of a method's pages. */
 export const resultsOf = ({ answers }: Saved, method: string): readonly JsonObject[] => (answers.get(method) ?? []).flatMap(resultOf)
 
-const resultOf = ({ message }: Frame): readonly JsonObject[] => (message.kind === 'result' ? [message.result] : [])
+const resultOf = ({ message }: Frame): readonly JsonObject[] => (message.kind === 'result' ? [unmetered(message.result)] : [])
 
 const isLast = (page: Frame): boolean => resultOf(page).some(result => !isString(member(result, 'nextCursor')))
 

@@ -1,4 +1,4 @@
-import { member } from '../protocol/json.js'
+import { member } from '../protocol/unmetered.js'
 import { argumentPhrases, argumentsOf } from './arguments.js'
 import { claimsOf, titleOf } from './claims.js'
 import { marked, worst } from './findings-section.js'

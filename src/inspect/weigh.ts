@@ -1,6 +1,6 @@
 import type { Entry } from '../core/effect.js'
 import { actionOf, type Policy } from '../core/policy.js'
-import { isObject, isString, member } from '../protocol/json.js'
+import { isObject, isString, member } from '../protocol/unmetered.js'
 import { Meter } from '../protocol/meter.js'
 import type { Revision } from '../protocol/revision.js'
 import { quote } from '../protocol/quote.js'

@@ -1,4 +1,4 @@
-import { isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
+import { isObject, isString, member, type Json, type JsonObject } from '../protocol/unmetered.js'
 import { enough, type Strictness } from './schema.js'
 
 /** More ways than these to put blocks together are no fixed ones. */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { JsonObject } from '../protocol/json.js'
+import type { JsonObject } from '../protocol/unmetered.js'
 import type { Contract } from './tool.js'
 
 /** A file for a person to review and change. */

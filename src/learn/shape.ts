@@ -1,4 +1,4 @@
-import { isArray, isString, type Json, type JsonObject } from '../protocol/json.js'
+import { isArray, isString, type Json, type JsonObject } from '../protocol/unmetered.js'
 import { Texts } from './texts.js'
 
 /** What is deeper, or has more members, is data, not structure. */

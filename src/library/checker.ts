@@ -1,7 +1,7 @@
 import type { Limits } from '../config/limits.js'
 import type { Checked, SchemaChecker, Subject } from '../core/check.js'
 import type { Frame } from '../protocol/frame.js'
-import { isObject, isString, member } from '../protocol/json.js'
+import { isObject, isString, member } from '../protocol/unmetered.js'
 import { parseFrame as parse } from '../protocol/parse.js'
 import { createSchemaChecker as create } from '../schema/index.js'
 import { readLimits } from './options.js'

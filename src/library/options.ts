@@ -5,7 +5,7 @@ import type { ToolSetting } from '../core/options.js'
 import { actions, type Action, type Policy } from '../core/policy.js'
 import { actionsOf, isRuleName, presetPolicy, presets, ruleNames, type Preset, type RuleName } from '../rules/index.js'
 import { CustomsError } from '../errors.js'
-import { isObject, type JsonObject } from '../protocol/json.js'
+import { isObject, type JsonObject } from '../protocol/unmetered.js'
 
 /** By what to judge; everything has a default. */
 export interface JudgeOptions {

@@ -5,7 +5,7 @@ declare const wire: unique symbol
 
 /**
  * A JSON object or array from the wire cannot be iterated, measured or spread: `each` (meter.ts) is the way to walk it, and
- * asks for a meter. Those who pay otherwise take it `plain`; `test/architecture.test.ts` lists them, and looks for spreads.
+ * asks for a meter. Those who pay otherwise import unmetered.ts; `test/architecture.test.ts` lists them, and looks for spreads.
  */
 export interface JsonObject {
   readonly [wire]?: 'object'
@@ -15,10 +15,6 @@ export interface JsonObject {
 export interface JsonArray {
   readonly [wire]?: 'array'
   readonly [index: number]: Json
-}
-
-interface PlainObject {
-  readonly [member: string]: Json | undefined
 }
 
 type Unless<Value> = typeof wire extends keyof Value ? Value : never
@@ -51,14 +47,11 @@ export const parseJson = (text: string): Json | undefined => {
 export const member = (object: JsonObject | undefined, key: string): Json | undefined =>
   object !== undefined && Object.hasOwn(object, key) ? object[key] : undefined
 
-/** The same value, for those who bound their loops otherwise. */
-export function plain(value: JsonArray): readonly Json[]
-export function plain(value: JsonObject): PlainObject
-export function plain(value: JsonArray | JsonObject): readonly Json[] | PlainObject {
-  return value
-}
+// What stands here is bounded by the one value that it walks, or by a bound of its own.
+const elementsOf = (array: JsonArray): readonly Json[] => array as readonly Json[]
+const membersOf = (object: JsonObject): Readonly<Record<string, Json | undefined>> => object
 
-export const lengthOf = (array: JsonArray): number => plain(array).length
+export const lengthOf = (array: JsonArray): number => elementsOf(array).length
 
 /** A JSON Pointer (RFC 6901) of the given parts. */
 export const pointer = (...parts: readonly (string | number)[]): string =>
@@ -67,11 +60,11 @@ export const pointer = (...parts: readonly (string | number)[]): string =>
 /** Equal as JSON values: member order does not matter, the order of elements does. */
 export const equal = (a: Json | undefined, b: Json | undefined): boolean => {
   if (a === b) return true
-  if (isArray(a)) return isArray(b) && lengthOf(a) === lengthOf(b) && plain(a).every((element, index) => equal(element, b[index]))
+  if (isArray(a)) return isArray(b) && lengthOf(a) === lengthOf(b) && elementsOf(a).every((element, index) => equal(element, b[index]))
   if (!isObject(a) || !isObject(b)) return false
-  const keys = Object.keys(plain(a))
+  const keys = Object.keys(membersOf(a))
   return (
-    keys.length === Object.keys(plain(b)).length && keys.every(key => Object.hasOwn(b, key) && equal(a[key], b[key]))
+    keys.length === Object.keys(membersOf(b)).length && keys.every(key => Object.hasOwn(b, key) && equal(a[key], b[key]))
   )
 }
 
@@ -81,10 +74,10 @@ export const weigh = (value: Json, most = Infinity): number => {
   if (typeof value !== 'object' || value === null) return 8
   let sum = 32
   if (isArray(value)) for (let index = 0; index < lengthOf(value) && sum <= most; index++) sum += weigh(value[index] ?? null, most - sum)
-  else for (const key in plain(value)) if ((sum += key.length + weigh(value[key] ?? null, most - sum)) > most) break
+  else for (const key in value) if ((sum += key.length + weigh(value[key] ?? null, most - sum)) > most) break
   return sum
 }
 
 /** The object without a member. */
 export const omit = (object: JsonObject, key: string): JsonObject =>
-  Object.hasOwn(object, key) ? Object.fromEntries(Object.entries(plain(object)).filter(([name]) => name !== key)) : object
+  Object.hasOwn(object, key) ? Object.fromEntries(Object.entries(membersOf(object)).filter(([name]) => name !== key)) : object

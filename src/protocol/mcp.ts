@@ -1,4 +1,4 @@
-import { isObject, isString, member, type Json, type JsonObject } from './json.js'
+import { isObject, isString, member, type Json } from './json.js'
 import { listMethods } from './methods.js'
 import { traitsOf, type Revision } from './revision.js'
 import {

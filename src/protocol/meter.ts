@@ -1,4 +1,5 @@
-import { isArray, plain, type Json, type JsonArray, type JsonObject } from './json.js'
+import { isArray, type Json, type JsonArray, type JsonObject } from './json.js'
+import { unmetered } from './unmetered.js'
 
 /** Steps that may be spent on one frame, in all rules together. A step is about 25 ns: one element, or 64 bytes of a text. */
 export const frameShare = 4_000_000
@@ -60,7 +61,7 @@ export function each(value: JsonObject, meter: Meter): Generator<readonly [name:
 export function each(value: JsonArray | JsonObject, meter: Meter): Generator<readonly [step: string | number, child: Json], void>
 export function* each(value: JsonArray | JsonObject, meter: Meter): Generator<readonly [string | number, Json], void> {
   if (isArray(value)) {
-    const elements = plain(value)
+    const elements = unmetered(value)
     for (let index = 0; index < elements.length; index++) {
       meter.pay(1)
       yield [index, elements[index] ?? null]
@@ -77,22 +78,14 @@ export function* each(value: JsonArray | JsonObject, meter: Meter): Generator<re
 export function mapped(value: JsonArray, meter: Meter, make: (element: Json, index: number) => Json | undefined): Json[]
 export function mapped(value: JsonObject, meter: Meter, make: (member: Json, name: string) => Json | undefined): JsonObject
 export function mapped(
-  value: JsonArray | JsonObject, meter: Meter, make: ((element: Json, index: number) => Json | undefined) & ((member: Json, name: string) => Json | undefined),
-): Json[] | JsonObject {
-  if (isArray(value)) {
-    const made: Json[] = []
-    for (const [index, element] of each(value, meter)) {
-      const one = make(element, index)
-      if (one !== undefined) made.push(one)
-    }
-    return made
+  value: JsonArray | JsonObject, meter: Meter, make: (child: Json, step: never) => Json | undefined,
+): JsonArray | JsonObject {
+  const made: [string | number, Json][] = []
+  for (const [step, child] of each(value, meter)) {
+    const one = make(child, step as never)
+    if (one !== undefined) made.push([step, one])
   }
-  const made: [string, Json][] = []
-  for (const [name, member] of each(value, meter)) {
-    const one = make(member, name)
-    if (one !== undefined) made.push([name, one])
-  }
-  return Object.fromEntries(made)
+  return isArray(value) ? made.map(([, element]) => element) : Object.fromEntries(made)
 }
 
 /** The object with these members in the place of its own, or added. */

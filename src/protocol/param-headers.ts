@@ -81,8 +81,8 @@ const headerOf = (
     return `${annotation} belongs on a property that "properties" alone lead to`
   }
   if (!isString(name) || !token.test(name)) return `${annotation} must be the name of a header, in its characters`
-  const type = member(schema, 'type')
-  if (type !== 'string' && type !== 'integer' && type !== 'boolean') {
+  const type = typeIn(schema)
+  if (type === undefined) {
     return `${annotation} belongs on a property of type string, integer or boolean`
   }
   const header = `mcp-param-${name.toLowerCase()}`
@@ -90,3 +90,6 @@ const headerOf = (
   taken.add(header)
   return { header, path, type }
 }
+
+const typeIn = (schema: JsonObject): ParamHeader['type'] | undefined =>
+  (['string', 'integer', 'boolean'] as const).find(type => type === member(schema, 'type'))

@@ -1,5 +1,6 @@
 import type { Fault, FrameLimits } from './frame.js'
-import { isArray, isObject, isString, parseJson, plain, type Json } from './json.js'
+import { isArray, isObject, isString, parseJson, type Json } from './json.js'
+import { unmetered } from './unmetered.js'
 import { afterSpace, afterString, byte, isSpace } from './scan.js'
 import { loneSurrogate, tooDeep } from './survey.js'
 import { stringsIn } from './tally.js'
@@ -198,8 +199,8 @@ class Pieces {
     if (escapes) this.hasEscapes = true
     if (stringsIn(part, Infinity, escapes) !== open.strings) this.isAmbiguous = true
     open.strings = 0
-    if (isArray(part)) for (const element of plain(part)) this.#put(open, '', element)
-    else if (isObject(part)) for (const key in plain(part)) this.#put(open, key, part[key] ?? null)
+    if (isArray(part)) for (const element of unmetered(part)) this.#put(open, '', element)
+    else if (isObject(part)) for (const key in unmetered(part)) this.#put(open, key, part[key] ?? null)
     return value
   }
 

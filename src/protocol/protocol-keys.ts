@@ -1,5 +1,6 @@
 import type { Fault } from './frame.js'
-import { isArray, isObject, isString, lengthOf, member, plain, type Json, type JsonObject } from './json.js'
+import { isArray, isObject, isString, lengthOf, member, type Json, type JsonObject } from './json.js'
+import { unmetered } from './unmetered.js'
 import { methodOf, paramKeys, resultKeys } from './methods.js'
 import { wirePath } from './quote.js'
 
@@ -72,7 +73,7 @@ export function* caseVariants(message: Json): Generator<void, readonly Fault[], 
         if (++seen % perTurn === 0) yield
       }
     } else if (isObject(value)) {
-      for (const key in plain(value)) {
+      for (const key in unmetered(value)) {
         if (++seen % perTurn === 0) yield
         const exact = place.keys.get(key)
         if (exact === key) {
@@ -104,15 +105,15 @@ const push = (left: Looked[], holder: JsonObject, key: string, below: PlaceName 
     left.push({ value, place: below === 'params' ? paramsOf(holder) : places[below], at, step: key })
   } else if (isObject(value)) {
     const names: Looked = { value, place: ofNoMethod, at, step: key }
-    for (const name in plain(value)) left.push({ value: value[name] ?? null, place: places[below[0]], at: names, step: name })
+    for (const name in unmetered(value)) left.push({ value: value[name] ?? null, place: places[below[0]], at: names, step: name })
   }
 }
 
 /** What a user filled into a form has names of the form's own (ElicitResult). No reader takes it for a block of content. */
 const isForm = (place: Place, holder: JsonObject, content: JsonObject): boolean => {
   if (place !== places.result) return false
-  if (actions.has(member(holder, 'action')) && Object.keys(holder).every(key => formKeys.has(key) || !place.keys.has(key))) return true
-  for (const key in content) if (key === 'type' || meant(key, places.block) === 'type') return false
+  if (actions.has(member(holder, 'action')) && Object.keys(unmetered(holder)).every(key => formKeys.has(key) || !place.keys.has(key))) return true
+  for (const key in unmetered(content)) if (key === 'type' || meant(key, places.block) === 'type') return false
   return true
 }
 

@@ -1,4 +1,5 @@
-import { isArray, plain, type Json } from './json.js'
+import { isArray, type Json } from './json.js'
+import { unmetered } from './unmetered.js'
 import { byte } from './scan.js'
 import { loneSurrogate } from './survey.js'
 
@@ -95,9 +96,9 @@ const within = (value: Json, depth: number, escapes: boolean): number => {
   if (depth === 0) return NaN
   let count = 0
   if (isArray(value)) {
-    for (let index = 0, { length } = plain(value); index < length; index++) count += leaf(value[index], depth, escapes)
+    for (let index = 0, { length } = unmetered(value); index < length; index++) count += leaf(value[index], depth, escapes)
   } else {
-    for (const key in plain(value)) {
+    for (const key in unmetered(value)) {
       count += 1 + leaf(value[key], depth, escapes)
       if (escapes && loneSurrogate.test(key)) return NaN
     }

@@ -1,6 +1,6 @@
 import type { Entry } from '../core/effect.js'
 import { verdicts, type Verdict } from '../core/policy.js'
-import { isArray, isObject, isString, member, parseJson, type JsonObject } from '../protocol/json.js'
+import { isArray, isObject, isString, member, parseJson, type JsonObject } from '../protocol/unmetered.js'
 
 /** A record of an audit log, as its readers see it: nothing in it is believed but its form (contract section 8). */
 export interface LogRecord {

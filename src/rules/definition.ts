@@ -1,4 +1,4 @@
-import { equal, isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
+import { equal, isArray, isObject, isString, member, type Json } from '../protocol/json.js'
 import { each, mapped, withMembers, type Meter } from '../protocol/meter.js'
 import { listShape, toolShape } from '../protocol/mcp.js'
 import { quote } from '../protocol/quote.js'

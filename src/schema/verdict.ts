@@ -1,5 +1,5 @@
 import type { SchemaProblem } from '../core/check.js'
-import type { Json } from '../protocol/json.js'
+import type { Json } from '../protocol/unmetered.js'
 import type { Budget } from './budget.js'
 import { validate } from './evaluate/validate.js'
 import type { Reading } from './read/read.js'

@@ -4,7 +4,7 @@ import { redact } from '../../dist/audit/redact.js'
 import { secretPrefixes } from '../../dist/audit/secret-prefixes.js'
 import { isSecretKey, withoutSecrets } from '../../dist/audit/secrets.js'
 import { beginning, nextLine } from '../../dist/audit/record.js'
-import type { Json } from '../../dist/protocol/json.js'
+import type { Json } from '../../dist/protocol/unmetered.js'
 import { entry } from './entries.js'
 
 const secretKeys = [

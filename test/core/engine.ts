@@ -1,4 +1,5 @@
 import type { Checked, Subject } from '../../dist/core/check.js'
+import { unmetered } from '../../dist/protocol/unmetered.js'
 import { Budget } from '../../dist/schema/budget.js'
 import { mainThreadDepth } from '../../dist/schema/evaluate/validate.js'
 import { read } from '../../dist/schema/read/read.js'
@@ -7,7 +8,7 @@ import { verdict } from '../../dist/schema/verdict.js'
 /** The engine's verdict, with neither turns nor threads. */
 export const checkAtOnce = (subject: Subject): Checked => {
   const budget = new Budget(10_000_000)
-  const reading = read(subject.schema, 5000, budget, mainThreadDepth)
-  const problems = subject.kind === 'schema' ? reading.problems : verdict(reading, subject.value, budget, mainThreadDepth)
+  const reading = read(unmetered(subject.schema), 5000, budget, mainThreadDepth)
+  const problems = subject.kind === 'schema' ? reading.problems : verdict(reading, unmetered(subject.value), budget, mainThreadDepth)
   return problems.map(problem => ({ ...problem, path: subject.path + problem.path }))
 }

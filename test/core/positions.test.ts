@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { pointer } from '../../dist/protocol/json.js'
+import { pointer } from '../../dist/protocol/unmetered.js'
 import { Meter } from '../../dist/protocol/meter.js'
 import { Places, type Thing } from '../../dist/protocol/places.js'
 import { revisions, traitsOf, type Revision } from '../../dist/protocol/revision.js'

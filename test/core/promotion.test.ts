@@ -1,7 +1,7 @@
 import t from 'tap'
 import { promotionOf } from '../../dist/core/promotion.js'
 import type { ToolSetting } from '../../dist/core/options.js'
-import type { JsonObject } from '../../dist/protocol/json.js'
+import type { JsonObject } from '../../dist/protocol/unmetered.js'
 import { Meter } from '../../dist/protocol/meter.js'
 import { call, Script } from './script.js'
 

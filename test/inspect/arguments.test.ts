@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { argumentPhrases, argumentsOf } from '../../dist/inspect/arguments.js'
-import type { Json, JsonObject } from '../../dist/protocol/json.js'
+import type { Json, JsonObject } from '../../dist/protocol/unmetered.js'
 
 const object = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({ type: 'object', properties, ...more })
 

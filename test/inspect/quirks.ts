@@ -2,7 +2,7 @@ import { wholePipe, type Exchange } from '../../dist/core/event.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import { defaultLimits } from '../../dist/config/limits.js'
 import type { Frame } from '../../dist/protocol/frame.js'
-import type { JsonObject } from '../../dist/protocol/json.js'
+import { unmetered, type JsonObject } from '../../dist/protocol/unmetered.js'
 import type { Transport, TransportEvent } from '../../dist/transport/transport.js'
 
 type Id = string | number
@@ -61,7 +61,7 @@ export class QuirkServer implements Transport {
     this.asked.push(method)
     // As a pipe does it: never before the sender has gone on.
     setImmediate(() => {
-      const reply = (this.#quirk[method] ?? usual[method])?.(params, this, id)
+      const reply = (this.#quirk[method] ?? usual[method])?.(params && unmetered(params), this, id)
       if (reply !== undefined) this.say(id, reply)
     })
     return true

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import t from 'tap'
-import type { Json, JsonObject } from '../../dist/protocol/json.js'
+import type { Json, JsonObject } from '../../dist/protocol/unmetered.js'
 import { byteValidator } from '../../dist/protocol/read-fast.js'
 import { Budget } from '../../dist/schema/budget.js'
 import { read } from '../../dist/schema/read/read.js'

@@ -1,4 +1,4 @@
-import { isArray, isObject, isString, member, type Json, type JsonObject } from '../../dist/protocol/json.js'
+import { isArray, isObject, isString, member, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
 import type { Random } from './random.js'
 
 const strings = [

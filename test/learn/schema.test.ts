@@ -3,7 +3,7 @@ import t from 'tap'
 import { defaultLimits } from '../../dist/config/limits.js'
 import { schemaOf } from '../../dist/learn/schema.js'
 import { Shape } from '../../dist/learn/shape.js'
-import type { Json, JsonObject } from '../../dist/protocol/json.js'
+import type { Json, JsonObject } from '../../dist/protocol/unmetered.js'
 import { createSchemaChecker } from '../../dist/schema/index.js'
 
 const checker = createSchemaChecker({ ...defaultLimits, validationMs: 1000 })

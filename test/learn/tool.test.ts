@@ -1,7 +1,7 @@
 import t from 'tap'
 import { defaultLimits } from '../../dist/config/limits.js'
 import { LearntTool, type Contract } from '../../dist/learn/tool.js'
-import type { JsonObject } from '../../dist/protocol/json.js'
+import type { JsonObject } from '../../dist/protocol/unmetered.js'
 import { createSchemaChecker } from '../../dist/schema/index.js'
 
 const checker = createSchemaChecker(defaultLimits)

@@ -3,7 +3,7 @@ import t from 'tap'
 import { difference } from '../../dist/protocol/difference.js'
 import { Meter } from '../../dist/protocol/meter.js'
 import { edit } from '../../dist/protocol/edit.js'
-import { equal, isObject, parseJson, type Json, type JsonObject } from '../../dist/protocol/json.js'
+import { equal, isObject, parseJson, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
 
 const one = { x: 1 }
 const two = { x: 2 }

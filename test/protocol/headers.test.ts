@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { compareHeaders, decodeHeaderValue, encodeHeaderValue, paramHeaders, requestHeaders } from '../../dist/protocol/headers.js'
-import type { Json, JsonObject } from '../../dist/protocol/json.js'
+import type { Json, JsonObject } from '../../dist/protocol/unmetered.js'
 import type { Request } from '../../dist/protocol/json-rpc.js'
 import { text } from './json-text.js'
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { isObject, isString, member, type Json, type JsonObject } from '../../dist/protocol/json.js'
+import { isObject, isString, member, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
 import { dialects, hasKeyword, jsonSchemaKeywords, schemasIn, type Dialect, type SchemaForm } from '../../dist/protocol/json-schema.js'
 import { keywordsOf } from '../../dist/schema/evaluate/keywords/index.js'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { isObject, member } from '../../dist/protocol/json.js'
+import { isObject, member } from '../../dist/protocol/unmetered.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import { textOf } from '../../dist/protocol/lazy-json.js'
 import { model, picks, write, type Model } from './json-text.js'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Tool } from '../../dist/core/catalog.js'
 import type { Answer, Arrival, Call, CheckedArguments, Finding, List, ListedTool, Mend, Power, Powers, Problem, Reading, Rule, ServerRequest, Subjects } from '../../dist/core/rule.js'
 import { promotionOf } from '../../dist/core/promotion.js'
-import { member, type Json, type JsonObject } from '../../dist/protocol/json.js'
+import { member, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
 import { textOf } from '../../dist/protocol/lazy-json.js'
 import { Meter } from '../../dist/protocol/meter.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
@@ -57,7 +57,7 @@ export const answer = (result: JsonObject, more: Partial<Answer> = {}): Answer =
   }
 }
 
-export const reading = (method: string, value: JsonObject, more: Partial<Reading> = {}): Reading => {
+export const reading = (method: string, value: Reading['value'], more: Partial<Reading> = {}): Reading => {
   const { path = '/result', revision = '2025-11-25' } = more
   const places = new Places(path, traitsOf(revision).modern, new Meter())
   const things = [...(method === 'tools/call' ? places.inOutcome(value) : places.inResult(method, value))]

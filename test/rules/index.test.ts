@@ -1,6 +1,6 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { isObject, type Json, type JsonObject } from '../../dist/protocol/json.js'
+import { isObject, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
 import { revisions } from '../../dist/protocol/revision.js'
 import { ruleNames, rules } from '../../dist/rules/index.js'
 import { all, answer, asked, call, listed, reading, tool } from './ask.js'

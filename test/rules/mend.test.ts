@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Answer, ListedTool } from '../../dist/core/rule.js'
-import type { JsonObject } from '../../dist/protocol/json.js'
+import type { JsonObject } from '../../dist/protocol/unmetered.js'
 import type { RuleName } from '../../dist/rules/index.js'
 import { answer, listed, paths, ruleNamed, text, tool } from './ask.js'
 

@@ -3,7 +3,7 @@ import { Ajv, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import type { RuleName } from '../../dist/rules/index.js'
-import { isArray, isObject, member, type Json, type JsonObject } from '../../dist/protocol/json.js'
+import { isArray, isObject, member, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
 import { revisions, type Revision } from '../../dist/protocol/revision.js'
 import { all, answer, listed } from './ask.js'
 

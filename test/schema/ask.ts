@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { createSchemaChecker, type WarmableChecker } from '../../dist/schema/index.js'
 import type { Checked, SchemaLimits } from '../../dist/core/check.js'
-import { isObject, type Json, type JsonObject } from '../../dist/protocol/json.js'
+import { isObject, unmetered, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
 import { lazyJson } from '../../dist/protocol/lazy-json.js'
 
 /** The contract's limits, with time enough for a busy machine. */
@@ -29,7 +29,7 @@ export const asker = (checker: WarmableChecker = createSchemaChecker(limits)) =>
 const unparsed = (value: Json): Json | undefined => {
   if (typeof value !== 'object' || value === null) return undefined
   const text = JSON.stringify(value)
-  return isDeepStrictEqual(JSON.parse(text), value) ? lazyJson(Buffer.from(text), isObject(value)) : undefined
+  return isDeepStrictEqual(JSON.parse(text), value) ? unmetered(lazyJson(Buffer.from(text), isObject(value))) : undefined
 }
 
 /** Kinds and paths alone, for tables. */

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { createSchemaChecker } from '../../dist/schema/index.js'
 import type { Checked } from '../../dist/core/check.js'
-import type { Json, JsonObject } from '../../dist/protocol/json.js'
+import type { Json, JsonObject } from '../../dist/protocol/unmetered.js'
 import { Offload } from '../../dist/schema/thread/offload.js'
 import { asker, brief, json, limits } from './ask.js'
 

@@ -4,7 +4,7 @@ import { Ajv } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import t from 'tap'
-import { isArray, isObject, isString, member, type Json, type JsonObject } from '../../dist/protocol/json.js'
+import { isArray, isObject, isString, member, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
 import { absent, asker, corpus, json, samples, type Sample } from './ask.js'
 
 const options = { strict: false, validateFormats: false, validateSchema: false, addUsedSchema: false, logger: false, ownProperties: true } as const

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import t from 'tap'
-import { isArray, isObject, type Json, type JsonObject } from '../../dist/protocol/json.js'
+import { isArray, isObject, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
 import { byteValidator } from '../../dist/protocol/read-fast.js'
 import { Budget } from '../../dist/schema/budget.js'
 import { read } from '../../dist/schema/read/read.js'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { Json } from '../../dist/protocol/json.js'
+import type { Json } from '../../dist/protocol/unmetered.js'
 import { Budget } from '../../dist/schema/budget.js'
 import { compilePattern, isPattern } from '../../dist/schema/pattern/pattern.js'
 import { read } from '../../dist/schema/read/read.js'

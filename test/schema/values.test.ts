@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { Json, JsonObject } from '../../dist/protocol/json.js'
+import type { Json, JsonObject } from '../../dist/protocol/unmetered.js'
 import { asker, brief, json } from './ask.js'
 
 const tree = { type: 'object', properties: { kids: { type: 'array', items: { $ref: '#' } } }, additionalProperties: false }

@@ -1,4 +1,4 @@
-import { isObject, isString, member, parseJson, type JsonObject } from '../../protocol/json.js'
+import { isObject, isString, member, parseJson, type JsonObject } from '../../protocol/unmetered.js'
 import { canonical, sha256 } from '../../canonical.js'
 import type { Position } from '../record.js'
 

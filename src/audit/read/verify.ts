@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { isString, member } from '../../protocol/json.js'
+import { isString, member } from '../../protocol/unmetered.js'
 import { checkpointOf, isSignedBy, lossEvent, ownEvent, type Checkpoint } from '../checkpoint.js'
 import { beginning, type Position } from '../record.js'
 import type { Reading, ReadRecord } from './line.js'

@@ -1,4 +1,4 @@
-import { pointer, type JsonObject } from '../../protocol/json.js'
+import { pointer, type JsonObject } from '../../protocol/unmetered.js'
 import type { Dialect } from '../../protocol/json-schema.js'
 import type { Budget } from '../budget.js'
 import { nameKey } from '../values/name-key.js'

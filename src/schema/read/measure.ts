@@ -1,5 +1,5 @@
 import type { SchemaLimits } from '../../core/check.js'
-import { isArray, isObject, type Json } from '../../protocol/json.js'
+import { isArray, isObject, type Json } from '../../protocol/unmetered.js'
 
 /** A schema's JSON text, and about how many bytes of memory it takes as text and as values; or which limit it breaks, in words. */
 export type Measured = { readonly text: string; readonly held: number } | { readonly over: string }

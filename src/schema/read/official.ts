@@ -1,4 +1,4 @@
-import { isString, type JsonObject } from '../../protocol/json.js'
+import { isString, type JsonObject } from '../../protocol/unmetered.js'
 import type { Dialect } from '../../protocol/json-schema.js'
 import { Budget } from '../budget.js'
 import type { Resource } from '../document/place.js'

@@ -1,5 +1,5 @@
 import type { SchemaProblem } from '../../core/check.js'
-import { isArray, isObject, isString, member, type Json } from '../../protocol/json.js'
+import { isArray, isObject, isString, member, type Json } from '../../protocol/unmetered.js'
 import { defaultDialect, dialectOf, idKeyword, isLegacy, schemasIn, type Dialect } from '../../protocol/json-schema.js'
 import type { Budget } from '../budget.js'
 import { pathOf, Place, type Base, type Resource, type Step } from '../document/place.js'

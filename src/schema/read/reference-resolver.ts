@@ -1,5 +1,5 @@
 import type { SchemaProblem } from '../../core/check.js'
-import { isArray, isObject, isString, member, type Json } from '../../protocol/json.js'
+import { isArray, isObject, isString, member, type Json } from '../../protocol/unmetered.js'
 import type { Budget } from '../budget.js'
 import type { Base, Place, Resource, Step, Target } from '../document/place.js'
 import { costOfName, nameKey } from '../values/name-key.js'

@@ -1,5 +1,5 @@
 import * as layout from '../../judge/layout.js'
-import { isArray, isObject, isString, member, type Json } from '../../protocol/json.js'
+import { isArray, isObject, isString, member, type Json } from '../../protocol/unmetered.js'
 import { jsonSchemaKeywords } from '../../protocol/json-schema.js'
 import type { Place } from '../document/place.js'
 

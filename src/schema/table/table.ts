@@ -1,5 +1,5 @@
 import * as layout from '../../judge/layout.js'
-import { isArray, isObject, isString } from '../../protocol/json.js'
+import { isArray, isObject, isString } from '../../protocol/unmetered.js'
 import { loneSurrogate } from '../../protocol/survey.js'
 import { Budget } from '../budget.js'
 import type { Place } from '../document/place.js'

@@ -1,4 +1,4 @@
-import { isArray, isObject, type Json } from '../../protocol/json.js'
+import { isArray, isObject, type Json } from '../../protocol/unmetered.js'
 
 /** Values, and characters, in one piece of text: writing them takes a few milliseconds. */
 const perPiece = 20_000

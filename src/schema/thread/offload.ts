@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { SchemaLimits } from '../../core/check.js'
-import type { Json } from '../../protocol/json.js'
+import type { Json } from '../../protocol/unmetered.js'
 import type { SchemaText } from '../plans.js'
 import { unchecked } from '../verdict.js'
 import { encode } from './encode.js'

@@ -112,7 +112,7 @@ export const namesRevision = ({ params }: Request | Notification): boolean => is
 /** Tells the server that nobody waits for a request any more; by the revision that the request named. */
 export const cancellation = (number: number, request: Request): Frame => {
   const theirs = at(request.params, ['_meta'])
-  const terms = isObject(theirs) ? Object.entries(theirs).filter(([key]) => repeated.has(key)) : []
+  const terms = isObject(theirs) ? [...repeated].flatMap(key => [[key, member(theirs, key)] as const].filter(([, value]) => value !== undefined)) : []
   const params = { _meta: Object.fromEntries(terms), requestId: number, reason: 'the client does not wait for it any more' }
   const method = 'notifications/cancelled'
   return {

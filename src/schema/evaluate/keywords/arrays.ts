@@ -1,4 +1,4 @@
-import { isArray, type Json } from '../../../protocol/json.js'
+import { isArray, type Json } from '../../../protocol/unmetered.js'
 import { hasKeyword } from '../../../protocol/json-schema.js'
 import { Distinct } from '../../values/equal.js'
 import { attempt } from './attempt.js'

@@ -1,4 +1,4 @@
-import type { Json } from '../../../protocol/json.js'
+import type { Json } from '../../../protocol/unmetered.js'
 import type { Evaluated } from '../evaluated.js'
 import type { Run } from '../run.js'
 import type { Subschema } from './keyword.js'

@@ -1,4 +1,4 @@
-import { isObject, isString, member, type Json } from '../../../protocol/json.js'
+import { isObject, isString, member, type Json } from '../../../protocol/unmetered.js'
 import { dialects, hasKeyword, isLegacy, type Dialect } from '../../../protocol/json-schema.js'
 import type { Place } from '../../document/place.js'
 import { arrays } from './arrays.js'

@@ -1,4 +1,4 @@
-import { isArray, type Json, type JsonObject } from '../../../protocol/json.js'
+import { isArray, type Json, type JsonObject } from '../../../protocol/unmetered.js'
 import type { Dialect } from '../../../protocol/json-schema.js'
 import type { Budget } from '../../budget.js'
 import type { Place, Target } from '../../document/place.js'

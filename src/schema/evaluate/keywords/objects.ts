@@ -1,4 +1,4 @@
-import { isArray, isObject, isString, member, type Json, type JsonObject } from '../../../protocol/json.js'
+import { isArray, isObject, isString, member, type Json, type JsonObject } from '../../../protocol/unmetered.js'
 import { quote } from '../../../protocol/quote.js'
 import { compilePattern, isPattern, type Pattern } from '../../pattern/pattern.js'
 import { costOfMany, costOfMembers, manyMembers } from '../../values/equal.js'

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../protocol/json.js'
+import type { Json, JsonObject } from '../../../protocol/unmetered.js'
 
 /** Reads a member from an object that was parsed from JSON, in the quickest way that there is. */
 export type OwnMember = (object: JsonObject) => Json | undefined

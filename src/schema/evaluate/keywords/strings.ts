@@ -1,4 +1,4 @@
-import { isString } from '../../../protocol/json.js'
+import { isString } from '../../../protocol/unmetered.js'
 import { quote } from '../../../protocol/quote.js'
 import type { Budget } from '../../budget.js'
 import { compilePattern, isPattern } from '../../pattern/pattern.js'

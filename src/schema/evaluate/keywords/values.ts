@@ -1,4 +1,4 @@
-import { isArray, isString, type Json } from '../../../protocol/json.js'
+import { isArray, isString, type Json } from '../../../protocol/unmetered.js'
 import { equal } from '../../values/equal.js'
 import { costOfName, nameKey } from '../../values/name-key.js'
 import { forAll, type Check, type Checks, type Keyword, type Site } from './keyword.js'

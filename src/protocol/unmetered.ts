@@ -1,0 +1,40 @@
+import * as json from './json.js'
+
+// JSON for those who pay for their loops otherwise: the schema engine by its budget, commands because they run once for one
+// operator, whose own files they read. `test/architecture.test.ts` lists who may import this.
+
+export type Json = null | boolean | number | string | JsonArray | JsonObject
+
+export type JsonArray = readonly Json[]
+
+export interface JsonObject {
+  readonly [member: string]: Json | undefined
+}
+
+/** A value from the wire, to be walked without a meter. */
+export function unmetered(value: json.JsonObject): JsonObject
+export function unmetered(value: json.JsonArray): JsonArray
+export function unmetered(value: json.JsonObject | boolean): JsonObject | boolean
+export function unmetered(value: json.Json): Json
+export function unmetered(value: json.Json | undefined): Json | undefined
+export function unmetered(value: json.Json | undefined): Json | undefined {
+  return value as Json | undefined
+}
+
+export const isObject = (value: unknown): value is JsonObject => json.isObject(value)
+
+export const isArray = (value: Json | undefined): value is JsonArray => Array.isArray(value)
+
+export const parseJson = (text: string): Json | undefined => {
+  const value = json.parseJson(text)
+  return value === undefined ? undefined : unmetered(value)
+}
+
+/** A member that the object itself has. */
+export const member = (object: json.JsonObject | undefined, key: string): Json | undefined => unmetered(json.member(object, key))
+
+/** The object without a member. */
+export const omit = (object: JsonObject, key: string): JsonObject =>
+  Object.hasOwn(object, key) ? Object.fromEntries(Object.entries(object).filter(([name]) => name !== key)) : object
+
+export const { equal, isString, pointer, weigh } = json
