@@ -72,7 +72,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** config/ reads the table of rules, and the actions, which are data of the core, and knows an object of JSON; all else that it needs of others is types. */
-const ofOthers = ['core/policy.js', 'protocol/json.js']
+const ofOthers = ['core/policy.js', 'protocol/unmetered.js']
 
 t.test('every module imports only what lies below it', t => {
   for (const one of imports.filter(({ from }) => from.startsWith('.'))) {
@@ -140,6 +140,49 @@ t.test('one reader gives JSON its meaning', t => {
   }
   t.strictSame(files.filter(file => callsOf(file) > 0).sort(), [...parsers.keys()].sort())
   t.match(readFileSync(join(root, 'protocol/json.ts'), 'utf8'), /try \{\n    return JSON\.parse\(text\) as Json\n  \} catch \{\n    return undefined/)
+  t.end()
+})
+
+/** Who may walk JSON without a meter, and what bounds the work instead. */
+const unmetered = new Map([
+  ...['audit', 'capture', 'clients', 'commands', 'config', 'inspect', 'learn', 'lock', 'report'].map(room => [room, 'a command, or a file of the operator'] as const),
+  ['schema', 'the budget of the engine'],
+  ['library/checker.ts', 'what the caller gave'],
+  ['library/options.ts', 'what the caller gave'],
+  ['library/server-end.ts', 'what the caller gave'],
+  ['protocol/message.ts', 'one copy of an error, linear in its frame'],
+  ['protocol/parse.ts', 'the members of one message, linear in its frame'],
+  ['transport/shared/rename.ts', 'one copy of a message, linear in its frame'],
+  ['protocol/meter.ts', 'the walk itself'],
+  ['protocol/tally.ts', 'the reader of a frame, linear in its bytes'],
+  ['protocol/pieces.ts', 'the reader of a frame, in pieces'],
+  ['protocol/protocol-keys.ts', 'the reader of a frame, in turns'],
+  ['core/listing.ts', 'a slice of a list, paid for'],
+])
+
+t.test('JSON from the wire is walked with a meter', { timeout: 120_000 }, t => {
+  const using = imports.filter(one => targetOf(one) === 'protocol/unmetered.js').map(({ file }) => (unmetered.has(layerOf(file)) ? layerOf(file) : file))
+  t.strictSame([...new Set(using)].sort(), [...unmetered.keys()].sort())
+
+  // The compiler refuses loops; of what it cannot refuse, the types tell.
+  const program = ts.createProgram(files.map(file => join(root, file)), {
+    target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.NodeNext, strict: true, noEmit: true, skipLibCheck: true, types: ['node'], jsx: ts.JsxEmit.ReactJSX,
+  })
+  const checker = program.getTypeChecker()
+  const isWire = (type: ts.Type): boolean =>
+    type.isUnion() ? type.types.some(isWire) : type.getProperties().some(({ escapedName }) => String(escapedName).startsWith('__@wire'))
+  const found: string[] = []
+  for (const file of files) {
+    const source = program.getSourceFile(join(root, file))
+    if (source === undefined || unmetered.has(layerOf(file)) || unmetered.has(file) || file === 'protocol/json.ts') continue
+    const visit = (node: ts.Node): void => {
+      const walked = ts.isSpreadAssignment(node) || ts.isSpreadElement(node) || ts.isForInStatement(node) ? node.expression : undefined
+      if (walked !== undefined && isWire(checker.getTypeAtLocation(walked))) found.push(`${file}: ${node.getText().split('\n')[0] ?? ''}`)
+      ts.forEachChild(node, visit)
+    }
+    visit(source)
+  }
+  t.strictSame(found, [])
   t.end()
 })
 

@@ -1,6 +1,6 @@
 import { wholePipe, type Exchange } from '../core/event.js'
 import type { Frame } from '../protocol/frame.js'
-import { isObject } from '../protocol/json.js'
+import { isObject } from '../protocol/unmetered.js'
 import type { IdKey } from '../protocol/json-rpc.js'
 import type { Transport, TransportEvent } from '../transport/transport.js'
 import type { ClientEnd, Outgoing } from './client-end.js'

@@ -2,6 +2,7 @@ import type { Frame, Message } from './frame.js'
 import { idOf, isId, keyOf } from './ids.js'
 import { isObject, isString, member, parseJson, type Json, type JsonObject } from './json.js'
 import type { ErrorResponse, Id, IdKey, Notification, Result } from './json-rpc.js'
+import { unmetered } from './unmetered.js'
 import { afterSpace, byte, eachChild } from './scan.js'
 
 /** The message, or what keeps the value from being one (JSON-RPC 2.0, sections 4 and 5, and what MCP narrows). */
@@ -90,7 +91,7 @@ export const lenientAnswer = (frame: Frame): Result | ErrorResponse | undefined 
   const error = member(value, 'error')
   const [key = 'null'] = keysOf(frame)
   if (isObject(result)) return { kind: 'result', id: idOf(key), key, result }
-  return isObject(error) ? { kind: 'error', id: idOf(key), key, error: { code: 0, message: '', ...error } } : undefined
+  return isObject(error) ? { kind: 'error', id: idOf(key), key, error: { code: 0, message: '', ...unmetered(error) } } : undefined
 }
 
 /** Noise has no such names; a piece of a log may look like JSON. */

@@ -2,6 +2,7 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import type { Facts, Fault, Frame, FrameLimits } from './frame.js'
 import { keysAtEnds, keysIn } from './ids.js'
 import { isObject, isString, parseJson, type Json, type JsonObject } from './json.js'
+import { unmetered } from './unmetered.js'
 import { readFast } from './read-fast.js'
 import { messageOf } from './message.js'
 import { isLarge, parseInPieces, pieceBytes } from './pieces.js'
@@ -109,7 +110,7 @@ const none: readonly Fault[] = []
 
 const hasOneContainer = (message: JsonObject): boolean => {
   let containers = 0
-  for (const key in message) if (typeof message[key] === 'object' && message[key] !== null) containers++
+  for (const key in unmetered(message)) if (typeof message[key] === 'object' && message[key] !== null) containers++
   return containers === 1
 }
 

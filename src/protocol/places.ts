@@ -128,7 +128,8 @@ export class Places {
   *#along(value: Json | undefined, holder: JsonObject, one: Place, step: number, way: Way): Things {
     if (value === undefined || value === null) return
     const { kind, way: { [step]: key } } = one
-    this.meter.pay(perValue)
+    // A way is copied at each step.
+    this.meter.pay(perValue + way.length)
     const found = <Its extends Kind, Value extends Json>(its: Its, value: Value) => {
       this.meter.pay(perThing)
       return new Found(its, value, holder, this.at, way)

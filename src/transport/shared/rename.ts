@@ -3,6 +3,7 @@ import type { Frame } from '../../protocol/frame.js'
 import { idOf, misspelt } from '../../protocol/ids.js'
 import { isObject, isString, member, type Json, type JsonObject } from '../../protocol/json.js'
 import type { ErrorResponse, IdKey, Notification, Request, Result } from '../../protocol/json-rpc.js'
+import { unmetered } from '../../protocol/unmetered.js'
 import { inMeta, metaPrefix } from '../../protocol/meta.js'
 import { afterSpace, eachChild } from '../../protocol/scan.js'
 import { soleObject } from '../../protocol/sole.js'
@@ -137,5 +138,5 @@ const at = (value: Json | undefined, path: readonly string[]): Json | undefined 
 
 const put = (object: JsonObject, [key = '', ...rest]: readonly string[], value: Json): JsonObject => {
   const inner = member(object, key)
-  return { ...object, [key]: rest.length > 0 && isObject(inner) ? put(inner, rest, value) : value }
+  return { ...unmetered(object), [key]: rest.length > 0 && isObject(inner) ? put(inner, rest, value) : value }
 }
