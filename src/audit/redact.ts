@@ -1,4 +1,4 @@
-import { isArray, isObject, isString, parseJson, type Json, type JsonObject } from '../protocol/json.js'
+import { isArray, isObject, isString, parseJson, type Json, type JsonObject } from '../protocol/unmetered.js'
 import { hidden, isSecretCompound, isSecretKey, nameNames, withoutSecrets } from './secrets.js'
 
 /** JSON within text within JSON: so many times is it looked into; what is deeper is taken for a secret. */

@@ -3,7 +3,7 @@ import { hidden, isSecretKey, withoutSecrets } from '../audit/secrets.js'
 import type { Finding } from '../core/rule.js'
 import { edit, type Edit } from '../protocol/edit.js'
 import type { Envelope, Frame } from '../protocol/frame.js'
-import { equal, isArray, isObject, isString, member, weigh, type Json, type JsonObject } from '../protocol/json.js'
+import { equal, isArray, isObject, isString, member, unmetered, weigh, type Json, type JsonObject } from '../protocol/unmetered.js'
 
 /** What of the traffic a capture keeps. */
 export interface Payload {
@@ -49,11 +49,11 @@ const editsOf = ({ message }: Frame): readonly Edit[] | undefined => {
   switch (message.kind) {
     case 'request':
     case 'notification':
-      return editsIn('params', message.params)
+      return editsIn('params', message.params && unmetered(message.params))
     case 'result':
-      return editsIn('result', message.result)
+      return editsIn('result', unmetered(message.result))
     case 'error':
-      return editsIn('error', message.error)
+      return editsIn('error', unmetered(message.error))
     case 'batch': {
       const edits = message.members.map(editsOf)
       return edits.every(isThere) ? edits.flatMap((each, index) => each.map(one => ({ ...one, path: [index, ...one.path] }))) : undefined

@@ -1,7 +1,7 @@
 import { CustomsError } from '../errors.js'
 import { compareOffers } from '../lock/compare.js'
 import { aboutServer, nameOf, offer, single, type Definitions, type Offer, type Part } from '../lock/offer.js'
-import { isArray, isObject, isString, member, type Json } from '../protocol/json.js'
+import { isArray, isObject, isString, member, type Json } from '../protocol/unmetered.js'
 import type { Comparison } from './diff-report.js'
 import { problemsOf, type Inspection } from './inspection.js'
 import { resultsOf, type Saved } from './saved.js'

@@ -1,13 +1,13 @@
 import { wholePipe, type Exchange } from '../core/event.js'
 import { markLongNumbers } from '../lock/digits.js'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
-import { isObject, member, parseJson, type JsonObject } from '../protocol/json.js'
+import { isObject, member, parseJson, unmetered, type JsonObject } from '../protocol/unmetered.js'
 import { errorCode, type ErrorResponse, type Id, type Request, type Result } from '../protocol/json-rpc.js'
 import { parseFrame } from '../protocol/parse.js'
 import type { Transport, TransportEvent } from '../transport/transport.js'
 
 /** @property size of the message, in bytes */
-export type Answer = (Result | ErrorResponse) & { readonly size: number }
+export type Answer = ((Omit<Result, 'result'> & { readonly result: JsonObject }) | ErrorResponse) & { readonly size: number }
 
 /**
  * An MCP client in this process, as the client's end of a session: what it asks and what it is answered passes the relay as
@@ -59,7 +59,7 @@ export class InspectClient implements Transport {
     switch (message.kind) {
       case 'result':
       case 'error':
-        this.#waiting.get(message.id)?.({ ...(this.#exact ? exactly(message, bytes) : message), size: bytes.length })
+        this.#waiting.get(message.id)?.({ ...unmeteredIn(this.#exact ? exactly(message, bytes) : message), size: bytes.length })
         break
       case 'request':
         this.#answer(message)
@@ -107,3 +107,5 @@ const exactly = (message: Result | ErrorResponse, bytes: Buffer): Result | Error
 const gone = (id: Id): Answer => ({
   kind: 'error', size: 0, id, key: JSON.stringify(id), error: { code: errorCode.gone, message: 'the connection is closed' },
 })
+
+const unmeteredIn = (message: Result | ErrorResponse) => (message.kind === 'result' ? { ...message, result: unmetered(message.result) } : message)

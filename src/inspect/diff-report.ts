@@ -1,6 +1,6 @@
 import { changeClasses, type Change, type ChangeClass } from '../lock/compare.js'
 import { withDigits } from '../lock/digits.js'
-import { isArray, isObject, isString, member, pointer, type Json } from '../protocol/json.js'
+import { isArray, isObject, isString, member, pointer, unmetered, type Json } from '../protocol/unmetered.js'
 import { plainJson } from '../protocol/plain-json.js'
 import { argumentPhrases } from './arguments.js'
 import { changedWords } from './changed-words.js'
@@ -64,7 +64,7 @@ const thing = (changes: readonly [Change, ...Change[]], style: Style, width: num
   if (first.path.length > 0) return [style.title(`~ ${name}`), ...changes.flatMap(change => field(change, style, width))].join('\n')
   if (first.class === 'renamed' && isString(first.after)) return style.warn(`~ ${name} → ${shortly(first.after)}`) + style.dim('  renamed')
   if (first.after === undefined) return style.bad(`- ${name}`) + style.dim('  removed')
-  if (first.before === undefined) return [style.good(`+ ${name}`) + style.dim('  added'), ...newcomer(first.after, width)].join('\n')
+  if (first.before === undefined) return [style.good(`+ ${name}`) + style.dim('  added'), ...newcomer(unmetered(first.after), width)].join('\n')
   return [style.title(`~ ${name}`), ...field(first, style, width)].join('\n')
 }
 
@@ -84,7 +84,8 @@ const field = (change: Change, style: Style, width: number): readonly string[] =
   ...value(change, style, width - 4).map(line => `    ${line}`),
 ]
 
-const value = ({ before, after }: Change, style: Style, width: number): readonly string[] => {
+const value = (change: Change, style: Style, width: number): readonly string[] => {
+  const [before, after] = [unmetered(change.before), unmetered(change.after)]
   const lines = (sign: '-' | '+', value: Json): readonly string[] =>
     wrap(`${sign} ${show(value)}`, width).map(sign === '-' ? style.bad : style.good)
   if (isArray(before) && isArray(after)) {

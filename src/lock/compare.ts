@@ -1,7 +1,7 @@
 import { canonical, sha256 } from '../canonical.js'
-import { equal, isArray, isObject, isString, member, parseJson, weigh, type Json, type JsonObject } from '../protocol/json.js'
+import { equal, isArray, isObject, isString, member, parseJson, weigh, type Json, type JsonArray, type JsonObject } from '../protocol/json.js'
 import { jsonSchemaKeywords, schemasIn } from '../protocol/json-schema.js'
-import { each, Meter } from '../protocol/meter.js'
+import { each, Meter, withMembers } from '../protocol/meter.js'
 import type { Definitions, Offer, Part } from './offer.js'
 
 /** The classes of change, and what each is called. What a class means for who calls the tool is the policy's affair. */
@@ -105,7 +105,7 @@ export const isSame = (before: Json | undefined, after: Json | undefined, meter 
 /** The same of all definitions that say the same but for the name: by it a tool is found again that was renamed. */
 export const bodyDigest = (definition: Json, meter = free): string => {
   meter.pay(weigh(definition) >> 6)
-  const body = isObject(definition) ? { ...definition, name: null } : definition
+  const body = isObject(definition) ? withMembers(definition, { name: null }, meter) : definition
   return sha256(canonical(parseJson(JSON.stringify(body, (key, value: Json) => (setKeywords.has(key) && isArray(value) ? sortedTexts(value, meter) : value)))))
 }
 
@@ -208,7 +208,7 @@ const unordered = (kind: ChangeClass): Walk => (before, after, path, tell, meter
   if (!areSame) values(kind)(before, after, path, tell, meter)
 }
 
-const sortedTexts = (list: Json & readonly Json[], meter: Meter): readonly string[] =>
+const sortedTexts = (list: JsonArray, meter: Meter): readonly string[] =>
   [...each(list, meter)].map(([, element]) => {
     const text = canonical(element)
     meter.payText(text)

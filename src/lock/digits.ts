@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { parseJson, type Json } from '../protocol/json.js'
+import { parseJson, type Json } from '../protocol/unmetered.js'
 import { afterScalar, afterString, byte } from '../protocol/scan.js'
 
 /** Stands before the digits of a number that a double does not hold. Nobody can guess it, so that no string is taken for one. */

@@ -1,6 +1,6 @@
 import { canonical, sha256 } from '../canonical.js'
 import { CustomsError } from '../errors.js'
-import { isObject, isString, member, parseJson, type Json, type JsonObject } from '../protocol/json.js'
+import { isObject, isString, member, parseJson, type Json, type JsonObject } from '../protocol/unmetered.js'
 import { plainJson } from '../protocol/plain-json.js'
 import { compareIdentities, compareOffers, isSame, type Change } from './compare.js'
 import { withDigits } from './digits.js'

@@ -1,4 +1,4 @@
-import { isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
+import { isObject, isString, member, type Json, type JsonObject } from '../protocol/unmetered.js'
 
 /** The parts of what a server offers, and by which member an element of each list is named; what is no list has no name. */
 export const parts = {

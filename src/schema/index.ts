@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Checked, SchemaChecker, SchemaLimits, SchemaProblem, Subject } from '../core/check.js'
-import { isObject, type Json, type JsonObject } from '../protocol/json.js'
+import { isObject, unmetered, type Json, type JsonObject } from '../protocol/unmetered.js'
 import { parsedOf, textOf } from '../protocol/lazy-json.js'
 import { byteValidator } from '../protocol/read-fast.js'
 import { Budget, Exhausted, mainThreadBytes, mainThreadSteps } from './budget.js'
@@ -58,7 +58,7 @@ class Checker implements WarmableChecker {
   /** Fail closed: a check that crashed is a problem of its own. */
   #check(subject: Subject, session: string): Checked | Promise<Checked> {
     try {
-      const found = subject.kind === 'schema' ? this.#listed(subject.schema, session) : this.#validate(subject.schema, subject.value, session)
+      const found = subject.kind === 'schema' ? this.#listed(unmetered(subject.schema), session) : this.#validate(unmetered(subject.schema), unmetered(subject.value), session)
       return found instanceof Promise ? found.then(problems => placed(subject, problems)) : placed(subject, found)
     } catch {
       return placed(subject, unchecked(': beyond the engine'))
@@ -79,7 +79,7 @@ class Checker implements WarmableChecker {
     if (text !== undefined && reading?.schema !== undefined && this.#isSurelyValid(plan, reading.schema, text)) return fine
     // A long text is not parsed on this thread, which would have too little to judge it anyway.
     if (text !== undefined && (reading === undefined || text.length > mainThreadBytes)) return this.#offloaded(plan, text, session)
-    const parsed = parsedOf(value)
+    const parsed = unmetered(parsedOf(value))
     if (reading === undefined) return this.#offloaded(plan, parsed, session)
     turns.spend(text?.length ?? 0)
     const budget = new Budget(mainThreadSteps)

@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { adviceOn, comparableIdentity, identityOf, settledIdentity } from '../../dist/commands/lock-identity.js'
-import type { JsonObject } from '../../dist/protocol/json.js'
+import type { JsonObject } from '../../dist/protocol/unmetered.js'
 import type { ProcessServer } from '../../dist/config/configuration.js'
 
 const base = { name: 'a', policy: undefined, rules: new Map<never, never>(), tools: new Map<never, never>(), lock: undefined }

@@ -15,7 +15,7 @@ import type { ProcessServer } from '../../dist/config/configuration.js'
 import { CustomsError } from '../../dist/errors.js'
 import { plainStyle } from '../../dist/inspect/style.js'
 import { emptyOffer } from '../../dist/lock/offer.js'
-import type { JsonObject } from '../../dist/protocol/json.js'
+import type { JsonObject } from '../../dist/protocol/unmetered.js'
 import { run } from './inspect-run.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'customs-lock-'))

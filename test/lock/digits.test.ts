@@ -4,7 +4,7 @@ import { holding } from '../../dist/commands/accepted.js'
 import { standardActions } from '../../dist/lock/decide.js'
 import { asDoubles, markLongNumbers, withDigits } from '../../dist/lock/digits.js'
 import { formatLock, parseLock, type Locked } from '../../dist/lock/lock.js'
-import type { Json, JsonObject } from '../../dist/protocol/json.js'
+import type { Json, JsonObject } from '../../dist/protocol/unmetered.js'
 import { Script } from '../core/script.js'
 import { lockedAs, offering } from './offering.js'
 

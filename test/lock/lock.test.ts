@@ -5,7 +5,7 @@ import { decide, standardActions } from '../../dist/lock/decide.js'
 import { markLongNumbers } from '../../dist/lock/digits.js'
 import { acceptAll, acceptTools, compareServers, digestOf, formatLock, parseLock, type Lock } from '../../dist/lock/lock.js'
 import { single, type Offer } from '../../dist/lock/offer.js'
-import type { Json, JsonObject } from '../../dist/protocol/json.js'
+import type { Json, JsonObject } from '../../dist/protocol/unmetered.js'
 import { byName, lockedAs, offering } from './offering.js'
 
 const echo = { name: 'echo', description: 'Says it\u200b again.', inputSchema: { type: 'object', properties: { b: { maximum: 1e21 }, a: {} } } }

@@ -4,7 +4,7 @@ import { holding } from '../../dist/commands/accepted.js'
 import { changeClasses, type ChangeClass } from '../../dist/lock/compare.js'
 import { standardActions } from '../../dist/lock/decide.js'
 import { formatLock, parseLock, type Locked } from '../../dist/lock/lock.js'
-import { isArray, isObject, isString, member, type Json, type JsonObject } from '../../dist/protocol/json.js'
+import { isArray, isObject, isString, member, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
 import { initialize, Script } from '../core/script.js'
 import { byName, lockedAs, offering } from './offering.js'
 

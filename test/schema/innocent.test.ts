@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Json, JsonObject } from '../../dist/protocol/json.js'
+import type { Json, JsonObject } from '../../dist/protocol/unmetered.js'
 import { createSchemaChecker } from '../../dist/schema/index.js'
 import { Offload } from '../../dist/schema/thread/offload.js'
 import { asker, brief } from './ask.js'

@@ -1,4 +1,4 @@
-import { isArray, isObject, isString, member, type Json } from '../../protocol/json.js'
+import { isArray, isObject, isString, member, type Json } from '../../protocol/unmetered.js'
 import type { Dialect } from '../../protocol/json-schema.js'
 import type { Budget } from '../budget.js'
 import type { Place, Target } from '../document/place.js'

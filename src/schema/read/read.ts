@@ -1,5 +1,5 @@
 import type { SchemaProblem } from '../../core/check.js'
-import { isArray, isObject, isString, type Json } from '../../protocol/json.js'
+import { isArray, isObject, isString, type Json } from '../../protocol/unmetered.js'
 import { clip } from '../../protocol/quote.js'
 import type { Budget } from '../budget.js'
 import type { Place, Step } from '../document/place.js'

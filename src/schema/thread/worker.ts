@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import { parseJson, type Json } from '../../protocol/json.js'
+import { parseJson, type Json } from '../../protocol/unmetered.js'
 import { Budget, Exhausted, stepsPerCharacter, stepsPerMs } from '../budget.js'
 import { workerDepth } from '../evaluate/validate.js'
 import { Plans, type Plan } from '../plans.js'

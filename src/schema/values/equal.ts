@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { isArray, isObject, type Json } from '../../protocol/json.js'
+import { isArray, isObject, type Json } from '../../protocol/unmetered.js'
 import type { Budget } from '../budget.js'
 import { costOfName, nameKey } from './name-key.js'
 
