@@ -34,7 +34,7 @@ t.test('what goes wrong is told in one line, with exit code 2', async t => {
 t.test('a URL that is no MCP server, or not for us, is told of in one line', async t => {
   const cases: [string, RequestListener, RegExp][] = [
     ['a page', (_request, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>'), /^mcp-customs: 127\.0\.0\.1: its answer cannot be used: wire\/http at \/: .*text\/html.*\n$/],
-    ['a door', (_request, response) => response.writeHead(401).end(), /^mcp-customs: 127\.0\.0\.1: the server answered HTTP 401 \(credentials: .*\)\n$/],
+    ['a door', (_request, response) => response.writeHead(401).end(), /^mcp-customs: 127\.0\.0\.1: the server answered HTTP 401: it asks for credentials, to be given by --header Authorization=VALUE\n$/],
     ['nothing there', (_request, response) => response.writeHead(404).end(), /^mcp-customs: 127\.0\.0\.1: the server answered HTTP 404\n$/],
   ]
   for (const [name, answer, line] of cases) {

@@ -118,7 +118,7 @@ t.test('an empty configuration has the defaults of the contract', async t => {
   const read = await readConfiguration(join(directory, 'customs.json'), {})
   t.strictSame(read.limits, {
     messageBytes: 16777216, depth: 128, judgedBytes: 3145728, schemaBytes: 262144, schemaDepth: 64, subschemas: 5000,
-    validationMs: 100, tools: 5000, listMs: 10000, requestMs: 0, bufferedBytes: 268_435_456,
+    validationMs: 100, tools: 5000, listMs: 10000, requestMs: 0, bufferedBytes: 67_108_864,
   })
   t.strictSame(read.audit, { file: undefined, payloads: 'digest', intent: false, keepDays: 30, keepBytes: 1_000_000_000, onFailure: 'block', targets: [] })
   t.strictSame(read.telemetry, { endpoint: undefined, headers: new Map(), payloads: 'none' })

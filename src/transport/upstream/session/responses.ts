@@ -18,7 +18,7 @@ export interface ResponseOptions extends Pick<Reading, 'limits' | 'latch'> {
 }
 
 export const refusedWith = ({ status }: HttpReply): string => {
-  const hint = status === 401 ? ': it asks for credentials, to be given by --header Authorization=VALUE or mcp-customs login' : ''
+  const hint = status === 401 ? ': it asks for credentials, to be given by --header Authorization=VALUE' : ''
   return `the server answered HTTP ${status}${hint}`
 }
 
