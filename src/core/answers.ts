@@ -23,7 +23,7 @@ import { ToolResults, type ToolResult } from './tool-results.js'
 
 /** Judges what the server says, by the method that was asked, or by which it says it. */
 export class Answers {
-  readonly tasks = new Tasks()
+  readonly tasks: Tasks
   readonly drifts: Drifts
   readonly #core: Core
   readonly #lists: ToolLists
@@ -31,6 +31,7 @@ export class Answers {
 
   constructor(core: Core, lists: ToolLists) {
     this.#core = core
+    this.tasks = new Tasks(core.ledger)
     this.drifts = new Drifts(core)
     this.#lists = lists
     this.#results = new ToolResults(core)
@@ -43,6 +44,7 @@ export class Answers {
 
   *#judge(request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject): Flow<Frame> {
     const { method, terms, findings } = request
+    this.tasks.told(request.taskId, method, result)
     if (method === 'initialize') this.#core.handshake.agreed(result)
     const isTools = method === 'tools/list' && !isInterim(terms, result)
     const about: About = { method, terms, exchange, at: 'result', find: (places, value) => places.inResult(method, value) }

@@ -130,7 +130,7 @@ export class PendingRequest implements Pending {
 
 /** In bytes: params of less are not weighed one by one; parsed JSON takes at most so many times its text (`{}`, `[0]`). */
 const small = 4096
-const mostParsed = 12
+const mostParsed = 24
 
 export const text = (params: JsonObject | undefined, key: string): string | undefined => {
   const value = member(params, key)

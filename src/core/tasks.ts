@@ -2,12 +2,13 @@ import { isObject, isString, member, weigh, type JsonObject } from '../protocol/
 import { metaPrefix } from '../protocol/meta.js'
 import { hasFinalMember } from '../protocol/methods.js'
 import { traitsOf } from '../protocol/revision.js'
+import { weights, type Ledger } from './ledger.js'
 import type { Called, PendingRequest } from './request.js'
 import type { Terms } from './terms.js'
 
 /** Tasks remembered, and what they may weigh; the oldest is forgotten first, and its result is then result/unchecked. So is one whose id is no id. */
-const mostTasks = 10_000
-const mostWeight = 16 * 1024 * 1024
+const maxTasks = 10_000
+const maxBytes = 16 * 1024 * 1024
 const longestId = 1000
 
 const extension = `${metaPrefix}tasks`
@@ -17,6 +18,8 @@ export interface Task {
   readonly called: Called
   readonly terms: Terms
   readonly weight: number
+  /** Its outcome was told: the server may use its id again. */
+  isOver: boolean
 }
 
 /**
@@ -25,7 +28,11 @@ export interface Task {
  */
 export class Tasks {
   readonly #tasks = new Map<string, Task>()
-  #weight = 0
+  readonly #ledger: Ledger
+
+  constructor(session: Ledger) {
+    this.#ledger = session.account(maxBytes)
+  }
 
   /**
    * True when the result is a task's handle, asked for by the client, and nothing else: a result that has content as
@@ -38,7 +45,7 @@ export class Tasks {
     if (!isString(id) || called === undefined || hasFinalMember(result)) return false
     // A running task cannot be given another tool: what says so is judged as the result that it then is not.
     const known = this.#tasks.get(id)
-    if (known !== undefined && known.called.name !== called.name) return false
+    if (known !== undefined && !known.isOver && known.called.name !== called.name) return false
     this.#remember(id, called, terms)
     return true
   }
@@ -47,19 +54,28 @@ export class Tasks {
     return id === undefined ? undefined : this.#tasks.get(id)
   }
 
+  /** What the server says of a task. @param method that was asked */
+  told(id: string | undefined, method: string, state: JsonObject): void {
+    const task = this.find(id)
+    if (task !== undefined && (method === 'tasks/result' || outcomes.includes(member(state, 'status') ?? null))) task.isOver = true
+  }
+
   #remember(id: string, { name, tool, listed }: Called, terms: Terms): void {
     if (id.length > longestId) return
-    const weight = tool === undefined ? 0 : weigh(tool.outputSchemas)
-    this.#weight += weight - (this.#tasks.get(id)?.weight ?? 0)
+    const weight = weights.task + 2 * id.length + (tool?.outputSchemas.reduce((sum, schema) => sum + weigh(schema), 0) ?? 0)
+    this.#ledger.add(weight - (this.#tasks.get(id)?.weight ?? 0))
     // Of the declaration only that by which the result is judged.
-    this.#tasks.set(id, { called: { name, tool: tool && { ...tool, definition: {}, inputSchemas: [] }, listed }, terms, weight })
+    this.#tasks.set(id, { called: { name, tool: tool && { ...tool, definition: {}, inputSchemas: [] }, listed }, terms, weight, isOver: false })
     for (const [oldest, task] of this.#tasks) {
-      if (this.#tasks.size <= mostTasks && this.#weight <= mostWeight) return
+      if (this.#tasks.size <= maxTasks && this.#ledger.kept <= maxBytes) return
       this.#tasks.delete(oldest)
-      this.#weight -= task.weight
+      this.#ledger.add(-task.weight)
     }
   }
 }
+
+/** Statuses after which nothing more comes (2025-11-25, Tasks, Task Status Lifecycle). */
+const outcomes: readonly unknown[] = ['completed', 'failed', 'cancelled']
 
 const legacyHandle = ({ wantsTask }: PendingRequest, result: JsonObject): JsonObject | undefined => {
   const task = member(result, 'task')

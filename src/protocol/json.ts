@@ -72,7 +72,7 @@ export const equal = (a: Json | undefined, b: Json | undefined): boolean => {
 export const weigh = (value: Json, most = Infinity): number => {
   if (isString(value)) return 32 + value.length
   if (typeof value !== 'object' || value === null) return 8
-  let sum = 32
+  let sum = 64
   if (isArray(value)) for (let index = 0; index < lengthOf(value) && sum <= most; index++) sum += weigh(value[index] ?? null, most - sum)
   else for (const key in value) if ((sum += key.length + weigh(value[key] ?? null, most - sum)) > most) break
   return sum
