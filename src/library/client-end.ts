@@ -41,16 +41,24 @@ export class ClientEnd implements Transport {
   say(message: unknown, options: unknown): Promise<void> {
     return new Promise((resolve, reject) => {
       if (!this.#hear) throw new Error('the transport is not open')
-      let key: IdKey | undefined
-      const settled = (settle: () => void) => {
+      const forget = () => {
         if (key !== undefined && this.#asked.get(key) === parcel) this.#asked.delete(key)
-        settle()
       }
       const parcel: Outgoing = {
-        message, extra: options, taken: false, done: () => settled(resolve), fail: (error: unknown) => settled(() => reject(error)),
+        message, extra: options, taken: false,
+        done: () => {
+          forget()
+          resolve()
+        },
+        fail: reason => {
+          forget()
+          // As the transport's own: whatever it rejects with.
+          // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
+          reject(reason)
+        },
       }
       const frame = this.outgoing.frameOf(parcel)
-      key = frame.message.kind === 'request' ? frame.message.key : undefined
+      const key = frame.message.kind === 'request' ? frame.message.key : undefined
       if (key !== undefined) this.#asked.set(key, parcel)
       this.#hear({ type: 'frame', exchange: wholePipe, frame })
       // Whoever cancels does not wait.

@@ -32,7 +32,10 @@ const patience = 15_000
 
 /** Starts a command in a process group of its own, which is killed when the test ends, and talks raw lines to it. */
 export const start = (t: Test, command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Started => {
-  const child = spawn(command, args, { detached: true, env: { ...process.env, ...env } })
+  // The test runner adds to the options of what is spawned: where a test sets them, they are set by env(1), which is run first.
+  const options = env['NODE_OPTIONS']
+  const [first, words] = options === undefined ? [command, args] : ['env', [`NODE_OPTIONS=${options}`, command, ...args]]
+  const child = spawn(first, words, { detached: true, env: { ...process.env, ...env } })
   const lines: string[] = []
   const waiting = new Set<() => void>()
   let errors = ''

@@ -143,7 +143,7 @@ const faults = [
 
 for (const [fault, reason] of faults) {
   t.test(`a fault in one server's relay process (${fault}) is nobody else's, and the server answers again`, { skip }, async t => {
-    const env = { NODE_OPTIONS: `--max-old-space-size=256 --import ${fixture('faults.mjs')}` }
+    const env = { NODE_OPTIONS: `--max-old-space-size=256 --import=${fixture('faults.mjs')}` }
     const { url, directory, relay, pids } = await gateway(t, ['victim', 'other'], [], env)
     const [victim, other] = [await open(url('victim')), await open(url('other'))]
     const [victims = 0] = pids()

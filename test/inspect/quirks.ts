@@ -61,7 +61,7 @@ export class QuirkServer implements Transport {
     this.asked.push(method)
     // As a pipe does it: never before the sender has gone on.
     setImmediate(() => {
-      const reply = (this.#quirk[method] ?? usual[method])?.(params && unmetered(params), this, id)
+      const reply = (this.#quirk[method] ?? usual[method])?.(unmetered(params), this, id)
       if (reply !== undefined) this.say(id, reply)
     })
     return true
