@@ -37,4 +37,4 @@ export class Ledger {
  * What one object costs beside its bytes and texts, in bytes: itself, its place in a Map, the closures and generators that
  * belong to it. Measured by `test/core/ledger.test.ts`.
  */
-export const weights = { clientRequest: 3000, heldRequest: 1000, serverRequest: 600, ownId: 150, task: 800, exchange: 400 } as const
+export const weights = { clientRequest: 3000, heldRequest: 1000, serverRequest: 600, ownId: 150, task: 800 } as const

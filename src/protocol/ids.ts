@@ -61,10 +61,12 @@ export const keyAt = (frame: Frame, path: Path): IdKey | undefined => {
 /** The key of a message's id. @param bytes the message, whose `id` is known to be `id` */
 export const keyOf = (id: Id, bytes: Buffer): IdKey => {
   if (isString(id)) return written(id)
+  const numeral = String(id)
   let found: IdKey | undefined
   const look = (name: string | undefined, value: number, to: number): boolean => {
     const text = name === 'id' ? bytes.toString('latin1', value, to) : undefined
-    if (text !== undefined && parseJson(text) === id) found = text
+    // Nearly every id is spelt as we would spell it: that is known without reading it again.
+    if (text !== undefined && (text === numeral || parseJson(text) === id)) found = text
     return found !== undefined
   }
   // Most have it at the end or at the beginning. Only where it stands between two objects is one of them stepped over.

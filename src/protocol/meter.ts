@@ -40,10 +40,6 @@ export class Meter {
     this.pay(1 + (text.length >>> 6))
   }
 
-  get isSpent(): boolean {
-    return this.#left < 0
-  }
-
   /** True when the event loop should be handed back before more is done. */
   get isTurnSpent(): boolean {
     return this.#turn.spent >= turnShare
