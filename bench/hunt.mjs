@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url'
 const [count, seed] = [Number(process.argv[2] ?? 20_000), Number(process.argv[3] ?? 1)]
 const dist = pathToFileURL(`${resolve(process.argv[4] ?? new URL('../dist', import.meta.url).pathname)}/`)
 const load = name => import(new URL(`schema/${name}.js`, dist))
-const [{ createSchemaChecker }, { Budget, stepsPerMs }, { read }, { verdict }] = await Promise.all(['index', 'budget', 'read/read', 'verdict'].map(load))
+const [{ createSchemaChecker }, { Budget, stepsPerMs }, { read }, { verdict }] = await Promise.all(['index', 'budget', 'read/read', 'evaluate'].map(load))
 const limits = { schemaBytes: 262144, schemaDepth: 64, subschemas: 5000, validationMs: 100 }
 
 let state = seed

@@ -1,5 +1,5 @@
 import { Budget, Exhausted, mainThreadSteps } from '../schema/budget.js'
-import { formatOf, type Format } from '../schema/evaluate/keywords/formats.js'
+import { formatOf, type Format } from '../schema/keywords/formats.js'
 
 /** More distinct texts than these are no enumeration. */
 const mostValues = 8

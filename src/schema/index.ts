@@ -3,15 +3,13 @@ import type { Checked, SchemaChecker, SchemaLimits, SchemaProblem, Subject } fro
 import { isObject, unmetered, type Json, type JsonObject } from '../protocol/unmetered.js'
 import { parsedOf, textOf } from '../protocol/lazy-json.js'
 import { byteValidator } from '../protocol/read-fast.js'
-import { Budget, Exhausted, mainThreadBytes, mainThreadSteps } from './budget.js'
-import { mainThreadDepth, type Schema } from './evaluate/validate.js'
+import { Budget, Exhausted, mainThreadBytes, mainThreadSteps, turns } from './budget.js'
+import { mainThreadDepth, unchecked, verdict, type Reading, type Schema } from './evaluate.js'
 import { Plans, type Plan, type SchemaText } from './plans.js'
 import { measure } from './read/measure.js'
-import { read as readSchema, type Reading } from './read/read.js'
+import { read as readSchema } from './read/read.js'
 import { tableOf, type Table } from './table/table.js'
 import { Offload } from './thread/offload.js'
-import { turns } from './thread/turns.js'
-import { unchecked, verdict } from './verdict.js'
 
 /** A `SchemaChecker` that can be told to get ready. */
 export interface WarmableChecker extends SchemaChecker {

@@ -1,4 +1,4 @@
-import type { Reading } from './read/read.js'
+import type { Reading } from './evaluate.js'
 
 /** A schema's JSON text, as it goes to the worker thread. */
 export interface SchemaText {

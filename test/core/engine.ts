@@ -1,9 +1,8 @@
 import type { Checked, Subject } from '../../dist/core/check.js'
 import { unmetered } from '../../dist/protocol/unmetered.js'
 import { Budget } from '../../dist/schema/budget.js'
-import { mainThreadDepth } from '../../dist/schema/evaluate/validate.js'
+import { mainThreadDepth, verdict } from '../../dist/schema/evaluate.js'
 import { read } from '../../dist/schema/read/read.js'
-import { verdict } from '../../dist/schema/verdict.js'
 
 /** The engine's verdict, with neither turns nor threads. */
 export const checkAtOnce = (subject: Subject): Checked => {

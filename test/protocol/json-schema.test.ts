@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { isObject, isString, member, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
 import { dialects, hasKeyword, jsonSchemaKeywords, schemasIn, type Dialect, type SchemaForm } from '../../dist/protocol/json-schema.js'
-import { keywordsOf } from '../../dist/schema/evaluate/keywords/index.js'
+import { keywordsOf } from '../../dist/schema/keywords/index.js'
 
 const documents = JSON.parse(readFileSync(new URL('../../src/schema/read/metaschemas.json', import.meta.url), 'utf8')) as readonly JsonObject[]
 

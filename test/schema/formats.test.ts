@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { Budget } from '../../dist/schema/budget.js'
-import { formatOf } from '../../dist/schema/evaluate/keywords/formats.js'
+import { formatOf } from '../../dist/schema/keywords/formats.js'
 
 const cases: readonly (readonly [string, readonly string[], readonly string[]])[] = [
   ['date', ['2024-02-29', '0000-01-01', '2000-02-29'], ['2023-02-29', '1900-02-29', '2024-13-01', '2024-00-10', '2024-04-31', '2024-1-01', '2024-01-01T', '২০২৪-01-01', '']],

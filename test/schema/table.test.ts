@@ -5,7 +5,7 @@ import { byteValidator } from '../../dist/protocol/read-fast.js'
 import { Budget } from '../../dist/schema/budget.js'
 import { read } from '../../dist/schema/read/read.js'
 import { tableOf } from '../../dist/schema/table/table.js'
-import { verdict } from '../../dist/schema/verdict.js'
+import { verdict } from '../../dist/schema/evaluate.js'
 import { absent, corpus, drafts, groupsOf, json, samples, suite } from './ask.js'
 
 const steps = 100_000_000

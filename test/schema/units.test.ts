@@ -1,14 +1,12 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { Json } from '../../dist/protocol/unmetered.js'
-import { Budget } from '../../dist/schema/budget.js'
+import { Budget, FairQueue, nameKey } from '../../dist/schema/budget.js'
 import { compilePattern, isPattern } from '../../dist/schema/pattern/pattern.js'
 import { read } from '../../dist/schema/read/read.js'
 import { encode } from '../../dist/schema/thread/encode.js'
-import { FairQueue } from '../../dist/schema/thread/fair-queue.js'
-import { Distinct, equal } from '../../dist/schema/values/equal.js'
-import { isMultiple } from '../../dist/schema/values/multiple.js'
-import { nameKey } from '../../dist/schema/values/name-key.js'
+import { Distinct, equal } from '../../dist/schema/equal.js'
+import { isMultiple } from '../../dist/schema/keywords/numbers.js'
 import { json } from './ask.js'
 
 const plenty = () => new Budget(100_000_000)

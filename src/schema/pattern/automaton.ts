@@ -1,5 +1,4 @@
-import type { Budget } from '../budget.js'
-import { nameKey } from '../values/name-key.js'
+import { nameKey, type Budget } from '../budget.js'
 import { noCharacter, type Alphabet, type Symbols } from './alphabet.js'
 import type { State } from './states.js'
 

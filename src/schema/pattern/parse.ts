@@ -1,5 +1,5 @@
 import { Exhausted, type Budget } from '../budget.js'
-import { nameKey } from '../values/name-key.js'
+import { nameKey } from '../budget.js'
 import { classOf, propertyOf, type CharacterClass, type Ranges } from './character-class.js'
 import type { Look, Parsed, Syntax } from './syntax.js'
 

@@ -1,6 +1,6 @@
 import type { Budget } from '../budget.js'
-import type { Place } from '../document/place.js'
-import { keywordsOf, refersAlone } from '../evaluate/keywords/index.js'
+import type { Place } from '../place.js'
+import { keywordsOf, refersAlone } from '../keywords/index.js'
 
 /** What a schema applies by its dialect's keywords: to the same value, and to what is below it. What only the dynamic scope finds is not known here. */
 const appliedBy = (place: Place): { readonly here: readonly Place[]; readonly below: readonly Place[] } => {

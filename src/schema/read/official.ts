@@ -1,7 +1,7 @@
 import { isString, type JsonObject } from '../../protocol/unmetered.js'
 import type { Dialect } from '../../protocol/json-schema.js'
 import { Budget } from '../budget.js'
-import type { Resource } from '../document/place.js'
+import type { Resource } from '../place.js'
 import documents from './metaschemas.json' with { type: 'json' }
 import { Reader } from './reader.js'
 

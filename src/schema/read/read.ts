@@ -2,22 +2,12 @@ import type { SchemaProblem } from '../../core/check.js'
 import { isArray, isObject, isString, type Json } from '../../protocol/unmetered.js'
 import { clip } from '../../protocol/quote.js'
 import type { Budget } from '../budget.js'
-import type { Place, Step } from '../document/place.js'
-import { mismatchesOf, type Schema } from '../evaluate/validate.js'
-import { keywordsOf } from '../evaluate/keywords/index.js'
-import type { Mismatch } from '../evaluate/run.js'
-import { validatorOf } from '../evaluate/validator.js'
+import type { Place, Step } from '../place.js'
+import { mismatchesOf, type Mismatch, type Reading } from '../evaluate.js'
+import { keywordsOf } from '../keywords/index.js'
 import { findCycle } from './cycles.js'
 import { metaschemaOf, officialResource } from './official.js'
 import { Reader, TooManySubschemas } from './reader.js'
-
-/** What came of reading a schema. */
-export interface Reading {
-  /** Undefined when it cannot be used. */
-  readonly schema: Schema | undefined
-  /** Why not; `path` is a JSON Pointer into the schema. */
-  readonly problems: readonly SchemaProblem[]
-}
 
 export const unusable = (problems: readonly SchemaProblem[]): Reading => ({ schema: undefined, problems })
 
@@ -38,7 +28,7 @@ export const read = (json: Json, subschemas: number, budget: Budget, depth: numb
     if (cycle !== undefined) reader.report('schema', cycle, [], 'refers to itself without end ($ref)')
     if (root === undefined || reader.problems.length > 0) return unusable(reader.problems)
     const formats = !reader.formats ? 'none' : reader.turns ? 'entangled' : 'alone'
-    return { schema: { root, validator: validatorOf(root), formats }, problems: [] }
+    return { schema: { root, formats }, problems: [] }
   } catch (error) {
     if (error instanceof TooManySubschemas) return unusable([{ kind: 'cost', path: '', message: 'has too many subschemas' }])
     throw error
@@ -52,7 +42,7 @@ const validateRegion = (region: Place, reader: Reader, depth: number): void => {
   budget.spend(5 * regions.length)
   const others = new Set(regions.filter(other => other.resource.dialect !== dialect).map(other => other.schema))
   const value = others.size === 0 ? region.schema : without(region.schema, others, budget)
-  for (const mismatch of mismatchesOf(validatorOf(metaschemaOf(dialect).root), value, budget, depth)) {
+  for (const mismatch of mismatchesOf(metaschemaOf(dialect).root, value, budget, depth)) {
     reader.report('schema', region, mismatch.path, inWords(mismatch, region, budget))
   }
 }

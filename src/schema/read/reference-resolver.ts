@@ -1,8 +1,7 @@
 import type { SchemaProblem } from '../../core/check.js'
 import { isArray, isObject, isString, member, type Json } from '../../protocol/unmetered.js'
-import type { Budget } from '../budget.js'
-import type { Base, Place, Resource, Step, Target } from '../document/place.js'
-import { costOfName, nameKey } from '../values/name-key.js'
+import type { Base, Place, Resource, Step, Target } from '../place.js'
+import { costOfName, nameKey, type Budget } from '../budget.js'
 import { decodeFragment, resolve } from './uri.js'
 
 type Keyword = '$ref' | '$dynamicRef' | '$recursiveRef'

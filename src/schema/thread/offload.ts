@@ -2,12 +2,11 @@ import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { SchemaLimits } from '../../core/check.js'
 import type { Json } from '../../protocol/unmetered.js'
+import { FairQueue, turns } from '../budget.js'
+import { unchecked } from '../evaluate.js'
 import type { SchemaText } from '../plans.js'
-import { unchecked } from '../verdict.js'
 import { encode } from './encode.js'
-import { FairQueue } from './fair-queue.js'
-import type { Answer, Order, Report } from './job.js'
-import { turns } from './turns.js'
+import type { Answer, Order, Report } from './worker.js'
 
 interface Job {
   readonly order: Exclude<Order, { type: 'piece' }>

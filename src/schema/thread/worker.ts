@@ -1,11 +1,35 @@
 import { parentPort } from 'node:worker_threads'
+import type { SchemaProblem } from '../../core/check.js'
 import { parseJson, type Json } from '../../protocol/unmetered.js'
 import { Budget, Exhausted, stepsPerCharacter, stepsPerMs } from '../budget.js'
-import { workerDepth } from '../evaluate/validate.js'
-import { Plans, type Plan } from '../plans.js'
-import { read, unusable, type Reading } from '../read/read.js'
-import { unchecked, verdict } from '../verdict.js'
-import type { Answer, Order, Report } from './job.js'
+import { unchecked, verdict, workerDepth, type Reading } from '../evaluate.js'
+import { Plans, type Plan, type SchemaText } from '../plans.js'
+import { read, unusable } from '../read/read.js'
+
+/** What the worker thread is told. A value comes before its order, as JSON text or its bytes, in as many pieces as it takes. */
+export type Order =
+  | { readonly type: 'piece'; readonly id: number; readonly text: string | Uint8Array }
+  | {
+      /** Read the schema; and validate the value by it. */
+      readonly type: 'read' | 'validate'
+      readonly id: number
+      readonly schema: SchemaText
+      readonly subschemas: number
+      /** What each of the two may take, in milliseconds' worth of steps. */
+      readonly ms: number
+    }
+
+/** What came of an order. */
+export interface Answer {
+  readonly problems: readonly SchemaProblem[]
+  /** Whether there is no verdict because matching a pattern took too long, or the thread ended. */
+  readonly overran?: boolean
+}
+
+/** What the worker thread tells. */
+export interface Report extends Answer {
+  readonly id: number
+}
 
 type Task = Exclude<Order, { type: 'piece' }>
 

@@ -1,5 +1,5 @@
-import type { Place } from '../../document/place.js'
-import type { Run, Scope } from '../run.js'
+import type { Place } from '../place.js'
+import type { Run, Scope } from '../evaluate.js'
 import { forAll, type Keyword } from './keyword.js'
 
 /** What the outermost resource that the evaluation came through has for a dynamic reference. */

@@ -1,15 +1,16 @@
-import { isString } from '../../../protocol/unmetered.js'
-import { quote } from '../../../protocol/quote.js'
-import type { Budget } from '../../budget.js'
-import { compilePattern, isPattern } from '../../pattern/pattern.js'
-import { countOf } from '../../values/code-points.js'
+import { isString } from '../../protocol/unmetered.js'
+import { quote } from '../../protocol/quote.js'
+import type { Budget } from '../budget.js'
+import { compilePattern, isPattern } from '../pattern/pattern.js'
 import { formatOf } from './formats.js'
 import { sizeMessage, type Checks, type Keyword } from './keyword.js'
 
-/** Code points, counted only where the code units leave it open. */
-const counted = (text: string, budget: Budget): number => {
+/** Characters as JSON Schema counts them: code points, of one or two code units. Counted only where the length leaves it open. */
+const codePoints = (text: string, budget: Budget): number => {
   budget.spend(text.length >> 2)
-  return countOf(text)
+  let count = 0
+  for (let index = 0; index < text.length; index++, count++) if ((text.codePointAt(index) ?? 0) > 0xffff) index++
+  return count
 }
 
 const length = (name: string, most: boolean): Keyword => ({
@@ -17,8 +18,8 @@ const length = (name: string, most: boolean): Keyword => ({
   checks(limit): Checks | undefined {
     if (typeof limit !== 'number') return undefined
     const message = sizeMessage(name, most, limit, 'character')
-    const isShort = (text: string, budget: Budget) => text.length <= limit || (text.length / 2 <= limit && counted(text, budget) <= limit)
-    const isLong = (text: string, budget: Budget) => text.length / 2 >= limit || (text.length >= limit && counted(text, budget) >= limit)
+    const isShort = (text: string, budget: Budget) => text.length <= limit || (text.length / 2 <= limit && codePoints(text, budget) <= limit)
+    const isLong = (text: string, budget: Budget) => text.length / 2 >= limit || (text.length >= limit && codePoints(text, budget) >= limit)
     return most
       ? { string: (text, run) => isShort(text, run.budget) || run.fail(message) }
       : { string: (text, run) => isLong(text, run.budget) || run.fail(message) }

@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net'
-import type { Budget } from '../../budget.js'
-import { parsePattern } from '../../pattern/parse.js'
+import type { Budget } from '../budget.js'
+import { parsePattern } from '../pattern/parse.js'
 
 /** Whether a text has a format, in time linear in the text. */
 export interface Format {

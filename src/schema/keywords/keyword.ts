@@ -1,9 +1,9 @@
-import { isArray, type Json, type JsonObject } from '../../../protocol/unmetered.js'
-import type { Dialect } from '../../../protocol/json-schema.js'
-import type { Budget } from '../../budget.js'
-import type { Place, Target } from '../../document/place.js'
-import type { Evaluated } from '../evaluated.js'
-import type { Run } from '../run.js'
+import { isArray, type Json, type JsonObject } from '../../protocol/unmetered.js'
+import type { Dialect } from '../../protocol/json-schema.js'
+import type { Budget } from '../budget.js'
+import type { Place, Target } from '../place.js'
+import type { Evaluated } from './unevaluated.js'
+import type { Run } from '../evaluate.js'
 
 /** The kinds of values that checks are for. */
 export interface Kinds {
@@ -69,7 +69,8 @@ export interface Keyword {
 }
 
 /** The same check for values of any kind. */
-export const forAll = (check: Check<Json>): Checks => ({ null: check, boolean: check, number: check, string: check, array: check, object: check })
+export const forAll = (check: Check<Json>): Checks =>
+  ({ null: check, boolean: check, number: check, string: check, array: check, object: check })
 
 /** The schemas of a keyword whose value is an array of them. */
 export const schemasOf = (value: Json, site: Site, keyword: string): readonly Subschema[] =>
@@ -77,3 +78,14 @@ export const schemasOf = (value: Json, site: Site, keyword: string): readonly Su
 
 export const sizeMessage = (name: string, most: boolean, limit: number, noun: string): string =>
   `must have at ${most ? 'most' : 'least'} ${limit} ${noun}${limit === 1 ? '' : 's'} (${name})`
+
+/**
+ * Whether a value matches a schema that may fail without the whole failing: a branch of `anyOf`, a `not`. Its mismatches are
+ * not collected, and what it evaluated counts only if it matches.
+ */
+export const attempt = (branch: Subschema, value: Json, run: Run, seen: Evaluated | undefined): boolean => {
+  run.mute()
+  const valid = branch.matches(value, run, seen)
+  run.unmute()
+  return valid
+}

@@ -1,6 +1,6 @@
-import { isArray, isString, type Json } from '../../../protocol/unmetered.js'
-import { equal } from '../../values/equal.js'
-import { costOfName, nameKey } from '../../values/name-key.js'
+import { isArray, isString, type Json } from '../../protocol/unmetered.js'
+import { equal } from '../equal.js'
+import { costOfName, nameKey } from '../budget.js'
 import { forAll, type Check, type Checks, type Keyword, type Site } from './keyword.js'
 
 const article = (type: string): string => (type === 'null' ? 'null' : /^[aio]/.test(type) ? `an ${type}` : `a ${type}`)

@@ -1,5 +1,4 @@
-import { attempt } from './attempt.js'
-import { forAll, schemasOf, type Keyword } from './keyword.js'
+import { attempt, forAll, schemasOf, type Keyword } from './keyword.js'
 
 const allOf: Keyword = {
   name: 'allOf',

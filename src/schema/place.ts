@@ -1,7 +1,6 @@
-import { pointer, type JsonObject } from '../../protocol/unmetered.js'
-import type { Dialect } from '../../protocol/json-schema.js'
-import type { Budget } from '../budget.js'
-import { nameKey } from '../values/name-key.js'
+import { pointer, type JsonObject } from '../protocol/unmetered.js'
+import type { Dialect } from '../protocol/json-schema.js'
+import { nameKey, type Budget } from './budget.js'
 
 /** Where a document or an embedded schema says it is. */
 export interface Base {

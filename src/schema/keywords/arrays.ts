@@ -1,8 +1,7 @@
-import { isArray, type Json } from '../../../protocol/unmetered.js'
-import { hasKeyword } from '../../../protocol/json-schema.js'
-import { Distinct } from '../../values/equal.js'
-import { attempt } from './attempt.js'
-import { schemasOf, sizeMessage, type Check, type Checks, type Keyword, type Subschema } from './keyword.js'
+import { isArray, type Json } from '../../protocol/unmetered.js'
+import { hasKeyword } from '../../protocol/json-schema.js'
+import { Distinct } from '../equal.js'
+import { attempt, schemasOf, sizeMessage, type Check, type Checks, type Keyword, type Subschema } from './keyword.js'
 
 type ArrayCheck = Check<readonly Json[]>
 

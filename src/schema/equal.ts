@@ -1,16 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { isArray, isObject, type Json } from '../../protocol/unmetered.js'
-import type { Budget } from '../budget.js'
-import { costOfName, nameKey } from './name-key.js'
+import { isArray, isObject, type Json } from '../protocol/unmetered.js'
+import { costOfMany, costOfMembers, costOfName, manyMembers, nameKey, type Budget } from './budget.js'
 
 /** Deeper than any value that the relay lets through; a bound against values from elsewhere. */
 const deepest = 1024
-
-/** To list the members of an object and look one up costs ten times as much, for each, where there are many: V8 sorts those of a large object. */
-export const manyMembers = 200
-export const costOfMany = 40
-
-export const costOfMembers = (count: number): number => (count > manyMembers ? costOfMany : 4) * count
 
 /**
  * Whether two JSON values are equal as JSON Schema has it; ends at the first difference.

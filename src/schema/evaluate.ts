@@ -1,0 +1,233 @@
+import type { SchemaProblem } from '../core/check.js'
+import { isArray, isObject, type Json } from '../protocol/unmetered.js'
+import { wirePath } from '../protocol/quote.js'
+import { Exhausted, type Budget } from './budget.js'
+import { checksOf, type SchemaChecks } from './keywords/index.js'
+import type { Check, Subschema } from './keywords/keyword.js'
+import { Evaluated } from './keywords/unevaluated.js'
+import type { Place, Resource, Step } from './place.js'
+
+/**
+ * What `format` can do to the verdict. `alone`: it can only make a valid value invalid, so that a value which is valid with
+ * it is valid without it; `entangled`: it may turn a verdict round (`not`, `oneOf`, …).
+ */
+type Formats = 'none' | 'alone' | 'entangled'
+
+/** A schema that can be used. */
+export interface Schema {
+  readonly root: Place
+  readonly formats: Formats
+}
+
+/** What came of reading a schema. */
+export interface Reading {
+  /** Undefined when it cannot be used. */
+  readonly schema: Schema | undefined
+  /** Why not; `path` is a JSON Pointer into the schema. */
+  readonly problems: readonly SchemaProblem[]
+}
+
+/** How deep schemas may be nested in each other's evaluation, by the size of the native stack. */
+export const mainThreadDepth = 300
+export const workerDepth = 5000
+
+/** Problems of a value are reported up to this number. */
+const maxProblems = 20
+
+/** What one evaluation found: where in the value, and which keyword. */
+export interface Mismatch {
+  readonly path: readonly Step[]
+  readonly message: string
+}
+
+/** The resources that the evaluation has come through, innermost first (2020-12 core, 7.1). */
+export interface Scope {
+  readonly resource: Resource
+  readonly outer: Scope | undefined
+}
+
+const none: never[] = []
+
+/** One evaluation: what it may still cost, where in the value it stands, what it found. */
+export class Run {
+  readonly mismatches: Mismatch[]
+  readonly path: Step[]
+  readonly budget: Budget
+  /** Whether `format` is an assertion. */
+  readonly formats: boolean
+  scope: Scope | undefined
+  readonly #max: number
+  readonly #maxDepth: number
+  #depth = 0
+  #quiet = 0
+
+  /**
+   * @param maxDepth how deep schemas may be nested in each other's evaluation: each level takes a few frames of the stack
+   * @param max how many mismatches to collect; 0 when only the verdict matters
+   */
+  constructor(budget: Budget, maxDepth: number, formats: boolean, max: number) {
+    this.budget = budget
+    this.formats = formats
+    this.#maxDepth = maxDepth
+    this.#max = max
+    // Nobody writes to these where nothing is collected.
+    this.mismatches = max > 0 ? [] : none
+    this.path = max > 0 ? [] : none
+  }
+
+  /** Whether anybody wants to know where. */
+  get tracing(): boolean {
+    return this.#max > 0
+  }
+
+  /** Whether to go on after a failure, to find more. */
+  get collecting(): boolean {
+    return this.#quiet === 0 && this.mismatches.length < this.#max
+  }
+
+  spend(steps: number): void {
+    this.budget.spend(steps)
+  }
+
+  enter(): void {
+    if (++this.#depth > this.#maxDepth) throw new Exhausted()
+    this.budget.spend(5)
+  }
+
+  leave(): void {
+    this.#depth--
+  }
+
+  /** From here on nothing is told, up to `unmute`. */
+  mute(): void {
+    this.#quiet++
+  }
+
+  unmute(): void {
+    this.#quiet--
+  }
+
+  fail(message: string, ...below: readonly Step[]): false {
+    if (!this.collecting) return false
+    this.budget.spend(20 + this.path.length)
+    this.mismatches.push({ path: [...this.path, ...below], message })
+    return false
+  }
+}
+
+/** A schema made into checks, when a value first comes to it: most schemas of a list are never used. */
+class Validator implements Subschema {
+  readonly #place: Place
+  #checks: SchemaChecks | undefined
+
+  constructor(place: Place) {
+    this.#place = place
+  }
+
+  matches(value: Json, run: Run, seen: Evaluated | undefined): boolean {
+    const checks = (this.#checks ??= checksOf(this.#place, run.budget, validatorOf))
+    if (checks.flat && typeof value !== 'object') {
+      run.spend(4)
+      return holds(checks, value, run, undefined)
+    }
+    run.enter()
+    const { resource } = this.#place
+    const outer = run.scope
+    if (outer?.resource !== resource) run.scope = { resource, outer }
+    const own = checks.tracks || seen !== undefined ? new Evaluated(run.budget) : undefined
+    const valid = holds(checks, value, run, own)
+    if (valid && own !== undefined) seen?.merge(own)
+    run.scope = outer
+    run.leave()
+    return valid
+  }
+
+  matchesBelow(step: string | number, value: Json, run: Run): boolean {
+    if (!run.tracing) return this.matches(value, run, undefined)
+    run.path.push(step)
+    const valid = this.matches(value, run, undefined)
+    run.path.pop()
+    return valid
+  }
+}
+
+const holds = (checks: SchemaChecks, value: Json, run: Run, seen: Evaluated | undefined): boolean => {
+  if (typeof value === 'string') return all(checks.string, value, run, seen)
+  if (typeof value === 'number') return all(checks.number, value, run, seen)
+  if (value === null) return all(checks.null, value, run, seen)
+  if (typeof value === 'boolean') return all(checks.boolean, value, run, seen)
+  if (isArray(value)) return all(checks.array, value, run, seen)
+  return isObject(value) ? all(checks.object, value, run, seen) : run.fail('is no JSON')
+}
+
+/** Runs the checks up to the first that fails, or all of them where mismatches are collected. */
+const all = <Value>(checks: readonly Check<Value>[], value: Value, run: Run, seen: Evaluated | undefined): boolean => {
+  const only = checks[0]
+  if (checks.length < 2) return only === undefined || only(value, run, seen)
+  let valid = true
+  for (let index = 0; index < checks.length; index++) {
+    if (checks[index]?.(value, run, seen) === true) continue
+    valid = false
+    if (!run.collecting) break
+  }
+  return valid
+}
+
+// Kept as long as the schema: those of the official meta-schemas are made once.
+const validators = new WeakMap<Place, Validator>()
+
+export const validatorOf = (place: Place): Validator => {
+  const known = validators.get(place)
+  if (known !== undefined) return known
+  const made = new Validator(place)
+  validators.set(place, made)
+  return made
+}
+
+/** What a text costs, in steps, that is made fit for a message. */
+const costOfClip = ({ length }: string): number => (length > 80 ? 50 + 2 * Math.min(length, 4096) : 10)
+
+/** A JSON Pointer, its parts fit for a message. */
+export const clippedPointer = (path: readonly Step[], budget: Budget): string => {
+  for (const step of path) budget.spend(typeof step === 'number' ? 5 : costOfClip(step))
+  return wirePath(...path)
+}
+
+/** One evaluation. @returns undefined when the value is valid, else mismatches, up to `max` */
+const evaluate = (
+  root: Place, value: Json, budget: Budget, depth: number, formats: boolean, max: number,
+): readonly Mismatch[] | undefined => {
+  const run = new Run(budget, depth, formats, max)
+  if (validatorOf(root).matches(value, run, undefined)) return undefined
+  return run.mismatches.length > 0 ? run.mismatches : [{ path: [], message: 'does not match' }]
+}
+
+/** The mismatches of a value, formats aside. Most values match: that is found out first, without a record of the path. */
+export const mismatchesOf = (root: Place, value: Json, budget: Budget, depth: number): readonly Mismatch[] => {
+  const collect = (max: number) => evaluate(root, value, budget, depth, false, max)
+  return collect(0) === undefined ? none : (collect(maxProblems) ?? none)
+}
+
+/** No verdict was possible. */
+export const unchecked = (why: string): readonly SchemaProblem[] =>
+  [{ kind: 'unchecked', path: '', message: `could not be judged${why}` }]
+
+/**
+ * The verdict on a value by a schema that was read: nothing, mismatches, or where there are none the formats that it breaks.
+ * Paths are pointers into the value.
+ * @throws Exhausted; RangeError when the native stack does not suffice
+ */
+export const verdict = (
+  { schema, problems }: Reading, value: Json, budget: Budget, depth: number,
+): readonly SchemaProblem[] => {
+  if (schema === undefined) return unchecked(`: the schema cannot be used: ${problems[0]?.message ?? ''}`)
+  const { root, formats } = schema
+  const pass = (asserting: boolean, max: number) => evaluate(root, value, budget, depth, asserting, max)
+  // Most values are valid: that is found out first, without a record of the path.
+  if (pass(formats === 'alone', 0) === undefined && formats !== 'entangled') return none
+  const report = (kind: SchemaProblem['kind'], mismatches: readonly Mismatch[]): readonly SchemaProblem[] =>
+    mismatches.map(({ path, message }) => ({ kind, path: clippedPointer(path, budget), message }))
+  const mismatches = pass(false, maxProblems)
+  if (mismatches !== undefined) return report('mismatch', mismatches)
+  return formats === 'none' ? none : report('format', pass(true, maxProblems) ?? none)
+}

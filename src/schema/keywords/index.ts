@@ -1,0 +1,121 @@
+import { isObject, isString, member, type Json } from '../../protocol/unmetered.js'
+import { dialects, hasKeyword, isLegacy, type Dialect } from '../../protocol/json-schema.js'
+import type { Budget } from '../budget.js'
+import type { Place, Target } from '../place.js'
+import { arrays } from './arrays.js'
+import { combinations } from './combinations.js'
+import { forAll, type Check, type Keyword, type Kinds, type Site, type Subschema } from './keyword.js'
+import { numbers } from './numbers.js'
+import { objects } from './objects.js'
+import { references } from './references.js'
+import { strings } from './strings.js'
+import { unevaluated } from './unevaluated.js'
+import { values } from './values.js'
+
+/** Where schemas stand that are applied by nobody but who refers to them. */
+const definitions: readonly Keyword[] = [
+  { name: 'definitions' },
+  { name: '$defs' },
+  { name: 'contentSchema' },
+]
+
+const names: readonly Keyword[] = [
+  { name: '$id', expected: 'must be a URI without fragment' },
+  { name: '$anchor', expected: 'must be a plain name' },
+  { name: '$dynamicAnchor', expected: 'must be a plain name' },
+]
+
+/** Every keyword of every dialect, in the order of evaluation: what is cheap and says most first, what goes by the others last. */
+const keywords: readonly Keyword[] = [
+  ...values, ...numbers, ...strings, ...objects, ...arrays, ...references, ...combinations, ...unevaluated, ...definitions, ...names,
+]
+
+const byDialect: ReadonlyMap<Dialect, ReadonlyMap<string, Keyword>> = new Map(dialects.map(dialect => [
+  dialect, new Map(keywords.filter(({ name }) => hasKeyword(dialect, name)).map(keyword => [keyword.name, keyword])),
+]))
+
+const none: ReadonlyMap<string, Keyword> = new Map()
+
+/** The keywords of a dialect, by name. */
+export const keywordsOf = (dialect: Dialect): ReadonlyMap<string, Keyword> => byDialect.get(dialect) ?? none
+
+/** Up to draft-07 a `$ref` stands alone: nothing counts that is beside it. */
+export const refersAlone = ({ schema, resource }: Place): boolean =>
+  isLegacy(resource.dialect) && isObject(schema) && isString(member(schema, '$ref'))
+
+/** What of a schema says something of a value, with its value, in the order of evaluation. */
+export const keywordsAt = (place: Place): readonly (readonly [Keyword, Json])[] => {
+  const { schema } = place
+  const alone = refersAlone(place)
+  return [...keywordsOf(place.resource.dialect).values()].flatMap(keyword => {
+    const value = isObject(schema) && (!alone || keyword.name === '$ref') ? member(schema, keyword.name) : undefined
+    return value === undefined ? [] : [[keyword, value]]
+  })
+}
+
+type Lists = { readonly [Kind in keyof Kinds]: readonly Check<Kinds[Kind]>[] }
+
+/** What a schema asks of each kind of value. */
+export interface SchemaChecks extends Lists {
+  /** Whether the schema itself goes by what was evaluated. */
+  readonly tracks: boolean
+  /** Whether it leads to no other schema but those of members and items. */
+  readonly flat: boolean
+}
+
+const nothingAllowed = forAll((_, run) => run.fail('nothing is allowed here (false)'))
+
+/** Bytes of memory that a schema's checks take, and each of them. */
+const bytesOfChecks = 900
+const bytesOfCheck = 150
+
+/** Makes the checks of a schema. The evaluation that is the first to need them pays. */
+export const checksOf = (place: Place, budget: Budget, subschemaAt: Site['subschemaAt']): SchemaChecks => {
+  budget.spend(200)
+  budget.keep(bytesOfChecks)
+  const site = new PlaceSite(place, budget, subschemaAt)
+  const present = keywordsAt(place)
+  const checks = present.flatMap(([keyword, value]) => {
+    budget.spend(50)
+    budget.keep(bytesOfCheck)
+    return keyword.checks?.(value, site) ?? []
+  })
+  if (place.schema === false) checks.push(nothingAllowed)
+  return {
+    null: checks.flatMap(one => one.null ?? []),
+    boolean: checks.flatMap(one => one.boolean ?? []),
+    number: checks.flatMap(one => one.number ?? []),
+    string: checks.flatMap(one => one.string ?? []),
+    array: checks.flatMap(one => one.array ?? []),
+    object: checks.flatMap(one => one.object ?? []),
+    tracks: present.some(([keyword]) => keyword.tracks === true),
+    flat: present.every(([keyword]) => keyword.applies !== 'here') && place.targets.size === 0,
+  }
+}
+
+class PlaceSite implements Site {
+  readonly #place: Place
+
+  constructor(place: Place, readonly budget: Budget, readonly subschemaAt: Site['subschemaAt']) {
+    this.#place = place
+  }
+
+  get dialect(): Dialect {
+    return this.#place.resource.dialect
+  }
+
+  sibling(keyword: string): Json | undefined {
+    const { schema } = this.#place
+    return isObject(schema) ? member(schema, keyword) : undefined
+  }
+
+  subschema(keyword: string, key?: string | number): Subschema | undefined {
+    this.budget.spend(key === undefined ? 20 : 40 + (isString(key) ? key.length : 0))
+    const place = key === undefined ? this.#place.child(keyword) : this.#place.child(keyword, key)
+    return place && this.subschemaAt(place)
+  }
+
+  target(keyword: string): Target | undefined {
+    return this.#place.targets.get(keyword)
+  }
+}
