@@ -11,7 +11,7 @@ import type { Pace } from './pace.js'
 import { nothingOwed, Reply, type Owed } from './reply.js'
 import type { Quota } from './sessions/quota.js'
 import type { FrontSession } from './sessions/session.js'
-import { parseInTurns } from '../turns.js'
+import { parseInTurns } from '../frames.js'
 import type { Timers } from '../timers.js'
 
 /** Read anew each time: all of it may be replaced while requests are open. */

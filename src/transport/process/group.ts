@@ -1,6 +1,5 @@
 import { spawnSync, type ChildProcess } from 'node:child_process'
 import { setTimeout as pause } from 'node:timers/promises'
-import { atLast } from './last-resort.js'
 
 const windows = process.platform === 'win32'
 
@@ -117,4 +116,46 @@ export class Stopper {
     if (this.#child.pid !== undefined) told(this.#child.pid, false)
     this.#gone()
   }
+}
+
+/** Signals whose default is the end of this process. */
+const deadly = [
+  'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGABRT', 'SIGALRM', 'SIGUSR2', 'SIGXCPU', 'SIGBREAK',
+] as const satisfies readonly NodeJS.Signals[]
+
+const acts = new Set<() => void>()
+
+/**
+ * Runs `act` when this process ends in any way but SIGKILL: an exit, an uncaught error, a signal for which nobody else
+ * listens. Signals to this process do not reach the process groups that it has started.
+ * @returns what takes it back
+ */
+const atLast = (act: () => void): (() => void) => {
+  if (acts.size === 0) listen()
+  acts.add(act)
+  return () => {
+    acts.delete(act)
+    if (acts.size === 0) unlisten()
+  }
+}
+
+const listen = (): void => {
+  process.on('exit', actNow)
+  for (const signal of deadly) process.on(signal, die)
+}
+
+const unlisten = (): void => {
+  process.off('exit', actNow)
+  for (const signal of deadly) process.off(signal, die)
+}
+
+const actNow = (): void => {
+  for (const act of acts) act()
+}
+
+const die = (signal: NodeJS.Signals): void => {
+  if (process.listenerCount(signal) > 1) return
+  actNow()
+  unlisten()
+  process.kill(process.pid, signal)
 }

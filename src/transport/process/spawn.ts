@@ -1,7 +1,9 @@
 import { spawn as nodeSpawn, type ChildProcess } from 'node:child_process'
 import { accessSync, constants as fsConstants, existsSync } from 'node:fs'
+import { constants as osConstants } from 'node:os'
 import { delimiter, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
+import type { Exit } from '../transport.js'
 
 const windows = process.platform === 'win32'
 
@@ -70,3 +72,11 @@ export const startFailure = ({ command: [program], cwd }: CommandLine, error: Er
       return because(error.message)
   }
 }
+
+/** What a shell would report: the exit code, or 128 and the signal's number. */
+export const exitCodeOf = ({ code, signal }: Exit): number =>
+  signal === null ? (code ?? 1) : 128 + osConstants.signals[signal]
+
+/** How the process ended, in words. */
+export const describeExit = ({ code, signal }: Exit): string =>
+  signal === null ? `the server exited with code ${code ?? 'unknown'}` : `the server was ended by ${signal}`

@@ -1,4 +1,4 @@
-import { Gathering, type Gathered } from '../gather.js'
+import { Gathering, type Gathered } from '../frames.js'
 import { carriageReturn, dataInTail, lineFeed, LineEnds, readEvent, type Fields } from './event.js'
 
 /** One thing in an event stream. */

@@ -1,8 +1,7 @@
 import { wholePipe, type Exchange } from '../../core/event.js'
 import type { Readable, Writable } from 'node:stream'
 import type { Frame, FrameLimits } from '../../protocol/frame.js'
-import { FrameReader } from './reader.js'
-import { LineWriter } from './writer.js'
+import { FrameReader, LineWriter } from './lines.js'
 import type { Transport, TransportEvent } from '../transport.js'
 
 export interface StdioClientOptions {

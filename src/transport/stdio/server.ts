@@ -1,12 +1,10 @@
 import { wholePipe, type Exchange } from '../../core/event.js'
 import { CustomsError } from '../../errors.js'
 import type { Frame, FrameLimits } from '../../protocol/frame.js'
-import { requestKeys } from '../keys.js'
-import { FrameReader } from './reader.js'
-import { LineWriter } from './writer.js'
-import { describeExit } from '../process/exit.js'
+import { requestKeys } from '../frames.js'
+import { FrameReader, LineWriter } from './lines.js'
 import { Stopper } from '../process/group.js'
-import { spawnGroup, startFailure, type CommandLine, type ServerChild } from '../process/spawn.js'
+import { describeExit, spawnGroup, startFailure, type CommandLine, type ServerChild } from '../process/spawn.js'
 import type { Exit, Transport, TransportEvent } from '../transport.js'
 
 export interface StdioServerOptions extends CommandLine {

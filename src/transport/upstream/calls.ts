@@ -3,7 +3,7 @@ import { ChurnGroups } from '../../core/churn.js'
 import type { Exchange } from '../../core/event.js'
 import type { Frame } from '../../protocol/frame.js'
 import type { Id, IdKey } from '../../protocol/json-rpc.js'
-import { answerKeys, requestKeys } from '../keys.js'
+import { answerKeys, requestKeys } from '../frames.js'
 
 /** One POST of a frame: from `send` until nothing more of it can come. */
 export class Call {

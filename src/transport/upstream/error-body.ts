@@ -7,7 +7,7 @@ import { afterSpace, byte } from '../../protocol/scan.js'
 import { UndecodableBody } from '../http/content-coding.js'
 import { contentType, only } from '../http/headers.js'
 import type { HttpHeaders } from '../transport.js'
-import { parseInTurns } from '../turns.js'
+import { parseInTurns } from '../frames.js'
 import { answering, wholeBody, type Reading } from './messages.js'
 import type { HttpReply } from './pool.js'
 

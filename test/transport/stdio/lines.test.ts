@@ -1,13 +1,20 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { Writable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import fc from 'fast-check'
 import t from 'tap'
-import { LineSplitter, type Line } from '../../../dist/transport/stdio/reader.js'
+import { LineSplitter, LineWriter, type Line } from '../../../dist/transport/stdio/lines.js'
 
 const limit = 20_000
 
 const split = (chunks: readonly (string | Buffer)[], maxBytes = limit): readonly Line[] => {
-  const lines = new LineSplitter(maxBytes)
-  return [...chunks.flatMap(chunk => lines.push(Buffer.from(chunk))), ...lines.end()]
+  const splitter = new LineSplitter(maxBytes)
+  const lines: Line[] = []
+  for (const chunk of chunks) splitter.push(Buffer.from(chunk), lines)
+  splitter.end(lines)
+  return lines
 }
 
 const texts = (lines: readonly Line[]): readonly string[] =>
@@ -31,7 +38,9 @@ t.test('a stream is split at its line feeds', async t => {
 
 t.test('a line within a chunk is a part of it, not a copy', async t => {
   const chunk = Buffer.from('one\ntwo\n')
-  const [one] = new LineSplitter(limit).push(chunk)
+  const lines: Line[] = []
+  new LineSplitter(limit).push(chunk, lines)
+  const [one] = lines
   t.ok(one?.kind === 'whole' && one.bytes.buffer === chunk.buffer)
 })
 
@@ -50,22 +59,25 @@ t.test('a line over the limit is told once, at its end, with its ends and its si
 })
 
 t.test('an endless line is not kept', async t => {
-  const lines = new LineSplitter(1_000_000)
+  const splitter = new LineSplitter(1_000_000)
+  const lines: Line[] = []
   const chunk = Buffer.alloc(65_536, 'x')
   const before = process.memoryUsage()
-  let heard = 0
-  for (let i = 0; i < 4000; i++) heard += lines.push(chunk).length
-  t.equal(heard, 0)
+  for (let i = 0; i < 4000; i++) splitter.push(chunk, lines)
+  t.strictSame(lines, [])
   const after = process.memoryUsage()
   t.ok(after.external + after.arrayBuffers - before.external - before.arrayBuffers < 64_000_000)
-  t.match(lines.end(), [{ kind: 'oversized', size: 4000 * 65_536 }])
+  splitter.end(lines)
+  t.match(lines, [{ kind: 'oversized', size: 4000 * 65_536 }])
 })
 
 t.test('single bytes make a long line in time', async t => {
-  const lines = new LineSplitter(2_000_000)
+  const splitter = new LineSplitter(2_000_000)
+  const lines: Line[] = []
   const one = Buffer.from('x')
-  for (let i = 0; i < 1_000_000; i++) lines.push(one)
-  t.match(lines.push(Buffer.from('\n')), [{ kind: 'whole', bytes: Buffer.alloc(1_000_000, 'x') }])
+  for (let i = 0; i < 1_000_000; i++) splitter.push(one, lines)
+  splitter.push(Buffer.from('\n'), lines)
+  t.match(lines, [{ kind: 'whole', bytes: Buffer.alloc(1_000_000, 'x') }])
 })
 
 t.test('however the bytes are cut into chunks, the lines are the same', async () => {
@@ -86,4 +98,123 @@ t.test('however the bytes are cut into chunks, the lines are the same', async ()
     }),
     { numRuns: 500 },
   )
+})
+
+/** Takes what is written when the test says so. */
+class Peer extends Writable {
+  readonly got: string[] = []
+  taken: ((error?: Error) => void) | undefined
+
+  constructor(readonly isSlow = false) {
+    super({ highWaterMark: 16 * 1024 })
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#take([chunk], done)
+  }
+
+  override _writev(chunks: { chunk: Buffer }[], done: (error?: Error | null) => void): void {
+    this.#take(chunks.map(({ chunk }) => chunk), done)
+  }
+
+  #take(chunks: readonly Buffer[], done: (error?: Error) => void): void {
+    this.got.push(Buffer.concat(chunks).toString())
+    if (this.isSlow) this.taken = done
+    else done()
+  }
+}
+
+const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+
+t.test('lines of one turn leave in one write, whatever their size, and in order', async t => {
+  const peer = new Peer()
+  const writer = new LineWriter(peer, () => undefined)
+  for (const line of ['one', 'two']) t.ok(writer.write(Buffer.from(line)))
+  t.strictSame(peer.got, [])
+  await turn()
+  const large = 'x'.repeat(100_000)
+  writer.write(Buffer.from('three'))
+  writer.write(Buffer.from(large))
+  writer.write(Buffer.from('four'))
+  await turn()
+  t.strictSame(peer.got, ['one\ntwo\n', `three\n${large}\nfour\n`])
+})
+
+t.test('what waits for a slow peer is not written over by what comes after it', async t => {
+  const server = createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  const [peer] = (await once(server, 'connection')) as [Socket]
+  const writer = new LineWriter(socket, () => undefined)
+  let sent = ''
+  for (let line = 0; line < 20_000; line++) {
+    const text = `line ${line} ${'x'.repeat(line % 500)}`
+    sent += `${text}\n`
+    writer.write(Buffer.from(text))
+    if (line % 100 === 0) await turn()
+  }
+  t.ok(socket.writableLength > 0, 'the peer has not taken all of it')
+  writer.handOver()
+  socket.end()
+  t.ok((await buffer(peer)).toString() === sent, 'and gets all of it, in order')
+  server.close()
+})
+
+t.test('what is written in the turn in which the stream is ended arrives', async t => {
+  const peer = new Peer()
+  const writer = new LineWriter(peer, () => undefined)
+  writer.write(Buffer.from('last'))
+  writer.handOver()
+  peer.end()
+  await turn()
+  t.strictSame(peer.got, ['last\n'])
+  t.ok(writer.write(Buffer.from('too late'), () => t.pass('and what comes later is told to be lost')))
+  await turn()
+})
+
+t.test('a peer that takes nothing is full, also with what has not left yet, and says when it reads again', async t => {
+  const peer = new Peer(true)
+  let drained = 0
+  const writer = new LineWriter(peer, () => drained++)
+  const line = Buffer.alloc(100_000, 'x')
+  t.strictSame([1, 2, 3].map(() => writer.write(line)), [true, true, false])
+  const written = writer.flush(60_000)
+  await turn()
+  t.equal(drained, 0)
+  peer.taken?.()
+  await written
+  t.equal(drained, 1)
+  t.ok(writer.write(line))
+})
+
+t.test('a small line after it does not make a full peer forget to say that it reads again', async t => {
+  const peer = new Peer(true)
+  let drained = 0
+  const writer = new LineWriter(peer, () => drained++)
+  writer.write(Buffer.alloc(60_000, 'x'))
+  await turn()
+  t.notOk(writer.write(Buffer.alloc(220_000, 'x')))
+  await turn()
+  const [first] = [peer.taken]
+  first?.()
+  await turn()
+  writer.write(Buffer.from('small'))
+  for (let left = 0; left < 3; left++) {
+    peer.taken?.()
+    await turn()
+  }
+  t.equal(drained, 1)
+})
+
+t.test('lines of a turn that the stream does not take are each told to be lost', async t => {
+  const peer = new Peer(true)
+  let broken = 0
+  const writer = new LineWriter(peer, () => undefined, () => broken++)
+  const lost: number[] = []
+  for (const one of [1, 2]) writer.write(Buffer.from('x'), () => lost.push(one))
+  await turn()
+  peer.taken?.(new Error('gone'))
+  await turn()
+  t.strictSame(lost, [1, 2])
+  t.equal(broken, 1)
 })

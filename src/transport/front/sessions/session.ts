@@ -1,6 +1,6 @@
 import type { Exchange } from '../../../core/event.js'
 import type { Frame, ResponseHead } from '../../../protocol/frame.js'
-import { answerKeys } from '../../keys.js'
+import { answerKeys } from '../../frames.js'
 import type { Arrival } from '../arrival.js'
 import { isInitialize } from '../message.js'
 import type { Reply } from '../reply.js'

@@ -1,36 +1,42 @@
+import type { Frame, FrameLimits } from '../protocol/frame.js'
+import type { IdKey } from '../protocol/json-rpc.js'
+import { isReading, readFrame, type Reading } from '../protocol/parse.js'
+
+/** How bytes that arrive in pieces become frames. */
+
 /** What was gathered. */
 export type Gathered =
   | { readonly kind: 'whole'; readonly bytes: Buffer }
   /** Too long: its first and last bytes (4096 at most), and its size in bytes. */
   | { readonly kind: 'oversized'; readonly head: Buffer; readonly tail: Buffer; readonly size: number }
 
-/** So much of the beginning and of the end of what is too long is kept, in bytes. */
+/** So much of the beginning and of the end of a frame that is too long is kept, in bytes. */
 const kept = 4096
 
-/** Pieces smaller than that are joined as they come, lest a peer that sends single bytes fill memory with pieces. */
+/** Smaller pieces are joined as they come, in bytes: a peer that sends single bytes must not fill memory with pieces. */
 const small = 16 * 1024
 
-/** What is shorter comes in a piece or two. */
+/** Shorter bodies come in a piece or two, in bytes: no room is made for them beforehand. */
 const long = 128 * 1024
-/** This part of what is expected must be here before there is room for the rest: a peer can announce what it likes. */
+/** This part of a body must be here before its announced size is allocated: a peer can announce any size. */
 const earnest = 1 / 8
 
 /**
- * Puts together what arrives in pieces, up to a limit. The pieces must not be written to again: what came in one of
- * them is a part of it and not a copy.
+ * Puts together what arrives in pieces, up to a limit. The pieces must not be written to again: the result may be a part
+ * of one of them, and not a copy.
  */
 export class Gathering {
   readonly #maxBytes: number
   #pieces: Buffer[] = []
   #size = 0
   #expected: number
-  /** Where pieces go as they come, and how much of it they fill: none is kept until the last is here. */
+  /** Where pieces are copied to as they come, and how much of it they fill. */
   #room: Buffer | undefined
   #filled = 0
   /** Set when it is too long. */
   #ends: { readonly head: Buffer; readonly tail: Buffer } | undefined
 
-  /** @param expected bytes of the first that is gathered, where somebody has said so */
+  /** @param expected announced size of the first, in bytes */
   constructor(maxBytes: number, expected = 0) {
     this.#maxBytes = maxBytes
     this.#expected = expected > long && expected <= maxBytes ? expected : 0
@@ -57,7 +63,7 @@ export class Gathering {
     else this.#join()
   }
 
-  /** What is there, or undefined when it is nothing; the next begins. */
+  /** What was gathered, or undefined when it is nothing; the next one begins. */
   take(): Gathered | undefined {
     const size = this.#size
     const ends = this.#ends
@@ -75,7 +81,7 @@ export class Gathering {
     this.#pieces = [this.#room.subarray(0, this.#filled)]
   }
 
-  // Equal ones only: a byte is then copied as often as its piece has doubled, not once for every byte that follows.
+  // Only pieces of equal size are joined: a byte is then copied as often as its piece has doubled, not once per piece.
   #join(): void {
     for (;;) {
       const last = this.#pieces.at(-1)
@@ -99,4 +105,32 @@ const lastOf = (pieces: readonly Buffer[]): Buffer => {
     size += piece.length
   }
   return Buffer.concat(last)
+}
+
+/** Reads one message. A large one is read in several turns of the event loop; only that one has to be waited for. */
+export const parseInTurns = (bytes: Buffer, limits: FrameLimits): Frame | Promise<Frame> => {
+  const frame = readFrame(bytes, limits)
+  return isReading(frame) ? finished(frame) : frame
+}
+
+export const finished = async (reading: Reading): Promise<Frame> => {
+  for (;;) {
+    const { done, value } = reading.next()
+    // Also after the last piece: judging the message has a turn of its own.
+    await new Promise(setImmediate)
+    if (done === true) return value
+  }
+}
+
+/** The ids of the requests in a message. */
+export const requestKeys = ({ message }: Frame): readonly IdKey[] => {
+  if (message.kind === 'batch') return message.members.flatMap(requestKeys)
+  return message.kind === 'request' ? [message.key] : []
+}
+
+/** The ids of the requests that a message answers. */
+export const answerKeys = ({ message }: Frame): readonly IdKey[] => {
+  if (message.kind === 'batch') return message.members.flatMap(answerKeys)
+  if (message.kind === 'page') return message.key === undefined ? [] : [message.key]
+  return message.kind === 'result' || message.kind === 'error' ? [message.key] : []
 }
