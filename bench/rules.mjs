@@ -1,6 +1,6 @@
 // What the rules cost on the main thread, beyond parsing and schema validation: the least time of each case (noise only
 // ever adds), and the rules that take the most of it. Run after `npm run build`: node bench/rules.mjs
-import { partsOf } from '../dist/protocol/mcp.js'
+import { partsOf } from '../dist/protocol/revision.js'
 import { rules } from '../dist/rules/index.js'
 
 const schema = { type: 'object', properties: { temperature: { type: 'number' }, conditions: { type: 'string' } } }

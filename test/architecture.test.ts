@@ -154,7 +154,7 @@ const unmetered = new Map([
   ['protocol/parse.ts', 'the members of one message, linear in its frame'],
   ['transport/shared/rename.ts', 'one copy of a message, linear in its frame'],
   ['protocol/meter.ts', 'the walk itself'],
-  ['protocol/tally.ts', 'the reader of a frame, linear in its bytes'],
+  ['protocol/ambiguity.ts', 'the reader of a frame, linear in its bytes'],
   ['protocol/pieces.ts', 'the reader of a frame, in pieces'],
   ['protocol/protocol-keys.ts', 'the reader of a frame, in turns'],
   ['core/listing.ts', 'a slice of a list, paid for'],

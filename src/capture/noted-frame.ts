@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { Envelope, Fault, Frame, FrameLimits, Message } from '../protocol/frame.js'
-import { idOf } from '../protocol/ids.js'
+import { anonymousError, idOf } from '../protocol/message.js'
 import type { IdKey } from '../protocol/json-rpc.js'
-import { anonymousError } from '../protocol/message.js'
 import { parseFrame } from '../protocol/parse.js'
 
 /** A frame as a capture keeps it: its bytes, and what of its reading does not follow from them. */

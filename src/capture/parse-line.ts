@@ -2,9 +2,11 @@ import type { Side } from '../core/event.js'
 import type { ToolSetting } from '../core/options.js'
 import type { Verdict } from '../core/policy.js'
 import type { Fault, Message } from '../protocol/frame.js'
-import { readKey } from '../protocol/ids.js'
+import { readKey } from '../protocol/message.js'
 import type { IdKey } from '../protocol/json-rpc.js'
-import { isArray, isObject, isString, member, parseJson, type Json, type JsonObject } from '../protocol/unmetered.js'
+import {
+  isArray, isObject, isString, member, parseJson, type Json, type JsonObject,
+} from '../protocol/unmetered.js'
 import type { CapturedLock, CaptureLimits, Decision, Happened, Happening, Line, Opening, Ruling, Sent, Settings } from './line.js'
 import type { NotedFrame } from './noted-frame.js'
 

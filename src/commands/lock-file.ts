@@ -9,7 +9,7 @@ import { markLongNumbers } from '../lock/digits.js'
 import { formatLock, parseLock, type Lock } from '../lock/lock.js'
 import { readBounded } from '../operator-file.js'
 import { parseJson, type Json } from '../protocol/unmetered.js'
-import { stringsIn, tally } from '../protocol/tally.js'
+import { stringsIn, tally } from '../protocol/ambiguity.js'
 
 /** A lock, and the file that it was read from; undefined where there was none. */
 export interface LockFile {

@@ -6,7 +6,7 @@ import { changeClasses, type Change } from '../lock/compare.js'
 import { decide, standardActions } from '../lock/decide.js'
 import { withDigits } from '../lock/digits.js'
 import { pointer } from '../protocol/unmetered.js'
-import { plainJson } from '../protocol/plain-json.js'
+import { plainJson } from '../protocol/quote.js'
 import { localUri } from './inspect-place.js'
 import { version } from './version.js'
 

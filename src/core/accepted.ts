@@ -1,4 +1,5 @@
-import type { Edit, Path } from '../protocol/edit.js'
+import type { Edit } from '../protocol/edit.js'
+import type { Path } from '../protocol/scan.js'
 import type { Frame } from '../protocol/frame.js'
 import { isArray, isObject, isString, member, pointer, type Json, type JsonObject } from '../protocol/json.js'
 import { each, type Meter } from '../protocol/meter.js'

@@ -1,7 +1,9 @@
-import { difference } from '../protocol/difference.js'
-import { edit, type Edit, type Path } from '../protocol/edit.js'
+import { difference, edit, type Edit } from '../protocol/edit.js'
+import type { Path } from '../protocol/scan.js'
 import type { Frame } from '../protocol/frame.js'
-import { isArray, isObject, isString, lengthOf, member, omit, pointer, type JsonObject } from '../protocol/json.js'
+import {
+  isArray, isObject, isString, lengthOf, member, omit, pointer, type JsonObject,
+} from '../protocol/json.js'
 import { unmetered } from '../protocol/unmetered.js'
 import type { Revision } from '../protocol/revision.js'
 import { acceptedFor, exactResult, judgeDrift } from './accepted.js'

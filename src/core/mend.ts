@@ -1,5 +1,4 @@
-import { difference, type Spelling } from '../protocol/difference.js'
-import type { Edit } from '../protocol/edit.js'
+import { difference, type Edit, type Spelling } from '../protocol/edit.js'
 import type { JsonObject } from '../protocol/json.js'
 import type { Meter } from '../protocol/meter.js'
 import { wirePath } from '../protocol/quote.js'

@@ -1,5 +1,5 @@
 import { isString } from '../protocol/json.js'
-import { written } from '../protocol/ids.js'
+import { written } from '../protocol/message.js'
 import type { Id, IdKey } from '../protocol/json-rpc.js'
 import { weights, type Ledger } from './ledger.js'
 

@@ -1,4 +1,4 @@
-import { meaningOf } from '../protocol/ids.js'
+import { meaningOf } from '../protocol/message.js'
 import type { Id, IdKey } from '../protocol/json-rpc.js'
 import { ChurnGroups, ChurnMap } from './churn.js'
 import type { Ledger } from './ledger.js'

@@ -1,8 +1,8 @@
-import { onOneLine } from '../protocol/edit.js'
+import { onOneLine } from '../protocol/scan.js'
 import { isArray, isObject, member, parseJson, type Json, type JsonObject } from '../protocol/json.js'
-import { type Meter } from '../protocol/meter.js'
+import type { Meter } from '../protocol/meter.js'
 import { parseFrame } from '../protocol/parse.js'
-import { textsOf } from '../protocol/texts.js'
+import { textsOf } from '../protocol/places.js'
 
 /** What a text can become: structured content, as it is read, and as it will be written. */
 export interface Promotion {

@@ -1,4 +1,4 @@
-import { slice } from '../protocol/edit.js'
+import { slice } from '../protocol/scan.js'
 import type { Frame } from '../protocol/frame.js'
 import { methodOf } from '../protocol/methods.js'
 import type { Entry, Operation } from './effect.js'

@@ -1,5 +1,6 @@
 import { isArray, isObject, lengthOf, member, type Json, type JsonObject } from '../protocol/json.js'
-import { edit, type Path } from '../protocol/edit.js'
+import { edit } from '../protocol/edit.js'
+import type { Path } from '../protocol/scan.js'
 import type { Frame } from '../protocol/frame.js'
 import { errorCode, type Id, type IdKey } from '../protocol/json-rpc.js'
 import { clip, quote } from '../protocol/quote.js'

@@ -1,7 +1,6 @@
 import type { Frame } from '../protocol/frame.js'
-import { idOf, keyAt } from '../protocol/ids.js'
+import { idOf, isAnonymousAnswer, isCancellation, keyAt, keysOf } from '../protocol/message.js'
 import { errorCode, type IdKey, type Notification, type Page } from '../protocol/json-rpc.js'
-import { isAnonymousAnswer, isCancellation, keysOf } from '../protocol/message.js'
 import { Answers } from './answers.js'
 import { ClientRequests } from './client-requests.js'
 import { Core } from './core.js'

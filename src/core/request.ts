@@ -1,4 +1,4 @@
-import { slice } from '../protocol/edit.js'
+import { slice } from '../protocol/scan.js'
 import type { Frame, Trace } from '../protocol/frame.js'
 import { isObject, isString, member, weigh, type JsonObject } from '../protocol/json.js'
 import type { ErrorResponse, Id, IdKey, Page, Request, Result } from '../protocol/json-rpc.js'

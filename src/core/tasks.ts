@@ -1,6 +1,5 @@
 import { isObject, isString, member, weigh, type JsonObject } from '../protocol/json.js'
-import { metaPrefix } from '../protocol/meta.js'
-import { hasFinalMember } from '../protocol/methods.js'
+import { hasFinalMember, metaPrefix } from '../protocol/methods.js'
 import { traitsOf } from '../protocol/revision.js'
 import { weights, type Ledger } from './ledger.js'
 import type { Called, PendingRequest } from './request.js'

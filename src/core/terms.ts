@@ -2,7 +2,7 @@ import { isObject, isString, member, type Json, type JsonObject } from '../proto
 import type { Request } from '../protocol/json-rpc.js'
 import { clip } from '../protocol/quote.js'
 import { nearest, traitsOf, type Revision } from '../protocol/revision.js'
-import { inMeta, metaPrefix } from '../protocol/meta.js'
+import { inMeta, metaPrefix } from '../protocol/methods.js'
 
 /** Who asks, and by which revision and capabilities one request is to be judged. */
 export interface Terms {

@@ -1,5 +1,5 @@
-import { difference, type Spelling } from '../protocol/difference.js'
-import { edited, slice, type Path } from '../protocol/edit.js'
+import { difference, edited, type Spelling } from '../protocol/edit.js'
+import { slice, type Path } from '../protocol/scan.js'
 import type { Frame } from '../protocol/frame.js'
 import { isObject, member, pointer, type JsonObject } from '../protocol/json.js'
 import { withMembers, type Meter } from '../protocol/meter.js'

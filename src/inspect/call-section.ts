@@ -1,5 +1,5 @@
 import { isArray, isObject, isString, member, type Json } from '../protocol/unmetered.js'
-import { plainJson } from '../protocol/plain-json.js'
+import { plainJson } from '../protocol/quote.js'
 import { refusal } from './connect.js'
 import type { InspectedCall } from './inspection.js'
 import { plain, plainLines } from './plain.js'

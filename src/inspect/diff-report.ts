@@ -1,7 +1,7 @@
 import { changeClasses, type Change, type ChangeClass } from '../lock/compare.js'
 import { withDigits } from '../lock/digits.js'
 import { isArray, isObject, isString, member, pointer, unmetered, type Json } from '../protocol/unmetered.js'
-import { plainJson } from '../protocol/plain-json.js'
+import { plainJson } from '../protocol/quote.js'
 import { argumentPhrases } from './arguments.js'
 import { changedWords } from './changed-words.js'
 import { plain } from './plain.js'

@@ -1,5 +1,5 @@
 import { member } from '../protocol/unmetered.js'
-import { plainJson } from '../protocol/plain-json.js'
+import { plainJson } from '../protocol/quote.js'
 import { severer, type Verdict } from '../core/policy.js'
 import { ruleNamed } from '../rules/index.js'
 import { titleOf } from './claims.js'

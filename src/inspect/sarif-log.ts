@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { plainJson } from '../protocol/plain-json.js'
+import { plainJson } from '../protocol/quote.js'
 import { ruleNamed, type RuleName } from '../rules/index.js'
 import { plain } from './plain.js'
 

@@ -1,8 +1,7 @@
 import { wholePipe, type Exchange } from '../core/event.js'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
-import { keyAt } from '../protocol/ids.js'
+import { isCancellation, keyAt } from '../protocol/message.js'
 import type { IdKey } from '../protocol/json-rpc.js'
-import { isCancellation } from '../protocol/message.js'
 import type { Transport, TransportEvent } from '../transport/transport.js'
 import { Parcels, type Parcel } from './parcels.js'
 

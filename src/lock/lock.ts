@@ -1,7 +1,7 @@
 import { canonical, sha256 } from '../canonical.js'
 import { CustomsError } from '../errors.js'
 import { isObject, isString, member, parseJson, type Json, type JsonObject } from '../protocol/unmetered.js'
-import { plainJson } from '../protocol/plain-json.js'
+import { plainJson } from '../protocol/quote.js'
 import { compareIdentities, compareOffers, isSame, type Change } from './compare.js'
 import { withDigits } from './digits.js'
 import { emptyOffer, offer, partNames, parts, type Definitions, type Offer, type Part } from './offer.js'

@@ -1,9 +1,7 @@
 import type { Frame } from './frame.js'
-import { afterSpace, afterValue, byte, eachChild, type Child } from './scan.js'
-import { soleObject } from './sole.js'
-
-/** A step into a JSON text: a string is a key of an object, a number an index of an array. */
-export type Path = readonly (string | number)[]
+import { isArray, isObject, lengthOf, member, type Json, type JsonArray, type JsonObject } from './json.js'
+import { each, type Meter } from './meter.js'
+import { afterSpace, afterValue, byte, deepest, eachChild, isContainer, stepOf, type Child, type Path } from './scan.js'
 
 /**
  * One change of a JSON text. With `replace` (JSON text) the value at the path is replaced, or added at the end when
@@ -14,31 +12,6 @@ export type Edit =
   | { readonly path: Path; readonly replace: Buffer | string }
   | { readonly path: Path; readonly remove: true }
   | { readonly path: Path; readonly length: number }
-
-/**
- * The JSON text of the value at the path, as it crossed the wire; undefined when there is none. Of a key that is
- * there twice, the last counts, as for `JSON.parse`.
- * @param frame of a message that was read
- */
-export const slice = (frame: Frame, path: Path): Buffer | undefined => {
-  const { bytes } = frame
-  const sole = path.length === 0 ? undefined : soleObject(frame)
-  if (sole !== undefined && sole.key === path[0]) return below(bytes, sole.value, sole.to, path, 1)
-  return below(bytes, afterSpace(bytes, 0), undefined, path, 0)
-}
-
-const below = (bytes: Buffer, from: number, to: number | undefined, path: Path, depth: number): Buffer | undefined => {
-  const step = path[depth]
-  if (step === undefined) return bytes.subarray(from, to ?? afterValue(bytes, from))
-  let found: Child | undefined
-  if (isContainer(bytes, from)) {
-    eachChild(bytes, from, child => {
-      if (stepOf(child) === step) found = child
-      return typeof step === 'number' && child.index >= step
-    })
-  }
-  return found && below(bytes, found.value, found.to, path, depth + 1)
-}
 
 /**
  * The JSON text with the changes made, and every other byte as it was. Paths are those of the text as given, whatever
@@ -160,21 +133,85 @@ const at = (edits: readonly Edit[], depth: number): Edit | undefined =>
 
 const isRemoval = (one: Edit | undefined): boolean => one !== undefined && 'remove' in one
 
-const stepOf = ({ key, index }: Child): string | number => key ?? index
+/** Deepest nesting of a value that is put into a text: deeper than any schema, and far below any reader's limit. */
+const mostDepth = 100
 
-const isContainer = (bytes: Buffer, from: number): boolean =>
-  bytes[from] === byte.openObject || bytes[from] === byte.openArray
+/** The JSON text of a value, where it is known how it is spelt. */
+export type Spelling = (value: Json) => string | undefined
 
 /**
- * The same JSON text on one line, for every reader: line ends become spaces, one byte for one byte, but for a carriage return at the end.
- * They stand between tokens only: inside a string JSON allows none. Readers with universal newlines (Python's text mode, Java's
- * readLine) take a bare carriage return for the end of a line.
+ * The changes that make one value of another, each as far down as it goes, so that all other bytes of its text stay.
+ * @returns undefined where what is put in would not be read alike by all: a number beyond a double's exactness, which we would spell
+ *   otherwise than it was, a lone surrogate, or a nesting beyond measure
  */
-export const onOneLine = (bytes: Buffer): Buffer => {
-  const end = bytes[bytes.length - 1] === 0x0d ? bytes.length - 1 : bytes.length
-  let made: Buffer | undefined
-  for (const lineEnd of [0x0a, 0x0d]) {
-    for (let at = bytes.indexOf(lineEnd); at >= 0 && at < end; at = bytes.indexOf(lineEnd, at + 1)) (made ??= Buffer.from(bytes))[at] = 0x20
+export const difference = (
+  before: JsonObject, after: JsonObject, meter: Meter, spelling: Spelling = () => undefined,
+): readonly Edit[] | undefined => {
+  const edits: Edit[] = []
+  for (const { path, value } of changes(before, after, [], meter)) {
+    const replace = value === undefined ? undefined : (spelling(value) ?? plain(value, meter))
+    if (replace !== undefined) edits.push({ path, replace })
+    else if (value === undefined) edits.push({ path, remove: true })
+    else return undefined
   }
-  return made ?? bytes
+  return edits
+}
+
+interface Change {
+  readonly path: Path
+  /** What is written there; undefined where it goes. */
+  readonly value: Json | undefined
+}
+
+function* changes(before: Json, after: Json, path: Path, meter: Meter): Generator<Change, void> {
+  if (before === after) return
+  if (isArray(before) && isArray(after)) yield* elements(before, after, path, meter)
+  else if (isObject(before) && isObject(after)) yield* members(before, after, path, meter)
+  else yield { path, value: after }
+}
+
+function* members(before: JsonObject, after: JsonObject, path: Path, meter: Meter): Generator<Change, void> {
+  for (const [key] of each(before, meter)) if (!Object.hasOwn(after, key)) yield { path: [...path, key], value: undefined }
+  for (const [key, value] of each(after, meter)) {
+    const old = member(before, key)
+    if (old === undefined) yield { path: [...path, key], value }
+    else yield* changes(old, value, [...path, key], meter)
+  }
+}
+
+/** An element goes when the next that is left stood behind it; else that is what has become of it. */
+function* elements(before: JsonArray, after: JsonArray, path: Path, meter: Meter): Generator<Change, void> {
+  const known = new Set<Json>()
+  for (const [, old] of each(before, meter)) known.add(old)
+  const inside: Change[] = []
+  let kept = 0
+  for (const [index, old] of each(before, meter)) {
+    const value = after[kept]
+    if (value === undefined || (value !== old && known.has(value))) inside.push({ path: [...path, index], value: undefined })
+    else {
+      for (const change of changes(old, value, [...path, index], meter)) inside.push(change)
+      kept++
+    }
+  }
+  // Where some have gone there is no saying at which place others are added.
+  if (kept < lengthOf(after) && kept < lengthOf(before)) yield { path, value: after }
+  else {
+    yield* inside
+    for (const [index, value] of each(after, meter)) if (index >= kept) yield { path: [...path, index], value }
+  }
+}
+
+/** Its text, where all read that alike. */
+const plain = (value: Json, meter: Meter): string | undefined => {
+  const text = JSON.stringify(value)
+  meter.payText(text)
+  // JSON.stringify writes a \ud… escape only for half of a surrogate pair.
+  const isPaired = !/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text)
+  return isPaired && deepest(Buffer.from(text)) <= mostDepth && isExact(value, meter) ? text : undefined
+}
+
+const isExact = (value: Json, meter: Meter): boolean => {
+  if (typeof value === 'number') return !Number.isInteger(value) || Number.isSafeInteger(value)
+  if (isArray(value) || isObject(value)) for (const [, child] of each(value, meter)) if (!isExact(child, meter)) return false
+  return true
 }

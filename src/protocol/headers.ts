@@ -1,13 +1,10 @@
-import { decodeHeaderValue, encodeHeaderValue } from './header-value.js'
-import { isObject, isString, member, type Json } from './json.js'
+import { isUtf8 } from 'node:buffer'
+import { isArray, isObject, isString, member, pointer, type Json, type JsonObject } from './json.js'
 import type { Request } from './json-rpc.js'
-import { inMeta } from './meta.js'
-import { methodOf } from './methods.js'
-import { paramHeaders, type ParamHeader } from './param-headers.js'
-import { quote } from './quote.js'
-
-export { decodeHeaderValue, encodeHeaderValue } from './header-value.js'
-export { paramHeaders, type HeaderProblem, type ParamHeader } from './param-headers.js'
+import { schemasIn } from './json-schema.js'
+import { each, Meter } from './meter.js'
+import { inMeta, methodOf } from './methods.js'
+import { quote, step } from './quote.js'
 
 /**
  * The headers that repeat what is in a request's body, as a conforming client sends them; by lower-case name. For
@@ -120,3 +117,146 @@ const first = <Item>(items: readonly Item[], ask: (item: Item) => string | undef
   }
   return undefined
 }
+
+const prefix = '=?base64?'
+const suffix = '?='
+
+/** Visible ASCII, with spaces and tabs inside only (RFC 9110, section 5.5). */
+const plain = /^(?:[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)?$/
+const legal = /^[\t\x20-\x7e]*$/
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+
+const isMarked = (text: string): boolean => text.startsWith(prefix) && text.endsWith(suffix)
+
+/** A value as it stands in a header (2026-07-28, Value Encoding): as it is, or as marked Base64 of its UTF-8. */
+export const encodeHeaderValue = (value: string): string =>
+  plain.test(value) && !isMarked(value) ? value : `${prefix}${Buffer.from(value).toString('base64')}${suffix}`
+
+/** The value that stands in a header; undefined when it is malformed. */
+export const decodeHeaderValue = (text: string): string | undefined => {
+  if (!legal.test(text)) return undefined
+  if (!isMarked(text)) return text
+  const inner = text.slice(prefix.length, -suffix.length)
+  if (text.length < prefix.length + suffix.length || !base64.test(inner)) return undefined
+  const bytes = Buffer.from(inner, 'base64')
+  // One value has one Base64: bits that the padding leaves over must be zero.
+  return isUtf8(bytes) && bytes.toString('base64') === inner ? bytes.toString() : undefined
+}
+
+/** A tool's parameter that clients repeat in a header (2026-07-28, Custom Headers from Tool Parameters). */
+export interface ParamHeader {
+  /** In lower case, with its prefix: `mcp-param-region`. */
+  readonly header: string
+  /** The keys that lead from `params.arguments` to the value. */
+  readonly path: readonly string[]
+  readonly type: 'string' | 'integer' | 'boolean'
+}
+
+/** An `x-mcp-header` that breaks the rules; a tool that has one must not be offered over HTTP. */
+export interface HeaderProblem {
+  /** JSON Pointer into the schema, to the annotation; keys from the wire as `step` shows them. */
+  readonly path: string
+  readonly message: string
+}
+
+const annotation = 'x-mcp-header'
+
+/** RFC 9110, section 5.6.2. */
+const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+const fieldName = new RegExp(`^${token}$`)
+
+type Pointer = readonly (string | number)[]
+
+const mostProblems = 20
+
+interface ParamHeaders {
+  readonly headers: readonly ParamHeader[]
+  readonly problems: readonly HeaderProblem[]
+}
+
+/** A schema is looked through once, not at each call. */
+const known = new WeakMap<JsonObject, ParamHeaders>()
+
+/** The parameters that have a header of their own, and what is wrong with the annotations of others. */
+export const paramHeaders = (inputSchema: Json | undefined, meter = new Meter()): ParamHeaders => {
+  if (!isObject(inputSchema)) return { headers: [], problems: [] }
+  const found = known.get(inputSchema) ?? search(inputSchema, meter)
+  known.set(inputSchema, found)
+  return found
+}
+
+const search = (inputSchema: JsonObject, meter: Meter): ParamHeaders => {
+  const headers: ParamHeader[] = []
+  const problems: HeaderProblem[] = []
+  const taken = new Set<string>()
+
+  /** `at` is where the schema stands; `path` the properties that lead to it, undefined where other keywords do too. */
+  const look = (schema: Json | undefined, at: Pointer, path: readonly string[] | undefined): void => {
+    if (!isObject(schema) || problems.length >= mostProblems) return
+    for (const [key, value] of each(schema, meter)) {
+      if (key === annotation) {
+        const found = headerOf(schema, value, path, taken)
+        if (isString(found)) problems.push({ path: pointer(...at, key), message: found })
+        else headers.push(found)
+      } else if (schemasIn(key) === 'members' && isObject(value)) {
+        for (const [name, inner] of each(value, meter)) {
+          look(inner, [...at, key, step(name)], key === 'properties' && path ? [...path, name] : undefined)
+        }
+      } else if (schemasIn(key) === 'value') {
+        if (isArray(value)) for (const [index, inner] of each(value, meter)) look(inner, [...at, key, index], undefined)
+        else look(value, [...at, key], undefined)
+      }
+    }
+  }
+  look(inputSchema, [], [])
+  return { headers, problems }
+}
+
+const headerOf = (
+  schema: JsonObject,
+  name: Json,
+  path: readonly string[] | undefined,
+  taken: Set<string>,
+): ParamHeader | string => {
+  if (path === undefined || path.length === 0) {
+    return `${annotation} belongs on a property that "properties" alone lead to`
+  }
+  if (!isString(name) || !fieldName.test(name)) return `${annotation} must be the name of a header, in its characters`
+  const type = typeIn(schema)
+  if (type === undefined) {
+    return `${annotation} belongs on a property of type string, integer or boolean`
+  }
+  const header = `mcp-param-${name.toLowerCase()}`
+  if (taken.has(header)) return `${annotation} ${quote(name)} is there twice, header names being the same in any case`
+  taken.add(header)
+  return { header, path, type }
+}
+
+const typeIn = (schema: JsonObject): ParamHeader['type'] | undefined =>
+  (['string', 'integer', 'boolean'] as const).find(type => type === member(schema, 'type'))
+
+/** A media type as HTTP headers and content blocks have it, in lower case. */
+export interface MediaType {
+  readonly type: string
+  /** Without white space around them. */
+  readonly parameters: readonly string[]
+  /** Of every parameter that a reader could take for `charset`: its value, without quotation marks. */
+  readonly charsets: readonly string[]
+}
+
+/** Reads what is well-formed as well as what is not. Of two parameters of one name some readers take the last: both are there. */
+export const readMediaType = (text = ''): MediaType => {
+  const [type = '', ...parameters] = text.split(';').map(part => part.trim().toLowerCase())
+  const charsets = parameters.filter(parameter => parameter.startsWith('charset'))
+  return { type, parameters, charsets: charsets.map(charset => charset.replace(/^charset\s*=\s*("?)(.*)\1$/, '$2')) }
+}
+
+/** Longest media type, in characters. */
+const longestMediaType = 255
+
+const parameter = `${token}=(?:${token}|"(?:[^"\\\\]|\\\\.)*")`
+// White space has one place to stand in each turn of the loop, so that the time is linear.
+const mediaType = new RegExp(`^${token}/${token}[ \\t]*(?:;[ \\t]*(?:${parameter}[ \\t]*)?)*$`)
+
+/** Whether a text is a media type (RFC 9110, section 8.3.1). */
+export const isMediaType = (text: string): boolean => text.length <= longestMediaType && mediaType.test(text)

@@ -1,4 +1,4 @@
-import { member, type JsonObject } from './json.js'
+import { isObject, member, type Json, type JsonObject } from './json.js'
 
 /** What may stand in a message and is judged there, by the names of schema.json where it has one. */
 export type Kind =
@@ -274,3 +274,12 @@ export const hasFinalMember = (result: JsonObject): boolean => hasAny(result, fi
 
 /** The same of the result of a tool. */
 export const hasToolMember = (result: JsonObject): boolean => hasAny(result, methods.get('tools/call')?.final ?? [])
+
+/** Keys of `_meta` that the protocol itself gives a meaning begin so (2026-07-28, `_meta`). */
+export const metaPrefix = 'io.modelcontextprotocol/'
+
+/** What `_meta` of a request's params, or of a result, says of itself by the protocol. */
+export const inMeta = (holder: JsonObject | undefined, key: string): Json | undefined => {
+  const meta = member(holder, '_meta')
+  return isObject(meta) ? member(meta, metaPrefix + key) : undefined
+}

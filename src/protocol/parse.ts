@@ -1,15 +1,18 @@
 import { isAscii, isUtf8 } from 'node:buffer'
 import type { Facts, Fault, Frame, FrameLimits } from './frame.js'
-import { keysAtEnds, keysIn } from './ids.js'
+import { keysAtEnds, keysIn, messageOf } from './message.js'
 import { isObject, isString, parseJson, type Json, type JsonObject } from './json.js'
 import { unmetered } from './unmetered.js'
 import { readFast } from './read-fast.js'
-import { messageOf } from './message.js'
-import { isLarge, parseInPieces, pieceBytes } from './pieces.js'
+import { parseInPieces, pieceBytes } from './pieces.js'
 import { caseVariants } from './protocol-keys.js'
 import { afterContainer, afterSpace, byte, deepest, eachChild, type Child } from './scan.js'
-import { stringsIn, tally } from './tally.js'
-import { survey, tooDeep } from './survey.js'
+import { stringsIn, survey, tally, tooDeep } from './ambiguity.js'
+
+/** Up to here `JSON.parse` is quick enough at its worst (an object of as many keys as there is room for). */
+const largeBytes = 1536 * 1024
+
+const isLarge = ({ length }: Buffer): boolean => length > largeBytes
 
 /** So many opening brackets `JSON.parse` may meet before their nesting is measured: each level costs it memory. */
 const harmlessOpens = 100_000

@@ -2,16 +2,10 @@ import type { Fault, FrameLimits } from './frame.js'
 import { isArray, isObject, isString, parseJson, type Json } from './json.js'
 import { unmetered } from './unmetered.js'
 import { afterSpace, afterString, byte, isSpace } from './scan.js'
-import { loneSurrogate, tooDeep } from './survey.js'
-import { stringsIn } from './tally.js'
+import { loneSurrogate, stringsIn, tooDeep } from './ambiguity.js'
 
 /** So much is parsed in one turn of the event loop, whatever it is made of. */
 export const pieceBytes = 512 * 1024
-
-/** Up to here `JSON.parse` is quick enough at its worst (an object of as many keys as there is room for). */
-const largeBytes = 1536 * 1024
-
-export const isLarge = ({ length }: Buffer): boolean => length > largeBytes
 
 /** More than that are no message: each takes many times the memory that its text takes, an object twice what an array takes. */
 const mostArrays = 1_200_000

@@ -49,3 +49,17 @@ const plain = new RegExp(`^[\\x20-\\x7e]{0,${longest}}$`)
 // Controls, format characters (zero width, bidi) and surrogates: none belongs in a message, not even where it is fine in a text
 // of the server's own.
 const strip = (text: string): string => stripHidden(text.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, ''))
+
+/**
+ * JSON that says exactly what the value is, and does nothing to the terminal that it is printed on: characters that are not
+ * seen are escaped.
+ */
+export const plainJson = (value: unknown): string =>
+  JSON.stringify(value, undefined, 2).replace(special, character => (unseen.test(character) ? escaped(character) : character))
+
+// To look for these first is ten times as fast as to look every letter up.
+const special = /[^\n -~]/gu
+const unseen = /[\p{C}\p{Default_Ignorable_Code_Point}\u2028\u2029]/u
+
+const escaped = (character: string): string =>
+  [...Array(character.length).keys()].map(index => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`).join('')

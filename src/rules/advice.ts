@@ -1,8 +1,8 @@
 import { isArray, isObject, isString, lengthOf, member, type Json } from '../protocol/json.js'
 import { each, type Meter } from '../protocol/meter.js'
 import type { Powers } from '../core/rule.js'
-import { textsOf } from '../protocol/texts.js'
-import { agreeing, jsonTextsOf } from './json-text.js'
+import { textsOf } from '../protocol/places.js'
+import { agreeing, jsonTextsOf } from './result.js'
 import { most, nothing, one } from './problem.js'
 
 const inText = (path: string, index: number): string => `${path}/content/${index}/text`

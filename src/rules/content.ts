@@ -1,22 +1,27 @@
-import { isArray, isObject, isString, member, type JsonObject } from '../protocol/json.js'
+import { Buffer } from 'node:buffer'
+import type { Powers, Problem } from '../core/rule.js'
+import { findHidden, nameOf } from '../protocol/hidden-text.js'
+import { isMediaType } from '../protocol/headers.js'
+import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
 import { each, type Meter } from '../protocol/meter.js'
+import type { Part } from '../protocol/places.js'
 import { quote } from '../protocol/quote.js'
 import { traitsOf } from '../protocol/revision.js'
-import type { Problem } from '../core/rule.js'
-import { nothing, one, partRule } from './problem.js'
+import { contradicted } from './mime.js'
+import { below, most, nothing, one, partRule, readingRule } from './problem.js'
 
-export const type = partRule(({ kind, value, path }, { revision }) => {
+export const type = partRule((part, { revision }) => {
   const { contentTypes, samplingTypes } = traitsOf(revision)
-  const known = kind === 'block' ? contentTypes : kind === 'sampled' ? samplingTypes : undefined
-  const type = member(value, 'type')
+  const known = part.kind === 'block' ? contentTypes : part.kind === 'sampled' ? samplingTypes : undefined
+  const type = member(part.value, 'type')
   return known === undefined || !isString(type) || known.has(type)
     ? nothing
-    : one(`${path}/type`, `${quote(type)} is no content type of revision ${revision}`)
+    : one(`${part.path}/type`, `${quote(type)} is no content type of revision ${revision}`)
 })
 
-export const annotations = partRule(({ value, path }, _, meter) => {
-  const annotations = member(value, 'annotations')
-  return isObject(annotations) ? judge(annotations, `${path}/annotations`, meter) : nothing
+export const annotations = partRule((part, _, meter) => {
+  const annotations = member(part.value, 'annotations')
+  return isObject(annotations) ? judge(annotations, `${part.path}/annotations`, meter) : nothing
 })
 
 // A member of another type than it should have is the shape's affair.
@@ -56,3 +61,110 @@ const time = (colon: string): string => {
 }
 const extended = new RegExp(`^(\\d{4})(?:-(\\d\\d)(?:-(\\d\\d)${time(':')})?)?$`)
 const basic = new RegExp(`^(\\d{4})(\\d\\d)(\\d\\d)${time('')}$`)
+
+// In characters; a multiple of four, and small enough that a piece and its bytes stay in the processor's cache.
+const piece = 16384
+const bytes = Buffer.allocUnsafe((piece / 4) * 3)
+
+/**
+ * Is this base64 as RFC 4648 section 4 has it: the standard alphabet, padded, no line ends? The decoder of node:buffer
+ * forgives everything, so what it read is written again and compared: several times faster than a regular expression.
+ */
+export const isBase64 = (text: string): boolean => {
+  if (text.length % 4 !== 0) return false
+  for (let from = 0; from < text.length; from += piece) {
+    const last = from + piece >= text.length
+    const part = text.slice(from, from + piece)
+    if (!last && part.endsWith('=')) return false
+    const length = bytes.write(part, 'base64')
+    // Bits that no byte needs may be set in the last character; decoders ignore them.
+    if (bytes.toString('base64', 0, length) !== part && !(last && loosely.test(part))) return false
+  }
+  return true
+}
+
+const loosely = /^[A-Za-z0-9+/]*={0,2}$/
+
+/** The base64 that a part carries, and under which name. */
+const payloadOf = ({ kind, value }: Part): { readonly key: string; readonly data: string } | undefined => {
+  const type = member(value, 'type')
+  const key = kind === 'resource' ? 'blob' : type === 'image' || type === 'audio' ? 'data' : undefined
+  const data = key === undefined ? undefined : member(value, key)
+  return key !== undefined && isString(data) ? { key, data } : undefined
+}
+
+export const base64 = partRule(part => {
+  const payload = payloadOf(part)
+  return payload === undefined || isBase64(payload.data)
+    ? nothing
+    : one(`${part.path}/${payload.key}`, 'is not base64 (standard alphabet, padded, one line)')
+})
+
+export const mime = partRule(part => {
+  const given = member(part.value, 'mimeType')
+  if (!isString(given)) return nothing
+  if (!isMediaType(given)) return one(`${part.path}/mimeType`, `${quote(given)} is no media type`)
+  const data = payloadOf(part)?.data
+  const seen = data === undefined ? undefined : contradicted(given, data)
+  return seen === undefined ? nothing : one(`${part.path}/mimeType`, `${quote(given)}, but the data ${seen}`)
+})
+
+export const toolHiddenText: Powers = {
+  onTool: ({ definition, path }, meter) => (definition === undefined ? nothing : search(definition, path, meter)),
+}
+
+export const contentHiddenText: Powers = readingRule(({ value, path, plain }, meter) => (plain ? nothing : search(value, path, meter)))
+
+/** A text of this length may be worth a look whether it is base64, which hides nothing and is told faster. */
+const long = 4096
+
+/** So many characters that may be hidden are looked at in one message: a book in Persian has fewer joiners. */
+const mostSuspects = 400_000
+
+/** Looks at every string below a value, the names of members included. */
+const search = (root: Json, path: string, meter: Meter): readonly Problem[] => {
+  const problems: Problem[] = []
+  // The way to the value at hand; it becomes a path only where something is found.
+  const way: (string | number)[] = []
+
+  const budget = { left: mostSuspects }
+
+  const look = (text: string, part?: string | number) => {
+    if (text.length === 0 || problems.length >= most || (text.length >= long && isBase64(text))) return
+    meter.payText(text)
+    const hidden = findHidden(text, budget)
+    if (hidden === undefined) return
+    const message = `the text has a hidden character at position ${hidden.index} (${nameOf(hidden)})`
+    problems.push({ path: below(path, ...way, ...(part === undefined ? [] : [part])), message })
+  }
+
+  const lookAtName = (key: string) => {
+    meter.payText(key)
+    const hidden = problems.length < most ? findHidden(key, budget) : undefined
+    if (hidden === undefined) return
+    const message = `the name of the member ${quote(key)} has a hidden character at position ${hidden.index} (${nameOf(hidden)})`
+    problems.push({ path: below(path, ...way), message })
+  }
+
+  const step = (part: string | number, value: Json | undefined) => {
+    if (isString(value)) look(value, part)
+    else if (typeof value === 'object' && value !== null) {
+      way.push(part)
+      walk(value)
+      way.pop()
+    }
+  }
+
+  const walk = (value: Json) => {
+    if (isArray(value)) for (const [index, element] of each(value, meter)) step(index, element)
+    else if (isObject(value)) {
+      for (const [key, member] of each(value, meter)) {
+        lookAtName(key)
+        step(key, member)
+      }
+    } else if (isString(value)) look(value)
+  }
+
+  walk(root)
+  return problems
+}

@@ -1,12 +1,16 @@
-import { equal, isArray, isObject, isString, member, type Json } from '../protocol/json.js'
+import {
+  equal, isArray, isObject, isString, member, omit, type Json, type JsonObject,
+} from '../protocol/json.js'
 import { each, mapped, withMembers, type Meter } from '../protocol/meter.js'
-import { listShape, toolShape } from '../protocol/mcp.js'
+import { listShape, titleOf, toolShape, traitsOf } from '../protocol/revision.js'
 import { quote } from '../protocol/quote.js'
-import { traitsOf } from '../protocol/revision.js'
 import type { SchemaProblem } from '../core/check.js'
 import type { List, Mend, Powers, Problem } from '../core/rule.js'
 import { withoutNulls } from './nulls.js'
 import { below, most, nothing, ofKind, ofMisfits, one } from './problem.js'
+import { upgrade } from '../mend/upgrade.js'
+import { defaultDialect, dialectOf } from '../protocol/json-schema.js'
+import { paramHeaders } from '../protocol/headers.js'
 
 export const definition: Powers = {
   onTool: ({ definition, path, revision }, meter) =>
@@ -127,4 +131,84 @@ export const externalRef = ofInspection(kind => kind === 'external-ref')
 export const cost: Powers = {
   ...ofInspection(kind => kind === 'cost'),
   onSurplus: ({ count, reason }) => one('/result/tools', `${reason}: ${count === 1 ? 'one is' : `${count} are`} not kept`),
+}
+
+/** A title claims nothing of what the tool does. */
+export const isAnnotated = (tool: JsonObject | undefined, meter: Meter): boolean => {
+  const annotations = member(tool, 'annotations')
+  return isObject(annotations) ? [...each(annotations, meter)].some(([key]) => key !== 'title') : annotations !== undefined
+}
+
+export const untrusted: Powers = {
+  onTool: ({ definition, path, trusted }, meter) =>
+    trusted || !isAnnotated(definition, meter) ? nothing : one(`${path}/annotations`, 'come from a server that the operator does not trust'),
+}
+
+export const withoutClaims: Mend = {
+  isBlock: true,
+  onTool({ definition = {} }, meter) {
+    const title = titleOf(member(definition, 'annotations'))
+    return title === undefined ? omit(definition, 'annotations') : withMembers(definition, { annotations: { title } }, meter)
+  },
+}
+
+/**
+ * Only what cannot both be true. The specification calls `idempotentHint` and `destructiveHint` meaningless for a tool
+ * that is read-only, and many servers write them out with their defaults: that alone contradicts nothing.
+ */
+export const contradiction: Powers = {
+  onTool({ definition, path }) {
+    const annotations = member(definition, 'annotations')
+    if (!isObject(annotations)) return nothing
+    const says = (hint: string) => member(annotations, hint) === true
+    return says('readOnlyHint') && says('destructiveHint')
+      ? one(`${path}/annotations`, 'a tool cannot be read-only and destructive')
+      : nothing
+  },
+}
+
+const keys = ['inputSchema', 'outputSchema'] as const
+
+/** What the schema of a tool says it is written in; undefined of 2020-12, and of one that leaves it to the default, which is that. */
+const otherDialect = (tool: JsonObject | undefined, key: string): string | undefined => {
+  const schema = member(tool, key)
+  const named = isObject(schema) ? member(schema, '$schema') : undefined
+  return isString(named) && dialectOf(named) !== defaultDialect ? named : undefined
+}
+
+export const dialect: Powers = {
+  onTool: ({ definition, path }) =>
+    keys.flatMap(key => {
+      const named = otherDialect(definition, key)
+      return named === undefined ? [] : [{ path: `${path}/${key}/$schema`, message: `names the dialect ${quote(named)}, where many clients know 2020-12 alone` }]
+    }),
+}
+
+/** What cannot be said in 2020-12 is kept from the client: it goes on being what arguments and results are checked by. */
+export const upgraded: Mend = {
+  onTool({ definition = {} }, meter) {
+    let made = definition
+    for (const key of keys) {
+      const schema = member(definition, key)
+      const named = otherDialect(definition, key)
+      if (named === undefined || !isObject(schema)) continue
+      // Of what it means nothing is known.
+      if (dialectOf(named) === undefined) return undefined
+      const said = upgrade(schema, meter)
+      if (said !== undefined) made = withMembers(made, { [key]: said }, meter)
+      else made = key === 'outputSchema' ? omit(made, key) : withMembers(made, { [key]: { type: 'object' } }, meter)
+    }
+    return made
+  },
+}
+
+/** Legacy revisions know nothing of `x-mcp-header`: to them it is one more keyword that nobody reads. */
+export const header: Powers = {
+  onTool({ definition, path, revision }, meter) {
+    if (!traitsOf(revision).modern) return nothing
+    return paramHeaders(member(definition, 'inputSchema'), meter).problems.map(problem => ({
+      path: `${path}/inputSchema${problem.path}`,
+      message: problem.message,
+    }))
+  },
 }

@@ -1,19 +1,12 @@
 import { actions, type Action, type Policy } from '../core/policy.js'
 import type { Powers, Rule, RuleName } from '../core/rule.js'
 import * as advice from './advice.js'
-import * as annotations from './annotations.js'
-import { base64 } from './base64.js'
 import * as call from './call.js'
 import * as content from './content.js'
 import * as definition from './definition.js'
-import { dialect, upgraded } from './dialect.js'
-import { header } from './header.js'
-import { contentHiddenText, toolHiddenText } from './hidden-text.js'
-import { icon, withoutHarmful } from './icon.js'
-import { mime } from './mime.js'
+import { icon, uri, withoutHarmful } from './links.js'
 import * as result from './result.js'
 import * as server from './server.js'
-import { uri } from './uri.js'
 import * as wire from './wire.js'
 
 /** A rule, as it is configured and told to people: presets, the configuration's schema, reports and the README follow from this. */
@@ -72,8 +65,8 @@ export const rules: readonly Row[] = [
     }),
   row('tool/dialect', 'off', 'a schema that declares another dialect than 2020-12',
     'A schema should be written in JSON Schema 2020-12.',
-    'Write the schema in JSON Schema 2020-12, the dialect that every client knows.', dialect, {
-      mend: upgraded, mends: 'rewritten to 2020-12 with the same meaning; what that cannot say exactly is left out for the client, and checked all the same',
+    'Write the schema in JSON Schema 2020-12, the dialect that every client knows.', definition.dialect, {
+      mend: definition.upgraded, mends: 'rewritten to 2020-12 with the same meaning; what that cannot say exactly is left out for the client, and checked all the same',
       refused: 'refuse the tool, or the whole list',
     }),
   row('list/shape', 'mend', 'a list of tools, prompts, resources or templates that is none of the revision, such as `nextCursor: null`',
@@ -98,15 +91,15 @@ export const rules: readonly Row[] = [
     'Make the schema smaller or list fewer tools, or raise limits.schemaBytes, schemaDepth, subschemas or tools.', definition.cost),
   row('tool/annotations', 'block', 'annotations of a server that is not trusted',
     'Annotations count only when the operator trusts the server.',
-    'Trust the server (--trust, or a trust list) if you believe what it says of its tools.', annotations.untrusted, {
-      mend: annotations.withoutClaims, mends: 'they are removed from the tool, but for the title; `block` does so too',
+    'Trust the server (--trust, or a trust list) if you believe what it says of its tools.', definition.untrusted, {
+      mend: definition.withoutClaims, mends: 'they are removed from the tool, but for the title; `block` does so too',
     }),
   row('tool/contradiction', 'log', 'annotations that contradict each other',
     'Annotations must not contradict each other.',
-    'Say either that it is read-only or that it is destructive; until then, take it for destructive.', annotations.contradiction),
+    'Say either that it is read-only or that it is destructive; until then, take it for destructive.', definition.contradiction),
   row('tool/hidden-text', 'block', 'invisible, bidi-override, tag or terminal-control characters in a definition',
     'A definition must not hold invisible, bidi-override, tag or terminal-control characters.',
-    'Remove the characters. A model reads what you do not see here: find out why it is there before you use the tool.', toolHiddenText),
+    'Remove the characters. A model reads what you do not see here: find out why it is there before you use the tool.', content.toolHiddenText),
   row('tool/icon', 'mend', 'an icon that is neither `https:` nor `data:image/`, or a website that is not `https:`; of tools, prompts, resources, content and the server',
     'An icon must be https: or data:image/, and a website https:.',
     'Name icons and websites by https:, or put an icon in as data:image/.', icon, {
@@ -114,7 +107,7 @@ export const rules: readonly Row[] = [
     }),
   row('tool/header', 'block', 'an `x-mcp-header` outside the specification\'s rules',
     'An x-mcp-header must keep to the rules of the specification.',
-    'Put x-mcp-header on properties of type string, integer or boolean, each with a header name of its own.', header),
+    'Put x-mcp-header on properties of type string, integer or boolean, each with a header name of its own.', definition.header),
   row('tool/drift', onceLocked, 'differs from what this session listed first',
     'A definition must stay what it was when it was accepted, or first listed.',
     'Compare it with what you accepted, and use the tool again when you know why it changed.', definition.drift),
@@ -180,10 +173,10 @@ export const rules: readonly Row[] = [
     'Use the types that the revision knows: text, image, audio, resource_link, resource.', content.type),
   row('content/base64', 'block', 'image, audio or blob data that is not base64',
     'The data of an image, audio or blob must be base64.',
-    'Encode the bytes in standard base64: padded, on one line, without a data: prefix.', base64),
+    'Encode the bytes in standard base64: padded, on one line, without a data: prefix.', content.base64),
   row('content/mime', 'log', 'a malformed `mimeType`, or one that the data\'s first bytes contradict',
     'A mimeType must be well-formed, and agree with the data.',
-    'Name the type that the data has, as TYPE/SUBTYPE.', mime),
+    'Name the type that the data has, as TYPE/SUBTYPE.', content.mime),
   row('content/uri', 'log', 'a link with a script or credential-bearing scheme, or traversal',
     'A link must not be a script, carry credentials or climb out of its folder.',
     'Do not follow it; link to https:, or to resources of the server\'s own.', uri),
@@ -192,7 +185,7 @@ export const rules: readonly Row[] = [
     'Give a priority from 0 to 1, an audience of user or assistant, a time as ISO 8601 has it.', content.annotations),
   row('content/hidden-text', 'log', 'hidden characters in all else that a model reads: results, prompts, resources, instructions, errors, sampling and elicitation requests, progress and log messages',
     'Content must not hold invisible, bidi-override, tag or terminal-control characters.',
-    'Remove the characters. A model reads what you do not see here: find out why it is there.', contentHiddenText),
+    'Remove the characters. A model reads what you do not see here: find out why it is there.', content.contentHiddenText),
   row('server/request', 'block', 'the server asks for what the client did not declare',
     'A server must not ask for what the client has not declared.',
     'Ask only for what the client has declared in its capabilities.', server.undeclared),

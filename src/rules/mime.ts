@@ -1,28 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { isString, member } from '../protocol/json.js'
-import { quote } from '../protocol/quote.js'
-import { payloadOf } from './base64.js'
-import { nothing, one, partRule } from './problem.js'
-
-export const mime = partRule(part => {
-  const given = member(part.value, 'mimeType')
-  if (!isString(given)) return nothing
-  const path = `${part.path}/mimeType`
-  if (given.length > longest || !mediaType.test(given)) return one(path, `${quote(given)} is no media type`)
-  const data = payloadOf(part)?.data
-  const seen = data === undefined ? undefined : contradicted(given, head(data))
-  return seen === undefined ? nothing : one(path, `${quote(given)}, but the data ${seen}`)
-})
-
-const longest = 255
-
-const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-const parameter = `${token}=(?:${token}|"(?:[^"\\\\]|\\\\.)*")`
-/** RFC 9110 section 8.3.1. White space has one place to stand in each turn of the loop, so that the time is linear. */
-const mediaType = new RegExp(`^${token}/${token}[ \\t]*(?:;[ \\t]*(?:${parameter}[ \\t]*)?)*$`)
-
-/** The first bytes, from which the kind of a file is told. */
-const head = (base64: string): string => Buffer.from(base64.slice(0, 24), 'base64').toString('latin1')
+import { readMediaType } from '../protocol/headers.js'
 
 interface Kind {
   readonly name: string
@@ -66,9 +43,10 @@ const kinds: readonly Kind[] = [
   { name: 'ZIP', signature: /^PK(?:\x03\x04|\x05\x06)/, types: /^(?:application|model)\/|\+zip$/ },
 ]
 
-/** What speaks against a media type in the first bytes of the data; undefined when nothing does. */
-const contradicted = (mimeType: string, bytes: string): string | undefined => {
-  const [essence = ''] = mimeType.toLowerCase().split(/[ \t;]/, 1)
+/** What speaks against a media type in the first bytes of the data; undefined when nothing does. @param base64 the data */
+export const contradicted = (mimeType: string, base64: string): string | undefined => {
+  const { type: essence } = readMediaType(mimeType)
+  const bytes = Buffer.from(base64.slice(0, 24), 'base64').toString('latin1')
   if (bytes === '' || essence === 'application/octet-stream' || essence.startsWith('multipart/')) return undefined
   const seen = kinds.find(({ signature }) => signature.test(bytes))
   if (seen !== undefined) return seen.types.test(essence) ? undefined : `begins as ${seen.name} does`

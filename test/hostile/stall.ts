@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import type { Checked, Subject } from '../../dist/core/check.js'
 import { member, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
-import { textOf } from '../../dist/protocol/lazy-json.js'
+import { textOf } from '../../dist/protocol/read-fast.js'
 import { createSchemaChecker } from '../../dist/schema/index.js'
 
 /** The contract's limits. */

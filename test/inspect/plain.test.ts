@@ -1,4 +1,4 @@
-import { plainJson } from '../../dist/protocol/plain-json.js'
+import { plainJson } from '../../dist/protocol/quote.js'
 import fc from 'fast-check'
 import t from 'tap'
 import { plain, plainLines } from '../../dist/inspect/plain.js'

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import { slice } from '../../dist/protocol/edit.js'
+import { slice } from '../../dist/protocol/scan.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 
 /** What real servers sent, where it is at hand: beside the repository. */

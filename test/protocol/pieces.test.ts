@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import { parseInPieces } from '../../dist/protocol/pieces.js'
-import { survey } from '../../dist/protocol/survey.js'
+import { survey } from '../../dist/protocol/ambiguity.js'
 import { model, picks, write } from './json-text.js'
 
 const limits = { messageBytes: 1 << 24, depth: 30 }

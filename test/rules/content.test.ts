@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import type { RuleName } from '../../dist/rules/index.js'
 import type { Json, JsonObject } from '../../dist/protocol/unmetered.js'
 import type { Revision } from '../../dist/protocol/revision.js'
-import { isBase64 } from '../../dist/rules/base64.js'
+import { isBase64 } from '../../dist/rules/content.js'
 import { all, answer, paths, reading, ruleNamed, text, type Case } from './ask.js'
 
 const judge = (name: RuleName, block: Json, revision: Revision = '2025-11-25') =>

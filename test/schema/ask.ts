@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { createSchemaChecker, type WarmableChecker } from '../../dist/schema/index.js'
 import type { Checked, SchemaLimits } from '../../dist/core/check.js'
 import { isObject, unmetered, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
-import { lazyJson } from '../../dist/protocol/lazy-json.js'
+import { lazyJson } from '../../dist/protocol/read-fast.js'
 
 /** The contract's limits, with time enough for a busy machine. */
 export const limits: SchemaLimits = { schemaBytes: 262144, schemaDepth: 64, subschemas: 5000, validationMs: 5000 }

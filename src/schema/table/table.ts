@@ -1,6 +1,6 @@
 import * as layout from '../../judge/layout.js'
 import { isArray, isObject, isString } from '../../protocol/unmetered.js'
-import { loneSurrogate } from '../../protocol/survey.js'
+import { loneSurrogate } from '../../protocol/ambiguity.js'
 import { Budget } from '../budget.js'
 import type { Place } from '../place.js'
 import { keywordsAt } from '../keywords/index.js'

@@ -1,4 +1,4 @@
-import { onOneLine } from '../../protocol/edit.js'
+import { onOneLine } from '../../protocol/scan.js'
 import type { Frame } from '../../protocol/frame.js'
 import { fieldLines, lineFeed, LineEnds } from './event.js'
 import type { SseEvent } from './parser.js'

@@ -1,6 +1,6 @@
 import { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
-import { onOneLine } from '../../protocol/edit.js'
+import { onOneLine } from '../../protocol/scan.js'
 import type { Frame, FrameLimits } from '../../protocol/frame.js'
 import { isReading, oversizedFrame, readFrame } from '../../protocol/parse.js'
 import { finished, Gathering, type Gathered } from '../frames.js'

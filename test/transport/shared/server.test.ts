@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { wholePipe, type Exchange } from '../../../dist/core/event.js'
-import { slice } from '../../../dist/protocol/edit.js'
+import { slice } from '../../../dist/protocol/scan.js'
 import { parseFrame } from '../../../dist/protocol/parse.js'
 import { sharedServer } from '../../../dist/transport/shared/server.js'
 import type { Transport, TransportEvent } from '../../../dist/transport/transport.js'

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { findHidden } from '../../dist/protocol/hidden-text.js'
-import { isJoinedEmoji, isVariation } from '../../dist/protocol/unicode-sequences.js'
+import { isJoinedEmoji, isVariation } from '../../dist/protocol/innocent.js'
 
 const variations: readonly (readonly [title: string, sequence: string, registered: boolean])[] = [
   ['the first base there is, as an emoji', '#\ufe0f', true],

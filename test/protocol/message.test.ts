@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { idOf, keyAt, keysAtEnds, keysIn, meaningOf, misspelt, numberOf, readKey, written } from '../../dist/protocol/ids.js'
+import {
+  idOf, keyAt, keysAtEnds, keysIn, meaningOf, misspelt, numberOf, readKey, written,
+} from '../../dist/protocol/message.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 
 const limits = { messageBytes: 200_000, depth: 20 }
