@@ -3,14 +3,13 @@ import type { Frame } from '../protocol/frame.js'
 import { isObject, isString, member, omit, parseJson, type JsonObject } from '../protocol/json.js'
 import type { Page } from '../protocol/json-rpc.js'
 import { hasFinalMember, methodOf } from '../protocol/methods.js'
-import { Places, type Outcome, type Things } from '../protocol/places.js'
+import { Places, type Collected, type Outcome } from '../protocol/places.js'
 import { traitsOf } from '../protocol/revision.js'
 import { Drifts } from './accepted.js'
-import { collect, withinBudget, type Collected } from './collect.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
-import type { Flow } from './flow.js'
+import { withinBudget, type Flow } from './flow.js'
 import { judgeList, judgeWhole } from './listing.js'
 import type { Called, PendingRequest } from './request.js'
 import { blocked, demoted, inItsPlace, refusedResult } from './refusal.js'
@@ -56,7 +55,8 @@ export class Answers {
       return findings.stopping.length > 0 ? replaced(request, frame) : yield* this.#list(request, exchange, frame, result, edits)
     }
     const outcomes = this.#outcomes(request, result, found)
-    const judged = yield* this.#results.judge(outcomes, { terms, exchange, frame }, findings)
+    const sole = found.outcomes.length === 1 ? found : undefined
+    const judged = yield* this.#results.judge(outcomes, { terms, exchange, frame, found: sole, meter: findings.meter }, findings)
     const [first] = judged.outcomes
     if (first !== undefined && outcomes.some(outcome => outcome.result === result)) return instead(request, judged.frame, judged.outcomes)
     const drifted = yield* this.drifts.edits(method, terms, exchange, frame, result, findings)
@@ -105,7 +105,7 @@ export class Answers {
     const about: About = { method, terms, exchange, at: 'params', find: (places, value) => places.inParams(method, value) }
     const found = yield* this.#found(about, params, findings)
     const outcomes = this.#resultsIn(found.outcomes, 'params', undefined)
-    const judged = yield* this.#results.judge(outcomes, { terms, exchange, frame }, findings)
+    const judged = yield* this.#results.judge(outcomes, { terms, exchange, frame, found: undefined, meter: findings.meter }, findings)
     const value = read === 'all' ? unjudged(params, outcomes) : Object.fromEntries(read.map(key => [key, member(params, key)]))
     return edited(judged.frame, yield* this.#read(about, frame, value, findings, value === params ? found : undefined))
   }
@@ -120,8 +120,8 @@ export class Answers {
     if (isInterim(request.terms, result)) return []
     const isHandle = request.method === 'tools/call' && this.tasks.creates(request, result)
     // Who has not asked for a task does not look for one.
-    const looked = outcomes.filter(({ way }) => (way.length === 0 ? !isHandle : way[0] !== 'task' || request.wantsTask))
-    return this.#resultsIn(looked, 'result', request.called)
+    const isLooked = ({ way }: Outcome) => (way.length === 0 ? !isHandle : way[0] !== 'task' || request.wantsTask)
+    return this.#resultsIn(outcomes.filter(isLooked), 'result', request.called)
   }
 
   /** By the tool that was asked for, and by that of the task that they are said to be of. */
@@ -136,7 +136,8 @@ export class Answers {
   /** What stands in a part of a frame; of that, requests are judged by themselves. */
   *#found(about: About, value: JsonObject, findings: Findings): Flow<Collected> {
     const { terms, exchange } = about
-    const found = yield* this.#collected(about, value, findings)
+    const found = this.#places(about, value, findings)
+    if (!found.find()) yield* this.#core.rest(found, exchange)
     for (const { kind, value, path } of found.requests) {
       findings.meter.pay(perRequest)
       if (kind === 'request') judgeServerRequest(this.#core, value, terms, path, findings)
@@ -149,8 +150,8 @@ export class Answers {
     return found
   }
 
-  #collected({ at, terms, exchange, find }: About, value: JsonObject, { meter }: Findings): Flow<Collected> {
-    return collect(this.#core, find(new Places(`/${at}`, traitsOf(terms.revision).modern, meter), value), meter, exchange)
+  #places({ at, terms, find }: About, value: JsonObject, { meter }: Findings): Places {
+    return find(new Places(`/${at}`, traitsOf(terms.revision).modern, meter), value)
   }
 
   *#readWhole(about: About, frame: Frame, value: JsonObject, findings: Findings): Flow<readonly Edit[]> {
@@ -160,9 +161,13 @@ export class Answers {
   /** What a model reads. @param known what stands in the value, where that was looked for @returns what mends it */
   #read(about: About, { facts }: Frame, value: JsonObject, findings: Findings, known: Collected | undefined): Flow<readonly Edit[]> {
     const { method, terms: { revision }, exchange, at } = about
-    const collected = (value: JsonObject) => this.#collected(about, value, findings)
+    const core = this.#core
+    const places = (value: JsonObject) => this.#places(about, value, findings)
     const subjectOf = function* (read: JsonObject): Flow<Reading> {
-      const { parts, links } = known !== undefined && read === value ? known : yield* collected(read)
+      const found = places(read)
+      const isKnown = known !== undefined && read === value
+      if (!isKnown && !found.find()) yield* core.rest(found, exchange)
+      const { parts, links } = isKnown ? known : found
       return { method, value: read, path: `/${at}`, parts, links, revision, plain: facts?.plain === true }
     }
     return judgeWhole(this.#core, 'onReading', value, [at], subjectOf, exchange, findings)
@@ -184,7 +189,7 @@ interface About {
   readonly terms: Terms
   readonly exchange: Exchange
   readonly at: 'params' | 'result' | 'error'
-  readonly find: (places: Places, value: JsonObject) => Things
+  readonly find: (places: Places, value: JsonObject) => Places
 }
 
 /** A task of which nothing is known: its client declared nothing, as far as anybody can say. */

@@ -1,5 +1,6 @@
 import { clip } from '../protocol/quote.js'
 import { Meter, OverBudget, Turn } from '../protocol/meter.js'
+import type { Places } from '../protocol/places.js'
 import { Checks, Driver, type Flow } from './flow.js'
 import type { Exchange, Side } from './event.js'
 import { Findings } from './findings.js'
@@ -9,7 +10,7 @@ import { mendingFor, type Mending, type Mends } from './mend.js'
 import { Output } from './output.js'
 import { actionOf, type Policy } from './policy.js'
 import { Records } from './records.js'
-import type { Power, Powers, Rule, Subjects } from './rule.js'
+import type { Power, Powers, Problem, Rule, RuleName, Subjects } from './rule.js'
 import { Handshake } from './terms.js'
 
 /** What a session may keep in memory, in bytes, and what all sessions of a process may keep where nobody says otherwise. */
@@ -28,9 +29,8 @@ export class Core {
   readonly handshake: Handshake
   readonly #turns: Readonly<Record<Side, Turn>> = { client: new Turn(), server: new Turn() }
   #mending: Mending
-  #asked: Policy | undefined
-  /** The rules that the policy has on, by their powers. */
-  #having: ReadonlyMap<Power, readonly Rule[]> = new Map()
+  /** The rules that a policy has on. */
+  #on: { readonly policy: Policy; readonly rules: RulesByPower } | undefined
 
   constructor(readonly options: RelayOptions) {
     this.ledger = (options.ledger ?? ofProcess).account(sessionBytes)
@@ -60,13 +60,13 @@ export class Core {
    * passes in silence. @param path where a rule is reported that failed
    */
   readonly ask = <Asked extends Power>(power: Asked, subject: Subjects[Asked], into: Findings, path: string): void => {
-    for (const rule of this.#rulesOf(power)) askRule(rule, power, subject, into, path)
+    for (const asking of this.#having(power)) ask(asking, subject, into, path)
   }
 
   /** As `ask`; other sessions get a turn between two rules where much is to be looked at. @param exchange of the frame */
   *judge<Asked extends Power>(power: Asked, subject: Subjects[Asked], into: Findings, path: string, exchange: Exchange): Flow {
-    for (const rule of this.#rulesOf(power)) {
-      askRule(rule, power, subject, into, path)
+    for (const asking of this.#having(power)) {
+      ask(asking, subject, into, path)
       if (into.meter.isTurnSpent) yield* this.turn(into.meter, exchange)
     }
   }
@@ -77,34 +77,55 @@ export class Core {
     meter.newTurn()
   }
 
+  /** Goes on with a walk that has spent its turn. */
+  *rest(places: Places, exchange: Exchange): Flow {
+    do yield* this.turn(places.meter, exchange)
+    while (!places.find())
+  }
+
   /** An exception was contained: its cause goes to the operator, and is counted. */
   failed(cause: unknown): string {
     this.output.emit({ type: 'failed', cause })
     return `the relay failed on this message (${cause instanceof Error ? clip(cause.name) : 'an unknown cause'})`
   }
 
-  #rulesOf(power: Power): readonly Rule[] {
+  #having<Asked extends Power>(power: Asked): readonly Having<Asked>[] {
     const { policy, rules } = this.options
-    if (this.#asked !== policy) {
-      this.#asked = policy
-      const on = rules.filter(({ name }) => actionOf(policy, name) !== 'off')
-      this.#having = new Map(powers.map(one => [one, on.filter(rule => rule[one] !== undefined)]))
-    }
-    return this.#having.get(power) ?? []
+    if (this.#on?.policy !== policy) this.#on = { policy, rules: byPower(rules.filter(({ name }) => actionOf(policy, name) !== 'off')) }
+    return this.#on.rules[power]
   }
 }
 
-const powers: readonly Power[] = [
-  'onFrame', 'onId', 'onTool', 'onDrift', 'onSurplus', 'onList', 'onCall', 'onArguments', 'onResult', 'onReading', 'onServerRequest',
-]
+/** A power of a rule. */
+interface Having<Asked extends Power> {
+  readonly rule: RuleName
+  readonly find: (subject: Subjects[Asked], meter: Meter) => readonly Problem[]
+}
 
-const askRule = <Asked extends Power>(rule: Rule, power: Asked, subject: Subjects[Asked], into: Findings, path: string): void => {
-  const asked: Powers = rule
+type RulesByPower = { readonly [Asked in Power]: readonly Having<Asked>[] }
+
+const byPower = (rules: readonly Rule[]): RulesByPower => {
+  const having = <Asked extends Power>(power: Asked): readonly Having<Asked>[] =>
+    rules.flatMap(rule => {
+      const powers: Powers = rule
+      const find: Having<Asked>['find'] | undefined = powers[power]
+      return find === undefined ? [] : [{ rule: rule.name, find }]
+    })
+  return {
+    onFrame: having('onFrame'), onId: having('onId'), onTool: having('onTool'), onDrift: having('onDrift'),
+    onSurplus: having('onSurplus'), onList: having('onList'), onCall: having('onCall'), onArguments: having('onArguments'),
+    onResult: having('onResult'), onReading: having('onReading'), onServerRequest: having('onServerRequest'),
+  }
+}
+
+const ask = <Asked extends Power>(
+  { rule, find }: Having<Asked>, subject: Subjects[Asked], into: Findings, path: string,
+): void => {
   try {
-    const problems = asked[power]?.(subject, into.meter)
-    if (problems !== undefined) into.add(rule.name, problems)
+    const problems = find(subject, into.meter)
+    if (problems.length > 0) into.add(rule, problems)
   } catch (error) {
     if (error instanceof OverBudget) into.overBudget(error.message)
-    else into.add(rule.name, [{ path, message: 'the rule failed on this message' }])
+    else into.add(rule, [{ path, message: 'the rule failed on this message' }])
   }
 }

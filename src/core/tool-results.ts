@@ -3,10 +3,9 @@ import { slice, type Path } from '../protocol/scan.js'
 import type { Frame } from '../protocol/frame.js'
 import { isObject, member, pointer, type JsonObject } from '../protocol/json.js'
 import { withMembers, type Meter } from '../protocol/meter.js'
-import { Places } from '../protocol/places.js'
+import { Places, type Collected } from '../protocol/places.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { Checked, Subject } from './check.js'
-import { collect } from './collect.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
@@ -39,6 +38,8 @@ interface Arrived {
   readonly terms: Terms
   readonly exchange: Exchange
   readonly frame: Frame
+  /** What stands in the frame's result, where it has one outcome. */
+  readonly found: Collected | undefined
   readonly meter: Meter
 }
 
@@ -57,8 +58,7 @@ export class ToolResults {
   }
 
   /** Every finding about the results of a frame. Of several none is changed: each may be a part of another. */
-  *judge(outcomes: readonly ToolResult[], how: Omit<Arrived, 'meter'>, findings: Findings): Flow<JudgedResults> {
-    const arrived = { ...how, meter: findings.meter }
+  *judge(outcomes: readonly ToolResult[], arrived: Arrived, findings: Findings): Flow<JudgedResults> {
     const { frame } = arrived
     const [only] = outcomes
     if (only !== undefined && outcomes.length === 1) return yield* this.#judgeSole(only, arrived, findings)
@@ -103,10 +103,18 @@ export class ToolResults {
     return (yield* checks.check([{ kind: 'value', schema, value: result, path: pointer(...at) }], exchange)).flat()
   }
 
+  *#found(result: JsonObject, path: string, { terms, exchange, meter }: Arrived): Flow<Collected> {
+    const places = new Places(path, traitsOf(terms.revision).modern, meter).inOutcome(result)
+    if (!places.find()) yield* this.#core.rest(places, exchange)
+    return places
+  }
+
   /** @param result that of the outcome, or what it becomes */
   *#judge(
-    { called, at, result: sent }: ToolResult, result: JsonObject, { terms: { revision }, exchange, frame, meter }: Arrived, contract: Checked | undefined, promotion: Promoting,
+    { called, at, result: sent }: ToolResult, result: JsonObject, arrived: Arrived, contract: Checked | undefined,
+    promotion: Promoting,
   ): Flow<Judged<'onResult'>> {
+    const { terms: { revision }, exchange, frame, found, meter } = arrived
     const { options, checks } = this.#core
     const { name, listed } = called ?? { name: '', listed: false }
     const operators = options.tools.get(name)?.outputSchema
@@ -122,14 +130,14 @@ export class ToolResults {
     }
     const isSent = structured === member(sent, 'structuredContent')
     const structuredText = () => (isSent ? slice(frame, [...at, 'structuredContent'])?.toString() : promotion()?.text)
-    const places = new Places(path, traitsOf(revision).modern, meter)
-    const { parts, links } = yield* collect(this.#core, places.inOutcome(result), meter, exchange)
+    const isAsItCame = result === sent && at.length === 1
+    const { parts, links } = (isAsItCame ? found : undefined) ?? (yield* this.#found(result, path, arrived))
     // Spelt out: V8 gives every object that another was spread into a shape of its own, and makes all that reads it slow.
     const answer = {
       method: 'tools/call', value: result, path, parts, links, revision, name, tool, checked, contract, structuredText, promotion,
       // What it becomes has other blocks, and strings that stood escaped in a text.
       plain: result === sent && frame.facts?.plain === true,
-      repeats: result === sent && at.length === 1 ? (frame.facts?.repeats ?? none) : none,
+      repeats: isAsItCame ? (frame.facts?.repeats ?? none) : none,
     }
     const findings = this.#core.findings(meter)
     yield* this.#core.judge('onResult', answer, findings, path, exchange)

@@ -54,8 +54,11 @@ const membersOf = (object: JsonObject): Readonly<Record<string, Json | undefined
 export const lengthOf = (array: JsonArray): number => elementsOf(array).length
 
 /** A JSON Pointer (RFC 6901) of the given parts. */
-export const pointer = (...parts: readonly (string | number)[]): string =>
-  parts.map(part => '/' + String(part).replace(/~/g, '~0').replace(/\//g, '~1')).join('')
+export const pointer = (...parts: readonly (string | number)[]): string => {
+  let path = ''
+  for (const part of parts) path += `/${typeof part === 'number' ? part : part.replace(/[~/]/g, one => (one === '~' ? '~0' : '~1'))}`
+  return path
+}
 
 /** Equal as JSON values: member order does not matter, the order of elements does. */
 export const equal = (a: Json | undefined, b: Json | undefined): boolean => {

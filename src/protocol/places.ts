@@ -26,8 +26,14 @@ type LinkKind = (typeof linkKinds)[number]
 
 const isLinkKind = (kind: Kind): kind is LinkKind => (linkKinds as readonly Kind[]).includes(kind)
 
+const partKinds = ['block', 'sampled', 'resource', 'listed'] as const
+
+type PartKind = (typeof partKinds)[number]
+
+const isPartKind = (kind: Kind): kind is PartKind => (partKinds as readonly Kind[]).includes(kind)
+
 /** A piece of content, or a resource as it is listed. */
-export type Part = Found<'block' | 'sampled' | 'resource' | 'listed', JsonObject>
+export type Part = Found<PartKind, JsonObject>
 
 /** What a client may fetch or follow; of whatever type, where a URI or an Icon belongs. */
 export type Link = Found<LinkKind, Json>
@@ -38,9 +44,13 @@ export type Outcome = Found<'outcome', Json>
 /** What a server asks for in another message: a request, or the params of one. */
 export type Requested = Found<'request' | 'elicitation', JsonObject>
 
-type Holder = Found<'task' | 'tool' | 'prompt' | 'implementation', JsonObject>
-
-export type Thing = Part | Link | Outcome | Requested | Holder
+/** What stands in a part of a message, sorted by who judges it. */
+export interface Collected {
+  readonly parts: readonly Part[]
+  readonly links: readonly Link[]
+  readonly requests: readonly Requested[]
+  readonly outcomes: readonly Outcome[]
+}
 
 const isModern = (_: JsonObject, modern: boolean): boolean => modern
 const isOf = (type: string) => (block: JsonObject): boolean => member(block, 'type') === type
@@ -51,8 +61,6 @@ const inEveryResult: readonly Place[] = [
   placeWhen(isModern, 'request', 'inputRequests', every),
   placeWhen(isModern, 'implementation', '_meta', 'io.modelcontextprotocol/serverInfo'),
 ]
-
-const inOutcome: readonly Place[] = [place('block', 'content')]
 
 /** Of any error: its code decides nothing for a client that looks for elicitations (2025-11-25, URLElicitationRequiredError). */
 const inEveryError: readonly Place[] = [place('elicitation', 'data', 'elicitations')]
@@ -65,6 +73,7 @@ const inBlock: readonly Place[] = [
 ]
 
 const inside: Readonly<Partial<Record<Kind, readonly Place[]>>> = {
+  outcome: [place('block', 'content')],
   block: inBlock,
   sampled: [...inBlock, placeWhen(isOf('tool_result'), 'block', 'content')],
   resource: [place('uri', 'uri')],
@@ -78,87 +87,115 @@ const inside: Readonly<Partial<Record<Kind, readonly Place[]>>> = {
 
 const none: readonly Place[] = []
 
-/** Steps for one value on a way, and for one thing that is found. */
+/** Steps for one value on a way, and for one at its end. */
 const perValue = 4
 const perThing = 16
 
-/**
- * Finds what is judged in a part of a message.
- * @yields undefined where the event loop may be handed back
- * @throws OverBudget
- */
-export class Places {
+/** Finds what is judged in a part of a message: name the part, then call `find` until it is done. */
+export class Places implements Collected {
+  readonly parts: Part[] = []
+  readonly links: Link[] = []
+  readonly requests: Requested[] = []
+  readonly outcomes: Outcome[] = []
+  /** The holders and arrays that the walk is in, the innermost last. Each call takes a step; false: it has no more. */
+  readonly #open: (() => boolean)[] = []
+
   /** @param at JSON Pointer of the value in the frame */
   constructor(readonly at: string, readonly modern: boolean, readonly meter: Meter) {}
 
+  /** @returns true when all was found; false when the event loop should be handed back first @throws OverBudget */
+  find(): boolean {
+    while (this.#step()) if (this.meter.isTurnSpent) return false
+    return true
+  }
+
+  /** All at once, for those who cannot hand back the event loop. @throws OverBudget */
+  findAll(): this {
+    while (this.#step());
+    return this
+  }
+
   /** In the params of a message of the server's. */
-  inParams(method: string, params: JsonObject): Things {
-    return this.#below(params, methodOf(method)?.inParams ?? none, [])
+  inParams(method: string, params: JsonObject): this {
+    return this.#below(params, methodOf(method)?.inParams, [])
   }
 
-  *inResult(method: string, result: JsonObject): Things {
-    yield* this.#below(result, methodOf(method)?.inResult ?? none, [])
-    yield* this.#below(result, inEveryResult, [])
+  inResult(method: string, result: JsonObject): this {
+    return this.#below(result, inEveryResult, []).#below(result, methodOf(method)?.inResult, [])
   }
 
-  /** In a tool's result, wherever that stands. */
-  *inOutcome(result: JsonObject): Things {
-    yield* this.#below(result, inOutcome, [])
-    yield* this.#below(result, inEveryResult, [])
+  /** In a tool's result that is not at hand as a part of what was searched. */
+  inOutcome(result: JsonObject): this {
+    return this.#below(result, inEveryResult, []).#below(result, inside.outcome, [])
   }
 
-  inError(error: JsonObject): Things {
+  inError(error: JsonObject): this {
     return this.#below(error, inEveryError, [])
   }
 
-  inTool(tool: JsonObject): Things {
-    return this.#below(tool, inside.tool ?? none, [])
+  inTool(tool: JsonObject): this {
+    return this.#below(tool, inside.tool, [])
   }
 
-  *#below(holder: JsonObject, places: readonly Place[], way: Way): Things {
-    for (const one of places) {
-      const [first] = one.way
-      if (one.when?.(holder, this.modern) === false) continue
-      // Most places are empty: this spares a generator.
-      if (first === undefined || member(holder, first) !== undefined) yield* this.#along(holder, holder, one, 0, way)
-    }
+  #step(): boolean {
+    const step = this.#open.at(-1)
+    if (step?.() === false) this.#open.pop()
+    return step !== undefined
+  }
+
+  #below(holder: JsonObject, places: readonly Place[] = none, way: Way): this {
+    const isThere = ({ way: [first], when }: Place): boolean =>
+      (first === undefined || member(holder, first) !== undefined) && when?.(holder, this.modern) !== false
+    const there = places.filter(isThere)
+    if (there.length === 0) return this
+    let next = 0
+    this.#open.push(() => {
+      const one = there[next++]
+      if (one !== undefined) this.#along(holder, holder, one, 0, way)
+      return one !== undefined
+    })
+    return this
   }
 
   /** @param step how many steps of the place's way lead to the value */
-  *#along(value: Json | undefined, holder: JsonObject, one: Place, step: number, way: Way): Things {
+  #along(value: Json | undefined, holder: JsonObject, one: Place, step: number, way: Way): void {
     if (value === undefined || value === null) return
     const { kind, way: { [step]: key } } = one
     // A way is copied at each step.
-    this.meter.pay(perValue + way.length)
-    const found = <Its extends Kind, Value extends Json>(its: Its, value: Value) => {
-      this.meter.pay(perThing)
-      return new Found(its, value, holder, this.at, way)
-    }
-    if (key === undefined && kind === 'outcome') yield found(kind, value)
-    else if (isArray(value) || (key === every && isObject(value))) {
-      for (const [index, child] of each(value, this.meter)) {
-        yield* this.#along(child, holder, one, key === every ? step + 1 : step, [...way, index])
-        if (this.meter.isTurnSpent) yield undefined
-      }
+    this.meter.pay(key === undefined ? perThing + way.length : perValue + way.length)
+    if (key === undefined && kind === 'outcome') {
+      this.outcomes.push(this.#found(kind, value, holder, way))
+      if (isObject(value)) this.#below(value, inside.outcome, way)
+    } else if (isArray(value) || (key === every && isObject(value))) {
+      const children = each(value, this.meter)
+      this.#open.push(() => {
+        const next = children.next()
+        if (next.done === true) return false
+        const [index, child] = next.value
+        this.#along(child, holder, one, key === every ? step + 1 : step, [...way, index])
+        return true
+      })
     } else if (key !== undefined) {
-      if (isObject(value)) yield* this.#along(member(value, key), holder, one, step + 1, [...way, key])
-    } else if (isLinkKind(kind)) yield found(kind, value)
+      if (isObject(value)) this.#along(member(value, key), holder, one, step + 1, [...way, key])
+    } else if (isLinkKind(kind)) this.links.push(this.#found(kind, value, holder, way))
     else if (isObject(value) && kind !== 'outcome') {
-      yield found(kind, value)
-      yield* this.#below(value, inside[kind] ?? none, way)
-      if (kind === 'request') yield* this.#inRequest(value, way)
+      if (kind === 'request' || kind === 'elicitation') this.requests.push(this.#found(kind, value, holder, way))
+      else if (isPartKind(kind)) this.parts.push(this.#found(kind, value, holder, way))
+      this.#below(value, inside[kind], way)
+      if (kind === 'request') this.#inRequest(value, way)
     }
   }
 
-  *#inRequest(request: JsonObject, way: Way): Things {
+  #found<Its extends Kind, Value extends Json>(kind: Its, value: Value, holder: JsonObject, way: Way): Found<Its, Value> {
+    return new Found(kind, value, holder, this.at, way)
+  }
+
+  #inRequest(request: JsonObject, way: Way): void {
     const method = member(request, 'method')
     const params = member(request, 'params')
-    if (!isString(method) || !isObject(params)) return
-    yield* this.#below(params, methodOf(method)?.inParams ?? none, [...way, 'params'])
+    if (isString(method) && isObject(params)) this.#below(params, methodOf(method)?.inParams, [...way, 'params'])
   }
 }
-
-export type Things = Generator<Thing | undefined, void>
 
 /** A text block of a result, by its place in `content`, and among all that are texts. */
 export interface Text {

@@ -11,6 +11,7 @@ import { contradicted } from './mime.js'
 import { below, most, nothing, one, partRule, readingRule } from './problem.js'
 
 export const type = partRule((part, { revision }) => {
+  // The path of a part is made only where it is needed.
   const { contentTypes, samplingTypes } = traitsOf(revision)
   const known = part.kind === 'block' ? contentTypes : part.kind === 'sampled' ? samplingTypes : undefined
   const type = member(part.value, 'type')

@@ -27,8 +27,7 @@ export const icon: Powers = {
 }
 
 const linksOf = ({ definition = {}, path, revision }: ListedTool, meter: Meter): readonly Link[] => {
-  const places = new Places(path, traitsOf(revision).modern, meter)
-  return [...places.inTool(definition)].flatMap(thing => (thing?.kind === 'icon' ? [thing] : []))
+  return new Places(path, traitsOf(revision).modern, meter).inTool(definition).findAll().links
 }
 
 const ofReading = ({ value, links }: Reading, meter: Meter): JsonObject => without(value, links, meter)

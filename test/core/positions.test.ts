@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { pointer } from '../../dist/protocol/unmetered.js'
 import { Meter } from '../../dist/protocol/meter.js'
-import { Places, type Thing } from '../../dist/protocol/places.js'
+import { Places } from '../../dist/protocol/places.js'
 import { revisions, traitsOf, type Revision } from '../../dist/protocol/revision.js'
 import { call, initialize, result, Script, weather } from './script.js'
 
@@ -130,16 +130,23 @@ for (const revision of revisions) {
   })
 
   t.test(`${revision}: the table of methods covers every position`, t => {
-    const kinds = new Map([['Icon', 'icon'], ['Tool', 'tool'], ['CallToolResult', 'outcome'], ['request', 'request'], ['elicitation', 'elicitation']])
+    const kinds = new Map([['Icon', 'icon'], ['Tool', 'icon'], ['CallToolResult', 'outcome'], ['request', 'request'], ['elicitation', 'elicitation']])
     for (const [method, part, kind, way] of positions[revision]) {
       const expected = kinds.get(kind)
       if (expected === undefined || (part === 'params' && way.length === 0)) continue
-      const value = within(way, { content: [] }) as Record<string, never>
+      // A tool is judged elsewhere: here its icons show that it is found.
+      const inner: readonly Step[] = kind === 'Tool' ? ['icons', 0] : []
+      const value = within([...way, ...inner], { content: [] }) as Record<string, never>
       const places = new Places(`/${part}`, traitsOf(revision).modern, new Meter())
-      const things = [...(part === 'error' ? places.inError(value) : part === 'params' ? places.inParams(method, value) : places.inResult(method, value))]
+      if (part === 'error') places.inError(value)
+      else if (part === 'params') places.inParams(method, value)
+      else places.inResult(method, value)
+      const { outcomes, links, requests } = places.findAll()
       // What stands in a tool's result is looked for where that is judged.
-      const inner = things.flatMap((thing): readonly (Thing | undefined)[] => (thing?.kind === 'outcome' ? [thing, ...places.inOutcome(value)] : [thing]))
-      t.ok(inner.some(thing => thing?.kind === expected && thing.path === pathOf(part, way)), `${method} ${part} ${expected} ${pathOf(part, way)}`)
+      const below = outcomes.length === 0 ? [] : new Places(`/${part}`, places.modern, places.meter).inOutcome(value).findAll().links
+      const found = [...outcomes, ...links, ...requests, ...below]
+      const path = pathOf(part, [...way, ...inner])
+      t.ok(found.some(thing => thing.kind === expected && thing.path === path), `${method} ${part} ${expected} ${path}`)
     }
     t.end()
   })

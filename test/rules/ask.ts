@@ -6,7 +6,7 @@ import { member, type Json, type JsonObject } from '../../dist/protocol/unmetere
 import { textOf } from '../../dist/protocol/read-fast.js'
 import { Meter } from '../../dist/protocol/meter.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
-import { Places, type Link, type Part } from '../../dist/protocol/places.js'
+import { Places } from '../../dist/protocol/places.js'
 import { traitsOf } from '../../dist/protocol/revision.js'
 import { ruleNamed as find, rules, type RuleName } from '../../dist/rules/index.js'
 
@@ -60,13 +60,9 @@ export const answer = (result: JsonObject, more: Partial<Answer> = {}): Answer =
 export const reading = (method: string, value: Reading['value'], more: Partial<Reading> = {}): Reading => {
   const { path = '/result', revision = '2025-11-25' } = more
   const places = new Places(path, traitsOf(revision).modern, new Meter())
-  const things = [...(method === 'tools/call' ? places.inOutcome(value) : places.inResult(method, value))]
-  const parts = things.filter((thing): thing is Part => isOneOf(['block', 'sampled', 'resource', 'listed'], thing?.kind))
-  const links = things.filter((thing): thing is Link => isOneOf(['icon', 'website', 'uri'], thing?.kind))
+  const { parts, links } = (method === 'tools/call' ? places.inOutcome(value) : places.inResult(method, value)).findAll()
   return { method, value, path, parts, links, revision, plain: false, ...more }
 }
-
-const isOneOf = (kinds: readonly string[], kind: string | undefined): boolean => kind !== undefined && kinds.includes(kind)
 
 export const asked = (method: string, params: JsonObject | undefined, clientCapabilities: JsonObject | undefined): ServerRequest => ({
   method, params, clientCapabilities, methodPath: '/method', paramsPath: '/params',
