@@ -6,7 +6,7 @@ import { sha256 } from '../canonical.js'
 import { codeOf } from '../errors.js'
 import { isObject, isString, member, parseJson } from '../protocol/unmetered.js'
 import { clip } from '../protocol/quote.js'
-import { cannotAudit } from './failure.js'
+import { cannotAudit } from './log-file.js'
 
 /** The right to write a file. */
 export interface Claim {

@@ -1,9 +1,95 @@
-import { closeSync, statfsSync, statSync } from 'node:fs'
-import { codeOf } from '../errors.js'
-import { cannotAudit } from './failure.js'
-import { Output } from './output.js'
+import { closeSync, fstatSync, ftruncateSync, rmSync, statfsSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
+import { codeOf, CustomsError } from '../errors.js'
+import { lossNote } from './place.js'
 import { isoTime } from './record.js'
 import { removeOldest, statesOf, type Retention } from './retention.js'
+
+/** @param where the log's file; undefined for a standard stream */
+export const cannotAudit = (where: string | undefined, reason: string, cause?: unknown): CustomsError =>
+  new CustomsError('CANNOT_AUDIT', `the audit log ${where ?? 'on the standard stream'} cannot be written: ${reason}`, { cause })
+
+/**
+ * Where lines go. Plain synchronous writes: a logger would bring buffers, and with them records that are believed written and
+ * are not; and it would have to be loaded, by every relay that a desktop client starts.
+ */
+export class Output {
+  /** Part of a line went out and could not be taken back: whatever followed it would be lost to every reader. */
+  #torn = false
+
+  /** @param file undefined for a standard stream, which is not ours to close */
+  constructor(
+    public file: string | undefined,
+    protected descriptor: number,
+  ) {}
+
+  /**
+   * Returns when the line is with the operating system.
+   * @returns its length, in bytes
+   * @throws CustomsError CANNOT_AUDIT when it is not; nothing is left of it
+   */
+  append(line: string): number {
+    if (this.#torn) throw cannotAudit(this.file, 'a record was cut short before')
+    const bytes = Buffer.from(line)
+    let done = 0
+    try {
+      while (done < bytes.length) done += writeSome(this.descriptor, bytes.subarray(done))
+      return done
+    } catch (cause) {
+      if (done > 0) this.#takeBack(done)
+      throw cannotAudit(this.file, codeOf(cause), cause)
+    }
+  }
+
+  /** What the log takes up on disk; undefined where there is none. */
+  usage(): Usage | undefined {
+    return undefined
+  }
+
+  /** @throws CustomsError CANNOT_AUDIT when what was written is not there any more */
+  check(): void {
+    // Nothing more is known of a stream.
+  }
+
+  close(): void {
+    if (this.file !== undefined) closeSync(this.descriptor)
+  }
+
+  #takeBack(length: number): void {
+    try {
+      ftruncateSync(this.descriptor, fstatSync(this.descriptor).size - length)
+    } catch {
+      this.#torn = true
+    }
+  }
+}
+
+/** Of a log that nobody keeps here: its records are for its followers alone. */
+export class Nowhere extends Output {
+  constructor() {
+    super(undefined, -1)
+  }
+
+  override append(line: string): number {
+    return Buffer.byteLength(line)
+  }
+}
+
+/** Longest wait for the reader of a pipe, and from one try to the next, in milliseconds. */
+const patience = 5000
+const pause = 5
+const never = new Int32Array(new SharedArrayBuffer(4))
+
+/** A standard stream may be a pipe that is full for the moment. */
+const writeSome = (descriptor: number, bytes: Buffer): number => {
+  for (let waited = 0; ; waited += pause) {
+    try {
+      return writeSync(descriptor, bytes)
+    } catch (cause) {
+      if (codeOf(cause) !== 'EAGAIN' || waited >= patience) throw cause
+      Atomics.wait(never, 0, 0, pause)
+    }
+  }
+}
 
 /** When a file ends and the next one begins; without any of it, one file takes everything. */
 export interface Rotation extends Retention {
@@ -38,7 +124,9 @@ export abstract class LogFile extends Output {
   #size: number
   #period: string
   /** Why nothing can be written at present. */
-  #lost: string | undefined
+  #damaged: string | undefined
+  /** Where the loss of records was noted: another file may have been begun since. */
+  #note: string | undefined
 
   /** @param time of the last record, where there is one: ISO 8601 */
   constructor({ file, descriptor }: Made, rotation: Rotation, time = '') {
@@ -54,26 +142,43 @@ export abstract class LogFile extends Output {
     return this.#size === 0
   }
 
-  usage(): Usage {
-    const states = statesOf([...this.others(), this.file])
-    const { bavail, bsize } = statfsSync(this.file)
-    return { files: states.length, bytes: states.reduce((sum, { size }) => sum + size, 0), free: bavail * bsize }
+  override usage(): Usage | undefined {
+    try {
+      const states = statesOf([...this.others(), this.file])
+      const { bavail, bsize } = statfsSync(this.file)
+      return { files: states.length, bytes: states.reduce((sum, { size }) => sum + size, 0), free: bavail * bsize }
+    } catch {
+      return undefined
+    }
   }
 
   override append(line: string): number {
-    if (this.#lost !== undefined) throw cannotAudit(this.file, this.#lost)
+    if (this.#damaged !== undefined) throw cannotAudit(this.file, this.#damaged)
     const length = super.append(line)
     this.#size += length
     return length
+  }
+
+  /** Notes beside the log how many records could not be written, as far as that is possible; 0: the log says so itself. */
+  noteLost(records: number): void {
+    const note = (this.#note ??= lossNote(this.file))
+    try {
+      if (records > 0) writeFileSync(note, '', { flag: 'a', mode: 0o600 })
+      if (records > 0) truncateSync(note, records)
+      else rmSync(note, { force: true })
+    } catch {
+      // Standard error says it as well, when the log is closed.
+    }
+    if (records === 0) this.#note = undefined
   }
 
   /**
    * Looks whether the file is still there, still ours, and what was written: a record in a file without a name is lost.
    * @throws CustomsError CANNOT_AUDIT; nothing is written until the file is back as it was
    */
-  check(): void {
-    this.#lost = this.#damage() ?? this.renew()
-    if (this.#lost !== undefined) throw cannotAudit(this.file, this.#lost)
+  override check(): void {
+    this.#damaged = this.#damage() ?? this.renew()
+    if (this.#damaged !== undefined) throw cannotAudit(this.file, this.#damaged)
   }
 
   /** Whether the next record belongs into the next file. @param unwritten bytes that are to be written before it */

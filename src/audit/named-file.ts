@@ -1,15 +1,15 @@
 import { closeSync, constants, existsSync, fchmodSync, fstatSync, openSync, renameSync, statSync, writeSync } from 'node:fs'
 import { claim, type Claim } from './claim.js'
-import { cannotAudit } from './failure.js'
-import { LogFile, type Made, type Rotation } from './log-file.js'
-import { Output } from './output.js'
-import { filesStamped, settle, stamped } from './place.js'
+import { cannotAudit, LogFile, Output, type Made, type Rotation } from './log-file.js'
+import { filesStamped, notedLost, settle, stamped } from './place.js'
 import { noEnds, readEnds, type Ends } from './read/ends.js'
 
 export interface Opened {
   readonly output: Output
   /** What is in it already. */
   readonly ends: Ends
+  /** Records that could not be written, and of which it says nothing. */
+  readonly lost?: number
 }
 
 /**
@@ -42,7 +42,7 @@ const goOn = (file: string, held: Claim, rotation: Rotation): Opened => {
     // The cut line ends here, so that it cannot spoil the next one.
     if (ends.cut) writeSync(descriptor, '\n')
     restrict(descriptor)
-    return { output: new NamedFile({ file, descriptor }, held, rotation, isEmpty ? undefined : ends.time), ends }
+    return { output: new NamedFile({ file, descriptor }, held, rotation, isEmpty ? undefined : ends.time), ends, lost: notedLost(file) }
   } catch (cause) {
     closeSync(descriptor)
     throw cause

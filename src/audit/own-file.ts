@@ -2,7 +2,7 @@ import { futimesSync, openSync, rmSync } from 'node:fs'
 import { codeOf } from '../errors.js'
 import { isRunning } from './claim.js'
 import { LogFile, type Made, type Rotation } from './log-file.js'
-import { filesStamped, stamped } from './place.js'
+import { filesStamped, notedLost, stamped } from './place.js'
 
 /** How often a file is marked as in use, counted in looks at it, of which there is one a second. */
 const everyMinute = 60
@@ -35,7 +35,7 @@ export class OwnFile extends LogFile {
   override close(): void {
     super.close()
     // It says nothing.
-    if (this.isEmpty) rmSync(this.file, { force: true })
+    if (this.isEmpty && notedLost(this.file) === 0) rmSync(this.file, { force: true })
   }
 
   protected override others(): readonly string[] {

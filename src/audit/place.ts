@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, realpathSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, parse, resolve } from 'node:path'
 import { sha256 } from '../canonical.js'
@@ -68,3 +68,9 @@ export const filesOfLog = (file: string): readonly string[] => {
   if (name !== undefined) return filesStamped(join(dir, `${name}${ext ?? ''}`), process)
   return [...filesStamped(file), file]
 }
+
+/** Beside a log: as long, in bytes, as the number of records that could not be written. A full disk has room for a hole. */
+export const lossNote = (file: string): string => `${file}.lost`
+
+/** How many records are missing in a file that does not say so, as its writer noted. */
+export const notedLost = (file: string): number => statSync(lossNote(file), { throwIfNoEntry: false })?.size ?? 0

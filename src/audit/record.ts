@@ -1,8 +1,8 @@
+import { hash as hashOf } from 'node:crypto'
 import type { Entry } from '../core/effect.js'
 import type { Finding } from '../core/rule.js'
-import { canonical, sha256 } from '../canonical.js'
+import { canonical } from '../canonical.js'
 import { payloadsOf, wellFormed, type Payloads } from './payload.js'
-import { remembering } from './remembering.js'
 import { withoutSecrets } from './secrets.js'
 
 /** How far a log has come. */
@@ -23,12 +23,12 @@ export interface Line {
 }
 
 /**
- * The line of a record. Its hash stands where the canonical form has it: between the members that sort before `hash` and those
- * that sort after it.
+ * The line of a record. Its hash stands where the canonical form has it: between the members that sort before `hash` and
+ * those that sort after it.
  * @param before each member `"name":value,`, in canonical order; so in `after`, but for the last comma
  */
 export const sealed = (before: string, after: string, last: Position): Line => {
-  const hash = sha256(`{${before}${after}}`)
+  const hash = hashOf('sha256', `{${before}${after}}`)
   return { text: `{${before}"hash":"${hash}",${after}}\n`, position: { seq: last.seq + 1, hash } }
 }
 
@@ -82,7 +82,9 @@ const bytesOf = ({ bytes }: Entry): string => {
 const digestsOf = ({ arguments: given, result }: Entry): string =>
   given === undefined && result === undefined
     ? ''
-    : both('digest', given && `"arguments":"sha256-${sha256(given)}"`, result && `"result":"sha256-${sha256(result)}"`)
+    : both('digest', given && `"arguments":"${digest(given)}"`, result && `"result":"${digest(result)}"`)
+
+const digest = (bytes: Buffer): string => `sha256-${hashOf('sha256', bytes)}`
 
 const both = (name: string, one = '', other = ''): string => `"${name}":{${one}${one !== '' && other !== '' ? ',' : ''}${other}},`
 
@@ -115,8 +117,16 @@ const cut = (text: string): string => (text.length <= longest ? text : `${text.s
 
 const scrubbed = (text: string): string => wellFormed(withoutSecrets(text))
 
-/** So many names are remembered: they come again with every call, and looking for secrets in them costs more than the rest. */
-const mostNames = 1000
-const shortText = remembering(short => JSON.stringify(scrubbed(short)), mostNames)
+/** So many names are kept: they come again with every call, and the search for secrets costs more than all the rest. */
+const maxNames = 1000
+const names = new Map<string, string>()
 
-const nameText = (name: string): string => shortText(cut(name))
+const nameText = (name: string): string => {
+  const short = cut(name)
+  const known = names.get(short)
+  if (known !== undefined) return known
+  const text = JSON.stringify(scrubbed(short))
+  if (names.size >= maxNames) names.clear()
+  names.set(short, text)
+  return text
+}

@@ -1,4 +1,5 @@
 import { rmSync, statSync } from 'node:fs'
+import { lossNote } from './place.js'
 import { logOf, firstRecord } from './read/logs.js'
 
 /** What stays of the files beside the one that is written; whichever limit is reached first holds, and what is undefined or 0 days or bytes is none. */
@@ -43,7 +44,7 @@ export const removeOldest = (others: readonly string[], current: string, retenti
   if (!isOver(Infinity) && states.every(({ modified }) => modified >= since)) return
   for (const { file, size, written } of inOrder(states.filter(({ file, modified }) => isEnded(file, modified)))) {
     if (!isOver(written)) return
-    rmSync(file, { force: true })
+    for (const one of [file, lossNote(file)]) rmSync(one, { force: true })
     left -= 1
     bytes -= size
   }

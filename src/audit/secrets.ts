@@ -1,4 +1,3 @@
-import { remembering } from './remembering.js'
 import { secretPrefixes } from './secret-prefixes.js'
 
 /** What stands in the place of a secret. */
@@ -18,6 +17,24 @@ const lastWords: ReadonlySet<string> = new Set(['auth', 'xauth', 'pass', 'pin', 
 const plainKeys: ReadonlySet<string> = new Set(
   ['public', 'primary', 'foreign', 'sort', 'partition', 'row', 'cache', 'object', 'idempotency', 'issue', 'project', 'arrow'],
 )
+
+/**
+ * A cache of a function, for texts that come again and again.
+ * @param most so many texts are kept, then it begins anew
+ * @param longest text that is kept, in characters
+ */
+export const remembering = <Value>(say: (text: string) => Value, most: number, longest = Infinity): ((text: string) => Value) => {
+  const known = new Map<string, { readonly said: Value }>()
+  return text => {
+    if (text.length > longest) return say(text)
+    const before = known.get(text)
+    if (before !== undefined) return before.said
+    const said = say(text)
+    if (known.size >= most) known.clear()
+    known.set(text, { said })
+    return said
+  }
+}
 
 /** So many names are remembered, and so long ones, in characters: those of a list of records come again with each of them. */
 const mostKnown = 1000

@@ -1,22 +1,24 @@
-import type { KeyObject } from 'node:crypto'
 import { join } from 'node:path'
 import type { Entry } from '../core/effect.js'
 import { codeOf, CustomsError } from '../errors.js'
-import { Batch, type Flush, type Recorded } from './batch.js'
-import { checkpointLine, lossLine, type Checkpoint } from './checkpoint.js'
-import { cannotAudit } from './failure.js'
-import type { Follower } from './follower.js'
+import { Chain, currentTime, messageOf, type Flush, type Recorded } from './chain.js'
 import { readSigningKey } from './keys.js'
-import { lenient, strict, type Failures } from './lenient.js'
 import type { Log } from './log.js'
-import { LogFile, type Rotation, type Usage } from './log-file.js'
+import { cannotAudit, LogFile, Nowhere, Output, type Rotation, type Usage } from './log-file.js'
 import { openNamed, type Opened } from './named-file.js'
-import { Nowhere, Output } from './output.js'
 import { OwnFile } from './own-file.js'
 import type { Payloads } from './payload.js'
 import { fileName, settle, stateFolder, type Environment } from './place.js'
 import { noEnds } from './read/ends.js'
-import { nextLine, type Line, type Position } from './record.js'
+
+/** Gets each record once the log has it. Nothing waits for it. */
+export interface Follower {
+  /**
+   * @param record as it stands in the log, without its line end
+   * @param entry what it is the record of; undefined for what the log says of itself
+   */
+  recorded(record: string, entry: Entry | undefined, now: Date): void
+}
 
 export interface Audit {
   /** Where the records go at present; undefined for a stream, or nowhere. */
@@ -64,20 +66,40 @@ export interface AuditOptions extends Rotation {
  */
 export const openAudit = async (options: AuditOptions): Promise<Audit> => {
   const { followers = [] } = options
-  if (options.file === 'none' && followers.length === 0) return { file: undefined, add: () => written, write: written, usage: written, close: written }
+  if (options.file === 'none' && followers.length === 0) {
+    return { file: undefined, add: () => nothing, write: nothing, usage: nothing, close: nothing }
+  }
   const key = options.signKey === undefined ? undefined : readSigningKey(options.signKey)
   const opened = await openOutput(options)
   const { keepDays = 0, keepBytes = 0 } = options
-  if (opened.output instanceof LogFile && keepDays + keepBytes > 0) options.log?.info?.(`audit log ${opened.output.file}: ${kept(keepDays, keepBytes)}`)
+  if (opened.output instanceof LogFile && keepDays + keepBytes > 0) {
+    options.log?.info?.(`audit log ${opened.output.file}: ${kept(keepDays, keepBytes)}`)
+  }
   try {
-    return new Sink(opened, key, options)
+    return new Chain(opened, key, options, handOn(options))
   } catch (error) {
     opened.output.close()
     throw error
   }
 }
 
-const openOutput = async ({ file, stream = 2, server, now = currentTime, environment = process.env, ...rotation }: AuditOptions): Promise<Opened> => {
+/** Hands each record on that was written: a follower that fails changes nothing of that. */
+const handOn = ({ followers = [], log }: AuditOptions): ((record: Recorded) => void) | undefined => {
+  if (followers.length === 0) return undefined
+  return ({ text, entry, now }) => {
+    for (const follower of followers) {
+      try {
+        follower.recorded(text.slice(0, -1), entry, now)
+      } catch (error) {
+        log?.warn(`a record was not handed on: ${messageOf(error)}`)
+      }
+    }
+  }
+}
+
+const openOutput = async (
+  { file, stream = 2, server, now = currentTime, environment = process.env, ...rotation }: AuditOptions,
+): Promise<Opened> => {
   if (file === 'none') return { output: new Nowhere(), ends: noEnds }
   if (file === '-') return { output: new Output(undefined, stream), ends: noEnds }
   const wanted = file ?? join(stateFolder(environment), `${fileName(server)}.ndjson`)
@@ -94,213 +116,4 @@ const kept = (days: number, bytes: number): string => {
   return `the last ${limits.join(' or ')} are kept, whichever is less; older files are removed (audit.keepDays, audit.keepBytes)`
 }
 
-const written = (): undefined => undefined
-const currentTime = (): Date => new Date()
-
-/** So often at least is a checkpoint made while there are records: in records, and in milliseconds. */
-const mostRecords = 1000
-const longest = 60_000
-
-/** More is not kept unwritten, in bytes. */
-const mostUnwritten = 1024 * 1024
-
-/** From one look at the file to the next, in milliseconds. */
-const checkMs = 1000
-
-class Sink implements Audit {
-  readonly #output: Output
-  readonly #key: KeyObject | undefined
-  readonly #now: () => Date
-  readonly #told: AuditOptions['log']
-  readonly #followers: readonly Follower[]
-  readonly #failures: Failures
-  readonly #timer: NodeJS.Timeout
-  /** With what is in the batch. */
-  #position: Position
-  #batch: Batch
-  /** Names this log in the files that follow the first (see `logOf`). */
-  #log: string | undefined
-  /** Records since the last checkpoint, and when that was. */
-  #records = 0
-  #checkpointAt: number
-  #checkedAt: number
-  #warned = false
-  #closed = false
-
-  constructor({ output, ends }: Opened, key: KeyObject | undefined, { now = currentTime, log, followers = [], onFailure, failed = () => undefined }: AuditOptions) {
-    this.#output = output
-    this.#key = key
-    this.#now = now
-    this.#told = log
-    this.#followers = followers
-    this.#failures = onFailure === 'continue' ? lenient(message => log?.warn(message), failed) : strict
-    this.#position = ends.position
-    this.#batch = this.#newBatch()
-    this.#log = ends.log
-    const time = now()
-    this.#checkpointAt = time.getTime()
-    this.#checkedAt = time.getTime()
-    if (key) {
-      this.#turnPage(time)
-      this.#checkpoint({ reason: 'start' }, time)
-    }
-    this.#timer = setInterval(() => this.#look(), checkMs).unref()
-  }
-
-  get file(): string | undefined {
-    return this.#output.file
-  }
-
-  usage(): Usage | undefined {
-    try {
-      return this.#output instanceof LogFile ? this.#output.usage() : undefined
-    } catch {
-      return undefined
-    }
-  }
-
-  write(entry: Entry, payloads?: Payloads): void {
-    this.add(entry, payloads)()
-  }
-
-  add(entry: Entry, payloads: Payloads = 'digest'): Flush {
-    try {
-      return this.#add(entry, payloads)
-    } catch (failure) {
-      this.#failures.failed(failure, 1)
-      return written
-    }
-  }
-
-  #add(entry: Entry, payloads: Payloads): Flush {
-    if (this.#closed) throw cannotAudit(this.file, 'it is closed')
-    const now = this.#now()
-    // A process that was stopped may find that all has changed when it goes on, before the timer does.
-    if (Math.abs(now.getTime() - this.#checkedAt) >= checkMs) this.#check(now)
-    this.#turnPage(now)
-    this.#tellLost(now)
-    this.#append(nextLine(entry, this.#position, payloads, now), now, entry)
-    this.#records += 1
-    const batch = this.#batch
-    try {
-      if (this.#records >= mostRecords) this.#checkpoint({ reason: 'interval' }, now)
-      else this.#checkpointByTime(now)
-      if (batch.bytes > mostUnwritten) batch.write()
-    } catch {
-      // Who waits for the batch is told.
-    }
-    return batch.flush
-  }
-
-  close(): void {
-    if (this.#closed) return
-    this.#closed = true
-    clearInterval(this.#timer)
-    try {
-      if (this.#batch.isOpen) this.#batch.flush()
-      this.#check(this.#now())
-      this.#tellLost(this.#now())
-      if (this.#batch.isOpen) this.#batch.flush()
-      if (this.#position.seq > 0) this.#checkpoint({ reason: 'end' }, this.#now())
-    } catch (failure) {
-      this.#failures.failed(failure, 1)
-    } finally {
-      this.#output.close()
-    }
-  }
-
-  #append(line: Line, now: Date, entry?: Entry): void {
-    if (!this.#batch.isOpen) this.#batch = this.#newBatch()
-    this.#batch.add(line, now, entry)
-    this.#position = line.position
-    if (line.position.seq === 1) this.#log = line.position.hash
-  }
-
-  /** What could not be written is on record with its number, as soon as something can be written again. */
-  #tellLost(now: Date): void {
-    const { lost } = this.#failures
-    if (lost === 0) return
-    this.#failures.lost = 0
-    this.#append(lossLine(lost, this.#position, now), now)
-    this.#batch.lost += lost
-  }
-
-  #newBatch(): Batch {
-    return new Batch(this.#position, batch => this.#write(batch), this.#failures)
-  }
-
-  #write({ text, records, before }: Batch): void {
-    try {
-      this.#output.append(text)
-    } catch (failure) {
-      // The next one follows what is there.
-      this.#position = before
-      throw failure
-    }
-    if (this.#followers.length > 0) for (const record of records) this.#follow(record)
-  }
-
-  /** It is written: whatever happens to those who follow changes nothing of that. */
-  #follow({ text, now, entry }: Recorded): void {
-    const record = text.slice(0, -1)
-    for (const follower of this.#followers) {
-      try {
-        follower.recorded(record, entry, now)
-      } catch (error) {
-        this.#told?.warn(`a record was not handed on: ${error instanceof Error ? error.message : String(error)}`)
-      }
-    }
-  }
-
-  /** Begins the next file where this one is full, and says in a file that is not the first what it continues. */
-  #turnPage(now: Date): void {
-    const output = this.#output
-    if (!(output instanceof LogFile)) return
-    if (output.isDue(now, this.#unwritten)) {
-      if (this.#batch.isOpen) this.#batch.write()
-      output.next(now, () => this.#checkpoint({ reason: 'rotation' }, now))
-    }
-    if (output.isEmpty && this.#position.seq > 0 && this.#unwritten === 0) this.#checkpoint({ reason: 'continuation', log: this.#log }, now)
-  }
-
-  /** In bytes. */
-  get #unwritten(): number {
-    return this.#batch.isOpen ? this.#batch.bytes : 0
-  }
-
-  /** Without a key, only the ends of files are marked. */
-  #checkpoint(checkpoint: Checkpoint, now: Date): void {
-    const { reason } = checkpoint
-    if (this.#key || reason === 'rotation' || reason === 'continuation') this.#append(checkpointLine(checkpoint, this.#position, now, this.#key), now)
-    if (this.#batch.isOpen) this.#batch.write()
-    this.#records = 0
-    this.#checkpointAt = now.getTime()
-    this.#told?.checkpoint(this.file, this.#position)
-  }
-
-  #checkpointByTime(now: Date): void {
-    if (this.#records > 0 && Math.abs(now.getTime() - this.#checkpointAt) >= longest) this.#checkpoint({ reason: 'interval' }, now)
-  }
-
-  #check(now: Date): void {
-    this.#checkedAt = now.getTime()
-    if (this.#output instanceof LogFile) this.#output.check()
-  }
-
-  /** Once a second, also while nothing is written. What it finds is an error when the next record comes. */
-  #look(): void {
-    try {
-      const now = this.#now()
-      this.#check(now)
-      if (this.#failures.lost > 0) {
-        this.#tellLost(now)
-        this.#batch.flush()
-      }
-      this.#checkpointByTime(now)
-      this.#warned = false
-    } catch (error) {
-      if (!this.#warned) this.#told?.warn(error instanceof Error ? error.message : String(error))
-      this.#warned = true
-    }
-  }
-}
+const nothing = (): undefined => undefined

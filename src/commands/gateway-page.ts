@@ -1,4 +1,4 @@
-import type { Follower } from '../audit/follower.js'
+import type { Follower } from '../audit/sink.js'
 import { openLivePage, type LivePage } from './live-page.js'
 import { recordsFor } from './records-for.js'
 

@@ -1,6 +1,5 @@
-import type { Follower } from '../audit/follower.js'
-import { remembering } from '../audit/remembering.js'
-import { withoutSecrets } from '../audit/secrets.js'
+import type { Follower } from '../audit/sink.js'
+import { remembering, withoutSecrets } from '../audit/secrets.js'
 import { recordOfEntry, type LogRecord } from '../report/record.js'
 
 /** So many texts are remembered: they come again with every call, and looking for secrets in them costs more than the rest. */

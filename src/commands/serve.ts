@@ -1,4 +1,4 @@
-import type { Follower } from '../audit/follower.js'
+import type { Follower } from '../audit/sink.js'
 import { openLog, type Log } from '../audit/log.js'
 import type { Configuration } from '../config/configuration.js'
 import { noMetrics } from '../telemetry/metrics.js'

@@ -1,4 +1,4 @@
-import type { Follower } from '../audit/follower.js'
+import type { Follower } from '../audit/sink.js'
 import type { Log } from '../audit/log.js'
 import { shown } from '../audit/shown.js'
 import type { Configuration } from '../config/configuration.js'

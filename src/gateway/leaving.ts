@@ -1,4 +1,4 @@
-import type { Flush } from '../audit/batch.js'
+import type { Flush } from '../audit/chain.js'
 
 /**
  * What is done toward the peers, in its order, and nothing of it before the records that come before it are written (promise 7). Those of one

@@ -1,6 +1,6 @@
 import { ROOT_CONTEXT } from '@opentelemetry/api'
 import { SeverityNumber, type Logger } from '@opentelemetry/api-logs'
-import type { Follower } from '../audit/follower.js'
+import type { Follower } from '../audit/sink.js'
 import type { Entry } from '../core/effect.js'
 import { judged, type Attributes } from './attributes.js'
 import type { Delivery } from '../audit/delivery.js'

@@ -8,7 +8,7 @@ import { defaultResource, detectResources, envDetector, resourceFromAttributes }
 import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs'
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
 import { BasicTracerProvider, BatchSpanProcessor, type ReadableSpan } from '@opentelemetry/sdk-trace-base'
-import type { Follower } from '../audit/follower.js'
+import type { Follower } from '../audit/sink.js'
 import type { Role } from './attributes.js'
 import { Delivery } from '../audit/delivery.js'
 import { recordsTo } from './logs.js'

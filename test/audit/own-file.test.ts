@@ -81,6 +81,7 @@ t.test('the oldest are removed, but no other server\'s, none of a living process
   first.close()
   // No system has processes of such numbers.
   for (const hour of [10, 11, 12]) make(`weather.2026-11-01T${hour}-00-00.000Z-90000${hour}.ndjson`, day + 12 - hour)
+  for (const hour of [10, 12]) make(`weather.2026-11-01T${hour}-00-00.000Z-90000${hour}.ndjson.lost`, day)
   for (const name of ['weather.other.2026-11-01T09-00-00.000Z-1.ndjson', 'weather.notes.ndjson', 'weather.ndjson', 'b.2026-11-01T09-00-00.000Z-1.ndjson']) make(name, day)
   make(`weather.2026-11-01T08-00-00.000Z-${process.ppid}.ndjson`, 40 * day)
   const audit = await own('weather', directory, { keep: 2 })
@@ -88,7 +89,7 @@ t.test('the oldest are removed, but no other server\'s, none of a living process
   t.strictSame(readdirSync(folder).sort(), [
     'b.2026-11-01T09-00-00.000Z-1.ndjson',
     `weather.2026-11-01T08-00-00.000Z-${process.ppid}.ndjson`,
-    'weather.2026-11-01T12-00-00.000Z-9000012.ndjson',
+    'weather.2026-11-01T12-00-00.000Z-9000012.ndjson', 'weather.2026-11-01T12-00-00.000Z-9000012.ndjson.lost',
     `weather.2026-11-21T22-22-13.456Z-${process.pid}.ndjson`,
     'weather.ndjson', 'weather.notes.ndjson', 'weather.other.2026-11-01T09-00-00.000Z-1.ndjson',
   ])

@@ -58,7 +58,10 @@ t.test('with onFailure continue a full disk is said once, and counted each time'
   audit.write(called)
   audit.close()
   t.equal(failed, 2)
-  t.strictSame(warnings, ['the audit log /dev/full cannot be written: ENOSPC; traffic goes on without a record (audit.onFailure: continue)'])
+  t.strictSame(warnings, [
+    'the audit log /dev/full cannot be written: ENOSPC; traffic goes on without a record (audit.onFailure: continue)',
+    'the audit log /dev/full ends without 2 records',
+  ])
   await t.rejects(open('/no/such/folder/\0', { onFailure: 'continue' }), { code: 'CANNOT_AUDIT' })
 })
 
@@ -105,6 +108,31 @@ t.test('a record that did not fit leaves no trace, and the next one follows the 
   t.match(stdout, `the audit log ${file} cannot be written: EFBIG`)
   t.match(verify([file]), { ok: true, records: 2, open: { sessions: 0 } })
 })
+
+for (const end of ['audit.close()', 'process.kill(process.pid, "SIGKILL")'] as const) {
+  t.test(`records that were lost until the process ended (${end}) are known to verify, and on record after the next start`, async t => {
+    const file = join(t.testdir(), 'audit.ndjson')
+    const script = `
+      import { openAudit } from ${JSON.stringify(new URL('../../dist/audit/sink.js', import.meta.url).href)}
+      process.on('SIGXFSZ', () => {})
+      const log = { warn: message => console.log(message), checkpoint: () => {} }
+      const audit = await openAudit({ file: ${JSON.stringify(file)}, server: 'a', onFailure: 'continue', log })
+      const entry = { event: 'tools/list', from: 'client', server: 'a', session: 's', client: undefined, revision: undefined, verdict: 'pass', findings: [] }
+      for (let at = 0; at < 100; at++) audit.write(entry)
+      ${end}`
+    const { stdout } = spawnSync('sh', ['-c', 'ulimit -f 8; exec "$0" --input-type=module -e "$1"', process.execPath, script], { encoding: 'utf8' })
+    const before = verify([file])
+    t.ok(before.records > 0 && before.lost > 0)
+    t.match(before, { ok: true, lost: 100 - before.records })
+    if (end === 'audit.close()') t.match(stdout, `the audit log ${file} ends without ${before.lost} records\n`)
+    const audit = await open(file)
+    audit.write(called)
+    audit.close()
+    t.match(verify([file]), { ok: true, records: before.records + 2, lost: before.lost })
+    t.match(records(file).slice(-2), [{ event: 'audit/lost', from: 'relay', lost: before.lost }, { event: 'tools/call' }])
+    t.strictSame(readdirSync(join(file, '..')), ['audit.ndjson'], 'the note is gone')
+  })
+}
 
 t.test('records that are added leave together, with the first that is waited for, and are not there before', async t => {
   const file = join(t.testdir(), 'audit.ndjson')
@@ -167,7 +195,7 @@ t.test('of records that are written together all are there, or none, and each wh
   for (const flush of flushes) flush()
   lenient.close()
   t.strictSame(counted, [2])
-  t.equal(warnings.length, 1)
+  t.equal(warnings.length, 2)
   await t.rejects(open('/dev/full', { onFailure: 'continue', signKey: keysIn(t.testdir()).signKey }), { code: 'CANNOT_AUDIT' }, 'nor does a log begin that cannot')
 })
 

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { isString, member } from '../../protocol/unmetered.js'
 import { checkpointOf, isSignedBy, lossEvent, ownEvent, type Checkpoint } from '../checkpoint.js'
+import { notedLost } from '../place.js'
 import { beginning, type Position } from '../record.js'
 import type { Reading, ReadRecord } from './line.js'
 import type { RawLine } from './lines.js'
@@ -25,7 +26,7 @@ export interface Verification {
   readonly earlier: number
   /** Lines that a crash cut short, and after which the next start went on, or that end in the zeros of a power loss. */
   readonly recovered: number
-  /** Records that could not be written, as the log says itself. */
+  /** Records that could not be written, as the log says itself, or a note beside it (see `lossNote`). */
   readonly lost: number
   /** What has no end, whether it runs, has crashed, or was cut off. */
   readonly open: Open
@@ -134,7 +135,7 @@ export class Verifier {
       problems: this.#problems,
       earlier: this.#earlier,
       recovered: this.#recovered,
-      lost: this.#lost,
+      lost: this.#files.reduce((sum, one) => sum + notedLost(one), this.#lost),
       open: {
         sessions: this.#sessions.size,
         runs: keyed ? this.#runs + (this.#closed ? 0 : 1) : 0,
