@@ -138,7 +138,7 @@ const eventIn = (event: JsonObject): Happened => {
     case 'request-lost':
       return { type: given, exchange: text(member(event, 'exchange')), key: key(member(event, 'key')), reason: text(member(event, 'reason')) }
     case 'undelivered':
-      return { type: given, exchange: text(member(event, 'exchange')), key: key(member(event, 'key')) }
+      return { type: given, key: key(member(event, 'key')) }
     case 'exchange-ended':
       return { type: given, exchange: text(member(event, 'exchange')) }
     case 'server-gone':

@@ -124,9 +124,9 @@ class Replay {
       case 'timer-fired':
         return this.#timers.delete(event.timer) ? event : undefined
       case 'request-lost':
-      case 'undelivered':
       case 'exchange-ended':
         return { ...event, exchange: this.#exchanges.of(event.exchange) }
+      case 'undelivered':
       case 'server-gone':
       case 'session-ended':
         return event

@@ -33,7 +33,7 @@ export type Event =
   /** The transport knows that this request, sent to the server, will never be answered. */
   | { readonly type: 'request-lost'; readonly exchange: Exchange; readonly key: IdKey; readonly reason: string }
   /** It is not known that the client has got the answer to this request. */
-  | { readonly type: 'undelivered'; readonly exchange: Exchange; readonly key: IdKey }
+  | { readonly type: 'undelivered'; readonly key: IdKey }
   /** A client's exchange ended from its side: nobody reads the answers. */
   | { readonly type: 'exchange-ended'; readonly exchange: Exchange }
   /** @property isFailure the relay's own: nobody else is to blame */

@@ -133,7 +133,7 @@ export class Session {
       case 'lost':
         return this.#dispatch({ type: 'request-lost', exchange: event.exchange, key: event.key, reason: event.reason })
       case 'undelivered':
-        return this.#dispatch({ type: 'undelivered', exchange: event.exchange, key: event.key })
+        return this.#dispatch({ type: 'undelivered', key: event.key })
       case 'exchange-ended':
         this.#dispatch({ type: 'exchange-ended', exchange: event.exchange })
         return this.#leaving.do(() => this.#ends.server.shut?.(event.exchange))

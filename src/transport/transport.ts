@@ -16,7 +16,7 @@ export type TransportEvent =
    * and only of sessions that the server keeps: only there can the client ask for it again with `Last-Event-ID`, on an exchange
    * that is `resumed` (client-facing HTTP).
    */
-  | { readonly type: 'undelivered'; readonly exchange: Exchange; readonly key: IdKey }
+  | { readonly type: 'undelivered'; readonly key: IdKey }
   /** An exchange is over: answered, or left by the peer; nobody reads what is sent to it (client-facing transports). */
   | { readonly type: 'exchange-ended'; readonly exchange: Exchange }
   /**

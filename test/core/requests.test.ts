@@ -21,7 +21,7 @@ t.test('an answer that comes again on a resumed stream is judged again, by its r
     const script = new Script().begin()
     hear(script, 'client', on('post'), frameOf(call(7, 'weather')))
     hear(script, 'server', on('post'), frameOf(answer(7, structured), 'id: 1'))
-    script.perform({ type: 'undelivered', exchange: on('post'), key: '7' })
+    script.perform({ type: 'undelivered', key: '7' })
     const replayed = hear(script, 'server', on('get', { resumed: true }), frameOf(answer(7, structured), 'id: 1'))
     t.match(replayed, [['to client', passes ? { id: 7, result: { structuredContent: structured } } : { id: 7, result: { isError: true } }]])
     t.match(script.entries.at(-1), { event: 'tools/call', tool: 'weather', verdict: passes ? 'pass' : 'block' })

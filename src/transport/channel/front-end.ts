@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { serialize } from 'node:v8'
+import { ChurnMap } from '../../core/churn.js'
 import { errorCode } from '../../protocol/json-rpc.js'
 import { clientOf, type Peer } from '../front/arrival.js'
 import { Share } from '../front/body.js'
@@ -39,7 +40,7 @@ export class FrontEnd<Theirs extends Calls> {
   readonly calls: Channel<Theirs>
   readonly #wire: Wire
   readonly #options: FrontEndOptions
-  readonly #open = new Map<number, HandedOver>()
+  readonly #open = new ChurnMap<number, HandedOver>()
   /** Places of processes that run for sessions, by the exchange that began it. */
   readonly #places = new Map<number, () => void>()
   #last = 0

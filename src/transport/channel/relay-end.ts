@@ -2,8 +2,9 @@ import { EventEmitter } from 'node:events'
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { deserialize } from 'node:v8'
+import { ChurnMap } from '../../core/churn.js'
 import type { IdKey } from '../../protocol/json-rpc.js'
-import { tellUnread } from '../front/connections.js'
+import { actIfUnread } from '../front/connections.js'
 import type { Backend } from '../front/endpoints.js'
 import type { FrontRequest, FrontResponse, ProcessPlace } from '../front/request.js'
 import { Channel, type Calls, type Message } from './calls.js'
@@ -50,9 +51,9 @@ export class RelayEnd<Theirs extends Calls> {
   readonly calls: Channel<Theirs>
   readonly #wire: Wire
   readonly #options: RelayEndOptions
-  readonly #open = new Map<number, ChannelResponse>()
-  /** Responses that are over, the oldest first: their connections may end before the client has asked for more. */
-  readonly #past = new Map<number, ChannelResponse>()
+  readonly #open = new ChurnMap<number, ChannelResponse>()
+  /** What to do when the connection of a response that is over ends before the client has asked for more; the oldest first. */
+  readonly #past = new Map<number, () => void>()
 
   constructor(stream: Duplex, options: RelayEndOptions) {
     this.#options = options
@@ -72,7 +73,7 @@ export class RelayEnd<Theirs extends Calls> {
     bodyEnd: exchange => this.#open.get(exchange)?.req.bodyEnd(),
     taken: (exchange, payload) => this.#open.get(exchange)?.taken(payload.readUInt32LE(0)),
     gone: exchange => this.#over(exchange),
-    unread: exchange => tellUnread(this.#past.get(exchange) ?? this),
+    unread: exchange => this.#past.get(exchange)?.(),
     ping: () => this.#wire.sendJson('pong', 0, this.#options.vitals()),
     note: (_, payload) => this.calls.heard(deserialize(payload) as Message),
   }
@@ -88,15 +89,15 @@ export class RelayEnd<Theirs extends Calls> {
     const response = this.#open.get(exchange)
     if (!response) return
     this.#open.delete(exchange)
-    this.#past.set(exchange, response)
+    const act = actIfUnread(response)
+    if (act) this.#past.set(exchange, act)
     const [oldest] = this.#past.keys()
     if (this.#past.size > mostPast && oldest !== undefined) this.#past.delete(oldest)
     response.gone()
   }
 
   #closed(): void {
-    for (const response of this.#open.values()) response.gone()
-    this.#open.clear()
+    for (const exchange of this.#open.keys()) this.#over(exchange)
     this.calls.close()
     this.#options.closed()
   }

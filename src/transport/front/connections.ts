@@ -28,7 +28,8 @@ export const whenUnread = (response: object, act: () => void): void => {
   acts.set(response, act)
 }
 
-export const tellUnread = (response: object): void => acts.get(response)?.()
+/** @returns what `whenUnread` was given */
+export const actIfUnread = (response: object): (() => void) | undefined => acts.get(response)
 
 /**
  * The connections of a listener. Each client has a share of them, and where that is used up, its next one takes the place of the
@@ -111,7 +112,7 @@ export class Connections {
     const connection = this.#connections.get(socket)
     if (!this.#connections.delete(socket) || connection === undefined) return
     connection.waiting.length = 0
-    if (connection.newest !== undefined) tellUnread(connection.newest)
+    if (connection.newest !== undefined) actIfUnread(connection.newest)?.()
     this.#setIdle(socket, connection.client, false)
     this.#places.leave(connection.client)
   }

@@ -53,7 +53,7 @@ export class Reply extends Paced {
   #lastCall = false
   #full = false
   /** The newest answers in it. */
-  #sent: readonly IdKey[] = []
+  readonly #sent: IdKey[] = []
   #onDrained: () => void = nothing
   #onOver: () => void = nothing
 
@@ -85,7 +85,9 @@ export class Reply extends Paced {
 
   /** @param told for each answer that the client may not have got, once the connection is gone */
   watchDelivery(told: (key: IdKey) => void): void {
-    whenUnread(this.#response, () => this.#sent.forEach(told))
+    // Kept after the response is over: it must not hold this reply, and the frames with it.
+    const sent = this.#sent
+    whenUnread(this.#response, () => sent.forEach(told))
   }
 
   get done(): boolean {
@@ -136,7 +138,10 @@ export class Reply extends Paced {
     if (frame.envelope?.response) this.head(frame.envelope.response)
     const answers = answersIn(frame)
     this.#due -= answers
-    if (answers > 0) this.#sent = [...this.#sent, ...answerKeys(frame)].slice(-mostSent)
+    if (answers > 0) {
+      this.#sent.push(...answerKeys(frame).slice(-mostSent))
+      this.#sent.splice(0, this.#sent.length - mostSent)
+    }
     if (this.#state === 'waiting') {
       if (answers > 0 || this.#head) {
         this.#collected.push(frame)

@@ -1,3 +1,4 @@
+import type { IdKey } from '../../../protocol/json-rpc.js'
 import type { Exchange } from '../../../core/event.js'
 import type { Frame, ResponseHead } from '../../../protocol/frame.js'
 import { answerKeys } from '../../frames.js'
@@ -96,7 +97,7 @@ export class FrontSession implements Transport {
     if (route?.reply.full === true && this.#isTooSlow(route, frame)) route.reply.destroy()
     route?.reply.send(frame)
     // Only an HTTP server keeps what it has sent, and only in a session of its own.
-    if (route === undefined && this.kind === 'upstream') for (const key of answerKeys(frame)) this.#tell({ type: 'undelivered', exchange, key })
+    if (route === undefined && this.kind === 'upstream') answerKeys(frame).forEach(this.#undelivered)
     return this.#isFree(route, exchange)
   }
 
@@ -203,6 +204,9 @@ export class FrontSession implements Transport {
     for (const exchange of where) this.#tell({ type: 'drained', exchange })
   }
 
+  /** Kept after the response is over: it must not hold the exchange. */
+  readonly #undelivered = (key: IdKey): void => this.#tell({ type: 'undelivered', key })
+
   #opened(reply: Reply, facts: RequestFacts): FrontExchange {
     if (this.#routes.size === 0) this.#hooks.idle(false)
     const exchange = this.#routes.add(reply, facts)
@@ -211,7 +215,7 @@ export class FrontSession implements Transport {
       this.#drained(exchange)
     }
     reply.watch(drained, () => this.#over(exchange))
-    if (this.kind === 'upstream') reply.watchDelivery(key => this.#tell({ type: 'undelivered', exchange, key }))
+    if (this.kind === 'upstream') reply.watchDelivery(this.#undelivered)
     this.#routes.flush(exchange)
     if (!this.#routes.isCrowded) this.#drained(this.#routes)
     return exchange

@@ -1,0 +1,47 @@
+import { Duplex, PassThrough } from 'node:stream'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import t from 'tap'
+import { RelayEnd } from '../../../dist/transport/channel/relay-end.js'
+import { Wire } from '../../../dist/transport/channel/wire.js'
+import { whenUnread } from '../../../dist/transport/front/connections.js'
+
+/** Two streams; what is written to one is read from the other. */
+const streams = (): readonly [Duplex, Duplex] => {
+  const [there, back] = [new PassThrough(), new PassThrough()]
+  return [Duplex.from({ readable: back, writable: there }), Duplex.from({ readable: there, writable: back })]
+}
+
+const head = { path: '/mcp', method: 'POST', httpVersion: '1.1', headers: {}, address: '::1', token: null, isSecure: false, place: null }
+
+t.test('of a response that is over only what to do when it was not read is kept', async t => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const [near, far] = streams()
+  const unread: number[] = []
+  const responses: WeakRef<object>[] = []
+  const relay = new RelayEnd(far, {
+    serve: (_, __, response) => {
+      const number = responses.push(new WeakRef(response))
+      whenUnread(response, () => unread.push(number))
+      response.writeHead(200)
+      response.end(Buffer.from('done'))
+    },
+    calls: {}, vitals: () => ({ rss: 0, sessions: 0 }), closed: () => undefined,
+  })
+  let answered = 0
+  const front = new Wire(near, { frame: kind => void (answered += kind === 'last' ? 1 : 0), closed: () => undefined })
+  for (const exchange of [1, 2, 3]) {
+    front.sendJson('open', exchange, head)
+    front.send('bodyEnd', exchange)
+  }
+  while (answered < 3) await new Promise(setImmediate)
+  for (const exchange of [1, 2, 3]) front.send('gone', exchange)
+  front.send('unread', 2)
+  while (unread.length === 0) await new Promise(setImmediate)
+  collect()
+  t.same(unread, [2])
+  t.same(responses.map(one => one.deref()), [undefined, undefined, undefined])
+  t.ok(relay)
+  front.close()
+})
