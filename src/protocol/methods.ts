@@ -1,26 +1,14 @@
 import { isObject, member, type Json, type JsonObject } from './json.js'
 
-/** What may stand in a message and is judged there, by the names of schema.json where it has one. */
+/**
+ * What may stand in a message and is judged there: a ContentBlock and a SamplingMessageContentBlock; the contents of a
+ * resource; a Resource or ResourceTemplate as it is listed; an Icon, a website, another URI that a client may follow; a
+ * request in another message, and the params of an elicitation; the result of a tool, and the state of a task, which may
+ * have one; a Tool, a Prompt, an Implementation (schema.json).
+ */
 export type Kind =
-  /** A ContentBlock, and a SamplingMessageContentBlock. */
-  | 'block'
-  | 'sampled'
-  /** The contents of a resource, and a Resource or ResourceTemplate as it is listed. */
-  | 'resource'
-  | 'listed'
-  | 'icon'
-  | 'website'
-  /** A URI that a client may follow, but for those of icons and websites. */
-  | 'uri'
-  /** A request in another message, and the params of one. */
-  | 'request'
-  | 'elicitation'
-  /** The result of a tool, and the state of a task, in which one may stand. */
-  | 'outcome'
-  | 'task'
-  | 'tool'
-  | 'prompt'
-  | 'implementation'
+  | 'block' | 'sampled' | 'resource' | 'listed' | 'icon' | 'website' | 'uri' | 'request' | 'elicitation' | 'outcome' | 'task'
+  | 'tool' | 'prompt' | 'implementation'
 
 /** Where things of a kind may stand, seen from what holds them. */
 export interface Place {
@@ -45,12 +33,12 @@ export interface Method {
   /** The members of its `params`, and of its result, that the protocol gives a meaning, beside `_meta`. */
   readonly params?: string
   readonly result?: string
-  /** The member of `params` that names what is asked for, repeated in `Mcp-Name` (2026-07-28, Standard Request Headers; SEP-2663). */
+  /** The member of `params` that is repeated in `Mcp-Name` (2026-07-28, Standard Request Headers; SEP-2663). */
   readonly names?: { readonly key: string; readonly required: boolean }
   /** Where things that are judged stand in its params and in its result. */
   readonly inParams?: readonly Place[]
   readonly inResult?: readonly Place[]
-  /** Members that only the final result has: one that has any of them is judged as final, for a lenient client reads it as final. */
+  /** Members of a final result alone. A result with any of them is judged as final: a lenient client reads it as that. */
   readonly final?: readonly string[]
   /** The member of its result that holds a list, with what an element must have, each a string. */
   readonly list?: { readonly key: string; readonly needs: readonly string[] }
@@ -62,11 +50,14 @@ export interface Method {
 
 const client = { from: 'client', kind: 'request' } as const
 const server = { from: 'server', kind: 'request' } as const
+const either = { from: 'either', kind: 'request' } as const
 const told = { from: 'server', kind: 'notification' } as const
 const tells = { from: 'client', kind: 'notification' } as const
 
+const name = { key: 'name', required: true } as const
 const taskId = { key: 'taskId', required: false } as const
 const taskKeys = 'taskId status statusMessage createdAt lastUpdatedAt ttl pollInterval requestState'
+const stateKeys = `result error inputRequests ${taskKeys}`
 const page = 'nextCursor ttlMs cacheScope'
 const retried = 'inputResponses requestState'
 
@@ -79,169 +70,74 @@ const isLegacy = (_: JsonObject, modern: boolean): boolean => !modern
 const task = [place('task')]
 const taskWithOutcome = [place('task'), placeWhen(isWithoutOutcome, 'outcome')]
 
+/** A method that lists something. */
+const lists = (key: string, kind: Kind, ...needs: readonly string[]): Method => ({
+  ...client, params: 'cursor', result: `${key} ${page}`, final: [key], list: { key, needs }, inResult: [place(kind, key)],
+})
+
 /** Every method that something is known of (schema.json of every revision, and the extension io.modelcontextprotocol/tasks). */
-const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
-  [
-    'initialize',
-    {
-      ...client,
-      params: 'protocolVersion capabilities clientInfo',
-      result: 'protocolVersion capabilities serverInfo instructions',
-      inResult: [place('implementation', 'serverInfo')],
-    },
-  ],
-  ['ping', { from: 'either', kind: 'request' }],
-  ['server/discover', { ...client, result: `supportedVersions capabilities instructions ${page}` }],
-  ['subscriptions/listen', { ...client, params: 'notifications', lasting: true }],
-  [
-    'tools/list',
-    {
-      ...client,
-      params: 'cursor',
-      result: `tools ${page}`,
-      final: ['tools'],
-      list: { key: 'tools', needs: [] },
-      inResult: [place('tool', 'tools')],
-    },
-  ],
-  [
-    'tools/call',
-    {
-      ...client,
-      params: `name arguments task ${retried}`,
-      result: 'content structuredContent isError toolResult task',
-      names: { key: 'name', required: true },
-      inResult: [place('outcome'), placeWhen(isLegacy, 'task', 'task')],
-      final: ['content', 'structuredContent', 'toolResult'],
-    },
-  ],
-  [
-    'resources/list',
-    {
-      ...client,
-      params: 'cursor',
-      result: `resources ${page}`,
-      final: ['resources'],
-      list: { key: 'resources', needs: ['name', 'uri'] },
-      inResult: [place('listed', 'resources')],
-    },
-  ],
-  [
-    'resources/templates/list',
-    {
-      ...client,
-      params: 'cursor',
-      result: `resourceTemplates ${page}`,
-      final: ['resourceTemplates'],
-      list: { key: 'resourceTemplates', needs: ['name', 'uriTemplate'] },
-      inResult: [place('listed', 'resourceTemplates')],
-    },
-  ],
-  [
-    'resources/read',
-    {
-      ...client,
-      params: `uri ${retried}`,
-      result: 'contents ttlMs cacheScope',
-      names: { key: 'uri', required: true },
-      inResult: [place('resource', 'contents')],
-      final: ['contents'],
-    },
-  ],
-  ['resources/subscribe', { ...client, params: 'uri' }],
-  ['resources/unsubscribe', { ...client, params: 'uri' }],
-  [
-    'prompts/list',
-    {
-      ...client,
-      params: 'cursor',
-      result: `prompts ${page}`,
-      final: ['prompts'],
-      list: { key: 'prompts', needs: ['name'] },
-      inResult: [place('prompt', 'prompts')],
-    },
-  ],
-  [
-    'prompts/get',
-    {
-      ...client,
-      params: `name arguments ${retried}`,
-      result: 'description messages',
-      names: { key: 'name', required: true },
-      inResult: [place('block', 'messages', 'content')],
-      final: ['messages'],
-    },
-  ],
-  ['completion/complete', { ...client, params: 'ref argument context', result: 'completion', final: ['completion'] }],
-  ['logging/setLevel', { ...client, params: 'level' }],
-  [
-    'tasks/get',
-    {
-      ...client,
-      params: 'taskId',
-      result: `result error inputRequests ${taskKeys}`,
-      names: taskId,
-      final: ['result'],
-      inResult: taskWithOutcome,
-    },
-  ],
-  ['tasks/result', { ...client, params: 'taskId', lasting: true, inResult: [place('outcome')] }],
-  [
-    'tasks/update',
-    { ...client, params: 'taskId inputResponses requestState', result: taskKeys, names: taskId, inResult: task },
-  ],
-  ['tasks/cancel', { ...client, params: 'taskId', result: taskKeys, names: taskId, inResult: task }],
-  [
-    'tasks/list',
-    {
-      from: 'either',
-      kind: 'request',
-      params: 'cursor',
-      result: 'tasks nextCursor',
-      final: ['tasks'],
-      inResult: [place('task', 'tasks')],
-    },
-  ],
-  [
-    'sampling/createMessage',
-    {
-      ...server,
-      params: 'messages modelPreferences systemPrompt includeContext temperature maxTokens stopSequences metadata task tools toolChoice',
-      result: 'role content model stopReason',
-      read: 'all',
-      inParams: [place('sampled', 'messages', 'content'), place('tool', 'tools')],
-    },
-  ],
-  [
-    'elicitation/create',
-    {
-      ...server,
-      params: 'message requestedSchema mode url elicitationId task',
-      result: 'action content',
-      read: 'all',
-      inParams: [place('uri', 'url')],
-    },
-  ],
-  ['roots/list', { ...server, result: 'roots' }],
-  ['notifications/cancelled', { from: 'either', kind: 'notification', params: 'requestId reason', read: ['reason'] }],
-  ['notifications/initialized', tells],
-  ['notifications/roots/list_changed', tells],
-  ['notifications/message', { ...told, params: 'level logger data', read: ['logger', 'data'] }],
-  ['notifications/progress', { from: 'either', kind: 'notification', params: 'progressToken progress total message', read: ['message'] }],
-  ['notifications/resources/updated', { ...told, params: 'uri', read: ['uri'], inParams: [place('uri', 'uri')] }],
-  ['notifications/elicitation/complete', { ...told, params: 'elicitationId' }],
-  ['notifications/subscriptions/acknowledged', { ...told, params: 'notifications' }],
-  [
-    'notifications/tasks',
-    {
-      ...told,
-      params: `result error inputRequests ${taskKeys}`,
-      read: 'all',
-      inParams: taskWithOutcome,
-    },
-  ],
-  ['notifications/tasks/status', { ...told, params: taskKeys, read: 'all', inParams: task }],
-])
+const table: Readonly<Record<string, Method>> = {
+  initialize: {
+    ...client, params: 'protocolVersion capabilities clientInfo', result: 'protocolVersion capabilities serverInfo instructions',
+    inResult: [place('implementation', 'serverInfo')],
+  },
+  ping: either,
+  'server/discover': { ...client, result: `supportedVersions capabilities instructions ${page}` },
+  'subscriptions/listen': { ...client, params: 'notifications', lasting: true },
+  'tools/list': lists('tools', 'tool'),
+  'tools/call': {
+    ...client, params: `name arguments task ${retried}`, result: 'content structuredContent isError toolResult task', names: name,
+    inResult: [place('outcome'), placeWhen(isLegacy, 'task', 'task')], final: ['content', 'structuredContent', 'toolResult'],
+  },
+  'resources/list': lists('resources', 'listed', 'name', 'uri'),
+  'resources/templates/list': lists('resourceTemplates', 'listed', 'name', 'uriTemplate'),
+  'resources/read': {
+    ...client, params: `uri ${retried}`, result: 'contents ttlMs cacheScope', names: { key: 'uri', required: true },
+    inResult: [place('resource', 'contents')], final: ['contents'],
+  },
+  'resources/subscribe': { ...client, params: 'uri' },
+  'resources/unsubscribe': { ...client, params: 'uri' },
+  'prompts/list': lists('prompts', 'prompt', 'name'),
+  'prompts/get': {
+    ...client, params: `name arguments ${retried}`, result: 'description messages', names: name,
+    inResult: [place('block', 'messages', 'content')], final: ['messages'],
+  },
+  'completion/complete': { ...client, params: 'ref argument context', result: 'completion', final: ['completion'] },
+  'logging/setLevel': { ...client, params: 'level' },
+  'tasks/get': {
+    ...client, params: 'taskId', result: stateKeys, names: taskId, final: ['result'], inResult: taskWithOutcome,
+  },
+  'tasks/result': { ...client, params: 'taskId', lasting: true, inResult: [place('outcome')] },
+  'tasks/update': {
+    ...client, params: 'taskId inputResponses requestState', result: taskKeys, names: taskId, inResult: task,
+  },
+  'tasks/cancel': { ...client, params: 'taskId', result: taskKeys, names: taskId, inResult: task },
+  'tasks/list': { ...either, params: 'cursor', result: 'tasks nextCursor', final: ['tasks'], inResult: [place('task', 'tasks')] },
+  'sampling/createMessage': {
+    ...server, result: 'role content model stopReason', read: 'all',
+    params: 'messages modelPreferences systemPrompt includeContext temperature maxTokens stopSequences metadata task tools toolChoice',
+    inParams: [place('sampled', 'messages', 'content'), place('tool', 'tools')],
+  },
+  'elicitation/create': {
+    ...server, params: 'message requestedSchema mode url elicitationId task', result: 'action content', read: 'all',
+    inParams: [place('uri', 'url')],
+  },
+  'roots/list': { ...server, result: 'roots' },
+  'notifications/cancelled': { from: 'either', kind: 'notification', params: 'requestId reason', read: ['reason'] },
+  'notifications/initialized': tells,
+  'notifications/roots/list_changed': tells,
+  'notifications/message': { ...told, params: 'level logger data', read: ['logger', 'data'] },
+  'notifications/progress': {
+    from: 'either', kind: 'notification', params: 'progressToken progress total message', read: ['message'],
+  },
+  'notifications/resources/updated': { ...told, params: 'uri', read: ['uri'], inParams: [place('uri', 'uri')] },
+  'notifications/elicitation/complete': { ...told, params: 'elicitationId' },
+  'notifications/subscriptions/acknowledged': { ...told, params: 'notifications' },
+  'notifications/tasks': { ...told, params: stateKeys, read: 'all', inParams: taskWithOutcome },
+  'notifications/tasks/status': { ...told, params: taskKeys, read: 'all', inParams: task },
+}
+
+const methods: ReadonlyMap<string, Method> = new Map(Object.entries(table))
 
 export const methodOf = (name: string): Method | undefined => methods.get(name)
 
@@ -249,9 +145,6 @@ export const methodOf = (name: string): Method | undefined => methods.get(name)
 export const listMethods: ReadonlyMap<string, NonNullable<Method['list']>> = new Map(
   [...methods].flatMap(([name, { list }]) => (list === undefined ? [] : [[name, list]])),
 )
-
-/** Whether a message of this method needs an id: without one a lenient reader carries it out all the same. */
-export const isRequestMethod = (name: string): boolean => methods.get(name)?.kind === 'request'
 
 const keysOf = (of: 'params' | 'result'): readonly string[] =>
   [...new Set([...methods.values()].flatMap(method => method[of]?.split(' ') ?? []))]
@@ -262,18 +155,14 @@ export const paramKeys = keysOf('params')
 /** The same of any result: which method it answers is not known where it is read. */
 export const resultKeys: readonly string[] = [...keysOf('result'), 'resultType', 'inputRequests', 'requestState']
 
-const finals: ReadonlySet<string> = new Set([...methods.values()].flatMap(({ final = [] }) => final))
-
-const hasAny = (result: JsonObject, names: Iterable<string>): boolean => {
-  for (const name of names) if (Object.hasOwn(result, name)) return true
-  return false
-}
+const finals: readonly string[] = [...new Set([...methods.values()].flatMap(({ final = [] }) => final))]
 
 /** True of a result that has a member of some final result: whatever it says of itself, a client may read it as that. */
-export const hasFinalMember = (result: JsonObject): boolean => hasAny(result, finals)
+export const hasFinalMember = (result: JsonObject): boolean => finals.some(name => Object.hasOwn(result, name))
 
 /** The same of the result of a tool. */
-export const hasToolMember = (result: JsonObject): boolean => hasAny(result, methods.get('tools/call')?.final ?? [])
+export const hasToolMember = (result: JsonObject): boolean =>
+  methods.get('tools/call')?.final?.some(name => Object.hasOwn(result, name)) === true
 
 /** Keys of `_meta` that the protocol itself gives a meaning begin so (2026-07-28, `_meta`). */
 export const metaPrefix = 'io.modelcontextprotocol/'

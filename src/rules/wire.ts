@@ -1,5 +1,5 @@
 import type { Fault } from '../protocol/frame.js'
-import { isRequestMethod } from '../protocol/methods.js'
+import { methodOf } from '../protocol/methods.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { Arrival, IdUse, Powers, Problem } from '../core/rule.js'
 import { nothing, one } from './problem.js'
@@ -23,7 +23,9 @@ export const jsonRpc: Powers = {
     const { frame: { message }, revision } = arrival
     if (message.kind === 'batch' && !traitsOf(revision).batches) return one('', 'batches are allowed in revision 2025-03-26 only')
     // A lenient reader would carry it out, past every check of requests.
-    if (message.kind === 'notification' && isRequestMethod(message.method)) return [...faultsOf(arrival, 'json-rpc'), ...one('/id', 'a request must have an id')]
+    if (message.kind === 'notification' && methodOf(message.method)?.kind === 'request') {
+      return [...faultsOf(arrival, 'json-rpc'), ...one('/id', 'a request must have an id')]
+    }
     return faultsOf(arrival, 'json-rpc')
   },
 }
