@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { defaultLimits } from '../dist/config/limits.js'
-import { promotionOf } from '../dist/core/promotion.js'
+import { promotionOf } from '../dist/core/tool-results.js'
 import { LearntTool } from '../dist/learn/tool.js'
 import { createSchemaChecker } from '../dist/schema/index.js'
 

@@ -1,10 +1,10 @@
 import type { KeyObject } from 'node:crypto'
-import type { Entry } from '../core/effect.js'
-import { checkpointLine, lossLine, type Checkpoint } from './checkpoint.js'
+import type { Entry } from '../core/event.js'
+import { type Checkpoint, checkpointLine, lossLine } from './checkpoint.js'
 import { cannotAudit, LogFile, type Output, type Usage } from './log-file.js'
 import type { Opened } from './named-file.js'
 import type { Payloads } from './payload.js'
-import { nextLine, type Line, type Position } from './record.js'
+import { type Line, nextLine, type Position } from './record.js'
 import type { Audit, AuditOptions } from './sink.js'
 
 /**

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
-import type { Entry } from '../core/effect.js'
-import type { Verdict } from '../core/policy.js'
+import type { Entry } from '../core/event.js'
+import type { Verdict } from '../core/findings.js'
 import type { Finding } from '../core/rule.js'
 import { clip, quote } from '../protocol/quote.js'
 import type { Position } from './record.js'

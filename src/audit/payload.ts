@@ -1,5 +1,5 @@
-import type { Entry } from '../core/effect.js'
-import { isArray, isObject, isString, parseJson, type Json } from '../protocol/unmetered.js'
+import type { Entry } from '../core/event.js'
+import { isArray, isObject, isString, type Json, parseJson } from '../protocol/unmetered.js'
 import { redact } from './redact.js'
 
 /** What a record keeps of arguments and results; `redacted` and `full` keep the digests too. */

@@ -1,8 +1,8 @@
 import { hash as hashOf } from 'node:crypto'
-import type { Entry } from '../core/effect.js'
+import type { Entry } from '../core/event.js'
 import type { Finding } from '../core/rule.js'
 import { canonical } from '../canonical.js'
-import { payloadsOf, wellFormed, type Payloads } from './payload.js'
+import { type Payloads, payloadsOf, wellFormed } from './payload.js'
 import { withoutSecrets } from './secrets.js'
 
 /** How far a log has come. */

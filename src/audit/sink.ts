@@ -1,14 +1,14 @@
 import { join } from 'node:path'
-import type { Entry } from '../core/effect.js'
+import type { Entry } from '../core/event.js'
 import { codeOf, CustomsError } from '../errors.js'
-import { Chain, currentTime, messageOf, type Flush, type Recorded } from './chain.js'
+import { Chain, currentTime, type Flush, messageOf, type Recorded } from './chain.js'
 import { readSigningKey } from './keys.js'
 import type { Log } from './log.js'
 import { cannotAudit, LogFile, Nowhere, Output, type Rotation, type Usage } from './log-file.js'
-import { openNamed, type Opened } from './named-file.js'
+import { type Opened, openNamed } from './named-file.js'
 import { OwnFile } from './own-file.js'
 import type { Payloads } from './payload.js'
-import { fileName, settle, stateFolder, type Environment } from './place.js'
+import { type Environment, fileName, settle, stateFolder } from './place.js'
 import { noEnds } from './read/ends.js'
 
 /** Gets each record once the log has it. Nothing waits for it. */

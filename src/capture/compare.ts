@@ -1,7 +1,7 @@
 import type { Frame } from '../protocol/frame.js'
-import type { Verdict } from '../core/policy.js'
+import type { Verdict } from '../core/findings.js'
 import type { Decision } from './line.js'
-import { told, type Course, type Message } from './replay.js'
+import { type Course, type Message, told } from './replay.js'
 
 /** A decision in short. */
 export interface Judged {

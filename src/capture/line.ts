@@ -1,6 +1,4 @@
-import type { Entry } from '../core/effect.js'
-import type { Event, Side } from '../core/event.js'
-import type { Named } from '../core/event.js'
+import type { Entry, Event, Named, Side } from '../core/event.js'
 import type { ToolSetting } from '../core/options.js'
 import type { SchemaLimits } from '../core/check.js'
 import type { Finding } from '../core/rule.js'

@@ -1,13 +1,15 @@
 import type { Side } from '../core/event.js'
 import type { ToolSetting } from '../core/options.js'
-import type { Verdict } from '../core/policy.js'
+import type { Verdict } from '../core/findings.js'
 import type { Fault, Message } from '../protocol/frame.js'
 import { readKey } from '../protocol/message.js'
 import type { IdKey } from '../protocol/json-rpc.js'
 import {
-  isArray, isObject, isString, member, parseJson, type Json, type JsonObject,
+  isArray, isObject, isString, type Json, type JsonObject, member, parseJson,
 } from '../protocol/unmetered.js'
-import type { CapturedLock, CaptureLimits, Decision, Happened, Happening, Line, Opening, Ruling, Sent, Settings } from './line.js'
+import type {
+  CapturedLock, CaptureLimits, Decision, Happened, Happening, Line, Opening, Ruling, Sent, Settings,
+} from './line.js'
 import type { NotedFrame } from './noted-frame.js'
 
 /**

@@ -1,12 +1,13 @@
 import { isUtf8 } from 'node:buffer'
-import type { Effect, Entry } from '../core/effect.js'
-import type { Event } from '../core/event.js'
+import type { Effect, Entry, Event } from '../core/event.js'
 import type { Accepted } from '../core/accepted.js'
 import type { RelayOptions } from '../core/options.js'
 import type { Frame } from '../protocol/frame.js'
-import type { CapturedLock, CaptureLimits, Decision, Happened, Happening, Line, Opening, Ruling, Sent } from './line.js'
+import type {
+  CapturedLock, CaptureLimits, Decision, Happened, Happening, Line, Opening, Ruling, Sent,
+} from './line.js'
 import { noted } from './noted-frame.js'
-import { redacted, whole, type Payload } from './payload.js'
+import { type Payload, redacted, whole } from './payload.js'
 
 export interface RecorderOptions {
   readonly payloads: Opening['payloads']

@@ -1,8 +1,8 @@
-import { verdicts } from '../core/policy.js'
+import { verdicts } from '../core/findings.js'
 import { CustomsError } from '../errors.js'
 import { quote } from '../protocol/quote.js'
 import { readTime, type Wanted } from '../report/filter.js'
-import { about, text, texts, type Flag, type Flags, type Given } from './flag.js'
+import { about, type Flag, type Flags, type Given, text, texts } from './flag.js'
 
 const key: Flag = { type: 'string', value: 'FILE', multiple: true, describe: 'public key that signed the checkpoints: Ed25519, PEM' }
 const pattern = (of: string): Flag => ({ type: 'string', value: 'NAME', multiple: true, describe: `only ${of}; * stands for any letters` })

@@ -1,6 +1,6 @@
 import type { Log } from '../audit/log.js'
 import type { ProcessServer, RemoteServer, ServerConfiguration } from '../config/configuration.js'
-import type { Reach } from '../gateway/offer.js'
+import type { Reach } from '../gateway/offers.js'
 import type { FrameLimits } from '../protocol/frame.js'
 import { canStart } from '../transport/process/spawn.js'
 import { sharedServer } from '../transport/shared/server.js'

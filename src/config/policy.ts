@@ -1,5 +1,5 @@
-import type { Action, Policy } from '../core/policy.js'
-import { presetPolicy, type Circumstances, type Preset, type RuleName } from '../rules/index.js'
+import type { Action, Policy } from '../core/findings.js'
+import { type Circumstances, type Preset, presetPolicy, type RuleName } from '../rules/index.js'
 
 export { presets, type Circumstances, type Preset } from '../rules/index.js'
 

@@ -1,4 +1,4 @@
-import { actions, type Action } from '../core/policy.js'
+import { type Action, actions } from '../core/findings.js'
 import { CustomsError } from '../errors.js'
 import { actionsOf, isRuleName, ruleNames } from '../rules/index.js'
 import type * as Written from './generated/types.js'

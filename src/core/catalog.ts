@@ -1,5 +1,5 @@
-import { equal, weigh, type JsonObject } from '../protocol/json.js'
-import type { Ledger } from './ledger.js'
+import { equal, type JsonObject, weigh } from '../protocol/json.js'
+import type { Ledger } from './memory.js'
 
 export type Schema = JsonObject | boolean
 

@@ -2,16 +2,15 @@ import { clip } from '../protocol/quote.js'
 import { Meter, OverBudget, Turn } from '../protocol/meter.js'
 import type { Places } from '../protocol/places.js'
 import { Checks, Driver, type Flow } from './flow.js'
-import type { Exchange, Side } from './event.js'
-import { Findings } from './findings.js'
-import { Ledger } from './ledger.js'
+import type { Effect, Exchange, Side } from './event.js'
+import { actionOf, Findings, type Policy } from './findings.js'
+import { Ledger } from './memory.js'
 import type { RelayOptions } from './options.js'
-import { mendingFor, type Mending, type Mends } from './mend.js'
-import { Output } from './output.js'
-import { actionOf, type Policy } from './policy.js'
+import { type Mending, mendingFor, type Mends } from './mend.js'
 import { Records } from './records.js'
 import type { Power, Powers, Problem, Rule, RuleName, Subjects } from './rule.js'
 import { Handshake } from './terms.js'
+import type { Frame } from '../protocol/frame.js'
 
 /** What a session may keep in memory, in bytes, and what all sessions of a process may keep where nobody says otherwise. */
 const sessionBytes = 192 * 1024 * 1024
@@ -127,5 +126,31 @@ const ask = <Asked extends Power>(
   } catch (error) {
     if (error instanceof OverBudget) into.overBudget(error.message)
     else into.add(rule, [{ path, message: 'the rule failed on this message' }])
+  }
+}
+
+/** What is to be done because of the event in hand, in order; and the clock's reading when it happened. */
+export class Output {
+  #effects: Effect[] = []
+  now = 0
+
+  emit(effect: Effect): void {
+    this.#effects.push(effect)
+  }
+
+  take(): readonly Effect[] {
+    const effects = this.#effects
+    this.#effects = []
+    return effects
+  }
+
+  /** @param cause the client, but for what answers the server */
+  toServer(exchange: Exchange, frame: Frame, cause: Side = 'client'): void {
+    this.#effects.push({ type: 'send', to: 'server', exchange, frame, cause })
+  }
+
+  /** @param cause the server, but for what is refused before the server has heard of it */
+  toClient(exchange: Exchange, frame: Frame, cause: Side = 'server'): void {
+    this.#effects.push({ type: 'send', to: 'client', exchange, frame, cause })
   }
 }

@@ -1,5 +1,4 @@
 import type { Meter } from '../protocol/meter.js'
-import { actionOf, isStop, severer, type Action, type Policy, type Verdict } from './policy.js'
 import type { Finding, Problem, RuleName } from './rule.js'
 
 /** So many findings about one frame are kept and told (contract section 5), where nobody asks for another number. */
@@ -163,3 +162,24 @@ export class Findings {
     this.#kept.push(mended === undefined ? { rule, path: shown, message } : { rule, path: shown, message, mended })
   }
 }
+
+export const actions = ['off', 'log', 'demote', 'mend', 'block'] as const
+
+export type Action = (typeof actions)[number]
+
+export type Verdict = 'pass' | 'log' | 'mend' | 'demote' | 'block'
+
+export type Policy = ReadonlyMap<RuleName, Action>
+
+/** A rule that nobody configured blocks. */
+export const actionOf = (policy: Policy, rule: RuleName): Action => policy.get(rule) ?? 'block'
+
+const severity = { pass: 0, log: 1, mend: 2, demote: 3, block: 4 } as const
+
+export const severer = (a: Verdict, b: Verdict): Verdict => (severity[a] >= severity[b] ? a : b)
+
+/** Of verdicts, from the mildest to the severest. */
+export const verdicts = Object.keys(severity) as readonly Verdict[]
+
+/** True of what does not pass, mended or not. */
+export const isStop = (decided: Action | Verdict): boolean => decided === 'block' || decided === 'demote'

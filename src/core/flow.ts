@@ -1,10 +1,10 @@
 import { OverBudget } from '../protocol/meter.js'
-import { ChurnMap } from './churn.js'
+import { ChurnMap } from './memory.js'
 import type { Checked, Subject } from './check.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { RelayOptions } from './options.js'
-import type { Output } from './output.js'
+import type { Output } from './core.js'
 
 /**
  * The life of a request, a list or a notification, as one function that reads from top to bottom. A flow yields the slot

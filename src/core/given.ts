@@ -1,6 +1,6 @@
 import type { IdKey } from '../protocol/json-rpc.js'
 import type { Exchange } from './event.js'
-import type { Ledger } from './ledger.js'
+import type { Ledger } from './memory.js'
 import type { PendingRequest } from './request.js'
 
 /** What a session keeps of requests that were answered, in bytes; the oldest is forgotten first. */

@@ -2,9 +2,8 @@ import { difference, type Edit, type Spelling } from '../protocol/edit.js'
 import type { JsonObject } from '../protocol/json.js'
 import type { Meter } from '../protocol/meter.js'
 import { wirePath } from '../protocol/quote.js'
-import type { Findings } from './findings.js'
+import { actionOf, type Findings, type Policy } from './findings.js'
 import type { Flow } from './flow.js'
-import { actionOf, type Policy } from './policy.js'
 import type { Mend, MendPower, Rule, RuleName, Subjects } from './rule.js'
 
 /** The rules whose findings are mended, in the order in which they are. */

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../protocol/json.js'
 import type { Accepted } from './accepted.js'
 import type { Checked, Subject } from './check.js'
-import type { Entry } from './effect.js'
-import type { Ledger } from './ledger.js'
-import type { Policy } from './policy.js'
+import type { Entry } from './event.js'
+import type { Ledger } from './memory.js'
+import type { Policy } from './findings.js'
 import type { Rule } from './rule.js'
 
 /** What the operator says of one tool. */

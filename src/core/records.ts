@@ -1,11 +1,10 @@
 import { slice } from '../protocol/scan.js'
 import type { Frame } from '../protocol/frame.js'
 import { methodOf } from '../protocol/methods.js'
-import type { Entry, Operation } from './effect.js'
-import type { Side } from './event.js'
+import type { Entry, Operation, Side } from './event.js'
 import type { Findings } from './findings.js'
 import type { RelayOptions } from './options.js'
-import type { Output } from './output.js'
+import type { Output } from './core.js'
 import type { PendingRequest } from './request.js'
 import type { Handshake, Terms } from './terms.js'
 

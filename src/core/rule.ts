@@ -7,7 +7,7 @@ import type { Drift } from './accepted.js'
 import type { Tool } from './catalog.js'
 import type { Checked } from './check.js'
 import type { Side } from './event.js'
-import type { Promotion } from './promotion.js'
+import type { Promotion } from './tool-results.js'
 
 /** The core knows of no rule but by what it is asked, and of few by name; which there are is the table's to say (`rules/index.ts`). */
 export type RuleName = `${'wire' | 'tool' | 'list' | 'call' | 'result' | 'content' | 'server' | 'advice'}/${string}`

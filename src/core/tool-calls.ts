@@ -1,6 +1,6 @@
 import { compareHeaders } from '../protocol/headers.js'
 import type { Frame } from '../protocol/frame.js'
-import { isObject, isString, member, type JsonObject } from '../protocol/json.js'
+import { isObject, isString, type JsonObject, member, weigh } from '../protocol/json.js'
 import { traitsOf } from '../protocol/revision.js'
 import { acceptedFor } from './accepted.js'
 import type { Lookup } from './catalog.js'
@@ -8,12 +8,14 @@ import type { Subject } from './check.js'
 import type { Core } from './core.js'
 import type { Flow } from './flow.js'
 import { toolOf } from './listing.js'
-import { actionOf, isStop } from './policy.js'
+import { actionOf, isStop } from './findings.js'
 import type { Called, PendingRequest } from './request.js'
 import { headerMismatch, isMismatch, refusedCall, unknownTool } from './refusal.js'
 import type { Rule } from './rule.js'
 import type { Terms } from './terms.js'
 import type { ToolLists } from './tool-lists.js'
+import { hasFinalMember, metaPrefix } from '../protocol/methods.js'
+import { type Ledger, weights } from './memory.js'
 
 /** `tools/call`, from its arrival until it goes to the server. */
 export class ToolCalls {
@@ -107,3 +109,85 @@ const nearest = (name: string, names: Iterable<string>): string | undefined => {
 }
 
 const lettersOf = (name: string): string => name.slice(0, 128).toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
+
+/** Tasks remembered, and what they may weigh; the oldest is forgotten first, and its result is then result/unchecked. So is one whose id is no id. */
+const maxTasks = 10_000
+const maxBytes = 16 * 1024 * 1024
+const longestId = 1000
+
+const extension = `${metaPrefix}tasks`
+
+/** A call that runs as a task: by what its result is judged, and by which terms. */
+export interface Task {
+  readonly called: Called
+  readonly terms: Terms
+  readonly weight: number
+  /** Its outcome was told: the server may use its id again. */
+  isOver: boolean
+}
+
+/**
+ * Which tool a task runs, so that its final result is judged like a direct one: 2025-11-25 (`params.task`,
+ * `tasks/result`) and the extension `io.modelcontextprotocol/tasks` (`resultType: "task"`, `tasks/get`).
+ */
+export class Tasks {
+  readonly #tasks = new Map<string, Task>()
+  readonly #ledger: Ledger
+
+  constructor(session: Ledger) {
+    this.#ledger = session.account(maxBytes)
+  }
+
+  /**
+   * True when the result is a task's handle, asked for by the client, and nothing else: a result that has content as
+   * well is judged as a result, for a lenient client would read it as one.
+   */
+  creates(request: PendingRequest, result: JsonObject): boolean {
+    const { terms, called } = request
+    const handle = traitsOf(terms.revision).modern ? modernHandle(terms, result) : legacyHandle(request, result)
+    const id = member(handle, 'taskId')
+    if (!isString(id) || called === undefined || hasFinalMember(result)) return false
+    // A running task cannot be given another tool: what says so is judged as the result that it then is not.
+    const known = this.#tasks.get(id)
+    if (known !== undefined && !known.isOver && known.called.name !== called.name) return false
+    this.#remember(id, called, terms)
+    return true
+  }
+
+  find(id: string | undefined): Task | undefined {
+    return id === undefined ? undefined : this.#tasks.get(id)
+  }
+
+  /** What the server says of a task. @param method that was asked */
+  told(id: string | undefined, method: string, state: JsonObject): void {
+    const task = this.find(id)
+    if (task !== undefined && (method === 'tasks/result' || outcomes.includes(member(state, 'status') ?? null))) task.isOver = true
+  }
+
+  #remember(id: string, { name, tool, listed }: Called, terms: Terms): void {
+    if (id.length > longestId) return
+    const weight = weights.task + 2 * id.length + (tool?.outputSchemas.reduce((sum, schema) => sum + weigh(schema), 0) ?? 0)
+    this.#ledger.add(weight - (this.#tasks.get(id)?.weight ?? 0))
+    // Of the declaration only that by which the result is judged.
+    this.#tasks.set(id, { called: { name, tool: tool && { ...tool, definition: {}, inputSchemas: [] }, listed }, terms, weight, isOver: false })
+    for (const [oldest, task] of this.#tasks) {
+      if (this.#tasks.size <= maxTasks && this.#ledger.kept <= maxBytes) return
+      this.#tasks.delete(oldest)
+      this.#ledger.add(-task.weight)
+    }
+  }
+}
+
+/** Statuses after which nothing more comes (2025-11-25, Tasks, Task Status Lifecycle). */
+const outcomes: readonly unknown[] = ['completed', 'failed', 'cancelled']
+
+const legacyHandle = ({ wantsTask }: PendingRequest, result: JsonObject): JsonObject | undefined => {
+  const task = member(result, 'task')
+  return wantsTask && isObject(task) ? task : undefined
+}
+
+const modernHandle = ({ capabilities }: Terms, result: JsonObject): JsonObject | undefined => {
+  const extensions = member(capabilities, 'extensions')
+  const declared = isObject(extensions) && isObject(member(extensions, extension))
+  return declared && member(result, 'resultType') === 'task' ? result : undefined
+}

@@ -1,22 +1,23 @@
 import { difference, edited, type Spelling } from '../protocol/edit.js'
-import { slice, type Path } from '../protocol/scan.js'
+import { onOneLine, type Path, slice } from '../protocol/scan.js'
 import type { Frame } from '../protocol/frame.js'
-import { isObject, member, pointer, type JsonObject } from '../protocol/json.js'
-import { withMembers, type Meter } from '../protocol/meter.js'
-import { Places, type Collected } from '../protocol/places.js'
+import {
+  isArray, isObject, type Json, type JsonObject, member, parseJson, pointer,
+} from '../protocol/json.js'
+import { type Meter, withMembers } from '../protocol/meter.js'
+import { type Collected, Places, textsOf } from '../protocol/places.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { Checked, Subject } from './check.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
-import type { Findings } from './findings.js'
+import { actionOf, type Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { toolOf } from './listing.js'
-import { mended, type Judged } from './mend.js'
-import { actionOf } from './policy.js'
-import { promotionOf, type Promotion } from './promotion.js'
+import { type Judged, mended } from './mend.js'
 import type { Called } from './request.js'
 import type { Rule } from './rule.js'
 import type { Terms } from './terms.js'
+import { parseFrame } from '../protocol/parse.js'
 
 /** The result of a tool, and where it stands: that of a task stands deeper in its frame. */
 export interface ToolResult {
@@ -165,4 +166,28 @@ const promoted = (sent: JsonObject, promotion: Promoting, meter: Meter): JsonObj
   if (member(sent, 'structuredContent') !== undefined || member(sent, 'isError') === true) return sent
   const value = promotion()?.value
   return isObject(value) ? withMembers(sent, { structuredContent: value }, meter) : sent
+}
+
+/** What a text can become: structured content, as it is read, and as it will be written. */
+export interface Promotion {
+  readonly value: Json
+  readonly text: string
+}
+
+const before = '{"jsonrpc":"2.0","id":0,"result":{"structuredContent":'
+const limits = { messageBytes: Infinity, depth: 128 }
+
+/** Of a result with more texts that look like JSON, nobody would take one for its data. */
+const mostCandidates = 20
+
+/** The JSON object or array that one text block of a result holds; undefined where none does or several do, or where two parsers could read it differently. */
+export const promotionOf = (result: JsonObject, meter: Meter): Promotion | undefined => {
+  const candidates = textsOf(result, meter).flatMap(({ json }) => json ?? [])
+  if (candidates.length > mostCandidates) return undefined
+  // Each by itself: in a message, a text could close that and go on.
+  const [only, ...others] = candidates.filter(json => parseJson(json) !== undefined)
+  if (only === undefined || others.length > 0) return undefined
+  const { message, faults } = parseFrame(Buffer.from(`${before}${only}}}`), limits)
+  const value = message.kind === 'result' && faults.length === 0 ? member(message.result, 'structuredContent') : undefined
+  return isObject(value) || isArray(value) ? { value, text: onOneLine(Buffer.from(only)).toString() } : undefined
 }

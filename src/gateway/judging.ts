@@ -1,5 +1,5 @@
-import type { Checked, SchemaChecker, Subject } from '../core/check.js'
-import { ChurnMap } from '../core/churn.js'
+import type { Checked, SchemaChecker, SchemaLimits, Subject } from '../core/check.js'
+import { ChurnMap } from '../core/memory.js'
 import type { Exchange } from '../core/event.js'
 
 /** The checks that are under way, and what has to wait for them, so that order is kept. */
@@ -72,3 +72,20 @@ export class Judging {
 
 /** A check that crashed, or that nobody has promised, is no verdict: fail closed. */
 const failed = ({ path }: Subject): Checked => [{ kind: 'unchecked', path, message: 'the engine failed' }]
+
+/**
+ * The engine for schemas, loaded while the server starts: it is a quarter of the relay's code, and nothing needs it before
+ * the first list or call. What is asked sooner waits for it.
+ */
+export const loadChecker = (limits: SchemaLimits): SchemaChecker => {
+  let engine: SchemaChecker | undefined
+  const loaded = new Promise<void>(resolve => void setImmediate(resolve)).then(async () => {
+    const { createSchemaChecker } = await import('../schema/index.js')
+    engine = createSchemaChecker(limits)
+    return engine
+  })
+  return {
+    check: (subject, session) => (engine ? engine.check(subject, session) : loaded.then(ready => ready.check(subject, session))),
+    close: async () => (await loaded).close(),
+  }
+}

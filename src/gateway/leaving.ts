@@ -1,4 +1,8 @@
 import type { Flush } from '../audit/chain.js'
+import { joined } from '../core/batches.js'
+import { errorAnswer } from '../core/refusal.js'
+import type { Frame } from '../protocol/frame.js'
+import { errorCode } from '../protocol/json-rpc.js'
 
 /**
  * What is done toward the peers, in its order, and nothing of it before the records that come before it are written (promise 7). Those of one
@@ -66,4 +70,13 @@ export class Leaving {
       this.#failed(failure)
     }
   }
+}
+
+/** Who waits for an answer is told that there is none; nothing else leaves. */
+export const withheld = ({ message }: Frame, reason: string): Frame | undefined => {
+  if (message.kind !== 'batch') {
+    return message.kind === 'result' || message.kind === 'error' ? errorAnswer(message, errorCode.gone, `mcp-customs: ${reason}`) : undefined
+  }
+  const answers = message.members.flatMap(member => withheld(member, reason) ?? [])
+  return answers.length === 0 ? undefined : joined(answers)
 }

@@ -1,5 +1,4 @@
-import type { Operation } from '../core/effect.js'
-import type { Side } from '../core/event.js'
+import type { Operation, Side } from '../core/event.js'
 import type { Frame, Trace } from '../protocol/frame.js'
 import type { Request } from '../protocol/json-rpc.js'
 

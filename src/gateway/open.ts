@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { Accepted } from '../core/accepted.js'
 import type { SchemaChecker } from '../core/check.js'
-import type { Entry } from '../core/effect.js'
+import type { Entry } from '../core/event.js'
 import type { RelayOptions, ToolSetting } from '../core/options.js'
-import type { Policy } from '../core/policy.js'
+import type { Policy } from '../core/findings.js'
 import { Batches } from '../core/batches.js'
 import { rules } from '../rules/index.js'
 import type { Transport } from '../transport/transport.js'
 import { Judging } from './judging.js'
 import type { Observer } from './observer.js'
-import { Session, type Recorder, type SessionParts } from './session.js'
+import { type Recorder, Session, type SessionParts } from './session.js'
 
 /** What every session in front of one server has in common. `policy` and `tools` may be replaced while they run. */
 export interface Guard {

@@ -1,6 +1,7 @@
-import { ChurnMap } from '../core/churn.js'
-import type { Effect, Entry } from '../core/effect.js'
-import { wholePipe, type Event, type Exchange, type Side, type Timer } from '../core/event.js'
+import { ChurnMap } from '../core/memory.js'
+import {
+  type Effect, type Entry, type Event, type Exchange, type Side, type Timer, wholePipe,
+} from '../core/event.js'
 import type { Batches } from '../core/batches.js'
 import { errorAnswer } from '../core/refusal.js'
 import { errorCode } from '../protocol/json-rpc.js'
@@ -9,9 +10,8 @@ import type { Exit, Transport, TransportEvent } from '../transport/transport.js'
 import type { Flush } from '../audit/chain.js'
 import { Held } from './held.js'
 import type { Judging } from './judging.js'
-import { Leaving } from './leaving.js'
+import { Leaving, withheld } from './leaving.js'
 import { followed, type Observer } from './observer.js'
-import { withheld } from './withheld.js'
 
 export interface SessionParts {
   readonly client: Transport

@@ -1,5 +1,5 @@
-import { severer } from '../core/policy.js'
-import { ruleNamed, type RuleName } from '../rules/index.js'
+import { severer } from '../core/findings.js'
+import { type RuleName, ruleNamed } from '../rules/index.js'
 import type { Inspection, Weighed } from './inspection.js'
 import { plain } from './plain.js'
 import type { Style } from './style.js'

@@ -1,4 +1,4 @@
-import type { Action } from '../core/policy.js'
+import type { Action } from '../core/findings.js'
 import type { Finding } from '../core/rule.js'
 import type { JsonObject } from '../protocol/unmetered.js'
 import type { Answer } from './client.js'

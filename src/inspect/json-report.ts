@@ -1,10 +1,10 @@
 import { member } from '../protocol/unmetered.js'
 import { plainJson } from '../protocol/quote.js'
-import { severer, type Verdict } from '../core/policy.js'
+import { severer, type Verdict } from '../core/findings.js'
 import { ruleNamed } from '../rules/index.js'
 import { titleOf } from './claims.js'
 import { argumentsOf } from './arguments.js'
-import { problemsOf, type Inspection, type Weighed } from './inspection.js'
+import { type Inspection, problemsOf, type Weighed } from './inspection.js'
 import type { Listing } from './lists.js'
 
 /** The inspection for programs: the shape is in docs/inspect.md, and grows but does not change. */

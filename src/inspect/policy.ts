@@ -1,5 +1,5 @@
-import { actionOf, type Action, type Policy } from '../core/policy.js'
-import { ruleNames, type RuleName } from '../rules/index.js'
+import { type Action, actionOf, type Policy } from '../core/findings.js'
+import { type RuleName, ruleNames } from '../rules/index.js'
 
 /**
  * The policy of the relay that inspects: everything is found and nothing is changed, so that the definitions are seen as the

@@ -1,9 +1,9 @@
 import type { SchemaChecker } from '../core/check.js'
-import type { Entry } from '../core/effect.js'
+import type { Entry } from '../core/event.js'
 import { openSession } from '../gateway/open.js'
 import { createSchemaChecker } from '../schema/index.js'
 import { ClientEnd } from './client-end.js'
-import { readOptions, type JudgeOptions } from './options.js'
+import { type JudgeOptions, readOptions } from './options.js'
 import type { GuardedTransport, SdkTransport } from './sdk-transport.js'
 import { ServerEnd } from './server-end.js'
 

@@ -2,8 +2,10 @@ import { defaultLimits, limitBounds, type Limits } from '../config/limits.js'
 import { notFor } from '../config/policy.js'
 import { suggestion } from '../config/suggestion.js'
 import type { ToolSetting } from '../core/options.js'
-import { actions, type Action, type Policy } from '../core/policy.js'
-import { actionsOf, isRuleName, presetPolicy, presets, ruleNames, type Preset, type RuleName } from '../rules/index.js'
+import { type Action, actions, type Policy } from '../core/findings.js'
+import {
+  actionsOf, isRuleName, type Preset, presetPolicy, presets, type RuleName, ruleNames,
+} from '../rules/index.js'
 import { CustomsError } from '../errors.js'
 import { isObject, type JsonObject } from '../protocol/unmetered.js'
 

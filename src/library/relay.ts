@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Checked, Subject } from '../core/check.js'
-import type { Effect as CoreEffect } from '../core/effect.js'
-import type { Event as CoreEvent } from '../core/event.js'
-import { NamedExchanges, type Named } from '../core/event.js'
+import {
+  type Effect as CoreEffect, type Event as CoreEvent, type Named, NamedExchanges,
+} from '../core/event.js'
 import { Batches } from '../core/batches.js'
 import { rules } from '../rules/index.js'
-import { readOptions, type JudgeOptions } from './options.js'
+import { type JudgeOptions, readOptions } from './options.js'
 
 /** What can happen. An exchange is named as its embedder likes, the whole of a pipe `'stdio'`. */
 export type Event = Named<CoreEvent>

@@ -1,4 +1,4 @@
-import type { Verdict } from '../core/policy.js'
+import type { Verdict } from '../core/findings.js'
 import type { LogRecord } from './record.js'
 
 /** Which records are asked for: of each list one has to match; an empty list asks for all. */

@@ -1,6 +1,6 @@
-import type { Entry } from '../core/effect.js'
-import { verdicts, type Verdict } from '../core/policy.js'
-import { isArray, isObject, isString, member, parseJson, type JsonObject } from '../protocol/unmetered.js'
+import type { Entry } from '../core/event.js'
+import { type Verdict, verdicts } from '../core/findings.js'
+import { isArray, isObject, isString, type JsonObject, member, parseJson } from '../protocol/unmetered.js'
 
 /** A record of an audit log, as its readers see it: nothing in it is believed but its form (contract section 8). */
 export interface LogRecord {

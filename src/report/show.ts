@@ -1,4 +1,4 @@
-import type { Verdict } from '../core/policy.js'
+import type { Verdict } from '../core/findings.js'
 import type { Style } from '../inspect/style.js'
 import { columnsOf as measured } from '../inspect/wrap.js'
 import type { ReadRecord } from './merge.js'

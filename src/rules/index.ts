@@ -1,4 +1,4 @@
-import { actions, type Action, type Policy } from '../core/policy.js'
+import { type Action, actions, type Policy } from '../core/findings.js'
 import type { Powers, Rule, RuleName } from '../core/rule.js'
 import * as advice from './advice.js'
 import * as call from './call.js'

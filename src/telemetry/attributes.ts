@@ -1,4 +1,4 @@
-import type { Entry, Operation } from '../core/effect.js'
+import type { Entry, Operation } from '../core/event.js'
 import type { Frame } from '../protocol/frame.js'
 import { isString, member } from '../protocol/json.js'
 import { errorCode, type Request } from '../protocol/json-rpc.js'

@@ -1,5 +1,5 @@
 import type { Usage } from '../audit/log-file.js'
-import type { Action, Verdict } from '../core/policy.js'
+import type { Action, Verdict } from '../core/findings.js'
 import type { RuleName } from '../core/rule.js'
 import type { Attributes, Role } from './attributes.js'
 

@@ -1,13 +1,17 @@
-import { defaultTextMapGetter, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Context, type Span, type Tracer } from '@opentelemetry/api'
+import {
+  type Context, defaultTextMapGetter, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace, type Tracer,
+} from '@opentelemetry/api'
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
 import { payloadsOf } from '../audit/payload.js'
-import type { Entry, Operation } from '../core/effect.js'
+import type { Entry, Operation } from '../core/event.js'
 import type { ObservedSession } from '../gateway/open.js'
 import type { Trace } from '../protocol/frame.js'
 import { isObject, isString, member } from '../protocol/json.js'
 import type { Request } from '../protocol/json-rpc.js'
 import { isRevision, traitsOf } from '../protocol/revision.js'
-import { asked, judged, ofServer, outcome, spanName, toClient, where, type Attributes, type Outcome } from './attributes.js'
+import {
+  asked, type Attributes, judged, ofServer, outcome, type Outcome, spanName, toClient, where,
+} from './attributes.js'
 import type { Tracing } from './observing.js'
 import type { Place } from './place.js'
 

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { readLine } from '../../dist/audit/read/line.js'
 import { beginning, nextLine } from '../../dist/audit/record.js'
-import type { Entry } from '../../dist/core/effect.js'
+import type { Entry } from '../../dist/core/event.js'
 import { called, ended, entry } from './entries.js'
 
 const now = new Date('2026-11-20T12:00:00Z')

@@ -6,7 +6,7 @@ import { judgeSchema } from '../../dist/commands/judge-schema.js'
 import { readConfiguration } from '../../dist/config/read.js'
 import { parseYaml } from '../../dist/config/yaml-text.js'
 import { presets } from '../../dist/config/policy.js'
-import { actions } from '../../dist/core/policy.js'
+import { actions } from '../../dist/core/findings.js'
 import { ruleNames } from '../../dist/rules/index.js'
 
 interface Schema {

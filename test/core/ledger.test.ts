@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import { Ledger } from '../../dist/core/ledger.js'
+import { Ledger } from '../../dist/core/memory.js'
 import { metaPrefix } from '../../dist/protocol/methods.js'
 import { call, result, Script, type Setting } from './script.js'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { promotionOf } from '../../dist/core/promotion.js'
+import { promotionOf } from '../../dist/core/tool-results.js'
 import type { ToolSetting } from '../../dist/core/options.js'
 import type { JsonObject } from '../../dist/protocol/unmetered.js'
 import { Meter } from '../../dist/protocol/meter.js'

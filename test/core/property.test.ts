@@ -1,14 +1,15 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { Checked, Subject } from '../../dist/core/check.js'
-import type { Effect, Entry } from '../../dist/core/effect.js'
-import { exchangeNamed, wholePipe, type Exchange, type Side } from '../../dist/core/event.js'
+import {
+  type Effect, type Entry, type Exchange, exchangeNamed, type Side, wholePipe,
+} from '../../dist/core/event.js'
 import { Batches } from '../../dist/core/batches.js'
 import { followed } from '../../dist/gateway/observer.js'
 import type { Trace } from '../../dist/protocol/frame.js'
 import { keysOf } from '../../dist/protocol/message.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
-import { presetPolicy, rules, type Preset } from '../../dist/rules/index.js'
+import { type Preset, presetPolicy, rules } from '../../dist/rules/index.js'
 
 /** How often: `MCP_CUSTOMS_FUZZ=10000` for a long look. */
 const runs = Number(process.env['MCP_CUSTOMS_FUZZ'] ?? 300)

@@ -1,13 +1,11 @@
 import type { Checked, Subject } from '../../dist/core/check.js'
-import type { Effect, Entry, Operation } from '../../dist/core/effect.js'
-import type { Event, Side } from '../../dist/core/event.js'
-import type { Named } from '../../dist/core/event.js'
+import type { Effect, Entry, Event, Named, Operation, Side } from '../../dist/core/event.js'
 import type { RelayOptions } from '../../dist/core/options.js'
-import type { Action } from '../../dist/core/policy.js'
+import type { Action } from '../../dist/core/findings.js'
 import { Batches } from '../../dist/core/batches.js'
 import type { FrameLimits } from '../../dist/protocol/frame.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
-import { isRuleName, presetPolicy, rules, type RuleName } from '../../dist/rules/index.js'
+import { isRuleName, presetPolicy, type RuleName, rules } from '../../dist/rules/index.js'
 import { exchange as exchangeOf } from '../exchange.js'
 
 export interface Setting extends Partial<RelayOptions> {

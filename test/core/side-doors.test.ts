@@ -1,7 +1,7 @@
 import t from 'tap'
-import type { Action } from '../../dist/core/policy.js'
+import type { Action } from '../../dist/core/findings.js'
 import { presetPolicy } from '../../dist/rules/index.js'
-import { call, initialize, result, Script, weather, type Setting } from './script.js'
+import { call, initialize, result, Script, type Setting, weather } from './script.js'
 import { accepting } from './locked.js'
 
 const modern = (capabilities: object = { extensions: { 'io.modelcontextprotocol/tasks': {} } }) => ({

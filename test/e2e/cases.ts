@@ -1,4 +1,4 @@
-import type { Verdict } from '../../dist/core/policy.js'
+import type { Verdict } from '../../dist/core/findings.js'
 import type { RuleName } from '../../dist/rules/index.js'
 import type { Revision } from '../../dist/protocol/revision.js'
 

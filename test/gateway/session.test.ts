@@ -1,7 +1,6 @@
 import t from 'tap'
-import { wholePipe, type Exchange } from '../../dist/core/event.js'
+import { type Entry, type Exchange, wholePipe } from '../../dist/core/event.js'
 import type { Checked, SchemaChecker } from '../../dist/core/check.js'
-import type { Entry } from '../../dist/core/effect.js'
 import { openSession } from '../../dist/gateway/open.js'
 import { presetPolicy } from '../../dist/rules/index.js'
 import { parseFrame } from '../../dist/protocol/parse.js'

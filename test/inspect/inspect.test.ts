@@ -1,9 +1,9 @@
 import t from 'tap'
-import type { Policy } from '../../dist/core/policy.js'
+import type { Policy } from '../../dist/core/findings.js'
 import { isFine } from '../../dist/inspect/inspection.js'
 import { watching } from '../../dist/inspect/policy.js'
 import { ruleNames } from '../../dist/rules/index.js'
-import { discovered, error, initialized, result, tool, type Quirk } from './quirks.js'
+import { discovered, error, initialized, type Quirk, result, tool } from './quirks.js'
 import { rulesOf, run } from './run.js'
 
 t.test('a server of either era is reached, with no more connections than it takes', async t => {

@@ -1,4 +1,4 @@
-import { verdicts, type Verdict } from '../../dist/core/policy.js'
+import { type Verdict, verdicts } from '../../dist/core/findings.js'
 import type { LogRecord } from '../../dist/report/record.js'
 
 const hour = 3_600_000

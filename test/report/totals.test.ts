@@ -1,5 +1,5 @@
 import t from 'tap'
-import { verdicts } from '../../dist/core/policy.js'
+import { verdicts } from '../../dist/core/findings.js'
 import type { LogRecord } from '../../dist/report/record.js'
 import type { Spread, Summary } from '../../dist/report/summary.js'
 import { Totals } from '../../dist/report/totals/totals.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Operation } from '../../dist/core/effect.js'
+import type { Operation } from '../../dist/core/event.js'
 import type { Frame } from '../../dist/protocol/frame.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import type { Attributes } from '../../dist/telemetry/attributes.js'

@@ -1,4 +1,4 @@
-import { verdicts, type Verdict } from '../../core/policy.js'
+import { type Verdict, verdicts } from '../../core/findings.js'
 
 /** Numbers in a fixed order, such as one for each verdict. */
 export type Tally = number[]

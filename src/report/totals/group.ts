@@ -1,10 +1,10 @@
-import { verdicts, type Verdict } from '../../core/policy.js'
+import { type Verdict, verdicts } from '../../core/findings.js'
 import { isFrom, type LogRecord } from '../record.js'
 import { shown, shownName } from '../shown.js'
-import type { GroupSummary, Quantiles, RuleRow, Rows, SeriesSummary, ToolRow } from '../summary.js'
+import type { GroupSummary, Quantiles, Rows, RuleRow, SeriesSummary, ToolRow } from '../summary.js'
 import { addAll, countVerdict, sumOf, verdictTally } from './counted.js'
 import { Histogram } from './histogram.js'
-import { Series, type Range } from './series.js'
+import { type Range, Series } from './series.js'
 import { Table } from './table.js'
 
 /** What rules are about, as their names begin. */

@@ -1,4 +1,4 @@
-import { isStop, verdicts } from '../../core/policy.js'
+import { isStop, verdicts } from '../../core/findings.js'
 import { isFrom, type LogRecord } from '../record.js'
 import { findingText, sentence } from '../sentence.js'
 import { shown, shownName } from '../shown.js'

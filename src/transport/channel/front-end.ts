@@ -1,19 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { serialize } from 'node:v8'
-import { ChurnMap } from '../../core/churn.js'
+import { ChurnMap } from '../../core/memory.js'
 import { errorCode } from '../../protocol/json-rpc.js'
 import { clientOf, type Peer } from '../front/arrival.js'
 import { Share } from '../front/body.js'
 import { whenUnread } from '../front/connections.js'
 import { endUnread, refuse } from '../front/linger.js'
 import { originOf } from '../front/origin.js'
-import { refusal, refusalBody, type Refusal } from '../front/refusal.js'
+import { refusal, type Refusal, refusalBody } from '../front/refusal.js'
 import type { Quota } from '../front/sessions/quota.js'
 import { realTimers } from '../timers.js'
-import { Channel, type Calls, type Message } from './calls.js'
+import { type Calls, Channel, type Message } from './calls.js'
 import type { OpenHead, ResponseHead, Vitals } from './relay-end.js'
-import { windowBytes, Wire, type Kind } from './wire.js'
+import { type Kind, windowBytes, Wire } from './wire.js'
 
 /** A request that was let in, for a relay process to serve. */
 export interface Admitted {

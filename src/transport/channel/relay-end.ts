@@ -2,13 +2,13 @@ import { EventEmitter } from 'node:events'
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { deserialize } from 'node:v8'
-import { ChurnMap } from '../../core/churn.js'
+import { ChurnMap } from '../../core/memory.js'
 import type { IdKey } from '../../protocol/json-rpc.js'
 import { actIfUnread } from '../front/connections.js'
 import type { Backend } from '../front/endpoints.js'
 import type { FrontRequest, FrontResponse, ProcessPlace } from '../front/request.js'
-import { Channel, type Calls, type Message } from './calls.js'
-import { windowBytes, Wire, type Kind } from './wire.js'
+import { type Calls, Channel, type Message } from './calls.js'
+import { type Kind, windowBytes, Wire } from './wire.js'
 
 /** The head of a request, as the front sends it. */
 export interface OpenHead {

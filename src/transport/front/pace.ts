@@ -1,5 +1,5 @@
 import type { FrontResponse } from './request.js'
-import { ChurnSet } from '../../core/churn.js'
+import { ChurnSet } from '../../core/memory.js'
 import type { Timers } from '../timers.js'
 
 export interface PaceSettings {

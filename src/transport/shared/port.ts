@@ -1,4 +1,4 @@
-import { ChurnGroups } from '../../core/churn.js'
+import { ChurnGroups } from '../../core/memory.js'
 import type { Exchange } from '../../core/event.js'
 import type { Frame } from '../../protocol/frame.js'
 import type { IdKey, Request } from '../../protocol/json-rpc.js'

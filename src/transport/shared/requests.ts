@@ -1,4 +1,4 @@
-import { ChurnMap } from '../../core/churn.js'
+import { ChurnMap } from '../../core/memory.js'
 import type { Exchange } from '../../core/event.js'
 import type { Frame } from '../../protocol/frame.js'
 import type { Request } from '../../protocol/json-rpc.js'

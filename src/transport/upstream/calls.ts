@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { ChurnGroups } from '../../core/churn.js'
+import { ChurnGroups } from '../../core/memory.js'
 import type { Exchange } from '../../core/event.js'
 import type { Frame } from '../../protocol/frame.js'
 import type { Id, IdKey } from '../../protocol/json-rpc.js'

@@ -1,4 +1,4 @@
-import { ChurnMap } from '../../../core/churn.js'
+import { ChurnMap } from '../../../core/memory.js'
 import type { Timers } from '../../timers.js'
 import { Quota } from './quota.js'
 

@@ -1,8 +1,8 @@
-import { ChurnSet } from '../../../core/churn.js'
+import { ChurnSet } from '../../../core/memory.js'
 import type { Exchange } from '../../../core/event.js'
 import type { Frame } from '../../../protocol/frame.js'
 import type { Arrival } from '../arrival.js'
-import { tiesIn, tiesOf, type Ties } from '../message.js'
+import { type Ties, tiesIn, tiesOf } from '../message.js'
 import type { Reply } from '../reply.js'
 
 /** What a session goes by, of an HTTP request. */
