@@ -1,13 +1,13 @@
 import { isAscii, isUtf8 } from 'node:buffer'
-import type { Facts, Fault, Frame, FrameLimits } from './frame.js'
-import { keysAtEnds, keysIn, messageOf } from './message.js'
-import { isObject, isString, parseJson, type Json, type JsonObject } from './json.js'
-import { unmetered } from './unmetered.js'
-import { readFast } from './read-fast.js'
-import { parseInPieces, pieceBytes } from './pieces.js'
-import { caseVariants } from './protocol-keys.js'
-import { afterContainer, afterSpace, byte, deepest, eachChild, type Child } from './scan.js'
 import { stringsIn, survey, tally, tooDeep } from './ambiguity.js'
+import type { Facts, Fault, Frame, FrameLimits } from './frame.js'
+import { isObject, isString, parseJson, type Json, type JsonObject } from './json.js'
+import { keysAtEnds, keysIn, messageOf } from './message.js'
+import { parseInPieces, pieceBytes, type Parsed } from './pieces.js'
+import { caseVariants } from './protocol-keys.js'
+import { readFast } from './read-fast.js'
+import { afterContainer, afterSpace, byte, deepest, eachChild, type Child } from './scan.js'
+import { unmetered } from './unmetered.js'
 
 /** Up to here `JSON.parse` is quick enough at its worst (an object of as many keys as there is room for). */
 const largeBytes = 1536 * 1024
@@ -34,7 +34,7 @@ export const parseFrame = (bytes: Buffer, limits: FrameLimits): Frame => {
   return isReading(reading) ? finish(reading) : reading
 }
 
-const finish = <Result>(steps: Generator<void, Result, void>): Result => {
+const finish = (steps: Reading): Frame => {
   for (;;) {
     const { done, value } = steps.next()
     if (done === true) return value
@@ -42,13 +42,15 @@ const finish = <Result>(steps: Generator<void, Result, void>): Result => {
 }
 
 /**
- * As `parseFrame`; a message that is large, or a batch, is read a piece at a time: whoever goes on with it can let others have their
- * turn after each.
+ * As `parseFrame`; a message that is large, or a batch, is read a piece at a time: the caller can hand back the event
+ * loop after each.
  */
 export const readFrame = (bytes: Buffer, limits: FrameLimits): Frame | Reading => {
-  const isBatch = bytes[afterSpace(bytes, 0)] === byte.openArray
-  if (bytes.length > limits.messageBytes || (!isBatch && !isLarge(bytes))) return single(bytes, limits)
-  return isBatch ? batch(bytes, limits) : large(bytes, limits)
+  if (bytes.length > limits.messageBytes) {
+    return oversizedFrame(bytes.subarray(0, kept), bytes.subarray(-kept), bytes.length, limits)
+  }
+  if (bytes[afterSpace(bytes, 0)] === byte.openArray) return batch(bytes, limits)
+  return isLarge(bytes) ? single(bytes, limits) : finish(single(bytes, limits))
 }
 
 /** A message that is being read. */
@@ -66,50 +68,44 @@ export const oversizedFrame = (head: Buffer, tail: Buffer, size: number, limits:
   faults: [fault('size', `${size} bytes long, over the limit of ${limits.messageBytes}`)],
 })
 
-/** A message that is parsed at once. */
-const single = (bytes: Buffer, limits: FrameLimits): Frame => {
-  if (bytes.length > limits.messageBytes) {
-    return oversizedFrame(bytes.subarray(0, kept), bytes.subarray(-kept), bytes.length, limits)
-  }
-  const fine = readFast(bytes, limits)
-  if (fine !== undefined) return framed(bytes, fine.value, none, fine, finish(caseVariants(fine.value)))
-  const ascii = isAscii(bytes)
-  if (!ascii && !isUtf8(bytes)) return unusable(bytes, fault('json', 'not UTF-8'))
-  const counts = tally(bytes)
-  if (counts.opens > harmlessOpens && deepest(bytes) > limits.depth) return unusable(bytes, tooDeep(limits))
-  // Latin-1 is ASCII's cheapest way into a string.
-  const value = parseJson(bytes.toString(ascii ? 'latin1' : 'utf8'))
-  if (value === undefined) return notJson(bytes, limits)
-  const clear = 2 * stringsIn(value, limits.depth, counts.unicodeEscapes) === counts.quotes
-  const faults = clear ? none : survey(bytes, limits)
-  if (faults.some(({ kind }) => kind === 'size')) return unusable(bytes, ...faults)
-  return framed(bytes, value, faults, { plain: ascii && !counts.unicodeEscapes && !counts.controlEscapes && !bytes.includes(byte.delete) }, finish(caseVariants(value)))
-}
-
-function* large(bytes: Buffer, limits: FrameLimits): Reading {
+function* single(bytes: Buffer, limits: FrameLimits): Reading {
   const fine = readFast(bytes, limits)
   if (fine !== undefined) {
-    yield
-    return framed(bytes, fine.value, none, fine, yield* caseVariants(fine.value))
+    if (isLarge(bytes)) yield
+    return framed(bytes, fine.value, [], fine, yield* caseVariants(fine.value))
   }
   const ascii = isAscii(bytes)
   if (!ascii && !isUtf8(bytes)) return unusable(bytes, fault('json', 'not UTF-8'))
-  const { value, faults, unescaped } = yield* parseInPieces(bytes, ascii, limits)
+  const { value, faults, unescaped } = isLarge(bytes) ? yield* parseInPieces(bytes, ascii, limits) : parseAtOnce(bytes, ascii, limits)
   if (value === undefined) return faults.length > 0 ? unusable(bytes, ...faults) : notJson(bytes, limits)
-  return framed(bytes, value, faults, { plain: ascii && unescaped === true && !bytes.includes(byte.delete) }, yield* caseVariants(value))
+  const plain = ascii && unescaped && !bytes.includes(byte.delete)
+  return framed(bytes, value, faults, { plain }, yield* caseVariants(value))
 }
 
-const framed = (bytes: Buffer, value: Json, found: readonly Fault[], { plain, repeats }: Pick<Facts, 'plain' | 'repeats'>, variants: readonly Fault[]): Frame => {
+const parseAtOnce = (bytes: Buffer, ascii: boolean, limits: FrameLimits): Parsed => {
+  const { quotes, opens, unicodeEscapes, controlEscapes } = tally(bytes)
+  const unescaped = !unicodeEscapes && !controlEscapes
+  if (opens > harmlessOpens && deepest(bytes) > limits.depth) return { value: undefined, faults: [tooDeep(limits)], unescaped }
+  // Latin-1 is the cheapest encoding from ASCII bytes to a string.
+  const value = parseJson(bytes.toString(ascii ? 'latin1' : 'utf8'))
+  if (value === undefined || 2 * stringsIn(value, limits.depth, unicodeEscapes) === quotes) return { value, faults: [], unescaped }
+  const faults = survey(bytes, limits)
+  return { value: faults.some(({ kind }) => kind === 'size') ? undefined : value, faults, unescaped }
+}
+
+const framed = (
+  bytes: Buffer, value: Json, found: readonly Fault[], { plain, repeats }: Pick<Facts, 'plain' | 'repeats'>, variants: readonly Fault[],
+): Frame => {
   const faults = variants.length === 0 ? found : [...found, ...variants]
   const message = messageOf(bytes, value)
   if (isString(message)) return unusable(bytes, ...faults, fault('json-rpc', message))
-  if (faults.length === 0) return { bytes, message, faults, facts: { plain, sole: isObject(value) && hasOneContainer(value), ...(repeats && { repeats }) } }
+  if (faults.length === 0) {
+    return { bytes, message, faults, facts: { plain, sole: isObject(value) && hasOneContainer(value), ...(repeats && { repeats }) } }
+  }
   const own = 'key' in message ? message.key : undefined
   const otherKeys = keysIn(bytes).filter(key => key !== own)
   return { bytes, message, faults, facts: { plain, sole: false }, ...(otherKeys.length > 0 && { otherKeys }) }
 }
-
-const none: readonly Fault[] = []
 
 const hasOneContainer = (message: JsonObject): boolean => {
   let containers = 0
@@ -131,7 +127,7 @@ function* batch(bytes: Buffer, limits: FrameLimits): Reading {
   let since = 0
   for (const { value, to } of children) {
     const bytesOfOne = bytes.subarray(value, to)
-    const member = isLarge(bytesOfOne) ? yield* large(bytesOfOne, inside) : single(bytesOfOne, inside)
+    const member = yield* single(bytesOfOne, inside)
     const spoilt = member.faults.find(({ kind }) => kind === 'json' || kind === 'size')
     if (spoilt !== undefined) return spoilt.kind === 'size' ? unusable(bytes, spoilt) : notJson(bytes, limits)
     members.push(member)
@@ -139,7 +135,7 @@ function* batch(bytes: Buffer, limits: FrameLimits): Reading {
     since = 0
     yield
   }
-  return { bytes, message: { kind: 'batch', members }, faults: none }
+  return { bytes, message: { kind: 'batch', members }, faults: [] }
 }
 
 /** Whether an array's text holds nothing but its elements, a comma between each two of them, and white space. */

@@ -13,12 +13,12 @@ const mostArrays = 1_200_000
 /** More members than that are no object that anybody reads: to list them once takes as long as a turn may. */
 const mostMembers = 250_000
 
-interface Parsed {
+export interface Parsed {
   /** Undefined when the text is no JSON, or over a limit. */
   readonly value: Json | undefined
   readonly faults: readonly Fault[]
   /** No string of it is written with an escape that may stand for a character that hides. */
-  readonly unescaped?: boolean
+  readonly unescaped: boolean
 }
 
 /** An object or array whose end has not come. Its members since `from` are text; those before are read. */
@@ -52,23 +52,25 @@ export function* parseInPieces(bytes: Buffer, ascii: boolean, limits: FrameLimit
       const one = bytes[at]
       if (one === byte.quote) at = pieces.string(at) - 1
       else if (one === byte.openObject || one === byte.openArray) {
-        if (pieces.open(one === byte.openObject, at) > limits.depth) return { value: undefined, faults: [tooDeep(limits)] }
-        if (pieces.containers > mostArrays) return { value: undefined, faults: [tooManyContainers] }
+        if (pieces.open(one === byte.openObject, at) > limits.depth) return none(tooDeep(limits))
+        if (pieces.containers > mostArrays) return none(tooManyContainers)
       } else if (one === byte.closeObject || one === byte.closeArray) {
         const value = pieces.close(one === byte.closeObject, at)
         if (value === undefined) continue
         if (afterSpace(bytes, at + 1) < bytes.length) throw new NotJson()
         return { value, faults: pieces.isAmbiguous ? [ambiguous] : [], unescaped: !pieces.hasEscapes }
       } else if (one === byte.comma && pieces.comma(at)) {
-        if (pieces.members > mostMembers) return { value: undefined, faults: [tooManyMembers] }
+        if (pieces.members > mostMembers) return none(tooManyMembers)
         yield
       } else if (one === byte.colon) pieces.colon()
     }
   } catch (error) {
     if (!(error instanceof NotJson)) throw error
   }
-  return { value: undefined, faults: [] }
+  return none()
 }
+
+const none = (...faults: readonly Fault[]): Parsed => ({ value: undefined, faults, unescaped: false })
 
 const tooManyContainers: Fault = { kind: 'size', path: '', message: `more than ${mostArrays / 2} objects, or ${mostArrays} arrays` }
 const tooManyMembers: Fault = { kind: 'size', path: '', message: `an object of more than ${mostMembers} members` }
