@@ -143,6 +143,18 @@ t.test('one reader gives JSON its meaning', t => {
   t.end()
 })
 
+t.test('one writer gives ids and responses their text', t => {
+  const writers = files.filter(file => /JSON\.stringify\(id\)[^}]|"id":\$\{(?!idText)/.test(readFileSync(join(root, file), 'utf8')))
+  t.strictSame(writers, ['protocol/message.ts'])
+  t.end()
+})
+
+t.test('one reader gives a content type its meaning', t => {
+  const readers = files.filter(file => /charset\\s\*=|startsWith\('charset|split\(\/\[ \\t;\]/.test(readFileSync(join(root, file), 'utf8')))
+  t.strictSame(readers, ['protocol/headers.ts'])
+  t.end()
+})
+
 /** Who may walk JSON without a meter, and what bounds the work instead. */
 const unmetered = new Map([
   ...['audit', 'capture', 'clients', 'commands', 'config', 'inspect', 'learn', 'lock', 'report'].map(room => [room, 'a command, or a file of the operator'] as const),

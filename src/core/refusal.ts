@@ -3,6 +3,7 @@ import { edit } from '../protocol/edit.js'
 import type { Path } from '../protocol/scan.js'
 import type { Frame } from '../protocol/frame.js'
 import { errorCode, type Id, type IdKey } from '../protocol/json-rpc.js'
+import { responseBytes } from '../protocol/message.js'
 import { clip, quote } from '../protocol/quote.js'
 import type { Findings } from './findings.js'
 
@@ -16,7 +17,7 @@ export interface Asker {
 export const errorAnswer = ({ id, key }: Asker, code: number, message: string, data?: JsonObject): Frame => {
   const error = { code, message, ...(data && { data }) }
   return {
-    bytes: Buffer.from(`{"jsonrpc":"2.0","id":${key},"error":${JSON.stringify(error)}}`),
+    bytes: responseBytes(key, 'error', error),
     message: { kind: 'error', id, key, error },
     faults: [],
     own: true,
@@ -116,7 +117,7 @@ const toolError = ({ id, key }: Asker, text: string, findings: Findings, modern:
     _meta: { [findingsKey]: found, ...(more !== undefined && { [`${findingsKey}-more`]: more }) },
   }
   return {
-    bytes: Buffer.from(`{"jsonrpc":"2.0","id":${key},"result":${JSON.stringify(result)}}`),
+    bytes: responseBytes(key, 'result', result),
     message: { kind: 'result', id, key, result },
     faults: [],
     own: true,

@@ -2,6 +2,7 @@ import { edit, type Edit, edited } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { isObject, type JsonObject, member, omit } from '../protocol/json.js'
 import type { ErrorResponse, Id, IdKey, Result } from '../protocol/json-rpc.js'
+import { written } from '../protocol/message.js'
 import { Catalog, type Listing, type Lookup } from './catalog.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
@@ -201,7 +202,7 @@ export class ToolLists {
   #ask(walk: Walk, cursor: string | undefined): void {
     const { exchange, id: theirs } = walk.request
     const id = this.ids.next(theirs)
-    walk.key = JSON.stringify(id)
+    walk.key = written(id)
     this.#core.output.toServer(exchange, listRequest(id, walk.key, cursor, walk.like))
   }
 

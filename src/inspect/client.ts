@@ -3,6 +3,7 @@ import { markLongNumbers } from '../lock/digits.js'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
 import { isObject, member, parseJson, unmetered, type JsonObject } from '../protocol/unmetered.js'
 import { errorCode, type ErrorResponse, type Id, type Request, type Result } from '../protocol/json-rpc.js'
+import { written } from '../protocol/message.js'
 import { parseFrame } from '../protocol/parse.js'
 import type { Transport, TransportEvent } from '../transport/transport.js'
 
@@ -105,7 +106,7 @@ const exactly = (message: Result | ErrorResponse, bytes: Buffer): Result | Error
 }
 
 const gone = (id: Id): Answer => ({
-  kind: 'error', size: 0, id, key: JSON.stringify(id), error: { code: errorCode.gone, message: 'the connection is closed' },
+  kind: 'error', size: 0, id, key: written(id), error: { code: errorCode.gone, message: 'the connection is closed' },
 })
 
 const unmeteredIn = (message: Result | ErrorResponse) => (message.kind === 'result' ? { ...message, result: unmetered(message.result) } : message)

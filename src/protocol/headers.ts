@@ -238,18 +238,30 @@ const typeIn = (schema: JsonObject): ParamHeader['type'] | undefined =>
 /** A media type as HTTP headers and content blocks have it, in lower case. */
 export interface MediaType {
   readonly type: string
-  /** Without white space around them. */
   readonly parameters: readonly string[]
   /** Of every parameter that a reader could take for `charset`: its value, without quotation marks. */
   readonly charsets: readonly string[]
+  /** In every character set that it names our bytes mean what they mean in UTF-8. */
+  readonly isUtf8: boolean
 }
 
-/** Reads what is well-formed as well as what is not. Of two parameters of one name some readers take the last: both are there. */
-export const readMediaType = (text = ''): MediaType => {
+/** Of two parameters of one name some readers take the first and some the last: both count. */
+export const readMediaType = (text = ''): MediaType => usual.get(text) ?? read(text)
+
+const read = (text: string): MediaType => {
   const [type = '', ...parameters] = text.split(';').map(part => part.trim().toLowerCase())
   const charsets = parameters.filter(parameter => parameter.startsWith('charset'))
-  return { type, parameters, charsets: charsets.map(charset => charset.replace(/^charset\s*=\s*("?)(.*)\1$/, '$2')) }
+    .map(parameter => parameter.replace(/^charset\s*=\s*("?)(.*)\1$/, '$2'))
+  return { type, parameters, charsets, isUtf8: charsets.every(charset => sameAsUtf8.has(charset)) }
 }
+
+const sameAsUtf8: ReadonlySet<string> = new Set(['utf-8', 'utf8', 'us-ascii'])
+
+/** What nearly all HTTP messages say, read once. */
+const usual: ReadonlyMap<string, MediaType> = new Map(
+  ['application/json', 'application/json; charset=utf-8', 'text/event-stream', 'text/event-stream; charset=utf-8']
+    .map(text => [text, read(text)]),
+)
 
 /** Longest media type, in characters. */
 const longestMediaType = 255

@@ -25,6 +25,10 @@ export const isId = (value: Json | undefined): value is Id => isString(value) ||
 /** An id, as we write it. */
 export const written = (id: Id): IdKey => JSON.stringify(id)
 
+/** A response of ours. @param key the id as it was spelt; `null` where none could be read (JSON-RPC 2.0, section 5) */
+export const responseBytes = (key: IdKey, member: 'result' | 'error', value: object): Buffer =>
+  Buffer.from(`{"jsonrpc":"2.0","id":${key},"${member}":${JSON.stringify(value)}}`)
+
 /** The key of the id that a JSON text is. @returns undefined where it is no id by JSON's grammar: `01`, `1.`, `null` */
 export const readKey = (text: string): IdKey | undefined => {
   const id = parseJson(text)

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { compareHeaders, decodeHeaderValue, encodeHeaderValue, paramHeaders, requestHeaders } from '../../dist/protocol/headers.js'
+import {
+  compareHeaders, decodeHeaderValue, encodeHeaderValue, isMediaType, paramHeaders, readMediaType, requestHeaders,
+} from '../../dist/protocol/headers.js'
 import type { Json, JsonObject } from '../../dist/protocol/unmetered.js'
 import type { Request } from '../../dist/protocol/json-rpc.js'
 import { text } from './json-text.js'
@@ -165,4 +167,30 @@ t.test('headers that say something else than the body are told', async t => {
   t.equal(said({ 'mcp-name': undefined }, request('tasks/get', { taskId: 'a' })), undefined, 'an extension\u2019s header may be left out')
   t.match(said({ 'mcp-name': 'b' }, request('tasks/get', { taskId: 'a' })), /does not match/)
   t.match(said({ 'mcp-name': `\u202e${'x'.repeat(500)}` }), /^.{0,220}$/)
+})
+
+const mediaTypes: readonly (readonly [text: string, type: string, charsets: readonly string[], isUtf8: boolean, isWellFormed: boolean])[] = [
+  ['application/json', 'application/json', [], true, true],
+  ['Application/JSON ; Charset="UTF-8"', 'application/json', ['utf-8'], true, true],
+  ['application/json; charset=utf-8', 'application/json', ['utf-8'], true, true],
+  ['text/plain; charset=utf-8; charset=utf-16', 'text/plain', ['utf-8', 'utf-16'], false, true],
+  ['text/plain; charset = us-ascii', 'text/plain', ['us-ascii'], true, false],
+  ['text/plain; charset=', 'text/plain', [''], false, false],
+  ['text/plain; charset="utf-8', 'text/plain', ['"utf-8'], false, false],
+  ["text/plain; charset*=utf-8''utf-8", 'text/plain', ["charset*=utf-8''utf-8"], false, true],
+  ['text/plain; a=";charset=utf-16"', 'text/plain', ['utf-16"'], false, true],
+  ['text/html;', 'text/html', [], true, true],
+  ['', '', [], true, false],
+  ['json', 'json', [], true, false],
+  ['application/json, text/plain', 'application/json, text/plain', [], true, false],
+  [`text/${'a'.repeat(300)}`, `text/${'a'.repeat(300)}`, [], true, false],
+]
+
+t.test('a media type is read alike in headers and in blocks of content', t => {
+  for (const [text, type, charsets, isUtf8, isWellFormed] of mediaTypes) {
+    const read = readMediaType(text)
+    t.strictSame([read.type, read.charsets, read.isUtf8], [type, charsets, isUtf8], text)
+    t.equal(isMediaType(text), isWellFormed, text)
+  }
+  t.end()
 })

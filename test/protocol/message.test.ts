@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import {
-  idOf, keyAt, keysAtEnds, keysIn, meaningOf, misspelt, numberOf, readKey, written,
+  idOf, keyAt, keysAtEnds, keysIn, meaningOf, misspelt, numberOf, readKey, responseBytes, written,
 } from '../../dist/protocol/message.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 
@@ -65,4 +65,14 @@ t.test('whatever the bytes are, each id that is read from them is one, and is wr
       t.equal(typeof idOf(key) === 'string' ? written(idOf(key)) : key, key)
     }
   }), { numRuns: 5000 })
+})
+
+t.test('a response of ours has the id as the request spelt it', t => {
+  for (const text of wellFormed.filter(text => text.startsWith('"') || Number.isInteger(Number(text)))) {
+    const { message } = parseFrame(Buffer.from(`{"jsonrpc":"2.0","id":${text},"method":"ping"}`), limits)
+    if (message.kind !== 'request') throw new Error(`${text} is no id`)
+    const answer = parseFrame(responseBytes(message.key, 'result', { a: '\u2028"' }), limits)
+    t.match(answer, { message: { kind: 'result', key: message.key, id: message.id, result: { a: '\u2028"' } }, faults: [] }, text)
+  }
+  t.end()
 })

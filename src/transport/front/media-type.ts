@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { contentType } from '../http/headers.js'
+import { readMediaType } from '../../protocol/headers.js'
 import { refusal, type Refusal } from './refusal.js'
 
 export const json = 'application/json'
@@ -7,7 +7,7 @@ export const eventStream = 'text/event-stream'
 
 /** A body that we read as JSON in UTF-8 must say that it is that: anything else could be read differently behind us. */
 export const checkContentType = ({ 'content-type': header }: IncomingHttpHeaders): Refusal | undefined => {
-  const { type, parameters, isUtf8 } = contentType(header)
+  const { type, parameters, isUtf8 } = readMediaType(header)
   // A comma joins two headers of the name.
   if (type !== json || !isUtf8 || parameters.some(parameter => parameter.includes(','))) {
     return refusal(415, 'The Content-Type must be application/json', { 'accept-post': json })

@@ -2,6 +2,7 @@ import type { Fault, Frame } from '../../protocol/frame.js'
 import { compareHeaders } from '../../protocol/headers.js'
 import { isObject, isString, member, type Json } from '../../protocol/json.js'
 import { errorCode, type IdKey, type Request } from '../../protocol/json-rpc.js'
+import { isId, written } from '../../protocol/message.js'
 import { isRevision } from '../../protocol/revision.js'
 import { isModernVersion } from '../http/metadata.js'
 
@@ -109,7 +110,7 @@ export const tiesIn = ({ message }: Frame): Ties | undefined => {
 }
 
 const keyOf = (value: Json | undefined): readonly IdKey[] =>
-  isString(value) || typeof value === 'number' ? [JSON.stringify(value)] : []
+  isId(value) ? [written(value)] : []
 
 const requestsIn = ({ message }: Frame): readonly Request[] => {
   if (message.kind === 'batch') return message.members.flatMap(requestsIn)

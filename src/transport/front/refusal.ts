@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../protocol/json.js'
 import { errorCode, type IdKey } from '../../protocol/json-rpc.js'
+import { responseBytes } from '../../protocol/message.js'
 
 /** An HTTP answer of our own, in place of one that the server could have given. */
 export interface Refusal {
@@ -24,4 +25,4 @@ export const refusal = (status: number, message: string, headers: Readonly<Recor
 
 /** @param key the id of the request that is refused; `null` where none could be read (JSON-RPC 2.0, section 5) */
 export const refusalBody = ({ code, message, data }: Pick<Refusal, 'code' | 'message' | 'data'>, key: IdKey = 'null'): Buffer =>
-  Buffer.from(`{"jsonrpc":"2.0","id":${key},"error":${JSON.stringify({ code, message, data })}}`)
+  responseBytes(key, 'error', { code, message, data })

@@ -1,3 +1,4 @@
+import { readMediaType } from '../../protocol/headers.js'
 import type { HttpHeaders } from '../transport.js'
 
 /** Headers of one connection (RFC 9110 section 7.6.1), which say nothing about the message and are never handed on. */
@@ -37,34 +38,10 @@ export const only = (headers: HttpHeaders, name: string): string | undefined => 
 }
 
 /** The media type of the body, without its parameters; empty when there is none. */
-export const mediaType = (headers: HttpHeaders): string => contentType(only(headers, 'content-type')).type
+export const mediaType = (headers: HttpHeaders): string => readMediaType(only(headers, 'content-type')).type
 
 /** True unless the content type names another character set. */
-export const isUtf8 = (headers: HttpHeaders): boolean => contentType(only(headers, 'content-type')).isUtf8
-
-interface ContentType {
-  readonly type: string
-  readonly parameters: readonly string[]
-  readonly isUtf8: boolean
-}
-
-/**
- * What a `Content-Type` says. Of two parameters of one name some readers take the first and some the last: both count.
- * @returns isUtf8: in every character set that it names our bytes mean what they mean in UTF-8
- */
-export const contentType = (header = ''): ContentType => usual.get(header) ?? readContentType(header)
-
-const readContentType = (header: string): ContentType => {
-  const [type = '', ...parameters] = header.split(';').map(part => part.trim().toLowerCase())
-  const charsets = parameters.filter(parameter => parameter.startsWith('charset')).map(parameter => parameter.replace(/["\s]/g, ''))
-  return { type, parameters, isUtf8: charsets.every(charset => sameAsUtf8.has(charset)) }
-}
-const sameAsUtf8: ReadonlySet<string> = new Set(['charset=utf-8', 'charset=utf8', 'charset=us-ascii'])
-
-/** What nearly all of them say, read once. */
-const usual: ReadonlyMap<string, ContentType> = new Map(
-  ['application/json', 'application/json; charset=utf-8', 'text/event-stream', 'text/event-stream; charset=utf-8'].map(header => [header, readContentType(header)]),
-)
+export const isUtf8 = (headers: HttpHeaders): boolean => readMediaType(only(headers, 'content-type')).isUtf8
 
 /** With what a proxy adds: behind what others on the way have said, which is theirs to answer for. Nothing is added that is empty. */
 export const passedOn = (headers: ReadonlyMap<string, string>, added: Readonly<Record<string, string>>): ReadonlyMap<string, string> => {

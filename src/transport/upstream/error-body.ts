@@ -1,10 +1,11 @@
 import { edit } from '../../protocol/edit.js'
 import type { Frame } from '../../protocol/frame.js'
+import { readMediaType } from '../../protocol/headers.js'
 import { anonymousError, idOf, lenientAnswer } from '../../protocol/message.js'
 import type { IdKey } from '../../protocol/json-rpc.js'
 import { afterSpace, byte } from '../../protocol/scan.js'
 import { UndecodableBody } from '../http/content-coding.js'
-import { contentType, only } from '../http/headers.js'
+import { only } from '../http/headers.js'
 import type { HttpHeaders } from '../transport.js'
 import { parseInTurns } from '../frames.js'
 import { answering, wholeBody, type Reading } from './messages.js'
@@ -38,8 +39,9 @@ const mayBeJson = (bytes: Buffer): boolean => {
 /** Whether the characters of JSON are bytes of ASCII in it: a reader finds UTF-16 and UTF-32 by their NULs, other sets by their names. */
 const isAsciiText = (bytes: Buffer, headers: HttpHeaders): boolean =>
   !bytes.subarray(0, 4).includes(0) && !/^(?:\xff\xfe|\xfe\xff)/.test(bytes.toString('latin1', 0, 2))
-  && contentType(only(headers, 'content-type')).parameters.every(parameter => !parameter.startsWith('charset') || asciiCharset.test(parameter))
-const asciiCharset = /^charset\s*=\s*"?(?:utf-?8|us-ascii|ascii|iso-?8859-?\d+|latin-?1|windows-125\d|cp125\d|gbk|gb2312|gb18030|big5|shift_jis|euc-\w+|koi8-\w)"?$/
+  && readMediaType(only(headers, 'content-type')).charsets.every(charset => asciiCharset.test(charset))
+const asciiCharset =
+  /^(?:utf-?8|us-ascii|ascii|iso-?8859-?\d+|latin-?1|windows-125\d|cp125\d|gbk|gb2312|gb18030|big5|shift_jis|euc-\w+|koi8-\w)$/
 
 const messageIn = (frame: Frame, asked: readonly IdKey[]): Frame | undefined => {
   const { message } = frame
