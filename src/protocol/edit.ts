@@ -1,7 +1,7 @@
 import type { Frame } from './frame.js'
 import { isArray, isObject, lengthOf, member, type Json, type JsonArray, type JsonObject } from './json.js'
 import { each, type Meter } from './meter.js'
-import { afterSpace, afterValue, byte, deepest, eachChild, isContainer, stepOf, type Child, type Path } from './scan.js'
+import { afterSpace, afterValue, byte, deepest, eachChild, isContainer, stepOf, type Path } from './scan.js'
 
 /**
  * One change of a JSON text. With `replace` (JSON text) the value at the path is replaced, or added at the end when
@@ -63,54 +63,43 @@ const collect = (bytes: Buffer, value: Span, edits: readonly Edit[], depth: numb
 }
 
 /** @param length of the children, no more are looked at @returns the end of the last of them */
-const collectInside = (bytes: Buffer, open: number, edits: readonly Edit[], depth: number, length: number, splices: Splice[]): number => {
-  const children: Child[] = []
-  if (length > 0) eachChild(bytes, open, child => children.push(child) >= length)
+const collectInside = (
+  bytes: Buffer, open: number, edits: readonly Edit[], depth: number, length: number, splices: Splice[],
+): number => {
   const steps = byStep(edits, depth)
-  const gone = children.map(child => isRemoval(at(steps.get(stepOf(child)) ?? [], depth + 1)))
-  const firstKept = gone.indexOf(false)
-  for (const [index, child] of children.entries()) {
-    const inside = steps.get(stepOf(child))
-    if (inside === undefined) continue
-    if (gone[index] === true) splices.push({ ...cut(children, index, firstKept), insert: nothing })
-    else collect(bytes, { from: child.value, to: child.to }, inside, depth + 1, splices)
+  const known = new Set<string | number>()
+  let [count, end] = [0, open + 1]
+  let isNoneKept = true
+  /** Where the children begin that go, and before which none stays: they go with the comma behind them. */
+  let leading: number | undefined
+  const dropLeading = (to: number) => {
+    if (leading !== undefined) splices.push({ from: leading, to, insert: nothing })
+    leading = undefined
   }
-  const end = children.at(-1)?.to ?? open + 1
-  const added = additions(bytes[open] === byte.openObject, children, steps, depth + 1)
-  if (added.length > 0) splices.push({ from: end, to: end, insert: Buffer.concat(firstKept < 0 ? added.slice(1) : added) })
+  if (length > 0) {
+    eachChild(bytes, open, child => {
+      const inside = steps.get(stepOf(child))
+      const isGone = inside !== undefined && isRemoval(at(inside, depth + 1))
+      dropLeading(child.from)
+      if (inside !== undefined) known.add(stepOf(child))
+      if (isGone && isNoneKept) leading = child.from
+      else if (isGone) splices.push({ from: end, to: child.to, insert: nothing })
+      else if (inside !== undefined) collect(bytes, { from: child.value, to: child.to }, inside, depth + 1, splices)
+      if (!isGone) isNoneKept = false
+      end = child.to
+      return ++count >= length
+    })
+  }
+  dropLeading(end)
+  const added = [...steps].flatMap(([step, those]) => {
+    const last = at(those, depth + 1)
+    const isNext = bytes[open] === byte.openObject ? typeof step === 'string' : step === count
+    if (last === undefined || !('replace' in last) || known.has(step) || !isNext) return []
+    if (typeof step === 'number') count++
+    return [comma, Buffer.from(typeof step === 'string' ? `${JSON.stringify(step)}:` : ''), Buffer.from(last.replace)]
+  })
+  if (added.length > 0) splices.push({ from: end, to: end, insert: Buffer.concat(isNoneKept ? added.slice(1) : added) })
   return end
-}
-
-/**
- * What goes with a member that goes: the comma and the white space before it; or behind it, when nothing before it
- * stays.
- */
-const cut = (children: readonly Child[], index: number, firstKept: number): { from: number; to: number } => {
-  const from = children[index]?.from ?? 0
-  const to = children[index]?.to ?? 0
-  if (firstKept >= 0 && index > firstKept) return { from: children[index - 1]?.to ?? from, to }
-  return { from, to: children[index + 1]?.from ?? to }
-}
-
-/** What is to be added at the end of a container: each comma, then the member or element. */
-const additions = (
-  named: boolean,
-  children: readonly Child[],
-  steps: ReadonlyMap<string | number, readonly Edit[]>,
-  depth: number,
-): readonly Buffer[] => {
-  const known = new Set(children.map(stepOf))
-  const added: Buffer[] = []
-  let next = children.length
-  for (const [step, edits] of steps) {
-    const last = at(edits, depth)
-    if (last === undefined || !('replace' in last) || known.has(step)) continue
-    if (named ? typeof step !== 'string' : step !== next) continue
-    next++
-    const key = typeof step === 'string' ? `${JSON.stringify(step)}:` : ''
-    added.push(comma, Buffer.from(key), Buffer.from(last.replace))
-  }
-  return added
 }
 
 const comma = Buffer.from(',')
