@@ -170,7 +170,10 @@ export function* judgeWhole<Asked extends 'onList' | 'onReading'>(
   }
   const last = yield* mended({ mends, power, path }, yield* judge(value), judge)
   findings.include(last.findings)
-  return (difference(value, last.value, meter) ?? []).map(edit => ({ ...edit, path: [...at, ...edit.path] }))
+  const edits = difference(value, last.value, meter) ?? []
+  // The text is changed in another turn.
+  if (meter.isTurnSpent) yield* core.turn(meter, exchange)
+  return edits.map(edit => ({ ...edit, path: [...at, ...edit.path] }))
 }
 
 /** What the rules say of a list as such. @returns what mends it */

@@ -84,6 +84,8 @@ export class ToolResults {
     const result = fits(last, sent) ? last.value : sent
     if (result === sent) return { frame: arrived.frame, outcomes: [outcome] }
     const edits = difference(sent, result, arrived.meter, spellingOf(promotion)) ?? []
+    // The text is changed in another turn.
+    if (arrived.meter.isTurnSpent) yield* this.#core.turn(arrived.meter, arrived.exchange)
     return { frame: edited(arrived.frame, edits.map(one => ({ ...one, path: [...at, ...one.path] }))), outcomes: [{ ...outcome, result }] }
   }
 
