@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto'
-import { clientOf } from '../../transport/front/arrival.js'
 import type { FrontBackend } from '../../transport/front/front.js'
-import { Quota } from '../../transport/front/sessions/quota.js'
-import { isModernVersion } from '../../transport/http/metadata.js'
+import { clientOf, Quota } from '../../transport/front/connections.js'
+import { isModernVersion } from '../../transport/http/headers.js'
 import type { FrontCalls } from './calls.js'
 import { RelayProcess } from './relay-process.js'
 
@@ -84,8 +83,8 @@ export class Relays implements FrontBackend {
     return this.#paths.get(path)?.server.name
   }
 
-  serve(...[path, request, response, peer]: Parameters<FrontBackend['serve']>): void {
-    const served = this.#paths.get(path)
+  serve(...[request, response, arrival]: Parameters<FrontBackend['serve']>): void {
+    const served = this.#paths.get(arrival.path)
     if (served === undefined) return
     const { headers, method } = request
     const version = headers['mcp-protocol-version']
@@ -93,8 +92,8 @@ export class Relays implements FrontBackend {
     const session = isModern ? undefined : headers['mcp-session-id']
     // A session in front of a process begins without an id.
     const mayBegin = served.server.kind === 'stdio' && method === 'POST' && !isModern && session === undefined
-    const place = mayBegin ? this.#processes.place(clientOf(peer)).take() ?? 'full' : undefined
-    memberFor(served, typeof session === 'string' ? session : undefined).process.handOver({ path, request, response, peer, place })
+    const place = mayBegin ? this.#processes.place(clientOf(arrival)).take() ?? 'full' : undefined
+    memberFor(served, typeof session === 'string' ? session : undefined).process.handOver({ request, response, arrival, place })
   }
 
   endStreams(): void {

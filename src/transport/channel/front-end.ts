@@ -3,13 +3,10 @@ import type { Duplex } from 'node:stream'
 import { serialize } from 'node:v8'
 import { ChurnMap } from '../../core/memory.js'
 import { errorCode } from '../../protocol/json-rpc.js'
-import { clientOf, type Peer } from '../front/arrival.js'
+import type { Arrival } from '../front/arrival.js'
 import { Share } from '../front/body.js'
-import { whenUnread } from '../front/connections.js'
-import { endUnread, refuse } from '../front/linger.js'
-import { originOf } from '../front/origin.js'
-import { refusal, type Refusal, refusalBody } from '../front/refusal.js'
-import type { Quota } from '../front/sessions/quota.js'
+import { clientOf, whenUnread, type Quota } from '../front/connections.js'
+import { endUnread, refusal, refusalBody, refuse, type Refusal } from '../front/refusal.js'
 import { realTimers } from '../timers.js'
 import { type Calls, Channel, type Message } from './calls.js'
 import type { OpenHead, ResponseHead, Vitals } from './relay-end.js'
@@ -17,10 +14,9 @@ import { type Kind, windowBytes, Wire } from './wire.js'
 
 /** A request that was let in, for a relay process to serve. */
 export interface Admitted {
-  readonly path: string
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  readonly peer: Peer
+  readonly arrival: Arrival
   /** For a request that may begin a session with a process of its own: gives its place back; or there is none. */
   readonly place: (() => void) | 'full' | undefined
 }
@@ -120,16 +116,16 @@ class HandedOver {
   /** A session was begun with a process. */
   keepsPlace = false
 
-  constructor(wire: Wire, number: number, { path, request, response, peer, place }: Admitted, { bodies, named }: FrontEndOptions) {
+  constructor(wire: Wire, number: number, { request, response, arrival, place }: Admitted, { bodies, named }: FrontEndOptions) {
     this.#wire = wire
     this.#number = number
     this.#request = request
     this.#response = response
     this.#named = named
-    this.#share = new Share(bodies, clientOf(peer))
+    this.#share = new Share(bodies, clientOf(arrival))
     const { method = '', httpVersion, headers } = request
     const head: OpenHead = {
-      path, method, httpVersion, headers, address: peer.address, token: peer.token ?? null, isSecure: originOf(request).scheme === 'https',
+      path: arrival.path, method, httpVersion, headers, address: arrival.address, token: arrival.token ?? null, isSecure: arrival.scheme === 'https',
       place: place === undefined ? null : place === 'full' ? 'full' : 'kept',
     }
     wire.sendJson('open', number, head)

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import { deserialize } from 'node:v8'
 import { ChurnMap } from '../../core/memory.js'
 import type { IdKey } from '../../protocol/json-rpc.js'
+import { Arrival } from '../front/arrival.js'
 import { actIfUnread } from '../front/connections.js'
 import type { Backend } from '../front/endpoints.js'
 import type { FrontRequest, FrontResponse, ProcessPlace } from '../front/request.js'
@@ -82,7 +83,7 @@ export class RelayEnd<Theirs extends Calls> {
     const request = new ChannelRequest(this.#wire, exchange, head)
     const response = new ChannelResponse(this.#wire, exchange, request)
     this.#open.set(exchange, response)
-    this.#options.serve(head.path, request, response, { address: head.address, token: head.token ?? undefined })
+    this.#options.serve(request, response, new Arrival(request, head.token ?? undefined))
   }
 
   #over(exchange: number): void {

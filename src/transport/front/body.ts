@@ -1,9 +1,9 @@
-import type { FrontRequest, FrontResponse } from './request.js'
 import type { Duplex } from 'node:stream'
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { errorCode } from '../../protocol/json-rpc.js'
-import type { Quota } from './sessions/quota.js'
+import { unpackers } from '../http/content-coding.js'
+import type { Quota } from './connections.js'
 import { refusal, type Refusal } from './refusal.js'
+import type { FrontRequest, FrontResponse } from './request.js'
 
 /** What the body of one request takes of the memory for all of them, in which each client has a share. */
 export class Share {
@@ -37,13 +37,6 @@ export class Share {
   }
 }
 
-const unpackers = new Map<string, () => Duplex>([
-  ['gzip', createGunzip],
-  ['x-gzip', createGunzip],
-  ['deflate', createInflate],
-  ['br', createBrotliDecompress],
-])
-
 /**
  * Why a body need not be sent: told by the head.
  * @param maxBytes longest body, in bytes
@@ -72,10 +65,10 @@ export const readBody = (request: FrontRequest, response: FrontResponse, maxByte
 
 type Read = Buffer | Refusal | undefined
 
-const unpacked = async (body: Promise<Read>, unpacker: () => Duplex, maxBytes: number, share: Share): Promise<Read> => {
+const unpacked = async (body: Promise<Read>, unpacker: (first: Buffer) => Duplex, maxBytes: number, share: Share): Promise<Read> => {
   const sent = await body
   if (!Buffer.isBuffer(sent)) return sent
-  const decoder = unpacker()
+  const decoder = unpacker(sent)
   decoder.end(sent)
   const found = await collect(decoder, maxBytes, share)
   decoder.destroy()

@@ -1,19 +1,67 @@
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { clientOf } from './arrival.js'
-import { Quota } from './sessions/quota.js'
+import type { Peer } from './arrival.js'
+import type { ProcessPlace } from './request.js'
 
-/** Requests that wait behind an open answer of their connection: from so many on its socket is not read; with more it is given up. */
+/** Who shares places with others: all who show the same token; where none is asked for, all who come from the same network. */
+export const clientOf = ({ address, token }: Peer): string => (token === undefined ? `address ${networkOf(address)}` : `token ${token}`)
+
+/**
+ * The holder of an address of IPv6 usually has all 2^64 that begin like it (RFC 6177). Those of a link (`fe80::`) are
+ * single: their beginning is everybody's.
+ */
+const networkOf = (address: string): string => {
+  if (!address.includes(':') || /^fe[89ab]/i.test(address)) return address
+  const [before = [], after = []] = address.split('::').map(groups => groups.split(':').filter(group => group !== ''))
+  return [...before, ...Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0'), ...after].slice(0, 4).join(':')
+}
+
+/** Places of which one client cannot take all: it may have nine in ten of those that others leave. */
+export class Quota {
+  readonly #max: () => number
+  readonly #taken = new Map<string, number>()
+  #all = 0
+
+  constructor(max: () => number) {
+    this.#max = max
+  }
+
+  /** @returns false when there is no place for this client, or not so many */
+  take(client: string, count = 1): boolean {
+    const own = this.#taken.get(client) ?? 0
+    const left = this.#max() - (this.#all - own)
+    if (own + count > Math.ceil((9 * left) / 10)) return false
+    this.#taken.set(client, own + count)
+    this.#all += count
+    return true
+  }
+
+  /** A place for a process of this client's. */
+  place(client: string): ProcessPlace {
+    return { take: () => (this.take(client) ? () => this.leave(client) : undefined) }
+  }
+
+  leave(client: string, count = 1): void {
+    const own = this.#taken.get(client) ?? 0
+    const left = Math.min(count, own)
+    if (own > left) this.#taken.set(client, own - left)
+    else this.#taken.delete(client)
+    this.#all -= left
+  }
+}
+
+/** From so many requests on that wait behind an open answer of their connection, its socket is not read. */
 const manyWaiting = 8
+/** With more the connection is given up. */
 const mostWaiting = 64
-/** It is cut so many milliseconds later, lest its client come back at once. */
+/** It is cut so many milliseconds later: its client should not come back at once. */
 const cutMs = 1000
 
 interface Connection {
-  /** Whose place it has. */
+  /** The client whose place it has. */
   readonly client: string
-  /** What begins the requests that came behind one that is being answered (HTTP/1.1 pipelining). */
+  /** Begins the requests that came behind one that is being answered (HTTP/1.1 pipelining). */
   readonly waiting: { readonly response: ServerResponse; readonly begin: () => void }[]
   isBusy: boolean
   isGivenUp: boolean
@@ -21,7 +69,7 @@ interface Connection {
   newest: ServerResponse | undefined
 }
 
-/** By response, what to do when its connection is gone before the client has asked for more on it: it may not have got the response. */
+/** By response, called when its connection is gone before the client has sent another request on it: it may not have got the response. */
 const acts = new WeakMap<object, () => void>()
 
 export const whenUnread = (response: object, act: () => void): void => {
@@ -32,8 +80,8 @@ export const whenUnread = (response: object, act: () => void): void => {
 export const actIfUnread = (response: object): (() => void) | undefined => acts.get(response)
 
 /**
- * The connections of a listener. Each client has a share of them, and where that is used up, its next one takes the place of the
- * one on which it has asked nothing for longest. Each connection has one request at a time in hand.
+ * The connections of a listener. Each client has a share of them; when that is used up, its next connection replaces the one
+ * that was idle longest. Each connection has one request at a time in hand.
  */
 export class Connections {
   readonly #places: Quota
@@ -59,7 +107,7 @@ export class Connections {
     socket.once('close', () => this.#leave(socket))
   }
 
-  /** Whether nothing more is begun on it: what was read of it is parsed to its end all the same. */
+  /** Whether no request is begun on it any more; what was read of it is still parsed to its end. */
   hasGivenUp(socket: Socket): boolean {
     return socket.destroyed || this.#connections.get(socket)?.isGivenUp === true
   }
@@ -69,7 +117,7 @@ export class Connections {
     const connection = this.#connections.get(socket)
     if (connection === undefined) return begin()
     if (!connection.isBusy) return this.#begin(socket, connection, { response, begin })
-    // An answer to it could not be sent, and would be kept here, before that of the one before it on the connection is over.
+    // Its answer could not be sent before that of the request in hand, and would be kept in memory.
     connection.waiting.push({ response, begin })
     if (connection.waiting.length > mostWaiting) this.#giveUp(socket, connection)
     else if (connection.waiting.length >= manyWaiting) setImmediate(hold, socket, connection)
@@ -98,6 +146,11 @@ export class Connections {
     socket.resume = () => socket
     const timer = setTimeout(() => socket.destroy(), cutMs)
     socket.once('close', () => clearTimeout(timer))
+  }
+
+  /** Whether a request is in hand on it. */
+  isBusy(socket: Socket): boolean {
+    return this.#connections.get(socket)?.isBusy === true
   }
 
   #setIdle(socket: Socket, client: string, isIdle: boolean): void {

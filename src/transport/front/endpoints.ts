@@ -1,31 +1,31 @@
 import { randomUUID } from 'node:crypto'
+import type { FrameLimits } from '../../protocol/frame.js'
 import { errorCode, type IdKey } from '../../protocol/json-rpc.js'
+import { parseInTurns } from '../frames.js'
 import { realTimers, type Timers } from '../timers.js'
-import type { Peer } from './arrival.js'
-import type { DoorOptions } from './door.js'
-import { EndpointServer, type EndpointSettings, type Shared } from './endpoint.js'
-import { refuse } from './linger.js'
-import { originOf } from './origin.js'
-import { Pace } from './pace.js'
-import { refusal, type Refusal } from './refusal.js'
+import { dueIn, isInitialize, isModern, received, statusOf, type Arrival } from './arrival.js'
+import { checkBody, readBody, Share } from './body.js'
+import { clientOf, Quota } from './connections.js'
+import { checkAccept, checkContentType, type DoorOptions } from './door.js'
+import { refusal, refuse, type Refusal } from './refusal.js'
+import { nothingOwed, Reply, type Owed } from './reply.js'
 import type { FrontRequest, FrontResponse } from './request.js'
-import type { Endpoint } from './sessions/find.js'
-import { Quota } from './sessions/quota.js'
-import { pathOf } from './target.js'
-import { isLoop } from './via.js'
+import { Places, type Endpoint, type PlaceSettings } from './sessions/find.js'
+import type { FrontSession } from './sessions/session.js'
 
-/** What serves the requests that the front has admitted: the endpoints of this process, or relay processes. */
+/** Serves the requests that the front has admitted: the endpoints of this process, or relay processes. */
 export interface Backend<Request = FrontRequest, Response = FrontResponse> {
   has(path: string): boolean
   /** Answers a request at a path that it has. */
-  serve(path: string, request: Request, response: Response, peer: Peer): void
+  serve(request: Request, response: Response, arrival: Arrival): void
   /** The front takes no more requests: ends the streams that would never end by themselves. */
   endStreams(): void
   /** Ends all sessions. Resolves when each has said its last to its client. */
   giveUp(reason: string): Promise<unknown>
 }
 
-export interface EndpointsSettings extends Pick<EndpointSettings, 'limits'>, Partial<Pick<DoorOptions, 'tokens'>> {
+export interface EndpointsSettings extends Partial<Pick<DoorOptions, 'tokens'>> {
+  readonly limits: FrameLimits
   /** Most bytes of request bodies held at a time, over all (64 MiB). */
   readonly bufferedBytes?: number
   /** Most sessions of an endpoint at a time (1000). */
@@ -41,11 +41,9 @@ export interface EndpointsOptions extends EndpointsSettings {
   readonly endpoints: ReadonlyMap<string, Endpoint>
   /** A silent stream gets a comment at the latest after so many milliseconds (15 seconds). */
   readonly keepAliveMs?: number
-  /** A stream's reader that takes nothing for so many milliseconds while something waits for it is cut off (30 seconds). */
-  readonly stallMs?: number
-  /** Told of every request that is answered with an error before it reaches a session; for logs, records and metrics. */
+  /** Called for every request that is answered with an error before it reaches a session; for logs, records and metrics. */
   readonly refused?: (refused: Refused) => void
-  readonly mint?: EndpointSettings['mint']
+  readonly mint?: PlaceSettings['mint']
   readonly timers?: Timers
 }
 
@@ -59,30 +57,25 @@ export interface Refused {
   readonly path: string | undefined
 }
 
-/** The endpoints of this process by path, and what they share. */
+/** Silent answers are looked for so often in the time that one may be silent. */
+const looks = 3
+
+/** The endpoints of this process: they read what the front has admitted, find its session, and begin the answer. */
 export class Endpoints implements Backend {
   readonly #options: EndpointsOptions
   readonly #timers: Timers
-  readonly #shared: Shared
-  readonly #servers = new Map<string, EndpointServer>()
+  readonly #places = new Map<string, Places>()
   #settings: EndpointsSettings
+  /** The memory for bodies. */
+  readonly #bodies = new Quota(() => this.#settings.bufferedBytes ?? 64 * 1024 * 1024)
+  readonly #processes = new Quota(() => this.#settings.maxProcesses ?? 64)
+  /** Stops the clock that looks for silent answers; undefined while nothing is open. */
+  #stopLooking: (() => void) | undefined
 
   constructor(options: EndpointsOptions) {
-    const { timers = realTimers, keepAliveMs = 15_000, stallMs = 30_000, mint = randomUUID } = options
     this.#options = options
     this.#settings = options
-    this.#timers = timers
-    this.#shared = {
-      settings: () => {
-        const { limits, maxSessions = 1000, idleMs = 30 * 60_000, tokens = [] } = this.#settings
-        return { limits, maxSessions, idleMs, ownAuthorization: tokens.length > 0, mint }
-      },
-      pace: new Pace({ keepAliveMs, stallMs, timers }),
-      timers,
-      bodies: new Quota(() => this.#settings.bufferedBytes ?? 64 * 1024 * 1024),
-      processes: new Quota(() => this.#settings.maxProcesses ?? 64),
-      refuse: (request, response, reason, key) => this.#refuse(request, response, reason, key),
-    }
+    this.#timers = options.timers ?? realTimers
     this.offer(options.endpoints)
   }
 
@@ -92,20 +85,20 @@ export class Endpoints implements Backend {
   }
 
   has(path: string): boolean {
-    return this.#servers.has(path)
+    return this.#places.has(path)
   }
 
   /** Other endpoints from now on. A path that stays keeps its sessions; one that is gone serves those that it has to their end. */
   offer(endpoints: ReadonlyMap<string, Endpoint>): void {
-    for (const [path, { places }] of this.#servers) {
+    for (const [path, places] of this.#places) {
       if (endpoints.has(path)) continue
       places.retire()
-      if (places.sessions().length === 0) this.#servers.delete(path)
+      if (places.sessions().length === 0) this.#places.delete(path)
     }
     for (const [path, endpoint] of endpoints) {
-      const served = this.#servers.get(path)
-      if (served) served.places.replace(endpoint)
-      else this.#servers.set(path, new EndpointServer(path, endpoint, this.#shared))
+      const places = this.#places.get(path)
+      if (places) places.replace(endpoint)
+      else this.#places.set(path, new Places(path, endpoint, () => this.#placeSettings(), this.#processes, this.#timers))
     }
   }
 
@@ -114,11 +107,14 @@ export class Endpoints implements Backend {
     this.#settings = settings
   }
 
-  serve(path: string, request: FrontRequest, response: FrontResponse, peer: Peer): void {
-    const endpoint = this.#servers.get(path)
-    if (!endpoint) return this.#refuse(request, response, noEndpoint)
-    if (isLoop(request.headers.via)) return this.#refuse(request, response, loop)
-    endpoint.handle(request, response, peer).catch(() => this.#refuse(request, response, broken))
+  serve(request: FrontRequest, response: FrontResponse, arrival: Arrival): void {
+    const places = this.#places.get(arrival.path)
+    if (!places) return this.#refuse(request, response, arrival, noEndpoint)
+    if (arrival.isLoop) return this.#refuse(request, response, arrival, loop)
+    const refused = (reason: Refusal | undefined) => reason && this.#refuse(request, response, arrival, reason)
+    this.#answer(places, request, response, arrival).then(refused).catch(() => refused(broken))
+    const { keepAliveMs = 15_000 } = this.#options
+    this.#stopLooking ??= this.#timers.every(keepAliveMs / looks, () => this.#look())
   }
 
   endStreams(): void {
@@ -131,13 +127,90 @@ export class Endpoints implements Backend {
     return Promise.all(sessions.map(session => session.closed))
   }
 
-  #sessions() {
-    return [...this.#servers.values()].flatMap(({ places }) => places.sessions())
+  #placeSettings(): PlaceSettings {
+    const { maxSessions = 1000, idleMs = 30 * 60_000, tokens = [] } = this.#settings
+    return { maxSessions, idleMs, ownAuthorization: tokens.length > 0, mint: this.#options.mint ?? randomUUID }
   }
 
-  #refuse(request: FrontRequest, response: FrontResponse, reason: Refusal, key?: IdKey): void {
-    const path = pathOf(request)
-    this.#options.refused?.({ status: reason.status, message: reason.message, address: originOf(request).address, path: this.has(path) ? path : undefined })
+  #sessions(): readonly FrontSession[] {
+    return [...this.#places.values()].flatMap(places => places.sessions())
+  }
+
+  #look(): void {
+    const open = this.#sessions().filter(({ idle }) => !idle)
+    for (const session of open) session.look(looks)
+    if (open.length > 0) return
+    this.#stopLooking?.()
+    this.#stopLooking = undefined
+  }
+
+  /** @returns why the request is refused */
+  async #answer(places: Places, request: FrontRequest, response: FrontResponse, arrival: Arrival): Promise<Refusal | undefined> {
+    if (request.method !== 'POST') return this.#bare(places, request, response, arrival)
+    const { limits } = this.#settings
+    const { headers } = request
+    const refused = checkContentType(headers) ?? (places.own ? checkAccept('POST', headers) : undefined)
+      ?? checkBody(request, limits.messageBytes) ?? (headers.expect === undefined ? undefined : places.checkHead(arrival))
+    if (refused) return refused
+    const known = places.known(arrival)
+    if (known?.latch.isClosed === true) await known.latch.passed()
+    const share = new Share(this.#bodies, clientOf(arrival))
+    response.on('close', () => share.end())
+    const body = await readBody(request, response, limits.messageBytes, share)
+    const hasLeft = () => request.socket.destroyed
+    // For a client that has left meanwhile, here or while the message is read, no answer is begun.
+    if (body === undefined || hasLeft()) return undefined
+    if (!Buffer.isBuffer(body)) return body
+    const parsed = parseInTurns(body, limits)
+    const read = parsed instanceof Promise ? await parsed : parsed
+    if (hasLeft()) return undefined
+    const modern = arrival.modern || isModern(read)
+    const frame = received(read, places.handedOn(arrival), modern)
+    const due = dueIn(frame)
+    const place = places.find(arrival, modern, frame)
+    if ('status' in place) {
+      this.#refuse(request, response, arrival, place, due.length === 1 ? due[0] : undefined)
+      return undefined
+    }
+    const { session, claims } = place
+    const reply = this.#reply(places, session, response, {
+      due,
+      statusOf: answers => statusOf(answers, frame, modern),
+      settledStatus: frame.message.kind === 'unusable' ? 400 : 202,
+    })
+    session.post(reply, frame, { arrival, claims, carries: due.length > 0 && !isInitialize(frame) })
+    // A process says nothing to what needs no answer.
+    if (places.own && due.length === 0) reply.finish()
+    return undefined
+  }
+
+  /** A request without a message. @returns why it is refused */
+  #bare(places: Places, request: FrontRequest, response: FrontResponse, arrival: Arrival): Refusal | undefined {
+    const { method, headers } = request
+    if (method !== 'GET' && method !== 'DELETE') return refusal(405, 'This method is not allowed', { allow: 'GET, POST, DELETE' })
+    const { modern } = arrival
+    if (places.own && modern) return refusal(405, 'This revision has no streams of GET, and no sessions', { allow: 'POST' })
+    const place = (method === 'GET' ? checkAccept('GET', headers) : undefined) ?? places.find(arrival, modern)
+    if ('status' in place) return place
+    const { session, claims } = place
+    if (places.own && method === 'DELETE') {
+      session.end('the client ended the session')
+      response.writeHead(200, { 'content-length': 0 })
+      response.end()
+      return undefined
+    }
+    const reply = this.#reply(places, session, response, nothingOwed)
+    if (places.own) session.listen(reply, arrival)
+    else session.bare(reply, method, places.handedOn(arrival), { claims, arrival })
+    return undefined
+  }
+
+  #reply(places: Places, session: FrontSession, response: FrontResponse, owed: Owed): Reply {
+    return new Reply(response, owed, !places.own, session.id)
+  }
+
+  #refuse(request: FrontRequest, response: FrontResponse, { path, address }: Arrival, reason: Refusal, key?: IdKey): void {
+    this.#options.refused?.({ status: reason.status, message: reason.message, address, path: this.has(path) ? path : undefined })
     refuse(request, response, reason, this.#timers, key)
   }
 }

@@ -1,24 +1,16 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { ChurnSet } from '../../core/memory.js'
-import { logAccess, type Served } from './access-log.js'
-import { clientOf, type Peer } from './arrival.js'
-import { checkFraming } from './framing.js'
-import { Connections } from './connections.js'
-import { isPreflight, preflight, shareWith } from './cors.js'
-import { Door, type DoorOptions } from './door.js'
-import { type Backend, type EndpointsOptions, noEndpoint } from './endpoints.js'
-import { refuse } from './linger.js'
-import { createListener, type FrontTls, listen, type ListenAddress, renewTls, requests } from './listener.js'
-import { originOf } from './origin.js'
-import { refusal, type Refusal } from './refusal.js'
-import { Quota } from './sessions/quota.js'
 import { realTimers, type Timers } from '../timers.js'
-import { namesOf, pathOf } from './target.js'
-import { answerUnreadable } from './unreadable.js'
+import { Arrival } from './arrival.js'
+import { clientOf, Connections, Quota } from './connections.js'
+import { checkFraming, Door, isPreflight, preflight, shareWith, type DoorOptions } from './door.js'
+import { noEndpoint, type Backend, type EndpointsOptions } from './endpoints.js'
+import { createListener, listen, renewTls, requests, type FrontTls, type ListenAddress } from './listener.js'
+import { answerUnreadable, refusal, refuse, type Refusal } from './refusal.js'
 
-export type { Served } from './access-log.js'
 export type { Peer } from './arrival.js'
 export { Endpoints, type EndpointsSettings, type Refused } from './endpoints.js'
 export type { Endpoint, Opening } from './sessions/find.js'
@@ -40,11 +32,28 @@ export interface HttpFrontOptions extends FrontSettings {
   readonly maxRequests?: number
   /** Most connections at a time (half as many as the files that the process may have open). */
   readonly maxConnections?: number
-  /** Told of every request that the front itself answers with an error. */
+  /** A client that takes nothing of what waits for it for so many milliseconds is cut off (30 seconds). */
+  readonly stallMs?: number
+  /** Called for every request that the front itself answers with an error. */
   readonly refused?: EndpointsOptions['refused']
-  /** Told of every request when it is over, however it was answered. */
+  /** Called for every request when it is over, however it was answered. */
   readonly served?: (served: Served) => void
   readonly timers?: Timers
+}
+
+/** A line of an access log; nothing in it is a secret. */
+export interface Served {
+  readonly method: string
+  /** Without the query. */
+  readonly path: string
+  readonly status: number
+  readonly ms: number
+  /** Of the answer, with its head, as far as it was written. */
+  readonly bytes: number
+  /** Equal for requests of one session; not its id, which is a secret and may be short. */
+  readonly session: string | undefined
+  /** The client's address. */
+  readonly peer: string
 }
 
 export interface HttpFront {
@@ -99,7 +108,7 @@ class Front implements HttpFront {
     renewTls(this.#server, settings.tls)
     this.#door = doorOf(this.#options.address, settings)
     for (const response of this.#open.values()) {
-      if (this.#door.refuses(namesOf(response.req))) response.destroy()
+      if (this.#door.refuses(response.req)) response.destroy()
     }
   }
 
@@ -142,6 +151,14 @@ class Front implements HttpFront {
       server.on(event, (request: IncomingMessage, response: ServerResponse) => this.#receive(request, response))
     }
     server.on('clientError', answerUnreadable)
+    const { stallMs = 30_000 } = this.#options
+    server.timeout = stallMs
+    // Nothing was read or written for so long: of a response that its client does not read, or of a connection that nobody
+    // uses; or the answer takes its time.
+    server.on('timeout', (socket: Socket) => {
+      if (this.#connections.isBusy(socket) && socket.writableLength === 0) socket.setTimeout(stallMs)
+      else socket.destroy()
+    })
     server.on(this.#options.tls ? 'secureConnection' : 'connection', (socket: Socket) => this.#connections.accept(socket))
     return server
   }
@@ -157,30 +174,28 @@ class Front implements HttpFront {
   }
 
   #begin(request: IncomingMessage, response: ServerResponse): void {
-    if (this.#options.served) logAccess(request, response, this.#options.served)
-    const peer = this.#admit(request, response)
-    if (peer === 'answered') return
-    if ('status' in peer) return this.#refuse(request, response, peer)
-    const client = clientOf(peer)
-    if (!this.#places.take(client)) return this.#refuse(request, response, tooMany)
+    const arrival = new Arrival(request)
+    if (this.#options.served) logAccess(request, response, arrival, this.#options.served)
+    const refused = this.#admit(request, response, arrival)
+    if (refused === 'answered') return
+    if (refused) return this.#refuse(request, response, arrival, refused)
+    const client = clientOf(arrival)
+    if (!this.#places.take(client)) return this.#refuse(request, response, arrival, tooMany)
     this.#open.add(response)
     response.on('close', () => {
       this.#places.leave(client)
       this.#answered(response)
     })
-    const path = pathOf(request)
     const { backend } = this.#options
-    if (backend.has(path)) backend.serve(path, request, response, peer)
-    else this.#refuse(request, response, noEndpoint)
+    if (backend.has(arrival.path)) backend.serve(request, response, arrival)
+    else this.#refuse(request, response, arrival, noEndpoint)
   }
 
-  /** Who may come in; or why not; or nobody, where the head was all there is to answer. */
-  #admit(request: IncomingMessage, response: ServerResponse): Peer | Refusal | 'answered' {
+  /** @returns why the request is not let in; `answered` where its head was all there is to answer */
+  #admit(request: IncomingMessage, response: ServerResponse, arrival: Arrival): Refusal | 'answered' | undefined {
     const { headers } = request
-    const misframed = checkFraming(request)
-    if (misframed) return misframed
-    const misnamed = this.#door.checkNames(namesOf(request))
-    if (misnamed) return misnamed
+    const refused = checkFraming(request) ?? this.#door.checkNames(request)
+    if (refused) return refused
     if (this.#door.sharesWith(headers.origin)) {
       shareWith(headers.origin, response)
       if (isPreflight(request)) {
@@ -190,15 +205,15 @@ class Front implements HttpFront {
     }
     const token = this.#door.checkToken(headers)
     if (typeof token === 'object') return token
+    arrival.token = token
     if (this.#stopping) return refusal(503, 'The relay is stopping', { 'retry-after': '5', connection: 'close' })
     if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect)) return refusal(417, 'This Expect is not known')
-    return { address: originOf(request).address, token }
+    return undefined
   }
 
-  #refuse(request: IncomingMessage, response: ServerResponse, reason: Refusal): void {
-    const path = pathOf(request)
+  #refuse(request: IncomingMessage, response: ServerResponse, { path, address }: Arrival, reason: Refusal): void {
     const { refused, backend } = this.#options
-    refused?.({ status: reason.status, message: reason.message, address: originOf(request).address, path: backend.has(path) ? path : undefined })
+    refused?.({ status: reason.status, message: reason.message, address, path: backend.has(path) ? path : undefined })
     refuse(request, response, reason, this.#timers)
   }
 
@@ -209,6 +224,25 @@ class Front implements HttpFront {
     // Connections that were in use when we stopped accepting become idle only now.
     setImmediate(() => this.#server.closeIdleConnections())
   }
+}
+
+/** @param served called when the request is over */
+const logAccess = (request: IncomingMessage, response: ServerResponse, { path, address }: Arrival, served: (line: Served) => void): void => {
+  const began = performance.now()
+  const { socket } = response
+  const before = socket?.bytesWritten ?? 0
+  response.once('close', () => {
+    const id = response.getHeader('mcp-session-id') ?? request.headers['mcp-session-id']
+    served({
+      method: request.method ?? '',
+      path,
+      status: response.statusCode,
+      ms: Math.round((performance.now() - began) * 10) / 10,
+      bytes: Math.max(0, (socket?.bytesWritten ?? before) - before),
+      session: typeof id === 'string' ? createHash('sha256').update(id).digest('hex').slice(0, 8) : undefined,
+      peer: address,
+    })
+  })
 }
 
 const ignore = () => {}

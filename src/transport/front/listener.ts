@@ -1,10 +1,10 @@
 import { once } from 'node:events'
+import { lstatSync, unlinkSync, type Stats } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
-import type { Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { CustomsError } from '../../errors.js'
-import { listenAtSocket, type SocketAddress } from './socket.js'
 
 /** In PEM. */
 export interface FrontTls {
@@ -78,6 +78,13 @@ export interface NetworkAddress {
   readonly port: number
 }
 
+/** A socket in the file system: for programs of this machine, and of them for those who may write to the file. */
+export interface SocketAddress {
+  readonly socket: string
+  /** The permissions of the file. */
+  readonly mode: number
+}
+
 /**
  * @returns where it listens: `http://HOST:PORT`, or `unix:PATH`
  * @throws CustomsError CANNOT_START
@@ -98,3 +105,50 @@ export const listen = async (server: Server, address: ListenAddress): Promise<st
 }
 
 const nameOf = (address: ListenAddress): string => ('socket' in address ? `unix:${address.socket}` : `${address.host}:${address.port}`)
+
+/** Longest path that the system takes, in bytes: Node would cut the rest off, and listen somewhere else. */
+const longestPath = process.platform === 'darwin' ? 103 : 107
+
+/** A socket that an ended listener has left behind is replaced; one in use is not, nor is another file. */
+const listenAtSocket = async (server: Server, address: SocketAddress): Promise<void> => {
+  try {
+    await bind(server, address)
+  } catch (error) {
+    if (!hasCode(error, 'EADDRINUSE') || !(await isLeftBehind(address.socket))) throw error
+    unlinkSync(address.socket)
+    await bind(server, address)
+  }
+}
+
+/** Node takes the file away when it closes the listener. */
+const bind = async (server: Server, { socket, mode }: SocketAddress): Promise<void> => {
+  if (Buffer.byteLength(socket) > longestPath) {
+    throw new CustomsError('CANNOT_START', `cannot listen on unix:${socket}: the path of a socket has at most ${longestPath} bytes`)
+  }
+  // The file is made here and now, and is never there with other permissions than these.
+  const before = process.umask(0o777 & ~mode)
+  try {
+    // Where processes share an address: this one is nobody else's.
+    server.listen({ path: socket, exclusive: true })
+  } finally {
+    process.umask(before)
+  }
+  await once(server, 'listening')
+}
+
+const isLeftBehind = async (path: string): Promise<boolean> => {
+  const before = socketAt(path)
+  if (before === undefined) return false
+  const client = connect({ path })
+  const refused = await once(client, 'connect').then(() => false, (error: unknown) => hasCode(error, 'ECONNREFUSED'))
+  client.destroy()
+  // Somebody else may have replaced it meanwhile.
+  return refused && socketAt(path)?.ino === before.ino
+}
+
+const socketAt = (path: string): Stats | undefined => {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  return found?.isSocket() === true ? found : undefined
+}
+
+const hasCode = (error: unknown, code: string): boolean => error instanceof Error && 'code' in error && error.code === code

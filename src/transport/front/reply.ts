@@ -1,15 +1,12 @@
-import type { FrontResponse } from './request.js'
 import type { Frame, ResponseHead } from '../../protocol/frame.js'
 import { errorCode, type IdKey } from '../../protocol/json-rpc.js'
-import { eventStream, json } from './media-type.js'
-import { refusalBody } from './refusal.js'
-import { Paced, type Pace } from './pace.js'
-import { whenUnread } from './connections.js'
 import { answerKeys } from '../frames.js'
-import { mediaType, only } from '../http/headers.js'
-import { encodeEvent, keepAlive } from '../sse/write.js'
+import { eventStream, isUtf8, json, mediaType, only } from '../http/headers.js'
+import { encodeEvent, keepAlive } from '../sse/event.js'
 import type { HttpHeaders } from '../transport.js'
-import { writeHead } from './write-head.js'
+import { whenUnread } from './connections.js'
+import { refusalBody } from './refusal.js'
+import type { FrontResponse } from './request.js'
 
 /** What a request is owed. */
 export interface Owed {
@@ -38,11 +35,10 @@ const nothing = () => {}
  * The answer to one HTTP request, as it takes shape: one JSON text when the answer is the first thing to be sent, a stream of
  * events when something else comes first; or what a server that speaks HTTP itself has chosen.
  */
-export class Reply extends Paced {
+export class Reply {
   readonly #response: FrontResponse
   readonly #owed: Owed
   readonly #follows: boolean
-  readonly #pace: Pace
   readonly #session: string | undefined
   #state: 'waiting' | 'streaming' | 'done' = 'waiting'
   #head: ResponseHead | undefined
@@ -52,6 +48,8 @@ export class Reply extends Paced {
   #collected: Frame[] = []
   #lastCall = false
   #full = false
+  /** Looks since something was written. */
+  #silence = 0
   /** The newest answers in it. */
   readonly #sent: IdKey[] = []
   #onDrained: () => void = nothing
@@ -61,15 +59,12 @@ export class Reply extends Paced {
    * @param follows the server speaks HTTP: the form of the answer is its choice, and is waited for
    * @param session the id that we gave it
    */
-  constructor(response: FrontResponse, owed: Owed, follows: boolean, pace: Pace, session: string | undefined) {
-    super(response)
+  constructor(response: FrontResponse, owed: Owed, follows: boolean, session: string | undefined) {
     this.#response = response
     this.#owed = owed
     this.#follows = follows
     this.#session = session
     this.#due = owed.due.length
-    this.#pace = pace
-    pace.follow(this)
     response.owes?.(this.#onlyId())
     response.on('close', () => this.#over())
   }
@@ -219,7 +214,7 @@ export class Reply extends Paced {
   }
 
   #write(bytes: Buffer): void {
-    this.wrote(bytes.length)
+    this.#silence = 0
     const free = this.#response.write(bytes)
     if (free || this.#full || this.#response.writableLength < fullBytes) return
     this.#full = true
@@ -232,15 +227,16 @@ export class Reply extends Paced {
     this.#onDrained()
   }
 
-  /** A stream that was silent shows that it lives; a long call becomes a stream, to be able to. */
-  protected beat(): void {
+  /** Called again and again: a stream that was silent since so many looks gets a comment, and a long call becomes a stream for it. */
+  look(looks: number): void {
+    if (++this.#silence < looks) return
+    this.#silence = 0
     if (this.#state === 'waiting' && !this.#follows && this.#due > 0) this.stream()
     if (this.#state === 'streaming' && !this.#response.writableNeedDrain) this.#response.write(keepAlive)
   }
 
   #over(): void {
     this.#state = 'done'
-    this.#pace.leave(this)
     this.#onDrain()
     this.#onOver()
   }
@@ -265,3 +261,37 @@ const answersIn = (frame: Frame): number =>
 
 const unanswered = { code: errorCode.gone, message: 'The server gave no answer' }
 const unreadable = { code: errorCode.blocked, message: 'The body is no message that can be passed on' }
+
+interface Head extends ResponseHead {
+  /** Of the body; the server's type stands where it is of the same kind: it may carry parameters. */
+  readonly type: string | undefined
+  /** Further names and values, in turn. */
+  readonly own: readonly string[]
+  /** The id that we gave the session. */
+  readonly session: string | undefined
+}
+
+/** Writes all of it at once: header by header costs more. Headers for browsers, which were set before, stay. */
+const writeHead = (response: FrontResponse, { status, headers, type, own, session }: Head): void => {
+  const raw: (string | string[])[] = [...own]
+  const theirs = type === mediaType(headers) && isUtf8(headers)
+  if (type !== undefined && !theirs) raw.push('content-type', type)
+  for (const [name, values] of headers) {
+    if (name === 'vary' && response.hasHeader(name)) response.appendHeader(name, values)
+    else if (name === 'mcp-session-id') nameSession(response, raw, valueOf(values))
+    else if (name === 'content-type' ? theirs : !isOurs(name)) raw.push(name, valueOf(values))
+  }
+  if (session !== undefined) nameSession(response, raw, session)
+  response.writeHead(status, raw)
+}
+
+const nameSession = (response: FrontResponse, raw: (string | string[])[], id: string | string[]): void => {
+  // The access log takes the id of a session that has just begun from the response.
+  if (response.req.headers['mcp-session-id'] === id) raw.push('mcp-session-id', id)
+  else response.setHeader('mcp-session-id', id)
+}
+
+const valueOf = (values: readonly string[]): string | string[] => (values.length === 1 ? values[0] ?? '' : [...values])
+
+/** The relay alone says which pages may read what it answers, and how long it is. */
+const isOurs = (name: string): boolean => name === 'content-length' || name.startsWith('access-control-')

@@ -2,12 +2,22 @@ import { pipeline, Readable, type Duplex } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
 import type { HttpHeaders } from '../transport.js'
 
+/** How bodies are unpacked (RFC 9110, section 8.4.1): by the first bytes of what is packed. */
+export const unpackers: ReadonlyMap<string, (first: Buffer) => Duplex> = new Map<string, (first: Buffer) => Duplex>([
+  ['gzip', () => createGunzip({ chunkSize })],
+  ['x-gzip', () => createGunzip({ chunkSize })],
+  // The RFC means zlib's format; some senders leave out its header, without which a body cannot begin with zlib's method 8.
+  ['deflate', first => (((first[0] ?? 0) & 0x0f) === 8 ? createInflate({ chunkSize }) : createInflateRaw({ chunkSize }))],
+  ['br', () => createBrotliDecompress({ chunkSize })],
+])
+const chunkSize = 64 * 1024
+
 /** The body is packed in a way that cannot be undone. */
 export class UndecodableBody extends Error {}
 
 /**
- * The body unpacked: we ask for `identity`, and some servers pack all the same. It comes in pieces of at most 64 KB, and only as
- * fast as they are read: whoever collects them bounds what a small body may grow to.
+ * The body unpacked: we ask for `identity`, and some servers pack all the same. It comes in pieces of at most 64 KB, and only
+ * as fast as they are read: the reader bounds what a small body may grow to.
  * @throws UndecodableBody, or whatever the body itself fails with
  */
 export const decoded = <Body extends AsyncIterableIterator<Buffer>>(body: Body, headers: HttpHeaders): Body | AsyncGenerator<Buffer, void> => {
@@ -17,31 +27,15 @@ export const decoded = <Body extends AsyncIterableIterator<Buffer>>(body: Body, 
 
 async function* decodedAs(encoding: string, source: AsyncIterableIterator<Buffer>): AsyncGenerator<Buffer, void> {
   const first = await source.next()
-  // An empty body is packed in no way, whatever the header says.
+  // An empty body is not packed, whatever the header says.
   if (first.done === true) return
-  const decoder = decoderOf(encoding, first.value)
+  const decoder = unpackers.get(encoding)?.(first.value)
   if (!decoder) {
     await source.return?.(undefined)
     throw new UndecodableBody('an encoding that was not asked for')
   }
   yield* unpacked(first.value, source, decoder)
 }
-
-const decoderOf = (encoding: string, first: Buffer): Duplex | undefined => {
-  switch (encoding) {
-    case 'gzip':
-    case 'x-gzip':
-      return createGunzip({ chunkSize })
-    case 'deflate':
-      // RFC 9110 means zlib's format; some servers send the bare one, which cannot begin with zlib's method 8.
-      return ((first[0] ?? 0) & 0x0f) === 8 ? createInflate({ chunkSize }) : createInflateRaw({ chunkSize })
-    case 'br':
-      return createBrotliDecompress({ chunkSize })
-    default:
-      return undefined
-  }
-}
-const chunkSize = 64 * 1024
 
 async function* unpacked(first: Buffer, rest: AsyncIterable<Buffer>, decoder: Duplex): AsyncGenerator<Buffer> {
   let cut: Error | undefined

@@ -1,5 +1,17 @@
-import { readMediaType } from '../../protocol/headers.js'
+import type { Frame, ResponseHead, Trace } from '../../protocol/frame.js'
+import { readMediaType, requestHeaders, versionOf } from '../../protocol/headers.js'
+import { errorCode } from '../../protocol/json-rpc.js'
+import { isString, member, type JsonObject } from '../../protocol/json.js'
+import { revisions, traitsOf } from '../../protocol/revision.js'
 import type { HttpHeaders } from '../transport.js'
+
+/** What headers mean, and which of them are handed on. */
+
+/** By lower-case name. */
+type Headers = ReadonlyMap<string, string>
+
+export const json = 'application/json'
+export const eventStream = 'text/event-stream'
 
 /** Headers of one connection (RFC 9110 section 7.6.1), which say nothing about the message and are never handed on. */
 const hopByHop: ReadonlySet<string> = new Set([
@@ -7,17 +19,15 @@ const hopByHop: ReadonlySet<string> = new Set([
   'trailer', 'transfer-encoding', 'upgrade',
 ])
 
-/** What our own HTTP client writes: where the server is, how long the body is, how it may be packed, and no 100-continue. */
+/** Headers that our own HTTP client writes; and `expect`: we send no 100-continue. */
 const requestOwn: ReadonlySet<string> = new Set(['host', 'content-length', 'content-encoding', 'accept-encoding', 'expect'])
 
-/**
- * What described the body as it came, which may leave unpacked or replaced; and `alt-svc`, which would lead the client past us.
- */
+/** Headers that describe the body as it came: it may leave unpacked or replaced. `alt-svc` would lead the client past us. */
 const responseOwn: ReadonlySet<string> = new Set(['content-length', 'content-encoding', 'content-md5', 'content-digest', 'alt-svc'])
 
 /**
- * What acts on whoever stands in front of us (a proxy that sends a file of its own: `X-Accel-Redirect`, `X-Sendfile`), on our whole
- * origin (`Strict-Transport-Security`, `Clear-Site-Data`, `NEL`), or leads a browser elsewhere: a server behind us may not.
+ * Headers that act on a proxy in front of us (which would send a file of its own: `X-Accel-Redirect`, `X-Sendfile`), on our
+ * whole origin (`Strict-Transport-Security`, `Clear-Site-Data`, `NEL`), or lead a browser elsewhere: a server may not do that.
  */
 const acting =
   /^(?:(?:x-accel|x-sendfile|x-lighttpd|x-litespeed|x-reproxy|surrogate|public-key-pins)(?:-.*)?|clear-site-data|content-location|link|location|nel|refresh|report(?:-to|ing-endpoints)|service-worker-allowed|set-cookie2|strict-transport-security)$/
@@ -53,15 +63,61 @@ export const passedOn = (headers: ReadonlyMap<string, string>, added: Readonly<R
   return passed
 }
 
-/** A client's headers as they go to the server. */
-export const forwardedRequest = (headers: ReadonlyMap<string, string>): Map<string, string> =>
-  without(headers, headers.get('connection') ?? '', requestOwn)
+/**
+ * A client's headers as they go to the server, with our place in a trace instead of the client's (W3C Trace Context): the
+ * `tracestate` of one place says nothing of another.
+ * @param always the operator's, which stand in place of the client's
+ */
+export const forwardedHeaders = (client: Headers, trace: Trace | undefined, always: Headers): Headers => {
+  const headers = without(client, client.get('connection') ?? '', requestOwn)
+  if (trace !== undefined) {
+    headers.delete('traceparent')
+    headers.delete('tracestate')
+    for (const [name, value] of trace.headers()) headers.set(name, value)
+  }
+  for (const [name, value] of always) headers.set(name, value)
+  return headers
+}
 
-/** A server's headers as they go to the client. @param pass those that the operator lets pass besides, in lower case */
-export const forwardedResponse = (headers: HttpHeaders, pass: ReadonlySet<string>): HttpHeaders => {
+/** The same for a message of the relay's own: what describes the client's message is replaced. */
+export const borrowedHeaders = (client: Headers, frame: Frame, inputSchemaOf: InputSchemaOf, always: Headers): Headers =>
+  new Map([
+    ...[...forwardedHeaders(client, undefined, none)].filter(([name]) => !described.has(name) && !name.startsWith('mcp-param-')),
+    ['accept', 'application/json, text/event-stream'],
+    ['content-type', 'application/json'],
+    ...metadataOf(frame, inputSchemaOf),
+    ...always,
+  ])
+
+/** What the operator has said of a server's headers. */
+export interface HeadSettings {
+  /** The path below which the server's cookies are kept, where others are offered beside it. */
+  readonly cookiePath?: string | undefined
+  /** Headers that pass though they act on what stands in front of us, in lower case. */
+  readonly passHeaders?: ReadonlySet<string> | undefined
+}
+
+/** The head of a server's response as it goes to the client. */
+export const forwardedHead = ({ status, headers }: ResponseHead, { cookiePath, passHeaders }: HeadSettings): ResponseHead => {
   const forwarded = without(headers, (headers.get('connection') ?? []).join(), responseOwn)
-  for (const name of forwarded.keys()) if (acting.test(name) && !pass.has(name)) forwarded.delete(name)
-  return forwarded
+  for (const name of forwarded.keys()) if (acting.test(name) && passHeaders?.has(name) !== true) forwarded.delete(name)
+  return { status, headers: cookiePath === undefined ? forwarded : cookiesOf(cookiePath, forwarded) }
+}
+
+/**
+ * A server's headers where other servers are offered at other paths of one origin: its cookies get its own path, so that no
+ * client sends them to another server, and none sets cookies for another (RFC 6265, section 5.4). The client refuses a cookie
+ * that insists on the whole origin (`__Host-`).
+ * @param path such as `/files/`
+ */
+export const cookiesOf = (path: string, headers: HttpHeaders): HttpHeaders => {
+  const cookies = headers.get('set-cookie')
+  return cookies === undefined ? headers : new Map([...headers, ['set-cookie', cookies.map(cookie => at(path, cookie))]])
+}
+
+const at = (path: string, cookie: string): string => {
+  const [pair = '', ...attributes] = cookie.split(';')
+  return [pair, ...attributes.filter(attribute => !/^\s*path\s*(?:=|$)/i.test(attribute)), ` Path=${path}`].join(';')
 }
 
 /** Of a response whose body is not handed on. */
@@ -74,3 +130,32 @@ const without = <Value>(headers: ReadonlyMap<string, Value>, connection: string,
   for (const [name, value] of headers) if (!hopByHop.has(name) && !own.has(name) && !named.includes(name)) kept.set(name, value)
   return kept
 }
+
+/** The input schema of a tool, from which headers of its calls are made; undefined while it is not known. */
+export type InputSchemaOf = (tool: string) => JsonObject | boolean | undefined
+
+const firstModern = revisions.find(revision => traitsOf(revision).modern) ?? ''
+
+/** A revision without sessions, known or yet to come: revisions are dates, and dates sort as text. */
+export const isModernVersion = (version: string | undefined): boolean =>
+  version !== undefined && /^\d{4}-\d\d-\d\d$/.test(version) && version >= firstModern
+
+/** A request that says itself by which revision it is made. */
+export const isModernRequest = ({ message }: Frame): boolean =>
+  message.kind === 'request' && isModernVersion(versionOf(message))
+
+/** The headers that repeat what is in the body (2026-07-28, request metadata); none for a legacy message. */
+export const metadataOf = (frame: Frame, inputSchemaOf: InputSchemaOf): ReadonlyMap<string, string> => {
+  const { message } = frame
+  if (message.kind !== 'request' || !isModernRequest(frame)) return none
+  const name = message.method === 'tools/call' ? member(message.params, 'name') : undefined
+  return requestHeaders(message, isString(name) ? inputSchemaOf(name) : undefined)
+}
+
+const none: ReadonlyMap<string, string> = new Map()
+
+/** Headers that describe one message, or the place in one stream. */
+const described: ReadonlySet<string> = new Set(['mcp-method', 'mcp-name', 'last-event-id'])
+
+/** Header mismatch, missing client capability, unsupported version (2026-07-28, error codes). */
+export const modernErrors: ReadonlySet<number> = new Set([errorCode.headerMismatch, -32021, errorCode.unsupportedVersion])

@@ -1,3 +1,6 @@
+import { onOneLine } from '../../protocol/scan.js'
+import type { Frame } from '../../protocol/frame.js'
+
 /** The fields of an event besides its data (WHATWG HTML, 9.2.6 Interpreting an event stream). */
 export interface Fields {
   readonly id?: string
@@ -6,6 +9,17 @@ export interface Fields {
   /** In milliseconds. */
   readonly retry?: number
 }
+
+/** One thing in an event stream. */
+export type SseEvent =
+  /** An event with data, whatever its name: a client may read each of them as a message. */
+  | (Fields & { readonly kind: 'message'; readonly data: Buffer })
+  /** An event that tells fields and no data. @property dispatched it has a `data` line, which is empty */
+  | (Fields & { readonly kind: 'fields'; readonly dispatched: boolean })
+  /** An event over the limit: the beginning and the end of its data (4096 bytes at most), and its size in bytes. */
+  | (Fields & { readonly kind: 'oversized'; readonly head: Buffer; readonly tail: Buffer; readonly size: number })
+  /** One or more comments between events: the server shows that it lives. */
+  | { readonly kind: 'comment' }
 
 /** Bytes that no field is made of are read by nobody, and are passed on to nobody. */
 export interface ReadEvent extends Fields {
@@ -142,4 +156,38 @@ const eachLine = (bytes: Buffer, visit: (from: number, to: number, next: number)
     visit(from, to, next)
     from = next
   }
+}
+
+/** A frame as an event: its `data` lines behind those of the fields that it came with (`Envelope.event`). */
+export const encodeEvent = ({ bytes, envelope }: Frame): Buffer =>
+  Buffer.concat([Buffer.from(envelope?.event ?? ''), ...dataLines(bytes), lineEnd])
+
+/** What is between the messages of a stream, as text to be sent; empty where nothing may pass. */
+export const encodeBetween = (event: Exclude<SseEvent, { readonly kind: 'message' | 'oversized' }>): string => {
+  if (event.kind === 'comment') return keepAlive
+  const lines = fieldLines(event) + (event.dispatched ? 'data: \n' : '')
+  return lines === '' ? '' : `${lines}\n`
+}
+
+export const keepAlive = ': keep-alive\n\n'
+
+const dataField = Buffer.from('data: ')
+const lineEnd = Buffer.from('\n')
+
+/** From so many lines on, the line ends become spaces: a `data` line for each could make seven bytes of one. */
+const mostLines = 1000
+
+/** JSON allows line ends between its tokens, and an event has one line of data for each line of it. */
+const dataLines = (bytes: Buffer): readonly Buffer[] => {
+  const parts: Buffer[] = []
+  const ends = new LineEnds(bytes)
+  for (let from = 0; from < bytes.length;) {
+    const end = ends.from(from)
+    if (parts.length > 3 * mostLines) return dataLines(onOneLine(bytes))
+    parts.push(dataField, bytes.subarray(from, end < 0 ? undefined : end), lineEnd)
+    from = end < 0 ? bytes.length : ends.after(end)
+  }
+  // A carriage return at the end belongs to the line end of a pipe.
+  if (bytes.at(-1) === lineFeed) parts.push(dataField, lineEnd)
+  return parts
 }

@@ -1,16 +1,5 @@
 import { Gathering, type Gathered } from '../frames.js'
-import { carriageReturn, dataInTail, lineFeed, LineEnds, readEvent, type Fields } from './event.js'
-
-/** One thing in an event stream. */
-export type SseEvent =
-  /** An event with data, whatever its name: a client may read each of them as a message. */
-  | (Fields & { readonly kind: 'message'; readonly data: Buffer })
-  /** An event that tells fields and no data. @property dispatched it has a `data` line, which is empty */
-  | (Fields & { readonly kind: 'fields'; readonly dispatched: boolean })
-  /** An event over the limit: the beginning and the end of its data (4096 bytes at most), and its size in bytes. */
-  | (Fields & { readonly kind: 'oversized'; readonly head: Buffer; readonly tail: Buffer; readonly size: number })
-  /** One or more comments between events: the server shows that it lives. */
-  | { readonly kind: 'comment' }
+import { carriageReturn, dataInTail, lineFeed, LineEnds, readEvent, type SseEvent } from './event.js'
 
 const colon = 0x3a
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])

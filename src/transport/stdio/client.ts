@@ -1,8 +1,8 @@
-import { wholePipe, type Exchange } from '../../core/event.js'
 import type { Readable, Writable } from 'node:stream'
+import { wholePipe, type Exchange } from '../../core/event.js'
 import type { Frame, FrameLimits } from '../../protocol/frame.js'
-import { FrameReader, LineWriter } from './lines.js'
 import type { Transport, TransportEvent } from '../transport.js'
+import { FrameReader, LineWriter } from './lines.js'
 
 export interface StdioClientOptions {
   /** What the client writes: the process's stdin. */

@@ -2,10 +2,10 @@ import { wholePipe, type Exchange } from '../../core/event.js'
 import { CustomsError } from '../../errors.js'
 import type { Frame, FrameLimits } from '../../protocol/frame.js'
 import { requestKeys } from '../frames.js'
-import { FrameReader, LineWriter } from './lines.js'
 import { Stopper } from '../process/group.js'
 import { describeExit, spawnGroup, startFailure, type CommandLine, type ServerChild } from '../process/spawn.js'
 import type { Exit, Transport, TransportEvent } from '../transport.js'
+import { FrameReader, LineWriter } from './lines.js'
 
 export interface StdioServerOptions extends CommandLine {
   readonly limits: FrameLimits

@@ -1,5 +1,23 @@
+import { createRequire } from 'node:module'
+import type * as Undici from 'undici'
 import type { Dispatcher } from 'undici'
-import { errors } from './undici.js'
+
+const require = createRequire(import.meta.url)
+
+/** The whole of it loads its fetch, its WebSocket and its caches as well: three times the milliseconds, and 9 MB that few relays need. */
+export const whole = (): typeof Undici => require('undici') as typeof Undici
+
+const part = (file: string): unknown => {
+  try {
+    return require(`undici/lib/${file}`)
+  } catch {
+    return undefined
+  }
+}
+
+// A version that has them elsewhere is loaded whole.
+export const errors = (part('core/errors.js') ?? whole().errors) as typeof Undici.errors
+export const Pool = (part('dispatcher/pool.js') ?? whole().Pool) as typeof Undici.Pool
 
 /** So much waits for a slow reader before the connection is read no further, in bytes. */
 const mostWaiting = 64 * 1024

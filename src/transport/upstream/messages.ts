@@ -2,16 +2,94 @@ import type { Frame, FrameLimits } from '../../protocol/frame.js'
 import type { IdKey } from '../../protocol/json-rpc.js'
 import { oversizedFrame } from '../../protocol/parse.js'
 import { quote } from '../../protocol/quote.js'
-import { type Gathered, Gathering, parseInTurns } from '../frames.js'
+import { Gathering, parseInTurns, type Gathered } from '../frames.js'
 import { decoded, UndecodableBody } from '../http/content-coding.js'
 import { isUtf8, mediaType, only } from '../http/headers.js'
-import type { Latch } from '../latch.js'
-import { nextPiece } from './body.js'
-import { Events, type EventReading } from './events.js'
+import { encodeBetween, fieldLines, type SseEvent } from '../sse/event.js'
+import { SseParser } from '../sse/parser.js'
+import type { Latch } from '../timers.js'
+import { nextPiece, type ResponseBody } from './body.js'
 import type { HttpReply } from './pool.js'
-import { fieldLines } from '../sse/event.js'
-import type { SseEvent } from '../sse/parser.js'
-import { encodeBetween } from '../sse/write.js'
+
+/** Where a stream stands: what is needed to ask for the rest of it. */
+export interface Cursor {
+  lastEventId: string | undefined
+  /** The server's `retry:`, in milliseconds. */
+  retryMs: number | undefined
+  /** Events so far, those without a message too. */
+  events: number
+}
+
+export const cursor = (): Cursor => ({ lastEventId: undefined, retryMs: undefined, events: 0 })
+
+export interface EventReading {
+  readonly limits: FrameLimits
+  /** Closed: nothing more is read. */
+  readonly latch: Latch
+  /** Kept up to date, for a stream that may be resumed. */
+  readonly cursor: Cursor
+}
+
+/** Most bodies are packed in no way. */
+const unpacked = ({ body, headers }: HttpReply): ResponseBody | AsyncGenerator<Buffer, void> =>
+  headers.has('content-encoding') ? decoded(body, headers) : body
+
+/**
+ * The events of an SSE body; the cursor is past each event when it is returned. It is no generator: two of them, one inside
+ * the other, cost as much for a small answer as all else that is done to read it.
+ * @throws what the connection fails with, and UndecodableBody
+ */
+export class Events implements AsyncIterableIterator<SseEvent> {
+  readonly #reading: EventReading
+  readonly #parser: SseParser
+  readonly #source: ResponseBody | AsyncGenerator<Buffer, void>
+  #parsed: readonly SseEvent[] = []
+  #told = 0
+
+  constructor(reply: HttpReply, reading: EventReading) {
+    this.#reading = reading
+    this.#parser = new SseParser(reading.limits.messageBytes)
+    this.#source = unpacked(reply)
+  }
+
+  async next(): Promise<IteratorResult<SseEvent, undefined>> {
+    const { latch, cursor } = this.#reading
+    for (;;) {
+      const value = this.#parsed[this.#told]
+      if (value !== undefined) {
+        this.#told += 1
+        if (latch.isClosed) await latch.passed()
+        advance(cursor, value)
+        return { done: false, value }
+      }
+      const piece = nextPiece(this.#source)
+      const { done, value: bytes } = piece instanceof Promise ? await piece : piece
+      if (done === true) return { done: true, value: undefined }
+      this.#parsed = this.#parser.push(bytes)
+      this.#told = 0
+    }
+  }
+
+  /** Lets go of the body. */
+  async return(): Promise<IteratorResult<SseEvent, undefined>> {
+    await this.#source.return()
+    return { done: true, value: undefined }
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+}
+
+const advance = (cursor: Cursor, event: SseEvent): void => {
+  if (event.kind === 'comment') return
+  const { kind, id, retry } = event
+  // A wish for another pace gets nobody further.
+  if (kind !== 'fields' || id !== undefined) cursor.events += 1
+  // An empty id takes back the one before (WHATWG HTML, 9.2.4).
+  if (id !== undefined) cursor.lastEventId = id === '' ? undefined : id
+  if (retry !== undefined) cursor.retryMs = retry
+}
 
 /** What a response's body is to be read as. */
 export type BodyKind = 'json' | 'sse' | 'error' | 'other'
@@ -139,9 +217,9 @@ const withFields = (frame: Frame, event: string): Frame => (event === '' ? frame
  * @returns undefined where it is empty
  * @throws UndecodableBody, or what the connection fails with
  */
-export const wholeBody = async ({ body, headers }: HttpReply, maxBytes: number, latch: Latch): Promise<Gathered | undefined> => {
-  const gathering = new Gathering(maxBytes, Number(only(headers, 'content-length')) || 0)
-  const source = decoded(body, headers)
+export const wholeBody = async (reply: HttpReply, maxBytes: number, latch: Latch): Promise<Gathered | undefined> => {
+  const gathering = new Gathering(maxBytes, Number(only(reply.headers, 'content-length')) || 0)
+  const source = unpacked(reply)
   // Not by `for await`: most bodies are here as a whole by the time that they are read, and need no waiting for.
   for (;;) {
     const piece = nextPiece(source)

@@ -1,8 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { headersOf, only } from '../http/headers.js'
 import type { HttpHeaders } from '../transport.js'
-import { ResponseBody } from './body.js'
-import { errors, Pool, whole } from './undici.js'
+import { errors, Pool, ResponseBody, whole } from './body.js'
 
 /** TLS towards the server, in PEM. */
 export interface HttpTls {

@@ -21,7 +21,7 @@ t.test('of a response that is over only what to do when it was not read is kept'
   const unread: number[] = []
   const responses: WeakRef<object>[] = []
   const relay = new RelayEnd(far, {
-    serve: (_, __, response) => {
+    serve: (_, response) => {
       const number = responses.push(new WeakRef(response))
       whenUnread(response, () => unread.push(number))
       response.writeHead(200)

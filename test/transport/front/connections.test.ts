@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
+import { clientOf, Quota } from '../../../dist/transport/front/connections.js'
 import { ask, dial, echo, handshake, initialize, post, start } from './harness.js'
 
 const head = (method: string, more = ''): string => `${method} /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\n${more}`
@@ -86,4 +87,62 @@ t.test('connections in use are not cut for new ones', async t => {
   }
   await t.rejects(ask(port, { body: initialize() }), 'there is no room for another')
   t.notOk(streams.some(({ reader }) => reader.ended))
+})
+
+t.test('an address of IPv6 stands for its network', t => {
+  const cases = [
+    ['2001:db8:1:2::1', '2001:db8:1:2:ffff:ffff:ffff:ffff', true],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::', true],
+    ['2001:db8::1', '2001:db8:0:0:1::', true],
+    ['2001:db8:1:2::1', '2001:db8:1:3::1', false],
+    ['::1', '1::', false],
+    ['fe80::1%eth0', 'fe80::2%eth0', false],
+    ['192.0.2.1', '192.0.2.2', false],
+    ['192.0.2.1', '192.0.2.1', true],
+    ['', '', true],
+  ] as const
+  for (const [one, other, same] of cases) {
+    const [first, second] = [one, other].map(address => clientOf({ address, token: undefined }))
+    t.equal(first === second, same, `${one} and ${other}`)
+  }
+  t.notSame(clientOf({ address: '::1', token: 0 }), clientOf({ address: '::1', token: 1 }))
+  t.end()
+})
+
+/** How many places a client gets when it asks for as many as there are. */
+const taken = (quota: Quota, client: string): number => {
+  let count = 0
+  while (quota.take(client)) count++
+  return count
+}
+
+t.test('nobody can take the last place from all others', t => {
+  const cases = [[1, [1, 0]], [2, [2, 0]], [10, [9, 1, 0]], [64, [58, 6, 0]], [70, [63, 7, 0]], [1000, [900, 90, 9, 1, 0]]] as const
+  for (const [max, shares] of cases) {
+    const quota = new Quota(() => max)
+    t.same(shares.map((_, client) => taken(quota, String(client))), shares, String(max))
+  }
+  t.end()
+})
+
+t.test('a place that was left is there for whoever asks first', t => {
+  const quota = new Quota(() => 2)
+  t.equal(taken(quota, 'one'), 2)
+  t.equal(quota.take('two'), false)
+  quota.leave('one')
+  quota.leave('three')
+  t.equal(quota.take('two'), true)
+  t.equal(taken(quota, 'one'), 0)
+  t.end()
+})
+
+t.test('a bound that is lowered refuses what is new, and takes nothing back', t => {
+  let max = 10
+  const quota = new Quota(() => max)
+  t.equal(taken(quota, 'one'), 9)
+  max = 5
+  t.equal(quota.take('two'), false)
+  for (let i = 0; i < 6; i++) quota.leave('one')
+  t.equal(quota.take('two'), true)
+  t.end()
 })

@@ -5,9 +5,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { Frame } from '../../../dist/protocol/frame.js'
 import { decoded } from '../../../dist/transport/http/content-coding.js'
-import { fieldLines } from '../../../dist/transport/sse/event.js'
-import { SseParser, type SseEvent } from '../../../dist/transport/sse/parser.js'
-import { encodeBetween, encodeEvent } from '../../../dist/transport/sse/write.js'
+import { encodeBetween, encodeEvent, fieldLines, type SseEvent } from '../../../dist/transport/sse/event.js'
+import { SseParser } from '../../../dist/transport/sse/parser.js'
 
 const read = (chunks: readonly (string | Buffer)[], maxBytes = 100_000): readonly SseEvent[] => {
   const parser = new SseParser(maxBytes)

@@ -2,16 +2,14 @@ import { hash, randomUUID } from 'node:crypto'
 import type { Frame } from '../../../protocol/frame.js'
 import { errorCode } from '../../../protocol/json-rpc.js'
 import { revisions, traitsOf } from '../../../protocol/revision.js'
-import { clientOf, type Arrival, type Peer } from '../arrival.js'
-import type { Credentials } from '../credentials.js'
-import { isInitialize, isUnknownRevision, lacksEnvelope, unsupportedVersion } from '../message.js'
-import { through } from '../via.js'
-import { refusal, type Refusal } from '../refusal.js'
-import { FrontSession, type SessionKind } from './session.js'
-import type { Quota } from './quota.js'
-import { Sessions } from './registry.js'
 import type { Timers } from '../../timers.js'
 import type { Transport } from '../../transport.js'
+import { isInitialize, isUnknownRevision, lacksEnvelope, unsupportedVersion, type Arrival, type Peer } from '../arrival.js'
+import { clientOf, type Quota } from '../connections.js'
+import type { Credentials } from '../credentials.js'
+import { refusal, type Refusal } from '../refusal.js'
+import { Sessions } from './registry.js'
+import { FrontSession, type SessionKind } from './session.js'
 
 /** A path at which one server is offered. */
 export interface Endpoint {
@@ -121,7 +119,7 @@ export class Places {
   /** The headers that the server may see. */
   handedOn(arrival: Arrival): ReadonlyMap<string, string> {
     // A process sees none of them.
-    const headers = this.own ? arrival.headers : through(arrival)
+    const headers = this.own ? arrival.headers : arrival.handedOn
     if (!this.#settings().ownAuthorization) return headers
     return new Map([...headers].filter(([name]) => name !== 'authorization'))
   }
@@ -194,7 +192,7 @@ export class Places {
   #open(kind: SessionKind, arrival: Arrival, names: readonly string[]): FrontSession | undefined {
     const endpoint = this.#endpoint
     if (!endpoint) return undefined
-    const client = clientOf(arrival.peer)
+    const client = clientOf(arrival)
     const id = kind === 'own' ? this.#settings().mint() : undefined
     const generation = this.#generation
     const session: FrontSession = new FrontSession(kind, id, this.#ownerOf(arrival), {

@@ -2,13 +2,12 @@ import type { IdKey } from '../../../protocol/json-rpc.js'
 import type { Exchange } from '../../../core/event.js'
 import type { Frame, ResponseHead } from '../../../protocol/frame.js'
 import { answerKeys } from '../../frames.js'
-import type { Arrival } from '../arrival.js'
-import { isInitialize } from '../message.js'
+import { only } from '../../http/headers.js'
+import { Latch } from '../../timers.js'
+import type { HttpEvent, Transport, TransportEvent } from '../../transport.js'
+import { isInitialize, type Arrival } from '../arrival.js'
 import type { Reply } from '../reply.js'
 import { Routes, type FrontExchange, type RequestFacts } from './routes.js'
-import { Latch } from '../../latch.js'
-import { only } from '../../http/headers.js'
-import type { HttpEvent, Transport, TransportEvent } from '../../transport.js'
 
 /**
  * Whose exchanges make up the session.
@@ -176,10 +175,15 @@ export class FrontSession implements Transport {
 
   /** Ends the streams that would never end by themselves; the others end with the last answer, whatever the server means to add. */
   endStreams(): void {
-    for (const { reply, request, frame } of this.#routes.open()) {
-      if (request === 'GET' || subscribes(frame)) reply.finish()
+    for (const { reply, facts, frame } of this.#routes.open()) {
+      if (facts.request === 'GET' || subscribes(frame)) reply.finish()
       else reply.lastCall()
     }
+  }
+
+  /** Called again and again: each answer that was silent since so many looks shows that it lives. */
+  look(looks: number): void {
+    for (const { reply } of this.#routes.open()) reply.look(looks)
   }
 
   get idle(): boolean {
@@ -221,7 +225,7 @@ export class FrontSession implements Transport {
     return exchange
   }
 
-  #learn({ status, headers }: ResponseHead, { request, frame, claims }: FrontExchange): void {
+  #learn({ status, headers }: ResponseHead, { facts: { request, claims }, frame }: FrontExchange): void {
     if (status < 300) {
       this.#accepted = true
       this.#last = request === 'DELETE' ? 'the client ended the session' : undefined

@@ -1,10 +1,10 @@
 import type { Frame } from '../../../protocol/frame.js'
 import { errorCode } from '../../../protocol/json-rpc.js'
+import { modernErrors } from '../../http/headers.js'
+import type { SseEvent } from '../../sse/event.js'
 import type { Call } from '../calls.js'
-import { cursor, Events } from '../events.js'
-import { bodyKind, read, type Reading } from '../messages.js'
+import { bodyKind, cursor, Events, read, type Reading } from '../messages.js'
 import { discard, failureOf, type HttpUpstream } from '../pool.js'
-import type { SseEvent } from '../../sse/parser.js'
 
 export interface LegacyOptions extends Pick<Reading, 'limits' | 'latch'> {
   readonly upstream: HttpUpstream
@@ -24,8 +24,6 @@ export const mayBeLegacy = (status: number, error: Frame | undefined): boolean =
 
 const isModernRefusal = ({ message }: Frame, status: number): boolean =>
   message.kind === 'error' && (modernErrors.has(message.error.code) || (status === 404 && message.error.code === errorCode.methodNotFound))
-/** Header mismatch, missing client capability, unsupported version (2026-07-28, error codes). */
-const modernErrors: ReadonlySet<number> = new Set([errorCode.headerMismatch, -32021, -32022])
 
 /** Longest wait for the server to name its endpoint, in milliseconds. */
 const endpointMs = 10_000
