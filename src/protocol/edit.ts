@@ -68,8 +68,7 @@ const collectInside = (
 ): number => {
   const steps = byStep(edits, depth)
   const known = new Set<string | number>()
-  let [count, end] = [0, open + 1]
-  let isNoneKept = true
+  let [count, kept, end] = [0, 0, open + 1]
   /** Where the children begin that go, and before which none stays: they go with the comma behind them. */
   let leading: number | undefined
   const dropLeading = (to: number) => {
@@ -82,10 +81,10 @@ const collectInside = (
       const isGone = inside !== undefined && isRemoval(at(inside, depth + 1))
       dropLeading(child.from)
       if (inside !== undefined) known.add(stepOf(child))
-      if (isGone && isNoneKept) leading = child.from
+      if (isGone && kept === 0) leading = child.from
       else if (isGone) splices.push({ from: end, to: child.to, insert: nothing })
       else if (inside !== undefined) collect(bytes, { from: child.value, to: child.to }, inside, depth + 1, splices)
-      if (!isGone) isNoneKept = false
+      if (!isGone) kept++
       end = child.to
       return ++count >= length
     })
@@ -98,7 +97,7 @@ const collectInside = (
     if (typeof step === 'number') count++
     return [comma, Buffer.from(typeof step === 'string' ? `${JSON.stringify(step)}:` : ''), Buffer.from(last.replace)]
   })
-  if (added.length > 0) splices.push({ from: end, to: end, insert: Buffer.concat(isNoneKept ? added.slice(1) : added) })
+  if (added.length > 0) splices.push({ from: end, to: end, insert: Buffer.concat(kept === 0 ? added.slice(1) : added) })
   return end
 }
 

@@ -6,57 +6,34 @@ import { each, Meter } from './meter.js'
 import { inMeta, methodOf } from './methods.js'
 import { quote, step } from './quote.js'
 
-/**
- * The headers that repeat what is in a request's body, as a conforming client sends them; by lower-case name. For
- * modern revisions only.
- * @param inputSchema of the tool that is called
- */
-export const requestHeaders = (message: Request, inputSchema?: Json): Map<string, string> => {
-  const headers = new Map([['mcp-method', message.method]])
-  const version = versionOf(message)
-  if (version !== undefined) headers.set('mcp-protocol-version', version)
-  const name = nameOf(message)
-  if (name !== undefined) headers.set('mcp-name', encodeHeaderValue(name))
-  for (const { header, value } of expected(message, inputSchema)) {
-    if (value !== undefined) headers.set(header, encodeHeaderValue(String(value)))
-  }
-  return headers
-}
-
-/**
- * Whether the headers of a request say what its body says. For modern revisions only.
- * @param headers by lower-case name
- * @param inputSchema of the tool that is called; without it `Mcp-Param-*` are not looked at
- * @returns the first disagreement, as a sentence; undefined when there is none
- */
-export const compareHeaders = (
-  headers: ReadonlyMap<string, string>,
-  message: Request,
-  inputSchema?: Json,
-): string | undefined =>
-  compare('MCP-Protocol-Version', headers, versionOf(message), { required: true }) ??
-  compare('Mcp-Method', headers, message.method, { required: true }) ??
-  compareName(message, headers) ??
-  first(expected(message, inputSchema), one => compareParam(one, headers))
-
-const compareName = (message: Request, headers: ReadonlyMap<string, string>): string | undefined => {
-  const name = nameOf(message)
-  const required = methodOf(message.method)?.names?.required === true
-  return name === undefined ? undefined : compare('Mcp-Name', headers, name, { required, encoded: true })
+/** A header that repeats what is in a request's body (2026-07-28, Standard Request Headers, Custom Headers). */
+interface Repeating {
+  /** As it is written in the specification. */
+  readonly header: string
+  /** What the body says; undefined when it says nothing, or nothing that a header may carry. */
+  readonly value: Primitive | undefined
+  readonly required: boolean
+  /** The value may be written in Base64. */
+  readonly encoded: boolean
 }
 
 type Primitive = string | number | boolean
 
-interface Expected {
-  readonly header: string
-  /** Undefined when there is none, or none that a header may carry: the header is to be left out then. */
-  readonly value: Primitive | undefined
-}
-
-const expected = (message: Request, inputSchema: Json | undefined): readonly Expected[] => {
-  const given = member(message.params, 'arguments')
-  if (message.method !== 'tools/call' || inputSchema === undefined) return []
-  return paramHeaders(inputSchema).headers.map(one => ({ header: one.header, value: valueOf(given, one) }))
+const repeating = (message: Request, inputSchema: Json | undefined): readonly Repeating[] => {
+  const { method, params } = message
+  const names = methodOf(method)?.names
+  const name = names && member(params, names.key)
+  const given = member(params, 'arguments')
+  const ofArguments = method === 'tools/call' && inputSchema !== undefined ? paramHeaders(inputSchema).headers : []
+  return [
+    { header: 'MCP-Protocol-Version', value: versionOf(message), required: true, encoded: false },
+    { header: 'Mcp-Method', value: method, required: true, encoded: false },
+    ...(isString(name) ? [{ header: 'Mcp-Name', value: name, required: names?.required === true, encoded: true }] : []),
+    ...ofArguments.map(one => {
+      const value = valueOf(given, one)
+      return { header: one.header.replace('mcp-param-', 'Mcp-Param-'), value, required: value !== undefined, encoded: true }
+    }),
+  ]
 }
 
 const valueOf = (given: Json | undefined, { path }: ParamHeader): Primitive | undefined => {
@@ -65,29 +42,40 @@ const valueOf = (given: Json | undefined, { path }: ParamHeader): Primitive | un
   return isString(value) || typeof value === 'boolean' ? value : undefined
 }
 
-const compareParam = ({ header, value }: Expected, headers: ReadonlyMap<string, string>): string | undefined => {
-  const shown = header.replace('mcp-param-', 'Mcp-Param-')
-  if (value !== undefined) return compare(shown, headers, value, { required: true, encoded: true })
-  const said = headers.get(header)
-  if (said === undefined) return undefined
-  return `${shown} header value ${quote(said)} has no counterpart in the body`
+/** By which revision a request says that it is made; undefined for a legacy one. */
+export const versionOf = ({ params }: Request): string | undefined => {
+  const version = inMeta(params, 'protocolVersion')
+  return isString(version) ? version : undefined
 }
 
-interface Manner {
-  readonly required: boolean
-  /** The value may stand in Base64. */
-  readonly encoded?: boolean
+/**
+ * The headers that repeat what is in a request's body, as a conforming client sends them; by lower-case name. For
+ * modern revisions only.
+ * @param inputSchema of the tool that is called
+ */
+export const requestHeaders = (message: Request, inputSchema?: Json): Map<string, string> =>
+  new Map(repeating(message, inputSchema).flatMap(({ header, value, encoded }) => {
+    if (value === undefined) return []
+    return [[header.toLowerCase(), encoded ? encodeHeaderValue(String(value)) : String(value)]]
+  }))
+
+/**
+ * Whether the headers of a request say what its body says. For modern revisions only.
+ * @param headers by lower-case name
+ * @param inputSchema of the tool that is called; without it `Mcp-Param-*` are not looked at
+ * @returns the first disagreement, as a sentence; undefined when there is none
+ */
+export const compareHeaders = (headers: ReadonlyMap<string, string>, message: Request, inputSchema?: Json): string | undefined => {
+  for (const one of repeating(message, inputSchema)) {
+    const disagreement = compare(one, headers.get(one.header.toLowerCase()))
+    if (disagreement !== undefined) return disagreement
+  }
+  return undefined
 }
 
-/** @param value what the body says; undefined when it says nothing, which is not the header's fault */
-const compare = (
-  header: string,
-  headers: ReadonlyMap<string, string>,
-  value: Primitive | undefined,
-  { required, encoded = false }: Manner,
-): string | undefined => {
-  const said = headers.get(header.toLowerCase())
+const compare = ({ header, value, required, encoded }: Repeating, said: string | undefined): string | undefined => {
   if (said === undefined) return required ? `the required ${header} header is missing` : undefined
+  if (value === undefined && !required) return `${header} header value ${quote(said)} has no counterpart in the body`
   const decoded = encoded ? decodeHeaderValue(said) : said
   if (decoded === undefined) return `${header} header value ${quote(said)} is malformed`
   if (value === undefined || decoded === String(value)) return undefined
@@ -97,26 +85,6 @@ const compare = (
 
 /** Integers are compared by value: `42.0` is 42. */
 const decimal = /^-?\d{1,17}(?:\.0{1,17})?$/
-
-const nameOf = ({ method, params }: Request): string | undefined => {
-  const source = methodOf(method)?.names
-  const name = source && member(params, source.key)
-  return isString(name) ? name : undefined
-}
-
-/** By which revision a request says that it is made; undefined for a legacy one. */
-export const versionOf = ({ params }: Request): string | undefined => {
-  const version = inMeta(params, 'protocolVersion')
-  return isString(version) ? version : undefined
-}
-
-const first = <Item>(items: readonly Item[], ask: (item: Item) => string | undefined): string | undefined => {
-  for (const item of items) {
-    const answer = ask(item)
-    if (answer !== undefined) return answer
-  }
-  return undefined
-}
 
 const prefix = '=?base64?'
 const suffix = '?='
@@ -213,27 +181,17 @@ const search = (inputSchema: JsonObject, meter: Meter): ParamHeaders => {
 }
 
 const headerOf = (
-  schema: JsonObject,
-  name: Json,
-  path: readonly string[] | undefined,
-  taken: Set<string>,
+  schema: JsonObject, name: Json, path: readonly string[] | undefined, taken: Set<string>,
 ): ParamHeader | string => {
-  if (path === undefined || path.length === 0) {
-    return `${annotation} belongs on a property that "properties" alone lead to`
-  }
+  if (path === undefined || path.length === 0) return `${annotation} belongs on a property that "properties" alone lead to`
   if (!isString(name) || !fieldName.test(name)) return `${annotation} must be the name of a header, in its characters`
-  const type = typeIn(schema)
-  if (type === undefined) {
-    return `${annotation} belongs on a property of type string, integer or boolean`
-  }
+  const type = (['string', 'integer', 'boolean'] as const).find(type => type === member(schema, 'type'))
+  if (type === undefined) return `${annotation} belongs on a property of type string, integer or boolean`
   const header = `mcp-param-${name.toLowerCase()}`
   if (taken.has(header)) return `${annotation} ${quote(name)} is there twice, header names being the same in any case`
   taken.add(header)
   return { header, path, type }
 }
-
-const typeIn = (schema: JsonObject): ParamHeader['type'] | undefined =>
-  (['string', 'integer', 'boolean'] as const).find(type => type === member(schema, 'type'))
 
 /** A media type as HTTP headers and content blocks have it, in lower case. */
 export interface MediaType {

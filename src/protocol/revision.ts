@@ -13,41 +13,29 @@ export interface Traits {
   readonly modern: boolean
   /** JSON-RPC batches are allowed. */
   readonly batches: boolean
-  /** `content` block types (schema.json, ContentBlock). */
+  /** Types of content blocks (schema.json, ContentBlock), and of those of sampling (SamplingMessageContentBlock). */
   readonly contentTypes: ReadonlySet<string>
-  /** The same of sampling (schema.json, SamplingMessageContentBlock). */
   readonly samplingTypes: ReadonlySet<string>
-  /** `structuredContent` may be any JSON value, not an object only. */
-  readonly anyStructuredContent: boolean
 }
 
-const blocks = (...types: readonly string[]): ReadonlySet<string> => new Set(types)
+/** What the revisions up to one have added. */
+const upTo = (revision: Revision, added: Readonly<Partial<Record<Revision, string>>>): ReadonlySet<string> =>
+  new Set(Object.entries(added).flatMap(([since, types]) => (since <= revision ? types.split(' ') : [])))
 
-const blocksWithLinks = blocks('text', 'image', 'audio', 'resource_link', 'resource')
-const samplingWithTools = blocks('text', 'image', 'audio', 'tool_use', 'tool_result')
+const eachRevision = <Made>(make: (revision: Revision) => Made): Readonly<Record<Revision, Made>> => ({
+  '2024-11-05': make('2024-11-05'),
+  '2025-03-26': make('2025-03-26'),
+  '2025-06-18': make('2025-06-18'),
+  '2025-11-25': make('2025-11-25'),
+  '2026-07-28': make('2026-07-28'),
+})
 
-const traits: Readonly<Record<Revision, Traits>> = {
-  '2024-11-05': {
-    modern: false, batches: false, anyStructuredContent: false,
-    contentTypes: blocks('text', 'image', 'resource'), samplingTypes: blocks('text', 'image'),
-  },
-  '2025-03-26': {
-    modern: false, batches: true, anyStructuredContent: false,
-    contentTypes: blocks('text', 'image', 'audio', 'resource'), samplingTypes: blocks('text', 'image', 'audio'),
-  },
-  '2025-06-18': {
-    modern: false, batches: false, anyStructuredContent: false,
-    contentTypes: blocksWithLinks, samplingTypes: blocks('text', 'image', 'audio'),
-  },
-  '2025-11-25': {
-    modern: false, batches: false, anyStructuredContent: false,
-    contentTypes: blocksWithLinks, samplingTypes: samplingWithTools,
-  },
-  '2026-07-28': {
-    modern: true, batches: false, anyStructuredContent: true,
-    contentTypes: blocksWithLinks, samplingTypes: samplingWithTools,
-  },
-}
+const traits = eachRevision((revision): Traits => ({
+  modern: revision >= '2026-07-28',
+  batches: revision === '2025-03-26',
+  contentTypes: upTo(revision, { '2024-11-05': 'text image resource', '2025-03-26': 'audio', '2025-06-18': 'resource_link' }),
+  samplingTypes: upTo(revision, { '2024-11-05': 'text image', '2025-03-26': 'audio', '2025-11-25': 'tool_use tool_result' }),
+}))
 
 export const traitsOf = (revision: Revision): Traits => traits[revision]
 
@@ -70,14 +58,14 @@ export interface Misfit {
 /** What a value must be; answers with what is wrong, nothing for a value that fits. */
 export type Shape = (value: Json, meter: Meter) => readonly Misfit[]
 
-export type Fields = Readonly<Record<string, Shape>>
+type Fields = Readonly<Record<string, Shape>>
 
 const none: readonly Misfit[] = []
 
 /** Enough to see what is wrong; a peer can make no more work of an endless array. */
 const most = 20
 
-export const misfit = (message: string, ...path: readonly (string | number)[]): readonly Misfit[] => [{ path, message }]
+const misfit = (message: string, ...path: readonly (string | number)[]): readonly Misfit[] => [{ path, message }]
 
 const below = (key: string | number, misfits: readonly Misfit[]): readonly Misfit[] =>
   misfits.map(({ path, message }) => ({ path: [key, ...path], message }))
@@ -87,21 +75,21 @@ const of = (fits: (value: Json) => boolean, kind: string): Shape => {
   return value => (fits(value) ? none : wrong)
 }
 
-export const anything: Shape = () => none
-export const text = of(isString, 'a string')
-export const number = of(value => typeof value === 'number', 'a number')
-export const integer = of(Number.isInteger, 'an integer')
-export const flag = of(value => typeof value === 'boolean', 'true or false')
-export const anyObject = of(isObject, 'an object')
+const anything: Shape = () => none
+const text = of(isString, 'a string')
+const number = of(value => typeof value === 'number', 'a number')
+const integer = of(Number.isInteger, 'an integer')
+const flag = of(value => typeof value === 'boolean', 'true or false')
+const anyObject = of(isObject, 'an object')
 
-export const oneOf = (...values: readonly string[]): Shape =>
+const oneOf = (...values: readonly string[]): Shape =>
   of(value => isString(value) && values.includes(value), `one of ${values.map(value => `"${value}"`).join(', ')}`)
 
-export const arrayOf = (shape: Shape): Shape => (value, meter) =>
+const arrayOf = (shape: Shape): Shape => (value, meter) =>
   isArray(value) ? misfitsIn(value, shape, meter) : misfit('must be an array')
 
 /** An object whose members, whatever their names, all have one shape. */
-export const recordOf = (shape: Shape): Shape => (value, meter) =>
+const recordOf = (shape: Shape): Shape => (value, meter) =>
   isObject(value) ? misfitsIn(value, shape, meter) : misfit('must be an object')
 
 const misfitsIn = (value: JsonArray | JsonObject, shape: Shape, meter: Meter): readonly Misfit[] => {
@@ -115,7 +103,7 @@ const misfitsIn = (value: JsonArray | JsonObject, shape: Shape, meter: Meter): r
 }
 
 /** An object with these members; others may be there. */
-export const objectOf = (required: Fields, optional: Fields = {}): Shape => {
+const objectOf = (required: Fields, optional: Fields = {}): Shape => {
   const fields = [
     ...Object.entries(required).map(([key, shape]) => ({ key, shape, needed: true })),
     ...Object.entries(optional).map(([key, shape]) => ({ key, shape, needed: false })),
@@ -133,36 +121,8 @@ export const objectOf = (required: Fields, optional: Fields = {}): Shape => {
   }
 }
 
-/** Of one shape or of another; what is wrong is told by the first. */
-export const either = (first: Shape, second: Shape): Shape => (value, meter) => {
-  const misfits = first(value, meter)
-  return misfits.length > 0 && second(value, meter).length === 0 ? none : misfits
-}
-
-/** The shape that a string member names; an object with another one is not judged. */
-export const byMember = (key: string, shapes: ReadonlyMap<string, Shape>): Shape => (value, meter) => {
-  if (!isObject(value)) return misfit('must be an object')
-  const name = member(value, key)
-  if (!isString(name)) return misfit(name === undefined ? 'is missing' : 'must be a string', key)
-  return shapes.get(name)?.(value, meter) ?? none
-}
-
-/** What a Tool must be (schema.json, Tool). `inputSchema.type` is left to those who forgive its absence. */
-export const toolShape = (revision: Revision): Shape => shapes[revision].tool
-
-/** What a CallToolResult must be (schema.json, CallToolResult); blocks of unknown types are not judged. */
-export const resultShape = (revision: Revision): Shape => shapes[revision].result
-
-/** Of annotations, what claims nothing of what the tool does. */
-export const titleOf = (annotations: Json | undefined): Json | undefined =>
-  isObject(annotations) ? member(annotations, 'title') : undefined
-
 const meta = { _meta: anyObject }
 const icon = objectOf({ src: text }, { mimeType: text, sizes: arrayOf(text), theme: oneOf('light', 'dark') })
-
-// Which values an annotation may take is content/annotations' affair; here its members only have their types.
-const annotations = (revision: Revision): Shape =>
-  objectOf({}, { audience: arrayOf(text), priority: number, ...(revision >= '2025-06-18' && { lastModified: text }) })
 
 const resourceContents = (more: Fields): Shape => {
   const rest = objectOf({ uri: text }, { mimeType: text, ...more })
@@ -173,9 +133,12 @@ const resourceContents = (more: Fields): Shape => {
   }
 }
 
-const blockShape = (revision: Revision): Shape => {
+/** A block of a type that the revision does not know is not judged here. */
+const blockOf = (revision: Revision): Shape => {
   const more = revision >= '2025-06-18' ? meta : {}
-  const all: Fields = { ...more, annotations: annotations(revision) }
+  // Which values an annotation may have is the affair of content/annotations.
+  const annotations = objectOf({}, { audience: arrayOf(text), priority: number, ...(revision >= '2025-06-18' && { lastModified: text }) })
+  const all: Fields = { ...more, annotations }
   const data = objectOf({ data: text, mimeType: text }, all)
   const icons = revision >= '2025-11-25' ? { icons: arrayOf(icon) } : {}
   const link = { title: text, description: text, mimeType: text, size: integer, ...icons }
@@ -187,7 +150,12 @@ const blockShape = (revision: Revision): Shape => {
     ['resource', objectOf({ resource: resourceContents(more) }, all)],
   ])
   const { contentTypes } = traitsOf(revision)
-  return byMember('type', new Map([...shapes].filter(([type]) => contentTypes.has(type))))
+  return (value, meter) => {
+    if (!isObject(value)) return misfit('must be an object')
+    const type = member(value, 'type')
+    if (!isString(type)) return misfit(type === undefined ? 'is missing' : 'must be a string', 'type')
+    return contentTypes.has(type) ? (shapes.get(type)?.(value, meter) ?? none) : none
+  }
 }
 
 const implementation = objectOf(
@@ -195,76 +163,54 @@ const implementation = objectOf(
   { title: text, description: text, websiteUrl: text, icons: arrayOf(icon) },
 )
 
-const callToolResult = (revision: Revision): Shape => {
-  const { anyStructuredContent, modern } = traitsOf(revision)
+const results = eachRevision((revision): Shape => {
+  const { modern } = traitsOf(revision)
   const rest: Fields = {
     isError: flag,
-    structuredContent: anyStructuredContent ? anything : anyObject,
+    structuredContent: modern ? anything : anyObject,
     _meta: modern ? objectOf({}, { 'io.modelcontextprotocol/serverInfo': implementation }) : anyObject,
     ...(modern && { resultType: text }),
   }
-  const content = { content: arrayOf(blockShape(revision)) }
+  const content = { content: arrayOf(blockOf(revision)) }
   const result = objectOf(content, rest)
   if (revision !== '2024-11-05') return result
-  // What servers of the revision before the first sent, and clients of the first still take.
+  // Servers of the revision before the first sent this, and clients of the first still take it.
   const toolResult = objectOf({ toolResult: anything }, { ...content, ...rest })
   return (value, meter) => (isObject(value) && member(value, 'toolResult') !== undefined ? toolResult : result)(value, meter)
-}
+})
+
+/** What a CallToolResult must be (schema.json, CallToolResult). */
+export const resultShape = (revision: Revision): Shape => results[revision]
 
 const toolAnnotations = objectOf({}, {
   title: text, readOnlyHint: flag, destructiveHint: flag, idempotentHint: flag, openWorldHint: flag,
 })
 
-const schema = either(anyObject, flag)
-
 /** The legacy revisions spell out a little of what an object's schema is; the modern one leaves it to JSON Schema. */
-const legacySchema = (revision: Revision, required: Fields = {}): Shape =>
-  objectOf(required, {
+const schemaOf = (revision: Revision, required: Fields = {}): Shape =>
+  traitsOf(revision).modern ? objectOf({}, { $schema: text }) : objectOf(required, {
     // A boolean is tool/input-type: it is mended, where anything else is not.
-    properties: recordOf(schema),
+    properties: recordOf(of(value => isObject(value) || typeof value === 'boolean', 'an object')),
     required: arrayOf(text),
     ...(revision >= '2025-11-25' && { $schema: text }),
   })
 
-const modernSchema = objectOf({}, { $schema: text })
+const tools = eachRevision(revision => objectOf({ name: text, inputSchema: schemaOf(revision) }, {
+  description: text,
+  ...(revision >= '2025-03-26' && { annotations: toolAnnotations }),
+  ...(revision >= '2025-06-18' && { title: text, outputSchema: schemaOf(revision, { type: oneOf('object') }), ...meta }),
+  ...(revision >= '2025-11-25' && { icons: arrayOf(icon) }),
+  ...(revision === '2025-11-25' && { execution: objectOf({}, { taskSupport: oneOf('forbidden', 'optional', 'required') }) }),
+}))
 
-const toolFields = (revision: Revision): Shape => {
-  const { modern } = traitsOf(revision)
-  const inputSchema = modern ? modernSchema : legacySchema(revision)
-  const outputSchema = modern ? modernSchema : legacySchema(revision, { type: oneOf('object') })
-  return objectOf({ name: text, inputSchema }, {
-    description: text,
-    ...(revision >= '2025-03-26' && { annotations: toolAnnotations }),
-    ...(revision >= '2025-06-18' && { title: text, outputSchema, ...meta }),
-    ...(revision >= '2025-11-25' && { icons: arrayOf(icon) }),
-    ...(revision === '2025-11-25' && {
-      execution: objectOf({}, { taskSupport: oneOf('forbidden', 'optional', 'required') }),
-    }),
-  })
-}
+/** What a Tool must be (schema.json, Tool). `inputSchema.type` is left to those who forgive its absence. */
+export const toolShape = (revision: Revision): Shape => tools[revision]
 
-interface Shapes {
-  readonly tool: Shape
-  readonly result: Shape
-}
-
-const shapesOf = (revision: Revision): Shapes => ({ tool: toolFields(revision), result: callToolResult(revision) })
-
-const shapes: Readonly<Record<Revision, Shapes>> = {
-  '2024-11-05': shapesOf('2024-11-05'),
-  '2025-03-26': shapesOf('2025-03-26'),
-  '2025-06-18': shapesOf('2025-06-18'),
-  '2025-11-25': shapesOf('2025-11-25'),
-  '2026-07-28': shapesOf('2026-07-28'),
-}
-
-/** What the result of a method that lists something must be; undefined for another method. The elements of `tools` are judged one by one. */
+/** What the result of a method that lists something must be; undefined for another method. Tools are judged one by one. */
 export const listShape = (method: string): Shape | undefined => listShapes.get(method)
 
-const listShapes: ReadonlyMap<string, Shape> = new Map(
-  [...listMethods].map(([method, { key, needs }]) => {
-    const element = objectOf(Object.fromEntries(needs.map(name => [name, text])))
-    const elements = arrayOf(needs.length === 0 ? anything : element)
-    return [method, objectOf({ [key]: elements }, { nextCursor: text, ttlMs: integer, cacheScope: oneOf('public', 'private') })]
-  }),
-)
+const listShapes: ReadonlyMap<string, Shape> = new Map([...listMethods].map(([method, { key, needs }]) => {
+  const element = needs.length === 0 ? anything : objectOf(Object.fromEntries(needs.map(name => [name, text])))
+  const page = { nextCursor: text, ttlMs: integer, cacheScope: oneOf('public', 'private') }
+  return [method, objectOf({ [key]: arrayOf(element) }, page)]
+}))

@@ -2,7 +2,7 @@ import {
   equal, isArray, isObject, isString, member, omit, type Json, type JsonObject,
 } from '../protocol/json.js'
 import { each, mapped, withMembers, type Meter } from '../protocol/meter.js'
-import { listShape, titleOf, toolShape, traitsOf } from '../protocol/revision.js'
+import { listShape, toolShape, traitsOf } from '../protocol/revision.js'
 import { quote } from '../protocol/quote.js'
 import type { SchemaProblem } from '../core/check.js'
 import type { List, Mend, Powers, Problem } from '../core/rule.js'
@@ -147,7 +147,8 @@ export const untrusted: Powers = {
 export const withoutClaims: Mend = {
   isBlock: true,
   onTool({ definition = {} }, meter) {
-    const title = titleOf(member(definition, 'annotations'))
+    const annotations = member(definition, 'annotations')
+    const title = isObject(annotations) ? member(annotations, 'title') : undefined
     return title === undefined ? omit(definition, 'annotations') : withMembers(definition, { annotations: { title } }, meter)
   },
 }
