@@ -1,5 +1,5 @@
 import { withoutSecrets } from './secrets.js'
-import { stripHidden } from '../protocol/hidden-text.js'
+import { stripHidden } from '../protocol/text/hidden.js'
 
 /** Longest text of a peer's, in characters; as in a record. */
 const longest = 256

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util'
-import { stripHidden } from '../protocol/hidden-text.js'
+import { stripHidden } from '../protocol/text/hidden.js'
 
 /**
  * Text of the server's, fit for a terminal, in one line: without escapes, controls, hidden characters and line ends, so that

@@ -1,11 +1,13 @@
-import { isArray, type Json } from './json.js'
-import { unmetered } from './unmetered.js'
-import { afterScalar, afterSpace, afterString, byte, stringOf } from './scan.js'
 import type { Fault, FrameLimits } from './frame.js'
+import { isArray, type Json } from './json.js'
 import { wirePath } from './quote.js'
+import { afterScalar, afterSpace, afterString, byte, stringOf } from './scan.js'
+import { unmetered } from './unmetered.js'
+
+// Finds what two parsers could read differently: quickly by counting, which ends most doubts, then token by token.
 
 /** What is counted in a JSON text before it is parsed, to be held against what the parser made of it. */
-export interface Tally {
+interface Tally {
   /** Quotation marks that open or close a string: two for each key and each string value. */
   readonly quotes: number
   /** Opening brackets and braces; an upper bound of the nesting, for those in strings may be counted too. */

@@ -1,26 +1,22 @@
-import {
-  afterSpace, afterValue, byte, eachChild, eachLastMember, slice, stringOf, type Path,
-} from './scan.js'
 import type { Frame, Message } from './frame.js'
 import { isObject, isString, member, parseJson, type Json, type JsonObject } from './json.js'
 import type { ErrorResponse, Id, IdKey, Notification, Result } from './json-rpc.js'
 import { fold } from './protocol-keys.js'
+import { afterSpace, afterValue, byte, eachChild, eachLastMember, slice, stringOf, type Path } from './scan.js'
 import { unmetered } from './unmetered.js'
 
-// The one reader of ids: which bytes are an id, what it means, and how it is written.
+// The one reader of messages and of their ids: which bytes are an id, what it means, and how it is written.
 
-/** In so many members ids are looked for, and in so many bytes: what is no message is not worth more. */
+/** Most members, and most bytes, in which the ids of an unusable text are looked for. */
 const maxMembers = 10_000
 const maxBytes = 1024 * 1024
 
-/** Ids are looked for in so many bytes of the end of a text of which the middle is missing. */
+/** Bytes of the end of a text without its middle in which ids are looked for. */
 const tailBytes = 256
 
-/**
- * True of what a request can be named by (JSON-RPC 2.0, section 4), whole numbers or not. A number beyond a double is none: it has no
- * value that all readers agree on.
- */
-export const isId = (value: Json | undefined): value is Id => isString(value) || (typeof value === 'number' && Number.isFinite(value))
+/** True of an id (JSON-RPC 2.0, section 4), whole number or not. Readers do not agree on the value of a number beyond a double. */
+export const isId = (value: Json | undefined): value is Id =>
+  isString(value) || (typeof value === 'number' && Number.isFinite(value))
 
 /** An id, as we write it. */
 export const written = (id: Id): IdKey => JSON.stringify(id)
@@ -81,9 +77,9 @@ export const keyOf = (id: Id, bytes: Buffer): IdKey => {
 }
 
 /**
- * Every id that can be read from a text that may be malformed, cut off or ambiguous, likeliest first: what stands as
- * `id` at the top (or in the elements of a batch, or in further messages), the last one first, as `JSON.parse` would have it; then
- * what readers that ignore case would take for it.
+ * Every id that can be read from a text that may be malformed, cut off or ambiguous, likeliest first: the values of `id`
+ * in the message (in the elements of a batch, in further messages), the last one first, as for `JSON.parse`; then those
+ * of members that readers take for `id` when they ignore case.
  */
 export const keysIn = (bytes: Buffer): readonly IdKey[] => {
   if (bytes.length > maxBytes) return keysAtEnds(bytes.subarray(0, maxBytes), bytes.subarray(-tailBytes))
@@ -166,16 +162,12 @@ const request = (bytes: Buffer, id: Id | undefined, method: Json, params: Json |
 
 const errorResponse = (bytes: Buffer, id: Id, error: Json): Message | string => {
   if (!isObject(error)) return '"error" is not an object'
-  if (!hasInteger(error, 'code')) return '"error" has no integer "code"'
-  if (!hasText(error, 'message')) return '"error" has no string "message"'
-  return { kind: 'error', id, key: keyOf(id, bytes), error }
+  if (!Number.isInteger(member(error, 'code'))) return '"error" has no integer "code"'
+  return isError(error) ? { kind: 'error', id, key: keyOf(id, bytes), error } : '"error" has no string "message"'
 }
 
-const hasInteger = <Key extends string>(object: JsonObject, key: Key): object is JsonObject & Readonly<Record<Key, number>> =>
-  Number.isInteger(member(object, key))
-
-const hasText = <Key extends string>(object: JsonObject, key: Key): object is JsonObject & Readonly<Record<Key, string>> =>
-  isString(member(object, key))
+const isError = (error: JsonObject): error is ErrorResponse['error'] =>
+  Number.isInteger(member(error, 'code')) && isString(member(error, 'message'))
 
 /** Takes back a request, by its id (MCP, basic/utilities/cancellation). */
 export const isCancellation = (message: Message): message is Notification =>
@@ -183,23 +175,13 @@ export const isCancellation = (message: Message): message is Notification =>
 
 /** Every id that a frame names, likeliest first. */
 export const keysOf = ({ message, otherKeys }: Frame): readonly IdKey[] => {
-  switch (message.kind) {
-    case 'unusable':
-      return message.keys
-    case 'batch':
-      return message.members.flatMap(keysOf)
-    case 'notification':
-      return []
-    case 'page':
-      return message.key === undefined ? [] : [message.key]
-    case 'request':
-    case 'result':
-    case 'error':
-      return [message.key, ...(otherKeys ?? [])]
-  }
+  if (message.kind === 'unusable') return message.keys
+  if (message.kind === 'batch') return message.members.flatMap(keysOf)
+  if (message.kind === 'notification' || message.key === undefined) return []
+  return [message.key, ...(otherKeys ?? [])]
 }
 
-/** True of a response that JSON-RPC allows where the id could not be read (`id` is null), and of one that is cut off before its id. */
+/** True of a response whose `id` is null or missing, or cut off: JSON-RPC 2.0, section 5, allows null where no id could be read. */
 export const isAnonymousAnswer = (frame: Frame): boolean => {
   if (frame.faults.some(({ kind }) => kind === 'json')) return beginsAsAnswer(frame)
   const value = lenientValue(frame)

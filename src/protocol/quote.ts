@@ -1,4 +1,4 @@
-import { stripHidden } from './hidden-text.js'
+import { stripHidden } from './text/hidden.js'
 import { pointer } from './json.js'
 
 /** Longest text from the wire in a message of ours, in characters (contract section 4). */

@@ -2,7 +2,7 @@ import { isAscii } from 'node:buffer'
 import { ByteValidator, failures, maxBytes, type LongString } from '../judge/index.js'
 import { BLOCK_DATA, BLOCK_TEXT, LONG_BYTES, RESOURCE_BLOB, RESOURCE_TEXT } from '../judge/layout.js'
 import type { Facts, FrameLimits } from './frame.js'
-import { hiddenCharacters } from './hidden-characters.js'
+import { hiddenCharacters } from './text/characters.js'
 import { isArray, isObject, member, parseJson, type Json, type JsonObject } from './json.js'
 import { byte } from './scan.js'
 

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import type { Powers, Problem } from '../core/rule.js'
-import { findHidden, nameOf } from '../protocol/hidden-text.js'
+import { findHidden, nameOf } from '../protocol/text/hidden.js'
 import { isMediaType } from '../protocol/headers.js'
 import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
 import { each, type Meter } from '../protocol/meter.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { findHidden } from '../../dist/protocol/hidden-text.js'
+import { findHidden } from '../../dist/protocol/text/hidden.js'
 import { clip, quote, step } from '../../dist/protocol/quote.js'
 
 t.test('text from the wire is quoted, stripped of hidden characters and cut', t => {

@@ -1,4 +1,4 @@
-import { hiddenCharacters, type HiddenCharacters } from './hidden-characters.js'
+import { hiddenCharacters, type HiddenCharacters } from './characters.js'
 
 /** A character that a reader does not see, or that changes how the rest is shown. */
 export interface Hidden {
@@ -31,44 +31,33 @@ const fewSuspects = 16
 /** The text without its hidden characters. */
 export const stripHidden = (text: string): string => {
   if (findHidden(text) === undefined) return text
-  const stripped = without(text, next)
-  // What is taken out may have parted others that hide something together, or the halves of a character: then nothing stays
-  // that hides anything anywhere.
-  return findHidden(stripped) === undefined ? stripped : without(stripped.replace(/\p{Cs}/gu, ''), nextListed)
+  const stripped = without(text, false)
+  // Others may hide something together now, or halves of a character have met: then every suspect goes.
+  return findHidden(stripped) === undefined ? stripped : without(stripped.replace(/\p{Cs}/gu, ''), true)
 }
 
 /** For a message: `U+202E, bidi override`. */
 export const nameOf = ({ codePoint, name }: Hidden): string =>
   `U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}, ${name}`
 
-/** The next character that is hidden where it stands. */
-const next = (text: string, from: number, budget?: Budget): Hidden | undefined => {
+/** The next character that is hidden where it stands; with `anywhere`, the next that is hidden in some place. */
+const next = (text: string, from: number, budget?: Budget, anywhere = false): Hidden | undefined => {
   let index = suspectFrom(text, from)
   while (index < text.length) {
     const codePoint = text.codePointAt(index) ?? 0
     const row = rowOf(text.charCodeAt(index), codePoint)
     const isTooMany = row !== undefined && budget !== undefined && --budget.left < 0
-    const innocent = row === undefined ? 1 : isTooMany ? 0 : (row.innocent?.(text, index) ?? 0)
+    const innocent = row === undefined ? 1 : isTooMany || anywhere ? 0 : (row.innocent?.(text, index) ?? 0)
     if (row !== undefined && innocent === 0) return { index, codePoint, name: row.name }
     index = suspectFrom(text, index + innocent)
   }
   return undefined
 }
 
-/** The next character of the table, be it innocent or not. */
-const nextListed = (text: string, from: number): Hidden | undefined => {
-  for (let index = suspectFrom(text, from); index < text.length; index = suspectFrom(text, index + 1)) {
-    const codePoint = text.codePointAt(index) ?? 0
-    const row = rowOf(text.charCodeAt(index), codePoint)
-    if (row !== undefined) return { index, codePoint, name: row.name }
-  }
-  return undefined
-}
-
-const without = (text: string, find: typeof next): string => {
+const without = (text: string, anywhere: boolean): string => {
   let kept = ''
   let from = 0
-  for (let found = find(text, from); found !== undefined; found = find(text, from)) {
+  for (let found = next(text, from, undefined, anywhere); found !== undefined; found = next(text, from, undefined, anywhere)) {
     kept += text.slice(from, found.index)
     from = found.index + (found.codePoint > 0xffff ? 2 : 1)
   }

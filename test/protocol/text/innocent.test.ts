@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { findHidden } from '../../dist/protocol/hidden-text.js'
-import { isJoinedEmoji, isVariation } from '../../dist/protocol/innocent.js'
+import { findHidden } from '../../../dist/protocol/text/hidden.js'
+import { isJoinedEmoji, isVariation } from '../../../dist/protocol/text/innocent.js'
 
 const variations: readonly (readonly [title: string, sequence: string, registered: boolean])[] = [
   ['the first base there is, as an emoji', '#\ufe0f', true],
@@ -71,7 +71,7 @@ t.test('emoji are joined in the sequences that Unicode recommends', t => {
 })
 
 // Unicode's own files lie beside the repository, or in a folder that is named; where they do not, there is nothing to compare.
-const folder = process.env['UNICODE_FILES'] ?? fileURLToPath(new URL('../../../shared/unicode/', import.meta.url))
+const folder = process.env['UNICODE_FILES'] ?? fileURLToPath(new URL('../../../../shared/unicode/', import.meta.url))
 const skip = existsSync(folder) ? false : 'the files of Unicode are not here'
 
 const sequencesOf = (name: string): readonly string[] => {
@@ -86,7 +86,7 @@ t.test('the data is what the script makes of the files', { skip }, t => {
   const made = mkdtempSync(join(tmpdir(), 'unicode-'))
   t.teardown(() => rmSync(made, { recursive: true }))
   execFileSync(process.execPath, ['scripts/unicode.mjs', folder, join(made, 'data.ts')])
-  t.equal(readFileSync(join(made, 'data.ts'), 'utf8'), readFileSync('src/protocol/unicode-data.ts', 'utf8'))
+  t.equal(readFileSync(join(made, 'data.ts'), 'utf8'), readFileSync('src/protocol/text/unicode-data.ts', 'utf8'))
   t.end()
 })
 
