@@ -50,6 +50,8 @@ export interface Opening {
   /** What the relay's own ids are made from. */
   readonly nonce: string
   readonly stateless: boolean
+  /** Left out where the session began here. */
+  readonly joined?: boolean | undefined
   readonly payloads: 'redacted' | 'full'
   readonly settings: Settings
 }

@@ -62,6 +62,7 @@ const openingIn = (line: JsonObject): Opening => ({
   server: text(member(line, 'server')),
   nonce: text(member(line, 'nonce')),
   stateless: flag(member(line, 'stateless')),
+  joined: maybe(member(line, 'joined'), flag),
   payloads: oneOf(member(line, 'payloads'), ['redacted', 'full']),
   settings: settingsIn(object(member(line, 'settings'))),
 })

@@ -32,7 +32,7 @@ export class Recorder {
   #late: number[] = []
 
   constructor(options: RelayOptions, { payloads, limits, write, now }: RecorderOptions) {
-    const { server, session, nonce, stateless, policy, trusted, tools, accepted, intent, mostFindings } = options
+    const { server, session, nonce, stateless, joined, policy, trusted, tools, accepted, intent, mostFindings } = options
     this.#options = options
     this.#policy = policy
     this.#tools = tools
@@ -40,7 +40,7 @@ export class Recorder {
     this.#now = now
     this.#payload = payloadOf(payloads)
     write({
-      capture: 1, session, time: now().toISOString(), server, nonce, stateless, payloads,
+      capture: 1, session, time: now().toISOString(), server, nonce, stateless, joined, payloads,
       settings: { ...rulingOf(options), trusted, limits, intent, mostFindings, lock: accepted && lockOf(accepted) },
     })
   }

@@ -76,7 +76,7 @@ class Replay {
   #questions = 0
   #checks = 0
 
-  constructor({ server, session, nonce, stateless, payloads, settings }: Opening, was: Course, judgement: Judgement) {
+  constructor({ server, session, nonce, stateless, joined = false, payloads, settings }: Opening, was: Course, judgement: Judgement) {
     this.#judgement = judgement
     this.#payload = payloadOf(payloads)
     this.#stateless = stateless
@@ -84,7 +84,7 @@ class Replay {
     this.#ruling = judgement.ruling(settings)
     const ruling = () => this.#ruling
     this.#relay = new Batches({
-      server, session, nonce, stateless, trusted, accepted, rules, listMs, requestMs, mostTools, mostFindings, intent,
+      server, session, nonce, stateless, joined, trusted, accepted, rules, listMs, requestMs, mostTools, mostFindings, intent,
       get policy() { return ruling().policy },
       get tools() { return ruling().tools },
       checkNow: subject => this.#checkNow(subject),

@@ -106,7 +106,8 @@ export class Offer {
 
   open(opening: Opening): void {
     const { guard, reach, sessionStarted, sessionEnded } = this.#options
-    const session = openSession(guard, opening.transport, reach.connect(opening), opening.kind === 'stateless', opening.peer)
+    const { kind, joined, peer } = opening
+    const session = openSession(guard, opening.transport, reach.connect(opening), { stateless: kind === 'stateless', joined, peer })
     this.#sessions.add(session)
     sessionStarted()
     session.start()

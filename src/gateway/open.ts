@@ -45,8 +45,13 @@ export interface ObservedSession {
 /** Makes the server's side; HTTP headers of a call are made from the tool's input schema, which the relay knows. */
 export type OpenServer = (inputSchemaOf: Batches['inputSchemaOf']) => Transport
 
-/** Puts a relay between two transports. @param stateless each exchange has ids of its own */
-export const openSession = (guard: Guard, client: Transport, openServer: OpenServer, stateless = false, peer?: Entry['peer']): Session => {
+/** Puts a relay between two transports. */
+export const openSession = (
+  guard: Guard,
+  client: Transport,
+  openServer: OpenServer,
+  { stateless, joined = false, peer }: Pick<RelayOptions, 'stateless' | 'joined' | 'peer'> = { stateless: false },
+): Session => {
   const { name, checker, audit, failed, observe, record, trusted, accepted, listMs, requestMs, mostTools, mostFindings, intent } = guard
   const session = randomUUID()
   const judging = new Judging(checker, session)
@@ -54,6 +59,7 @@ export const openSession = (guard: Guard, client: Transport, openServer: OpenSer
   const options: RelayOptions = {
     server: name, session, nonce: randomUUID(), stateless, rules, trusted, accepted, listMs, requestMs, mostTools, mostFindings, intent,
     observed: observer !== undefined,
+    ...(joined && { joined }),
     ...(peer && { peer }),
     get policy() { return guard.policy },
     get tools() { return guard.tools },

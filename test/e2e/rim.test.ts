@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -40,7 +41,8 @@ const weatherServer = (t: Test, call: (id: number, response: Parameters<RequestL
   })
 
 const relayTo = async (t: Test, ...target: readonly string[]): Promise<{ relay: Started; url: string }> => {
-  const relay = start(t, process.execPath, [cli, 'serve', '--audit', 'none', '--log-level', 'silent', '--listen', '127.0.0.1:0', ...target])
+  const audit = target.includes('--audit') ? [] : ['--audit', 'none']
+  const relay = start(t, process.execPath, [cli, 'serve', ...audit, '--log-level', 'silent', '--listen', '127.0.0.1:0', ...target])
   for (;;) {
     const url = /listening on (http:\S+)/.exec(relay.stderr())?.[1]
     if (url !== undefined) return { relay, url: `${url}/mcp` }
@@ -187,4 +189,57 @@ t.test('headers that act on what stands in front of the relay pass where the ope
   const passed = (await ask(passing.url, request(1, 'ping'))).headers
   t.equal(passed.get('link'), acting.link)
   t.equal(passed.get('refresh'), null)
+})
+
+t.test('in a session that began at another relay, calls are judged, and what the client declared is not known', async t => {
+  let told: string | undefined
+  let degrees: unknown = 20
+  const server = await serverOf(t, (incoming, response) => {
+    let body = ''
+    incoming.on('data', chunk => (body += String(chunk))).on('end', () => {
+      const { id, method } = JSON.parse(body || '{}') as { id?: number; method?: string }
+      if (method === undefined) told = body
+      if (id === undefined || method === undefined) return void response.writeHead(incoming.method === 'POST' ? 202 : 405).end()
+      if (method !== 'tools/call') {
+        response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'theirs' })
+        return void response.end(answer(id, method === 'tools/list' ? { tools: [weather] } : {
+          protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' },
+        }))
+      }
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const asked = `asked-${id}`
+      response.write(`data: {"jsonrpc":"2.0","id":"${asked}","method":"roots/list"}\n\n`)
+      const timer = setInterval(() => {
+        if (told?.includes(asked) !== true) return
+        clearInterval(timer)
+        response.end(`data: ${answer(id, { content: [{ type: 'text', text: JSON.stringify({ degrees }) }], structuredContent: { degrees } })}\n\n`)
+      }, 5)
+      response.on('close', () => clearInterval(timer))
+    })
+  })
+  const log = join(t.testdir({}), 'audit.ndjson')
+  const first = await relayTo(t, server)
+  const client = { protocolVersion: '2025-11-25', capabilities: { roots: {} }, clientInfo: { name: 'c', version: '1' } }
+  const began = await ask(first.url, request(1, 'initialize', client))
+  t.equal(began.headers.get('mcp-session-id'), 'theirs')
+  const headers = { 'mcp-session-id': 'theirs' }
+  const second = await relayTo(t, '--audit', log, server)
+  for (const [id, value, expected] of [[2, 20, /"structuredContent":\{"degrees":20\}/], [3, 'EVIL', /"isError":true/]] as const) {
+    degrees = value
+    const call = ask(second.url, request(id, 'tools/call', { name: 'weather', arguments: {} }), headers)
+    const result = `{"jsonrpc":"2.0","id":"asked-${id}","result":{"roots":[]}}`
+    while (told !== result) t.match(await ask(second.url, result, headers), { status: 202 })
+    const { body } = await call
+    t.match(body, `"id":"asked-${id}","method":"roots/list"`, 'the client is asked')
+    t.match(body, expected)
+  }
+  const findingsOf = (line: string) => (JSON.parse(line) as { findings?: { rule: string }[] }).findings ?? []
+  const rules = readFileSync(log, 'utf8').trim().split('\n').flatMap(findingsOf).map(({ rule }) => rule)
+  t.ok(rules.includes('server/unchecked'))
+  t.notOk(rules.includes('server/request'))
+  const strict = await relayTo(t, '--policy', 'strict', server)
+  const call = ask(strict.url, request(4, 'tools/call', { name: 'weather', arguments: {} }), headers)
+  while (told?.includes('asked-4') !== true) await new Promise(setImmediate)
+  t.match(told, /-32601/, 'the server is told that nobody can answer')
+  t.notMatch((await call).body, /roots\/list/)
 })

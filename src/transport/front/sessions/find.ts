@@ -30,6 +30,8 @@ export interface Opening {
   readonly transport: Transport
   /** Names the session in records; it is not the `Mcp-Session-Id`, which is a secret. */
   readonly session: string
+  /** It began before this relay knew of it (another replica, a restart): its handshake is not known. */
+  readonly joined: boolean
   /** Who began it. */
   readonly peer: Peer
   /** Of the first request; without credentials that were meant for us. */
@@ -133,9 +135,9 @@ export class Places {
     const begins = frame !== undefined && isInitialize(frame)
     if (this.own) return this.#placeOwn(arrival, begins)
     if (arrival.sessionId !== undefined) {
-      // One that is not known here may still be known to the server: the relay was restarted.
+      // One that is not known here may still be known to the server: the relay was restarted, or is one of several.
       if (this.holds(arrival.sessionId) && !this.known(arrival)) return noSession
-      const session = this.known(arrival) ?? this.#open('upstream', arrival, [idName(arrival.sessionId)])
+      const session = this.known(arrival) ?? this.#open('upstream', arrival, [idName(arrival.sessionId)], !begins)
       return session ? { session, claims: true } : this.#full
     }
     if (!begins) return this.#group('legacy', arrival)
@@ -189,7 +191,8 @@ export class Places {
     return this.#endpoint ? full : refusal(404, 'There is no endpoint at this path any more')
   }
 
-  #open(kind: SessionKind, arrival: Arrival, names: readonly string[]): FrontSession | undefined {
+  /** @param joined its handshake was made elsewhere */
+  #open(kind: SessionKind, arrival: Arrival, names: readonly string[], joined = false): FrontSession | undefined {
     const endpoint = this.#endpoint
     if (!endpoint) return undefined
     const client = clientOf(arrival)
@@ -214,6 +217,7 @@ export class Places {
         kind,
         transport: session,
         session: randomUUID(),
+        joined,
         peer: arrival.peer,
         headers: this.handedOn(arrival),
       })

@@ -348,7 +348,7 @@ t.test('an id that only the server can know is handed on, and forgotten when it 
   const { port, session, sessions } = await start(t, upstream((_, event) =>
     event.type === 'frame' && event.frame.envelope?.headers?.get('mcp-session-id') === 'unknown' ? { status: 404 } : {}))
   t.equal((await ask(port, { headers: { ...post, 'mcp-session-id': 'before' }, body: ping() })).status, 200)
-  t.match((await session(0)).opening, { kind: 'upstream' })
+  t.match((await session(0)).opening, { kind: 'upstream', joined: true })
   t.equal((await ask(port, { headers: { ...post, 'mcp-session-id': 'before' }, body: ping() })).status, 200)
   t.equal(sessions.length, 1)
   t.equal((await ask(port, { headers: { ...post, 'mcp-session-id': 'unknown' }, body: ping() })).status, 404)
