@@ -19,11 +19,13 @@ COPY scripts ./scripts
 COPY src ./src
 RUN npm run build
 
-# A stage of its own, for npm's cache and logs to stay behind too.
+# A stage of its own, for npm's cache and logs to stay behind too. OpenTelemetry's packages are optional peers, which the image
+# has: as peers that are not optional they are installed, in the versions of the lock file.
 FROM node AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+RUN npm pkg delete devDependencies peerDependenciesMeta 'peerDependencies[@modelcontextprotocol/sdk]'
+RUN --mount=type=cache,target=/root/.npm npm install --ignore-scripts --no-audit --no-fund
 
 FROM node
 # PID 1 inherits the orphans of stdio servers, and Node does not reap them; tini does.

@@ -2,11 +2,12 @@ import type { Follower } from '../audit/sink.js'
 import type { Log } from '../audit/log.js'
 import { shown } from '../audit/shown.js'
 import type { Configuration } from '../config/configuration.js'
+import { CustomsError } from '../errors.js'
 import { noMetrics, type Metrics } from '../telemetry/metrics.js'
 import type { Observe } from '../telemetry/observing.js'
 import type { OpenTelemetry } from '../telemetry/opentelemetry.js'
 import { signalsWanted } from '../telemetry/signals.js'
-import { version } from './version.js'
+import { optionalPackages, version } from './version.js'
 
 /** Who is told of what the relay does, beside the log. */
 export interface Telemetry {
@@ -21,14 +22,24 @@ export interface Telemetry {
 /** Who terminates the relay means its server: only one more signal gives up what is still to be sent. */
 export const patientUrgency = 2
 
-/** Nothing is loaded of what nobody has asked for. @param metrics those of Prometheus, where they are served */
+/**
+ * Nothing is loaded that nobody has asked for.
+ * @param metrics those of Prometheus, where they are served
+ * @throws CustomsError CANNOT_START where the configuration names an endpoint, and OpenTelemetry is not installed
+ */
 export const openTelemetry = async ({ telemetry, audit }: Configuration, log: Log, metrics: Metrics = noMetrics): Promise<Telemetry> => {
   const warn = (message: string) => log.warn(message)
   const undelivered = (to: string, count: number) => metrics.undelivered(to, count)
   const signals = signalsWanted(telemetry, process.env)
   const sent = signals.length === 0 ? undefined : await import('../telemetry/opentelemetry.js').then(
     module => module.openTelemetry({ settings: telemetry, signals, version: version(), warn, undelivered }),
-  ).catch((error: unknown) => warn(`telemetry: not begun: ${shown(error instanceof Error ? error.message : String(error))}`))
+  ).catch((error: unknown) => {
+    if (!isNotInstalled(error)) return warn(`telemetry: not begun: ${shown(error instanceof Error ? error.message : String(error))}`)
+    const toDo = `OpenTelemetry is not installed: npm install ${optionalPackages('@opentelemetry').join(' ')}`
+    // The variables of the environment may be meant for other programs.
+    if (telemetry.endpoint === undefined) return warn(`telemetry: not begun: ${toDo}`)
+    throw new CustomsError('CANNOT_START', `telemetry: ${toDo}`, { cause: error })
+  })
   const shipped = audit.targets.length === 0 ? undefined : await (await import('../audit/targets.js')).openTargets(audit.targets, { warn, undelivered })
   const { tracing, durations, follower }: Partial<OpenTelemetry> = sent ?? {}
   const isObserved = metrics !== noMetrics || tracing !== undefined || durations !== undefined
@@ -41,3 +52,7 @@ export const openTelemetry = async ({ telemetry, audit }: Configuration, log: Lo
     },
   }
 }
+
+/** Its packages are optional: most relays send nothing. */
+const isNotInstalled = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND' && error.message.includes('\'@opentelemetry/')

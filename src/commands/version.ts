@@ -1,6 +1,13 @@
 import { readFileSync } from 'node:fs'
 
-export const version = (): string => {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
-  return version
-}
+const ourPackage = () =>
+  JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    version: string
+    peerDependencies: Readonly<Record<string, string>>
+  }
+
+export const version = (): string => ourPackage().version
+
+/** The packages of a scope that are installed only where they are needed, as `npm install` takes them. */
+export const optionalPackages = (scope: string): readonly string[] =>
+  Object.entries(ourPackage().peerDependencies).filter(([name]) => name.startsWith(`${scope}/`)).map(([name, range]) => `${name}@${range}`)

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -124,6 +124,33 @@ t.test('payloads are in spans when they are asked for, without secrets', async t
   t.match(spanOf(spans, 'CLIENT', 2).attributes, { 'gen_ai.tool.call.arguments': '{"city":"Paris"}', 'gen_ai.tool.call.result': /sunny/ })
   t.ok(headers.length > 0 && headers.every(sent => sent['x-key'] === 'sesame-open'))
   t.notMatch(stderr, /sesame/)
+})
+
+t.test('where OpenTelemetry is not installed, what configures it is told the command that installs it', async t => {
+  const root = fileURLToPath(new URL('../..', import.meta.url))
+  const folder = scratch(t)
+  for (const name of ['dist', 'config', 'package.json']) cpSync(join(root, name), join(folder, name), { recursive: true })
+  mkdirSync(join(folder, 'node_modules'))
+  for (const name of readdirSync(join(root, 'node_modules'))) {
+    if (name !== '@opentelemetry') symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name))
+  }
+  const config = join(folder, 'customs.json')
+  const run = async (telemetry: object, env: NodeJS.ProcessEnv) => {
+    writeFileSync(config, JSON.stringify({ version: 1, telemetry }))
+    const relay = start(t, process.execPath, [join(folder, 'dist/cli.js'), 'wrap', '--config', config, '--audit', 'none', '--', process.execPath, demo], env)
+    relay.closeInput()
+    return { exit: (await relay.exit).code, stderr: relay.stderr() }
+  }
+  const command = /OpenTelemetry is not installed: npm install @opentelemetry\/api@\S+ (?:@opentelemetry\/\S+@\^\d\S* ?){9}/
+  const configured = await run({ endpoint: 'http://127.0.0.1:4318' }, {})
+  t.equal(configured.exit, 2)
+  t.match(configured.stderr.trimEnd(), command)
+  t.equal(configured.stderr.trimEnd().split('\n').length, 1)
+  // Its variables may be meant for other programs.
+  const warned = await run({}, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' })
+  t.equal(warned.exit, 0)
+  t.match(warned.stderr, command)
+  t.strictSame(await run({}, {}), { exit: 0, stderr: '' })
 })
 
 t.test('what is turned off is not sent', async t => {
