@@ -56,8 +56,13 @@ export class ToolCalls {
   /** When the engine is asked about arguments: before the server has the call, where that can keep it from it; beside; or not at all. */
   get checks(): 'first' | 'beside' | 'never' {
     const { policy } = this.#core.options
-    const actions = this.#ofArguments.map(({ name }) => actionOf(policy, name))
-    return actions.some(isStop) ? 'first' : actions.some(action => action !== 'off') ? 'beside' : 'never'
+    let found: 'first' | 'beside' | 'never' = 'never'
+    for (const { name } of this.#ofArguments) {
+      const action = actionOf(policy, name)
+      if (isStop(action)) return 'first'
+      if (action !== 'off') found = 'beside'
+    }
+    return found
   }
 
   *check(request: PendingRequest, params: JsonObject | undefined): Flow {

@@ -8,9 +8,8 @@ import { errorCode } from '../protocol/json-rpc.js'
 import type { Frame } from '../protocol/frame.js'
 import type { Exit, Transport, TransportEvent } from '../transport/transport.js'
 import type { Flush } from '../audit/chain.js'
-import { Held } from './held.js'
+import { Held, Leaving, withheld } from './leaving.js'
 import type { Judging } from './judging.js'
-import { Leaving, withheld } from './leaving.js'
 import { followed, type Observer } from './observer.js'
 
 export interface SessionParts {

@@ -1,5 +1,4 @@
-import { isArray, type Json, type JsonArray, type JsonObject } from './json.js'
-import { unmetered } from './unmetered.js'
+import { isArray, lengthOf, type Json, type JsonArray, type JsonObject } from './json.js'
 
 /** Steps that may be spent on one frame, in all rules together. A step is about 25 ns: one element, or 64 bytes of a text. */
 export const frameShare = 4_000_000
@@ -51,22 +50,38 @@ export class Meter {
   }
 }
 
+type Walk<Step extends string | number> = IterableIterator<readonly [step: Step, child: Json], void>
+
 /** The only walk over a JSON array or object from the wire: each element with its index, each member with its name. */
-export function each(value: JsonArray, meter: Meter): Generator<readonly [index: number, element: Json], void>
-export function each(value: JsonObject, meter: Meter): Generator<readonly [name: string, member: Json], void>
-export function each(value: JsonArray | JsonObject, meter: Meter): Generator<readonly [step: string | number, child: Json], void>
-export function* each(value: JsonArray | JsonObject, meter: Meter): Generator<readonly [string | number, Json], void> {
-  if (isArray(value)) {
-    const elements = unmetered(value)
-    for (let index = 0; index < elements.length; index++) {
-      meter.pay(1)
-      yield [index, elements[index] ?? null]
-    }
-  } else {
-    for (const name in value) {
-      meter.pay(1)
-      yield [name, value[name] ?? null]
-    }
+export function each(value: JsonArray, meter: Meter): Walk<number>
+export function each(value: JsonObject, meter: Meter): Walk<string>
+export function each(value: JsonArray | JsonObject, meter: Meter): Walk<string | number>
+export function each(value: JsonArray | JsonObject, meter: Meter): Walk<string | number> {
+  return isArray(value) ? new Elements(value, meter) : members(value, meter)
+}
+
+/** No generator: V8 can inline this one into a loop. */
+class Elements implements Walk<number> {
+  #next = 0
+
+  constructor(readonly array: JsonArray, readonly meter: Meter) {}
+
+  [Symbol.iterator](): this {
+    return this
+  }
+
+  next(): IteratorResult<readonly [number, Json], void> {
+    if (this.#next >= lengthOf(this.array)) return { done: true, value: undefined }
+    this.meter.pay(1)
+    const index = this.#next++
+    return { done: false, value: [index, this.array[index] ?? null] }
+  }
+}
+
+function* members(object: JsonObject, meter: Meter): Walk<string> {
+  for (const name in object) {
+    meter.pay(1)
+    yield [name, object[name] ?? null]
   }
 }
 

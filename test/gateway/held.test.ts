@@ -1,6 +1,6 @@
 import t from 'tap'
 import { wholePipe } from '../../dist/core/event.js'
-import { Held } from '../../dist/gateway/held.js'
+import { Held } from '../../dist/gateway/leaving.js'
 import type { Transport } from '../../dist/transport/transport.js'
 import { exchange } from '../exchange.js'
 
