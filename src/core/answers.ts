@@ -9,7 +9,7 @@ import { Drifts } from './accepted.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
-import { type Flow, withinBudget } from './flow.js'
+import type { Flow } from './flow.js'
 import { judgeList, judgeWhole } from './listing.js'
 import type { Called, PendingRequest } from './request.js'
 import { blocked, demoted, inItsPlace, refusedResult } from './refusal.js'
@@ -38,7 +38,12 @@ export class Answers {
 
   /** @param exchange where it arrived @returns what the client gets */
   *judge(request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject): Flow<Frame> {
-    return (yield* withinBudget(this.#judge(request, exchange, frame, result), request.findings)) ?? replaced(request, frame)
+    try {
+      return yield* this.#judge(request, exchange, frame, result)
+    } catch (error) {
+      request.findings.spent(error)
+      return replaced(request, frame)
+    }
   }
 
   *#judge(request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject): Flow<Frame> {
@@ -46,7 +51,7 @@ export class Answers {
     this.tasks.told(request.taskId, method, result)
     if (method === 'initialize') this.#core.handshake.agreed(result)
     const isTools = method === 'tools/list' && !isInterim(terms, result)
-    const about: About = { method, terms, exchange, at: 'result', find: (places, value) => places.inResult(method, value) }
+    const about: About = { method, terms, exchange, at: 'result' }
     // Tools are judged one by one.
     const whole = isTools ? omit(result, 'tools') : result
     const found = yield* this.#found(about, whole, findings)
@@ -74,9 +79,14 @@ export class Answers {
   /** An error of the server's. @returns what the client gets */
   *judgeError(request: PendingRequest, exchange: Exchange, frame: Frame, error: JsonObject): Flow<Frame> {
     const { method, terms, findings } = request
-    const about: About = { method, terms, exchange, at: 'error', find: (places, value) => places.inError(value) }
-    const edits = yield* withinBudget(this.#readWhole(about, frame, error, findings), findings)
-    return replaced(request, edited(frame, edits ?? []))
+    const about: About = { method, terms, exchange, at: 'error' }
+    let edits: readonly Edit[] = []
+    try {
+      edits = yield* this.#read(about, frame, error, findings, yield* this.#found(about, error, findings))
+    } catch (cause) {
+      findings.spent(cause)
+    }
+    return replaced(request, edited(frame, edits))
   }
 
   /** The body of an HTTP error that is no message. @returns what the client gets */
@@ -96,13 +106,18 @@ export class Answers {
   *judgeUnasked(method: string, exchange: Exchange, frame: Frame, params: JsonObject | undefined, findings: Findings): Flow<Frame> {
     const read = methodOf(method)?.read
     if (params === undefined || read === undefined) return frame
-    return (yield* withinBudget(this.#unasked(method, exchange, frame, params, read, findings), findings)) ?? frame
+    try {
+      return yield* this.#unasked(method, exchange, frame, params, read, findings)
+    } catch (error) {
+      findings.spent(error)
+      return frame
+    }
   }
 
   *#unasked(method: string, exchange: Exchange, frame: Frame, params: JsonObject, read: readonly string[] | 'all', findings: Findings): Flow<Frame> {
     const task = this.#taskIn(params)
     const terms = task?.terms ?? (method === 'notifications/tasks' ? unknownTask : this.#core.handshake.terms)
-    const about: About = { method, terms, exchange, at: 'params', find: (places, value) => places.inParams(method, value) }
+    const about: About = { method, terms, exchange, at: 'params' }
     const found = yield* this.#found(about, params, findings)
     const outcomes = this.#resultsIn(found.outcomes, 'params', undefined)
     const judged = yield* this.#results.judge(outcomes, { terms, exchange, frame, found: undefined, meter: findings.meter }, findings)
@@ -126,11 +141,15 @@ export class Answers {
 
   /** By the tool that was asked for, and by that of the task that they are said to be of. */
   #resultsIn(outcomes: readonly Outcome[], at: string, asked: Called | undefined): readonly ToolResult[] {
-    return outcomes.flatMap(({ value, holder, way }) => {
+    const results: ToolResult[] = []
+    for (const { value, holder, way } of outcomes) {
       const own = this.#taskIn(holder)?.called
-      const those = own === undefined || own.name === asked?.name ? [asked] : asked === undefined ? [own] : [asked, own]
-      return those.map(called => ({ called, at: [at, ...way], result: isObject(value) ? value : {}, isObject: isObject(value) }))
-    })
+      const result = isObject(value) ? value : {}
+      const add = (called: Called | undefined) => results.push({ called, at: [at, ...way], result, isObject: result === value })
+      if (own === undefined || asked !== undefined) add(asked)
+      if (own !== undefined && own.name !== asked?.name) add(own)
+    }
+    return results
   }
 
   /** What stands in a part of a frame; of that, requests are judged by themselves. */
@@ -150,12 +169,8 @@ export class Answers {
     return found
   }
 
-  #places({ at, terms, find }: About, value: JsonObject, { meter }: Findings): Places {
-    return find(new Places(`/${at}`, traitsOf(terms.revision).modern, meter), value)
-  }
-
-  *#readWhole(about: About, frame: Frame, value: JsonObject, findings: Findings): Flow<readonly Edit[]> {
-    return yield* this.#read(about, frame, value, findings, yield* this.#found(about, value, findings))
+  #places({ method, at, terms }: About, value: JsonObject, { meter }: Findings): Places {
+    return new Places(`/${at}`, traitsOf(terms.revision).modern, meter).in(at, method, value)
   }
 
   /** What a model reads. @param known what stands in the value, where that was looked for @returns what mends it */
@@ -189,7 +204,6 @@ interface About {
   readonly terms: Terms
   readonly exchange: Exchange
   readonly at: 'params' | 'result' | 'error'
-  readonly find: (places: Places, value: JsonObject) => Places
 }
 
 /** A task of which nothing is known: its client declared nothing, as far as anybody can say. */

@@ -124,7 +124,7 @@ const ask = <Asked extends Power>(
     const problems = find(subject, into.meter)
     if (problems.length > 0) into.add(rule, problems)
   } catch (error) {
-    if (error instanceof OverBudget) into.overBudget(error.message)
+    if (error instanceof OverBudget) into.spent(error)
     else into.add(rule, [{ path, message: 'the rule failed on this message' }])
   }
 }

@@ -1,4 +1,4 @@
-import type { Meter } from '../protocol/meter.js'
+import { OverBudget, type Meter } from '../protocol/meter.js'
 import type { Finding, Problem, RuleName } from './rule.js'
 
 /** So many findings about one frame are kept and told (contract section 5), where nobody asks for another number. */
@@ -79,9 +79,10 @@ export class Findings {
     this.#note(rule, isStop(action) && problems.every(({ isMinor }) => isMinor === true) ? 'log' : action, problems)
   }
 
-  /** The frame's share of work is spent: said once. */
-  overBudget(message: string): void {
-    if (!this.has('wire/size')) this.add('wire/size', [{ path: '', message }])
+  /** The frame's share of work is spent: said once. @throws any other error */
+  spent(error: unknown): void {
+    if (!(error instanceof OverBudget)) throw error
+    if (!this.has('wire/size')) this.add('wire/size', [{ path: '', message: error.message }])
   }
 
   /** What a rule found before it was mended. @param change in words of ours */

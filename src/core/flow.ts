@@ -1,8 +1,6 @@
-import { OverBudget } from '../protocol/meter.js'
 import { ChurnMap } from './memory.js'
 import type { Checked, Subject } from './check.js'
 import type { Exchange } from './event.js'
-import type { Findings } from './findings.js'
 import type { RelayOptions } from './options.js'
 import type { Output } from './core.js'
 
@@ -11,17 +9,6 @@ import type { Output } from './core.js'
  * that it waits for; `yield* flow` goes through a part of a flow.
  */
 export type Flow<Result = void> = Generator<Slot<unknown>, Result, void>
-
-/** A flow about one frame. @returns undefined where the frame's share of work is spent, which is wire/size */
-export function* withinBudget<Result>(flow: Flow<Result>, findings: Findings): Flow<Result | undefined> {
-  try {
-    return yield* flow
-  } catch (error) {
-    if (!(error instanceof OverBudget)) throw error
-    findings.overBudget(error.message)
-    return undefined
-  }
-}
 
 /** A flow under way, and the net under it: `failed` is called once when the flow throws, and ends what the flow was for. */
 interface Running {

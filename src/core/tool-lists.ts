@@ -7,7 +7,7 @@ import { Catalog, type Listing, type Lookup } from './catalog.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
-import { type Flow, Slot, withinBudget } from './flow.js'
+import { type Flow, Slot } from './flow.js'
 import { type JudgedPage, judgePage } from './listing.js'
 import { OwnIds } from './pending.js'
 import type { PendingRequest } from './request.js'
@@ -208,9 +208,14 @@ export class ToolLists {
 
   *#judge(listing: Listing, terms: Terms, exchange: Exchange, frame: Frame, result: JsonObject, findings: Findings): Flow<JudgedPage | undefined> {
     this.catalog.arrived(listing, this.#core.output.now)
-    const judged = yield* withinBudget(judgePage(this.#core, this.catalog, listing, terms, exchange, frame, result, findings), findings)
-    if (judged?.page !== undefined) this.catalog.page(listing, judged.page, this.#core.output.now)
-    return judged
+    try {
+      const judged = yield* judgePage(this.#core, this.catalog, listing, terms, exchange, frame, result, findings)
+      if (judged?.page !== undefined) this.catalog.page(listing, judged.page, this.#core.output.now)
+      return judged
+    } catch (error) {
+      findings.spent(error)
+      return undefined
+    }
   }
 }
 

@@ -91,14 +91,21 @@ const none: readonly Place[] = []
 const perValue = 4
 const perThing = 16
 
+/** A holder or an array that a walk is in. */
+interface Open {
+  /** @returns false when there was nothing more in it */
+  readonly step: () => boolean
+  readonly outer: Open | undefined
+}
+
 /** Finds what is judged in a part of a message: name the part, then call `find` until it is done. */
 export class Places implements Collected {
   readonly parts: Part[] = []
   readonly links: Link[] = []
   readonly requests: Requested[] = []
   readonly outcomes: Outcome[] = []
-  /** The holders and arrays that the walk is in, the innermost last. Each call takes a step; false: it has no more. */
-  readonly #open: (() => boolean)[] = []
+  /** The innermost of the holders and arrays that the walk is in. */
+  #open: Open | undefined = undefined
 
   /** @param at JSON Pointer of the value in the frame */
   constructor(readonly at: string, readonly modern: boolean, readonly meter: Meter) {}
@@ -115,13 +122,11 @@ export class Places implements Collected {
     return this
   }
 
-  /** In the params of a message of the server's. */
-  inParams(method: string, params: JsonObject): this {
-    return this.#below(params, methodOf(method)?.inParams, [])
-  }
-
-  inResult(method: string, result: JsonObject): this {
-    return this.#below(result, inEveryResult, []).#below(result, methodOf(method)?.inResult, [])
+  /** In a part of a message of the server's. */
+  in(part: 'params' | 'result' | 'error', method: string, value: JsonObject): this {
+    if (part === 'error') return this.#below(value, inEveryError, [])
+    if (part === 'params') return this.#below(value, methodOf(method)?.inParams, [])
+    return this.#below(value, inEveryResult, []).#below(value, methodOf(method)?.inResult, [])
   }
 
   /** In a tool's result that is not at hand as a part of what was searched. */
@@ -129,32 +134,41 @@ export class Places implements Collected {
     return this.#below(result, inEveryResult, []).#below(result, inside.outcome, [])
   }
 
-  inError(error: JsonObject): this {
-    return this.#below(error, inEveryError, [])
-  }
-
   inTool(tool: JsonObject): this {
     return this.#below(tool, inside.tool, [])
   }
 
   #step(): boolean {
-    const step = this.#open.at(-1)
-    if (step?.() === false) this.#open.pop()
-    return step !== undefined
+    const open = this.#open
+    if (open?.step() === false) this.#open = open.outer
+    return open !== undefined
   }
 
   #below(holder: JsonObject, places: readonly Place[] = none, way: Way): this {
-    const isThere = ({ way: [first], when }: Place): boolean =>
-      (first === undefined || member(holder, first) !== undefined) && when?.(holder, this.modern) !== false
-    const there = places.filter(isThere)
-    if (there.length === 0) return this
-    let next = 0
-    this.#open.push(() => {
-      const one = there[next++]
-      if (one !== undefined) this.#along(holder, holder, one, 0, way)
-      return one !== undefined
-    })
+    // Nearly all places are empty: only what has one is opened.
+    let next = this.#nextIn(holder, places, 0)
+    if (next < places.length) {
+      const step = () => {
+        const one = places[next]
+        if (one === undefined) return false
+        next = this.#nextIn(holder, places, next + 1)
+        this.#along(holder, holder, one, 0, way)
+        return true
+      }
+      this.#open = { step, outer: this.#open }
+    }
     return this
+  }
+
+  /** Which of the places from there on has something in it. */
+  #nextIn(holder: JsonObject, places: readonly Place[], from: number): number {
+    for (let index = from; index < places.length; index++) {
+      const one = places[index]
+      const first = one?.way[0]
+      const isThere = first === undefined || member(holder, first) !== undefined
+      if (isThere && one?.when?.(holder, this.modern) !== false) return index
+    }
+    return places.length
   }
 
   /** @param step how many steps of the place's way lead to the value */
@@ -168,13 +182,14 @@ export class Places implements Collected {
       if (isObject(value)) this.#below(value, inside.outcome, way)
     } else if (isArray(value) || (key === every && isObject(value))) {
       const children = each(value, this.meter)
-      this.#open.push(() => {
+      const nextChild = () => {
         const next = children.next()
         if (next.done === true) return false
         const [index, child] = next.value
         this.#along(child, holder, one, key === every ? step + 1 : step, [...way, index])
         return true
-      })
+      }
+      this.#open = { step: nextChild, outer: this.#open }
     } else if (key !== undefined) {
       if (isObject(value)) this.#along(member(value, key), holder, one, step + 1, [...way, key])
     } else if (isLinkKind(kind)) this.links.push(this.#found(kind, value, holder, way))

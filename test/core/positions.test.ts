@@ -138,10 +138,7 @@ for (const revision of revisions) {
       const inner: readonly Step[] = kind === 'Tool' ? ['icons', 0] : []
       const value = within([...way, ...inner], { content: [] }) as Record<string, never>
       const places = new Places(`/${part}`, traitsOf(revision).modern, new Meter())
-      if (part === 'error') places.inError(value)
-      else if (part === 'params') places.inParams(method, value)
-      else places.inResult(method, value)
-      const { outcomes, links, requests } = places.findAll()
+      const { outcomes, links, requests } = places.in(part, method, value).findAll()
       // What stands in a tool's result is looked for where that is judged.
       const below = outcomes.length === 0 ? [] : new Places(`/${part}`, places.modern, places.meter).inOutcome(value).findAll().links
       const found = [...outcomes, ...links, ...requests, ...below]

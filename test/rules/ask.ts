@@ -63,7 +63,7 @@ export const answer = (result: JsonObject, more: Partial<Answer> = {}): Answer =
 export const reading = (method: string, value: Reading['value'], more: Partial<Reading> = {}): Reading => {
   const { path = '/result', revision = '2025-11-25' } = more
   const places = new Places(path, traitsOf(revision).modern, new Meter())
-  const { parts, links } = (method === 'tools/call' ? places.inOutcome(value) : places.inResult(method, value)).findAll()
+  const { parts, links } = (method === 'tools/call' ? places.inOutcome(value) : places.in('result', method, value)).findAll()
   return { method, value, path, parts, links, revision, plain: false, ...more }
 }
 
