@@ -165,7 +165,6 @@ const unmetered = new Map([
   ['protocol/message.ts', 'one copy of an error, linear in its frame'],
   ['protocol/parse.ts', 'the members of one message, linear in its frame'],
   ['transport/shared/rename.ts', 'one copy of a message, linear in its frame'],
-  ['protocol/meter.ts', 'the walk itself'],
   ['protocol/ambiguity.ts', 'the reader of a frame, linear in its bytes'],
   ['protocol/pieces.ts', 'the reader of a frame, in pieces'],
   ['protocol/protocol-keys.ts', 'the reader of a frame, in turns'],
