@@ -1,8 +1,9 @@
 import type { Edit } from '../protocol/edit.js'
 import type { Path } from '../protocol/scan.js'
 import type { Frame } from '../protocol/frame.js'
-import { isArray, isObject, isString, member, pointer, type Json, type JsonObject } from '../protocol/json.js'
-import { each, type Meter } from '../protocol/meter.js'
+import {
+  each, isArray, isObject, isString, member, pointer, type Json, type JsonObject, type Meter,
+} from '../protocol/json.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'

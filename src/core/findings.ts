@@ -1,4 +1,4 @@
-import { OverBudget, type Meter } from '../protocol/meter.js'
+import { OverBudget, type Meter } from '../protocol/json.js'
 import type { Finding, Problem, RuleName } from './rule.js'
 
 /** So many findings about one frame are kept and told (contract section 5), where nobody asks for another number. */

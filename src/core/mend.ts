@@ -1,6 +1,5 @@
 import { difference, type Edit, type Spelling } from '../protocol/edit.js'
-import type { JsonObject } from '../protocol/json.js'
-import type { Meter } from '../protocol/meter.js'
+import type { JsonObject, Meter } from '../protocol/json.js'
 import { wirePath } from '../protocol/quote.js'
 import { actionOf, type Findings, type Policy } from './findings.js'
 import type { Flow } from './flow.js'

@@ -1,6 +1,5 @@
 import type { Frame } from '../protocol/frame.js'
-import type { JsonObject } from '../protocol/json.js'
-import type { Meter } from '../protocol/meter.js'
+import type { JsonObject, Meter } from '../protocol/json.js'
 import type { Link, Part } from '../protocol/places.js'
 import type { Revision } from '../protocol/revision.js'
 import type { Drift } from './accepted.js'

@@ -1,11 +1,11 @@
 import type { Entry } from '../core/event.js'
 import { actionOf, type Policy } from '../core/findings.js'
 import { isObject, isString, member } from '../protocol/unmetered.js'
-import { Meter } from '../protocol/meter.js'
+import { Meter } from '../protocol/json.js'
 import type { Revision } from '../protocol/revision.js'
 import { quote } from '../protocol/quote.js'
 import type { Weighed } from './inspection.js'
-import { type RuleName, ruleNamed } from '../rules/index.js'
+import { ruleNamed, type RuleName } from '../rules/index.js'
 import type { Item } from './lists.js'
 
 /**

@@ -1,6 +1,6 @@
 import { promotionOf } from '../core/tool-results.js'
-import { isObject, type JsonObject, member } from '../protocol/unmetered.js'
-import { Meter } from '../protocol/meter.js'
+import { isObject, member, type JsonObject } from '../protocol/unmetered.js'
+import { Meter } from '../protocol/json.js'
 import { quote } from '../protocol/quote.js'
 import { fewest } from './tool.js'
 

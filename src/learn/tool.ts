@@ -1,6 +1,6 @@
 import { promotionOf } from '../core/tool-results.js'
-import { isArray, isObject, type JsonObject, member } from '../protocol/unmetered.js'
-import { Meter } from '../protocol/meter.js'
+import { isArray, isObject, member, type JsonObject } from '../protocol/unmetered.js'
+import { Meter } from '../protocol/json.js'
 import { Blocks } from './blocks.js'
 import { enough, membersIn, schemaOf, type Strictness } from './schema.js'
 import { Shape } from './shape.js'

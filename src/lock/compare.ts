@@ -1,7 +1,9 @@
 import { canonical, sha256 } from '../canonical.js'
-import { equal, isArray, isObject, isString, member, parseJson, weigh, type Json, type JsonArray, type JsonObject } from '../protocol/json.js'
+import {
+  each, equal, isArray, isObject, isString, member, Meter, parseJson, weigh, withMembers, type Json,
+  type JsonArray, type JsonObject,
+} from '../protocol/json.js'
 import { jsonSchemaKeywords, schemasIn } from '../protocol/json-schema.js'
-import { each, Meter, withMembers } from '../protocol/meter.js'
 import type { Definitions, Offer, Part } from './offer.js'
 
 /** The classes of change, and what each is called. What a class means for who calls the tool is the policy's affair. */

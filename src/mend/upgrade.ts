@@ -1,6 +1,10 @@
-import { isArray, isObject, isString, lengthOf, member, type Json, type JsonArray, type JsonObject } from '../protocol/json.js'
-import { each, mapped, type Meter } from '../protocol/meter.js'
-import { defaultDialect, dialectOf, idKeyword, isLater, isLegacy, jsonSchemaKeywords, schemasIn, type Dialect } from '../protocol/json-schema.js'
+import {
+  each, isArray, isObject, isString, lengthOf, mapped, member, type Json, type JsonArray, type JsonObject,
+  type Meter,
+} from '../protocol/json.js'
+import {
+  defaultDialect, dialectOf, idKeyword, isLater, isLegacy, jsonSchemaKeywords, schemasIn, type Dialect,
+} from '../protocol/json-schema.js'
 
 const newestUri = 'https://json-schema.org/draft/2020-12/schema'
 

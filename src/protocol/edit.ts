@@ -1,6 +1,7 @@
 import type { Frame } from './frame.js'
-import { isArray, isObject, lengthOf, member, type Json, type JsonArray, type JsonObject } from './json.js'
-import { each, type Meter } from './meter.js'
+import {
+  each, isArray, isObject, lengthOf, member, type Json, type JsonArray, type JsonObject, type Meter,
+} from './json.js'
 import { afterSpace, afterValue, byte, deepest, eachChild, isContainer, stepOf, type Path } from './scan.js'
 
 /**

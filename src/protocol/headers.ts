@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer'
-import { isArray, isObject, isString, member, pointer, type Json, type JsonObject } from './json.js'
+import {
+  each, isArray, isObject, isString, member, Meter, pointer, type Json, type JsonObject,
+} from './json.js'
 import type { Request } from './json-rpc.js'
 import { schemasIn } from './json-schema.js'
-import { each, Meter } from './meter.js'
 import { inMeta, methodOf } from './methods.js'
 import { quote, step } from './quote.js'
 

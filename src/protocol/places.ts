@@ -1,5 +1,4 @@
-import { isArray, isObject, isString, member, type Json, type JsonObject } from './json.js'
-import { each, type Meter } from './meter.js'
+import { each, isArray, isObject, isString, member, type Json, type JsonObject, type Meter } from './json.js'
 import { every, hasToolMember, methodOf, place, placeWhen, type Kind, type Place } from './methods.js'
 import { wirePath } from './quote.js'
 

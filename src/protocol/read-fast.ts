@@ -13,6 +13,7 @@ export { failures as byteValidatorFailures }
 
 /** The member of a result that is not parsed before it is used. */
 const key = 'structuredContent'
+const keyToken = Buffer.from(`"${key}"`)
 
 /** Where long strings are in a block of content. */
 const holders: ReadonlyMap<number, { readonly within?: string; readonly name: string }> = new Map([
@@ -37,7 +38,7 @@ interface Cut {
  */
 export const readFast = (bytes: Buffer, limits: FrameLimits): ({ readonly value: Json } & Pick<Facts, 'plain' | 'repeats'>) | undefined => {
   const { length } = bytes
-  if (length > (limits.judgedBytes ?? maxBytes) || (length < LONG_BYTES && !bytes.includes(`"${key}"`))) return undefined
+  if (length > (limits.judgedBytes ?? maxBytes) || (length < LONG_BYTES && !bytes.includes(keyToken))) return undefined
   const parts = byteValidator.readResult(bytes, limits.depth)
   if (parts === undefined) return undefined
   const { plain, repeats, structured, strings } = parts

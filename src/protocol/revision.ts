@@ -1,5 +1,6 @@
-import { isArray, isObject, isString, member, type Json, type JsonArray, type JsonObject } from './json.js'
-import { each, type Meter } from './meter.js'
+import {
+  each, isArray, isObject, isString, member, type Json, type JsonArray, type JsonObject, type Meter,
+} from './json.js'
 import { listMethods } from './methods.js'
 
 /** The revisions of the protocol that are known, oldest first. */

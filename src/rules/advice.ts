@@ -1,5 +1,6 @@
-import { isArray, isObject, isString, lengthOf, member, type Json } from '../protocol/json.js'
-import { each, type Meter } from '../protocol/meter.js'
+import {
+  each, isArray, isObject, isString, lengthOf, member, type Json, type Meter,
+} from '../protocol/json.js'
 import type { Powers } from '../core/rule.js'
 import { textsOf } from '../protocol/places.js'
 import { agreeing, jsonTextsOf } from './result.js'

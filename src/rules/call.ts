@@ -1,6 +1,5 @@
 import type { Call, Powers } from '../core/rule.js'
-import { isObject, member } from '../protocol/json.js'
-import { each } from '../protocol/meter.js'
+import { each, isObject, member } from '../protocol/json.js'
 import { jsonSchemaKeywords } from '../protocol/json-schema.js'
 import { quote } from '../protocol/quote.js'
 import { below, isMismatch, isNoVerdict, most, nothing, ofKind, one } from './problem.js'

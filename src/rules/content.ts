@@ -2,8 +2,9 @@ import { Buffer } from 'node:buffer'
 import type { Powers, Problem } from '../core/rule.js'
 import { findHidden, nameOf } from '../protocol/text/hidden.js'
 import { isMediaType } from '../protocol/headers.js'
-import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
-import { each, type Meter } from '../protocol/meter.js'
+import {
+  each, isArray, isObject, isString, member, type Json, type JsonObject, type Meter,
+} from '../protocol/json.js'
 import type { Part } from '../protocol/places.js'
 import { quote } from '../protocol/quote.js'
 import { traitsOf } from '../protocol/revision.js'

@@ -1,7 +1,7 @@
 import {
-  equal, isArray, isObject, isString, member, omit, type Json, type JsonObject,
+  each, equal, isArray, isObject, isString, mapped, member, omit, withMembers, type Json, type JsonObject,
+  type Meter,
 } from '../protocol/json.js'
-import { each, mapped, withMembers, type Meter } from '../protocol/meter.js'
 import { listShape, toolShape, traitsOf } from '../protocol/revision.js'
 import { quote } from '../protocol/quote.js'
 import type { SchemaProblem } from '../core/check.js'

@@ -1,5 +1,4 @@
-import { parseJson } from '../protocol/json.js'
-import type { Meter } from '../protocol/meter.js'
+import { parseJson, type Meter } from '../protocol/json.js'
 import { afterScalar, afterSpace, afterString, byte, stringOf } from '../protocol/scan.js'
 
 /** A JSON value that loses nothing in reading: a leaf is a text, a number in it a decimal of any length. */

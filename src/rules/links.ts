@@ -1,5 +1,6 @@
-import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/json.js'
-import { each, type Meter } from '../protocol/meter.js'
+import {
+  each, isArray, isObject, isString, member, type Json, type JsonObject, type Meter,
+} from '../protocol/json.js'
 import { Places, type Link } from '../protocol/places.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { ListedTool, Mend, Powers, Reading } from '../core/rule.js'

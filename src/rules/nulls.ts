@@ -1,5 +1,4 @@
-import { isArray, isObject, type Json, type JsonObject } from '../protocol/json.js'
-import { each, mapped, type Meter } from '../protocol/meter.js'
+import { each, isArray, isObject, mapped, type Json, type JsonObject, type Meter } from '../protocol/json.js'
 import { jsonSchemaKeywords, schemasIn } from '../protocol/json-schema.js'
 import { most } from './problem.js'
 

@@ -2,7 +2,7 @@ import { wirePath } from '../protocol/quote.js'
 import type { SchemaProblem } from '../core/check.js'
 import type { Powers, Problem, Reading } from '../core/rule.js'
 import type { Misfit } from '../protocol/revision.js'
-import type { Meter } from '../protocol/meter.js'
+import type { Meter } from '../protocol/json.js'
 import type { Link, Part } from '../protocol/places.js'
 
 /** Problems that one rule finds in one thing: enough to act on, and no more work for a peer that breaks it everywhere. */

@@ -1,5 +1,6 @@
-import { isArray, isObject, member, omit, parseJson, type Json, type JsonObject } from '../protocol/json.js'
-import { mapped, withMembers, type Meter } from '../protocol/meter.js'
+import {
+  isArray, isObject, mapped, member, omit, parseJson, withMembers, type Json, type JsonObject, type Meter,
+} from '../protocol/json.js'
 import { resultShape } from '../protocol/revision.js'
 import { textsOf, type Text } from '../protocol/places.js'
 import type { Answer, Mend, Powers } from '../core/rule.js'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { pointer } from '../../dist/protocol/unmetered.js'
-import { Meter } from '../../dist/protocol/meter.js'
+import { Meter } from '../../dist/protocol/json.js'
 import { Places } from '../../dist/protocol/places.js'
 import { revisions, traitsOf, type Revision } from '../../dist/protocol/revision.js'
 import { call, initialize, result, Script, weather } from './script.js'

@@ -2,7 +2,7 @@ import t from 'tap'
 import { exchangeNamed, type Exchange } from '../../dist/core/event.js'
 import { Findings } from '../../dist/core/findings.js'
 import type { Frame } from '../../dist/protocol/frame.js'
-import { Meter } from '../../dist/protocol/meter.js'
+import { Meter } from '../../dist/protocol/json.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import { answer, call, initialize, result, Script, weather } from './script.js'
 

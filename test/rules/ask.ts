@@ -5,13 +5,13 @@ import type {
   Rule, ServerRequest, Subjects,
 } from '../../dist/core/rule.js'
 import { promotionOf } from '../../dist/core/tool-results.js'
-import { type Json, type JsonObject, member } from '../../dist/protocol/unmetered.js'
+import { member, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
 import { textOf } from '../../dist/protocol/read-fast.js'
-import { Meter } from '../../dist/protocol/meter.js'
+import { Meter } from '../../dist/protocol/json.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import { Places } from '../../dist/protocol/places.js'
 import { traitsOf } from '../../dist/protocol/revision.js'
-import { type RuleName, ruleNamed as find, rules } from '../../dist/rules/index.js'
+import { ruleNamed as find, rules, type RuleName } from '../../dist/rules/index.js'
 
 /** A case of a table: what is judged, and the paths of what is found. */
 export type Case<Subject> = readonly [title: string, subject: Subject, paths: readonly string[]]
