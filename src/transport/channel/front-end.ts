@@ -154,7 +154,7 @@ class HandedOver {
   /** The response is over, whole or cut. */
   over(): void {
     this.#share.end()
-    this.#wire.send('gone', this.#number)
+    this.#wire.send('gone', this.#number, undefined, !this.#response.writableFinished)
   }
 
   /** Answers in the place of a process that is gone, as it would answer for a server that is gone. */

@@ -80,6 +80,8 @@ export class RelayEnd<Theirs extends Calls> {
   }
 
   #begin(exchange: number, head: OpenHead): void {
+    // Should this request end the process, the front knows the ids of those that came before it.
+    this.#wire.flushLate()
     const request = new ChannelRequest(this.#wire, exchange, head)
     const response = new ChannelResponse(this.#wire, exchange, request)
     this.#open.set(exchange, response)
@@ -245,7 +247,7 @@ class ChannelResponse extends EventEmitter implements FrontResponse {
   owes(key: IdKey | undefined = ''): void {
     if (key === this.#owed) return
     this.#owed = key
-    this.#wire.send('owes', this.#exchange, Buffer.from(key))
+    this.#wire.send('owes', this.#exchange, Buffer.from(key), false)
   }
 
   write(chunk: Buffer | string): boolean {

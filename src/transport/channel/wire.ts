@@ -33,6 +33,8 @@ const longestWhole = 64 * 1024 * 1024
 /** Shorter payloads are copied together, in bytes; and so much is taken for that at a time. */
 const shortBytes = 8 * 1024
 const batchBytes = 64 * 1024
+/** What is not urgent waits so long at most, in milliseconds. */
+const lateMs = 2
 
 const codes: ReadonlyMap<Kind, number> = new Map(kinds.map((kind, code) => [kind, code]))
 /** Handed on in parts. */
@@ -56,6 +58,7 @@ export class Wire {
   #used = 0
   #written = 0
   #isDue = false
+  #timer: NodeJS.Timeout | undefined
   #closed = false
   /** What came of a frame that is not whole. */
   #parts: Buffer[] = []
@@ -74,9 +77,14 @@ export class Wire {
     stream.on('end', () => this.close())
   }
 
-  /** Sends a frame with the others of this turn. */
-  send(kind: Kind, exchange: number, payload: Buffer = nothing): void {
+  /**
+   * Sends a frame with the others of this turn.
+   * @param urgent false: with whatever is sent next, and soon in any case; a write of its own would wake the other process for it
+   */
+  send(kind: Kind, exchange: number, payload: Buffer = nothing, urgent = true): void {
     if (this.#closed) return
+    if (urgent) this.#flushSoon()
+    else this.#timer ??= setTimeout(() => this.flush(), lateMs)
     const isShort = payload.length <= shortBytes
     this.#head(kind, exchange, payload.length, isShort ? payload.length : 0)
     if (isShort) this.#used += payload.copy(this.#batch, this.#used)
@@ -91,6 +99,7 @@ export class Wire {
     // At most three bytes for each unit of UTF-16.
     if (text.length * 3 > shortBytes) return this.send(kind, exchange, Buffer.from(text))
     if (this.#closed) return
+    this.#flushSoon()
     const at = this.#head(kind, exchange, 0, text.length * 3)
     const length = this.#batch.write(text, this.#used)
     this.#batch.writeUInt32LE(length, at)
@@ -104,9 +113,16 @@ export class Wire {
     this.send('taken', exchange, payload)
   }
 
+  /** Writes what is not urgent, where nothing urgent will take it along in this turn. */
+  flushLate(): void {
+    if (this.#timer !== undefined && !this.#isDue) this.flush()
+  }
+
   /** Writes what waits for the end of the turn. */
   flush(): void {
     this.#isDue = false
+    clearTimeout(this.#timer)
+    this.#timer = undefined
     this.#endBatch()
     const queue = this.#queue
     if (this.#closed || queue.length === 0) return
@@ -129,11 +145,13 @@ export class Wire {
     this.#batch[at + 4] = codes.get(kind) ?? 0
     this.#batch.writeUInt32LE(exchange, at + 5)
     this.#used += headBytes
-    if (!this.#isDue) {
-      this.#isDue = true
-      setImmediate(() => this.flush())
-    }
     return at
+  }
+
+  #flushSoon(): void {
+    if (this.#isDue) return
+    this.#isDue = true
+    setImmediate(() => this.flush())
   }
 
   #endBatch(): void {

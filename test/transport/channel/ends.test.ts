@@ -12,7 +12,10 @@ const streams = (): readonly [Duplex, Duplex] => {
   return [Duplex.from({ readable: back, writable: there }), Duplex.from({ readable: there, writable: back })]
 }
 
-const head = { path: '/mcp', method: 'POST', httpVersion: '1.1', headers: {}, address: '::1', token: null, isSecure: false, place: null }
+const head = {
+  path: '/mcp', method: 'POST', httpVersion: '1.1', headers: {},
+  address: '::1', token: null, isSecure: false, place: null,
+}
 
 t.test('of a response that is over only what to do when it was not read is kept', async t => {
   setFlagsFromString('--expose-gc')
@@ -30,7 +33,9 @@ t.test('of a response that is over only what to do when it was not read is kept'
     calls: {}, vitals: () => ({ rss: 0, sessions: 0 }), closed: () => undefined,
   })
   let answered = 0
-  const front = new Wire(near, { frame: kind => void (answered += kind === 'last' ? 1 : 0), closed: () => undefined })
+  const front = new Wire(near, {
+    frame: kind => void (answered += kind === 'last' ? 1 : 0), closed: () => undefined,
+  })
   for (const exchange of [1, 2, 3]) {
     front.sendJson('open', exchange, head)
     front.send('bodyEnd', exchange)

@@ -1,0 +1,240 @@
+import { deepEqual, equal, ok } from 'node:assert/strict'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import fc from 'fast-check'
+import t from 'tap'
+import { FrontEnd } from '../../../dist/transport/channel/front-end.js'
+import { RelayEnd } from '../../../dist/transport/channel/relay-end.js'
+import { kinds, windowBytes, Wire, type Kind } from '../../../dist/transport/channel/wire.js'
+import { Quota } from '../../../dist/transport/front/sessions/quota.js'
+import type { FrontResponse } from '../../../dist/transport/front/request.js'
+
+/** One end of a channel: collects what is written to it. */
+class End extends Duplex {
+  readonly written: Buffer[] = []
+
+  override _read(): void {}
+
+  override _write(chunk: Buffer, _: string, done: () => void): void {
+    this.written.push(Buffer.from(chunk))
+    done()
+  }
+
+  /** The bytes written since it was last asked, when the turn is over. */
+  async taken(): Promise<Buffer> {
+    await new Promise(setImmediate)
+    await new Promise(setImmediate)
+    return Buffer.concat(this.written.splice(0))
+  }
+
+  /** Has it read something. */
+  async feed(bytes: Buffer): Promise<void> {
+    this.push(bytes)
+    await new Promise(setImmediate)
+  }
+}
+
+interface Heard {
+  readonly kind: Kind
+  readonly exchange: number
+  readonly payload: Buffer
+  /** How many parts it came in. */
+  readonly parts: number
+}
+
+/** A wire, and the frames that it has read. */
+const listening = (end = new End()) => {
+  const heard: Heard[] = []
+  const state = { isClosed: false }
+  let parts: Buffer[] = []
+  const frame = (kind: Kind, exchange: number, payload: Buffer, isWhole: boolean) => {
+    parts.push(Buffer.from(payload))
+    if (!isWhole) return
+    heard.push({ kind, exchange, payload: Buffer.concat(parts), parts: parts.length })
+    parts = []
+  }
+  return { end, heard, state, wire: new Wire(end, { frame, closed: () => (state.isClosed = true) }) }
+}
+
+const streamed: ReadonlySet<Kind> = new Set<Kind>(['body', 'piece', 'last'])
+const payload = fc.oneof(
+  { weight: 8, arbitrary: fc.uint8Array({ maxLength: 40 }) },
+  // Around the length from which a payload is not copied, and longer than what short ones are copied to.
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom(8191, 8192, 8193, 70_000)
+      .map(length => new Uint8Array(length).fill(length % 251)),
+  },
+)
+const sent = fc.record({
+  kind: fc.constantFrom(...kinds), exchange: fc.nat(0xffffffff), payload, urgent: fc.boolean(),
+})
+const shortSize = fc.integer({ min: 1, max: 30 })
+const size = fc.oneof({ weight: 5, arbitrary: shortSize }, fc.integer({ min: 1, max: 100_000 }))
+const sizes = fc.array(size, { minLength: 1 })
+
+/** Cuts bytes into pieces of these sizes, again and again. */
+function* cut(bytes: Buffer, into: readonly number[]): Generator<Buffer> {
+  for (let at = 0, turn = 0; at < bytes.length; turn += 1) {
+    const size = into[turn % into.length] ?? 1
+    yield bytes.subarray(at, at + size)
+    at += size
+  }
+}
+
+t.test('any split of the bytes gives the frames that were sent', async t => {
+  await fc.assert(fc.asyncProperty(fc.array(sent, { maxLength: 30 }), sizes, async (frames, into) => {
+    const [near, far] = [listening(), listening()]
+    const wanted = frames.map(({ kind, exchange, payload }) =>
+      ({ kind, exchange, payload: Buffer.from(payload) }))
+    for (const [index, { kind, exchange, payload }] of wanted.entries()) {
+      near.wire.send(kind, exchange, payload, frames[index]?.urgent)
+    }
+    near.wire.flush()
+    for (const piece of cut(await near.end.taken(), into)) far.end.push(piece)
+    await new Promise(setImmediate)
+    deepEqual(far.heard.map(({ kind, exchange, payload }) => ({ kind, exchange, payload })), wanted)
+    for (const { kind, parts } of far.heard)
+      ok(parts === 1 || streamed.has(kind), `${kind} came in ${parts} parts`)
+    near.wire.close()
+    far.wire.close()
+  }), { numRuns: 200 })
+  t.end()
+})
+
+t.test('JSON of any value arrives as it was sent, whatever its length', async t => {
+  const words = fc.constantFrom('', 'x', 'é', '€', '😀')
+  const counts = fc.constantFrom(1, 2000, 3000, 9000)
+  await fc.assert(fc.asyncProperty(fc.jsonValue(), words, counts, sizes, async (value, word, times, into) => {
+    const [near, far] = [listening(), listening()]
+    const told = [value, word.repeat(times)]
+    near.wire.sendJson('note', 0, told)
+    near.wire.send('ping', 0)
+    for (const piece of cut(await near.end.taken(), into)) far.end.push(piece)
+    await new Promise(setImmediate)
+    deepEqual(far.heard.map(({ kind }) => kind), ['note', 'ping'])
+    deepEqual(JSON.parse(far.heard[0]?.payload.toString() ?? ''), JSON.parse(JSON.stringify(told)))
+  }), { numRuns: 100 })
+  t.end()
+})
+
+t.test('what is not urgent leaves with the next urgent frame, before it, or else soon', async t => {
+  const { wire, end } = listening()
+  wire.send('owes', 1, Buffer.from('1'), false)
+  t.equal((await end.taken()).length, 0)
+  wire.send('last', 1)
+  const far = listening()
+  await far.end.feed(await end.taken())
+  t.same(far.heard.map(({ kind }) => kind), ['owes', 'last'])
+  wire.send('gone', 1, undefined, false)
+  while (end.written.length === 0) await new Promise(setImmediate)
+  await far.end.feed(await end.taken())
+  t.same(far.heard.map(({ kind }) => kind), ['owes', 'last', 'gone'])
+})
+
+t.test('a frame of no known kind, or too long to be kept, ends the channel', async t => {
+  const heads = [['unknown', 0, kinds.length], ['too long', 0xffffffff, kinds.indexOf('note')]] as const
+  for (const [what, length, code] of heads) {
+    const { end, state, heard } = listening()
+    const head = Buffer.alloc(9)
+    head.writeUInt32LE(length, 0)
+    head[4] = code
+    await end.feed(head)
+    t.equal(state.isClosed, true, what)
+    t.same(heard, [])
+  }
+})
+
+const head = {
+  path: '/mcp', method: 'POST', httpVersion: '1.1', headers: {},
+  address: '::1', token: null, isSecure: false, place: null,
+}
+const payloadsOf = (heard: readonly Heard[], wanted: readonly Kind[]) =>
+  heard.filter(({ kind }) => wanted.includes(kind)).map(({ payload }) => payload)
+const sumOf = (parts: readonly Buffer[]) => parts.reduce((sum, { length }) => sum + length, 0)
+
+t.test('of a response, at most a window is sent and not taken, and all of it arrives in order', async t => {
+  const write = fc.record({ write: fc.integer({ min: 1, max: 400_000 }) })
+  const step = fc.oneof(write, fc.record({ take: fc.double({ min: 0, max: 1, noNaN: true }) }))
+  const steps = fc.array(step, { maxLength: 25 })
+  await fc.assert(fc.asyncProperty(steps, async all => {
+    const [near, far] = [listening(), new End()]
+    let response: FrontResponse | undefined
+    const vitals = () => ({ rss: 0, sessions: 0 })
+    const serve = (_: string, __: unknown, one: FrontResponse) => void (response = one)
+    const relay = new RelayEnd(far, { serve, calls: {}, vitals, closed: () => undefined })
+    const pass = async () => {
+      await far.feed(await near.end.taken())
+      await near.end.feed(await far.taken())
+    }
+    near.wire.sendJson('open', 1, head)
+    await pass()
+    const written: Buffer[] = []
+    let [taken, full, drains] = [0, 0, 0]
+    const sum = () => sumOf(payloadsOf(near.heard, ['piece', 'last']))
+    const take = async (share: number) => {
+      const bytes = Math.ceil((sum() - taken) * share)
+      taken += bytes
+      near.wire.taken(1, bytes)
+      await pass()
+      ok(sum() - taken <= windowBytes, `${sum() - taken} bytes are not taken`)
+    }
+    for (const step of all) {
+      if ('take' in step) await take(step.take)
+      else {
+        const chunk = Buffer.alloc(step.write, written.length + 1)
+        written.push(chunk)
+        const isFree = response?.write(chunk)
+        if (isFree === false) {
+          full += 1
+          response?.once('drain', () => (drains += 1))
+        }
+        await pass()
+        ok(sum() - taken <= windowBytes, `${sum() - taken} bytes are not taken`)
+        equal(response?.writableLength, sumOf(written) - taken, 'what the writer is told to be waiting')
+      }
+    }
+    response?.end()
+    while (near.heard.at(-1)?.kind !== 'last') await take(1)
+    await take(1)
+    equal(response?.writableLength, 0)
+    equal(response.writableNeedDrain, false)
+    equal(drains, full, 'whoever was told to wait is told to go on')
+    deepEqual(Buffer.concat(payloadsOf(near.heard, ['piece', 'last'])), Buffer.concat(written))
+    ok(relay)
+  }), { numRuns: 40 })
+  t.end()
+})
+
+t.test('of a body, at most a window and the chunk that filled it is sent and not taken', async t => {
+  const chunks = fc.array(fc.integer({ min: 1, max: 100_000 }), { minLength: 1, maxLength: 20 })
+    .map(lengths => lengths.map((length, index) => Buffer.alloc(length, index + 1)))
+  await fc.assert(fc.asyncProperty(chunks, async all => {
+    const [near, far] = [new End(), listening()]
+    const nothing = () => undefined
+    const front = new FrontEnd(near, {
+      calls: {}, bodies: new Quota(() => 1e9), alive: nothing, named: nothing, closed: nothing,
+    })
+    const request = new IncomingMessage(new Socket())
+    const response = new ServerResponse(request)
+    const peer = { address: '::1', token: undefined }
+    front.handOver({ path: '/mcp', request, response, peer, place: undefined })
+    for (const chunk of all) request.push(chunk)
+    request.push(null)
+    let taken = 0
+    const sum = () => sumOf(payloadsOf(far.heard, ['body']))
+    for (;;) {
+      await far.end.feed(await near.taken())
+      ok(sum() - taken < windowBytes + 100_000, `${sum() - taken} bytes are not taken`)
+      if (far.heard.at(-1)?.kind === 'bodyEnd') break
+      far.wire.taken(1, sum() - taken)
+      taken = sum()
+      await near.feed(await far.end.taken())
+    }
+    deepEqual(Buffer.concat(payloadsOf(far.heard, ['body'])), Buffer.concat(all))
+    response.destroy()
+    front.lose()
+  }), { numRuns: 40 })
+  t.end()
+})
