@@ -2,14 +2,14 @@ import type { Edit } from '../protocol/edit.js'
 import type { Path } from '../protocol/scan.js'
 import type { Frame } from '../protocol/frame.js'
 import {
-  each, isArray, isObject, isString, member, pointer, type Json, type JsonObject, type Meter,
+  each, isArray, isObject, isString, type Json, type JsonObject, member, type Meter, pointer,
 } from '../protocol/json.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
-import type { Terms } from './terms.js'
+import type { Terms } from './request.js'
 
 /** How something differs from what was accepted. */
 export interface Drift {

@@ -6,10 +6,10 @@ import type { Effect, Exchange, Side } from './event.js'
 import { actionOf, Findings, type Policy } from './findings.js'
 import { Ledger } from './memory.js'
 import type { RelayOptions } from './options.js'
-import { mendingFor, type Mending, type Mends } from './mend.js'
+import { type Mending, mendingFor, type Mends } from './mend.js'
 import { Records } from './records.js'
 import type { Power, Powers, Problem, Rule, RuleName, Subjects } from './rule.js'
-import { Handshake } from './terms.js'
+import { Handshake } from './request.js'
 import type { Frame } from '../protocol/frame.js'
 
 /** What a session may keep in memory, in bytes, and what all sessions of a process may keep where nobody says otherwise. */

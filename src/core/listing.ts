@@ -2,7 +2,7 @@ import { difference, edit, type Edit } from '../protocol/edit.js'
 import type { Path } from '../protocol/scan.js'
 import type { Frame } from '../protocol/frame.js'
 import {
-  isArray, isObject, isString, lengthOf, member, omit, pointer, type JsonObject,
+  isArray, isObject, isString, type JsonObject, lengthOf, member, omit, pointer,
 } from '../protocol/json.js'
 import { unmetered } from '../protocol/unmetered.js'
 import type { Revision } from '../protocol/revision.js'
@@ -13,10 +13,10 @@ import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
-import { mended, type Judged } from './mend.js'
+import { type Judged, mended } from './mend.js'
 import type { ToolSetting } from './options.js'
 import type { List, Subjects } from './rule.js'
-import type { Terms } from './terms.js'
+import type { Terms } from './request.js'
 
 export interface JudgedPage {
   /** What makes of the server's page the client's; none when it may pass as it came. */

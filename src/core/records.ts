@@ -5,8 +5,7 @@ import type { Entry, Operation, Side } from './event.js'
 import type { Findings } from './findings.js'
 import type { RelayOptions } from './options.js'
 import type { Output } from './core.js'
-import type { PendingRequest } from './request.js'
-import type { Handshake, Terms } from './terms.js'
+import type { Handshake, PendingRequest, Terms } from './request.js'
 
 /** Puts decisions on record; each record goes before the frame that it is about, so that nothing leaves unrecorded (promise 7). */
 export class Records {

@@ -10,7 +10,7 @@ import { weights } from './memory.js'
 import { type Pending, PendingRequests } from './pending.js'
 import { eventOf } from './records.js'
 import { blocked, errorAnswer } from './refusal.js'
-import type { Terms } from './terms.js'
+import type { Terms } from './request.js'
 
 /** Requests of a server that wait for the client at a time, and their weight in bytes; the oldest is forgotten first. */
 const maxPending = 1000

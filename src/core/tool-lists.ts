@@ -10,8 +10,7 @@ import type { Findings } from './findings.js'
 import { type Flow, Slot } from './flow.js'
 import { type JudgedPage, judgePage } from './listing.js'
 import { OwnIds } from './pending.js'
-import type { PendingRequest } from './request.js'
-import type { Terms } from './terms.js'
+import type { PendingRequest, Terms } from './request.js'
 
 const listTimer = 'list'
 

@@ -1,10 +1,10 @@
 import { difference, edited, type Spelling } from '../protocol/edit.js'
-import { onOneLine, slice, type Path } from '../protocol/scan.js'
+import { onOneLine, type Path, slice } from '../protocol/scan.js'
 import type { Frame } from '../protocol/frame.js'
 import {
-  isArray, isObject, member, parseJson, pointer, withMembers, type Json, type JsonObject, type Meter,
+  isArray, isObject, type Json, type JsonObject, member, type Meter, parseJson, pointer, withMembers,
 } from '../protocol/json.js'
-import { Places, textsOf, type Collected } from '../protocol/places.js'
+import { type Collected, Places, textsOf } from '../protocol/places.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { Checked, Subject } from './check.js'
 import type { Core } from './core.js'
@@ -12,10 +12,9 @@ import type { Exchange } from './event.js'
 import { actionOf, type Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { toolOf } from './listing.js'
-import { mended, type Judged } from './mend.js'
-import type { Called } from './request.js'
+import { type Judged, mended } from './mend.js'
+import type { Called, Terms } from './request.js'
 import type { Rule } from './rule.js'
-import type { Terms } from './terms.js'
 import { parseFrame } from '../protocol/parse.js'
 
 /** The result of a tool, and where it stands: that of a task stands deeper in its frame. */

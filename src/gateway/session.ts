@@ -9,7 +9,7 @@ import type { Frame } from '../protocol/frame.js'
 import type { Exit, Transport, TransportEvent } from '../transport/transport.js'
 import type { Flush } from '../audit/chain.js'
 import { Held, Leaving, withheld } from './leaving.js'
-import type { Judging } from './judging.js'
+import type { Judging } from './open.js'
 import { followed, type Observer } from './observer.js'
 
 export interface SessionParts {
