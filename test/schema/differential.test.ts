@@ -136,30 +136,39 @@ const { schema: anySchema } = fc.letrec<{ schema: JsonObject }>(tie => {
 
 const smallValue = fc.letrec<{ value: Json }>(tie => ({
   value: fc.oneof({ depthSize: 'small', withCrossShrink: true }, fc.constantFrom<Json>(null, true, 0, 1, 2, 1.5, '', 'a', 'b', 'bb', 'ab'),
-    fc.array(tie('value'), { maxLength: 3 }), fc.dictionary(fc.constantFrom('a', 'b', 'ab', 'c'), tie('value'), { maxKeys: 3 })),
+    fc.array(tie('value'), { maxLength: 3 }), fc.dictionary(fc.constantFrom('a', 'b', 'ab', 'c'), tie('value'), { maxKeys: 3, noNullPrototype: true })),
 })).value
 
-t.test('under generated schemas, a third engine gives the same verdicts', async t => {
+/** SCHEMAS=17000 is the hunt, of 100,000 values; a share of it is for every day. */
+const schemas = Number(process.env['SCHEMAS'] ?? 1500)
+
+t.test('under generated schemas, two other engines give the same verdicts', { timeout: 3_600_000 }, async t => {
   const ask = asker()
-  let count = 0
+  let [count, values, valid] = [0, 0, 0]
   await fc.assert(
-    fc.asyncProperty(anySchema, fc.array(smallValue, { minLength: 4, maxLength: 8 }), async (generated, values) => {
+    fc.asyncProperty(anySchema, fc.array(smallValue, { minLength: 4, maxLength: 8 }), async (generated, made) => {
       // What the reference leads to must not lead back in place.
       const schema = { ...generated, $defs: { d: { type: ['object', 'array', 'string'], properties: { a: { type: 'string' } } } } }
       const uri = `https://generated.example/${++count}`
       registerSchema(schema, uri, 'https://json-schema.org/draft/2020-12/schema')
       try {
-        const theirs = await validate(uri)
-        for (const value of values) {
+        const hyperjump = await validate(uri)
+        // Ajv lets `[]` pass some schemas with `contains`, and takes an item for unevaluated that matched an empty schema.
+        const byAjv = /"(?:unevaluated|contains")/.test(JSON.stringify(schema)) ? undefined : new Ajv2020(options).compile(schema)
+        for (const value of made) {
           const ours = await fits(ask, schema, value)
-          if (ours !== theirs(value as Parameters<typeof theirs>[0]).valid) throw new Error(JSON.stringify({ schema, value, ours }))
+          const theirs = [hyperjump(value as Parameters<typeof hyperjump>[0]).valid, ...(byAjv ? [byAjv(value)] : [])]
+          if (theirs.some(one => one !== ours)) throw new Error(JSON.stringify({ schema, value, ours, theirs }))
+          values++
+          if (ours) valid++
         }
       } finally {
         unregisterSchema(uri)
       }
     }),
-    { numRuns: 1500 },
+    { numRuns: schemas },
   )
-  t.ok(count >= 1500)
+  t.comment(`${values} values, ${valid} of them valid`)
+  t.ok(count >= schemas && valid > values / 10 && valid < values)
   await ask.close()
 })

@@ -1,5 +1,4 @@
-import { Exhausted, type Budget } from '../budget.js'
-import { nameKey } from '../budget.js'
+import { Exhausted, nameKey, type Budget } from '../budget.js'
 import { classOf, propertyOf, type CharacterClass, type Ranges } from './character-class.js'
 import type { Look, Parsed, Syntax } from './syntax.js'
 
@@ -52,6 +51,7 @@ const identifier = /^[$_\p{ID_Start}][$\u200c\u200d\p{ID_Continue}]*$/u
 const none: readonly never[] = []
 const special: ReadonlySet<string> = new Set('^$\\.*+?()[]{}|')
 const isSpecial = (char: string): boolean => special.has(char)
+const isDigit = (char: string): boolean => char >= '0' && char <= '9'
 
 class Parser {
   readonly #chars: readonly string[]
@@ -145,7 +145,9 @@ class Parser {
     if (this.#take('+')) return [1, Infinity]
     if (this.#take('?')) return [0, 1]
     if (this.#peek() !== '{') return undefined
-    const [whole, least, comma, most] = quantifier.exec(this.#chars.slice(this.#at, this.#at + longestQuantifier).join('')) ?? []
+    this.#budget.spend(20)
+    const text = isDigit(this.#peek(1)) ? this.#chars.slice(this.#at, this.#at + longestQuantifier).join('') : ''
+    const [whole, least, comma, most] = quantifier.exec(text) ?? []
     if (whole === undefined) {
       if (this.#unicode) throw new Malformed()
       return undefined
@@ -224,7 +226,8 @@ class Parser {
 
   /** What stands behind a backslash, outside of a class. */
   #atomEscape(): Syntax {
-    const [number] = /^[1-9]\d{0,8}/.exec(this.#chars.slice(this.#at, this.#at + 9).join('')) ?? []
+    const text = isDigit(this.#peek()) ? this.#chars.slice(this.#at, this.#at + 9).join('') : ''
+    const [number] = /^[1-9]\d{0,8}/.exec(text) ?? []
     if (number !== undefined && (this.#unicode || Number(number) <= this.#captures)) {
       if (Number(number) > this.#captures) throw new Malformed()
       this.#at += number.length
@@ -295,6 +298,7 @@ class Parser {
 
   #hex(char: 'x' | 'u'): CharacterClass {
     if (char === 'u' && this.#unicode && this.#take('{')) return this.#braced()
+    this.#budget.spend(20)
     const code = this.#digits(char === 'x' ? 2 : 4)
     if (code === undefined) {
       if (this.#unicode) throw new Malformed()
