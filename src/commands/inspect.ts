@@ -27,6 +27,7 @@ export const inspectCommand = async (flags: SharedFlags, target: Target, own: In
     saved: file === undefined ? undefined : await readSaved(file, configuration.limits),
     call: own.call,
     timeoutMs: own.timeoutMs,
+    exact: own.format === 'json',
   })
   if (typeof inspection === 'number') return inspection
   await print(await render(inspection, own, await placeOf(one.server, file ?? configuration.file)))

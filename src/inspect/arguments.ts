@@ -1,3 +1,4 @@
+import { withDigits } from '../lock/digits.js'
 import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/unmetered.js'
 import { plain } from './plain.js'
 
@@ -70,8 +71,8 @@ class Reader {
     const target = this.#referred(schema)
     if (target !== undefined) return inner(target)
     const constant = member(schema, 'const')
-    if (constant !== undefined) return JSON.stringify(constant)
-    if (member(schema, 'enum') !== undefined) return union(elements(schema, 'enum'), choice => JSON.stringify(choice))
+    if (constant !== undefined) return withDigits(JSON.stringify(constant))
+    if (member(schema, 'enum') !== undefined) return union(elements(schema, 'enum'), choice => withDigits(JSON.stringify(choice)))
     const alternatives = [...elements(schema, 'anyOf'), ...elements(schema, 'oneOf')]
     if (alternatives.length > 0) return union(alternatives, inner)
     const type = member(schema, 'type')

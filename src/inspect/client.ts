@@ -1,7 +1,7 @@
 import { wholePipe, type Exchange } from '../core/event.js'
-import { markLongNumbers } from '../lock/digits.js'
+import { exactResult } from '../lock/digits.js'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
-import { isObject, member, parseJson, unmetered, type JsonObject } from '../protocol/unmetered.js'
+import { unmetered, type JsonObject } from '../protocol/unmetered.js'
 import { errorCode, type ErrorResponse, type Id, type Request, type Result } from '../protocol/json-rpc.js'
 import { written } from '../protocol/message.js'
 import { parseFrame } from '../protocol/parse.js'
@@ -99,10 +99,8 @@ export class InspectClient implements Transport {
 }
 
 const exactly = (message: Result | ErrorResponse, bytes: Buffer): Result | ErrorResponse => {
-  const marked = message.kind === 'result' ? markLongNumbers(bytes) : undefined
-  const exact = marked === undefined ? undefined : parseJson(marked.toString())
-  const result = isObject(exact) ? member(exact, 'result') : undefined
-  return message.kind === 'result' && isObject(result) ? { ...message, result } : message
+  const result = message.kind === 'result' ? exactResult(bytes) : undefined
+  return message.kind === 'result' && result !== undefined ? { ...message, result } : message
 }
 
 const gone = (id: Id): Answer => ({

@@ -20,7 +20,8 @@ export interface Comparison {
 }
 
 /** The comparison for programs; `before` and `after` of a change are left out where there was, or is, nothing. */
-export const diffJson = (comparison: Comparison): string => `${plainJson({ version: 1, ...diffValue(comparison) })}\n`
+export const diffJson = (comparison: Comparison): string =>
+  `${withDigits(plainJson({ version: 1, ...diffValue(comparison) }))}\n`
 
 export const diffValue = ({ changes, ...comparison }: Comparison) => ({
   ...comparison,

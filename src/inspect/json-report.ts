@@ -1,6 +1,7 @@
 import { member } from '../protocol/unmetered.js'
 import { plainJson } from '../protocol/quote.js'
 import { severer, type Verdict } from '../core/findings.js'
+import { withDigits } from '../lock/digits.js'
 import { ruleNamed } from '../rules/index.js'
 import { titleOf } from './claims.js'
 import { argumentsOf } from './arguments.js'
@@ -11,7 +12,8 @@ import type { Listing } from './lists.js'
 export const jsonReport = (inspection: Inspection): string => {
   const { name, target, trusted, connected, lists, tools, annotations, call, findings, more } = inspection
   const { revision, supported, capabilities, serverInfo = null, instructions = null } = connected
-  return plainJson({
+  // A number that a double does not hold has all its digits.
+  return withDigits(plainJson({
     version: 1,
     server: { name, target, trusted, serverInfo, revision, supportedVersions: supported, capabilities, instructions, annotations },
     tools: tools.map((tool, index) => ({
@@ -39,7 +41,7 @@ export const jsonReport = (inspection: Inspection): string => {
     })),
     more,
     verdict: verdictOf(findings),
-  }) + '\n'
+  })) + '\n'
 }
 
 const values = ({ items }: Listing) => items.map(({ value }) => value)

@@ -28,9 +28,9 @@ export const greeting = (revision: string, said: JsonObject, serverInfo?: Json):
 }
 
 /** The answers that a report of `inspect --json` was made from; undefined for anything else. */
-export const answersOfReport = (report: JsonObject): readonly SavedAnswer[] | undefined => {
-  const server = member(report, 'server')
-  if (member(report, 'version') !== 1 || !isObject(server)) return undefined
+export const answersOfReport = (report: Json): readonly SavedAnswer[] | undefined => {
+  const server = isObject(report) ? member(report, 'server') : undefined
+  if (!isObject(report) || member(report, 'version') !== 1 || !isObject(server)) return undefined
   const revision = member(server, 'revision')
   const instructions = member(server, 'instructions')
   const said = { capabilities: member(server, 'capabilities') ?? {}, ...(isString(instructions) && { instructions }) }

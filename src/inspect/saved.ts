@@ -1,6 +1,7 @@
 import { CustomsError } from '../errors.js'
+import { exactResult, markLongNumbers, withDigits } from '../lock/digits.js'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
-import { isArray, isObject, isString, member, unmetered, type Json, type JsonObject } from '../protocol/unmetered.js'
+import { isArray, isObject, isString, member, parseJson, unmetered, type Json, type JsonObject } from '../protocol/unmetered.js'
 import { listMethods } from '../protocol/methods.js'
 import { parseFrame } from '../protocol/parse.js'
 import { plain } from './plain.js'
@@ -41,8 +42,9 @@ export const parseSaved = (text: string, file: string, limits: FrameLimits): Sav
   return { answers, hasGreeting }
 }
 
-/** The results of a method's pages. */
-export const resultsOf = ({ answers }: Saved, method: string): readonly JsonObject[] => (answers.get(method) ?? []).flatMap(resultOf)
+/** The results of a method's pages, to be compared digit by digit (see `markLongNumbers`). */
+export const resultsOf = ({ answers }: Saved, method: string): readonly JsonObject[] =>
+  (answers.get(method) ?? []).flatMap(frame => exactResult(frame.bytes) ?? resultOf(frame))
 
 const resultOf = ({ message }: Frame): readonly JsonObject[] => (message.kind === 'result' ? [unmetered(message.result)] : [])
 
@@ -77,8 +79,9 @@ const parse = (text: string): Json | Error => {
 
 const answersOf = ({ value, text, place }: Document): readonly SavedAnswer[] => {
   if (!isObject(value)) throw unusable(place, 'neither a response, nor a list, nor a report')
-  const report = answersOfReport(value)
-  if (report !== undefined) return report
+  const marked = markLongNumbers(Buffer.from(text))
+  const report = answersOfReport(marked === undefined ? value : parseJson(marked.toString()) ?? value)
+  if (report !== undefined) return report.map(({ method, message }) => ({ method, message: withDigits(message) }))
   const isMessage = member(value, 'jsonrpc') !== undefined
   // A server of one era has only an error for who asks it in the way of the other.
   if (isMessage && isObject(member(value, 'error'))) return []

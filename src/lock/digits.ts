@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { parseJson, type Json } from '../protocol/unmetered.js'
+import { isObject, member, parseJson, type Json, type JsonObject } from '../protocol/unmetered.js'
 import { afterScalar, afterString, byte } from '../protocol/scan.js'
 
 /** Stands before the digits of a number that a double does not hold. Nobody can guess it, so that no string is taken for one. */
@@ -33,6 +33,14 @@ export const markLongNumbers = (bytes: Buffer): Buffer | undefined => {
     }
   }
   return kept === 0 ? undefined : Buffer.concat([...parts, bytes.subarray(kept)])
+}
+
+/** The result of a response, from its bytes, with all digits of its numbers; undefined where doubles hold them all. */
+export const exactResult = (bytes: Buffer): JsonObject | undefined => {
+  const marked = markLongNumbers(bytes)
+  const response = marked === undefined ? undefined : parseJson(marked.toString())
+  const result = isObject(response) ? member(response, 'result') : undefined
+  return isObject(result) ? result : undefined
 }
 
 /** JSON text of a value that may hold marked strings, with their digits in their place. */

@@ -37,7 +37,7 @@ interface Keyword {
 }
 
 /**
- * Every keyword of every dialect. What each of them does is in src/schema/evaluate/keywords; all other lists of keywords
+ * Every keyword of every dialect. What each of them does is in src/schema/keywords; all other lists of keywords
  * are derived from this table, which a test holds to the official meta-schemas.
  */
 const table = {

@@ -53,6 +53,24 @@ t.test('what changed is told thing by thing, and field by field', t => {
   t.end()
 })
 
+const digits = (number: string): string => `{"name":"a","inputSchema":{"type":"object","properties":{"n":{"const":${number}}}}}`
+const savedForms = [
+  ['a list', (number: string) => `{"tools":[${digits(number)}]}`],
+  ['a response', (number: string) => `{"jsonrpc":"2.0","id":1,"result":{"tools":[${digits(number)}]}}`],
+  ['a report of inspect --json', (number: string) => `{"version":1,"server":{"revision":"2025-11-25"},"tools":[{"name":"a","definition":${digits(number)}}]}`],
+] as const
+
+for (const [name, saved] of savedForms) {
+  t.test(`a change beyond a double is a change: ${name}`, t => {
+    const named = (file: string, number: string) => ({ file, saved: parseSaved(saved(number), file, defaultLimits) })
+    const changed = compareSaved(named('before', '12345678901234567890'), named('after', '12345678901234567891'))
+    t.match(diffReport(changed, plainStyle, 100), '- 12345678901234567890\n    + 12345678901234567891\n')
+    t.match(diffJson(changed), /"before": 12345678901234567890,\n *"after": 12345678901234567891\n/)
+    t.strictSame(compareSaved(named('before', '12345678901234567890'), named('after', '1234567890123456789e1')).changes, [])
+    t.end()
+  })
+}
+
 t.test('a long text is told by its changed words', t => {
   const words = Array.from({ length: 60 }, (_, index) => `word${index}`)
   const text = (change: (words: string[]) => void): string => {
