@@ -114,10 +114,12 @@ const takes = ({ exchange, asked, unsent, answers }: Batch, { to, exchange: ther
 
 const same = (a: readonly Frame[], b: readonly Frame[]): boolean => a.length === b.length && a.every((frame, index) => frame === b[index])
 
-/** Several messages as one batch. */
+/** Several messages as one batch. Of those that came as events the place in the stream is that of the last. */
 export const joined = (members: readonly Frame[]): Frame => {
   const parts = members.flatMap(({ bytes }, index) => [Buffer.from(index === 0 ? '[' : ','), bytes])
-  return { bytes: Buffer.concat([...parts, Buffer.from(']')]), message: { kind: 'batch', members }, faults: [] }
+  const event = members.flatMap(({ envelope }) => envelope?.event ?? []).at(-1)
+  const bytes = Buffer.concat([...parts, Buffer.from(']')])
+  return { bytes, message: { kind: 'batch', members }, faults: [], ...(event !== undefined && { envelope: { event } }) }
 }
 
 /** A server's batch whose members all passed as they came, to one reader, leaves with its own bytes. */

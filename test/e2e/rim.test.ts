@@ -243,3 +243,27 @@ t.test('in a session that began at another relay, calls are judged, and what the
   t.match(told, /-32601/, 'the server is told that nobody can answer')
   t.notMatch((await call).body, /roots\/list/)
 })
+
+t.test('a batch gets the body of an HTTP error as it is, and its answers in a stream keep their place there', async t => {
+  const page = '{"error":"invalid_token"}'
+  const server = await serverOf(t, (incoming, response) => {
+    let body = ''
+    incoming.on('data', chunk => (body += String(chunk))).on('end', () => {
+      const message = JSON.parse(body || '{}') as { id?: number } | { id: number }[]
+      if (!Array.isArray(message)) {
+        response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'theirs' })
+        return void response.end(answer(message.id ?? 0, { protocolVersion: '2025-03-26', capabilities: {}, serverInfo: { name: 's', version: '1' } }))
+      }
+      if (message[0]?.id === 2) return void response.writeHead(401, { 'www-authenticate': 'Bearer', 'content-type': 'application/json' }).end(page)
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.end(message.map(({ id }) => `event: message\nid: event-${id}\ndata: ${answer(id, {})}\n\n`).join(''))
+    })
+  })
+  const { url } = await relayTo(t, server)
+  const headers = { 'mcp-session-id': 'theirs', 'mcp-protocol-version': '2025-03-26' }
+  await ask(url, request(1, 'initialize', { protocolVersion: '2025-03-26', capabilities: {}, clientInfo: { name: 'c', version: '1' } }), headers)
+  const refused = await ask(url, `[${request(2, 'ping')},${request(3, 'ping')}]`, headers)
+  t.strictSame([refused.status, refused.body, refused.headers.get('www-authenticate')], [401, page, 'Bearer'])
+  const { body } = await ask(url, `[${request(4, 'ping')},${request(5, 'ping')}]`, headers)
+  t.equal(body, `event: message\nid: event-5\ndata: [${answer(4, {})},${answer(5, {})}]\n\n`)
+})

@@ -205,7 +205,8 @@ class HandedOver {
   #flush(): void {
     this.#isStream = true
     this.#hold()
-    this.#response.flushHeaders()
+    // Node's `flushHeaders` would write the head as UTF-8 (see `Reply`).
+    this.#response.write(nothing)
   }
 
   /** What else comes in this turn leaves with it. */
@@ -238,6 +239,7 @@ class HandedOver {
   }
 }
 
+const nothing = Buffer.alloc(0)
 const newline = 10
 const lost: Refusal = { status: 502, code: errorCode.gone, message: 'The server gave no answer: its relay process has ended' }
 const noRoom = refusal(503, 'There is no room for this body: too much of others is waiting', { 'retry-after': '5' })

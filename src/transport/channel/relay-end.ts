@@ -223,7 +223,7 @@ class ChannelResponse extends EventEmitter implements FrontResponse {
     this.#wire.sendJson('head', this.#exchange, head)
   }
 
-  flushHeaders(): void {
+  sendHead(): void {
     this.#wire.send('flush', this.#exchange)
   }
 

@@ -113,7 +113,9 @@ export class Reply {
     const { socket } = this.#response
     socket?.cork()
     process.nextTick(() => socket?.uncork())
-    this.#response.flushHeaders()
+    // Node's `flushHeaders` writes the head as UTF-8, and would encode what a server said in Latin-1 a second time.
+    if (this.#response.sendHead) this.#response.sendHead()
+    else this.#response.write(noBytes)
     for (const frame of this.#collected) this.#write(encodeEvent(frame))
     this.#collected = []
   }
@@ -131,7 +133,8 @@ export class Reply {
   send(frame: Frame): void {
     if (this.#state === 'done') return
     if (frame.envelope?.response) this.head(frame.envelope.response)
-    const answers = answersIn(frame)
+    // The body of an HTTP error is the response to all that is due, also where it answers no single request.
+    const answers = frame.message.kind === 'page' && frame.message.key === undefined ? this.#due : answersIn(frame)
     this.#due -= answers
     if (answers > 0) {
       this.#sent.push(...answerKeys(frame).slice(-mostSent))
@@ -246,6 +249,7 @@ export class Reply {
   }
 }
 
+const noBytes = Buffer.alloc(0)
 const noHeaders: HttpHeaders = new Map()
 
 /** With 202 a client of Streamable HTTP reads no answer; with the others nobody does (RFC 9110, sections 15.3 and 15.4.5). */

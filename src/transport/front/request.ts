@@ -35,7 +35,8 @@ export interface FrontResponse {
   readonly socket: { cork(): void; uncork(): void } | null
   readonly req: Pick<FrontRequest, 'headers'>
   writeHead(status: number, headers?: OutgoingHttpHeaders | (string | string[])[]): unknown
-  flushHeaders(): void
+  /** Sends the head now; undefined: `write` of no bytes does that. */
+  sendHead?(): void
   write(chunk: Buffer | string): boolean
   end(chunk?: Buffer): unknown
   destroy(): unknown

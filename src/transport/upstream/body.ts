@@ -1,10 +1,11 @@
 import { createRequire } from 'node:module'
+import type { Socket } from 'node:net'
 import type * as Undici from 'undici'
 import type { Dispatcher } from 'undici'
 
 const require = createRequire(import.meta.url)
 
-/** The whole of it loads its fetch, its WebSocket and its caches as well: three times the milliseconds, and 9 MB that few relays need. */
+/** The whole of it also loads its fetch, its WebSocket and its caches: three times the milliseconds, and 9 MB more. */
 export const whole = (): typeof Undici => require('undici') as typeof Undici
 
 const part = (file: string): unknown => {
@@ -18,6 +19,60 @@ const part = (file: string): unknown => {
 // A version that has them elsewhere is loaded whole.
 export const errors = (part('core/errors.js') ?? whole().errors) as typeof Undici.errors
 export const Pool = (part('dispatcher/pool.js') ?? whole().Pool) as typeof Undici.Pool
+const buildConnector = (part('core/connect.js') ?? whole().buildConnector) as typeof Undici.buildConnector
+
+/** Opens connections as undici does, from which interim responses are taken away that undici does not take. */
+export const connectorWith = (options: Undici.buildConnector.BuildOptions): Undici.buildConnector.connector => {
+  const connect = buildConnector(options)
+  return (to, opened) => connect(to, (...result) => {
+    if (result[1]) skipContinue(result[1])
+    opened(...result)
+  })
+}
+
+const noBytes = Buffer.alloc(0)
+const interim = 'HTTP/1.1 100'
+/** Longest head of one, in bytes. */
+const interimBytes = 8 * 1024
+
+/**
+ * Skips `100 Continue` before a response: a client has to take it also where it has not asked for it (RFC 9110, section 15.2),
+ * and undici closes the connection.
+ */
+const skipContinue = (socket: Socket): void => {
+  const [read, write] = [socket.read.bind(socket), socket.write.bind(socket)]
+  /** A request was written, and its response has not begun. */
+  let awaits = false
+  let held: Buffer = noBytes
+  Object.assign(socket, {
+    write: (...given: unknown[]): unknown => {
+      awaits = true
+      return Reflect.apply(write, socket, given)
+    },
+    read: (size?: number): unknown => {
+      for (;;) {
+        const chunk: unknown = read(size)
+        if (!awaits || !Buffer.isBuffer(chunk)) return chunk
+        held = withoutContinue(Buffer.concat([held, chunk]))
+        if (interim.startsWith(held.toString('latin1', 0, interim.length)) && held.length < interimBytes) continue
+        awaits = false
+        const whole = held
+        held = noBytes
+        return whole
+      }
+    },
+  })
+}
+
+const withoutContinue = (bytes: Buffer): Buffer => {
+  let from = 0
+  while (bytes.toString('latin1', from, from + interim.length) === interim) {
+    const end = bytes.indexOf('\r\n\r\n', from)
+    if (end < 0) break
+    from = end + 4
+  }
+  return bytes.subarray(from)
+}
 
 /** So much waits for a slow reader before the connection is read no further, in bytes. */
 const mostWaiting = 64 * 1024

@@ -17,7 +17,7 @@ const mostBytes = 1024 * 1024
 /**
  * The body of an HTTP error, as the one frame that it is: a message like any other, where it is one; the answer to what was asked by
  * the request, even where its id could not be read (JSON-RPC 2.0, section 5; 2025-11-25 lets it out); or else a page that passes on as it is.
- * @returns undefined where there is none, where nobody could say which of several requests it answers, or where it cannot be read
+ * @returns undefined where there is none, or where it cannot be read
  * @throws what the connection fails with
  */
 export const errorBody = async (reply: HttpReply, { limits, latch, asked }: Omit<Reading, 'cursor'>): Promise<Frame | undefined> => {
@@ -60,8 +60,9 @@ const messageIn = (frame: Frame, asked: readonly IdKey[]): Frame | undefined => 
 const mayBeResult = (frame: Frame): boolean =>
   lenientAnswer(frame)?.kind === 'result' || frame.faults.some(({ kind, path }) => kind === 'size' || (kind === 'ambiguous' && /^\/result/i.test(path)))
 
-const pageOf = (bytes: Buffer, [key, ...more]: readonly IdKey[]): Frame | undefined =>
-  more.length > 0 ? undefined : { bytes, message: { kind: 'page', key, text: bytes.toString() }, faults: [] }
+/** To several requests it is the response to all, and the answer to none. */
+const pageOf = (bytes: Buffer, [key, ...more]: readonly IdKey[]): Frame =>
+  ({ bytes, message: { kind: 'page', key: more.length > 0 ? undefined : key, text: bytes.toString() }, faults: [] })
 
 /** For a client who can tell by the id alone whose answer it is. */
 export const withId = (frame: Frame): Frame => {

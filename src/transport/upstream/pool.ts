@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { headersOf, only } from '../http/headers.js'
 import type { HttpHeaders } from '../transport.js'
-import { errors, Pool, ResponseBody, whole } from './body.js'
+import { connectorWith, errors, Pool, ResponseBody, whole } from './body.js'
 
 /** TLS towards the server, in PEM. */
 export interface HttpTls {
@@ -61,8 +61,8 @@ export class HttpUpstream {
     this.#path = url.pathname + url.search
     const user = [url.username, url.password].map(decodeURIComponent).join(':')
     this.#authorization = user === ':' ? undefined : `Basic ${Buffer.from(user).toString('base64')}`
+    const connect = { timeout: connectMs, ...tls }
     const options = {
-      connect: { timeout: connectMs, ...tls },
       maxHeaderSize: headerBytes,
       // How long an answer may take is the core's to say (`requestMs`), and a stream may be silent for hours.
       headersTimeout: 0,
@@ -70,8 +70,8 @@ export class HttpUpstream {
     }
     // HTTPS_PROXY, HTTP_PROXY and NO_PROXY mean what they mean to everybody, but no proxy knows this machine as `localhost`. The certificates are those of the server behind the proxy.
     this.#pool = !isLoopback(url) && proxies.some(name => (process.env[name] ?? '') !== '')
-      ? new (whole().EnvHttpProxyAgent)({ ...options, requestTls: options.connect })
-      : new Pool(this.#origin, options)
+      ? new (whole().EnvHttpProxyAgent)({ ...options, connect, requestTls: connect })
+      : new Pool(this.#origin, { ...options, connect: connectorWith(connect) })
   }
 
   /** @throws HttpFailure, or what undici throws: see `failureOf` */

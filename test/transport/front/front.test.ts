@@ -161,6 +161,19 @@ t.test('there is only so much room for the bodies of all, packed or not', async 
   t.equal((await next).statusCode, 200, 'what is answered gives its room back')
 })
 
+t.test('a client whose bodies lack their ends leaves room for those of others', async t => {
+  const { port } = await start(t, { act: echo, limits: { messageBytes: 100_000, depth: 32 }, bufferedBytes: 100_000, tokens: ['a', 'b'] })
+  const head = (token: string, length: number) =>
+    `POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`
+  const half = Array.from({ length: 4 }, () => dial(t, port))
+  for (const { socket } of await Promise.all(half)) socket.write(`${head('a', 30_001)}${' '.repeat(30_000)}`)
+  // The first three have their room; the fourth is refused, as its client has its share.
+  const readers = (await Promise.all(half)).map(({ reader }) => reader.to('\r\n'))
+  t.match(await Promise.race(readers), /^HTTP\/1\.1 503 /)
+  const own = await ask(port, { headers: { ...post, authorization: 'Bearer b' }, body: initialize() })
+  t.equal(own.status, 200)
+})
+
 t.test('packed bodies are unpacked, and what they unpack to is bounded', async t => {
   const { port } = await start(t, { act: echo })
   const packers = [['gzip', gzipSync], ['x-gzip', gzipSync], ['deflate', deflateSync], ['br', brotliCompressSync]] as const

@@ -384,6 +384,34 @@ t.test('a slow reader holds the session back until it reads again', async t => {
   t.equal(opened.transport.send(exchange, frameOf(progress)), true)
 })
 
+t.test('the head of a stream has the bytes that the server sent', async t => {
+  const { port } = await start(t, upstream((exchange, { transport }) => {
+    transport.hand?.({ type: 'head', exchange, status: 200, headers: headers({ 'content-type': 'text/event-stream', 'x-own': 'caf\u00e9' }) })
+    transport.send(exchange, result('7'))
+    transport.hand?.({ type: 'stream-ended', exchange, resumable: false })
+  }))
+  const socket = connect(port, '127.0.0.1')
+  const body = call()
+  const head = Object.entries(modern).map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  socket.write(`POST /mcp HTTP/1.1\r\nhost: localhost\r\n${head}connection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+  const chunks: Buffer[] = []
+  for await (const chunk of socket) if (Buffer.isBuffer(chunk)) chunks.push(chunk)
+  t.match(Buffer.concat(chunks).toString('latin1'), /^HTTP\/1\.1 200 [^]*\r\nx-own: caf\u00e9\r\n/)
+})
+
+t.test('the body of an HTTP error is the response to a batch', async t => {
+  const page = '{"error":"invalid_token"}'
+  const { port } = await start(t, upstream((exchange, { transport }) => {
+    transport.hand?.({ type: 'head', exchange, status: 401, headers: headers({ 'content-type': 'application/json', 'www-authenticate': 'Bearer' }) })
+    transport.send(exchange, { bytes: Buffer.from(page), message: { kind: 'page', key: undefined, text: page }, faults: [] })
+    // The requests are lost, and the core answers them.
+    transport.send(exchange, frameOf('[{"jsonrpc":"2.0","id":1,"error":{"code":-31001,"message":"x"}}]'))
+    transport.hand?.({ type: 'stream-ended', exchange, resumable: false })
+  }))
+  const got = await ask(port, { body: `[${call(1)},${call(2)}]` })
+  t.match(got, { status: 401, body: page, headers: { 'www-authenticate': 'Bearer' } })
+})
+
 t.test('a reader that reads nothing more is cut off, and holds nobody back any more', async t => {
   const { port, session } = await start(t, { stallMs: 100 })
   const socket = await deaf(port, initialize())

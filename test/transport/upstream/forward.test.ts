@@ -364,12 +364,13 @@ t.test('an error of HTTP is the answer to what was asked, whatever id it names',
   t.equal(bytes.toString(), '{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no"}}', 'for a client with others in flight')
 })
 
-t.test('of an error to several requests nobody can say whose it is', async t => {
+t.test('an error to several requests passes as it is, and is the answer to none of them', async t => {
   const server = await serve(t, (_, response) => json(response, '{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}', {}, 400))
   const client = connect(t, server.url)
   post(client.transport, 'batch', frame([{ jsonrpc: '2.0', id: 1, method: 'ping' }, { jsonrpc: '2.0', id: 2, method: 'ping' }]))
   await client.of('stream-ended', 'batch')
-  t.same(client.all('frame'), [])
+  t.match(client.all('head'), [{ status: 400 }])
+  t.match(client.all('frame').map(({ frame }) => frame), [{ message: { kind: 'page', key: undefined, text: /"no"/ } }])
   t.match(client.all('lost').map(({ key }) => key), ['1', '2'])
 })
 

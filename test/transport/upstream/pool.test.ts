@@ -65,6 +65,41 @@ t.test('why a request failed is said without a word of the request', async t => 
   t.equal(failureOf('secret'), 'the request to the server failed')
 })
 
+t.test('100 Continue that was not asked for is skipped, wherever it is split', async t => {
+  const interim = 'HTTP/1.1 100 Continue\r\nx: y\r\n\r\n'
+  const response = 'HTTP/1.1 200 OK\r\ncontent-length: 14\r\n\r\nHTTP/1.1 100 C'
+  for (const [name, pieces] of [
+    ['with the response', [interim + response]],
+    ['before it', [interim, response]],
+    ['twice', [interim + interim, response]],
+    ['in pieces', ['HTTP/1.', '1 100 Continue\r', '\nx: y\r\n\r', `\n${response.slice(0, 3)}`, response.slice(3)]],
+    ['never', [response]],
+  ] as const) {
+    let isFirst = true
+    const server = createTcpServer({ noDelay: true }, socket => {
+      socket.on('error', () => {}).on('data', () => {
+        // The second request comes by the same connection, and its answer without an interim one.
+        const rest = isFirst ? [...pieces] : [response]
+        isFirst = false
+        const next = () => {
+          const piece = rest.shift()
+          if (piece !== undefined) socket.write(piece, () => setImmediate(next))
+        }
+        next()
+      })
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const upstream = dial(t, new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`))
+    for (const time of ['first', 'second']) {
+      const { status, body } = await get(upstream)
+      const chunks: Buffer[] = []
+      for await (const chunk of body) chunks.push(chunk)
+      t.match([status, Buffer.concat(chunks).toString()], [200, 'HTTP/1.1 100 C'], `${name}, the ${time} time`)
+    }
+    server.close()
+  }
+})
+
 t.test('a user and a password in the URL become credentials, unless there are others', async t => {
   const server = await serve(t, (_, response) => void response.end())
   const url = new URL(server.url)

@@ -333,6 +333,30 @@ t.test('the session of an HTTP server is known by the id that it gives', async t
   t.match(await opened.until('ended'), { reason: 'the client ended the session' })
 })
 
+t.test('an HTTP server names a session where it begins, and a name in any other response is none', async t => {
+  let named = 0
+  const { port, sessions } = await start(t, upstream(({ opening: { kind } }, event) =>
+    kind === 'upstream' || event.type === 'frame' ? { headers: { 'mcp-session-id': `${'x'.repeat(15_000)}${named++}` } } : {}))
+  const began = await ask(port, { body: initialize() })
+  const id = String(began.headers['mcp-session-id'])
+  for (let calls = 0; calls < 3; calls++) {
+    const later = await ask(port, { headers: { ...post, 'mcp-session-id': id }, body: ping() })
+    t.not(later.headers['mcp-session-id'], id, 'the response passes as it is')
+    t.equal((await ask(port, { body: ping() })).status, 200, 'and without a session too')
+  }
+  t.strictSame(sessions.map(({ opening: { kind, joined } }) => [kind, joined]), [['upstream', false], ['stateless', false]])
+  // A name that was in another response belongs to no session here.
+  await ask(port, { headers: { ...post, 'mcp-session-id': `${'x'.repeat(15_000)}1` }, body: ping() })
+  t.match(sessions[2]?.opening, { kind: 'upstream', joined: true })
+})
+
+t.test('before an HTTP server a client need not take streams: the server says what it answers with', async t => {
+  const { port } = await start(t, upstream(() => ({})))
+  t.equal((await ask(port, { headers: { ...post, accept: 'application/json' }, body: ping() })).status, 200)
+  const process = await start(t)
+  t.equal((await ask(process.port, { headers: { ...post, accept: 'application/json' }, body: initialize() })).status, 406)
+})
+
 t.test('an answer to the server reaches its session under a renewed token', async t => {
   const { port, session, sessions } = await start(t, upstream(({ opening: { kind } }, { type }) =>
     type === 'frame' && kind === 'upstream' ? { headers: { 'mcp-session-id': 'theirs' } } : {}))
