@@ -193,9 +193,10 @@ const paid = work => {
 
 /** Bytes that stay, beside what was paid, after work that was given something to work on. */
 const staying = (prepare, work) => {
+  const collect = () => [0, 1].forEach(() => globalThis.gc?.())
   const given = prepare()
   const budget = new Budget(limits.validationMs * stepsPerMs)
-  globalThis.gc?.()
+  collect()
   const before = bytesNow()
   let result
   try {
@@ -203,7 +204,7 @@ const staying = (prepare, work) => {
   } catch {
     // As above.
   }
-  globalThis.gc?.()
+  collect()
   return [bytesNow() - before - maxRatio * budget.kept, given, result][0]
 }
 
@@ -221,7 +222,7 @@ const compare = (kind, what, index, prepare, work) => {
   const tally = tallies.get(kind)
   if (least.ms > leastMs) tally.ratio = Math.max(tally.ratio, least.ratio)
   if (isDear(least)) failures.push(`${kind}, case ${index}: ${what}: ${least.ms.toFixed(0)} ms of CPU, ${least.ratio.toFixed(1)} times what was paid`)
-  const bytes = least.bytes > leastBytes ? staying(prepare, work) : 0
+  const bytes = least.bytes > leastBytes ? Math.min(staying(prepare, work), staying(prepare, work)) : 0
   if (bytes > leastBytes) failures.push(`${kind}, case ${index}: ${what}: ${(bytes / 1e6).toFixed(0)} MB beside what was paid`)
   return least.result
 }
