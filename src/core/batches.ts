@@ -1,9 +1,11 @@
 import type { Frame } from '../protocol/frame.js'
 import { member } from '../protocol/json.js'
-import type { IdKey } from '../protocol/json-rpc.js'
+import { errorCode, type IdKey } from '../protocol/json-rpc.js'
 import { isCancellation } from '../protocol/message.js'
 import type { Effect, Event, Exchange, Side } from './event.js'
 import type { RelayOptions } from './options.js'
+import { errorAnswer } from './refusal.js'
+import { parsedWeight } from './request.js'
 import { Relay } from './relay.js'
 
 type Send = Extract<Effect, { readonly type: 'send' }>
@@ -16,6 +18,8 @@ interface Batch {
   /** Until all members are decided: the batch, its members, and those of them that may go to the server. */
   unsent: { readonly frame: Frame; readonly members: readonly Frame[]; readonly leaving: Frame[] } | undefined
   readonly answers: Frame[]
+  /** What of it is in the ledger, in bytes. */
+  kept: number
 }
 
 /**
@@ -34,6 +38,7 @@ export class Batches {
   /** As `Relay.handle`. */
   handle(event: Event, now: number): readonly Effect[] {
     if (event.type !== 'frame-received' || event.frame.message.kind !== 'batch') {
+      if (event.type === 'session-ended') for (const batch of this.#open) this.#keeps(batch, -batch.kept)
       const effects = this.#relay.handle(event, now)
       return this.#open.size === 0 ? effects : this.#gathered(effects, undefined)
     }
@@ -63,7 +68,11 @@ export class Batches {
     const split = from === 'client' ? members.map(one => ({ ...one, envelope: { ...frame.envelope, ...one.envelope } })) : members
     if (from === 'client') {
       const asked = split.flatMap(({ message }) => (message.kind === 'request' ? [message.key] : []))
-      this.#open.add({ exchange, asked, unsent: { frame, members: split, leaving: [] }, answers: [] })
+      const batch: Batch = { exchange, asked, unsent: { frame, members: split, leaving: [] }, answers: [], kept: 0 }
+      this.#open.add(batch)
+      // Its requests are in the ledger by themselves.
+      const others = split.filter(({ message }) => message.kind !== 'request')
+      this.#keeps(batch, others.reduce((sum, one) => sum + parsedWeight(one), frame.bytes.length))
     }
     const effects = split.flatMap(one => this.#relay.handle({ type: 'frame-received', from, exchange, frame: one }, now))
     return from === 'client' ? this.#gathered(effects, undefined) : rejoined(this.#gathered(effects, frame), frame, split)
@@ -71,7 +80,7 @@ export class Batches {
 
   /** Keeps back what belongs to a batch until the batch is complete. @param came the server's batch in hand */
   #gathered(effects: readonly Effect[], came: Frame | undefined): readonly Effect[] {
-    const done = effects.filter(effect => effect.type !== 'send' || ![...this.#open].some(batch => takes(batch, effect)))
+    const done = effects.filter(effect => effect.type !== 'send' || ![...this.#open].some(batch => this.#takes(batch, effect)))
     for (const batch of this.#open) {
       const { exchange, asked, unsent, answers } = batch
       if (unsent !== undefined) {
@@ -81,38 +90,55 @@ export class Batches {
         const sent = left.length === members.length ? frame : left.length === 0 ? undefined : joined(left)
         if (sent !== undefined) done.push({ type: 'send', to: 'server', exchange, frame: sent, cause: 'client' })
         batch.unsent = undefined
+        this.#keeps(batch, -batch.kept)
       }
       if (asked.some(key => this.#relay.isAwaiting(exchange, key))) continue
       this.#open.delete(batch)
+      this.#keeps(batch, -batch.kept)
       if (answers.length === 0) continue
       const isWhole = came?.message.kind === 'batch' && same(came.message.members, answers)
       done.push({ type: 'send', to: 'client', exchange, frame: isWhole ? came : joined(answers), cause: 'server' })
     }
     return done
   }
-}
 
-/** Whether a message belongs to a batch, which keeps it then. */
-const takes = ({ exchange, asked, unsent, answers }: Batch, { to, exchange: there, frame }: Send): boolean => {
-  const { message } = frame
-  if (to === 'server') {
-    // A request that has not left is taken back unsent.
-    const id = there === exchange && isCancellation(message) ? member(message.params, 'requestId') : undefined
-    const taken = unsent?.leaving.findIndex(one => one.message.kind === 'request' && one.message.id === id) ?? -1
-    if (taken >= 0) {
-      unsent?.leaving.splice(taken, 1)
+  /** Whether a message belongs to a batch, which keeps it then. */
+  #takes(batch: Batch, { to, exchange: there, frame }: Send): boolean {
+    const { exchange, asked, unsent, answers } = batch
+    const { message } = frame
+    if (to === 'server') {
+      // A request that has not left is taken back unsent.
+      const id = there === exchange && isCancellation(message) ? member(message.params, 'requestId') : undefined
+      const taken = unsent?.leaving.findIndex(one => one.message.kind === 'request' && one.message.id === id) ?? -1
+      if (taken >= 0) {
+        unsent?.leaving.splice(taken, 1)
+        return true
+      }
+      if (unsent?.members.includes(frame) !== true) return false
+      unsent.leaving.push(frame)
       return true
     }
-    if (unsent?.members.includes(frame) !== true) return false
-    unsent.leaving.push(frame)
+    const isAnswer = message.kind === 'result' || message.kind === 'error'
+    if (there !== exchange || !isAnswer || !asked.includes(message.key)) return false
+    if (this.#relay.ledger.hasRoom(frame.bytes.length)) {
+      // Of an answer that waits for others, only the bytes are kept.
+      answers.push({ ...frame, message: message.kind === 'result' ? { ...message, result: {} } : { ...message, error: noError } })
+      this.#keeps(batch, frame.bytes.length)
+    } else answers.push(errorAnswer(message, errorCode.blocked, 'mcp-customs: the answers of this batch take too much memory'))
     return true
   }
-  if (there !== exchange || (message.kind !== 'result' && message.kind !== 'error') || !asked.includes(message.key)) return false
-  answers.push(frame)
-  return true
+
+  /** @param bytes negative when something is let go */
+  #keeps(batch: Batch, bytes: number): void {
+    batch.kept += bytes
+    this.#relay.ledger.add(bytes)
+  }
 }
 
-const same = (a: readonly Frame[], b: readonly Frame[]): boolean => a.length === b.length && a.every((frame, index) => frame === b[index])
+const noError = { code: 0, message: '' }
+
+const same = (a: readonly Frame[], b: readonly Frame[]): boolean =>
+  a.length === b.length && a.every(({ bytes }, index) => bytes === b[index]?.bytes)
 
 /** Several messages as one batch. Of those that came as events the place in the stream is that of the last. */
 export const joined = (members: readonly Frame[]): Frame => {

@@ -10,7 +10,8 @@ import type { Flow } from './flow.js'
 import type { RelayOptions } from './options.js'
 import { eventOf } from './records.js'
 import { blocked, errorAnswer, headerMismatch, isMismatch } from './refusal.js'
-import type { Arrived } from './request.js'
+import { parsedWeight, type Arrived } from './request.js'
+import type { Ledger } from './memory.js'
 import { ServerRequests } from './server-requests.js'
 import { ToolCalls } from './tool-calls.js'
 import { ToolLists } from './tool-lists.js'
@@ -67,6 +68,10 @@ export class Relay {
     else if (from === 'client') this.#refuse(exchange, frame, findings)
     else this.#unusable(exchange, frame, findings)
     return { isFine: !findings.isStop, effects: output.take() }
+  }
+
+  get ledger(): Ledger {
+    return this.#core.ledger
   }
 
   /** True while something of the client's is not yet at the server: its input must stay open. */
@@ -166,6 +171,7 @@ export class Relay {
     if (exchange !== wholePipe || !this.holding || this.#skipsQueue(frame)) return this.#fromClient(exchange, frame)
     this.#queue.push(frame)
     this.#queuedBytes += frame.bytes.length
+    this.#core.ledger.add(frame.bytes.length + parsedWeight(frame))
   }
 
   #skipsQueue({ message }: Frame): boolean {
@@ -182,7 +188,9 @@ export class Relay {
 
   #unqueue(index = 0): Frame | undefined {
     const [frame] = this.#queue.splice(index, 1)
-    this.#queuedBytes -= frame?.bytes.length ?? 0
+    if (frame === undefined) return undefined
+    this.#queuedBytes -= frame.bytes.length
+    this.#core.ledger.add(-(frame.bytes.length + parsedWeight(frame)))
     return frame
   }
 

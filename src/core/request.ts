@@ -85,7 +85,7 @@ export class PendingRequest implements Pending {
     this.wantsTask = isObject(member(message.params, 'task'))
     this.trace = frame.envelope?.trace
     this.request = { frame, message }
-    this.#parsed = this.bytes < small ? mostParsed * this.bytes : weigh(message.params ?? null)
+    this.#parsed = parsedWeight(frame)
   }
 
   /** The memory that it keeps, in bytes. A slice of a frame keeps all of the frame's bytes. */
@@ -133,6 +133,10 @@ export class PendingRequest implements Pending {
 /** In bytes: params of less are not weighed one by one; parsed JSON takes at most so many times its text (`{}`, `[0]`). */
 const small = 4096
 const mostParsed = 24
+
+/** About the memory that a frame takes beside its bytes. */
+export const parsedWeight = ({ bytes, message }: Frame): number =>
+  bytes.length < small ? mostParsed * bytes.length : 'params' in message ? weigh(message.params ?? null) : 0
 
 export const text = (params: JsonObject | undefined, key: string): string | undefined => {
   const value = member(params, key)

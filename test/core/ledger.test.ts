@@ -3,6 +3,7 @@ import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { Ledger } from '../../dist/core/memory.js'
 import { metaPrefix } from '../../dist/protocol/methods.js'
+import type { Revision } from '../../dist/protocol/revision.js'
 import { call, result, Script, type Setting } from './script.js'
 
 setFlagsFromString('--expose_gc')
@@ -28,10 +29,35 @@ class Quiet extends Script {
 }
 
 /** Each fills one door. */
-const doors: Readonly<Record<string, { readonly setting?: Setting; readonly times: number; readonly fill: (script: Script, index: number) => void }>> = {
+const doors: Readonly<Record<string, { readonly setting?: Setting; readonly revision?: Revision; readonly times: number; readonly fill: (script: Script, index: number) => void }>> = {
   'small requests in flight': { times: 4000, fill: (script, index) => script.client({ jsonrpc: '2.0', id: index, method: 'ping' }) },
   'calls in flight': { times: 4000, fill: (script, index) => script.client(call(index, 'weather', { text: text(1000) })) },
   'calls that are held': { setting: { actions: { 'call/arguments': 'block' } }, times: 400, fill: (script, index) => script.client(call(index, 'weather', { list: Array.from({ length: 2000 }, () => ({})) }), `post-${index}`) },
+  'notifications behind a call that is held': {
+    setting: { actions: { 'call/arguments': 'block' } },
+    times: 200,
+    fill: (script, index) => {
+      if (index === 1_000_000) script.client(call(index, 'weather', {}))
+      script.client({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: index, list: Array.from({ length: 2000 }, () => ({})) } })
+    },
+  },
+  'batches with a call that is held': {
+    setting: { actions: { 'call/arguments': 'block' } },
+    revision: '2025-03-26',
+    times: 200,
+    fill: (script, index) => {
+      const told = { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: index, list: Array.from({ length: 2000 }, () => ({})) } }
+      script.client([call(index, 'weather', {}), told], `post-${index}`)
+    },
+  },
+  'answers that wait for the rest of their batch': {
+    revision: '2025-03-26',
+    times: 200,
+    fill: (script, index) => {
+      script.client([{ jsonrpc: '2.0', id: `a${index}`, method: 'ping' }, { jsonrpc: '2.0', id: `b${index}`, method: 'ping' }], `post-${index}`)
+      script.server(result(`a${index}`, { list: Array.from({ length: 5000 }, () => ({})) }), `post-${index}`)
+    },
+  },
   'requests of the server': { times: 900, fill: (script, index) => script.server({ jsonrpc: '2.0', id: `${text(900)}${index}`, method: 'ping' }) },
   'modern requests with large capabilities': {
     times: 300,
@@ -66,9 +92,9 @@ const doors: Readonly<Record<string, { readonly setting?: Setting; readonly time
 }
 
 t.test('what a session keeps is in the ledger: the heap grows by no more than that', t => {
-  for (const [door, { setting, times, fill }] of Object.entries(doors)) {
+  for (const [door, { setting, revision, times, fill }] of Object.entries(doors)) {
     const process = new Ledger(Infinity)
-    const script = new Quiet({ ...setting, ledger: process }).begin()
+    const script = new Quiet({ ...setting, ledger: process }).begin(undefined, revision)
     if (door.includes('held')) script.holdChecks = true
     // The first brings code and shapes with it.
     fill(script, 1_000_000)

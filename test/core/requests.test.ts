@@ -1,3 +1,4 @@
+import { Ledger } from '../../dist/core/memory.js'
 import t from 'tap'
 import { exchangeNamed, type Exchange } from '../../dist/core/event.js'
 import { Findings } from '../../dist/core/findings.js'
@@ -98,6 +99,14 @@ t.test('a policy that changes while a call is at the server still names the rule
   before.include(after)
   t.match(before.told(), [{ rule: 'result/schema' }])
   t.equal(before.verdict, 'block')
+  t.end()
+})
+
+t.test('answers that wait for the rest of their batch have a bound: one that finds no room is an error', t => {
+  const script = new Script({ ledger: new Ledger(100_000) }).begin(undefined, '2025-03-26')
+  script.client([{ jsonrpc: '2.0', id: 1, method: 'ping' }, { jsonrpc: '2.0', id: 2, method: 'ping' }])
+  script.server(result(1, { text: 'a'.repeat(200_000) }))
+  t.match(script.server(result(2, {})), [['to client', [{ id: 1, error: { code: -31000 } }, { id: 2, result: {} }]]])
   t.end()
 })
 
