@@ -1,10 +1,12 @@
 // Relay processes beside one process for all: CPU time for a call, calls a second of four servers, memory and start-up of forty.
 //
-//   node bench/relays.mjs OTHER [cost] [four] [forty] [fault]     OTHER: a folder with another build (dist/cli.js), which is measured in turns with this one
+//   node bench/relays.mjs OTHER [cost] [four] [forty] [fault] [worst]
 //
-// Ratios are those of medians over turns; the machine may be shared. `fault` needs no other build: what a neighbour's calls take while another
-// server's relay process hangs, is filled up, and is killed.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+// OTHER is a folder with another build (dist/cli.js), which is measured in turns with this one. Ratios are the medians of those of one turn; the
+// machine may be shared. `fault` and `worst` need no other build: what a neighbour's calls take while another server's relay process hangs, is
+// filled up, and is killed; and while its server does the worst that reviews have found, to a copy of this build that has no budgets.
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -152,30 +154,92 @@ const steady = async (client, ms) => {
   return { times, lost }
 }
 
+/** What a neighbour's calls take while a server does harm. @param provoke has it do so @return a row of a table */
+const beside = async (name, servers, provoke, { cli = builds.this, env = {} } = {}) => {
+  const { client, close } = await gateway(cli, { ...servers, other: stdio }, env)
+  const [victim, neighbour] = [await client('victim'), await client('other')]
+  await neighbour.ask('tools/list')
+  await steady(neighbour, 2000)
+  const before = await steady(neighbour, 6000)
+  const began = performance.now()
+  const failed = Promise.resolve(provoke(victim)).catch(() => {})
+  const during = steady(neighbour, 8000)
+  await Promise.race([failed, pause(patienceMs)])
+  const answers = async () => client('victim').then(again => again.ask('tools/call', { name: 'echo', arguments: { word: 'a' } }))
+  while (!(await answers().then(() => true, () => false))) await pause(50)
+  const again = performance.now() - began
+  const { times, lost } = await during
+  await close()
+  const [was, is] = [before.times, times].map(values => quantile(values, 0.99))
+  return [name, shown(was), shown(is), shown(is / was), String(before.lost + lost), shown(again / 1000)]
+}
+const patienceMs = 15_000
+const besideHead = ['p99 before, ms', 'p99 during, ms', 'ratio', 'lost', 'answers again after, s']
+
 const fault = async () => {
   const command = [process.execPath, here('../test/fixtures/process/fault-server.mjs'), '/dev/null']
   const env = { NODE_OPTIONS: `--import ${here('../test/fixtures/process/faults.mjs')}` }
   const rows = []
   for (const name of ['endless loop', 'heap bomb', 'string bomb', 'abort', 'exception', 'kill']) {
-    const { client, close } = await gateway(builds.this, { victim: { command }, other: stdio }, env)
-    const [victim, neighbour] = [await client('victim'), await client('other')]
-    await neighbour.ask('tools/list')
-    await steady(neighbour, 2000)
-    const before = await steady(neighbour, 6000)
-    const began = performance.now()
-    const failed = victim.ask('tools/call', { name: `fault ${name}`, arguments: {} }).catch(() => {})
-    const during = steady(neighbour, 8000)
-    await failed
-    const answers = async () => client('victim').then(again => again.ask('tools/call', { name: 'echo', arguments: { word: 'a' } }))
-    while (!(await answers().then(() => true, () => false))) await pause(50)
-    const again = performance.now() - began
-    const { times, lost } = await during
-    const p99 = values => quantile(values, 0.99)
-    rows.push([name, shown(p99(before.times)), shown(p99(times)), shown(p99(times) / p99(before.times)), String(before.lost + lost), shown(again / 1000)])
-    await close()
+    const provoke = victim => victim.ask('tools/call', { name: `fault ${name}`, arguments: {} })
+    rows.push(await beside(name, { victim: { command } }, provoke, { env }))
   }
-  console.log(`\n${table(['fault', 'p99 before, ms', 'p99 during, ms', 'ratio', 'lost', 'answers again after, s'], rows)}`)
+  console.log(`\n${table(['fault', ...besideHead], rows)}`)
 }
 
-for (const [name, part] of Object.entries({ cost, four, forty, fault })) if (isWanted(name)) await part()
+/** A copy of this build in which a budget never ends: the text of the copy is changed, so there is no switch that anybody could find. */
+const withoutBudgets = folder => {
+  const [dist, from] = [join(folder, 'dist'), here('..')]
+  cpSync(join(from, 'dist'), dist, { recursive: true })
+  for (const name of ['node_modules', 'package.json', 'config']) symlinkSync(join(from, name), join(folder, name))
+  const spending = [
+    [/if \(\(this\.#left -= steps\d*\) < 0\) (?:this\.#refill\(\)|throw new OverBudget\(\));/g, ''], [/return this\.#turn\.spent >= turnShare;/g, 'return false;'],
+  ]
+  const found = new Set()
+  for (const file of readdirSync(join(dist, 'chunks')).filter(name => name.endsWith('.js')).map(name => join(dist, 'chunks', name))) {
+    const text = readFileSync(file, 'utf8')
+    const changed = spending.reduce((all, [what, instead]) => all.replace(what, one => found.add(one.replace(/steps\d+/, 'steps')) && instead), text)
+    if (changed !== text) writeFileSync(file, changed)
+  }
+  if (found.size !== 3) throw new Error(`these budgets were found: ${[...found].join(' ')}`)
+  return join(dist, 'cli.js')
+}
+
+/** By the part of the review that shows it: what has the server (worst-server.mjs) do it. */
+const callWorst = (times = 1) => victim => Promise.all(Array.from({ length: times }, () => victim.ask('tools/call', { name: 'worst', arguments: {} })))
+const modernMeta = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': { elicitation: {} },
+}
+const callModern = ({ url }) => fetch(url, {
+  method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'worst', arguments: {}, _meta: modernMeta } }),
+  headers: {
+    'content-type': 'application/json', accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'worst',
+  },
+}).then(response => response.text())
+const worstCases = {
+  'core 1': callWorst(), 'core 2': callModern, 'core 3': victim => victim.ask('prompts/list'), 'core 4': victim => victim.ask('resources/list'), 'core 5': callWorst(),
+  'schema C1': victim => victim.ask('tools/list'), 'schema C2': callWorst(10), 'schema C3': callWorst(10),
+}
+
+const worst = async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-customs-bench-'))
+  const cli = withoutBudgets(folder)
+  const rows = []
+  for (const [name, provoke] of Object.entries(worstCases)) {
+    const [done, lock] = [join(folder, name), join(folder, 'customs.lock.json')]
+    const victim = { command: [process.execPath, here('worst-server.mjs'), name, done], ...(name === 'core 3' && { lock }) }
+    if (name === 'core 3') {
+      writeFileSync(done, '')
+      writeFileSync(join(folder, 'customs.json'), JSON.stringify({ version: 1, servers: { victim } }))
+      execFileSync(process.execPath, [cli, 'lock', '--yes', '--config', join(folder, 'customs.json')], { stdio: 'ignore' })
+      rmSync(done)
+    }
+    rows.push(await beside(name, { victim }, provoke, { cli }))
+  }
+  rmSync(folder, { recursive: true, force: true })
+  console.log(`\n${table(['worst case', ...besideHead], rows)}`)
+}
+
+for (const [name, part] of Object.entries({ cost, four, forty, fault, worst })) if (isWanted(name)) await part()
 process.exit()

@@ -6,7 +6,7 @@ import { milliseconds, timeout } from './inspect-flags.js'
 export const lockFlags: Flags = {
   ...sharedFlags,
   ...about('Lock', {
-    lock: { type: 'string', value: 'FILE', describe: 'the lock file (default: customs.lock.json; of a client\'s servers, the one that install --lock makes)' },
+    lock: { type: 'string', value: 'FILE', describe: 'the lock file (default: the configuration\'s, else customs.lock.json; of a client\'s servers, the one that install --lock makes)' },
     yes: { type: 'boolean', describe: 'accept everything that changed, without asking' },
     accept: { type: 'string', value: 'TOOL', multiple: true, describe: 'accept only what changed of this tool, without asking' },
     check: { type: 'boolean', describe: 'write nothing; exit code 1 when anything differs from the lock' },

@@ -62,7 +62,10 @@ export const lockCommand = async (flags: SharedFlags, target: Target, own: LockF
 const serversOf = async (flags: SharedFlags, target: Target, own: LockFlags, context: Context): Promise<readonly ToLock[]> => {
   if (own.client !== undefined) return (await import('./lock-client.js')).clientServers(own.client, flags.server, own, context)
   const { configuration, servers } = await setUp(flags, target, 'inspect', true)
-  return servers.map(setup => ({ file: own.file ?? 'customs.lock.json', setup, configuration }))
+  return servers.map(setup => {
+    const file = own.file ?? (setup.server.lock ?? configuration.lock)?.file ?? 'customs.lock.json'
+    return { file, setup, configuration }
+  })
 }
 
 /** What is to be accepted, and by whom. Who names a tool has not been shown the rest. */

@@ -47,7 +47,9 @@ const server = ['--', process.execPath, program]
 const unreachable = new Set<string>()
 
 /** Runs `lock` in this process, with servers that answer as they were told to. */
-const locking = async (words: readonly string[], to = server, confirm?: (question: string) => boolean) => {
+const locking = async (
+  words: readonly string[], to = server, confirm?: (question: string) => boolean, into: readonly string[] = ['--lock', lock],
+) => {
   let [stdout, stderr] = ['', '']
   const context: Context = {
     machine: { platform: 'linux', environment: {}, home: folder },
@@ -63,7 +65,7 @@ const locking = async (words: readonly string[], to = server, confirm?: (questio
     },
   }
   try {
-    const asked = await readCommandLine(['lock', ...(words.includes('--client') ? words : ['--lock', lock, ...words]), ...to])
+    const asked = await readCommandLine(['lock', ...(words.includes('--client') ? words : [...into, ...words]), ...to])
     if ('print' in asked) throw new Error(asked.print)
     const { given, rest } = asked
     return { code: await lockCommand(readFlags(lockFlags, given), readTarget(rest), readLockFlags(given, rest), context), stdout, stderr }
@@ -171,6 +173,19 @@ test('every server of a file is locked, each under its name; of one that cannot 
   t.match(await locking(['--yes', '--config', file], []), { code: 2, stdout: /→ one[^]*- tool other/, stderr: /^mcp-customs: two: no answer\nmcp-customs: wrote / })
   unreachable.clear()
   t.match(await locking(['--check', '--config', file], []), { code: 0 })
+})
+
+test('without --lock, a server of a file is locked where the file says that its lock is', async t => {
+  const [file, own, shared] = [join(folder, 'with-locks.json'), join(folder, 'own.json'), join(folder, 'shared.json')]
+  const command = [process.execPath, program]
+  const servers = { one: { command, lock: own }, two: { command } }
+  writeFileSync(file, JSON.stringify({ version: 1, lock: shared, servers }))
+  const words = ['--config', file]
+  t.match(await locking(['--yes', ...words], [], undefined, []), { code: 0 })
+  const lockedIn = (name: string) => Object.keys((JSON.parse(readFileSync(name, 'utf8')) as { servers: object }).servers)
+  t.strictSame([own, shared].map(lockedIn), [['one'], ['two']])
+  offer(tool)
+  t.match(await locking(['--check', ...words], [], undefined, []), { code: 1, stdout: /- tool other {2}removed/ })
 })
 
 test('the servers of a client are locked, under mcp-customs or not', async t => {

@@ -7,7 +7,8 @@ import t from 'tap'
 import { FrontEnd } from '../../../dist/transport/channel/front-end.js'
 import { RelayEnd } from '../../../dist/transport/channel/relay-end.js'
 import { kinds, windowBytes, Wire, type Kind } from '../../../dist/transport/channel/wire.js'
-import { Quota } from '../../../dist/transport/front/sessions/quota.js'
+import { Arrival } from '../../../dist/transport/front/arrival.js'
+import { Quota } from '../../../dist/transport/front/connections.js'
 import type { FrontResponse } from '../../../dist/transport/front/request.js'
 
 /** One end of a channel: collects what is written to it. */
@@ -119,18 +120,20 @@ t.test('JSON of any value arrives as it was sent, whatever its length', async t 
   t.end()
 })
 
-t.test('what is not urgent leaves with the next urgent frame, before it, or else soon', async t => {
+t.test('what is not urgent leaves with what is urgent, or when it is told to, or else soon', async t => {
   const { wire, end } = listening()
   wire.send('owes', 1, Buffer.from('1'), false)
-  t.equal((await end.taken()).length, 0)
   wire.send('last', 1)
+  await new Promise(setImmediate)
+  t.equal(end.written.length, 1, 'one write for both')
+  wire.send('owes', 2, Buffer.from('2'), false)
+  wire.flushLate()
+  t.equal(end.written.length, 2)
+  wire.send('gone', 1, undefined, false)
+  while (end.written.length < 3) await new Promise(setImmediate)
   const far = listening()
   await far.end.feed(await end.taken())
-  t.same(far.heard.map(({ kind }) => kind), ['owes', 'last'])
-  wire.send('gone', 1, undefined, false)
-  while (end.written.length === 0) await new Promise(setImmediate)
-  await far.end.feed(await end.taken())
-  t.same(far.heard.map(({ kind }) => kind), ['owes', 'last', 'gone'])
+  t.same(far.heard.map(({ kind, exchange }) => [kind, exchange]), [['owes', 1], ['last', 1], ['owes', 2], ['gone', 1]])
 })
 
 t.test('a frame of no known kind, or too long to be kept, ends the channel', async t => {
@@ -162,7 +165,7 @@ t.test('of a response, at most a window is sent and not taken, and all of it arr
     const [near, far] = [listening(), new End()]
     let response: FrontResponse | undefined
     const vitals = () => ({ rss: 0, sessions: 0 })
-    const serve = (_: string, __: unknown, one: FrontResponse) => void (response = one)
+    const serve = (_: unknown, one: FrontResponse) => void (response = one)
     const relay = new RelayEnd(far, { serve, calls: {}, vitals, closed: () => undefined })
     const pass = async () => {
       await far.feed(await near.end.taken())
@@ -218,8 +221,7 @@ t.test('of a body, at most a window and the chunk that filled it is sent and not
     })
     const request = new IncomingMessage(new Socket())
     const response = new ServerResponse(request)
-    const peer = { address: '::1', token: undefined }
-    front.handOver({ path: '/mcp', request, response, peer, place: undefined })
+    front.handOver({ request, response, arrival: new Arrival(request), place: undefined })
     for (const chunk of all) request.push(chunk)
     request.push(null)
     let taken = 0
