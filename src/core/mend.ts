@@ -1,5 +1,5 @@
 import { difference, type Edit, type Spelling } from '../protocol/edit.js'
-import type { JsonObject, Meter } from '../protocol/json.js'
+import { OverBudget, type JsonObject, type Meter } from '../protocol/json.js'
 import { wirePath } from '../protocol/quote.js'
 import { actionOf, type Findings, type Policy } from './findings.js'
 import type { Flow } from './flow.js'
@@ -73,12 +73,13 @@ export function* mended<Asked extends MendPower>(
   return last
 }
 
-/** A mend that throws is none. */
+/** A mend that throws is none. @throws OverBudget */
 const attempt = <Asked extends MendPower>(mend: Mend, power: Asked, subject: Subjects[Asked], meter: Meter): JsonObject | undefined => {
   const make: { readonly [Power in MendPower]?: (subject: Subjects[Power], meter: Meter) => JsonObject | undefined } = mend
   try {
     return make[power]?.(subject, meter)
-  } catch {
+  } catch (error) {
+    if (error instanceof OverBudget) throw error
     return undefined
   }
 }

@@ -77,14 +77,15 @@ export class PendingRequests<Kind extends Pending> {
   }
 
   /**
-   * As `find`, whatever the exchange: an answer may come by another one than the question went by. Without a session an id that
-   * several exchanges use names none of them.
+   * As `find`, whatever the exchange: an answer may come by another one than the question went by. Without a session only the
+   * credentials tell clients apart, and an id that one of them has in flight several times names none of them.
    */
   findAnywhere(exchange: Exchange, key: IdKey): Kind | undefined {
     const here = this.find(exchange, key)
     if (here !== undefined || !this.#stateless) return here
-    const [only, ...others] = this.#scopes.values().filter(those => those.has(key))
-    return others.length === 0 ? only?.get(key) : undefined
+    const those = this.#scopes.values().flatMap(scope => scope.get(key) ?? [])
+    const [only, ...others] = those.filter(pending => pending.exchange.context === exchange.context)
+    return others.length === 0 ? only : undefined
   }
 
   /**

@@ -102,6 +102,18 @@ t.test('a policy that changes while a call is at the server still names the rule
   t.end()
 })
 
+t.test('without a session, a client answers no request of the server that another client was asked', t => {
+  for (const [context, passes] of [['alice', true], ['mallory', false]] as const) {
+    const script = new Script({ stateless: true })
+    hear(script, 'client', on('post'), frameOf({ jsonrpc: '2.0', id: 1, method: 'ping' }))
+    hear(script, 'server', on('post'), frameOf({ jsonrpc: '2.0', id: 9, method: 'ping' }))
+    const sent = hear(script, 'client', on('post-2', { context }), frameOf({ jsonrpc: '2.0', id: 9, result: {} }))
+    t.match(sent, passes ? [['to server', { id: 9 }]] : [], context)
+    t.equal(sent.length, passes ? 1 : 0, context)
+  }
+  t.end()
+})
+
 t.test('answers that wait for the rest of their batch have a bound: one that finds no room is an error', t => {
   const script = new Script({ ledger: new Ledger(100_000) }).begin(undefined, '2025-03-26')
   script.client([{ jsonrpc: '2.0', id: 1, method: 'ping' }, { jsonrpc: '2.0', id: 2, method: 'ping' }])
