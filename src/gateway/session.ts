@@ -95,12 +95,11 @@ export class Session {
    * @param urgency 1 is polite; with each more the server is in more of a hurry
    */
   stop(urgency = 1): void {
-    while (this.#stops < urgency) {
-      this.#stops += 1
-      this.#leaving.do(() => {
-        this.#serverClosed = this.#ends.server.close()
-      })
-    }
+    if (urgency <= this.#stops) return
+    this.#stops = urgency
+    this.#leaving.do(() => {
+      this.#serverClosed = this.#ends.server.close(urgency)
+    })
   }
 
   /** The net under what no flow holds: an exception ends this session, and nothing else. */

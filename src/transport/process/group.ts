@@ -34,8 +34,7 @@ export const killGroup = async (pid: number): Promise<void> => {
 
 /**
  * Ends a process and all that it started: its stdin is closed; `stopMs` later the group gets SIGTERM; `stopMs` later
- * SIGKILL. Each further request takes the next step at once, unless time has taken it already. Should this process end first, they
- * are killed with it.
+ * SIGKILL. Should this process end first, they are killed with it.
  */
 export class Stopper {
   readonly #child: ChildProcess

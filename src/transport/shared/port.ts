@@ -26,8 +26,8 @@ export interface Hub {
   /** A port holds the server back, or does not any more. */
   held(): void
   leave(port: Port): Promise<void>
-  /** A port that has left asks once more: as often, in all, as it says. */
-  hurry(closes: number): void
+  /** A port that has left wants the server to end sooner. */
+  hurry(urgency: number): void
 }
 
 /**
@@ -47,7 +47,6 @@ export class Port implements Transport {
   #stopHolding: () => void = () => undefined
   #mayHoldAt = 0
   #closed: Promise<void> | undefined
-  #closes = 0
 
   constructor(hub: Hub) {
     this.#hub = hub
@@ -107,11 +106,10 @@ export class Port implements Transport {
     else if (this.#mayHoldAt === Infinity) this.#mayHoldAt = this.#hub.now() + holdMs
   }
 
-  /** What it still waits for is given up; the last of them takes the server with it, in more of a hurry with each further call. */
-  close(): Promise<void> {
-    this.#closes += 1
-    if (this.#closed) this.#hub.hurry(this.#closes)
+  /** What it still waits for is given up; the last port takes the server with it. */
+  close(urgency = 1): Promise<void> {
     this.#closed ??= this.#close()
+    this.#hub.hurry(urgency)
     return this.#closed
   }
 

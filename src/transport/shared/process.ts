@@ -20,8 +20,8 @@ export class SharedProcess {
   readonly #backOff: BackOff
   #child: Transport | undefined
   #hasAnswered = false
-  /** Processes that were told to end, and how often. */
-  readonly #ending = new Map<Transport, { readonly closed: Promise<void>; closes: number }>()
+  /** Processes that were told to end. */
+  readonly #ending = new Map<Transport, Promise<void>>()
 
   constructor(options: SharedProcessOptions) {
     this.#options = options
@@ -72,18 +72,18 @@ export class SharedProcess {
     const child = this.#child
     if (child === undefined) return false
     this.#child = undefined
-    this.#ending.set(child, { closed: child.close().finally(() => this.#ending.delete(child)), closes: 1 })
+    this.#ending.set(child, child.close().finally(() => this.#ending.delete(child)))
     return true
   }
 
   /** Resolves when nothing is left of those that were told to end. */
   async gone(): Promise<void> {
-    await Promise.all([...this.#ending.values()].map(({ closed }) => closed))
+    await Promise.all(this.#ending.values())
   }
 
-  /** @param closes how often those that are ending are to have been told */
-  hurry(closes: number): void {
-    for (const [child, ending] of this.#ending) for (; ending.closes < closes; ending.closes += 1) void child.close()
+  /** Those that are ending are to end sooner. */
+  hurry(urgency: number): void {
+    if (urgency > 1) for (const child of this.#ending.keys()) void child.close(urgency)
   }
 }
 

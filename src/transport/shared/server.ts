@@ -74,8 +74,8 @@ class Shared implements SharedServer, Hub {
     await this.#process.gone()
   }
 
-  hurry(closes: number): void {
-    this.#process.hurry(closes)
+  hurry(urgency: number): void {
+    this.#process.hurry(urgency)
   }
 
   send(port: Port, exchange: Exchange, frame: Frame): boolean {

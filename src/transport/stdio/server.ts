@@ -26,10 +26,11 @@ export interface StdioServer extends Transport {
   /** Why there never was a process (`CANNOT_START`). */
   readonly failure: CustomsError | undefined
   /**
-   * Closes the server's stdin, gives it time, then SIGTERM, then SIGKILL, to it and all that it started. Each further call
-   * takes the next step at once, unless time has taken it already. Frames are heard, and `ended` is, until it resolves.
+   * Closes the server's stdin, gives it time, then SIGTERM, then SIGKILL, to it and all that it started. Frames are heard,
+   * and `ended` is, until it resolves.
+   * @param urgency 2 terminates at once, 3 kills
    */
-  close(): Promise<void>
+  close(urgency?: number): Promise<void>
 }
 
 /**
@@ -53,7 +54,8 @@ class ServerProcess implements StdioServer {
   #ended = false
   #tellEnded = () => {}
   readonly #whenEnded = new Promise<void>(resolve => (this.#tellEnded = resolve))
-  #closes = 0
+  /** Of the end that was asked for; 0: none was. */
+  #urgency = 0
   exit: Exit | undefined
   failure: CustomsError | undefined
 
@@ -113,12 +115,12 @@ class ServerProcess implements StdioServer {
     this.#settle()
   }
 
-  async close(): Promise<void> {
-    this.#closes += 1
+  async close(urgency = 1): Promise<void> {
+    this.#urgency = Math.max(this.#urgency, urgency)
     this.#settle()
     this.#writer?.handOver()
     if (this.#stopper !== undefined) {
-      await this.#stopper.stop(this.#closes)
+      await this.#stopper.stop(this.#urgency)
       // Nothing more can be done about a process that outlives SIGKILL.
       if (this.exit === undefined) this.#finish('the server does not end')
     }
@@ -132,7 +134,7 @@ class ServerProcess implements StdioServer {
     if (exit !== undefined && this.#silent) return this.#finish(describeExit(exit))
     clearTimeout(this.#linger)
     // Held up by a slow client: what the server said last is still in the pipe.
-    if (!this.#silent && this.#reader.paused && this.#closes === 0) return
+    if (!this.#silent && this.#reader.paused && this.#urgency === 0) return
     const finish = () => this.#finish(exit === undefined ? 'the server closed its stdout' : describeExit(exit))
     // A timer that fires late fires before the pipe is read: the turn of the loop in between takes what is there.
     this.#linger = setTimeout(() => setImmediate(finish), lingerMs)
@@ -147,7 +149,7 @@ class ServerProcess implements StdioServer {
     clearTimeout(this.#linger)
     if (this.#ended) return
     this.#reader.close()
-    if (this.#closes === 0) this.#options.died?.(reason)
+    if (this.#urgency === 0) this.#options.died?.(reason)
     this.#tell({ type: 'ended', reason, ...(this.exit === undefined ? {} : { exit: this.exit }) })
     this.#ended = true
     this.#tellEnded()

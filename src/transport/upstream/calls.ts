@@ -179,9 +179,9 @@ export abstract class HttpSide implements Transport {
   /** Whatever was held back may go on. */
   protected abstract resumeAll(): void
 
-  /** Called again, it waits for no answer any more. */
-  close(): Promise<void> {
-    if (this.#closed) this.calls.hurry()
+  /** @param urgency from 2 on it waits for no answer */
+  close(urgency = 1): Promise<void> {
+    if (urgency > 1) this.calls.hurry()
     this.#closed ??= this.#close()
     return this.#closed
   }

@@ -29,6 +29,7 @@ class Child implements Transport {
   free = true
   hear: (event: TransportEvent) => void = () => undefined
   gone = (): void => undefined
+  readonly #gone = new Promise<void>(resolve => (this.gone = resolve))
 
   start(hear: (event: TransportEvent) => void): void {
     this.hear = hear
@@ -52,9 +53,9 @@ class Child implements Transport {
     this.paused = false
   }
 
-  close(): Promise<void> {
-    this.closes++
-    return new Promise(resolve => (this.gone = resolve))
+  close(urgency = 1): Promise<void> {
+    this.closes = Math.max(this.closes, urgency)
+    return this.#gone
   }
 }
 
@@ -450,14 +451,14 @@ t.test('the process ends with the last session, and another can begin meanwhile'
   t.equal(children.length, 2, 'a session that is over starts nothing')
 })
 
-t.test('who asks again for the end is in a hurry, once for all sessions', t => {
+t.test('of those who hurry the end the most urgent one holds', t => {
   const { ears, first, children } = setUp(2)
   first().port.send(exchange('a'), ask('1'))
-  const close = () => {
-    for (const { port } of ears) void port.close()
+  const close = (...urgencies: readonly number[]) => {
+    for (const [index, { port }] of ears.entries()) void port.close(urgencies[index])
     return children.map(({ closes }) => closes)
   }
-  t.same([close(), close(), close()], [[1], [2], [3]])
+  t.same([close(), close(), close(1, 2), close(1, 1), close(3, 2)], [[1], [1], [2], [2], [3]])
   t.end()
 })
 

@@ -18,8 +18,7 @@ const limits = { messageBytes: 16 * 1024 * 1024, depth: 128 }
 
 const start = (t: Test, command: readonly [string, ...string[]], options: Partial<StdioServerOptions> = {}) => {
   const transport = stdioServer({ command, limits, ...options })
-  // The third call kills.
-  t.teardown(() => Promise.all([transport.close(), transport.close(), transport.close()]))
+  t.teardown(() => transport.close(3))
   return { transport, ...listen(transport) }
 }
 
@@ -194,24 +193,24 @@ t.test('a server that ignores SIGTERM as well is killed', async t => {
   t.notOk(runs(pid))
 })
 
-t.test('each further call of close takes the next step at once', async t => {
+t.test('a more urgent close takes the next steps at once, and a less urgent one takes nothing back', async t => {
   const hour = 3_600_000
   const { transport, line, all } = behaving(t, ['ignoreAll'], { stopMs: hour })
   await line(0)
-  const closed = [transport.close(), transport.close()]
+  const closed = [transport.close(), transport.close(2)]
   t.equal(await line(1), 'SIGTERM')
-  await Promise.all([...closed, transport.close(), transport.close()])
+  await Promise.all([...closed, transport.close(1), transport.close(3), transport.close(1)])
   t.strictSame(transport.exit, { code: null, signal: 'SIGKILL' })
   t.equal(all('ended').length, 1)
   await transport.close()
 })
 
-t.test('a further call of close does not repeat a step that time has taken', async t => {
+t.test('a more urgent close does not repeat a step that time has taken', async t => {
   const { transport, line } = behaving(t, ['ignoreAll'], { stopMs: 1000 })
   await line(0)
   const closed = transport.close()
   t.equal(await line(1), 'SIGTERM')
-  const again = transport.close()
+  const again = transport.close(2)
   t.equal(transport.exit, undefined, 'still its own time to end')
   await Promise.all([closed, again])
   t.strictSame(transport.exit, { code: null, signal: 'SIGKILL' })

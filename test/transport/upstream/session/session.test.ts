@@ -408,7 +408,7 @@ t.test('closing waits for answers under way, but not when asked twice, and tells
   hasty.send(ask(1))
   await server.asked('ping', 2)
   void hasty.transport.close()
-  await hasty.transport.close()
+  await hasty.transport.close(2)
   t.same(hasty.events.map(({ type }) => type), ['ended'])
 })
 
