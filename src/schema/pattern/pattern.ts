@@ -34,6 +34,8 @@ interface Machine {
   readonly word: number
   readonly states: States
   readonly main: Automaton
+  /** Whether nothing of a text must be known but its characters. */
+  readonly isPlain: boolean
   /** Whether the text is read from its end: where a match must end there, and there is much to count. */
   readonly backward: boolean
   /** For each look-around, those inside of others first: what finds out where it holds. */
@@ -45,6 +47,8 @@ export class CompiledPattern implements Pattern {
   readonly #parsed: Parsed
   /** By the length that no text has more of. */
   readonly #machines = new Map<number, Machine>()
+  /** The machine that was used last, and for which length. */
+  #last: { readonly longest: number; readonly machine: Machine } | undefined
   #alphabet: Alphabet | undefined
   #bytes = 0
   /** Set once a text took more than there was to spend. */
@@ -55,27 +59,16 @@ export class CompiledPattern implements Pattern {
   }
 
   test(text: string, budget: Budget): boolean {
-    const { unicode, looks, words, refers } = this.#parsed
+    const { longest, kept, left } = budget
     // A value that does not match is judged once more, to say where.
-    if (budget.longest?.pattern === this && budget.longest.text === text) return budget.longest.matches
+    if (longest !== undefined && longest.pattern === this && longest.text === text) return longest.matches
     if (this.#bytes > maxBytes) this.#forget(budget)
-    const { kept, left } = budget
     try {
-      const { alphabet, word, states, main, backward, looks: passes } = this.#machineFor(text, budget)
-      if (refers) return this.#backtrack(states, budget, own => new Backtracker(text, unicode, alphabet, word, states.registers, own))
-      if (looks.length === 0 && !words && !backward) {
-        const matches = main.test(text, unicode, budget)
-        if (left - budget.left > manySteps) budget.longest = { pattern: this, text, matches }
-        return matches
-      }
-      const symbols = new Symbols(text, unicode, alphabet, word, budget)
-      const { places } = symbols
-      for (const look of passes) {
-        look.automaton.run(symbols, look.backward, budget, (at, holds) => {
-          places[at] = alphabet.placeAfter(places[at] ?? 0, holds, budget)
-        })
-      }
-      return main.run(symbols, backward, budget)
+      const machine = this.#machineFor(text, budget)
+      if (!machine.isPlain) return this.#testWithFacts(machine, text, budget)
+      const matches = machine.main.test(text, this.#parsed.unicode, budget)
+      if (left - budget.left > manySteps) budget.longest = { pattern: this, text, matches }
+      return matches
     } finally {
       this.#bytes += budget.kept - kept
     }
@@ -86,6 +79,19 @@ export class CompiledPattern implements Pattern {
     const { root, looks, words, refers } = this.#parsed
     if (looks.length > 0 || words || refers || sizeOf(root, Infinity) > fewStates) return undefined
     return this.#make(Infinity, budget).main.whole(most, budget)
+  }
+
+  #testWithFacts({ alphabet, word, states, main, backward, looks }: Machine, text: string, budget: Budget): boolean {
+    const { unicode, refers } = this.#parsed
+    if (refers) return this.#backtrack(states, budget, own => new Backtracker(text, unicode, alphabet, word, states.registers, own))
+    const symbols = new Symbols(text, unicode, alphabet, word, budget)
+    const { places } = symbols
+    for (const look of looks) {
+      look.automaton.run(symbols, look.backward, budget, (at, holds) => {
+        places[at] = alphabet.placeAfter(places[at] ?? 0, holds, budget)
+      })
+    }
+    return main.run(symbols, backward, budget)
   }
 
   /** One that overran once has a small budget. @throws Exhausted, in its name */
@@ -101,16 +107,16 @@ export class CompiledPattern implements Pattern {
   #machineFor(text: string, budget: Budget): Machine {
     const { bounds } = this.#parsed
     budget.spend(bounds.length)
-    const longest = bounds.find(bound => bound >= text.length) ?? Infinity
-    const known = this.#machines.get(longest)
-    if (known !== undefined) return known
-    const made = this.#make(longest, budget)
-    this.#machines.set(longest, made)
-    return made
+    const longest = bounds.length === 0 ? Infinity : (bounds.find(bound => bound >= text.length) ?? Infinity)
+    if (this.#last?.longest === longest) return this.#last.machine
+    const machine = this.#machines.get(longest) ?? this.#make(longest, budget)
+    this.#machines.set(longest, machine)
+    this.#last = { longest, machine }
+    return machine
   }
 
   #make(longest: number, budget: Budget): Machine {
-    const { root, looks, refers } = this.#parsed
+    const { root, looks, words, refers } = this.#parsed
     const alphabet = (this.#alphabet ??= new Alphabet(budget))
     const word = alphabet.numberOf(wordClass)
     const statesOf = (syntax: Syntax, backward: boolean) => new States(syntax, backward, this.#parsed, longest, alphabet, budget)
@@ -118,12 +124,14 @@ export class CompiledPattern implements Pattern {
     const forward = new Automaton(states.start, alphabet, 'start', budget)
     const isLarge = !refers && !forward.isAnchored && sizeOf(root, longest) > fewStates
     const backward = isLarge ? new Automaton(statesOf(root, true).start, alphabet, 'end', budget) : undefined
+    const isBackward = backward?.isAnchored === true
     return {
       alphabet,
       word,
       states,
-      main: backward?.isAnchored === true ? backward : forward,
-      backward: backward?.isAnchored === true,
+      main: isBackward ? backward : forward,
+      isPlain: looks.length === 0 && !words && !refers && !isBackward,
+      backward: isBackward,
       // From where a look-ahead ends, the text is read back to where it begins.
       looks: (refers ? [] : looks).map(({ body, behind }) => (
         { automaton: new Automaton(statesOf(body, !behind).start, alphabet, undefined, budget), backward: !behind })),
@@ -134,6 +142,7 @@ export class CompiledPattern implements Pattern {
     budget.keep(-this.#bytes)
     this.#bytes = 0
     this.#machines.clear()
+    this.#last = undefined
     this.#alphabet = undefined
   }
 }
