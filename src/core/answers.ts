@@ -118,7 +118,8 @@ export class Answers {
     const terms = task?.terms ?? (method === 'notifications/tasks' ? unknownTask : this.#core.handshake.terms)
     const about: About = { method, terms, exchange, at: 'params' }
     const found = yield* this.#found(about, params, findings)
-    const outcomes = this.#resultsIn(found.outcomes, 'params', undefined)
+    const outcomes: ToolResult[] = []
+    for (const outcome of found.outcomes) this.#addResults(outcome, 'params', undefined, outcomes)
     const judged = yield* this.#results.judge(outcomes, { terms, exchange, frame, found: undefined, meter: findings.meter }, findings)
     const value = read === 'all' ? unjudged(params, outcomes) : Object.fromEntries(read.map(key => [key, member(params, key)]))
     return edited(judged.frame, yield* this.#read(about, frame, value, findings, value === params ? found : undefined))
@@ -131,24 +132,25 @@ export class Answers {
 
   /** The results of tools in an answer. */
   #outcomes(request: PendingRequest, result: JsonObject, { outcomes }: Collected): readonly ToolResult[] {
-    if (isInterim(request.terms, result)) return []
-    const isHandle = request.method === 'tools/call' && this.tasks.creates(request, result)
-    // Who has not asked for a task does not look for one.
-    const isLooked = ({ way }: Outcome) => (way.length === 0 ? !isHandle : way[0] !== 'task' || request.wantsTask)
-    return this.#resultsIn(outcomes.filter(isLooked), 'result', request.called)
-  }
-
-  /** By the tool that was asked for, and by that of the task that they are said to be of. */
-  #resultsIn(outcomes: readonly Outcome[], at: string, asked: Called | undefined): readonly ToolResult[] {
     const results: ToolResult[] = []
-    for (const { value, holder, way } of outcomes) {
-      const own = this.#taskIn(holder)?.called
-      const result = isObject(value) ? value : {}
-      const add = (called: Called | undefined) => results.push({ called, at: [at, ...way], result, isObject: result === value })
-      if (own === undefined || asked !== undefined) add(asked)
-      if (own !== undefined && own.name !== asked?.name) add(own)
+    if (isInterim(request.terms, result)) return results
+    const isHandle = request.method === 'tools/call' && this.tasks.creates(request, result)
+    for (const outcome of outcomes) {
+      const { way } = outcome
+      // Who has not asked for a task does not look for one.
+      const isLooked = way.length === 0 ? !isHandle : way[0] !== 'task' || request.wantsTask
+      if (isLooked) this.#addResults(outcome, 'result', request.called, results)
     }
     return results
+  }
+
+  /** By the tool that was asked for, and by that of the task that the result is said to be of. */
+  #addResults({ value, holder, way }: Outcome, at: string, asked: Called | undefined, into: ToolResult[]): void {
+    const own = this.#taskIn(holder)?.called
+    const [place, result] = [[at, ...way], isObject(value) ? value : {}]
+    const add = (called: Called | undefined) => into.push({ called, at: place, result, isObject: result === value })
+    if (own === undefined || asked !== undefined) add(asked)
+    if (own !== undefined && own.name !== asked?.name) add(own)
   }
 
   /** What stands in a part of a frame; of that, requests are judged by themselves. */

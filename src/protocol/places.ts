@@ -1,4 +1,4 @@
-import { each, isArray, isObject, isString, member, type Json, type JsonObject, type Meter } from './json.js'
+import { each, isArray, isObject, isString, member, type Json, type JsonArray, type JsonObject, type Meter } from './json.js'
 import { every, hasToolMember, methodOf, place, placeWhen, type Kind, type Place } from './methods.js'
 import { wirePath } from './quote.js'
 
@@ -179,17 +179,9 @@ export class Places implements Collected {
     if (key === undefined && kind === 'outcome') {
       this.outcomes.push(this.#found(kind, value, holder, way))
       if (isObject(value)) this.#below(value, inside.outcome, way)
-    } else if (isArray(value) || (key === every && isObject(value))) {
-      const children = each(value, this.meter)
-      const nextChild = () => {
-        const next = children.next()
-        if (next.done === true) return false
-        const [index, child] = next.value
-        this.#along(child, holder, one, key === every ? step + 1 : step, [...way, index])
-        return true
-      }
-      this.#open = { step: nextChild, outer: this.#open }
-    } else if (key !== undefined) {
+    } else if (isArray(value)) this.#eachAlong(value, holder, one, key === every ? step + 1 : step, way)
+    else if (key === every && isObject(value)) this.#eachAlong(value, holder, one, step + 1, way)
+    else if (key !== undefined) {
       if (isObject(value)) this.#along(member(value, key), holder, one, step + 1, [...way, key])
     } else if (isLinkKind(kind)) this.links.push(this.#found(kind, value, holder, way))
     else if (isObject(value) && kind !== 'outcome') {
@@ -198,6 +190,16 @@ export class Places implements Collected {
       this.#below(value, inside[kind], way)
       if (kind === 'request') this.#inRequest(value, way)
     }
+  }
+
+  #eachAlong(value: JsonArray | JsonObject, holder: JsonObject, one: Place, step: number, way: Way): void {
+    const children = each(value, this.meter)
+    const next = () => {
+      const { done, value } = children.next()
+      if (done !== true) this.#along(value[1], holder, one, step, [...way, value[0]])
+      return done !== true
+    }
+    this.#open = { step: next, outer: this.#open }
   }
 
   #found<Its extends Kind, Value extends Json>(kind: Its, value: Value, holder: JsonObject, way: Way): Found<Its, Value> {

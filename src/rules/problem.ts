@@ -36,18 +36,22 @@ export const readingRule = (judge: (reading: Reading, meter: Meter) => readonly 
 
 /** A rule about each piece of the content that a model reads. */
 export const partRule = (judge: (part: Part, reading: Reading, meter: Meter) => readonly Problem[]): Powers =>
-  readingRule((reading, meter) => problemsOf(reading.parts, meter, part => judge(part, reading, meter)))
+  readingRule((reading, meter) => problemsOf(reading.parts, reading, meter, judge))
 
 /** A rule about each icon, website or URI that stands where one belongs. */
-export const linkRule = (kinds: readonly Link['kind'][], judge: (link: Link, meter: Meter) => readonly Problem[]): Powers =>
-  readingRule(({ links }, meter) => problemsOf(links, meter, link => (kinds.includes(link.kind) ? judge(link, meter) : nothing)))
+export const linkRule = (kinds: readonly Link['kind'][], judge: (link: Link, meter: Meter) => readonly Problem[]): Powers => {
+  const judgeLink = (link: Link, _: Reading, meter: Meter) => (kinds.includes(link.kind) ? judge(link, meter) : nothing)
+  return readingRule((reading, meter) => problemsOf(reading.links, reading, meter, judgeLink))
+}
 
 /** Rules are asked about every piece of every result; a loop spares the arrays that each of them would cost. */
-const problemsOf = <Thing>(things: readonly Thing[], meter: Meter, judge: (thing: Thing) => readonly Problem[]): readonly Problem[] => {
+const problemsOf = <Thing>(
+  things: readonly Thing[], reading: Reading, meter: Meter, judge: (thing: Thing, reading: Reading, meter: Meter) => readonly Problem[],
+): readonly Problem[] => {
   let found = nothing
   for (const thing of things) {
     meter.pay(1)
-    const problems = judge(thing)
+    const problems = judge(thing, reading, meter)
     if (problems.length > 0) found = [...found, ...problems]
     if (found.length >= most) return found.slice(0, most)
   }

@@ -1,8 +1,8 @@
 import {
-  isArray, isObject, mapped, member, omit, parseJson, withMembers, type Json, type JsonObject, type Meter,
+  isArray, isObject, isString, mapped, member, omit, parseJson, withMembers, type Json, type JsonObject, type Meter,
 } from '../protocol/json.js'
 import { resultShape } from '../protocol/revision.js'
-import { textsOf, type Text } from '../protocol/places.js'
+import { textsOf, type Part, type Text } from '../protocol/places.js'
 import type { Answer, Mend, Powers } from '../core/rule.js'
 import { isFormat, isMismatch, isNoVerdict, most, nothing, ofKind, ofMisfits, one } from './problem.js'
 import { readExactly, says, type Exact } from './exact.js'
@@ -110,9 +110,12 @@ export const agreed: Mend = {
 
 export const toldInText: Mend = { onResult: withText }
 
+const isText = ({ kind, value }: Part): boolean =>
+  kind === 'block' && member(value, 'type') === 'text' && isString(member(value, 'text'))
+
 export const noText: Powers = {
-  onResult: (answer, meter) =>
-    structuredOf(answer) !== undefined && textsOf(answer.value, meter).length === 0
+  onResult: answer =>
+    structuredOf(answer) !== undefined && !answer.parts.some(isText)
       ? one(`${answer.path}/content`, 'no text block tells structuredContent to clients that read only text')
       : nothing,
 }
