@@ -1,19 +1,36 @@
 import { hash } from 'node:crypto'
+import { isObject, isString, member, parseJson, type Json } from '../../protocol/json.js'
 
 /**
- * What of a request's head may tell one client from another, and so divides what clients without a session share: lists, above all.
- * Sessions are not bound to it: a token is renewed and a cookie replaced while a session lasts, and its id is a secret of its own.
- * `nobody`: a process sees nothing of it;
- * `token`: it is ours, and a process sees nothing of the rest;
- * `server`: an HTTP server sees all of it, and may list something else for whatever is not known to say nothing of who asks.
+ * The headers by which one client may be told from another. They divide what clients without a session share: lists, above all.
+ * `nobody`: none, for a process sees no header;
+ * `token`: our own token, for a process sees no other;
+ * `server`: all that are not known to say nothing of who asks, for an HTTP server sees them, and may list by them.
  */
 export type Credentials = 'nobody' | 'token' | 'server'
 
 /** Equal for requests that may be one client's. Says nothing about the credentials themselves. */
 export const contextDigest = (credentials: Credentials, headers: ReadonlyMap<string, string>): string => {
   if (credentials === 'nobody') return ''
-  const told = credentials === 'token' ? [headers.get('authorization')] : [...headers].filter(([name]) => tellsWho(name)).sort(([a], [b]) => (a < b ? -1 : 1))
+  const told = credentials === 'token'
+    ? [headers.get('authorization')]
+    : [...headers].filter(([name]) => tellsWho(name)).map(([name, value]) => [name, bearerIn(value) ?? value])
+      .sort(([a], [b]) => (String(a) < String(b) ? -1 : 1))
   return hash('sha256', JSON.stringify(told), 'base64url')
+}
+
+/** By these a server may list something else for the same subject (RFC 9068, section 2.2). */
+const claimNames = ['iss', 'sub', 'aud', 'azp', 'client_id', 'scope', 'scp']
+
+/**
+ * Whose token it is, where it is a JWT: it is renewed every few minutes, and its claims stay. Nobody verifies it here. A server
+ * refuses a forged one, and nothing that clients share is an answer of the server to another client.
+ */
+const bearerIn = (value: string): readonly Json[] | undefined => {
+  const payload = /^bearer +[\w-]+\.([\w-]+)\.[\w-]*$/i.exec(value)?.[1]
+  const claims = payload === undefined ? undefined : parseJson(Buffer.from(payload, 'base64url').toString())
+  if (!isObject(claims) || !isString(member(claims, 'iss')) || !isString(member(claims, 'sub'))) return undefined
+  return claimNames.map(name => member(claims, name) ?? null)
 }
 
 /**

@@ -22,6 +22,22 @@ t.test('what counts as credentials depends on who can see them', t => {
   t.end()
 })
 
+t.test('tokens that are JWTs are those of one client where issuer, subject and what they are for are the same', t => {
+  const jwt = (claims: object | string) => `Bearer ${[{ alg: 'none' }, claims, 's'].map(part =>
+    Buffer.from(typeof part === 'string' ? part : JSON.stringify(part)).toString('base64url')).join('.')}`
+  const alice = { iss: 'https://issuer', sub: 'alice', aud: 'here', scope: 'read' }
+  const of = (authorization: string) => digest('server', { authorization })
+  const one = of(jwt({ ...alice, exp: 1, jti: 'a' }))
+  t.equal(of(jwt({ jti: 'b', exp: 2, ...alice })), one, 'it was renewed')
+  for (const other of [{ sub: 'bob' }, { iss: 'https://other' }, { aud: ['here'] }, { scope: 'read write' }, { client_id: 'c' }]) {
+    t.not(of(jwt({ ...alice, ...other })), one, JSON.stringify(other))
+  }
+  const without = ['x', '{"iss":"i"', { sub: 'alice' }, { iss: 'https://issuer' }, { ...alice, sub: 7 }, '"alice"', 'null']
+  t.equal(new Set(without.map(claims => of(jwt(claims)))).size, without.length, 'what says neither counts as it is')
+  t.not(digest('token', { authorization: jwt({ ...alice, exp: 1 }) }), digest('token', { authorization: jwt({ ...alice, exp: 2 }) }), 'a token of ours is one as a whole')
+  t.end()
+})
+
 t.test('a header counts unless it is known to say nothing of who asks', t => {
   const who = [
     'authorization', 'proxy-authorization', 'cookie', 'api-key', 'x-api-key', 'x-auth-token', 'x-tenant', 'x-tenant-id', 'x-acme', 'x-forwarded-user', 'x-forwarded-email',
