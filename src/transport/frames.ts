@@ -13,7 +13,10 @@ export type Gathered =
 /** So much of the beginning and of the end of a frame that is too long is kept, in bytes. */
 const kept = 4096
 
-/** Smaller pieces are joined as they come, in bytes: a peer that sends single bytes must not fill memory with pieces. */
+/**
+ * Smaller pieces are joined as they come, in bytes: a peer that sends single bytes must not fill memory with
+ * pieces.
+ */
 const small = 16 * 1024
 
 /** Shorter bodies come in a piece or two, in bytes: no room is made for them beforehand. */
@@ -22,8 +25,8 @@ const long = 128 * 1024
 const earnest = 1 / 8
 
 /**
- * Puts together what arrives in pieces, up to a limit. The pieces must not be written to again: the result may be a part
- * of one of them, and not a copy.
+ * Puts together what arrives in pieces, up to a limit. The pieces must not be written to again: the result
+ * may be a part of one of them, and not a copy.
  */
 export class Gathering {
   readonly #maxBytes: number
@@ -81,7 +84,8 @@ export class Gathering {
     this.#pieces = [this.#room.subarray(0, this.#filled)]
   }
 
-  // Only pieces of equal size are joined: a byte is then copied as often as its piece has doubled, not once per piece.
+  // Only pieces of equal size are joined: a byte is then copied as often as its piece has doubled, not once
+  // per piece.
   #join(): void {
     for (;;) {
       const last = this.#pieces.at(-1)
@@ -107,7 +111,10 @@ const lastOf = (pieces: readonly Buffer[]): Buffer => {
   return Buffer.concat(last)
 }
 
-/** Reads one message. A large one is read in several turns of the event loop; only that one has to be waited for. */
+/**
+ * Reads one message. A large one is read in several turns of the event loop; only that one has to be waited
+ * for.
+ */
 export const parseInTurns = (bytes: Buffer, limits: FrameLimits): Frame | Promise<Frame> => {
   const frame = readFrame(bytes, limits)
   return isReading(frame) ? finished(frame) : frame

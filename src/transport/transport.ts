@@ -102,7 +102,8 @@ export interface Transport {
   resume(exchange: Exchange): void
   /**
    * Ends politely, then by force; resolves when nothing is left behind.
-   * @param urgency 1 (the default) is polite; each more takes the next step at once. Of several calls the greatest holds
+   * @param urgency 1 (the default) is polite; each more takes the next step at once. Of several calls the
+   * greatest holds
    */
   close(urgency?: number): Promise<void>
 }

@@ -107,7 +107,10 @@ const pathOf = (url: string): string => {
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path
 }
 
-/** The host that a request is for: that of its target, where it has one, and not the header's (RFC 9112, section 3.2.2). */
+/**
+ * The host that a request is for: that of its target, where it has one, and not the header's (RFC 9112,
+ * section 3.2.2).
+ */
 export const hostOf = ({ url = '', headers }: Pick<FrontRequest, 'url' | 'headers'>): string | undefined =>
   (url.startsWith('/') ? undefined : absolute.exec(url)?.[1]) ?? headers.host
 
@@ -156,8 +159,9 @@ export const received = (
 }
 
 /**
- * The HTTP status of the answers to `asked` for which no HTTP server has named one (2026-07-28, Streamable HTTP: sending
- * messages, protocol version header, server validation). Clients of older revisions expect errors with 200.
+ * The HTTP status of the answers to `asked` for which no HTTP server has named one (2026-07-28, Streamable
+ * HTTP: sending messages, protocol version header, server validation). Clients of older revisions expect
+ * errors with 200.
  */
 export const statusOf = (answers: readonly Frame[], asked: Frame, modern: boolean): number => {
   const codes = answers.flatMap(({ message }) => (message.kind === 'error' ? [message.error.code] : []))
@@ -177,7 +181,8 @@ const isOfRequest = (code: number): boolean => modernErrors.has(code) || code ==
 
 /** A request lacks what every request of a modern client carries (2026-07-28, `_meta`). */
 export const lacksEnvelope = (frame: Frame): boolean =>
-  requestsIn(frame).some(({ params }) => !isString(inMeta(params, 'protocolVersion')) || !isObject(inMeta(params, 'clientCapabilities')))
+  requestsIn(frame).some(({ params }) =>
+    !isString(inMeta(params, 'protocolVersion')) || !isObject(inMeta(params, 'clientCapabilities')))
 
 /** The revision that the header and the body name alike, where it is none of the stateless kind. */
 export const unsupportedVersion = (version: string | undefined, frame: Frame): string | undefined => {

@@ -1,6 +1,5 @@
-import type { Duplex } from 'node:stream'
 import { errorCode } from '../../protocol/json-rpc.js'
-import { unpackers } from '../http/content-coding.js'
+import { unpackers, type Unpacker } from '../http/content-coding.js'
 import type { Quota } from './connections.js'
 import { refusal, type Refusal } from './refusal.js'
 import type { FrontRequest, FrontResponse } from './request.js'
@@ -65,7 +64,9 @@ export const readBody = (request: FrontRequest, response: FrontResponse, maxByte
 
 type Read = Buffer | Refusal | undefined
 
-const unpacked = async (body: Promise<Read>, unpacker: (first: Buffer) => Duplex, maxBytes: number, share: Share): Promise<Read> => {
+const unpacked = async (
+  body: Promise<Read>, unpacker: Unpacker, maxBytes: number, share: Share,
+): Promise<Read> => {
   const sent = await body
   if (!Buffer.isBuffer(sent)) return sent
   const decoder = unpacker(sent)

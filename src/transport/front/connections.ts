@@ -4,12 +4,15 @@ import type { Socket } from 'node:net'
 import type { Peer } from './arrival.js'
 import type { ProcessPlace } from './request.js'
 
-/** Who shares places with others: all who show the same token; where none is asked for, all who come from the same network. */
+/**
+ * Who shares places with others: all who show the same token; where none is asked for, all who come from the
+ * same network.
+ */
 export const clientOf = ({ address, token }: Peer): string => (token === undefined ? `address ${networkOf(address)}` : `token ${token}`)
 
 /**
- * The holder of an address of IPv6 usually has all 2^64 that begin like it (RFC 6177). Those of a link (`fe80::`) are
- * single: their beginning is everybody's.
+ * The holder of an address of IPv6 usually has all 2^64 that begin like it (RFC 6177). Those of a link
+ * (`fe80::`) are single: their beginning is everybody's.
  */
 const networkOf = (address: string): string => {
   if (!address.includes(':') || /^fe[89ab]/i.test(address)) return address
@@ -69,7 +72,10 @@ interface Connection {
   newest: ServerResponse | undefined
 }
 
-/** By response, called when its connection is gone before the client has sent another request on it: it may not have got the response. */
+/**
+ * By response, called when its connection is gone before the client has sent another request on it: it may
+ * not have got the response.
+ */
 const acts = new WeakMap<object, () => void>()
 
 export const whenUnread = (response: object, act: () => void): void => {
@@ -80,8 +86,8 @@ export const whenUnread = (response: object, act: () => void): void => {
 export const actIfUnread = (response: object): (() => void) | undefined => acts.get(response)
 
 /**
- * The connections of a listener. Each client has a share of them; when that is used up, its next connection replaces the one
- * that was idle longest. Each connection has one request at a time in hand.
+ * The connections of a listener. Each client has a share of them; when that is used up, its next connection
+ * replaces the one that was idle longest. Each connection has one request at a time in hand.
  */
 export class Connections {
   readonly #places: Quota

@@ -2,10 +2,12 @@ import { hash } from 'node:crypto'
 import { isObject, isString, member, parseJson, type Json } from '../../protocol/json.js'
 
 /**
- * The headers by which one client may be told from another. They divide what clients without a session share: lists, above all.
+ * The headers by which one client may be told from another. They divide what clients without a session share:
+ * lists, above all.
  * `nobody`: none, for a process sees no header;
  * `token`: our own token, for a process sees no other;
- * `server`: all that are not known to say nothing of who asks, for an HTTP server sees them, and may list by them.
+ * `server`: all that are not known to say nothing of who asks, for an HTTP server sees them, and may list by
+ * them.
  */
 export type Credentials = 'nobody' | 'token' | 'server'
 
@@ -14,8 +16,8 @@ export const contextDigest = (credentials: Credentials, headers: ReadonlyMap<str
   if (credentials === 'nobody') return ''
   const told = credentials === 'token'
     ? [headers.get('authorization')]
-    : [...headers].filter(([name]) => tellsWho(name)).map(([name, value]) => [name, bearerIn(value) ?? value])
-      .sort(([a], [b]) => (String(a) < String(b) ? -1 : 1))
+    : [...headers].filter(([name]) => tellsWho(name)).sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, value]) => [name, bearerIn(value) ?? value])
   return hash('sha256', JSON.stringify(told), 'base64url')
 }
 
@@ -23,13 +25,14 @@ export const contextDigest = (credentials: Credentials, headers: ReadonlyMap<str
 const claimNames = ['iss', 'sub', 'aud', 'azp', 'client_id', 'scope', 'scp']
 
 /**
- * Whose token it is, where it is a JWT: it is renewed every few minutes, and its claims stay. Nobody verifies it here. A server
- * refuses a forged one, and nothing that clients share is an answer of the server to another client.
+ * Whose token it is, where it is a JWT: it is renewed every few minutes, and its claims stay. Nobody verifies
+ * it here. A server refuses a forged one, and nothing that clients share is an answer of the server to
+ * another client.
  */
 const bearerIn = (value: string): readonly Json[] | undefined => {
   const payload = /^bearer +[\w-]+\.([\w-]+)\.[\w-]*$/i.exec(value)?.[1]
   const claims = payload === undefined ? undefined : parseJson(Buffer.from(payload, 'base64url').toString())
-  if (!isObject(claims) || !isString(member(claims, 'iss')) || !isString(member(claims, 'sub'))) return undefined
+  if (!isObject(claims) || !['iss', 'sub'].every(name => isString(member(claims, name)))) return undefined
   return claimNames.map(name => member(claims, name) ?? null)
 }
 

@@ -41,7 +41,9 @@ export class Door {
   /** Against DNS rebinding (MCP Streamable HTTP, security): the page's browser names the page's host, not ours. */
   checkNames(request: Pick<IncomingMessage, 'url' | 'headers'>): Refusal | undefined {
     const { origin } = request.headers
-    if (!this.#knowsHost(hostOf(request))) return refusal(403, 'This Host is not allowed here: name it in allowHosts')
+    if (!this.#knowsHost(hostOf(request))) {
+      return refusal(403, 'This Host is not allowed here: name it in allowHosts')
+    }
     if (origin !== undefined && !this.#knowsOrigin(origin)) {
       return refusal(403, 'This Origin is not allowed here: name it in allowOrigins')
     }
@@ -92,10 +94,16 @@ const hostName = (header: string): string | undefined =>
 
 const isAddress = (name: string): boolean => name.startsWith('[') || /^\d{1,3}(?:\.\d{1,3}){3}$/.test(name)
 
-/** Headers that are compared with the message, or decide who may ask: no sender may have them taken away on the way. */
+/**
+ * Headers that are compared with the message, or decide who may ask: no sender may have them taken away on
+ * the way.
+ */
 const endToEnd = /^(?:mcp-.*|content-.*|accept|authorization|host|origin|last-event-id|cookie)$/
 
-/** Whether the head says in one way how the message is framed and what goes with it (RFC 9110, section 7.6.1; RFC 9112, section 6.1). */
+/**
+ * Whether the head says in one way how the message is framed and what goes with it (RFC 9110, section 7.6.1;
+ * RFC 9112, section 6.1).
+ */
 export const checkFraming = ({ headers, httpVersion }: IncomingMessage): Refusal | undefined => {
   const { connection = '', 'transfer-encoding': coding } = headers
   if (coding !== undefined && (httpVersion === '1.0' || coding.trim().toLowerCase() !== 'chunked')) return misframed
@@ -106,7 +114,10 @@ const bad = (message: string): Refusal => refusal(400, message, { connection: 'c
 const misframed = bad('The Transfer-Encoding is not chunked, or not for this version of HTTP')
 const misnamed = bad('The Connection header names a header that goes to the server')
 
-/** A body that we read as JSON in UTF-8 must say that it is that: the server could read anything else differently. */
+/**
+ * A body that we read as JSON in UTF-8 must say that it is that: the server could read anything else
+ * differently.
+ */
 export const checkContentType = ({ 'content-type': header }: IncomingHttpHeaders): Refusal | undefined => {
   const { type, parameters, isUtf8 } = readMediaType(header)
   // A comma joins two headers of the name.

@@ -41,7 +41,10 @@ export interface EndpointsOptions extends EndpointsSettings {
   readonly endpoints: ReadonlyMap<string, Endpoint>
   /** A silent stream gets a comment at the latest after so many milliseconds (15 seconds). */
   readonly keepAliveMs?: number
-  /** Called for every request that is answered with an error before it reaches a session; for logs, records and metrics. */
+  /**
+   * Called for every request that is answered with an error before it reaches a session; for logs, records
+   * and metrics.
+   */
   readonly refused?: (refused: Refused) => void
   readonly mint?: PlaceSettings['mint']
   readonly timers?: Timers
@@ -60,7 +63,10 @@ export interface Refused {
 /** Silent answers are looked for so often in the time that one may be silent. */
 const looks = 3
 
-/** The endpoints of this process: they read what the front has admitted, find its session, and begin the answer. */
+/**
+ * The endpoints of this process: they read what the front has admitted, find its session, and begin the
+ * answer.
+ */
 export class Endpoints implements Backend {
   readonly #options: EndpointsOptions
   readonly #timers: Timers
@@ -98,7 +104,10 @@ export class Endpoints implements Backend {
     for (const [path, endpoint] of endpoints) {
       const places = this.#places.get(path)
       if (places) places.replace(endpoint)
-      else this.#places.set(path, new Places(path, endpoint, () => this.#placeSettings(), this.#processes, this.#timers))
+      else {
+        const settings = () => this.#placeSettings()
+        this.#places.set(path, new Places(path, endpoint, settings, this.#processes, this.#timers))
+      }
     }
   }
 
@@ -111,7 +120,9 @@ export class Endpoints implements Backend {
     const places = this.#places.get(arrival.path)
     if (!places) return this.#refuse(request, response, arrival, noEndpoint)
     if (arrival.isLoop) return this.#refuse(request, response, arrival, loop)
-    const refused = (reason: Refusal | undefined) => reason && this.#refuse(request, response, arrival, reason)
+    const refused = (reason: Refusal | undefined) => {
+      if (reason) this.#refuse(request, response, arrival, reason)
+    }
     this.#answer(places, request, response, arrival).then(refused).catch(() => refused(broken))
     const { keepAliveMs = 15_000 } = this.#options
     this.#stopLooking ??= this.#timers.every(keepAliveMs / looks, () => this.#look())
@@ -129,7 +140,8 @@ export class Endpoints implements Backend {
 
   #placeSettings(): PlaceSettings {
     const { maxSessions = 1000, idleMs = 30 * 60_000, tokens = [] } = this.#settings
-    return { maxSessions, idleMs, ownAuthorization: tokens.length > 0, mint: this.#options.mint ?? randomUUID }
+    const { mint = randomUUID } = this.#options
+    return { maxSessions, idleMs, ownAuthorization: tokens.length > 0, mint }
   }
 
   #sessions(): readonly FrontSession[] {
@@ -145,12 +157,15 @@ export class Endpoints implements Backend {
   }
 
   /** @returns why the request is refused */
-  async #answer(places: Places, request: FrontRequest, response: FrontResponse, arrival: Arrival): Promise<Refusal | undefined> {
+  async #answer(
+    places: Places, request: FrontRequest, response: FrontResponse, arrival: Arrival,
+  ): Promise<Refusal | undefined> {
     if (request.method !== 'POST') return this.#bare(places, request, response, arrival)
     const { limits } = this.#settings
     const { headers } = request
     const refused = checkContentType(headers) ?? (places.own ? checkAccept('POST', headers) : undefined)
-      ?? checkBody(request, limits.messageBytes) ?? (headers.expect === undefined ? undefined : places.checkHead(arrival))
+      ?? checkBody(request, limits.messageBytes)
+      ?? (headers.expect === undefined ? undefined : places.checkHead(arrival))
     if (refused) return refused
     const known = places.known(arrival)
     if (known?.latch.isClosed === true) await known.latch.passed()
@@ -185,11 +200,17 @@ export class Endpoints implements Backend {
   }
 
   /** A request without a message. @returns why it is refused */
-  #bare(places: Places, request: FrontRequest, response: FrontResponse, arrival: Arrival): Refusal | undefined {
+  #bare(
+    places: Places, request: FrontRequest, response: FrontResponse, arrival: Arrival,
+  ): Refusal | undefined {
     const { method, headers } = request
-    if (method !== 'GET' && method !== 'DELETE') return refusal(405, 'This method is not allowed', { allow: 'GET, POST, DELETE' })
+    if (method !== 'GET' && method !== 'DELETE') {
+      return refusal(405, 'This method is not allowed', { allow: 'GET, POST, DELETE' })
+    }
     const { modern } = arrival
-    if (places.own && modern) return refusal(405, 'This revision has no streams of GET, and no sessions', { allow: 'POST' })
+    if (places.own && modern) {
+      return refusal(405, 'This revision has no streams of GET, and no sessions', { allow: 'POST' })
+    }
     const place = (method === 'GET' ? checkAccept('GET', headers) : undefined) ?? places.find(arrival, modern)
     if ('status' in place) return place
     const { session, claims } = place
@@ -209,8 +230,11 @@ export class Endpoints implements Backend {
     return new Reply(response, owed, !places.own, session.id)
   }
 
-  #refuse(request: FrontRequest, response: FrontResponse, { path, address }: Arrival, reason: Refusal, key?: IdKey): void {
-    this.#options.refused?.({ status: reason.status, message: reason.message, address, path: this.has(path) ? path : undefined })
+  #refuse(
+    request: FrontRequest, response: FrontResponse, { path, address }: Arrival, reason: Refusal, key?: IdKey,
+  ): void {
+    const { status, message } = reason
+    this.#options.refused?.({ status, message, address, path: this.has(path) ? path : undefined })
     refuse(request, response, reason, this.#timers, key)
   }
 }

@@ -153,8 +153,8 @@ class Front implements HttpFront {
     server.on('clientError', answerUnreadable)
     const { stallMs = 30_000 } = this.#options
     server.timeout = stallMs
-    // Nothing was read or written for so long: of a response that its client does not read, or of a connection that nobody
-    // uses; or the answer takes its time.
+    // Nothing was read or written for so long: of a response that its client does not read, or of a
+    // connection that nobody uses; or the answer takes its time.
     server.on('timeout', (socket: Socket) => {
       if (this.#connections.isBusy(socket) && socket.writableLength === 0) socket.setTimeout(stallMs)
       else socket.destroy()
@@ -192,7 +192,9 @@ class Front implements HttpFront {
   }
 
   /** @returns why the request is not let in; `answered` where its head was all there is to answer */
-  #admit(request: IncomingMessage, response: ServerResponse, arrival: Arrival): Refusal | 'answered' | undefined {
+  #admit(
+    request: IncomingMessage, response: ServerResponse, arrival: Arrival,
+  ): Refusal | 'answered' | undefined {
     const { headers } = request
     const refused = checkFraming(request) ?? this.#door.checkNames(request)
     if (refused) return refused
@@ -211,9 +213,12 @@ class Front implements HttpFront {
     return undefined
   }
 
-  #refuse(request: IncomingMessage, response: ServerResponse, { path, address }: Arrival, reason: Refusal): void {
+  #refuse(
+    request: IncomingMessage, response: ServerResponse, { path, address }: Arrival, reason: Refusal,
+  ): void {
     const { refused, backend } = this.#options
-    refused?.({ status: reason.status, message: reason.message, address, path: backend.has(path) ? path : undefined })
+    const { status, message } = reason
+    refused?.({ status, message, address, path: backend.has(path) ? path : undefined })
     refuse(request, response, reason, this.#timers)
   }
 
@@ -227,7 +232,9 @@ class Front implements HttpFront {
 }
 
 /** @param served called when the request is over */
-const logAccess = (request: IncomingMessage, response: ServerResponse, { path, address }: Arrival, served: (line: Served) => void): void => {
+const logAccess = (
+  request: IncomingMessage, response: ServerResponse, { path, address }: Arrival, served: (line: Served) => void,
+): void => {
   const began = performance.now()
   const { socket } = response
   const before = socket?.bytesWritten ?? 0

@@ -123,7 +123,8 @@ const listenAtSocket = async (server: Server, address: SocketAddress): Promise<v
 /** Node takes the file away when it closes the listener. */
 const bind = async (server: Server, { socket, mode }: SocketAddress): Promise<void> => {
   if (Buffer.byteLength(socket) > longestPath) {
-    throw new CustomsError('CANNOT_START', `cannot listen on unix:${socket}: the path of a socket has at most ${longestPath} bytes`)
+    const reason = `the path of a socket has at most ${longestPath} bytes`
+    throw new CustomsError('CANNOT_START', `cannot listen on unix:${socket}: ${reason}`)
   }
   // The file is made here and now, and is never there with other permissions than these.
   const before = process.umask(0o777 & ~mode)

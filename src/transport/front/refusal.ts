@@ -36,9 +36,10 @@ const mostBytes = 64 * 1024
 const mostMs = 1000
 
 /**
- * Answers a request whose body was not read, or not to its end. The whole answer is on its way before the response ends:
- * ending it first would reset a connection with unread bytes, and the client might never get to read the answer. A client
- * that has not sent the rest in time is cut off (what nginx calls a lingering close).
+ * Answers a request whose body was not read, or not to its end. The whole answer is on its way before the
+ * response ends: ending it first would reset a connection with unread bytes, and the client might never get
+ * to read the answer. A client that has not sent the rest in time is cut off (what nginx calls a lingering
+ * close).
  * @param key the id of the request that is refused, where it could be read
  */
 export const refuse = (request: FrontRequest, response: FrontResponse, reason: Refusal, timers: Timers, key?: IdKey): void => {

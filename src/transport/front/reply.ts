@@ -113,7 +113,8 @@ export class Reply {
     const { socket } = this.#response
     socket?.cork()
     process.nextTick(() => socket?.uncork())
-    // Node's `flushHeaders` writes the head as UTF-8, and would encode what a server said in Latin-1 a second time.
+    // Node's `flushHeaders` writes the head as UTF-8, and would encode what a server said in Latin-1 a second
+    // time.
     if (this.#response.sendHead) this.#response.sendHead()
     else this.#response.write(noBytes)
     for (const frame of this.#collected) this.#write(encodeEvent(frame))
@@ -134,7 +135,8 @@ export class Reply {
     if (this.#state === 'done') return
     if (frame.envelope?.response) this.head(frame.envelope.response)
     // The body of an HTTP error is the response to all that is due, also where it answers no single request.
-    const answers = frame.message.kind === 'page' && frame.message.key === undefined ? this.#due : answersIn(frame)
+    const isWhole = frame.message.kind === 'page' && frame.message.key === undefined
+    const answers = isWhole ? this.#due : answersIn(frame)
     this.#due -= answers
     if (answers > 0) {
       this.#sent.push(...answerKeys(frame).slice(-mostSent))
@@ -230,7 +232,10 @@ export class Reply {
     this.#onDrained()
   }
 
-  /** Called again and again: a stream that was silent since so many looks gets a comment, and a long call becomes a stream for it. */
+  /**
+   * Called again and again: a stream that was silent since so many looks gets a comment, and a long call
+   * becomes a stream for it.
+   */
   look(looks: number): void {
     if (++this.#silence < looks) return
     this.#silence = 0
@@ -275,7 +280,9 @@ interface Head extends ResponseHead {
   readonly session: string | undefined
 }
 
-/** Writes all of it at once: header by header costs more. Headers for browsers, which were set before, stay. */
+/**
+ * Writes all of it at once: header by header costs more. Headers for browsers, which were set before, stay.
+ */
 const writeHead = (response: FrontResponse, { status, headers, type, own, session }: Head): void => {
   const raw: (string | string[])[] = [...own]
   const theirs = type === mediaType(headers) && isUtf8(headers)

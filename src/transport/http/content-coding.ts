@@ -2,12 +2,19 @@ import { pipeline, Readable, type Duplex } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
 import type { HttpHeaders } from '../transport.js'
 
-/** How bodies are unpacked (RFC 9110, section 8.4.1): by the first bytes of what is packed. */
-export const unpackers: ReadonlyMap<string, (first: Buffer) => Duplex> = new Map<string, (first: Buffer) => Duplex>([
+/** @param first the first bytes of what is packed */
+export type Unpacker = (first: Buffer) => Duplex
+
+/** How bodies are unpacked (RFC 9110, section 8.4.1). */
+export const unpackers: ReadonlyMap<string, Unpacker> = new Map<string, Unpacker>([
   ['gzip', () => createGunzip({ chunkSize })],
   ['x-gzip', () => createGunzip({ chunkSize })],
-  // The RFC means zlib's format; some senders leave out its header, without which a body cannot begin with zlib's method 8.
-  ['deflate', first => (((first[0] ?? 0) & 0x0f) === 8 ? createInflate({ chunkSize }) : createInflateRaw({ chunkSize }))],
+  // The RFC means zlib's format; some senders leave out its header, without which a body cannot begin with
+  // zlib's method 8.
+  ['deflate', first => {
+    const hasHeader = ((first[0] ?? 0) & 0x0f) === 8
+    return hasHeader ? createInflate({ chunkSize }) : createInflateRaw({ chunkSize })
+  }],
   ['br', () => createBrotliDecompress({ chunkSize })],
 ])
 const chunkSize = 64 * 1024
@@ -16,8 +23,8 @@ const chunkSize = 64 * 1024
 export class UndecodableBody extends Error {}
 
 /**
- * The body unpacked: we ask for `identity`, and some servers pack all the same. It comes in pieces of at most 64 KB, and only
- * as fast as they are read: the reader bounds what a small body may grow to.
+ * The body unpacked: we ask for `identity`, and some servers pack all the same. It comes in pieces of at most
+ * 64 KB, and only as fast as they are read: the reader bounds what a small body may grow to.
  * @throws UndecodableBody, or whatever the body itself fails with
  */
 export const decoded = <Body extends AsyncIterableIterator<Buffer>>(body: Body, headers: HttpHeaders): Body | AsyncGenerator<Buffer, void> => {

@@ -22,12 +22,16 @@ const hopByHop: ReadonlySet<string> = new Set([
 /** Headers that our own HTTP client writes; and `expect`: we send no 100-continue. */
 const requestOwn: ReadonlySet<string> = new Set(['host', 'content-length', 'content-encoding', 'accept-encoding', 'expect'])
 
-/** Headers that describe the body as it came: it may leave unpacked or replaced. `alt-svc` would lead the client past us. */
+/**
+ * Headers that describe the body as it came: it may leave unpacked or replaced. `alt-svc` would lead the
+ * client past us.
+ */
 const responseOwn: ReadonlySet<string> = new Set(['content-length', 'content-encoding', 'content-md5', 'content-digest', 'alt-svc'])
 
 /**
- * Headers that act on a proxy in front of us (which would send a file of its own: `X-Accel-Redirect`, `X-Sendfile`), on our
- * whole origin (`Strict-Transport-Security`, `Clear-Site-Data`, `NEL`), or lead a browser elsewhere: a server may not do that.
+ * Headers that act on a proxy in front of us (which would send a file of its own: `X-Accel-Redirect`,
+ * `X-Sendfile`), on our whole origin (`Strict-Transport-Security`, `Clear-Site-Data`, `NEL`), or lead a
+ * browser elsewhere: a server may not do that.
  */
 const acting =
   /^(?:(?:x-accel|x-sendfile|x-lighttpd|x-litespeed|x-reproxy|surrogate|public-key-pins)(?:-.*)?|clear-site-data|content-location|link|location|nel|refresh|report(?:-to|ing-endpoints)|service-worker-allowed|set-cookie2|strict-transport-security)$/
@@ -64,7 +68,8 @@ export const passedOn = (headers: ReadonlyMap<string, string>, added: Readonly<R
 }
 
 /**
- * A client's headers as they go to the server, with our place in a trace instead of the client's (W3C Trace Context): the
+ * A client's headers as they go to the server, with our place in a trace instead of the client's (W3C Trace
+ * Context): the
  * `tracestate` of one place says nothing of another.
  * @param always the operator's, which stand in place of the client's
  */
@@ -82,7 +87,8 @@ export const forwardedHeaders = (client: Headers, trace: Trace | undefined, alwa
 /** The same for a message of the relay's own: what describes the client's message is replaced. */
 export const borrowedHeaders = (client: Headers, frame: Frame, inputSchemaOf: InputSchemaOf, always: Headers): Headers =>
   new Map([
-    ...[...forwardedHeaders(client, undefined, none)].filter(([name]) => !described.has(name) && !name.startsWith('mcp-param-')),
+    ...[...forwardedHeaders(client, undefined, none)]
+      .filter(([name]) => !described.has(name) && !name.startsWith('mcp-param-')),
     ['accept', 'application/json, text/event-stream'],
     ['content-type', 'application/json'],
     ...metadataOf(frame, inputSchemaOf),
@@ -98,16 +104,21 @@ export interface HeadSettings {
 }
 
 /** The head of a server's response as it goes to the client. */
-export const forwardedHead = ({ status, headers }: ResponseHead, { cookiePath, passHeaders }: HeadSettings): ResponseHead => {
+export const forwardedHead = (
+  { status, headers }: ResponseHead,
+  { cookiePath, passHeaders }: HeadSettings,
+): ResponseHead => {
   const forwarded = without(headers, (headers.get('connection') ?? []).join(), responseOwn)
-  for (const name of forwarded.keys()) if (acting.test(name) && passHeaders?.has(name) !== true) forwarded.delete(name)
+  for (const name of forwarded.keys()) {
+    if (acting.test(name) && passHeaders?.has(name) !== true) forwarded.delete(name)
+  }
   return { status, headers: cookiePath === undefined ? forwarded : cookiesOf(cookiePath, forwarded) }
 }
 
 /**
- * A server's headers where other servers are offered at other paths of one origin: its cookies get its own path, so that no
- * client sends them to another server, and none sets cookies for another (RFC 6265, section 5.4). The client refuses a cookie
- * that insists on the whole origin (`__Host-`).
+ * A server's headers where other servers are offered at other paths of one origin: its cookies get its own
+ * path, so that no client sends them to another server, and none sets cookies for another (RFC 6265, section
+ * 5.4). The client refuses a cookie that insists on the whole origin (`__Host-`).
  * @param path such as `/files/`
  */
 export const cookiesOf = (path: string, headers: HttpHeaders): HttpHeaders => {
@@ -158,4 +169,5 @@ const none: ReadonlyMap<string, string> = new Map()
 const described: ReadonlySet<string> = new Set(['mcp-method', 'mcp-name', 'last-event-id'])
 
 /** Header mismatch, missing client capability, unsupported version (2026-07-28, error codes). */
-export const modernErrors: ReadonlySet<number> = new Set([errorCode.headerMismatch, -32021, errorCode.unsupportedVersion])
+export const modernErrors: ReadonlySet<number> =
+  new Set([errorCode.headerMismatch, -32021, errorCode.unsupportedVersion])

@@ -125,8 +125,8 @@ const deadly = [
 const acts = new Set<() => void>()
 
 /**
- * Runs `act` when this process ends in any way but SIGKILL: an exit, an uncaught error, a signal for which nobody else
- * listens. Signals to this process do not reach the process groups that it has started.
+ * Runs `act` when this process ends in any way but SIGKILL: an exit, an uncaught error, a signal for which
+ * nobody else listens. Signals to this process do not reach the process groups that it has started.
  * @returns what takes it back
  */
 const atLast = (act: () => void): (() => void) => {

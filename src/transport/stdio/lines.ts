@@ -6,8 +6,8 @@ import { isReading, oversizedFrame, readFrame } from '../../protocol/parse.js'
 import { finished, Gathering, type Gathered } from '../frames.js'
 
 /**
- * Reads frames from a stream of lines. After `pause` come at most the frames of the chunk in hand (64 KB of input): the
- * chunk is in memory in any case.
+ * Reads frames from a stream of lines. After `pause` come at most the frames of the chunk in hand (64 KB of
+ * input): the chunk is in memory in any case.
  */
 export class FrameReader {
   readonly #limits: FrameLimits
@@ -106,14 +106,18 @@ export class FrameReader {
   }
 }
 
-/** One line of a stream, without its line feed. A carriage return before that stays: to JSON it is white space. */
+/**
+ * One line of a stream, without its line feed. A carriage return before that stays: to JSON it is white
+ * space.
+ */
 export type Line = Gathered
 
 const lineFeed = 0x0a
 
 /**
- * Splits a byte stream into stdio frames at LF (MCP stdio transport, 2026-07-28). Lines of nothing but white space are
- * skipped; a last line without LF counts. The chunks must not be written to again: a line within a chunk is a part of it.
+ * Splits a byte stream into stdio frames at LF (MCP stdio transport, 2026-07-28). Lines of nothing but white
+ * space are skipped; a last line without LF counts. The chunks must not be written to again: a line within a
+ * chunk is a part of it.
  */
 export class LineSplitter {
   readonly #maxBytes: number
@@ -121,7 +125,10 @@ export class LineSplitter {
   readonly #begun: Gathering
   #hasBegun = false
 
-  /** @param maxBytes longest line, in bytes without its LF; of a longer one only the ends are kept, and told at its LF */
+  /**
+   * @param maxBytes longest line, in bytes without its LF; of a longer one only the ends are kept, and told
+   * at its LF
+   */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
     this.#begun = new Gathering(maxBytes)
@@ -155,7 +162,10 @@ const add = (bytes: Buffer, lines: Line[]): void => {
   if (!bytes.every(one => one === 0x20 || one === 0x09 || one === 0x0d)) lines.push({ kind: 'whole', bytes })
 }
 
-/** From here on the peer counts as not reading, in bytes: far above a stream's own mark, so that usual frames never wait. */
+/**
+ * From here on the peer counts as not reading, in bytes: far above a stream's own mark, so that usual frames
+ * never wait.
+ */
 const fullBytes = 256 * 1024
 /** Below this size a copy is cheaper than a further buffer for the kernel to gather. */
 const copyBytes = 64 * 1024
@@ -168,15 +178,18 @@ export class LineWriter {
   readonly #drained: () => void
   #broken = false
   #full = false
-  /** The lines of this turn of the event loop, each with its end; their size; and whom to tell when they could not be written. */
+  /**
+   * The lines of this turn of the event loop, each with its end; their size; and whom to tell when they could
+   * not be written.
+   */
   #lines: Buffer[] = []
   #bytes = 0
   #lost: (() => void)[] = []
   /** Turns whose lines the stream has not taken yet. */
   #pending = 0
   /**
-   * Where lines are put together, unless it is in use: memory allocated for each write sets off the garbage collector.
-   * Only for sockets and pipes: other streams may keep what they are given.
+   * Where lines are put together, unless it is in use: memory allocated for each write sets off the garbage
+   * collector. Only for sockets and pipes: other streams may keep what they are given.
    */
   #spare: Buffer | undefined
   #settled: () => void = () => {}

@@ -3,7 +3,9 @@ import { CustomsError } from '../../errors.js'
 import type { Frame, FrameLimits } from '../../protocol/frame.js'
 import { requestKeys } from '../frames.js'
 import { Stopper } from '../process/group.js'
-import { describeExit, spawnGroup, startFailure, type CommandLine, type ServerChild } from '../process/spawn.js'
+import {
+  describeExit, spawnGroup, startFailure, type CommandLine, type ServerChild,
+} from '../process/spawn.js'
 import type { Exit, Transport, TransportEvent } from '../transport.js'
 import { FrameReader, LineWriter } from './lines.js'
 
@@ -26,8 +28,8 @@ export interface StdioServer extends Transport {
   /** Why there never was a process (`CANNOT_START`). */
   readonly failure: CustomsError | undefined
   /**
-   * Closes the server's stdin, gives it time, then SIGTERM, then SIGKILL, to it and all that it started. Frames are heard,
-   * and `ended` is, until it resolves.
+   * Closes the server's stdin, gives it time, then SIGTERM, then SIGKILL, to it and all that it started.
+   * Frames are heard, and `ended` is, until it resolves.
    * @param urgency 2 terminates at once, 3 kills
    */
   close(urgency?: number): Promise<void>

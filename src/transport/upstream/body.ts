@@ -5,7 +5,10 @@ import type { Dispatcher } from 'undici'
 
 const require = createRequire(import.meta.url)
 
-/** The whole of it also loads its fetch, its WebSocket and its caches: three times the milliseconds, and 9 MB more. */
+/**
+ * The whole of it also loads its fetch, its WebSocket and its caches: three times the milliseconds, and 9 MB
+ * more.
+ */
 export const whole = (): typeof Undici => require('undici') as typeof Undici
 
 const part = (file: string): unknown => {
@@ -21,8 +24,12 @@ export const errors = (part('core/errors.js') ?? whole().errors) as typeof Undic
 export const Pool = (part('dispatcher/pool.js') ?? whole().Pool) as typeof Undici.Pool
 const buildConnector = (part('core/connect.js') ?? whole().buildConnector) as typeof Undici.buildConnector
 
-/** Opens connections as undici does, from which interim responses are taken away that undici does not take. */
-export const connectorWith = (options: Undici.buildConnector.BuildOptions): Undici.buildConnector.connector => {
+/**
+ * Opens connections as undici does, from which interim responses are taken away that undici does not take.
+ */
+export const connectorWith = (
+  options: Undici.buildConnector.BuildOptions,
+): Undici.buildConnector.connector => {
   const connect = buildConnector(options)
   return (to, opened) => connect(to, (...result) => {
     if (result[1]) skipContinue(result[1])
@@ -36,8 +43,8 @@ const interim = 'HTTP/1.1 100'
 const interimBytes = 8 * 1024
 
 /**
- * Skips `100 Continue` before a response: a client has to take it also where it has not asked for it (RFC 9110, section 15.2),
- * and undici closes the connection.
+ * Skips `100 Continue` before a response: a client has to take it also where it has not asked for it (RFC
+ * 9110, section 15.2), and undici closes the connection.
  */
 const skipContinue = (socket: Socket): void => {
   const [read, write] = [socket.read.bind(socket), socket.write.bind(socket)]
@@ -54,7 +61,8 @@ const skipContinue = (socket: Socket): void => {
         const chunk: unknown = read(size)
         if (!awaits || !Buffer.isBuffer(chunk)) return chunk
         held = withoutContinue(Buffer.concat([held, chunk]))
-        if (interim.startsWith(held.toString('latin1', 0, interim.length)) && held.length < interimBytes) continue
+        const beginning = held.toString('latin1', 0, interim.length)
+        if (interim.startsWith(beginning) && held.length < interimBytes) continue
         awaits = false
         const whole = held
         held = noBytes

@@ -62,7 +62,9 @@ const mayBeResult = (frame: Frame): boolean =>
 
 /** To several requests it is the response to all, and the answer to none. */
 const pageOf = (bytes: Buffer, [key, ...more]: readonly IdKey[]): Frame =>
-  ({ bytes, message: { kind: 'page', key: more.length > 0 ? undefined : key, text: bytes.toString() }, faults: [] })
+  ({
+    bytes, message: { kind: 'page', key: more.length > 0 ? undefined : key, text: bytes.toString() }, faults: [],
+  })
 
 /** For a client who can tell by the id alone whose answer it is. */
 export const withId = (frame: Frame): Frame => {

@@ -2,12 +2,16 @@ import { ChurnMap } from '../../core/memory.js'
 import type { Exchange } from '../../core/event.js'
 import type { Frame, FrameLimits } from '../../protocol/frame.js'
 import { isCancellation } from '../../protocol/message.js'
-import { bodiless, borrowedHeaders, forwardedHead, forwardedHeaders, isModernVersion, type HeadSettings, type InputSchemaOf } from '../http/headers.js'
+import {
+  bodiless, borrowedHeaders, forwardedHead, forwardedHeaders, isModernVersion, type HeadSettings, type InputSchemaOf,
+} from '../http/headers.js'
 import { Latch } from '../timers.js'
 import type { HttpRequest, Transport, TransportEvent } from '../transport.js'
 import { HttpSide, type Call } from './calls.js'
 import { errorBody } from './error-body.js'
-import { bodyKind, cursor, messageOf, messagesOf, misfit, type Between, type Cursor, type Reading } from './messages.js'
+import {
+  bodyKind, cursor, messageOf, messagesOf, misfit, type Between, type Cursor, type Reading,
+} from './messages.js'
 import { discard, failureOf, type HttpReply, type HttpUpstream } from './pool.js'
 
 export interface HttpServerOptions extends HeadSettings {

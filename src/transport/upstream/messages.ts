@@ -35,8 +35,8 @@ const unpacked = ({ body, headers }: HttpReply): ResponseBody | AsyncGenerator<B
   headers.has('content-encoding') ? decoded(body, headers) : body
 
 /**
- * The events of an SSE body; the cursor is past each event when it is returned. It is no generator: two of them, one inside
- * the other, cost as much for a small answer as all else that is done to read it.
+ * The events of an SSE body; the cursor is past each event when it is returned. It is no generator: two of
+ * them, one inside the other, cost as much for a small answer as all else that is done to read it.
  * @throws what the connection fails with, and UndecodableBody
  */
 export class Events implements AsyncIterableIterator<SseEvent> {
@@ -217,7 +217,9 @@ const withFields = (frame: Frame, event: string): Frame => (event === '' ? frame
  * @returns undefined where it is empty
  * @throws UndecodableBody, or what the connection fails with
  */
-export const wholeBody = async (reply: HttpReply, maxBytes: number, latch: Latch): Promise<Gathered | undefined> => {
+export const wholeBody = async (
+  reply: HttpReply, maxBytes: number, latch: Latch,
+): Promise<Gathered | undefined> => {
   const gathering = new Gathering(maxBytes, Number(only(reply.headers, 'content-length')) || 0)
   const source = unpacked(reply)
   // Not by `for await`: most bodies are here as a whole by the time that they are read, and need no waiting for.

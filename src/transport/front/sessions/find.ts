@@ -4,7 +4,9 @@ import { errorCode } from '../../../protocol/json-rpc.js'
 import { revisions, traitsOf } from '../../../protocol/revision.js'
 import type { Timers } from '../../timers.js'
 import type { Transport } from '../../transport.js'
-import { isInitialize, isUnknownRevision, lacksEnvelope, unsupportedVersion, type Arrival, type Peer } from '../arrival.js'
+import {
+  isInitialize, isUnknownRevision, lacksEnvelope, unsupportedVersion, type Arrival, type Peer,
+} from '../arrival.js'
 import { clientOf, type Quota } from '../connections.js'
 import type { Credentials } from '../credentials.js'
 import { refusal, type Refusal } from '../refusal.js'
@@ -135,9 +137,11 @@ export class Places {
     const begins = frame !== undefined && isInitialize(frame)
     if (this.own) return this.#placeOwn(arrival, begins)
     if (arrival.sessionId !== undefined) {
-      // One that is not known here may still be known to the server: the relay was restarted, or is one of several.
+      // One that is not known here may still be known to the server: the relay was restarted, or is one of
+      // several.
       if (this.holds(arrival.sessionId) && !this.known(arrival)) return noSession
-      const session = this.known(arrival) ?? this.#open('upstream', arrival, [idName(arrival.sessionId)], !begins)
+      const names = [idName(arrival.sessionId)]
+      const session = this.known(arrival) ?? this.#open('upstream', arrival, names, !begins)
       return session ? { session, claims: true } : this.#full
     }
     if (!begins) return this.#group('legacy', arrival)
@@ -192,7 +196,9 @@ export class Places {
   }
 
   /** @param joined its handshake was made elsewhere */
-  #open(kind: SessionKind, arrival: Arrival, names: readonly string[], joined = false): FrontSession | undefined {
+  #open(
+    kind: SessionKind, arrival: Arrival, names: readonly string[], joined = false,
+  ): FrontSession | undefined {
     const endpoint = this.#endpoint
     if (!endpoint) return undefined
     const client = clientOf(arrival)

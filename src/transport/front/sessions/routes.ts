@@ -69,19 +69,25 @@ const tiesIn = ({ message }: Frame): Ties | undefined => {
 
 const keyOf = (value: Json | undefined): readonly IdKey[] => (isId(value) ? [written(value)] : [])
 
-/** From so many messages of the server on that wait for a stream, or so many bytes of them, the server is held back. */
+/**
+ * From so many messages of the server on that wait for a stream, or so many bytes of them, the server is held
+ * back.
+ */
 const manyWaiting = 256
 const manyWaitingBytes = 1024 * 1024
 /**
- * Beyond this the oldest are dropped. Only a server that cannot be held back reaches it, because an answer that carries
- * nothing else is due by the same pipe.
+ * Beyond this the oldest are dropped. Only a server that cannot be held back reaches it, because an answer
+ * that carries nothing else is due by the same pipe.
  */
 const mostWaiting = 4096
 const mostWaitingBytes = 16 * 1024 * 1024
 /** Streams opened by GET; the oldest is ended beyond this. */
 const mostStreams = 4
 
-/** The open HTTP requests of a session, and which of them carries a message that names none: a process has one pipe for all. */
+/**
+ * The open HTTP requests of a session, and which of them carries a message that names none: a process has one
+ * pipe for all.
+ */
 export class Routes {
   readonly #open = new ChurnSet<FrontExchange>()
   readonly #waiting: Frame[] = []
@@ -148,7 +154,8 @@ export class Routes {
       ({ reply, frame }) => {
         if (!reply.awaited) return false
         const ties = tiesOf(frame)
-        return ties.progress.some(key => named.progress.includes(key)) || ties.requests.some(key => named.requests.includes(key))
+        return ties.progress.some(key => named.progress.includes(key))
+          || ties.requests.some(key => named.requests.includes(key))
       },
     )
   }
@@ -156,7 +163,8 @@ export class Routes {
   /** The newest stream of a GET; else that of a request that still waits; else the next one. */
   #anyOfOne(frame: Frame): FrontExchange | undefined {
     const open = this.open().filter(({ reply }) => !reply.done).reverse()
-    const chosen = open.find(({ facts }) => facts.request === 'GET') ?? open.find(({ reply, facts }) => facts.carries && reply.awaited)
+    const chosen = open.find(({ facts }) => facts.request === 'GET')
+      ?? open.find(({ reply, facts }) => facts.carries && reply.awaited)
     if (chosen) return chosen
     this.#waiting.push(frame)
     this.#waitingBytes += frame.bytes.length

@@ -5,7 +5,9 @@ import { isString } from '../../../protocol/json.js'
 import { isModernRequest } from '../../http/headers.js'
 import type { Call } from '../calls.js'
 import { errorBody, withId } from '../error-body.js'
-import { bodyKind, cursor, messageOf, messagesOf, misfit, type Between, type Cursor, type Reading } from '../messages.js'
+import {
+  bodyKind, cursor, messageOf, messagesOf, misfit, type Between, type Cursor, type Reading,
+} from '../messages.js'
 import { discard, failureOf, type HttpReply } from '../pool.js'
 import type { Agreed, HttpHandshake } from './handshake.js'
 

@@ -8,7 +8,9 @@ import type { Transport, TransportEvent } from '../../transport.js'
 import { HttpSide, type Call } from '../calls.js'
 import { bodyKind, type Cursor } from '../messages.js'
 import { failureOf, HttpUpstream, type HttpReply, type HttpTls } from '../pool.js'
-import { agreedBy, HttpHandshake, isInitialize, isInitialized, renew, versionBy, type Agreed } from './handshake.js'
+import {
+  agreedBy, HttpHandshake, isInitialize, isInitialized, renew, versionBy, type Agreed,
+} from './handshake.js'
 import { LegacySse, mayBeLegacy } from './legacy.js'
 import { backoff, HttpResponses, listen, refusedWith, type Backoff } from './responses.js'
 
