@@ -17,8 +17,8 @@ const longest = 256 * 1024
  * The values, read as every other reader of JSON reads them. What could not be written again as it was is bent: a lone
  * surrogate becomes U+FFFD, a number beyond a double becomes text; the digest is of the original.
  */
-export const payloadsOf = (entry: Entry, kind: 'redacted' | 'full'): Kept<Json> | undefined =>
-  each(entry, bytes => {
+export const payloadsOf = ({ arguments: given, result }: Entry, kind: 'redacted' | 'full'): Kept<Json> | undefined => {
+  const read = (bytes: Buffer): Json => {
     if (kind === 'redacted' && bytes.length > longest) return `[${bytes.length} bytes]`
     const value = parseJson(bytes.toString('utf8'))
     try {
@@ -26,7 +26,9 @@ export const payloadsOf = (entry: Entry, kind: 'redacted' | 'full'): Kept<Json> 
     } catch {
       return '[unreadable]'
     }
-  })
+  }
+  return given || result ? { arguments: given && read(given), result: result && read(result) } : undefined
+}
 
 /** A string in which no surrogate stands alone: RFC 8785 has no form for it. */
 export const wellFormed = (text: string): string => text.replace(/\p{Cs}/gu, '\ufffd')
@@ -39,8 +41,3 @@ const canonicalizable = (value: Json): Json => {
   // `fromEntries` makes `__proto__` a member like any other.
   return Object.fromEntries(Object.entries(value).map(([key, held = null]) => [wellFormed(key), canonicalizable(held)]))
 }
-
-const each = <Content>(entry: Entry, read: (bytes: Buffer) => Content): Kept<Content> | undefined =>
-  entry.arguments || entry.result
-    ? { arguments: entry.arguments && read(entry.arguments), result: entry.result && read(entry.result) }
-    : undefined

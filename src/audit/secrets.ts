@@ -1,3 +1,4 @@
+import { stripHidden } from '../protocol/text/hidden.js'
 import { secretPrefixes } from './secret-prefixes.js'
 
 /** What stands in the place of a secret. */
@@ -196,3 +197,14 @@ export const nameNames: ReadonlySet<string> = new Set(['name', 'key', 'header', 
 /** As a reader sees it: compatibility forms folded, what is invisible gone. */
 const normal = (text: string): string =>
   /^[\t\n\r\x20-\x7e]*$/.test(text) ? text : text.normalize('NFKD').replace(/[\p{Cf}\p{Mn}\u115f\u1160\u3164]|[^\P{Cc}\t\n\r]/gu, '')
+
+/** Longest text of a peer's, in characters; as in a record. */
+const longestShown = 256
+
+/** A text from the wire as it is told: cut, without secrets, and with nothing that would change how it is shown. */
+export const shown = (text: string): string => {
+  const short = text.length <= longestShown ? text : `${text.slice(0, longestShown)}…`
+  return withoutSecrets(plain.test(short) ? short : stripHidden(short.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '')))
+}
+
+const plain = /^[\x20-\x7e]*$/

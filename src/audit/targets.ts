@@ -8,8 +8,7 @@ import { CustomsError } from '../errors.js'
 import { isObject, type JsonObject, parseJson } from '../protocol/unmetered.js'
 import { Delivery, type DeliveryOptions } from './delivery.js'
 import type { Follower } from './sink.js'
-import { hidden } from './secrets.js'
-import { shown } from './shown.js'
+import { hidden, shown } from './secrets.js'
 import { endMark, type TargetOptions } from './target.js'
 
 /** A pino transport, as the operator names it. */

@@ -50,150 +50,140 @@ const list = <One>(read: (value: Json) => One) => (value: Given): readonly One[]
 const record = <One>(read: (value: Json) => One) => (value: Given): Readonly<Record<string, One>> =>
   Object.fromEntries(Object.entries(object(value)).map(([key, held = null]) => [key, read(held)]))
 
+/** Reads an object of known members. */
+const fields = <Shape>(read: (of: (name: string) => Given) => Shape) => (value: Given): Shape => {
+  const held = object(value)
+  return read(name => member(held, name))
+}
+
 const sides: readonly Side[] = ['client', 'server']
 const verdicts: readonly Verdict[] = ['pass', 'log', 'mend', 'demote', 'block']
 const kinds: readonly Message['kind'][] = ['request', 'notification', 'result', 'error', 'batch', 'unusable', 'page']
 const faults: readonly Fault['kind'][] = ['json', 'json-rpc', 'ambiguous', 'size', 'http']
 
-const openingIn = (line: JsonObject): Opening => ({
+const openingIn = fields((of): Opening => ({
   capture: 1,
-  session: text(member(line, 'session')),
-  time: text(member(line, 'time')),
-  server: text(member(line, 'server')),
-  nonce: text(member(line, 'nonce')),
-  stateless: flag(member(line, 'stateless')),
-  joined: maybe(member(line, 'joined'), flag),
-  payloads: oneOf(member(line, 'payloads'), ['redacted', 'full']),
-  settings: settingsIn(object(member(line, 'settings'))),
-})
+  session: text(of('session')),
+  time: text(of('time')),
+  server: text(of('server')),
+  nonce: text(of('nonce')),
+  stateless: flag(of('stateless')),
+  joined: maybe(of('joined'), flag),
+  payloads: oneOf(of('payloads'), ['redacted', 'full']),
+  settings: settingsIn(of('settings')),
+}))
 
-const settingsIn = (settings: JsonObject): Settings => ({
-  ...rulingIn(settings),
-  trusted: flag(member(settings, 'trusted')),
-  limits: limitsIn(object(member(settings, 'limits'))),
-  intent: flag(member(settings, 'intent')),
-  mostFindings: maybe(member(settings, 'mostFindings'), number),
-  lock: maybe(member(settings, 'lock'), lockIn),
-})
+const settingsIn = fields((of): Settings => ({
+  policy: record(text)(of('policy')),
+  tools: record(toolIn)(of('tools')),
+  trusted: flag(of('trusted')),
+  limits: limitsIn(of('limits')),
+  intent: flag(of('intent')),
+  mostFindings: maybe(of('mostFindings'), number),
+  lock: maybe(of('lock'), lockIn),
+}))
 
-const rulingIn = (value: Json): Ruling => {
-  const ruling = object(value)
-  return { policy: record(text)(member(ruling, 'policy')), tools: record(toolIn)(member(ruling, 'tools')) }
-}
+const rulingIn = fields((of): Ruling => ({ policy: record(text)(of('policy')), tools: record(toolIn)(of('tools')) }))
 
-const toolIn = (value: Json): ToolSetting => {
-  const tool = object(value)
-  return {
-    denied: flag(member(tool, 'denied')),
-    outputSchema: maybe(member(tool, 'outputSchema'), schema),
-    resultSchema: maybe(member(tool, 'resultSchema'), schema),
-    structured: maybe(member(tool, 'structured'), one => oneOf(one, ['from-text'])),
-    annotations: maybe(member(tool, 'annotations'), object),
-  }
-}
+const toolIn = fields((of): ToolSetting => ({
+  denied: flag(of('denied')),
+  outputSchema: maybe(of('outputSchema'), schema),
+  resultSchema: maybe(of('resultSchema'), schema),
+  structured: maybe(of('structured'), one => oneOf(one, ['from-text'])),
+  annotations: maybe(of('annotations'), object),
+}))
 
-const lockIn = (value: Json): CapturedLock => {
-  const lock = object(value)
-  return {
-    text: text(member(lock, 'text')),
-    isTrusted: flag(member(lock, 'isTrusted')),
-    isFrozen: flag(member(lock, 'isFrozen')),
-    actions: record(text)(member(lock, 'actions')),
-  }
-}
+const lockIn = fields((of): CapturedLock => ({
+  text: text(of('text')),
+  isTrusted: flag(of('isTrusted')),
+  isFrozen: flag(of('isFrozen')),
+  actions: record(text)(of('actions')),
+}))
 
-const limitsIn = (limits: JsonObject): CaptureLimits => ({
-  messageBytes: number(member(limits, 'messageBytes')),
-  depth: number(member(limits, 'depth')),
-  schemaBytes: number(member(limits, 'schemaBytes')),
-  schemaDepth: number(member(limits, 'schemaDepth')),
-  subschemas: number(member(limits, 'subschemas')),
-  validationMs: number(member(limits, 'validationMs')),
-  listMs: number(member(limits, 'listMs')),
-  requestMs: number(member(limits, 'requestMs')),
-  tools: number(member(limits, 'tools')),
-})
+const limitsIn = fields((of): CaptureLimits => ({
+  messageBytes: number(of('messageBytes')),
+  depth: number(of('depth')),
+  schemaBytes: number(of('schemaBytes')),
+  schemaDepth: number(of('schemaDepth')),
+  subschemas: number(of('subschemas')),
+  validationMs: number(of('validationMs')),
+  listMs: number(of('listMs')),
+  requestMs: number(of('requestMs')),
+  tools: number(of('tools')),
+}))
 
-const happeningIn = (line: JsonObject): Happening => ({
-  session: text(member(line, 'session')),
-  time: text(member(line, 'time')),
-  number: number(member(line, 'number')),
-  at: number(member(line, 'at')),
-  ruling: maybe(member(line, 'ruling'), rulingIn),
-  event: eventIn(object(member(line, 'event'))),
-  late: maybe(member(line, 'late'), list(number)),
-  checks: maybe(member(line, 'checks'), list(number)),
-  sent: maybe(member(line, 'sent'), list(sentIn)),
-  decisions: maybe(member(line, 'decisions'), list(decisionIn)),
-})
+const happeningIn = fields((of): Happening => ({
+  session: text(of('session')),
+  time: text(of('time')),
+  number: number(of('number')),
+  at: number(of('at')),
+  ruling: maybe(of('ruling'), rulingIn),
+  event: eventIn(of('event')),
+  late: maybe(of('late'), list(number)),
+  checks: maybe(of('checks'), list(number)),
+  sent: maybe(of('sent'), list(sentIn)),
+  decisions: maybe(of('decisions'), list(decisionIn)),
+}))
 
-const eventIn = (event: JsonObject): Happened => {
-  const given = text(member(event, 'type'))
+const eventIn = fields((of): Happened => {
+  const given = text(of('type'))
   switch (given) {
     case 'frame-received':
       return {
-        type: given, from: oneOf(member(event, 'from'), sides), exchange: text(member(event, 'exchange')), frame: frameIn(object(member(event, 'frame'))),
+        type: given, from: oneOf(of('from'), sides), exchange: text(of('exchange')), frame: frameIn(of('frame')),
       }
     case 'checked':
-      return { type: given, check: number(member(event, 'check')) }
+      return { type: given, check: number(of('check')) }
     case 'timer-fired':
-      return { type: given, timer: text(member(event, 'timer')) }
+      return { type: given, timer: text(of('timer')) }
     case 'request-lost':
-      return { type: given, exchange: text(member(event, 'exchange')), key: key(member(event, 'key')), reason: text(member(event, 'reason')) }
+      return { type: given, exchange: text(of('exchange')), key: key(of('key')), reason: text(of('reason')) }
     case 'undelivered':
-      return { type: given, key: key(member(event, 'key')) }
+      return { type: given, key: key(of('key')) }
     case 'exchange-ended':
-      return { type: given, exchange: text(member(event, 'exchange')) }
+      return { type: given, exchange: text(of('exchange')) }
     case 'server-gone':
     case 'session-ended':
-      return { type: given, reason: text(member(event, 'reason')) }
+      return { type: given, reason: text(of('reason')) }
     default:
       return misshapen()
   }
-}
-
-const frameIn = (frame: JsonObject): NotedFrame => ({
-  ...bytesIn(frame),
-  kind: oneOf(member(frame, 'kind'), kinds),
-  key: maybe(member(frame, 'key'), key),
-  keys: maybe(member(frame, 'keys'), list(key)),
-  faults: maybe(member(frame, 'faults'), list(faultIn)),
-  status: maybe(member(frame, 'status'), number),
-  headers: maybe(member(frame, 'headers'), record(text)),
-  sse: maybe(member(frame, 'sse'), text),
 })
 
-const bytesIn = (held: JsonObject): { readonly text: string } | { readonly base64: string } => {
-  const written = member(held, 'text')
-  return written === undefined ? { base64: text(member(held, 'base64')) } : { text: text(written) }
-}
+const frameIn = (value: Given): NotedFrame => fields((of): NotedFrame => ({
+  ...bytesIn(value),
+  kind: oneOf(of('kind'), kinds),
+  key: maybe(of('key'), key),
+  keys: maybe(of('keys'), list(key)),
+  faults: maybe(of('faults'), list(faultIn)),
+  status: maybe(of('status'), number),
+  headers: maybe(of('headers'), record(text)),
+  sse: maybe(of('sse'), text),
+}))(value)
 
-const faultIn = (value: Json): Fault => {
-  const fault = object(value)
-  return { kind: oneOf(member(fault, 'kind'), faults), path: text(member(fault, 'path')), message: text(member(fault, 'message')) }
-}
+const bytesIn = fields((of): { readonly text: string } | { readonly base64: string } => {
+  const written = of('text')
+  return written === undefined ? { base64: text(of('base64')) } : { text: text(written) }
+})
 
-const sentIn = (value: Json): Sent => {
-  const sent = object(value)
-  const where = { to: oneOf(member(sent, 'to'), sides), exchange: text(member(sent, 'exchange')) }
-  const from = member(sent, 'number')
-  return from === undefined ? { ...where, ...bytesIn(sent) } : { ...where, number: number(from) }
-}
+const faultIn = fields((of): Fault => ({ kind: oneOf(of('kind'), faults), path: text(of('path')), message: text(of('message')) }))
 
-const decisionIn = (value: Json): Decision => {
-  const decision = object(value)
-  return {
-    event: text(member(decision, 'event')),
-    tool: maybe(member(decision, 'tool'), text),
-    id: maybe(member(decision, 'id'), name),
-    verdict: oneOf(member(decision, 'verdict'), verdicts),
-    findings: list(findingIn)(member(decision, 'findings')),
-  }
-}
+const sentIn = (value: Json): Sent => fields((of): Sent => {
+  const where = { to: oneOf(of('to'), sides), exchange: text(of('exchange')) }
+  const from = of('number')
+  return from === undefined ? { ...where, ...bytesIn(value) } : { ...where, number: number(from) }
+})(value)
 
-const findingIn = (value: Json): Decision['findings'][number] => {
-  const finding = object(value)
-  const words = { rule: text(member(finding, 'rule')), path: text(member(finding, 'path')), message: text(member(finding, 'message')) }
-  const mended = maybe(member(finding, 'mended'), text)
+const decisionIn = fields((of): Decision => ({
+  event: text(of('event')),
+  tool: maybe(of('tool'), text),
+  id: maybe(of('id'), name),
+  verdict: oneOf(of('verdict'), verdicts),
+  findings: list(findingIn)(of('findings')),
+}))
+
+const findingIn = fields((of): Decision['findings'][number] => {
+  const words = { rule: text(of('rule')), path: text(of('path')), message: text(of('message')) }
+  const mended = maybe(of('mended'), text)
   return mended === undefined ? words : { ...words, mended }
-}
+})

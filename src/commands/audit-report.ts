@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises'
-import { readPublicKey } from '../audit/keys.js'
+import { readPublicKey } from '../audit/checkpoint.js'
 import { findLogs, readLog } from '../audit/read/logs.js'
 import { Verifier } from '../audit/read/verify.js'
 import { codeOf, CustomsError, pathText } from '../errors.js'

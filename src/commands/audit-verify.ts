@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import { readPublicKey } from '../audit/keys.js'
+import { readPublicKey } from '../audit/checkpoint.js'
 import { findLogs } from '../audit/read/logs.js'
 import { verify, type Verification } from '../audit/read/verify.js'
 import { CustomsError, pathText } from '../errors.js'

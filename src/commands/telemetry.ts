@@ -1,6 +1,6 @@
 import type { Follower } from '../audit/sink.js'
 import type { Log } from '../audit/log.js'
-import { shown } from '../audit/shown.js'
+import { shown } from '../audit/secrets.js'
 import type { Configuration } from '../config/configuration.js'
 import { CustomsError } from '../errors.js'
 import { noMetrics, type Metrics } from '../telemetry/metrics.js'

@@ -4,7 +4,7 @@ import type { Follower } from '../audit/sink.js'
 import type { Entry } from '../core/event.js'
 import { type Attributes, judged } from './attributes.js'
 import type { Delivery } from '../audit/delivery.js'
-import { shown } from '../audit/shown.js'
+import { shown } from '../audit/secrets.js'
 import { contextOf } from './traces.js'
 
 /** Records of the audit log as OTLP's: the record is the body, letter for letter, so that its chain can be verified wherever it lands. */

@@ -14,7 +14,7 @@ import { Delivery } from '../audit/delivery.js'
 import { recordsTo } from './logs.js'
 import { conventionalSeconds, type Durations } from './metrics.js'
 import type { Tracing } from './observing.js'
-import { shown } from '../audit/shown.js'
+import { shown } from '../audit/secrets.js'
 import type { OtlpSettings, Signal } from './signals.js'
 import { tracingWith } from './traces.js'
 

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readPublicKey } from '../../dist/audit/keys.js'
+import { readPublicKey } from '../../dist/audit/checkpoint.js'
 import { openAudit, type Audit, type AuditOptions } from '../../dist/audit/sink.js'
 import { called, ended, started } from './entries.js'
 

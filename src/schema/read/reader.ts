@@ -6,8 +6,7 @@ import { keywordsOf } from '../keywords/index.js'
 import { clippedPointer } from '../evaluate.js'
 import { equal } from '../equal.js'
 import { costOfName, nameKey, type Budget } from '../budget.js'
-import { ReferenceResolver } from './reference-resolver.js'
-import { resolve, unnamed } from './uri.js'
+import { ReferenceResolver, resolve, unnamed } from './reference-resolver.js'
 
 /** Problems of a schema are reported up to this number. */
 const mostProblems = 20

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { readPublicKey } from '../../../dist/audit/keys.js'
+import { readPublicKey } from '../../../dist/audit/checkpoint.js'
 import { findLogs } from '../../../dist/audit/read/logs.js'
 import { verify } from '../../../dist/audit/read/verify.js'
 
