@@ -48,6 +48,13 @@ export const memoryOf = pids => {
   return { now: sum('VmRSS'), peak: sum('VmHWM') }
 }
 
+/** In MB: their share of the pages that several processes have (PSS) with all that is their own, and that alone (USS). */
+export const sharesOf = pids => {
+  const texts = pids.map(pid => read(`/proc/${pid}/smaps_rollup`))
+  const sum = name => texts.reduce((total, text) => total + Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0), 0) / 1024
+  return { share: sum('Pss'), own: sum('Private_Clean') + sum('Private_Dirty') }
+}
+
 /** Ends a child and what it started; those that take longer than a moment are killed. */
 export const end = async child => {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return

@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url'
 import { overHttp } from './client.mjs'
 import { median, quantile, shown, table } from './figures.mjs'
 import { concurrent, settle } from './load.mjs'
-import { end, memoryOf, relayOf } from './processes.mjs'
+import { end, memoryOf, relayOf, sharesOf } from './processes.mjs'
 import { start } from './start.mjs'
 
 const here = path => fileURLToPath(new URL(path, import.meta.url))
@@ -46,7 +46,8 @@ const inTurns = async act => {
   }
   return figures
 }
-const ratio = ({ other, this: ours }) => median(ours) / median(other)
+/** Of figures that were taken next to each other: what others do on the machine is the same for both. */
+const ratio = ({ other, this: ours }) => median(ours.map((figure, turn) => figure / other[turn]))
 
 const cost = async () => {
   const server = await upstream()
@@ -58,10 +59,10 @@ const cost = async () => {
     for (const [name, { client }] of Object.entries(gateways)) {
       clients[name] = await client('one')
       await clients[name].ask('tools/list')
-      await settle(() => clients[name].call('small'), 5000)
+      await settle(() => clients[name].call('small'), 10_000, 32, 5000)
     }
     for (const [size, inFlight] of [['small', 32], ['small', 1], ['rows', 32], ['blob', 8]]) {
-      for (const name of ['other', 'this']) await settle(() => clients[name].call(size), 50)
+      for (const name of ['other', 'this']) await settle(() => clients[name].call(size), size === 'small' ? 0 : 100)
       const figures = await inTurns(async name => (await concurrent(() => clients[name].call(size), gateways[name].child.pid, { warm: 100, ms: 500, cpuMs: 400, inFlight })).cpu)
       rows.push([`${bridge}, ${size}, ${inFlight} in flight`, ...['other', 'this'].map(name => `${shown(median(figures[name]) * 1000)} us`), shown(ratio(figures))])
     }
@@ -104,6 +105,8 @@ const four = async () => {
   console.log(`\n${table(['calls a second, four servers', 'other', 'this', 'ratio'], rows)}`)
 }
 
+const memoryNow = ({ pid }) => ({ ...memoryOf(relayOf(pid)), ...sharesOf(relayOf(pid)) })
+
 const forty = async () => {
   const servers = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`s${index}`, stdio]))
   const rows = []
@@ -116,7 +119,7 @@ const forty = async () => {
   const memory = {}
   for (const [name, cli] of Object.entries(builds)) {
     const { child, client, close } = await gateway(cli, servers)
-    const idle = memoryOf(relayOf(child.pid)).now
+    const idle = memoryNow(child)
     const clients = []
     for (const server of ['s1', 's2', 's3', 's4', 's5']) {
       const began = performance.now()
@@ -126,15 +129,18 @@ const forty = async () => {
       await settle(() => clients.at(-1).call('small'), 500)
     }
     await pause(300)
-    memory[name] = [idle, memoryOf(relayOf(child.pid)).now]
+    memory[name] = [idle, memoryNow(child)]
     for (const one of clients) await one.close()
     await close()
   }
   const row = (what, figure) => rows.push([what, ...['other', 'this'].map(name => shown(figure(name)))])
   row('start, ms', name => median(starts[name]))
   row('first answer of a server, ms', name => median(firsts[name]))
-  row('memory, none used, MB', name => memory[name][0])
-  row('memory, five used, MB', name => memory[name][1])
+  for (const [index, when] of ['none used', 'five used'].entries()) {
+    row(`resident memory, ${when}, MB`, name => memory[name][index].now)
+    row(`their share of it where several have the same page, MB`, name => memory[name][index].share)
+    row(`of that, what nobody else has, MB`, name => memory[name][index].own)
+  }
   console.log(`\n${table(['forty servers', 'other', 'this'], rows)}`)
 }
 

@@ -110,7 +110,8 @@ export class Wire {
   taken(exchange: number, bytes: number): void {
     const payload = Buffer.allocUnsafe(4)
     payload.writeUInt32LE(bytes, 0)
-    this.send('taken', exchange, payload)
+    // The sender has room for three quarters of a window meanwhile.
+    this.send('taken', exchange, payload, bytes >= windowBytes / 4)
   }
 
   /** Writes what is not urgent, where nothing urgent will take it along in this turn. */
