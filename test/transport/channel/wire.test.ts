@@ -180,6 +180,7 @@ t.test('of a response, at most a window is sent and not taken, and all of it arr
       const bytes = Math.ceil((sum() - taken) * share)
       taken += bytes
       near.wire.taken(1, bytes)
+      near.wire.flush()
       await pass()
       ok(sum() - taken <= windowBytes, `${sum() - taken} bytes are not taken`)
     }
@@ -231,6 +232,7 @@ t.test('of a body, at most a window and the chunk that filled it is sent and not
       ok(sum() - taken < windowBytes + 100_000, `${sum() - taken} bytes are not taken`)
       if (far.heard.at(-1)?.kind === 'bodyEnd') break
       far.wire.taken(1, sum() - taken)
+      far.wire.flush()
       taken = sum()
       await near.feed(await far.end.taken())
     }
