@@ -39,6 +39,7 @@ export const connectorWith = (
 
 const noBytes = Buffer.alloc(0)
 const interim = 'HTTP/1.1 100'
+const final = 'HTTP/1.1 2'
 /** Longest head of one, in bytes. */
 const interimBytes = 8 * 1024
 
@@ -60,6 +61,11 @@ const skipContinue = (socket: Socket): void => {
       for (;;) {
         const chunk: unknown = read(size)
         if (!awaits || !Buffer.isBuffer(chunk)) return chunk
+        // Nearly all responses begin like this.
+        if (held.length === 0 && chunk.toString('latin1', 0, final.length) === final) {
+          awaits = false
+          return chunk
+        }
         held = withoutContinue(Buffer.concat([held, chunk]))
         const beginning = held.toString('latin1', 0, interim.length)
         if (interim.startsWith(beginning) && held.length < interimBytes) continue
