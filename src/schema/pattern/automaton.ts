@@ -90,7 +90,7 @@ export class Automaton {
   /** The same for a text of which more is known. @param note is told of each place whether there is a match up to it */
   run(symbols: Symbols, backward: boolean, budget: Budget, note?: (at: number, matches: boolean) => void): boolean {
     const { length, kinds, places } = symbols
-    budget.spend(10 + length)
+    budget.spend(10 + (note === undefined ? 2 : 3) * length)
     let set = this.#setOf([this.#start], false, budget)
     for (let count = 0; count <= length; count++) {
       const at = backward ? length - count : count
