@@ -8,8 +8,8 @@ import { type Line, nextLine, type Position } from './record.js'
 import type { Audit, AuditOptions } from './sink.js'
 
 /**
- * Waits for a record: returns when it is with the operating system, or when it could not be written and that is no error
- * (`onFailure: continue`). It says the same each time that it is called.
+ * Waits for a record: returns when it is with the operating system, or when it could not be written and that is no
+ * error (`onFailure: continue`). It says the same each time that it is called.
  * @throws CustomsError CANNOT_AUDIT
  */
 export type Flush = () => void
@@ -106,7 +106,8 @@ export class Chain implements Audit {
 
   constructor(
     { output, ends, lost = 0 }: Opened, key: KeyObject | undefined,
-    { now = currentTime, log, onFailure = 'block', failed = nothing }: AuditOptions, handOn?: (record: Recorded) => void,
+    { now = currentTime, log, onFailure = 'block', failed = nothing }: AuditOptions,
+    handOn?: (record: Recorded) => void,
   ) {
     this.#output = output
     this.#key = key
@@ -164,8 +165,8 @@ export class Chain implements Audit {
     } catch (failure) {
       this.#failed(failure, 0)
     } finally {
-      const lost = this.#lost
-      if (lost > 0) this.#log?.warn(`the audit log ${this.file ?? 'on the standard stream'} ends without ${lost} records`)
+      const name = this.file ?? 'on the standard stream'
+      if (this.#lost > 0) this.#log?.warn(`the audit log ${name} ends without ${this.#lost} records`)
       this.#output.close()
     }
   }
@@ -252,7 +253,7 @@ export class Chain implements Audit {
     this.#batch.lost += lost
   }
 
-  /** Begins the next file where this one is full, and says in a file that is not the first which log it continues. */
+  /** Begins the next file where this one is full; a file that is not the first says which log it continues. */
   #turnPage(now: Date): void {
     const output = this.#output
     if (!(output instanceof LogFile)) return

@@ -159,7 +159,7 @@ export abstract class LogFile extends Output {
     return length
   }
 
-  /** Notes beside the log how many records could not be written, as far as that is possible; 0: the log says so itself. */
+  /** Notes beside the log, if it can, how many records could not be written; 0: the log says so itself. */
   noteLost(records: number): void {
     const note = (this.#note ??= lossNote(this.file))
     try {

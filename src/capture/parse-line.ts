@@ -166,7 +166,8 @@ const bytesIn = fields((of): { readonly text: string } | { readonly base64: stri
   return written === undefined ? { base64: text(of('base64')) } : { text: text(written) }
 })
 
-const faultIn = fields((of): Fault => ({ kind: oneOf(of('kind'), faults), path: text(of('path')), message: text(of('message')) }))
+const faultIn = fields((of): Fault =>
+  ({ kind: oneOf(of('kind'), faults), path: text(of('path')), message: text(of('message')) }))
 
 const sentIn = (value: Json): Sent => fields((of): Sent => {
   const where = { to: oneOf(of('to'), sides), exchange: text(of('exchange')) }

@@ -35,7 +35,7 @@ export const markLongNumbers = (bytes: Buffer): Buffer | undefined => {
   return kept === 0 ? undefined : Buffer.concat([...parts, bytes.subarray(kept)])
 }
 
-/** The result of a response, from its bytes, with all digits of its numbers; undefined where doubles hold them all. */
+/** The result in the bytes of a response, with all digits of its numbers; undefined where doubles hold them all. */
 export const exactResult = (bytes: Buffer): JsonObject | undefined => {
   const marked = markLongNumbers(bytes)
   const response = marked === undefined ? undefined : parseJson(marked.toString())

@@ -8,8 +8,8 @@ import { Evaluated } from './keywords/unevaluated.js'
 import type { Place, Resource, Step } from './place.js'
 
 /**
- * What `format` can do to the verdict. `alone`: it can only make a valid value invalid, so that a value which is valid with
- * it is valid without it; `entangled`: it may turn a verdict round (`not`, `oneOf`, …).
+ * What `format` can do to the verdict. `alone`: it can only make a valid value invalid, so that a value which is valid
+ * with it is valid without it; `entangled`: it may turn a verdict round (`not`, `oneOf`, …).
  */
 type Formats = 'none' | 'alone' | 'entangled'
 
@@ -62,7 +62,7 @@ export class Run {
   #quiet = 0
 
   /**
-   * @param maxDepth how deep schemas may be nested in each other's evaluation: each level takes a few frames of the stack
+   * @param maxDepth how deep schemas may be nested in each other's evaluation, by the size of the stack
    * @param max how many mismatches to collect; 0 when only the verdict matters
    */
   constructor(budget: Budget, maxDepth: number, formats: boolean, max: number) {
@@ -161,7 +161,9 @@ const holds = (checks: SchemaChecks, value: Json, run: Run, seen: Evaluated | un
 }
 
 /** Runs the checks up to the first that fails, or all of them where mismatches are collected. */
-const all = <Value>(checks: readonly Check<Value>[], value: Value, run: Run, seen: Evaluated | undefined): boolean => {
+const all = <Value>(
+  checks: readonly Check<Value>[], value: Value, run: Run, seen: Evaluated | undefined,
+): boolean => {
   const only = checks[0]
   if (checks.length < 2) return only === undefined || only(value, run, seen)
   let valid = true
@@ -202,7 +204,7 @@ const evaluate = (
   return run.mismatches.length > 0 ? run.mismatches : [{ path: [], message: 'does not match' }]
 }
 
-/** The mismatches of a value, formats aside. Most values match: that is found out first, without a record of the path. */
+/** The mismatches of a value, formats aside. Most values match: that is found out first, without a path. */
 export const mismatchesOf = (root: Place, value: Json, budget: Budget, depth: number): readonly Mismatch[] => {
   const collect = (max: number) => evaluate(root, value, budget, depth, false, max)
   return collect(0) === undefined ? none : (collect(maxProblems) ?? none)
@@ -213,8 +215,8 @@ export const unchecked = (why: string): readonly SchemaProblem[] =>
   [{ kind: 'unchecked', path: '', message: `could not be judged${why}` }]
 
 /**
- * The verdict on a value by a schema that was read: nothing, mismatches, or where there are none the formats that it breaks.
- * Paths are pointers into the value.
+ * The verdict on a value by a schema that was read: nothing, mismatches, or where there are none the formats that it
+ * breaks. Paths are pointers into the value.
  * @throws Exhausted; RangeError when the native stack does not suffice
  */
 export const verdict = (

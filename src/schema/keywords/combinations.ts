@@ -1,19 +1,11 @@
-import { attempt, forAll, schemasOf, type Keyword } from './keyword.js'
+import { attempt, eachHolds, forAll, schemasOf, type Keyword } from './keyword.js'
 
 const allOf: Keyword = {
   name: 'allOf',
   applies: 'here',
   checks(value, site) {
     const schemas = schemasOf(value, site, 'allOf')
-    return forAll((value, run, seen) => {
-      let valid = true
-      for (const schema of schemas) {
-        if (schema.matches(value, run, seen)) continue
-        valid = false
-        if (!run.collecting) return false
-      }
-      return valid
-    })
+    return forAll((value, run, seen) => eachHolds(schemas, run, schema => schema.matches(value, run, seen)))
   },
 }
 

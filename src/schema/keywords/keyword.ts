@@ -89,3 +89,14 @@ export const attempt = (branch: Subschema, value: Json, run: Run, seen: Evaluate
   run.unmute()
   return valid
 }
+
+/** Whether something holds for each of them; after the first for which it does not, only while mismatches are collected. */
+export const eachHolds = <One>(all: Iterable<One>, run: Run, holds: (one: One) => boolean): boolean => {
+  let valid = true
+  for (const one of all) {
+    if (holds(one)) continue
+    valid = false
+    if (!run.collecting) break
+  }
+  return valid
+}

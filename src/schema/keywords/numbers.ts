@@ -22,7 +22,7 @@ const inclusive = (name: string, words: string, bound: Bound, flag: string, word
   },
 })
 
-/** Whether a number is a multiple of another, judged in decimals as they are written: 19.99 is a multiple of 0.01. */
+/** Whether a number is a multiple of another, in decimals as they are written: 19.99 is a multiple of 0.01. */
 export const isMultiple = (value: number, of: number): boolean => {
   if (Number.isSafeInteger(value) && Number.isSafeInteger(of)) return value % of === 0
   if (!Number.isFinite(value)) return false

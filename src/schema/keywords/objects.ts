@@ -4,7 +4,7 @@ import { compilePattern, isPattern, type Pattern } from '../pattern/pattern.js'
 import { costOfMany, costOfMembers, costOfName, manyMembers, nameKey } from '../budget.js'
 import type { Evaluated } from './unevaluated.js'
 import type { Run } from '../evaluate.js'
-import { attempt, sizeMessage, type Check, type Checks, type Keyword, type Site, type Subschema } from './keyword.js'
+import { attempt, eachHolds, sizeMessage, type Check, type Checks, type Keyword, type Site, type Subschema } from './keyword.js'
 
 /** Reads a member from an object that was parsed from JSON, in the quickest way that there is. */
 type OwnMember = (object: JsonObject) => Json | undefined
@@ -55,13 +55,8 @@ const declaredMembers = (site: Site): ReadonlyMap<string, Declared> => {
 /** Which of the required members are missing is told. @returns whether none is */
 const hasAll = (object: JsonObject, members: readonly Pick<Declared, 'name' | 'of'>[], run: Run, keyword: string): boolean => {
   run.spend(members.length)
-  let valid = true
-  for (const { name, of } of members) {
-    if (of(object) !== undefined) continue
-    valid = run.fail(`must have the property ${quote(name)} (${keyword})`)
-    if (!run.collecting) break
-  }
-  return valid
+  return eachHolds(members, run, ({ name, of }) =>
+    of(object) !== undefined || run.fail(`must have the property ${quote(name)} (${keyword})`))
 }
 
 /** Where other members do not matter the declared ones are looked up: an object of many others costs nothing. */
@@ -171,13 +166,8 @@ const propertyNames: Keyword = {
       object(object, run) {
         const names = Object.keys(object)
         run.spend(costOfMembers(names.length))
-        let valid = true
-        for (const name of names) {
-          if (attempt(schema, name, run, undefined)) continue
-          valid = run.fail('has a name that is not allowed (propertyNames)', name)
-          if (!run.collecting) break
-        }
-        return valid
+        return eachHolds(names, run, name =>
+          attempt(schema, name, run, undefined) || run.fail('has a name that is not allowed (propertyNames)', name))
       },
     }
   },
@@ -213,18 +203,12 @@ const dependent = (name: string): Pick<Keyword, 'name' | 'checks'> => ({
     return {
       object(object, run, seen) {
         run.spend(schemas.length + lists.length)
-        let valid = true
-        for (const { has, members } of lists) {
-          if (has(object) === undefined || hasAll(object, members, run, name)) continue
-          valid = false
-          if (!run.collecting) return false
-        }
-        for (const { has, schema } of schemas) {
-          if (has(object) === undefined || schema.matches(object, run, seen)) continue
-          valid = false
-          if (!run.collecting) return false
-        }
-        return valid
+        const haveAll = eachHolds(lists, run, ({ has, members }) =>
+          has(object) === undefined || hasAll(object, members, run, name))
+        if (!haveAll && !run.collecting) return false
+        const match = eachHolds(schemas, run, ({ has, schema }) =>
+          has(object) === undefined || schema.matches(object, run, seen))
+        return haveAll && match
       },
     }
   },

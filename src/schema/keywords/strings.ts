@@ -5,7 +5,7 @@ import { compilePattern, isPattern } from '../pattern/pattern.js'
 import { formatOf } from './formats.js'
 import { sizeMessage, type Checks, type Keyword } from './keyword.js'
 
-/** Characters as JSON Schema counts them: code points, of one or two code units. Counted only where the length leaves it open. */
+/** The length as JSON Schema has it: in code points, of one or two code units. */
 const codePoints = (text: string, budget: Budget): number => {
   budget.spend(text.length >> 2)
   let count = 0

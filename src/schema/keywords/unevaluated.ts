@@ -1,5 +1,5 @@
 import { costOfMembers, costOfName, nameKey, type Budget } from '../budget.js'
-import type { Checks, Keyword } from './keyword.js'
+import { eachHolds, type Checks, type Keyword } from './keyword.js'
 
 /** Which members and items of a value were looked at: what `unevaluatedProperties` and `unevaluatedItems` go by. */
 export class Evaluated {
@@ -54,12 +54,8 @@ const unevaluatedProperties: Keyword = {
       object(object, run, seen) {
         const names = Object.keys(object)
         run.spend(costOfMembers(names.length))
-        let valid = true
-        for (const name of names) {
-          if (seen?.hasMember(name) === true || schema.matchesBelow(name, object[name] ?? null, run)) continue
-          valid = false
-          if (!run.collecting) return false
-        }
+        const valid = eachHolds(names, run, name =>
+          seen?.hasMember(name) === true || schema.matchesBelow(name, object[name] ?? null, run))
         if (seen !== undefined) seen.allMembers = true
         return valid
       },
@@ -76,13 +72,10 @@ const unevaluatedItems: Keyword = {
     if (schema === undefined) return undefined
     return {
       array(items, run, seen) {
-        let valid = true
-        for (const [index, item] of items.entries()) {
+        const valid = eachHolds(items.entries(), run, ([index, item]) => {
           run.spend(1)
-          if (seen?.hasItem(index) === true || schema.matchesBelow(index, item, run)) continue
-          valid = false
-          if (!run.collecting) return false
-        }
+          return seen?.hasItem(index) === true || schema.matchesBelow(index, item, run)
+        })
         if (seen !== undefined) seen.items = items.length
         return valid
       },

@@ -81,9 +81,13 @@ export class CompiledPattern implements Pattern {
     return this.#make(Infinity, budget).main.whole(most, budget)
   }
 
-  #testWithFacts({ alphabet, word, states, main, backward, looks }: Machine, text: string, budget: Budget): boolean {
+  #testWithFacts(machine: Machine, text: string, budget: Budget): boolean {
+    const { alphabet, word, states, main, backward, looks } = machine
     const { unicode, refers } = this.#parsed
-    if (refers) return this.#backtrack(states, budget, own => new Backtracker(text, unicode, alphabet, word, states.registers, own))
+    if (refers) {
+      const { registers } = states
+      return this.#backtrack(states, budget, own => new Backtracker(text, unicode, alphabet, word, registers, own))
+    }
     const symbols = new Symbols(text, unicode, alphabet, word, budget)
     const { places } = symbols
     for (const look of looks) {
