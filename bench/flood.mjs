@@ -10,6 +10,7 @@ import { createSchemaChecker } from '../dist/schema/index.js'
 import { presetPolicy } from '../dist/rules/index.js'
 import { holding } from '../dist/commands/accepted.js'
 import { standardActions } from '../dist/lock/decide.js'
+import { emptyOffer, single } from '../dist/lock/offer.js'
 
 const [count, seed] = [Number(process.argv[2] ?? 400), Number(process.argv[3] ?? 1)]
 const limits = { messageBytes: 16 << 20, depth: 128, schemaBytes: 262144, schemaDepth: 64, subschemas: 5000, validationMs: 100, tools: 5000, listMs: 10_000, requestMs: 0 }
@@ -76,7 +77,9 @@ class End {
   close() { return Promise.resolve() }
 }
 
-const locked = holding({ instructions: 'said', tools: new Map(), prompts: new Map([['a', { name: 'a' }]]), resourceTemplates: new Map(), resources: new Map() }, standardActions, false)
+const offered = { ...emptyOffer, instructions: single('said'), prompts: new Map([['a', { name: 'a' }]]) }
+const settings = { isFrozen: false, isTrusted: true }
+const locked = holding('flood', { identity: {}, acceptedBy: 'person', offers: { legacy: offered, modern: offered } }, standardActions, settings)
 const checker = createSchemaChecker(limits)
 let largest = 0
 const open = (preset, isLocked) => {
