@@ -121,7 +121,7 @@ export const contentHiddenText: Powers = readingRule(({ value, path, plain }, me
 const long = 4096
 
 /** So many characters that may be hidden are looked at in one message: a book in Persian has fewer joiners. */
-const mostSuspects = 400_000
+const mostSuspects = 200_000
 
 /** Looks at every string below a value, the names of members included. */
 const search = (root: Json, path: string, meter: Meter): readonly Problem[] => {
@@ -129,7 +129,7 @@ const search = (root: Json, path: string, meter: Meter): readonly Problem[] => {
   // The way to the value at hand; it becomes a path only where something is found.
   const way: (string | number)[] = []
 
-  const budget = { left: mostSuspects }
+  const budget = { left: mostSuspects, pay: (steps: number) => meter.pay(steps) }
 
   const look = (text: string, part?: string | number) => {
     if (text.length === 0 || problems.length >= most || (text.length >= long && isBase64(text))) return

@@ -1,4 +1,5 @@
 import { hiddenCharacters, type HiddenCharacters } from './characters.js'
+import { findVaried } from './varied.js'
 
 /** A character that a reader does not see, or that changes how the rest is shown. */
 export interface Hidden {
@@ -11,6 +12,8 @@ export interface Hidden {
 /** How many suspects are looked at more closely, in one text or in several: the next one after that counts as hidden. */
 export interface Budget {
   left: number
+  /** Pays for further work, in steps of a meter. */
+  readonly pay?: (steps: number) => void
 }
 
 /** The first hidden character of a text. */
@@ -20,10 +23,15 @@ export const findHidden = (text: string, budget: Budget = { left: Number.MAX_SAF
   if (doubt === -1) return undefined
   const before = budget.left
   const found = next(text, doubt, budget)
+  budget.pay?.(stepsPerSuspect * (before - budget.left))
   if (found !== undefined || before - budget.left <= fewSuspects) return found
+  budget.pay?.(text.length >>> 1)
   const index = findVaried(text)
   return index === undefined ? undefined : { index, codePoint: text.codePointAt(index) ?? 0, name: 'varied as no writer varies it' }
 }
+
+/** What a suspect takes, one with another. */
+const stepsPerSuspect = 8
 
 /** With so many in a text nothing worth hiding is said. */
 const fewSuspects = 16
@@ -94,52 +102,3 @@ const rowOf = (unit: number, codePoint: number): HiddenCharacters | undefined =>
     ? astralRows.find(({ first, last }) => first <= codePoint && codePoint <= last)
     : hiddenCharacters[number - 1]
 }
-
-// What is innocent once carries a secret where a text has many of it: what stands in the same place now with it and now without it, or
-// with another one, is a code.
-
-/** What may be there or not, as the writer likes: soft hyphen, bidi marks, Mongolian separator, zero width spaces and joiners. */
-const optional = '\\u00ad\\u061c\\u180e\\u200b-\\u200f'
-const selectors = '\\u180b-\\u180d\\u180f\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}'
-/** A character that is seen, and what stands behind it unseen. */
-const seen = new RegExp(`([^${optional}${selectors}])([${selectors}]*)([${optional}]*)`, 'gu')
-const letter = /[\p{L}\p{M}]/u
-
-/** So often may what is alike be treated differently in one text, or as often as one in eight is. */
-const maxChanges = 16
-const oneIn = 8
-
-/** So many marks may stand among so many letters: words have more letters, in any script. */
-const maxInWindow = 24
-const windowLetters = 60
-
-/** @returns where a code is found out; undefined where there is none */
-export const findVaried = (text: string): number | undefined => {
-  const forms = new Map<string, string>()
-  const recent: number[] = []
-  const styles = { '\ufe0e': 0, '\ufe0f': 0 }
-  let [changes, unseen, letters] = [0, 0, 0]
-  // The marks behind b, which is the second of the three characters before this one.
-  let [a, b, c, behindB, behindC] = ['', '', '', '', '']
-  const differs = (place: string, form: string): boolean => {
-    if (form !== '') unseen++
-    const known = forms.get(place)
-    forms.set(place, form)
-    return known !== undefined && known !== form && ++changes > maxChanges && changes * oneIn > unseen
-  }
-  for (const { 1: one = '', 2: selected = '', 3: marks = '', index } of text.matchAll(seen)) {
-    if (selected === '\ufe0e' || selected === '\ufe0f') styles[selected]++
-    // In Mongolian the letter before decides which form a letter has.
-    const place = mongolian.test(one) ? `${c} ${one}` : one
-    if (differs(`${a}${b} ${c}${one}`, behindB) || differs(place, selected) || Math.min(...Object.values(styles)) > maxChanges) return index
-    ;[a, b, c, behindB, behindC] = [b, c, one, behindC, marks]
-    if (!letter.test(one)) continue
-    letters++
-    if (marks === '') continue
-    recent.push(letters)
-    if (recent.length > maxInWindow && letters - (recent.shift() ?? 0) < windowLetters) return index + one.length + selected.length
-  }
-  return undefined
-}
-
-const mongolian = /[\u1800-\u18af]/
