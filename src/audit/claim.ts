@@ -10,8 +10,8 @@ import { cannotAudit } from './log-file.js'
 
 /** The right to write a file. */
 export interface Claim {
-  /** Shows that the owner lives: to be called once a second. @returns false when the file is not ours any more */
-  renew(): boolean
+  /** Shows that the owner lives: to be called once a second. @returns why the file is not ours any more */
+  renew(): string | undefined
   release(): void
 }
 
@@ -69,14 +69,15 @@ const take = async (file: string, lock: string, text: string): Promise<void> => 
   claims.set(lock, text)
 }
 
-const renew = (lock: string, text: string): boolean => {
+const renew = (lock: string, text: string): string | undefined => {
+  const lost = 'another relay has taken it over'
   try {
-    if (readFileSync(lock, 'utf8') !== text) return false
+    if (readFileSync(lock, 'utf8') !== text) return lost
     const now = new Date()
     utimesSync(lock, now, now)
-    return true
+    return undefined
   } catch {
-    return false
+    return lost
   }
 }
 

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, ftruncateSync, rmSync, statfsSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
 import { codeOf, CustomsError } from '../errors.js'
+import type { Claim } from './claim.js'
 import { lossNote } from './place.js'
 import { isoTime } from './record.js'
 import { removeOldest, statesOf, type Retention } from './retention.js'
@@ -120,6 +121,7 @@ export interface Usage {
 export abstract class LogFile extends Output {
   declare file: string
   readonly #rotation: Rotation
+  readonly #claim: Claim | undefined
   #identity: string
   #size: number
   #period: string
@@ -128,14 +130,23 @@ export abstract class LogFile extends Output {
   /** Where the loss of records was noted: another file may have been begun since. */
   #note: string | undefined
 
-  /** @param time of the last record, where there is one: ISO 8601 */
-  constructor({ file, descriptor }: Made, rotation: Rotation, time = '') {
+  /**
+   * @param time of the last record, where there is one: ISO 8601
+   * @param claim to the file, where others might lay one
+   */
+  constructor({ file, descriptor }: Made, rotation: Rotation, time = '', claim?: Claim) {
     super(file, descriptor)
     this.#rotation = rotation
+    this.#claim = claim
     const { identity, size } = stateOf(file)
     this.#identity = identity
     this.#size = size
     this.#period = this.#periodOf(time)
+  }
+
+  override close(): void {
+    super.close()
+    this.#claim?.release()
   }
 
   get isEmpty(): boolean {
@@ -227,7 +238,9 @@ export abstract class LogFile extends Output {
   protected abstract succeed(now: Date): Made
 
   /** Tells others that the file has a living writer. @returns why that is not us any more */
-  protected abstract renew(): string | undefined
+  protected renew(): string | undefined {
+    return this.#claim?.renew()
+  }
 
   #periodOf(time: string): string {
     return time.slice(0, lengths[this.#rotation.rotate ?? 'never'])

@@ -65,17 +65,9 @@ const endsOf = (file: string): Ends => {
 
 /** `audit.ndjson`: the current file keeps the name, those before it get the time into theirs. */
 class NamedFile extends LogFile {
-  readonly #claim: Claim
-
   constructor(made: Made, held: Claim, rotation: Rotation, time?: string) {
-    super(made, rotation, time)
-    this.#claim = held
+    super(made, rotation, time, held)
     this.removeOldest()
-  }
-
-  override close(): void {
-    super.close()
-    this.#claim.release()
   }
 
   protected override others(): readonly string[] {
@@ -103,9 +95,5 @@ class NamedFile extends LogFile {
       renameSync(old, file)
       throw cause
     }
-  }
-
-  protected override renew(): string | undefined {
-    return this.#claim.renew() ? undefined : 'another relay has taken it over'
   }
 }
