@@ -176,12 +176,21 @@ export function mapped(value: JsonObject, meter: Meter, make: (member: Json, nam
 export function mapped(
   value: JsonArray | JsonObject, meter: Meter, make: (child: Json, step: never) => Json | undefined,
 ): JsonArray | JsonObject {
-  const made: [string | number, Json][] = []
-  for (const [step, child] of each(value, meter)) {
-    const one = make(child, step as never)
-    if (one !== undefined) made.push([step, one])
+  if (!isArray(value)) {
+    const made: [string, Json][] = []
+    for (const [name, child] of each(value, meter)) {
+      const one = make(child, name as never)
+      if (one !== undefined) made.push([name, one])
+    }
+    return Object.fromEntries(made)
   }
-  return isArray(value) ? made.map(([, element]) => element) : Object.fromEntries(made)
+  const made: Json[] = []
+  for (let index = 0; index < lengthOf(value); index++) {
+    meter.pay(1)
+    const one = make(value[index] ?? null, index as never)
+    if (one !== undefined) made.push(one)
+  }
+  return made
 }
 
 /** The object with these members in the place of its own, or added. */

@@ -33,7 +33,7 @@ const byPattern = (text: string): number | undefined => {
   return undefined
 }
 
-const characters = [...'ab1 אנمᠠᠡ❤☎👩💻', '\u200c', '\u200d', '\u00ad', '\ufe0f', '\ufe0e', '\u180b', '\u{e0100}', '\u200f', '\ud800', '\udc00']
+const characters = ['a', 'b', '1', ' ', 'א', 'ن', 'م', 'ᠠ', 'ᠡ', '❤', '☎', '👩', '💻', '\u200c', '\u200d', '\u00ad', '\ufe0f', '\ufe0e', '\u180b', '\u{e0100}', '\u200f', '\ud800', '\udc00']
 
 t.test('a code is found where a pattern finds it', t => {
   let found = 0
