@@ -1,6 +1,7 @@
 // What the rules cost on the main thread, beyond parsing and schema validation: the least time of each case (noise only
 // ever adds), and the rules that take the most of it. Run after `npm run build`: node bench/rules.mjs
-import { partsOf } from '../dist/protocol/revision.js'
+import { Meter } from '../dist/protocol/json.js'
+import { Places } from '../dist/protocol/places.js'
 import { rules } from '../dist/rules/index.js'
 
 const schema = { type: 'object', properties: { temperature: { type: 'number' }, conditions: { type: 'string' } } }
@@ -10,8 +11,9 @@ const revision = '2025-11-25'
 const answer = given => {
   const value = JSON.parse(JSON.stringify(given))
   const [method, path] = ['tools/call', '/result']
+  const { parts, links } = new Places(path, false, new Meter()).inOutcome(value).findAll()
   return {
-    method, path, value, parts: partsOf(method, value, path), revision, plain: false, name: 'weather', tool, checked: [], contract: undefined,
+    method, path, value, parts, links, revision, plain: false, name: 'weather', tool, checked: [], contract: undefined,
     structuredText: () => JSON.stringify(value.structuredContent), repeats: [], promotion: () => undefined,
   }
 }
@@ -46,7 +48,7 @@ const time = (rules, power, subject) => {
   const until = process.hrtime.bigint() + 40_000_000n
   for (let run = 0; run < 20 || process.hrtime.bigint() < until; run++) {
     const start = process.hrtime.bigint()
-    for (const rule of rules) rule[power]?.(subject)
+    for (const rule of rules) rule[power]?.(subject, new Meter())
     least = Math.min(least, Number(process.hrtime.bigint() - start) / 1000)
   }
   return least
