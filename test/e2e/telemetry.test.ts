@@ -23,7 +23,10 @@ const weather = (id: number, city: string, meta?: object) => rpc(id, 'tools/call
 const quiet = { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_SERVICE_NAME: 'weather-desk', OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test' }
 
 /** A session of the demonstration's client, to its end. */
-const session = async (t: Test, env: NodeJS.ProcessEnv, options: readonly string[] = [], messages: readonly string[] = [weather(2, 'Paris', { traceparent }), weather(3, 'Atlantis')]) => {
+const session = async (
+  t: Test, env: NodeJS.ProcessEnv, options: readonly string[] = [],
+  messages: readonly string[] = [weather(2, 'Paris', { traceparent }), weather(3, 'Atlantis')], exported = () => Promise.resolve(),
+) => {
   const file = join(scratch(t), 'audit.ndjson')
   const audit = options.includes('--audit') ? [] : ['--audit', file]
   const relay = start(t, process.execPath, [cli, 'wrap', '--server', 'weather', ...audit, ...options, '--', process.execPath, demo], { ...quiet, ...env })
@@ -31,6 +34,7 @@ const session = async (t: Test, env: NodeJS.ProcessEnv, options: readonly string
     relay.send(line)
     await relay.answerTo(String(index))
   }
+  await exported()
   relay.closeInput()
   return { exit: await relay.exit, stderr: relay.stderr(), records: audit.length === 0 ? [] : readFileSync(file, 'utf8').trim().split('\n') }
 }
@@ -42,8 +46,10 @@ const spanOf = (spans: readonly ReceivedSpan[], kind: string, id: number | strin
 }
 
 t.test('wrap: spans, metrics and records of a session, by the names of the conventions', async t => {
-  const { url, spans, metrics, logs, resource } = await receiver(t)
-  const { exit, stderr, records } = await session(t, { OTEL_EXPORTER_OTLP_ENDPOINT: url })
+  const { url, spans, metrics, logs, resource, until } = await receiver(t)
+  // A relay that ends waits 1.5 s for the receiver, which a busy machine may take to load the packages.
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_BSP_SCHEDULE_DELAY: '50' }
+  const { exit, stderr, records } = await session(t, env, [], undefined, () => until(() => spans.length >= 8))
   t.equal(exit.code, 0)
   t.equal(stderr.replaceAll(/^\{.*\n/gm, ''), '')
 

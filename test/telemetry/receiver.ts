@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { createServer } from 'node:http'
 
 type Value = { stringValue?: string; intValue?: number; arrayValue?: { values: Value[] } }
@@ -62,6 +62,8 @@ export interface Receiver {
   readonly resource: Record<string, unknown>
   /** Headers of every request. */
   readonly headers: Readonly<Record<string, unknown>>[]
+  /** Resolves when something holds of what was received. */
+  readonly until: (holds: () => boolean) => Promise<void>
 }
 
 interface Test {
@@ -70,13 +72,18 @@ interface Test {
 
 /** Takes what comes by OTLP over HTTP, as JSON. @param answer its status */
 export const receiver = async (t: Test, answer: number | 'never' = 200): Promise<Receiver> => {
-  const received: Omit<Receiver, 'url'> = { spans: [], metrics: [], logs: [], resource: {}, headers: [] }
+  const arrivals = new EventEmitter()
+  const until = async (holds: () => boolean): Promise<void> => {
+    while (!holds()) await once(arrivals, 'arrival')
+  }
+  const received: Omit<Receiver, 'url'> = { spans: [], metrics: [], logs: [], resource: {}, headers: [], until }
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {
       received.headers.push(request.headers)
       take(JSON.parse(Buffer.concat(chunks).toString()) as Otlp, received)
+      arrivals.emit('arrival')
       if (answer !== 'never') response.writeHead(answer, { 'content-type': 'application/json' }).end('{}')
     })
   }).listen(0, '127.0.0.1')
