@@ -19,11 +19,13 @@ const passed = what => console.log(`ok: ${what}`)
 // What is in the image.
 const app = join(image.root, 'app')
 assert.deepEqual(readdirSync(app).sort(), ['config', 'dist', 'node_modules', 'package.json'])
-const { dependencies, devDependencies } = JSON.parse(read('package.json'))
+const { dependencies, devDependencies, peerDependencies } = JSON.parse(read('package.json'))
+const telemetry = Object.keys(peerDependencies).filter(name => name.startsWith('@opentelemetry/'))
 const installed = name => existsSync(join(app, 'node_modules', name))
-assert.deepEqual(Object.keys(dependencies).filter(name => !installed(name)), [])
-assert.deepEqual(Object.keys(devDependencies).filter(installed), [])
-passed('the image has what it needs, and no development dependencies')
+assert.equal(telemetry.length, 10)
+assert.deepEqual([...Object.keys(dependencies), ...telemetry].filter(name => !installed(name)), [])
+assert.deepEqual(Object.keys(devDependencies).filter(name => installed(name) && !telemetry.includes(name)), [])
+passed('the image has what it needs, telemetry too, and no development dependencies')
 
 // A host name for each service of compose.yaml, all on the container's loopback.
 const hosts = join(work, 'hosts')
