@@ -90,10 +90,12 @@ export function* judgePage(
       return { subject, findings: found }
     }
     const judged = function* (value: JsonObject): Flow<Judged<'onTool'>> {
+      if (findings.meter.isTurnSpent) yield* core.turn(findings.meter, exchange)
       const isSame = sent !== undefined && ['inputSchema', 'outputSchema'].every(key => member(value, key) === member(definitionOf(sent), key))
       return { value, ...asked(value, isSame ? inspected : (yield* checks.check(schemasOf({ ...candidate, sent: value }), exchange)).flat()) }
     }
     const ofServer = asked(sent && definitionOf(sent), inspected)
+    if (findings.meter.isTurnSpent) yield* core.turn(findings.meter, exchange)
     // What was accepted goes on being what the client sees, and what its results are held to.
     const shown = drift === 'same' ? sent : (locked ?? sent)
     const whole = shown && definitionOf(shown)

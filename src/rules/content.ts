@@ -121,7 +121,7 @@ export const contentHiddenText: Powers = readingRule(({ value, path, plain }, me
 const long = 4096
 
 /** So many characters that may be hidden are looked at in one message: a book in Persian has fewer joiners. */
-const mostSuspects = 200_000
+const mostSuspects = 150_000
 
 /** Looks at every string below a value, the names of members included. */
 const search = (root: Json, path: string, meter: Meter): readonly Problem[] => {

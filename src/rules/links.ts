@@ -31,7 +31,7 @@ const linksOf = ({ definition = {}, path, revision }: ListedTool, meter: Meter):
   return new Places(path, traitsOf(revision).modern, meter).inTool(definition).findAll().links
 }
 
-const ofReading = ({ value, links }: Reading, meter: Meter): JsonObject => without(value, links, meter)
+const ofReading = ({ value, links }: Reading, meter: Meter): JsonObject | undefined => without(value, links, meter)
 
 export const withoutHarmful: Mend = {
   isBlock: true,
@@ -43,9 +43,14 @@ export const withoutHarmful: Mend = {
 /** Steps on the way to what is removed; what it leads to is undefined at the end of a way. */
 type Ways = Map<string | number, Ways | undefined>
 
-const without = (value: JsonObject, links: readonly Link[], meter: Meter): JsonObject => {
+/** With more of them nothing is worth mending: what has them is blocked. */
+const mostRemoved = 10_000
+
+const without = (value: JsonObject, links: readonly Link[], meter: Meter): JsonObject | undefined => {
   const ways: Ways = new Map()
-  for (const link of links) if (isHarmful(link)) add(ways, link.way)
+  const harmful = links.filter(isHarmful)
+  if (harmful.length > mostRemoved) return undefined
+  for (const link of harmful) add(ways, link.way)
   const left = pruned(value, ways, meter)
   return isObject(left) ? left : value
 }

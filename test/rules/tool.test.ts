@@ -53,6 +53,7 @@ t.test('tool/icon: what is reported is cut off, what is removed is not', t => {
   t.equal(rule.onTool?.(listed(many(25))).length, 20)
   t.same(rule.mend?.onTool?.(listed(many(25))), { ...good, icons: [{ src: 'https://x/' }] })
   t.same(rule.mend?.onTool?.(listed(many(5000))), { ...good, icons: [{ src: 'https://x/' }] })
+  t.equal(rule.mend?.onTool?.(listed(many(20_000))), undefined, 'so many block the tool')
   t.end()
 })
 
