@@ -88,7 +88,7 @@ def verify(files, key=None, head=None):
                 isinstance(record.get(name), str) for name in ("hash", "prev", "event", "time"))
             if not is_record:
                 if text == "" and is_torn(line):  # a crash cut it short, if the next record opens the log again
-                    torn, zeros = torn or place, line.endswith(b"\0")
+                    torn, zeros = torn or place, whole.endswith(b"\0")
                     continue
                 raise Damaged(f"{torn or place}: half-cut" if torn or text == "" else f"{place}: not a record")
             reason, event = record.get("reason"), own_event(record)

@@ -101,7 +101,8 @@ export class Verifier {
     const problem = (why: string): Problem => ({ file, line: number, reason: why })
     if (record === undefined) {
       const unusable = problem(reason ?? 'not a record')
-      this.#lastTorn = torn
+      // A power loss leaves no line end behind its zeros: the next start writes that, and its records.
+      this.#lastTorn = whole ? undefined : torn
       if (torn !== undefined) {
         this.#torn += 1
         this.#firstTorn ??= unusable

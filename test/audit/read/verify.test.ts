@@ -57,6 +57,12 @@ t.test('any removed or added byte is found', async () => {
   }), { numRuns: 200 })
 })
 
+t.test('a zero before the end of the last line is found: a power loss leaves no line end behind its zeros', async t => {
+  const last = log.length - 1
+  t.match(verdict(Buffer.concat([log.subarray(0, last), Buffer.from([0]), log.subarray(last)])), { ok: false, recovered: 0 })
+  t.match(verdict(Buffer.concat([log.subarray(0, last), Buffer.from([0])])), { ok: true, recovered: 1 })
+})
+
 t.test('any cut is found; one at the end of a line shows as an open session', async t => {
   for (let length = 0; length < log.length; length++) {
     const whole = length > 0 && log[length - 1] === 0x0a
