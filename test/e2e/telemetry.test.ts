@@ -123,10 +123,12 @@ t.test('errors: which are the asker\'s own, and what a name from a stranger may 
 })
 
 t.test('payloads are in spans when they are asked for, without secrets', async t => {
-  const { url, spans, headers } = await receiver(t)
+  const { url, spans, headers, until } = await receiver(t)
   const config = join(scratch(t), 'customs.json')
   writeFileSync(config, JSON.stringify({ version: 1, telemetry: { endpoint: url, headers: { 'X-Key': '${env:KEY}' }, payloads: 'redacted' } }))
-  const { stderr } = await session(t, { KEY: 'sesame-open' }, ['--config', config, '--log-level', 'debug'])
+  const env = { KEY: 'sesame-open', OTEL_BSP_SCHEDULE_DELAY: '50' }
+  const options = ['--config', config, '--log-level', 'debug']
+  const { stderr } = await session(t, env, options, undefined, () => until(() => spans.length >= 8))
   t.match(spanOf(spans, 'CLIENT', 2).attributes, { 'gen_ai.tool.call.arguments': '{"city":"Paris"}', 'gen_ai.tool.call.result': /sunny/ })
   t.ok(headers.length > 0 && headers.every(sent => sent['x-key'] === 'sesame-open'))
   t.notMatch(stderr, /sesame/)
@@ -171,8 +173,9 @@ t.test('what is turned off is not sent', async t => {
 
 for (const [what, answer] of [['refuses', 400], ['never answers', 'never']] as const) {
   t.test(`a receiver that ${what} stops nothing, and is told of once for each signal`, async t => {
-    const { url } = await receiver(t, answer)
-    const { exit, stderr } = await session(t, { OTEL_EXPORTER_OTLP_ENDPOINT: url })
+    const { url, spans, until } = await receiver(t, answer)
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_BSP_SCHEDULE_DELAY: '50' }
+    const { exit, stderr } = await session(t, env, [], undefined, () => until(() => spans.length > 0))
     t.equal(exit.code, 0)
     const told = (what: string) => stderr.split('\n').filter(line => line.includes(what)).map(line => /telemetry \((\w+)\)/.exec(line)?.[1]).sort()
     t.strictSame(told('not delivered: HTTP 400'), answer === 400 ? ['logs', 'metrics', 'traces'] : [])
