@@ -156,8 +156,7 @@ export class Answers {
   /** What stands in a part of a frame; of that, requests are judged by themselves. */
   *#found(about: About, value: JsonObject, findings: Findings): Flow<Collected> {
     const { terms, exchange } = about
-    const found = this.#places(about, value, findings)
-    if (!found.find()) yield* this.#core.rest(found, exchange)
+    const found = yield* this.#walked(about, value, findings)
     for (const { kind, value, path } of found.requests) {
       findings.meter.pay(perRequest)
       if (kind === 'request') judgeServerRequest(this.#core, value, terms, path, findings)
@@ -170,20 +169,16 @@ export class Answers {
     return found
   }
 
-  #places({ method, at, terms }: About, value: JsonObject, { meter }: Findings): Places {
-    return new Places(`/${at}`, traitsOf(terms.revision).modern, meter).in(at, method, value)
+  #walked({ method, at, terms, exchange }: About, value: JsonObject, { meter }: Findings): Flow<Collected> {
+    return this.#core.found(new Places(`/${at}`, traitsOf(terms.revision).modern, meter).in(at, method, value), exchange)
   }
 
   /** What a model reads. @param known what stands in the value, where that was looked for @returns what mends it */
   #read(about: About, { facts }: Frame, value: JsonObject, findings: Findings, known: Collected | undefined): Flow<readonly Edit[]> {
     const { method, terms: { revision }, exchange, at } = about
-    const core = this.#core
-    const places = (value: JsonObject) => this.#places(about, value, findings)
+    const walked = (read: JsonObject) => this.#walked(about, read, findings)
     const subjectOf = function* (read: JsonObject): Flow<Reading> {
-      const found = places(read)
-      const isKnown = known !== undefined && read === value
-      if (!isKnown && !found.find()) yield* core.rest(found, exchange)
-      const { parts, links } = isKnown ? known : found
+      const { parts, links } = known !== undefined && read === value ? known : yield* walked(read)
       return { method, value: read, path: `/${at}`, parts, links, revision, plain: facts?.plain === true }
     }
     return judgeWhole(this.#core, 'onReading', value, [at], subjectOf, exchange, findings)

@@ -16,7 +16,13 @@ interface Batch {
   /** The ids of its requests. */
   readonly asked: readonly IdKey[]
   /** Until all members are decided: the batch, its members, and those of them that may go to the server. */
-  unsent: { readonly frame: Frame; readonly members: readonly Frame[]; readonly leaving: Frame[] } | undefined
+  unsent: {
+    readonly frame: Frame
+    readonly members: readonly Frame[]
+    readonly leaving: Frame[]
+    /** What of these is in the ledger, in bytes. */
+    readonly weight: number
+  } | undefined
   readonly answers: Frame[]
   /** What of it is in the ledger, in bytes. */
   kept: number
@@ -38,7 +44,6 @@ export class Batches {
   /** As `Relay.handle`. */
   handle(event: Event, now: number): readonly Effect[] {
     if (event.type !== 'frame-received' || event.frame.message.kind !== 'batch') {
-      if (event.type === 'session-ended') for (const batch of this.#open) this.#keeps(batch, -batch.kept)
       const effects = this.#relay.handle(event, now)
       return this.#open.size === 0 ? effects : this.#gathered(effects, undefined)
     }
@@ -68,11 +73,12 @@ export class Batches {
     const split = from === 'client' ? members.map(one => ({ ...one, envelope: { ...frame.envelope, ...one.envelope } })) : members
     if (from === 'client') {
       const asked = split.flatMap(({ message }) => (message.kind === 'request' ? [message.key] : []))
-      const batch: Batch = { exchange, asked, unsent: { frame, members: split, leaving: [] }, answers: [], kept: 0 }
-      this.#open.add(batch)
       // Its requests are in the ledger by themselves.
       const others = split.filter(({ message }) => message.kind !== 'request')
-      this.#keeps(batch, others.reduce((sum, one) => sum + parsedWeight(one), frame.bytes.length))
+      const weight = others.reduce((sum, one) => sum + parsedWeight(one), frame.bytes.length)
+      const batch: Batch = { exchange, asked, unsent: { frame, members: split, leaving: [], weight }, answers: [], kept: 0 }
+      this.#open.add(batch)
+      this.#keeps(batch, weight)
     }
     const effects = split.flatMap(one => this.#relay.handle({ type: 'frame-received', from, exchange, frame: one }, now))
     return from === 'client' ? this.#gathered(effects, undefined) : rejoined(this.#gathered(effects, frame), frame, split)
@@ -85,12 +91,12 @@ export class Batches {
       const { exchange, asked, unsent, answers } = batch
       if (unsent !== undefined) {
         if (unsent.members.some(one => this.#relay.isHeld(exchange, one))) continue
-        const { frame, members, leaving } = unsent
+        const { frame, members, leaving, weight } = unsent
         const left = leaving.filter(({ message }) => message.kind !== 'request' || this.#relay.isAwaiting(exchange, message.key))
         const sent = left.length === members.length ? frame : left.length === 0 ? undefined : joined(left)
         if (sent !== undefined) done.push({ type: 'send', to: 'server', exchange, frame: sent, cause: 'client' })
         batch.unsent = undefined
-        this.#keeps(batch, -batch.kept)
+        this.#keeps(batch, -weight)
       }
       if (asked.some(key => this.#relay.isAwaiting(exchange, key))) continue
       this.#open.delete(batch)

@@ -76,10 +76,10 @@ export class Core {
     meter.newTurn()
   }
 
-  /** Goes on with a walk that has spent its turn. */
-  *rest(places: Places, exchange: Exchange): Flow {
-    do yield* this.turn(places.meter, exchange)
-    while (!places.find())
+  /** Walks to the end; other sessions get a turn where there is much to find. */
+  *found(places: Places, exchange: Exchange): Flow<Places> {
+    while (!places.find()) yield* this.turn(places.meter, exchange)
+    return places
   }
 
   /** An exception was contained: its cause goes to the operator, and is counted. */

@@ -119,6 +119,7 @@ export class ChurnGroups<Key, Value> {
  */
 export class Ledger {
   #kept = 0
+  #isClosed = false
 
   /** @param most the bound, in bytes */
   constructor(readonly most: number, readonly of?: Ledger) {}
@@ -138,13 +139,15 @@ export class Ledger {
 
   /** @param bytes negative when something is let go */
   add(bytes: number): void {
+    if (this.#isClosed) return
     this.#kept += bytes
     this.of?.add(bytes)
   }
 
-  /** Everything is let go. */
-  clear(): void {
+  /** Everything is let go, and nothing is counted any more: whoever lets go of a part later has been counted already. */
+  close(): void {
     this.add(-this.#kept)
+    this.#isClosed = true
   }
 }
 

@@ -31,7 +31,7 @@ export class Relay {
   readonly #requests: ClientRequests
   readonly #serverRequests: ServerRequests
   /** Frames of a pipe that came after a request that is held: the server gets them in the order in which they came. */
-  readonly #queue: Frame[] = []
+  readonly #queue: { readonly frame: Frame; readonly weight: number }[] = []
   #queuedBytes = 0
   /** Why the session is over: the relay failed outside flows. */
   #failure: string | undefined
@@ -91,14 +91,14 @@ export class Relay {
 
   /** True while the client's frame is not yet at the server, and may still go there. */
   isHeld(exchange: Exchange, frame: Frame): boolean {
-    if (this.#queue.includes(frame)) return true
+    if (this.#queue.some(queued => queued.frame === frame)) return true
     return frame.message.kind === 'request' && this.#requests.stageOf(exchange, frame.message.key) === 'held'
   }
 
   /** True while the client waits for the answer to a request. */
   isAwaiting(exchange: Exchange, key: IdKey): boolean {
     const stage = this.#requests.stageOf(exchange, key)
-    return (stage !== undefined && stage !== 'cancelled') || this.#queue.some(({ message }) => message.kind === 'request' && message.key === key)
+    return (stage !== undefined && stage !== 'cancelled') || this.#queue.some(({ frame }) => isRequestOf(frame, key))
   }
 
   /** The input schema by which a call is checked, as headers are made from it as well. */
@@ -128,7 +128,7 @@ export class Relay {
         this.#requests.ended()
         for (let next = this.#unqueue(); next !== undefined; next = this.#unqueue()) this.#neverSent(next)
         this.#core.records.write({ event: 'session/end', from: 'relay', reason: event.reason })
-        return this.#core.ledger.clear()
+        return this.#core.ledger.close()
       default:
         event satisfies never
     }
@@ -156,7 +156,7 @@ export class Relay {
     }
     records.write({ event: 'session/end', from: 'relay', verdict: 'block', reason })
     output.emit({ type: 'close', reason, cause })
-    this.#core.ledger.clear()
+    this.#core.ledger.close()
   }
 
   /** Until the session has ended, requests still come. */
@@ -169,9 +169,10 @@ export class Relay {
   /** Stdio frames are forwarded in order. Responses to the server, cancellations and pings skip the queue. */
   #clientFrame(exchange: Exchange, frame: Frame): void {
     if (exchange !== wholePipe || !this.holding || this.#skipsQueue(frame)) return this.#fromClient(exchange, frame)
-    this.#queue.push(frame)
+    const weight = frame.bytes.length + parsedWeight(frame)
+    this.#queue.push({ frame, weight })
     this.#queuedBytes += frame.bytes.length
-    this.#core.ledger.add(frame.bytes.length + parsedWeight(frame))
+    this.#core.ledger.add(weight)
   }
 
   #skipsQueue({ message }: Frame): boolean {
@@ -187,11 +188,11 @@ export class Relay {
   }
 
   #unqueue(index = 0): Frame | undefined {
-    const [frame] = this.#queue.splice(index, 1)
-    if (frame === undefined) return undefined
-    this.#queuedBytes -= frame.bytes.length
-    this.#core.ledger.add(-(frame.bytes.length + parsedWeight(frame)))
-    return frame
+    const [queued] = this.#queue.splice(index, 1)
+    if (queued === undefined) return undefined
+    this.#queuedBytes -= queued.frame.bytes.length
+    this.#core.ledger.add(-queued.weight)
+    return queued.frame
   }
 
   #neverSent(frame: Frame): void {
@@ -216,7 +217,7 @@ export class Relay {
     if (key === undefined) return true
     // Where an id was repeated, the request that came first is meant.
     const isKnown = this.#requests.stageOf(exchange, key) !== undefined
-    const queued = isKnown ? -1 : this.#queue.findIndex(({ message }) => message.kind === 'request' && message.key === key)
+    const queued = isKnown ? -1 : this.#queue.findIndex(({ frame }) => isRequestOf(frame, key))
     const unsent = queued < 0 ? undefined : this.#unqueue(queued)
     if (unsent === undefined) return this.#requests.cancelled(exchange, key)
     this.#neverSent(unsent)
@@ -306,6 +307,8 @@ export class Relay {
     return findings
   }
 }
+
+const isRequestOf = ({ message }: Frame, key: IdKey): boolean => message.kind === 'request' && message.key === key
 
 /** The messages in a frame. */
 export const membersOf = (frame: Frame): readonly Frame[] => (frame.message.kind === 'batch' ? frame.message.members : [frame])

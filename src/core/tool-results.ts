@@ -104,10 +104,8 @@ export class ToolResults {
     return (yield* checks.check([{ kind: 'value', schema, value: result, path: pointer(...at) }], exchange)).flat()
   }
 
-  *#found(result: JsonObject, path: string, { terms, exchange, meter }: Arrived): Flow<Collected> {
-    const places = new Places(path, traitsOf(terms.revision).modern, meter).inOutcome(result)
-    if (!places.find()) yield* this.#core.rest(places, exchange)
-    return places
+  #found(result: JsonObject, path: string, { terms, exchange, meter }: Arrived): Flow<Collected> {
+    return this.#core.found(new Places(path, traitsOf(terms.revision).modern, meter).inOutcome(result), exchange)
   }
 
   /** @param result that of the outcome, or what it becomes */

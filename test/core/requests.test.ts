@@ -114,6 +114,23 @@ t.test('without a session, a client answers no request of the server that anothe
   t.end()
 })
 
+t.test('a batch that is open when its session ends is let go in the ledger once', t => {
+  for (const answered of [false, true]) {
+    const process = new Ledger(Infinity)
+    const script = new Script({ ledger: process, actions: { 'call/arguments': 'block' } }).begin(undefined, '2025-03-26')
+    script.holdChecks = true
+    const told = { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 1, text: 'a'.repeat(10_000) } }
+    script.client([answered ? { jsonrpc: '2.0', id: 1, method: 'ping' } : call(1, 'weather'), { jsonrpc: '2.0', id: 2, method: 'ping' }, told])
+    if (answered) script.server(result(1, { text: 'a'.repeat(10_000) }))
+    t.ok(process.kept > 10_000, 'the batch is in the ledger')
+    script.happens({ type: 'session-ended', reason: 'over' })
+    t.equal(process.kept, 0)
+    script.client([{ jsonrpc: '2.0', id: 3, method: 'ping' }])
+    t.equal(process.kept, 0, 'a session that is over counts no more')
+  }
+  t.end()
+})
+
 t.test('answers that wait for the rest of their batch have a bound: one that finds no room is an error', t => {
   const script = new Script({ ledger: new Ledger(100_000) }).begin(undefined, '2025-03-26')
   script.client([{ jsonrpc: '2.0', id: 1, method: 'ping' }, { jsonrpc: '2.0', id: 2, method: 'ping' }])

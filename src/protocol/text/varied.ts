@@ -1,7 +1,7 @@
-// What is innocent once carries a secret where a text has many of it: what stands in the same place now with it and now
-// without it, or with another one, is a code.
+// An invisible mark that is innocent by itself can encode a secret where a text has many of them: marks that come
+// and go, or change, between the same letters are such a code.
 
-/** The same as a text: by UTF-16 code unit, what nobody sees. */
+/** By UTF-16 code unit: 0 for a visible character, else the kind of the invisible one. */
 const unseenKinds = new Uint8Array(0x10000)
 const selector = 1
 /** May be there or not, as the writer likes: soft hyphen, bidi marks, Mongolian separator, zero width spaces and joiners. */
