@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import { diag, DiagLogLevel } from '@opentelemetry/api'
 import { getNumberFromEnv, setGlobalErrorHandler, ExportResultCode, type ExportResult } from '@opentelemetry/core'
 import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-http'
@@ -36,8 +37,8 @@ export interface OpenTelemetry {
   close(): Promise<void>
 }
 
-/** How long the end waits for a receiver, in milliseconds: a client kills who takes two seconds. */
-const closeMs = 1500
+/** How long the end waits for a receiver, in milliseconds, unless the environment says it: a client kills a process after two seconds. */
+const closeMs = () => getNumberFromEnv('OTEL_EXPORTER_OTLP_TIMEOUT') ?? 1500
 
 /**
  * OpenTelemetry, by the official packages, sent to a collector by OTLP over HTTP. What concerns neither the endpoint nor whether a signal is sent
@@ -106,8 +107,7 @@ export const openTelemetry = (options: OpenTelemetryOptions): OpenTelemetry => {
     durations: signals.includes('metrics') ? openMetrics() : undefined,
     follower: signals.includes('logs') ? openLogs() : undefined,
     close: async () => {
-      const late = new Promise<void>(resolve => setTimeout(resolve, closeMs))
-      await Promise.race([Promise.allSettled(closing.map(close => close())), late])
+      await Promise.race([Promise.allSettled(closing.map(close => close())), setTimeout(closeMs(), undefined, { ref: false })])
       for (const delivery of deliveries) delivery.close()
     },
   }
