@@ -1,17 +1,20 @@
 import type { Budget } from '../budget.js'
 import { contains, type CharacterClass } from './character-class.js'
 
-const unknown = -1
-/** In place of a character's kind: there is none. */
+/** The kind of no character: at the end of a text, and for characters whose kind is not known yet. */
 export const noCharacter = 0
 
 const bytesOfEntry = 200
 const bytesOfPage = 1100
+const emptyPage = new Int32Array(256)
 
-/** What a pattern tells apart in texts: kinds of characters, which are in the same classes, and places, of which the same facts are known. */
+/**
+ * The input alphabet of a pattern's automata. Characters that are in the same classes are one kind; positions
+ * of which the same facts are known are one place.
+ */
 export class Alphabet {
   readonly #classes = new Map<CharacterClass, number>()
-  /** Of each kind: a mark, and for each class whether it is in it (1 or 0). */
+  /** Of each kind: a mark, and for each class whether the kind is in it (1 or 0). */
   readonly #members = new Numbering()
   /** Of each place: for each fact whether it holds (1 or 0). */
   readonly #facts = new Numbering()
@@ -38,10 +41,15 @@ export class Alphabet {
     return this.#members.texts[kind]?.charCodeAt(one + 1) === 0x31
   }
 
-  /** The kind of a character; what it was found to be once is kept. */
+  /** The kind of a character. */
   kindOf(code: number, budget: Budget): number {
-    const known = this.#pages[code >> 8]?.[code & 0xff] ?? unknown
-    return known === unknown ? this.#find(code, budget) : known
+    const known = this.#pages[code >> 8]?.[code & 0xff] ?? noCharacter
+    return known === noCharacter ? this.#find(code, budget) : known
+  }
+
+  /** The known kinds of 256 code units. High surrogates have none: a pair may be one character. */
+  pageOf(number: number): Int32Array {
+    return number >= 0xd8 && number <= 0xdb ? emptyPage : (this.#pages[number] ?? emptyPage)
   }
 
   factsOf(place: number): string {
@@ -70,7 +78,7 @@ export class Alphabet {
 const newPage = (budget: Budget): Int32Array => {
   budget.spend(20)
   budget.keep(bytesOfPage)
-  return new Int32Array(256).fill(unknown)
+  return new Int32Array(256)
 }
 
 /** Texts by number, each once. */
@@ -114,7 +122,8 @@ export class Symbols {
     const isWord = Array.from({ length: alphabet.size }, (_, kind) => alphabet.isMember(kind, word))
     const [inside, boundary] = [alphabet.placeOf('000', budget), alphabet.placeOf('001', budget)]
     for (let at = 0; at <= length; at++) {
-      this.places[at] = isWord[this.kinds[at] ?? noCharacter] === isWord[this.kinds[at + 1] ?? noCharacter] ? inside : boundary
+      const [before, after] = [this.kinds[at] ?? noCharacter, this.kinds[at + 1] ?? noCharacter]
+      this.places[at] = isWord[before] === isWord[after] ? inside : boundary
     }
     for (const at of new Set([0, length])) {
       const facts = `${Number(at === 0)}${Number(at === length)}${this.factsAt(at).slice(2)}`

@@ -2,12 +2,14 @@ import { nameKey, type Budget } from '../budget.js'
 import { noCharacter, type Alphabet, type Symbols } from './alphabet.js'
 import type { State } from './states.js'
 
-/** A set of states of the nondeterministic automaton: one state of the deterministic one. */
+/** A set of NFA states: one DFA state. */
 interface StateSet {
   readonly states: readonly State[]
-  /** Whether it is the first, where the text starts. */
+  /** Where its row begins in the transition table of plain patterns. */
+  readonly row: number
+  /** Whether it is the set at the start of the text. */
   readonly isFirst: boolean
-  /** By column, as far as they are known. */
+  /** By column, as far as they are known. Plain patterns have a column for each kind of characters. */
   readonly steps: (Step | undefined)[]
 }
 
@@ -18,77 +20,99 @@ interface Step {
   readonly to: StateSet | undefined
 }
 
-/** A deterministic automaton for texts of ASCII. */
+/** A complete DFA for ASCII texts. Its first state has number 0. */
 export interface Dfa {
-  /** The set that it begins with, by number. */
-  readonly first: number
   /** How many kinds of characters there are. */
   readonly width: number
-  /** The kind of each character of ASCII. */
+  /** The kind of each ASCII character. */
   readonly kinds: readonly number[]
-  /** Of each set: whether there is a match if nothing comes (1 or 0), and the set that each kind leads to. */
+  /** For each state: whether the end of the text is a match (1 or 0), then the next state for each kind. */
   readonly rows: readonly number[]
 }
 
-/** In a row: there is a match, whatever comes; there never will be one. */
+/** In place of a next state: not computed yet; a match, whatever follows; no match, whatever follows. */
+const unknown = -1
 export const [matched, failed] = [-2, -3]
 
-/** No larger one is made whole. */
-const maxPlaces = 20_000
+/** Complete DFAs have no more entries. */
+const maxEntries = 20_000
 
-/** Sets are forgotten when they take more. */
+/** All sets are dropped when they take more. */
 const maxBytes = 4 * 1024 * 1024
+/** Kinds with smaller numbers have a column in the transition table. */
+const rowLength = 32
 const bytesOfSet = 400
 const bytesOfState = 16
 const bytesOfStep = 80
 const bytesOfColumn = 120
 
 /**
- * Matches a regular pattern in time linear in the text. A set of states goes through it at once (K. Thompson), and each set that
- * was met is kept with the sets that it leads to.
+ * Matches a regular pattern in time linear in the text: simulates the NFA with sets of states (K. Thompson,
+ * Regular expression search algorithm, 1968) and keeps each set, with the sets that follow it, as DFA states.
  */
 export class Automaton {
   readonly #start: State
   readonly #alphabet: Alphabet
-  /** Whether a match can begin only where the text that is read begins. */
+  /** Whether a match can begin only where reading begins. */
   readonly isAnchored: boolean
   readonly #sets = new Map<string, StateSet>()
+  /** The sets by row. */
+  #rows: StateSet[] = []
+  /** For each row and kind the next row, `unknown`, `matched` or `failed`. */
+  #table: Int32Array = new Int32Array(0)
   #first: StateSet | undefined
-  /** The facts of a place and the kind of the character after it, by number. */
+  /** The facts of a position and the kind of the next character, by number. */
   readonly #columns: (readonly [facts: string, kind: number])[] = []
   readonly #columnOf: number[][] = []
   #bytes = 0
   #search = 0
 
-  /** @param begin where the text that is read begins; undefined where matches are looked for everywhere */
+  /** @param begin where reading begins; undefined for a look-around, which is tried everywhere */
   constructor(start: State, alphabet: Alphabet, begin: 'start' | 'end' | undefined, budget: Budget) {
     this.#start = start
     this.#alphabet = alphabet
-    // Elsewhere anything else may hold.
+    // Away from the beginning all other facts are unknown.
     const { waiting, matches } = this.#closure([start], begin === 'start' ? '0' : '?0', budget)
     this.isAnchored = begin !== undefined && waiting.length === 0 && !matches
   }
 
-  /** Whether there is a match anywhere in a text, of which nothing is known but its characters. */
+  /** Whether there is a match anywhere in a text, for a plain pattern: one without facts but start and end. */
   test(text: string, unicode: boolean, budget: Budget): boolean {
     const { length } = text
     const alphabet = this.#alphabet
     budget.spend(10 + (length >> 1))
-    let set = (this.#first ??= this.#setOf([this.#start], true, budget))
+    let { row } = (this.#first ??= this.#setOf([this.#start], true, budget))
+    let table = this.#table
+    let number = 0
+    let page = alphabet.pageOf(number)
     for (let at = 0; at < length; at++) {
       let code = text.charCodeAt(at)
+      if (code >> 8 !== number) {
+        number = code >> 8
+        page = alphabet.pageOf(number)
+      }
+      const kind = page[code & 0xff] ?? noCharacter
+      const next = kind < rowLength ? (table[row + kind] ?? unknown) : unknown
+      if (next >= 0) {
+        row = next
+        continue
+      }
+      if (next !== unknown) return next === matched
       if (unicode && (code & 0xfc00) === 0xd800) code = text.codePointAt(at) ?? code
       if (code > 0xffff) at++
-      const kind = alphabet.kindOf(code, budget)
-      const { matches, to } = set.steps[kind] ?? this.#follow(set, kind, budget)
+      const { matches, to } = this.#step(row, alphabet.kindOf(code, budget), budget)
       if (matches || to === undefined) return matches
-      set = to
+      row = to.row
+      table = this.#table
+      page = alphabet.pageOf(number)
     }
-    return (set.steps[noCharacter] ?? this.#follow(set, noCharacter, budget)).matches
+    return this.#step(row, noCharacter, budget).matches
   }
 
-  /** The same for a text of which more is known. @param note is told of each place whether there is a match up to it */
-  run(symbols: Symbols, backward: boolean, budget: Budget, note?: (at: number, matches: boolean) => void): boolean {
+  /** The same for a text with facts. @param note is told for each position whether there is a match up to it */
+  run(
+    symbols: Symbols, backward: boolean, budget: Budget, note?: (at: number, matches: boolean) => void,
+  ): boolean {
     const { length, kinds, places } = symbols
     budget.spend(10 + (note === undefined ? 2 : 3) * length)
     let set = this.#setOf([this.#start], false, budget)
@@ -96,7 +120,8 @@ export class Automaton {
       const at = backward ? length - count : count
       const kind = kinds[backward ? at : at + 1] ?? noCharacter
       const place = places[at] ?? 0
-      const column = this.#columnOf[place]?.[kind] ?? this.#addColumn(place, kind, symbols.factsAt(at), budget)
+      const known = this.#columnOf[place]?.[kind]
+      const column = known ?? this.#addColumn(place, kind, symbols.factsAt(at), budget)
       const { matches, to } = set.steps[column] ?? this.#follow(set, column, budget)
       if (note !== undefined) note(at, matches)
       else if (matches) return true
@@ -106,8 +131,8 @@ export class Automaton {
     return false
   }
 
-  /** All of it, for texts of ASCII, found out at once; undefined when there would be more sets than so many. */
-  whole(most: number, budget: Budget): Dfa | undefined {
+  /** The complete DFA for ASCII texts; undefined when it would have more than `max` states. */
+  whole(max: number, budget: Budget): Dfa | undefined {
     const kinds = Array.from({ length: 128 }, (_, code) => this.#alphabet.kindOf(code, budget) - 1)
     const width = this.#alphabet.size - 1
     const sets = [this.#setOf([this.#start], true, budget)]
@@ -119,24 +144,51 @@ export class Automaton {
     }
     const rows: number[] = []
     for (const set of sets) {
-      if (sets.length > most || rows.length > maxPlaces) return undefined
+      if (sets.length > max || rows.length > maxEntries) return undefined
       for (let kind = noCharacter; kind <= width; kind++) {
         const { matches, to } = set.steps[kind] ?? this.#follow(set, kind, budget)
         if (kind === noCharacter) rows.push(Number(matches))
         else rows.push(matches ? matched : to === undefined ? failed : numberOf(to))
       }
     }
-    return { first: 0, width, kinds, rows }
+    return { width, kinds, rows }
+  }
+
+  /** The step of a plain pattern, which is entered into the table. */
+  #step(row: number, kind: number, budget: Budget): Step {
+    const from = this.#rows[row / rowLength] ?? this.#setOf([this.#start], true, budget)
+    const step = from.steps[kind] ?? this.#follow(from, kind, budget)
+    // All sets may have been dropped meanwhile.
+    const isKept = this.#rows[row / rowLength] === from
+    if (isKept && kind !== noCharacter && kind < rowLength) {
+      if (row >= this.#table.length) this.#extendTable(budget)
+      this.#table[row + kind] = step.matches ? matched : (step.to?.row ?? failed)
+    }
+    return step
+  }
+
+  #extendTable(budget: Budget): void {
+    const table = new Int32Array(rowLength * Math.max(8, 2 * this.#rows.length)).fill(unknown)
+    const added = table.byteLength - this.#table.byteLength
+    budget.spend(added >> 6)
+    budget.keep(added)
+    this.#bytes += added
+    table.set(this.#table)
+    this.#table = table
   }
 
   #follow(from: StateSet, column: number, budget: Budget): Step {
     const [facts, kind] = this.#columns[column] ?? [column === noCharacter ? '01' : '00', column]
-    const { waiting, matches } = this.#closure(from.states, from.isFirst ? `1${facts.slice(1)}` : facts, budget)
+    const known = from.isFirst ? `1${facts.slice(1)}` : facts
+    const { waiting, matches } = this.#closure(from.states, known, budget)
     budget.spend(20 + 2 * waiting.length)
-    const starts: State[] = this.isAnchored ? [] : [this.#start]
-    for (const { value, next } of waiting) if (next !== undefined && this.#alphabet.isMember(kind, value)) starts.push(next)
-    const to = starts.length === 0 ? undefined : this.#setOf(starts, false, budget)
+    // Before the next set is made: that must not be dropped.
     this.#grow(bytesOfStep, budget)
+    const starts: State[] = this.isAnchored ? [] : [this.#start]
+    for (const { value, next } of waiting) {
+      if (next !== undefined && this.#alphabet.isMember(kind, value)) starts.push(next)
+    }
+    const to = starts.length === 0 ? undefined : this.#setOf(starts, false, budget)
     return (from.steps[column] = { matches, to })
   }
 
@@ -150,7 +202,8 @@ export class Automaton {
   #setOf(starts: readonly State[], isFirst: boolean, budget: Budget): StateSet {
     budget.spend(10 + 4 * starts.length)
     this.#search++
-    const states = starts.filter(state => this.#visit(state)).filter(isBest).sort((a, b) => a.number - b.number)
+    const states = starts.filter(state => this.#visit(state)).filter(isBest)
+      .sort((a, b) => a.number - b.number)
     const text = `${Number(isFirst)} ${states.map(({ number }) => number).join()}`
     budget.spend(text.length >> 2)
     const key = nameKey(text)
@@ -158,7 +211,8 @@ export class Automaton {
     if (known !== undefined) return known
     budget.spend(20 + 4 * states.length)
     this.#grow(bytesOfSet + bytesOfState * states.length, budget)
-    const set = { states, isFirst, steps: [] }
+    const set = { states, row: rowLength * this.#rows.length, isFirst, steps: [] }
+    this.#rows.push(set)
     this.#sets.set(key, set)
     return set
   }
@@ -168,16 +222,19 @@ export class Automaton {
       budget.keep(-this.#bytes)
       this.#bytes = 0
       this.#sets.clear()
+      this.#rows = []
+      this.#table = new Int32Array(0)
       this.#first = undefined
     }
     this.#bytes += bytes
     budget.keep(bytes)
   }
 
-  /** Whether the search comes to a state for the first time, and to none better before. */
+  /** Whether the search meets a state for the first time, and met no better one of its family before. */
   #visit(state: State): boolean {
     const { family } = state
-    if (state.search === this.#search || (family?.search === this.#search && family.best > state.number)) return false
+    if (state.search === this.#search) return false
+    if (family?.search === this.#search && family.best > state.number) return false
     state.search = this.#search
     if (family !== undefined) {
       family.search = this.#search
@@ -186,8 +243,10 @@ export class Automaton {
     return true
   }
 
-  /** All states that wait for a character after these, and whether there is a match without one. */
-  #closure(starts: readonly State[], facts: string, budget: Budget): { readonly waiting: readonly State[]; readonly matches: boolean } {
+  /** The epsilon closure: the states that wait for a character, and whether there is a match without one. */
+  #closure(
+    starts: readonly State[], facts: string, budget: Budget,
+  ): { readonly waiting: readonly State[]; readonly matches: boolean } {
     const waiting: State[] = []
     const open = [...starts]
     let matches = false
@@ -200,7 +259,7 @@ export class Automaton {
       else if (type === 'class') waiting.push(state)
       else if (type === 'either' && other !== undefined) open.push(other)
       if (next === undefined || type === 'class') continue
-      // What is not known may be.
+      // An unknown fact may hold.
       if (type !== 'fact' || facts[state.value] !== (state.wanted ? '0' : '1')) open.push(next)
     }
     return { waiting: waiting.filter(isBest), matches }

@@ -136,7 +136,7 @@ class TableWriter {
   }
 
   /** Bytes beyond ASCII are a class of their own. Three states are never left: VALID, INVALID, and UNKNOWN for texts beyond ASCII. */
-  #automaton({ first, width, kinds, rows }: Dfa): number {
+  #automaton({ width, kinds, rows }: Dfa): number {
     const rowBytes = 4 * (width + 2)
     const count = rows.length / (width + 1)
     const final = (verdict: number) => rowBytes * (count + verdict)
@@ -146,7 +146,7 @@ class TableWriter {
       .flatMap(([ends, ...next]) => [verdictOf(ends), ...next.map(stateOf), final(layout.UNKNOWN)])
     for (const verdict of [layout.INVALID, layout.VALID, layout.UNKNOWN]) words.push(verdict, ...Array.from({ length: width + 1 }, () => final(verdict)))
     const at = this.#writer.reserve(layout.ROWS + 4 * words.length)
-    this.#writer.setWord(at + layout.FIRST_STATE, stateOf(first))
+    this.#writer.setWord(at + layout.FIRST_STATE, 0)
     for (let byte = 0; byte < 256; byte++) this.#writer.setHalf(at + layout.BYTE_CLASSES + 2 * byte, 4 * (1 + (kinds[byte] ?? width)))
     for (const [index, word] of words.entries()) this.#writer.setWord(at + layout.ROWS + 4 * index, word)
     return at
