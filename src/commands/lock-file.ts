@@ -9,7 +9,7 @@ import { markLongNumbers } from '../lock/digits.js'
 import { formatLock, parseLock, type Lock } from '../lock/lock.js'
 import { readBounded } from '../operator-file.js'
 import { parseJson, type Json } from '../protocol/unmetered.js'
-import { stringsIn, tally } from '../protocol/ambiguity.js'
+import { stringsIn, countTokens } from '../protocol/ambiguity.js'
 
 /** A lock, and the file that it was read from; undefined where there was none. */
 export interface LockFile {
@@ -46,7 +46,7 @@ const deepest = 200
 /** What the text says where no key stands twice in it: it has as many strings as its value. Undefined in doubt, for the reader that says what is wrong. */
 const clearly = (text: string): Json | undefined => {
   const value = parseJson(text)
-  return value !== undefined && 2 * stringsIn(value, deepest, true) === tally(Buffer.from(text)).quotes ? value : undefined
+  return value !== undefined && 2 * stringsIn(value, deepest, true) === countTokens(Buffer.from(text)).quotes ? value : undefined
 }
 
 /** Longest lock, in bytes: far beyond what thousands of tools take. */

@@ -7,7 +7,7 @@ import { unmetered } from './unmetered.js'
 // Finds what two parsers could read differently: quickly by counting, which ends most doubts, then token by token.
 
 /** What is counted in a JSON text before it is parsed, to be held against what the parser made of it. */
-interface Tally {
+interface TokenCounts {
   /** Quotation marks that open or close a string: two for each key and each string value. */
   readonly quotes: number
   /** Opening brackets and braces; an upper bound of the nesting, for those in strings may be counted too. */
@@ -26,7 +26,7 @@ const block = 4 * 255
  * long strings to the native search. Quotation marks inside strings are always escaped: no state but the count is
  * needed.
  */
-export const tally = (bytes: Buffer): Tally => {
+export const countTokens = (bytes: Buffer): TokenCounts => {
   const { length } = bytes
   const view = new DataView(bytes.buffer, bytes.byteOffset, length)
   let quotes = 0
@@ -89,7 +89,7 @@ const sum = (lanes: number): number =>
  */
 export const stringsIn = (value: Json, depth: number, escapes: boolean): number => within(value, Math.min(depth, shallow), escapes)
 
-/** Containers nested deeper than that are left to the survey, which needs no stack. */
+/** Containers nested deeper than that are left to the strictScan, which needs no stack. */
 const shallow = 1000
 
 const within = (value: Json, depth: number, escapes: boolean): number => {
@@ -117,9 +117,9 @@ const leaf = (value: Json | undefined, depth: number, escapes: boolean): number 
 }
 
 /** More are not told. The rest of the message is looked at all the same, for its depth. */
-const mostFaults = 20
+const maxFaults = 20
 
-/** A container that is open where the survey stands. */
+/** A container that is open where the strict scan stands. */
 interface Open {
   /** The keys so far; undefined in an array. */
   readonly keys: Set<string> | undefined
@@ -131,11 +131,11 @@ interface Open {
  * Looks at every token of a JSON text (one that `JSON.parse` accepts) for what two parsers could read differently,
  * and for nesting that is too deep. Exact and slow: it is asked when there is a doubt.
  */
-export const survey = (bytes: Buffer, limits: FrameLimits): readonly Fault[] => {
+export const strictScan = (bytes: Buffer, limits: FrameLimits): readonly Fault[] => {
   const faults: Fault[] = []
   const open: Open[] = []
   const ambiguous = (message: string) => {
-    if (faults.length >= mostFaults) return
+    if (faults.length >= maxFaults) return
     const path = wirePath(...open.map(({ member }) => member))
     faults.push({ kind: 'ambiguous', path, message })
   }

@@ -123,7 +123,7 @@ const at = (edits: readonly Edit[], depth: number): Edit | undefined =>
 const isRemoval = (one: Edit | undefined): boolean => one !== undefined && 'remove' in one
 
 /** Deepest nesting of a value that is put into a text: deeper than any schema, and far below any reader's limit. */
-const mostDepth = 100
+const maxDepth = 100
 
 /** The JSON text of a value, where it is known how it is spelt. */
 export type Spelling = (value: Json) => string | undefined
@@ -196,7 +196,7 @@ const plain = (value: Json, meter: Meter): string | undefined => {
   meter.payText(text)
   // JSON.stringify writes a \ud… escape only for half of a surrogate pair.
   const isPaired = !/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text)
-  return isPaired && deepest(Buffer.from(text)) <= mostDepth && isExact(value, meter) ? text : undefined
+  return isPaired && deepest(Buffer.from(text)) <= maxDepth && isExact(value, meter) ? text : undefined
 }
 
 const isExact = (value: Json, meter: Meter): boolean => {

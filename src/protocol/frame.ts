@@ -32,7 +32,7 @@ export interface Facts {
   /** No string holds a character that may be hidden. */
   readonly plain: boolean
   /** No key is there twice, and of all members one alone is an object or array: it can be cut out from both ends, unread. */
-  readonly sole: boolean
+  readonly onlyContainer: boolean
   /** Of a tool's result, the blocks of its content whose text is that of structuredContent, white space apart: by index, some of them. */
   readonly repeats?: readonly number[]
 }

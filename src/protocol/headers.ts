@@ -136,7 +136,7 @@ const fieldName = new RegExp(`^${token}$`)
 
 type Pointer = readonly (string | number)[]
 
-const mostProblems = 20
+const maxProblems = 20
 
 interface ParamHeaders {
   readonly headers: readonly ParamHeader[]
@@ -161,7 +161,7 @@ const search = (inputSchema: JsonObject, meter: Meter): ParamHeaders => {
 
   /** `at` is where the schema stands; `path` the properties that lead to it, undefined where other keywords do too. */
   const look = (schema: Json | undefined, at: Pointer, path: readonly string[] | undefined): void => {
-    if (!isObject(schema) || problems.length >= mostProblems) return
+    if (!isObject(schema) || problems.length >= maxProblems) return
     for (const [key, value] of each(schema, meter)) {
       if (key === annotation) {
         const found = headerOf(schema, value, path, taken)

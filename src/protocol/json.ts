@@ -71,13 +71,13 @@ export const equal = (a: Json | undefined, b: Json | undefined): boolean => {
   )
 }
 
-/** About the memory that a value takes, in bytes: that of its texts, and something for each thing in it. Ends soon after `most`. */
-export const weigh = (value: Json, most = Infinity): number => {
+/** About the memory that a value takes, in bytes: that of its texts, and something for each thing in it. Ends soon after `limit`. */
+export const weigh = (value: Json, limit = Infinity): number => {
   if (isString(value)) return 32 + value.length
   if (typeof value !== 'object' || value === null) return 8
   let sum = 64
-  if (isArray(value)) for (let index = 0; index < lengthOf(value) && sum <= most; index++) sum += weigh(value[index] ?? null, most - sum)
-  else for (const key in value) if ((sum += key.length + weigh(value[key] ?? null, most - sum)) > most) break
+  if (isArray(value)) for (let index = 0; index < lengthOf(value) && sum <= limit; index++) sum += weigh(value[index] ?? null, limit - sum)
+  else for (const key in value) if ((sum += key.length + weigh(value[key] ?? null, limit - sum)) > limit) break
   return sum
 }
 

@@ -216,12 +216,12 @@ const beginsAsAnswer = ({ bytes }: Frame): boolean => {
   if (bytes[at] === byte.openObject) {
     eachChild(bytes, at, ({ key }) => {
       names.add(key)
-      return names.size > mostNames
+      return names.size > maxNames
     })
   }
   return names.has('jsonrpc') && (names.has('result') || names.has('error'))
 }
-const mostNames = 16
+const maxNames = 16
 
 const lenientValue = ({ message, faults, bytes }: Frame): JsonObject | undefined => {
   // Of what is no JSON, or too long, there is nothing to be read.

@@ -1,5 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer'
-import { stringsIn, survey, tally, tooDeep } from './ambiguity.js'
+import { stringsIn, strictScan, countTokens, tooDeep } from './ambiguity.js'
 import type { Facts, Fault, Frame, FrameLimits } from './frame.js'
 import { isObject, isString, parseJson, type Json, type JsonObject } from './json.js'
 import { keysAtEnds, keysIn, messageOf } from './message.js'
@@ -21,7 +21,7 @@ const harmlessOpens = 100_000
 const kept = 4096
 
 /** More members than that are no batch that anybody sends. */
-const mostMembers = 10_000
+const maxMembers = 10_000
 
 /**
  * Reads one message, strictly, and finds what is wrong with it as such (rules wire/json, wire/json-rpc,
@@ -83,13 +83,13 @@ function* single(bytes: Buffer, limits: FrameLimits): Reading {
 }
 
 const parseAtOnce = (bytes: Buffer, ascii: boolean, limits: FrameLimits): Parsed => {
-  const { quotes, opens, unicodeEscapes, controlEscapes } = tally(bytes)
+  const { quotes, opens, unicodeEscapes, controlEscapes } = countTokens(bytes)
   const unescaped = !unicodeEscapes && !controlEscapes
   if (opens > harmlessOpens && deepest(bytes) > limits.depth) return { value: undefined, faults: [tooDeep(limits)], unescaped }
   // Latin-1 is the cheapest encoding from ASCII bytes to a string.
   const value = parseJson(bytes.toString(ascii ? 'latin1' : 'utf8'))
   if (value === undefined || 2 * stringsIn(value, limits.depth, unicodeEscapes) === quotes) return { value, faults: [], unescaped }
-  const faults = survey(bytes, limits)
+  const faults = strictScan(bytes, limits)
   return { value: faults.some(({ kind }) => kind === 'size') ? undefined : value, faults, unescaped }
 }
 
@@ -100,11 +100,11 @@ const framed = (
   const message = messageOf(bytes, value)
   if (isString(message)) return unusable(bytes, ...faults, fault('json-rpc', message))
   if (faults.length === 0) {
-    return { bytes, message, faults, facts: { plain, sole: isObject(value) && hasOneContainer(value), ...(repeats && { repeats }) } }
+    return { bytes, message, faults, facts: { plain, onlyContainer: isObject(value) && hasOneContainer(value), ...(repeats && { repeats }) } }
   }
   const own = 'key' in message ? message.key : undefined
   const otherKeys = keysIn(bytes).filter(key => key !== own)
-  return { bytes, message, faults, facts: { plain, sole: false }, ...(otherKeys.length > 0 && { otherKeys }) }
+  return { bytes, message, faults, facts: { plain, onlyContainer: false }, ...(otherKeys.length > 0 && { otherKeys }) }
 }
 
 const hasOneContainer = (message: JsonObject): boolean => {
@@ -117,8 +117,8 @@ const hasOneContainer = (message: JsonObject): boolean => {
 function* batch(bytes: Buffer, limits: FrameLimits): Reading {
   const start = afterSpace(bytes, 0)
   const children: Child[] = []
-  eachChild(bytes, start, child => children.push(child) > mostMembers)
-  if (children.length > mostMembers) return unusable(bytes, fault('size', `a batch of more than ${mostMembers} messages`))
+  eachChild(bytes, start, child => children.push(child) > maxMembers)
+  if (children.length > maxMembers) return unusable(bytes, fault('size', `a batch of more than ${maxMembers} messages`))
   if (!isList(bytes, start, children)) return notJson(bytes, limits)
   if (children.length === 0) return unusable(bytes, fault('json-rpc', 'an empty batch'))
   const members: Frame[] = []

@@ -8,10 +8,10 @@ import { loneSurrogate, stringsIn, tooDeep } from './ambiguity.js'
 export const pieceBytes = 512 * 1024
 
 /** More than that are no message: each takes many times the memory that its text takes, an object twice what an array takes. */
-const mostArrays = 1_200_000
+const maxArrays = 1_200_000
 
 /** More members than that are no object that anybody reads: to list them once takes as long as a turn may. */
-const mostMembers = 250_000
+const maxMembers = 250_000
 
 export interface Parsed {
   /** Undefined when the text is no JSON, or over a limit. */
@@ -53,14 +53,14 @@ export function* parseInPieces(bytes: Buffer, ascii: boolean, limits: FrameLimit
       if (one === byte.quote) at = pieces.string(at) - 1
       else if (one === byte.openObject || one === byte.openArray) {
         if (pieces.open(one === byte.openObject, at) > limits.depth) return none(tooDeep(limits))
-        if (pieces.containers > mostArrays) return none(tooManyContainers)
+        if (pieces.containers > maxArrays) return none(tooManyContainers)
       } else if (one === byte.closeObject || one === byte.closeArray) {
         const value = pieces.close(one === byte.closeObject, at)
         if (value === undefined) continue
         if (afterSpace(bytes, at + 1) < bytes.length) throw new NotJson()
         return { value, faults: pieces.isAmbiguous ? [ambiguous] : [], unescaped: !pieces.hasEscapes }
       } else if (one === byte.comma && pieces.comma(at)) {
-        if (pieces.members > mostMembers) return none(tooManyMembers)
+        if (pieces.members > maxMembers) return none(tooManyMembers)
         yield
       } else if (one === byte.colon) pieces.colon()
     }
@@ -72,8 +72,8 @@ export function* parseInPieces(bytes: Buffer, ascii: boolean, limits: FrameLimit
 
 const none = (...faults: readonly Fault[]): Parsed => ({ value: undefined, faults, unescaped: false })
 
-const tooManyContainers: Fault = { kind: 'size', path: '', message: `more than ${mostArrays / 2} objects, or ${mostArrays} arrays` }
-const tooManyMembers: Fault = { kind: 'size', path: '', message: `an object of more than ${mostMembers} members` }
+const tooManyContainers: Fault = { kind: 'size', path: '', message: `more than ${maxArrays / 2} objects, or ${maxArrays} arrays` }
+const tooManyMembers: Fault = { kind: 'size', path: '', message: `an object of more than ${maxMembers} members` }
 
 /** Where in so long a text is not looked for: that would take as long again. */
 const ambiguous: Fault = {

@@ -51,7 +51,7 @@ const paramsOf = (message: JsonObject): Place => {
   return isString(method) && methodOf(method) === undefined ? ofNoMethod : places.params
 }
 
-const mostFaults = 20
+const maxFaults = 20
 
 /** So many keys and elements are looked at in one turn. */
 const perTurn = 100_000
@@ -64,7 +64,7 @@ export function* caseVariants(message: Json): Generator<void, readonly Fault[], 
   const found: Fault[] = []
   const left: Looked[] = [{ value: message, place: places.message, at: undefined, step: '' }]
   let seen = 0
-  for (let here = left.pop(); here !== undefined && found.length < mostFaults; here = left.pop()) {
+  for (let here = left.pop(); here !== undefined && found.length < maxFaults; here = left.pop()) {
     const { value, place } = here
     if (isArray(value)) {
       for (let index = lengthOf(value) - 1; index >= 0; index--) {
@@ -81,7 +81,7 @@ export function* caseVariants(message: Json): Generator<void, readonly Fault[], 
           if (below !== undefined) push(left, value, key, below, here)
         } else {
           const other = exact ?? meant(key, place)
-          if (other !== undefined && found.length < mostFaults) found.push(variant(here, key, other))
+          if (other !== undefined && found.length < maxFaults) found.push(variant(here, key, other))
         }
       }
     }

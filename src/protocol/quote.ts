@@ -40,7 +40,7 @@ const maxStepBytes = 24
 export const clip = (text: string): string => {
   if (plain.test(text)) return text
   const visible = strip(text.slice(0, read))
-  // The cut may not leave half a surrogate pair behind, nor what was innocent only by what stood after it.
+  // The cut may not leave half a surrogate pair behind, nor a character that is allowed only before text that was cut off.
   return visible.length <= longest ? visible : stripHidden(`${visible.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, '')}…`)
 }
 

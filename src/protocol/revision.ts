@@ -64,7 +64,7 @@ type Fields = Readonly<Record<string, Shape>>
 const none: readonly Misfit[] = []
 
 /** Enough to see what is wrong; a peer can make no more work of an endless array. */
-const most = 20
+const maxMisfits = 20
 
 const misfit = (message: string, ...path: readonly (string | number)[]): readonly Misfit[] => [{ path, message }]
 
@@ -98,7 +98,7 @@ const misfitsIn = (value: JsonArray | JsonObject, shape: Shape, meter: Meter): r
   for (const [step, child] of each(value, meter)) {
     const misfits = shape(child, meter)
     if (misfits.length > 0) found = [...found, ...below(step, misfits)]
-    if (found.length >= most) break
+    if (found.length >= maxMisfits) break
   }
   return found
 }

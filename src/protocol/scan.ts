@@ -89,15 +89,15 @@ export const afterScalar = (bytes: Buffer, at: number): number => {
 /** The deepest nesting of containers. */
 export const deepest = (bytes: Buffer): number => {
   let depth = 0
-  let most = 0
+  let max = 0
   for (let at = 0; at < bytes.length; at++) {
     const mark = marks[bytes[at] ?? 0]
     if (mark === 0) continue
     if (mark === 1) at = afterString(bytes, at) - 1
-    else if (mark === 2) most = Math.max(most, ++depth)
+    else if (mark === 2) max = Math.max(max, ++depth)
     else depth--
   }
-  return most
+  return max
 }
 
 /** A member of an object or an element of an array: the bytes from `from` (the key, where there is one) to `to`. */
@@ -149,10 +149,10 @@ const reach = 1024
 
 /**
  * The one object (`params`, `result` or `error`) of a message that has only strings and numbers beside it
- * (`facts.sole`), as nearly every message does. It is found from both ends, without reading what is in it.
+ * (`facts.onlyContainer`), as nearly every message does. It is found from both ends, without reading what is in it.
  */
-export const soleObject = ({ bytes, facts }: Frame): Child | undefined => {
-  if (facts?.sole !== true) return undefined
+export const onlyContainer = ({ bytes, facts }: Frame): Child | undefined => {
+  if (facts?.onlyContainer !== true) return undefined
   const to = eachLastMember(bytes)
   if (to === undefined) return undefined
   for (let index = 0, from = afterSpace(bytes, afterSpace(bytes, 0) + 1); ; index++) {
@@ -222,8 +222,8 @@ export type Path = readonly (string | number)[]
  */
 export const slice = (frame: Frame, path: Path): Buffer | undefined => {
   const { bytes } = frame
-  const sole = path.length === 0 ? undefined : soleObject(frame)
-  if (sole !== undefined && sole.key === path[0]) return below(bytes, sole.value, sole.to, path, 1)
+  const container = path.length === 0 ? undefined : onlyContainer(frame)
+  if (container !== undefined && container.key === path[0]) return below(bytes, container.value, container.to, path, 1)
   return below(bytes, afterSpace(bytes, 0), undefined, path, 0)
 }
 

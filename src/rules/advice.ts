@@ -4,7 +4,7 @@ import {
 import type { Powers } from '../core/rule.js'
 import { textsOf } from '../protocol/places.js'
 import { agreeing, jsonTextsOf } from './result.js'
-import { most, nothing, one } from './problem.js'
+import { maxProblems, nothing, one } from './problem.js'
 
 const inText = (path: string, index: number): string => `${path}/content/${index}/text`
 
@@ -13,7 +13,7 @@ export const jsonInText: Powers = {
     member(value, 'structuredContent') !== undefined || member(value, 'isError') === true
       ? nothing
       : jsonTextsOf(value, meter)
-          .slice(0, most)
+          .slice(0, maxProblems)
           .flatMap(({ index }) =>
             one(inText(path, index), 'is JSON: declare an outputSchema and return structuredContent'),
           ),
@@ -55,7 +55,7 @@ export const duplicatedPayload: Powers = {
     const agree = agreeing(texts, structured, texts.length, meter)
     return texts
       .filter(({ index }) => agree.has(index))
-      .slice(0, most)
+      .slice(0, maxProblems)
       .flatMap(({ index }) =>
         one(inText(path, index), 'repeats a large structuredContent: a summary would do'),
       )
@@ -76,7 +76,7 @@ export const binaryInText: Powers = {
   onResult: ({ value, path }, meter) =>
     textsOf(value, meter)
       .filter(({ text }) => isBinary(text))
-      .slice(0, most)
+      .slice(0, maxProblems)
       .flatMap(({ index }) =>
         one(inText(path, index), 'carries binary data: use an image, audio or resource block'),
       ),
@@ -117,6 +117,6 @@ export const flatList: Powers = {
           ? one(path, 'is a flat list of paths: a tree would be shorter and clearer')
           : []
       })
-      .slice(0, most)
+      .slice(0, maxProblems)
   },
 }

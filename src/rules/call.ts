@@ -2,7 +2,7 @@ import type { Call, Powers } from '../core/rule.js'
 import { each, isObject, member } from '../protocol/json.js'
 import { jsonSchemaKeywords } from '../protocol/json-schema.js'
 import { quote } from '../protocol/quote.js'
-import { below, isMismatch, isNoVerdict, most, nothing, ofKind, one } from './problem.js'
+import { below, isMismatch, isNoVerdict, maxProblems, nothing, ofKind, one } from './problem.js'
 
 /** Also the place of a call without a name: it is a call of nothing that is listed. */
 export const unlisted: Powers = {
@@ -38,7 +38,7 @@ export const undeclared: Powers = {
     const properties = member(schema, 'properties')
     if (!isObject(properties) || openings.some(key => member(schema, key) !== undefined)) return nothing
     const unknown = [...each(given, meter)].filter(([key]) => !Object.hasOwn(properties, key))
-    return unknown.slice(0, most).map(([key]) => ({ path: below('/params/arguments', key), message: 'is not declared by the inputSchema' }))
+    return unknown.slice(0, maxProblems).map(([key]) => ({ path: below('/params/arguments', key), message: 'is not declared by the inputSchema' }))
   },
 }
 

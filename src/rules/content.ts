@@ -9,7 +9,7 @@ import type { Part } from '../protocol/places.js'
 import { quote } from '../protocol/quote.js'
 import { traitsOf } from '../protocol/revision.js'
 import { contradicted } from './mime.js'
-import { below, most, nothing, one, partRule, readingRule } from './problem.js'
+import { below, maxProblems, nothing, one, partRule, readingRule } from './problem.js'
 
 export const type = partRule((part, { revision }) => {
   // The path of a part is made only where it is needed.
@@ -121,7 +121,7 @@ export const contentHiddenText: Powers = readingRule(({ value, path, plain }, me
 const long = 4096
 
 /** So many characters that may be hidden are looked at in one message: a book in Persian has fewer joiners. */
-const mostSuspects = 150_000
+const maxSuspects = 150_000
 
 /** Looks at every string below a value, the names of members included. */
 const search = (root: Json, path: string, meter: Meter): readonly Problem[] => {
@@ -129,10 +129,10 @@ const search = (root: Json, path: string, meter: Meter): readonly Problem[] => {
   // The way to the value at hand; it becomes a path only where something is found.
   const way: (string | number)[] = []
 
-  const budget = { left: mostSuspects, pay: (steps: number) => meter.pay(steps) }
+  const budget = { left: maxSuspects, pay: (steps: number) => meter.pay(steps) }
 
   const look = (text: string, part?: string | number) => {
-    if (text.length === 0 || problems.length >= most || (text.length >= long && isBase64(text))) return
+    if (text.length === 0 || problems.length >= maxProblems || (text.length >= long && isBase64(text))) return
     meter.payText(text)
     const hidden = findHidden(text, budget)
     if (hidden === undefined) return
@@ -142,7 +142,7 @@ const search = (root: Json, path: string, meter: Meter): readonly Problem[] => {
 
   const lookAtName = (key: string) => {
     meter.payText(key)
-    const hidden = problems.length < most ? findHidden(key, budget) : undefined
+    const hidden = problems.length < maxProblems ? findHidden(key, budget) : undefined
     if (hidden === undefined) return
     const message = `the name of the member ${quote(key)} has a hidden character at position ${hidden.index} (${nameOf(hidden)})`
     problems.push({ path: below(path, ...way), message })

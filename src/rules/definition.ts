@@ -7,7 +7,7 @@ import { quote } from '../protocol/quote.js'
 import type { SchemaProblem } from '../core/check.js'
 import type { List, Mend, Powers, Problem } from '../core/rule.js'
 import { withoutNulls } from './nulls.js'
-import { below, most, nothing, ofKind, ofMisfits, one } from './problem.js'
+import { below, maxProblems, nothing, ofKind, ofMisfits, one } from './problem.js'
 import { upgrade } from '../mend/upgrade.js'
 import { defaultDialect, dialectOf } from '../protocol/json-schema.js'
 import { paramHeaders } from '../protocol/headers.js'
@@ -57,7 +57,7 @@ const booleansIn = (schema: Json | undefined, path: string, meter: Meter): reado
   if (!isObject(properties)) return nothing
   return [...each(properties, meter)]
     .filter(([, value]) => typeof value === 'boolean')
-    .slice(0, most)
+    .slice(0, maxProblems)
     .map(([key]) => ({ path: below(path, key), message: 'must be an object, not true or false' }))
 }
 
@@ -118,7 +118,7 @@ export const drift: Powers = {
     const keys = new Set([...each(first, meter), ...each(sent, meter)].map(([key]) => key))
     return [...keys]
       .filter(key => !equal(member(first, key), member(sent, key)))
-      .slice(0, most)
+      .slice(0, maxProblems)
       .map(key => ({ path, message: `${quote(key)} differs from what this session listed first` }))
   },
 }

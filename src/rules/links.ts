@@ -4,7 +4,7 @@ import {
 import { Places, type Link } from '../protocol/places.js'
 import { traitsOf } from '../protocol/revision.js'
 import type { ListedTool, Mend, Powers, Reading } from '../core/rule.js'
-import { linkRule, most, nothing, one } from './problem.js'
+import { linkRule, maxProblems, nothing, one } from './problem.js'
 import { quote } from '../protocol/quote.js'
 
 // A client fetches what is named here: over the web's secure scheme, or not at all, when the picture is there already.
@@ -24,7 +24,7 @@ const problem = (link: Link) =>
 
 export const icon: Powers = {
   ...linkRule(['icon', 'website'], problem),
-  onTool: (tool, meter) => linksOf(tool, meter).flatMap(problem).slice(0, most),
+  onTool: (tool, meter) => linksOf(tool, meter).flatMap(problem).slice(0, maxProblems),
 }
 
 const linksOf = ({ definition = {}, path, revision }: ListedTool, meter: Meter): readonly Link[] => {
@@ -44,12 +44,12 @@ export const withoutHarmful: Mend = {
 type Ways = Map<string | number, Ways | undefined>
 
 /** With more of them nothing is worth mending: what has them is blocked. */
-const mostRemoved = 10_000
+const maxRemoved = 10_000
 
 const without = (value: JsonObject, links: readonly Link[], meter: Meter): JsonObject | undefined => {
   const ways: Ways = new Map()
   const harmful = links.filter(isHarmful)
-  if (harmful.length > mostRemoved) return undefined
+  if (harmful.length > maxRemoved) return undefined
   for (const link of harmful) add(ways, link.way)
   const left = pruned(value, ways, meter)
   return isObject(left) ? left : value

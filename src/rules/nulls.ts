@@ -1,6 +1,6 @@
 import { each, isArray, isObject, mapped, type Json, type JsonObject, type Meter } from '../protocol/json.js'
 import { jsonSchemaKeywords, schemasIn } from '../protocol/json-schema.js'
-import { most } from './problem.js'
+import { maxProblems } from './problem.js'
 
 /** Members of what is listed, and of lists, that need not be there, and that no revision lets be null. */
 const members: ReadonlySet<string> = new Set([
@@ -58,7 +58,7 @@ class Search {
   }
 
   #none(): undefined {
-    if (this.nulls.length < most) this.nulls.push([...this.#path])
+    if (this.nulls.length < maxProblems) this.nulls.push([...this.#path])
   }
 
   /** What stands below a member or keyword; names, data and what is of nobody's knowledge stay as they are. */

@@ -6,7 +6,7 @@ import type { Meter } from '../protocol/json.js'
 import type { Link, Part } from '../protocol/places.js'
 
 /** Problems that one rule finds in one thing: enough to act on, and no more work for a peer that breaks it everywhere. */
-export const most = 20
+export const maxProblems = 20
 
 export const nothing: readonly Problem[] = []
 
@@ -53,7 +53,7 @@ const problemsOf = <Thing>(
     meter.pay(1)
     const problems = judge(thing, reading, meter)
     if (problems.length > 0) found = [...found, ...problems]
-    if (found.length >= most) return found.slice(0, most)
+    if (found.length >= maxProblems) return found.slice(0, maxProblems)
   }
   return found
 }

@@ -4,7 +4,7 @@ import {
 import { resultShape } from '../protocol/revision.js'
 import { textsOf, type Part, type Text } from '../protocol/places.js'
 import type { Answer, Mend, Powers } from '../core/rule.js'
-import { isFormat, isMismatch, isNoVerdict, most, nothing, ofKind, ofMisfits, one } from './problem.js'
+import { isFormat, isMismatch, isNoVerdict, maxProblems, nothing, ofKind, ofMisfits, one } from './problem.js'
 import { readExactly, says, type Exact } from './exact.js'
 
 /** Null, false and empty values are there: only a member that is not there is missing. */
@@ -85,7 +85,7 @@ export const text: Powers = {
     const structured = structuredOf(answer)
     if (structured === undefined) return nothing
     return disagreeing(answer.value, structured, answer, meter)
-      .slice(0, most)
+      .slice(0, maxProblems)
       .map(({ index, message }) => ({ path: `${answer.path}/content/${index}/text`, message }))
   },
 }
@@ -126,14 +126,14 @@ interface JsonText extends Text {
 }
 
 /** So many texts are parsed to see what they say, and so many characters of them. */
-const mostTexts = 5000
-const mostCharacters = 4 * 1024 * 1024
+const maxTexts = 5000
+const maxCharacters = 4 * 1024 * 1024
 
 /** Those that look like JSON: the first that are worth a look, and how many more there are. */
 const candidatesOf = (texts: readonly Text[]): readonly [few: readonly Text[], rest: readonly Text[]] => {
   const all = texts.filter(({ json }) => json !== undefined)
-  let left = mostCharacters
-  const end = all.findIndex(({ text }, index) => index === mostTexts || (left -= text.length) < 0)
+  let left = maxCharacters
+  const end = all.findIndex(({ text }, index) => index === maxTexts || (left -= text.length) < 0)
   return end < 0 ? [all, []] : [all.slice(0, end), all.slice(end)]
 }
 
@@ -166,7 +166,7 @@ export const disagreeing = (
 }
 
 /** A wrapper has few members; looking into more of them would be work that a peer can pile up. */
-const mostMembers = 4
+const maxMembers = 4
 
 /**
  * The texts, by their place in `content`, that say the same as the structured content or as a part of it: at each place the same value,
@@ -176,7 +176,7 @@ const mostMembers = 4
 export const agreeing = (texts: readonly Text[], raw: string, count: number, meter: Meter): ReadonlySet<number> => {
   const structured = texts.length === 0 ? undefined : readExactly(raw, meter)
   if (structured === undefined) return new Set()
-  const wholes = [structured, ...(structured instanceof Map && structured.size <= mostMembers ? structured.values() : [])]
+  const wholes = [structured, ...(structured instanceof Map && structured.size <= maxMembers ? structured.values() : [])]
   const lists = wholes.filter((whole): whole is Exact[] => Array.isArray(whole) && whole.length === count)
   const agrees = ({ text, json = '', place }: Text): boolean => {
     if (wholes.includes(`"${text}`)) return true

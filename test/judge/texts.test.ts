@@ -47,7 +47,7 @@ const compare = (bytes: Buffer, within = limits): { readonly isFine: boolean; re
     for (const one of strings) assert.equal(findHidden(one), undefined, title)
   }
   assert.ok(judged.facts?.plain === true || parsed.facts?.plain !== true, title)
-  assert.equal(judged.facts?.sole, parsed.facts?.sole, title)
+  assert.equal(judged.facts?.onlyContainer, parsed.facts?.onlyContainer, title)
   assert.deepEqual(judged.faults, parsed.faults, title)
   assert.deepEqual(judged.otherKeys, parsed.otherKeys, title)
   assert.equal(JSON.stringify(judged.message), JSON.stringify(parsed.message), title)

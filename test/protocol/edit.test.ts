@@ -4,7 +4,7 @@ import t from 'tap'
 import { difference, edit, type Edit } from '../../dist/protocol/edit.js'
 import { Meter } from '../../dist/protocol/json.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
-import { onOneLine, slice, soleObject, type Path } from '../../dist/protocol/scan.js'
+import { onOneLine, slice, onlyContainer, type Path } from '../../dist/protocol/scan.js'
 import { equal, isObject, parseJson, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
 import { model, picks, valueOf, write, type Model } from './json-text.js'
 
@@ -221,7 +221,7 @@ t.test('a message that was read is cut as any other text is', async () => {
       const message: Model = { kind: 'object', members: [...rest.slice(0, at), ['result', result], ...rest.slice(at)] }
       const text = write(message, from())
       const frame = parseFrame(Buffer.from(text), { messageBytes: 1e6, depth: 100 })
-      if (soleObject(frame) !== undefined) cutFromBothEnds++
+      if (onlyContainer(frame) !== undefined) cutFromBothEnds++
       for (const path of paths(message)) assert.equal(slice(frame, path)?.toString(), cut(text, ...path))
     }),
     { numRuns: 1000 },

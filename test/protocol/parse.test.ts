@@ -113,7 +113,7 @@ t.test('what is JSON but no message', async t => {
   for (const [what, text] of cases) t.match(read(text), { message: { kind: 'unusable' }, faults: [{ kind: 'json-rpc', path: '' }] }, what)
 })
 
-t.test('what two parsers could read differently, and its innocent neighbours', async t => {
+t.test('texts that two parsers could read differently, and similar texts that they could not', async t => {
   const high = '\\ud83d'
   const low = '\\ude00'
   const cases = [

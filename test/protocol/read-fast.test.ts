@@ -19,7 +19,7 @@ t.test('structured content that is surely fine is not parsed before somebody loo
   const { structured = null, facts } = structuredOf(answer('{"a":[1,{"b":2}],"__proto__":{"x":1}}'))
   t.equal(textOf(structured)?.toString(), '{"a":[1,{"b":2}],"__proto__":{"x":1}}')
   t.ok(isObject(structured))
-  t.same(facts, { plain: true, sole: true, repeats: [] })
+  t.same(facts, { plain: true, onlyContainer: true, repeats: [] })
   t.equal(JSON.stringify(structured), '{"a":[1,{"b":2}],"__proto__":{"x":1}}')
   t.same(Object.keys(structured ?? {}), ['a', '__proto__'])
   t.notOk(isObject(structured) && Object.hasOwn(structured, 'toString'))
@@ -157,7 +157,7 @@ t.test('a message is the same message, judged from its bytes or parsed', async (
       assert.equal(JSON.stringify(judged.message), JSON.stringify(parsed.message))
       assert.deepEqual(judged.faults, parsed.faults)
       assert.deepEqual(judged.otherKeys, parsed.otherKeys)
-      assert.equal(judged.facts?.sole, parsed.facts?.sole)
+      assert.equal(judged.facts?.onlyContainer, parsed.facts?.onlyContainer)
     }),
     { numRuns: 1500 },
   )

@@ -55,9 +55,9 @@ const next = (text: string, from: number, budget?: Budget, anywhere = false): Hi
     const codePoint = text.codePointAt(index) ?? 0
     const row = rowOf(text.charCodeAt(index), codePoint)
     const isTooMany = row !== undefined && budget !== undefined && --budget.left < 0
-    const innocent = row === undefined ? 1 : isTooMany || anywhere ? 0 : (row.innocent?.(text, index) ?? 0)
-    if (row !== undefined && innocent === 0) return { index, codePoint, name: row.name }
-    index = suspectFrom(text, index + innocent)
+    const width = row === undefined ? 1 : isTooMany || anywhere ? 0 : (row.allowedInContext?.(text, index) ?? 0)
+    if (row !== undefined && width === 0) return { index, codePoint, name: row.name }
+    index = suspectFrom(text, index + width)
   }
   return undefined
 }

@@ -1,5 +1,5 @@
-// An invisible mark that is innocent by itself can encode a secret where a text has many of them: marks that come
-// and go, or change, between the same letters are such a code.
+// An invisible character that is allowed in its context can still encode a secret where a text has many of them:
+// characters that come and go, or change, between the same letters are such a code.
 
 /** By UTF-16 code unit: 0 for a visible character, else the kind of the invisible one. */
 const unseenKinds = new Uint8Array(0x10000)

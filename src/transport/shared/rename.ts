@@ -1,5 +1,5 @@
 import { edit, type Edit } from '../../protocol/edit.js'
-import { afterSpace, eachChild, slice, soleObject } from '../../protocol/scan.js'
+import { afterSpace, eachChild, slice, onlyContainer } from '../../protocol/scan.js'
 import type { Frame } from '../../protocol/frame.js'
 import { idOf, misspelt } from '../../protocol/message.js'
 import { isObject, isString, member, type Json, type JsonObject } from '../../protocol/json.js'
@@ -62,9 +62,9 @@ export const restoredAnswer = (frame: Frame, message: Result | ErrorResponse, na
 /** Answers can be large, and nearly all of one is its result: that is stepped over, where it is known to be the only object. */
 const withId = (frame: Frame, id: Buffer): Buffer => {
   const { bytes } = frame
-  const sole = soleObject(frame)
-  if (sole === undefined) return edit(bytes, [{ path: ['id'], replace: id }])
-  const [before, after] = [bytes.subarray(0, sole.value), bytes.subarray(sole.to)]
+  const container = onlyContainer(frame)
+  if (container === undefined) return edit(bytes, [{ path: ['id'], replace: id }])
+  const [before, after] = [bytes.subarray(0, container.value), bytes.subarray(container.to)]
   const rest = Buffer.concat([before, placeholder, after])
   let renamed = bytes
   eachChild(rest, afterSpace(rest, 0), ({ key, value, to }) => {

@@ -45,13 +45,13 @@ export const isJoinedEmoji = (sequence: string): boolean =>
  * Where a character that nobody sees does its proper work and hides nothing: how many code units of the text, from the index
  * on, are then text; 0 for none.
  */
-export type Innocent = (text: string, index: number) => number
+export type AllowedInContext = (text: string, index: number) => number
 
 /** Compiled at the first use: classes of whole scripts take milliseconds, and most texts need none. */
 const lazily = (pattern: string) => lazy(() => new RegExp(pattern, 'vy'))
 
 /** What a pattern matches from the index on. */
-export const where = (pattern: string): Innocent => {
+export const where = (pattern: string): AllowedInContext => {
   const compiled = lazily(pattern)
   return (text, index) => {
     const expression = compiled()
@@ -78,11 +78,11 @@ const mongolianSelector = '[\\u180b-\\u180d\\u180f]'
 const of = (...scripts: readonly string[]) =>
   `[[${scripts.map(script => `\\p{scx=${script}}`).join('')}]--[\\p{DI}\\p{scx=Latin}]]`
 
-/** Not behind another such character: what is innocent once is a code when it is repeated. */
+/** Not behind another such character: a single one may be allowed, a repeated one is a code. */
 const alone = (pattern: string) => `(?<![\\p{DI}--${mongolianSelector}])(?:${pattern})`
 
 /** A selector, behind the very character for which it is registered. */
-export const variation: Innocent = (text, index) => {
+export const variation: AllowedInContext = (text, index) => {
   const pair = text.codePointAt(index - 2) ?? 0
   const selector = text.codePointAt(index) ?? 0
   if (!isVariation(pair > 0xffff ? pair : text.charCodeAt(index - 1), selector)) return 0
@@ -98,13 +98,13 @@ const tags = (region: string) => Array.from(region, one => `\\u{e00${one.charCod
 const region = `(?:${['gbeng', 'gbsct', 'gbwls'].map(tags).join('|')})\\u{e007f}`
 export const flag = where(`(?<=\\u{1f3f4}\\ufe0f?)${region}\\ufe0f?`)
 const flagBase = where(`(?<=\\u{1f3f4})\\ufe0f(?=${region})`)
-export const selector: Innocent = (text, index) =>
+export const selector: AllowedInContext = (text, index) =>
   repeatsDigit(text, index) > 0 ? 0 : variation(text, index) || flagBase(text, index)
 
 // What is an emoji without a selector needs none: one there selects nothing. No recommended sequence has more than four parts.
 const pictograph = '(?:[\\p{EPres}--\\p{EMod}]\\p{EMod}?|[\\p{ExtPict}--\\p{EPres}][\\p{EMod}\\ufe0f]?)'
 const joinedPictographs = groups(`(?<=(${pictograph}))(?:\\u200d${pictograph}){1,3}`)
-const joinedEmoji: Innocent = (text, index) => {
+const joinedEmoji: AllowedInContext = (text, index) => {
   const [rest = '', first = ''] = joinedPictographs(text, index)
   return isJoinedEmoji(first + rest) ? rest.length : 0
 }
@@ -135,7 +135,7 @@ const scriptJoiner = where(alone(
     `(?<!${behindJoining})\\u200d(?=[${joinsPrevious}])|${atMark('\\u200d')}`,
 ))
 // No part of a joined emoji lies below U+2000, and most of these scripts do.
-export const joiner: Innocent = (text, index) =>
+export const joiner: AllowedInContext = (text, index) =>
   (text.charCodeAt(index - 1) < 0x2000 ? 0 : joinedEmoji(text, index)) || scriptJoiner(text, index)
 
 // In scripts that are written without spaces it marks the end of a word; in Khmer it is often typed twice.
@@ -166,12 +166,12 @@ const directsNumber = where(alone(
 ))
 const word = /(?=[a-z]{0,2}[aeiou])[a-z]{3}|[A-Z]{4}|[\u00c0-\u058f\u0900-\u1fff\u2c00-\ud7ff]{3}/
 const isAmongWords = (text: string, index: number): boolean => word.test(text.slice(Math.max(0, index - 16), index + 16))
-export const bidiMark: Innocent = (text, index) =>
+export const bidiMark: AllowedInContext = (text, index) =>
   directsLetters(text, index) || (isAmongWords(text, index) ? 0 : directsNumber(text, index))
 
 // Between two marks that change places in a normal form where it does not stand between them.
 const marks = groups(`(?<=(${mark}))\\u034f(?=(${mark}))`)
-export const graphemeJoiner: Innocent = (text, index) => {
+export const graphemeJoiner: AllowedInContext = (text, index) => {
   const [, first = '', second = ''] = marks(text, index)
   return (first + second).normalize('NFD') === first + second ? 0 : 1
 }
@@ -205,7 +205,7 @@ export const hieroglyphControl = where(
 )
 
 /** Behind what is seen of its own script. */
-export const conjoiner = (script: string, codePoint: number): Innocent => {
+export const conjoiner = (script: string, codePoint: number): AllowedInContext => {
   const own = `\\u{${codePoint.toString(16)}}`
   return where(`(?<=[${of(script)}--${own}])${own}`)
 }
