@@ -1,12 +1,14 @@
 import type { Budget } from '../budget.js'
 import { contains, type CharacterClass } from './character-class.js'
 
-/** The kind of no character: at the end of a text, and for characters whose kind is not known yet. */
+/** In place of a character's kind: the text ends here. */
 export const noCharacter = 0
+/** The kind is not known yet: greater than all that are. */
+export const unknownKind = 2 ** 30
 
 const bytesOfEntry = 200
 const bytesOfPage = 1100
-const emptyPage = new Int32Array(256)
+const emptyPage = new Int32Array(256).fill(unknownKind)
 
 /**
  * The input alphabet of a pattern's automata. Characters that are in the same classes are one kind; positions
@@ -43,8 +45,8 @@ export class Alphabet {
 
   /** The kind of a character. */
   kindOf(code: number, budget: Budget): number {
-    const known = this.#pages[code >> 8]?.[code & 0xff] ?? noCharacter
-    return known === noCharacter ? this.#find(code, budget) : known
+    const known = this.#pages[code >> 8]?.[code & 0xff] ?? unknownKind
+    return known === unknownKind ? this.#find(code, budget) : known
   }
 
   /** The known kinds of 256 code units. High surrogates have none: a pair may be one character. */
@@ -78,7 +80,7 @@ export class Alphabet {
 const newPage = (budget: Budget): Int32Array => {
   budget.spend(20)
   budget.keep(bytesOfPage)
-  return new Int32Array(256)
+  return emptyPage.slice()
 }
 
 /** Texts by number, each once. */

@@ -1,5 +1,5 @@
 import { nameKey, type Budget } from '../budget.js'
-import { noCharacter, type Alphabet, type Symbols } from './alphabet.js'
+import { noCharacter, unknownKind, type Alphabet, type Symbols } from './alphabet.js'
 import type { State } from './states.js'
 
 /** A set of NFA states: one DFA state. */
@@ -61,6 +61,9 @@ export class Automaton {
   /** For each row and kind the next row, `unknown`, `matched` or `failed`. */
   #table: Int32Array = new Int32Array(0)
   #first: StateSet | undefined
+  /** Where in a text, and in the table, a search is that the table could not finish. */
+  #at = 0
+  #row = 0
   /** The facts of a position and the kind of the next character, by number. */
   readonly #columns: (readonly [facts: string, kind: number])[] = []
   readonly #columnOf: number[][] = []
@@ -76,40 +79,58 @@ export class Automaton {
     this.isAnchored = begin !== undefined && waiting.length === 0 && !matches
   }
 
-  /** Whether there is a match anywhere in a text, for a plain pattern: one without facts but start and end. */
+  /** Whether there is a match anywhere in a text, for a plain pattern: its facts are start and end alone. */
   test(text: string, unicode: boolean, budget: Budget): boolean {
-    const { length } = text
-    const alphabet = this.#alphabet
-    budget.spend(10 + (length >> 1))
-    let { row } = (this.#first ??= this.#setOf([this.#start], true, budget))
-    let table = this.#table
-    let number = 0
-    let page = alphabet.pageOf(number)
-    for (let at = 0; at < length; at++) {
-      let code = text.charCodeAt(at)
-      if (code >> 8 !== number) {
-        number = code >> 8
-        page = alphabet.pageOf(number)
-      }
-      const kind = page[code & 0xff] ?? noCharacter
-      const next = kind < rowLength ? (table[row + kind] ?? unknown) : unknown
-      if (next >= 0) {
-        row = next
-        continue
-      }
-      if (next !== unknown) return next === matched
-      if (unicode && (code & 0xfc00) === 0xd800) code = text.codePointAt(at) ?? code
-      if (code > 0xffff) at++
-      const { matches, to } = this.#step(row, alphabet.kindOf(code, budget), budget)
-      if (matches || to === undefined) return matches
-      row = to.row
-      table = this.#table
-      page = alphabet.pageOf(number)
+    budget.spend(10 + (text.length >> 1))
+    this.#first ??= this.#setOf([this.#start], true, budget)
+    for (let known = this.testKnown(text); ; known = this.#continue(text)) {
+      if (known !== undefined) return known
+      const code = (unicode ? text.codePointAt(this.#at) : text.charCodeAt(this.#at)) ?? 0
+      const kind = this.#at === text.length ? noCharacter : this.#alphabet.kindOf(code, budget)
+      const { matches, to } = this.#step(this.#row, kind, budget)
+      if (matches || to === undefined || kind === noCharacter) return matches
+      this.#at += code > 0xffff ? 2 : 1
+      this.#row = to.row
     }
-    return this.#step(row, noCharacter, budget).matches
   }
 
-  /** The same for a text with facts. @param note is told for each position whether there is a match up to it */
+  /** The same, as far as the table knows; undefined for a text that it has no answer for yet. */
+  testKnown(text: string): boolean | undefined {
+    if (this.#first === undefined) return undefined
+    this.#at = 0
+    this.#row = this.#first.row
+    return this.#continue(text)
+  }
+
+  /** Follows the table to the end of the text, or leaves `#at` and `#row` where it lacks a step. */
+  #continue(text: string): boolean | undefined {
+    const { length } = text
+    const table = this.#table
+    let row = this.#row
+    let number = 0
+    let page = this.#alphabet.pageOf(number)
+    for (let at = this.#at; at < length; at++) {
+      const code = text.charCodeAt(at)
+      if (code >> 8 !== number) {
+        number = code >> 8
+        page = this.#alphabet.pageOf(number)
+      }
+      const kind = page[code & 0xff] ?? unknownKind
+      const next = kind < rowLength ? (table[row + kind] ?? unknown) : unknown
+      if (next < 0) {
+        this.#at = at
+        this.#row = row
+        return next === unknown ? undefined : next === matched
+      }
+      row = next
+    }
+    this.#at = length
+    this.#row = row
+    const atEnd = table[row + noCharacter] ?? unknown
+    return atEnd === unknown ? undefined : atEnd === matched
+  }
+
+  /** The same for a text with facts. @param note is told at each position whether a match ends there */
   run(
     symbols: Symbols, backward: boolean, budget: Budget, note?: (at: number, matches: boolean) => void,
   ): boolean {
@@ -156,11 +177,11 @@ export class Automaton {
 
   /** The step of a plain pattern, which is entered into the table. */
   #step(row: number, kind: number, budget: Budget): Step {
-    const from = this.#rows[row / rowLength] ?? this.#setOf([this.#start], true, budget)
+    const from = this.#rows[row / rowLength]
+    if (from === undefined) throw new Error('a row of no set')
     const step = from.steps[kind] ?? this.#follow(from, kind, budget)
     // All sets may have been dropped meanwhile.
-    const isKept = this.#rows[row / rowLength] === from
-    if (isKept && kind !== noCharacter && kind < rowLength) {
+    if (kind < rowLength && this.#rows[row / rowLength] === from) {
       if (row >= this.#table.length) this.#extendTable(budget)
       this.#table[row + kind] = step.matches ? matched : (step.to?.row ?? failed)
     }

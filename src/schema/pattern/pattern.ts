@@ -18,6 +18,8 @@ const bytesOfCharacter = 150
 /** When all that was made of a pattern takes more bytes, it is made again. */
 const maxBytes = 8 * 1024 * 1024
 
+/** Shorter texts are tried by what is known of the pattern, before anything is counted. */
+const shortText = 1000
 /** A match that took more is remembered for the rest of the check. */
 const manySteps = 1_000_000
 /** Steps for a text, where there was one that overran. */
@@ -59,6 +61,12 @@ export class CompiledPattern implements Pattern {
   }
 
   test(text: string, budget: Budget): boolean {
+    const last = this.#last
+    if (last?.machine.isPlain === true && text.length <= shortText && text.length <= last.longest) {
+      const known = last.machine.main.testKnown(text)
+      budget.spend(10 + (text.length >> 1))
+      if (known !== undefined) return known
+    }
     const { longest, kept, left } = budget
     // A value that does not match is judged once more, to say where.
     if (longest !== undefined && longest.pattern === this && longest.text === text) return longest.matches
