@@ -4,7 +4,7 @@
 // more than 250 ms of CPU, the heap grows by 200 MB, the ping waits 500 ms, a request has not exactly one answer, or a record has 64 KB.
 import { readFileSync } from 'node:fs'
 import { openSession } from '../dist/gateway/open.js'
-import { wholePipe } from '../dist/core/event.js'
+import { stdioExchange } from '../dist/core/event.js'
 import { parseFrame, readFrame } from '../dist/protocol/parse.js'
 import { createSchemaChecker } from '../dist/schema/index.js'
 import { presetPolicy } from '../dist/rules/index.js'
@@ -98,13 +98,13 @@ const turn = () => new Promise(resolve => setImmediate(resolve))
 /** As a transport reads: in pieces, other sessions' turns between them. */
 const hear = async (end, bytes) => {
   const reading = readFrame(bytes, limits)
-  if ('bytes' in reading) return end.hear({ type: 'frame', exchange: wholePipe, frame: reading })
+  if ('bytes' in reading) return end.hear({ type: 'frame', exchange: stdioExchange, frame: reading })
   for (let step = reading.next(); ; step = reading.next()) {
-    if (step.done) return end.hear({ type: 'frame', exchange: wholePipe, frame: step.value })
+    if (step.done) return end.hear({ type: 'frame', exchange: stdioExchange, frame: step.value })
     await turn()
   }
 }
-const tell = (end, value) => end.hear({ type: 'frame', exchange: wholePipe, frame: parseFrame(json(value), limits) })
+const tell = (end, value) => end.hear({ type: 'frame', exchange: stdioExchange, frame: parseFrame(json(value), limits) })
 
 const listed = { tools: [{ name: 'rows', inputSchema: { type: 'object' }, outputSchema: { type: 'object' } }] }
 

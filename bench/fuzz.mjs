@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { setImmediate } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Batches } from '../dist/core/batches.js'
-import { exchangeNamed, wholePipe } from '../dist/core/event.js'
+import { exchangeNamed, stdioExchange } from '../dist/core/event.js'
 import { parseFrame } from '../dist/protocol/parse.js'
 import { presetPolicy, rules } from '../dist/rules/index.js'
 import { sharedServer } from '../dist/transport/shared/server.js'
@@ -58,7 +58,7 @@ const made = length => Array.from({ length }, () => ({ from: pick(['client', 'se
 
 /** What leaves: only of a relay that blocks what readers take differently. */
 const throughRelay = (stateless, script) => {
-  const exchanges = stateless ? [exchangeNamed('a'), exchangeNamed('b'), exchangeNamed('c')] : [wholePipe, wholePipe, wholePipe]
+  const exchanges = stateless ? [exchangeNamed('a'), exchangeNamed('b'), exchangeNamed('c')] : [stdioExchange, stdioExchange, stdioExchange]
   const policy = presetPolicy('standard', { purpose: 'relay', locked: false })
   const relay = new Batches({ server: 's', session: 's', nonce: 'n', stateless, policy, rules, trusted: false, tools: new Map(), listMs: 1000, requestMs: 0, mostTools: 5000, intent: false, checkNow: () => [] })
   const left = []
@@ -83,7 +83,7 @@ const throughShared = script => {
   for (const { from, exchange, text } of script) {
     const read = parseFrame(Buffer.from(text), limits)
     if (from === 'client') ports[exchange].send(exchangeNamed('one'), read)
-    else hear({ type: 'frame', exchange: wholePipe, frame: read })
+    else hear({ type: 'frame', exchange: stdioExchange, frame: read })
   }
   return []
 }

@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url'
 const dist = process.argv[2] ? pathToFileURL(`${process.argv[2]}/`) : new URL('../dist/', import.meta.url)
 const load = path => import(new URL(path, dist).href)
 const { openSession } = await load('gateway/open.js')
-const { wholePipe } = await load('core/event.js')
+const { stdioExchange } = await load('core/event.js')
 const { parseFrame } = await load('protocol/parse.js')
 const { createSchemaChecker } = await load('schema/index.js')
 const { openAudit } = await load('audit/sink.js')
@@ -68,7 +68,7 @@ const guard = {
 const session = openSession(guard, client, () => server)
 session.start()
 
-const frame = bytes => ({ type: 'frame', exchange: wholePipe, frame: parseFrame(bytes, limits) })
+const frame = bytes => ({ type: 'frame', exchange: stdioExchange, frame: parseFrame(bytes, limits) })
 const json = value => Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...value }))
 client.hear(frame(json({ id: 0, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'bench', version: '1' } } })))
 server.hear(frame(json({ id: 0, result: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } } })))

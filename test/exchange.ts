@@ -1,6 +1,6 @@
-import { exchangeNamed, wholePipe, type Exchange } from '../dist/core/event.js'
+import { exchangeNamed, stdioExchange, type Exchange } from '../dist/core/event.js'
 
-const exchanges = new Map([[wholePipe.name, wholePipe]])
+const exchanges = new Map([[stdioExchange.name, stdioExchange]])
 
 /** The exchange of that name: the same one, whenever it is asked for. */
 export const exchange = (name: string): Exchange => {

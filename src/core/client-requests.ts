@@ -7,7 +7,7 @@ import { methodOf } from '../protocol/methods.js'
 import type { Answers } from './answers.js'
 import { ChurnMap } from './memory.js'
 import type { Core } from './core.js'
-import { type Exchange, wholePipe } from './event.js'
+import { type Exchange, stdioExchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { GivenAnswers } from './given.js'
@@ -364,7 +364,7 @@ export class ClientRequests {
     this.#core.records.answered(request, undefined, undefined)
     request.end()
     // The server will not hear of it: nothing else ends the client's HTTP request.
-    if (isHeld && request.exchange !== wholePipe) this.#core.output.emit({ type: 'settle', exchange: request.exchange })
+    if (isHeld && request.exchange !== stdioExchange) this.#core.output.emit({ type: 'settle', exchange: request.exchange })
   }
 
   #close(request: PendingRequest): void {
@@ -383,7 +383,7 @@ export class ClientRequests {
 }
 
 /** Where the client waits for it: by a pipe that is known of the request alone. */
-const exchangeOf = (request: PendingRequest, { exchange }: Arrived): Exchange => (exchange === wholePipe ? request.exchange : exchange)
+const exchangeOf = (request: PendingRequest, { exchange }: Arrived): Exchange => (exchange === stdioExchange ? request.exchange : exchange)
 
 const cancellation = ({ id }: PendingRequest, reason: string): Frame => {
   const params = { requestId: id, reason }

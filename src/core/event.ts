@@ -22,7 +22,7 @@ export interface Exchange {
 export const exchangeNamed = (name: string): Exchange => Object.freeze({ name })
 
 /** The exchange of a pipe: an answer that arrives by it belongs to whoever asked. */
-export const wholePipe = exchangeNamed('stdio')
+export const stdioExchange = exchangeNamed('stdio')
 
 export type Timer = string
 
@@ -55,7 +55,7 @@ export class NamedExchanges {
   })
 
   of(name: string): Exchange {
-    const known = name === wholePipe.name ? wholePipe : this.#known.get(name)?.deref()
+    const known = name === stdioExchange.name ? stdioExchange : this.#known.get(name)?.deref()
     if (known !== undefined) return known
     const exchange = exchangeNamed(name)
     this.#known.set(name, new WeakRef(exchange))

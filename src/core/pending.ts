@@ -1,7 +1,7 @@
 import { meaningOf, written } from '../protocol/message.js'
 import type { Id, IdKey } from '../protocol/json-rpc.js'
 import { ChurnGroups, ChurnMap, type Ledger, weights } from './memory.js'
-import { type Exchange, wholePipe } from './event.js'
+import { type Exchange, stdioExchange } from './event.js'
 import { isString } from '../protocol/json.js'
 
 /** Something that was asked and not yet answered. */
@@ -112,7 +112,7 @@ export class PendingRequests<Kind extends Pending> {
     if (those?.get(key) !== pending) return false
     those.delete(key)
     // The pipe's stays: one request after the other would make it anew.
-    if (those.size === 0 && scope !== wholePipe) this.#scopes.delete(scope)
+    if (those.size === 0 && scope !== stdioExchange) this.#scopes.delete(scope)
     if (exchange !== scope) this.#exchanges.delete(exchange, pending)
     const odd = this.#odd.get(scope)
     if (odd !== undefined) {
@@ -140,7 +140,7 @@ export class PendingRequests<Kind extends Pending> {
   }
 
   #scope(exchange: Exchange): Exchange {
-    return this.#stateless ? exchange : wholePipe
+    return this.#stateless ? exchange : stdioExchange
   }
 }
 

@@ -4,7 +4,7 @@ import { errorCode, type IdKey, type Notification, type Page } from '../protocol
 import { Answers } from './answers.js'
 import { ClientRequests } from './client-requests.js'
 import { Core } from './core.js'
-import { type Effect, type Event, type Exchange, type Side, wholePipe } from './event.js'
+import { type Effect, type Event, type Exchange, type Side, stdioExchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import type { RelayOptions } from './options.js'
@@ -152,7 +152,7 @@ export class Relay {
     this.#failure = reason
     this.#requests.serverGone(reason, true)
     for (let next = this.#unqueue(); next !== undefined; next = this.#unqueue()) {
-      if (next.message.kind === 'request') output.toClient(wholePipe, errorAnswer(next.message, errorCode.blocked, `mcp-customs: ${reason}`), 'client')
+      if (next.message.kind === 'request') output.toClient(stdioExchange, errorAnswer(next.message, errorCode.blocked, `mcp-customs: ${reason}`), 'client')
     }
     records.write({ event: 'session/end', from: 'relay', verdict: 'block', reason })
     output.emit({ type: 'close', reason, cause })
@@ -168,7 +168,7 @@ export class Relay {
 
   /** Stdio frames are forwarded in order. Responses to the server, cancellations and pings skip the queue. */
   #clientFrame(exchange: Exchange, frame: Frame): void {
-    if (exchange !== wholePipe || !this.holding || this.#skipsQueue(frame)) return this.#fromClient(exchange, frame)
+    if (exchange !== stdioExchange || !this.holding || this.#skipsQueue(frame)) return this.#fromClient(exchange, frame)
     const weight = frame.bytes.length + parsedWeight(frame)
     this.#queue.push({ frame, weight })
     this.#queuedBytes += frame.bytes.length
@@ -183,7 +183,7 @@ export class Relay {
     while (this.#requests.held === 0) {
       const next = this.#unqueue()
       if (next === undefined) return
-      this.#fromClient(wholePipe, next)
+      this.#fromClient(stdioExchange, next)
     }
   }
 
@@ -196,7 +196,7 @@ export class Relay {
   }
 
   #neverSent(frame: Frame): void {
-    this.#requests.neverSent(wholePipe, frame, this.#core.findings('client'))
+    this.#requests.neverSent(stdioExchange, frame, this.#core.findings('client'))
   }
 
   #fromClient(exchange: Exchange, frame: Frame): void {

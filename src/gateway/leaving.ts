@@ -3,7 +3,7 @@ import { joined } from '../core/batches.js'
 import { errorAnswer } from '../core/refusal.js'
 import type { Frame } from '../protocol/frame.js'
 import { errorCode } from '../protocol/json-rpc.js'
-import { type Exchange, type Side, wholePipe } from '../core/event.js'
+import { type Exchange, type Side, stdioExchange } from '../core/event.js'
 import type { Transport } from '../transport/transport.js'
 
 /**
@@ -103,9 +103,9 @@ export class Held {
   }
 
   hold(side: Side, full: Full, exchange: Exchange): void {
-    const where = this.#isDivided && full === 'client' ? exchange : wholePipe
+    const where = this.#isDivided && full === 'client' ? exchange : stdioExchange
     // One request and its refusal: there is nothing more to come by it.
-    if (side === 'client' && where !== wholePipe) return
+    if (side === 'client' && where !== stdioExchange) return
     const place = placeOf(full, exchange)
     const held = this.#held.get(place) ?? { sides: new Set(), where }
     this.#held.set(place, held)

@@ -1,6 +1,6 @@
 import { ChurnMap } from '../core/memory.js'
 import {
-  type Effect, type Entry, type Event, type Exchange, type Side, type Timer, wholePipe,
+  type Effect, type Entry, type Event, type Exchange, type Side, type Timer, stdioExchange,
 } from '../core/event.js'
 import type { Batches } from '../core/batches.js'
 import { errorAnswer } from '../core/refusal.js'
@@ -198,8 +198,8 @@ export class Session {
     } finally {
       this.#busy = false
     }
-    if (this.#relay.isCrowded) this.#held.hold('client', 'queue', wholePipe)
-    else this.#held.release('queue', wholePipe)
+    if (this.#relay.isCrowded) this.#held.hold('client', 'queue', stdioExchange)
+    else this.#held.release('queue', stdioExchange)
     this.#stopIfAlone()
   }
 

@@ -1,4 +1,4 @@
-import { wholePipe, type Exchange } from '../core/event.js'
+import { stdioExchange, type Exchange } from '../core/event.js'
 import { exactResult } from '../lock/digits.js'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
 import { unmetered, type JsonObject } from '../protocol/unmetered.js'
@@ -66,7 +66,7 @@ export class InspectClient implements Transport {
         this.#answer(message)
         break
       case 'batch':
-        for (const one of message.members) this.send(wholePipe, one)
+        for (const one of message.members) this.send(stdioExchange, one)
         break
       case 'notification':
       case 'page':
@@ -94,7 +94,7 @@ export class InspectClient implements Transport {
 
   #say(message: JsonObject): void {
     const frame = parseFrame(Buffer.from(JSON.stringify(message)), this.#limits)
-    this.#hear({ type: 'frame', exchange: wholePipe, frame })
+    this.#hear({ type: 'frame', exchange: stdioExchange, frame })
   }
 }
 

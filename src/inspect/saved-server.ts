@@ -1,5 +1,5 @@
 import { errorAnswer } from '../core/refusal.js'
-import { wholePipe, type Exchange } from '../core/event.js'
+import { stdioExchange, type Exchange } from '../core/event.js'
 import { edit } from '../protocol/edit.js'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
 import { errorCode, type Request } from '../protocol/json-rpc.js'
@@ -29,7 +29,7 @@ export class SavedServer implements Transport {
     if (message.kind === 'request') {
       const frame = this.#answer(message)
       // As a pipe does it: never before the sender has gone on.
-      setImmediate(() => this.#hear({ type: 'frame', exchange: wholePipe, frame }))
+      setImmediate(() => this.#hear({ type: 'frame', exchange: stdioExchange, frame }))
     }
     return true
   }

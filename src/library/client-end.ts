@@ -1,4 +1,4 @@
-import { wholePipe, type Exchange } from '../core/event.js'
+import { stdioExchange, type Exchange } from '../core/event.js'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
 import { isCancellation, keyAt } from '../protocol/message.js'
 import type { IdKey } from '../protocol/json-rpc.js'
@@ -59,7 +59,7 @@ export class ClientEnd implements Transport {
       const frame = this.outgoing.frameOf(parcel)
       const key = frame.message.kind === 'request' ? frame.message.key : undefined
       if (key !== undefined) this.#asked.set(key, parcel)
-      this.#hear({ type: 'frame', exchange: wholePipe, frame })
+      this.#hear({ type: 'frame', exchange: stdioExchange, frame })
       // Whoever cancels does not wait.
       const cancelled = isCancellation(frame.message) ? keyAt(frame, ['params', 'requestId']) : undefined
       if (cancelled !== undefined) this.#asked.get(cancelled)?.done()

@@ -1,4 +1,4 @@
-import { wholePipe, type Exchange } from '../core/event.js'
+import { stdioExchange, type Exchange } from '../core/event.js'
 import type { Frame } from '../protocol/frame.js'
 import { isObject } from '../protocol/unmetered.js'
 import type { IdKey } from '../protocol/json-rpc.js'
@@ -97,7 +97,7 @@ export class ServerEnd implements Transport {
   #received(message: unknown, extra: unknown): void {
     try {
       const frame = this.#client.incoming.frameOf({ message, extra })
-      this.#hear?.({ type: 'frame', exchange: wholePipe, frame })
+      this.#hear?.({ type: 'frame', exchange: stdioExchange, frame })
     } catch (error) {
       this.#told.error(error)
     }
@@ -131,7 +131,7 @@ export class ServerEnd implements Transport {
   }
 
   #lost(key: IdKey, reason: string): void {
-    this.#hear?.({ type: 'lost', exchange: wholePipe, key, reason })
+    this.#hear?.({ type: 'lost', exchange: stdioExchange, key, reason })
   }
 
   /** Its caller knows by other means that there will be no answer. */

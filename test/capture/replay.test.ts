@@ -6,7 +6,7 @@ import { sessionsIn } from '../../dist/capture/read.js'
 import { Recorder } from '../../dist/capture/recorder.js'
 import { recorded, replayed } from '../../dist/capture/replay.js'
 import type { Checked, Subject } from '../../dist/core/check.js'
-import { type Event, wholePipe } from '../../dist/core/event.js'
+import { type Event, stdioExchange } from '../../dist/core/event.js'
 import { Batches } from '../../dist/core/batches.js'
 import { defaultLimits } from '../../dist/config/limits.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
@@ -20,7 +20,7 @@ const policyWith = (changes: Readonly<Partial<Record<RuleName, Action>>> = {}) =
 
 const tool = { name: 'a', inputSchema: { type: 'object', properties: { n: { type: 'number' } } }, outputSchema: { type: 'object', properties: { n: { type: 'number' } } } }
 const heard = (from: 'client' | 'server', message: object): Event =>
-  ({ type: 'frame-received', from, exchange: wholePipe, frame: parseFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })), limits) })
+  ({ type: 'frame-received', from, exchange: stdioExchange, frame: parseFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })), limits) })
 const called = (id: number, given: object) => heard('client', { id, method: 'tools/call', params: { name: 'a', arguments: given } })
 const answered = (id: number, n: unknown) => heard('server', { id, result: { content: [{ type: 'text', text: JSON.stringify({ n }) }], structuredContent: { n } } })
 const listed = [heard('client', { id: 0, method: 'tools/list' }), heard('server', { id: 0, result: { tools: [tool] } })]

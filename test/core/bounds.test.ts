@@ -1,4 +1,4 @@
-import { wholePipe } from '../../dist/core/event.js'
+import { stdioExchange } from '../../dist/core/event.js'
 import t from 'tap'
 import { answer, call, result, Script, weather } from './script.js'
 
@@ -133,7 +133,7 @@ t.test('an exception outside flows ends the session, and everyone who waits is t
   const script = new Script({ rules: [] })
   script.client({ jsonrpc: '2.0', id: 1, method: 'ping' })
   const message = { kind: 'notification' as const, get method(): never { throw new RangeError('too large') }, params: undefined }
-  t.match(script.perform({ type: 'frame-received', from: 'client', exchange: wholePipe, frame: { bytes: Buffer.alloc(0), faults: [], message } }), [
+  t.match(script.perform({ type: 'frame-received', from: 'client', exchange: stdioExchange, frame: { bytes: Buffer.alloc(0), faults: [], message } }), [
     ['failed', 'too large'],
     ['to client', { id: 1, error: { code: -31000, message: /the relay failed/ } }],
     ['close', /the relay failed/],

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { Checked, Subject } from '../../dist/core/check.js'
 import {
-  type Effect, type Entry, type Exchange, exchangeNamed, type Side, wholePipe,
+  type Effect, type Entry, type Exchange, exchangeNamed, type Side, stdioExchange,
 } from '../../dist/core/event.js'
 import { Batches } from '../../dist/core/batches.js'
 import { followed } from '../../dist/gateway/observer.js'
@@ -109,7 +109,7 @@ class Play {
 
   step(one: typeof step extends fc.Arbitrary<infer Step> ? Step : never): void {
     this.now++
-    const exchange = (wanted: Exchange) => (this.#stateless ? wanted : wholePipe)
+    const exchange = (wanted: Exchange) => (this.#stateless ? wanted : stdioExchange)
     switch (one.does) {
       case 'client':
         return this.#hear('client', exchange(one.exchange), one.text)

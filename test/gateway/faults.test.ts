@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Batches } from '../../dist/core/batches.js'
 import type { SchemaChecker } from '../../dist/core/check.js'
-import { type Exchange, wholePipe } from '../../dist/core/event.js'
+import { type Exchange, stdioExchange } from '../../dist/core/event.js'
 import type { RelayOptions } from '../../dist/core/options.js'
 import type { Power, Rule } from '../../dist/core/rule.js'
 import { Judging } from '../../dist/gateway/open.js'
@@ -98,7 +98,7 @@ const play = async (faults: Faults): Promise<{ readonly asked: readonly number[]
     const result = method === 'tools/list'
       ? { tools: [{ name: 'a', inputSchema: { type: 'object' }, outputSchema: { type: 'object' } }] }
       : method === 'tools/call' ? { content: [{ type: 'text', text: '{}' }], structuredContent: {} } : {}
-    setImmediate(() => server.tell({ type: 'frame', exchange: wholePipe, frame: frame({ id, result }) }))
+    setImmediate(() => server.tell({ type: 'frame', exchange: stdioExchange, frame: frame({ id, result }) }))
   })
   const checker: SchemaChecker = {
     check: () => {
@@ -131,11 +131,11 @@ const play = async (faults: Faults): Promise<{ readonly asked: readonly number[]
   }
   const session = new Session({ client, server, relay: new Batches(options), judging, audit, failed: () => undefined })
   session.start()
-  client.tell({ type: 'frame', exchange: wholePipe, frame: frame({ id: 0, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } } }) })
+  client.tell({ type: 'frame', exchange: stdioExchange, frame: frame({ id: 0, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } } }) })
   for (let id = 1; id <= callsOfEach && !client.isClosed; id++) {
     asked.push(id)
     const [method, params] = [['ping', {}], ['tools/call', { name: 'a', arguments: {} }], ['tools/list', {}]][random(3)] ?? []
-    client.tell({ type: 'frame', exchange: wholePipe, frame: frame({ id, method, params }) })
+    client.tell({ type: 'frame', exchange: stdioExchange, frame: frame({ id, method, params }) })
     if (random(3) === 0) await new Promise(resolve => setImmediate(resolve))
   }
   client.tell({ type: 'ended', reason: 'it closed its output', graceMs: 5000 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { wholePipe } from '../../dist/core/event.js'
+import { stdioExchange } from '../../dist/core/event.js'
 import { Held } from '../../dist/gateway/leaving.js'
 import type { Transport } from '../../dist/transport/transport.js'
 import { exchange } from '../exchange.js'
@@ -45,10 +45,10 @@ t.test('a process has one pipe: it is read again when no reader is full any more
 t.test('a client waits for the server and for the queue, and goes on when neither is full', t => {
   const { held, take } = ends(false)
   held.hold('client', 'server', exchange('http-3'))
-  held.hold('client', 'queue', wholePipe)
-  held.release('server', wholePipe)
+  held.hold('client', 'queue', stdioExchange)
+  held.release('server', stdioExchange)
   t.same(take(), ['client waits stdio', 'client waits stdio'])
-  held.release('queue', wholePipe)
+  held.release('queue', stdioExchange)
   t.same(take(), ['client goes on stdio'])
   t.end()
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type Entry, type Exchange, wholePipe } from '../../dist/core/event.js'
+import { type Entry, type Exchange, stdioExchange } from '../../dist/core/event.js'
 import type { Checked, SchemaChecker } from '../../dist/core/check.js'
 import { openSession } from '../../dist/gateway/open.js'
 import { presetPolicy } from '../../dist/rules/index.js'
@@ -186,13 +186,13 @@ t.test('of a batch that is withheld every member is told so', async t => {
   const { client, server, session } = begin((): undefined => {
     if (isFull) throw new Error('no space left')
   })
-  client.tell({ type: 'frame', exchange: wholePipe, frame: frame({ id: 0, method: 'initialize', params: { protocolVersion: '2025-03-26' } }) })
-  server.tell({ type: 'frame', exchange: wholePipe, frame: frame({ id: 0, result: { protocolVersion: '2025-03-26' } }) })
+  client.tell({ type: 'frame', exchange: stdioExchange, frame: frame({ id: 0, method: 'initialize', params: { protocolVersion: '2025-03-26' } }) })
+  server.tell({ type: 'frame', exchange: stdioExchange, frame: frame({ id: 0, result: { protocolVersion: '2025-03-26' } }) })
   const asked = [1, 2].map(id => ({ jsonrpc: '2.0', id, method: 'tools/list' }))
-  client.tell({ type: 'frame', exchange: wholePipe, frame: parseFrame(Buffer.from(JSON.stringify(asked)), limits) })
+  client.tell({ type: 'frame', exchange: stdioExchange, frame: parseFrame(Buffer.from(JSON.stringify(asked)), limits) })
   isFull = true
   const answers = [1, 2].map(id => ({ jsonrpc: '2.0', id, error: { code: -1, message: 'no' } }))
-  server.tell({ type: 'frame', exchange: wholePipe, frame: parseFrame(Buffer.from(JSON.stringify(answers)), limits) })
+  server.tell({ type: 'frame', exchange: stdioExchange, frame: parseFrame(Buffer.from(JSON.stringify(answers)), limits) })
   server.tell({ type: 'ended', reason: 'the server exited' })
   await session.ended
   t.match(client.log.at(-1), /^stdio \[.*"id":1,"error":{"code":-31001.*"id":2,"error":{"code":-31001.*\]/)
@@ -201,11 +201,11 @@ t.test('of a batch that is withheld every member is told so', async t => {
 t.test('a request that cannot be written to the server is answered, and the session goes on', async t => {
   const { server, client, session } = begin()
   server.isBroken = true
-  client.tell({ type: 'frame', exchange: wholePipe, frame: frame({ id: 1, method: 'ping' }) })
+  client.tell({ type: 'frame', exchange: stdioExchange, frame: frame({ id: 1, method: 'ping' }) })
   t.match(client.log, [/"id":1,"error":{"code":-31001/])
   server.isBroken = false
-  client.tell({ type: 'frame', exchange: wholePipe, frame: frame({ id: 2, method: 'ping' }) })
-  server.tell({ type: 'frame', exchange: wholePipe, frame: frame({ id: 2, result: {} }) })
+  client.tell({ type: 'frame', exchange: stdioExchange, frame: frame({ id: 2, method: 'ping' }) })
+  server.tell({ type: 'frame', exchange: stdioExchange, frame: frame({ id: 2, result: {} }) })
   t.match(client.log.at(-1), /"id":2,"result"/)
   server.tell({ type: 'ended', reason: 'it was closed' })
   const { failure } = await session.ended
@@ -218,14 +218,14 @@ t.test('a peer that does not read holds back who writes to it: the client for th
   lists('stdio', 1)
   await checker.answer()
   server.isFull = true
-  client.tell({ type: 'frame', exchange: wholePipe, frame: frame({ id: 2, method: 'tools/call', params: { name: 'a' } }) })
+  client.tell({ type: 'frame', exchange: stdioExchange, frame: frame({ id: 2, method: 'tools/call', params: { name: 'a' } }) })
   await checker.answer()
   t.same([client.paused, server.paused], [true, false])
   server.isFull = false
-  server.tell({ type: 'drained', exchange: wholePipe })
+  server.tell({ type: 'drained', exchange: stdioExchange })
   t.same([client.paused, server.paused], [false, false])
   client.isFull = true
-  server.tell({ type: 'frame', exchange: wholePipe, frame: frame({ method: 'notifications/message', params: { level: 'info', data: 1 } }) })
+  server.tell({ type: 'frame', exchange: stdioExchange, frame: frame({ method: 'notifications/message', params: { level: 'info', data: 1 } }) })
   t.same([client.paused, server.paused], [false, true])
 })
 
@@ -245,7 +245,7 @@ t.test('a client that says nothing more is given its answers before the server i
   asks('stdio', 1, 'ping')
   client.tell({ type: 'ended', reason: 'it closed its output', graceMs: 1 << 30 })
   t.equal(server.closed, 0)
-  server.tell({ type: 'frame', exchange: wholePipe, frame: frame({ id: 1, result: {} }) })
+  server.tell({ type: 'frame', exchange: stdioExchange, frame: frame({ id: 1, result: {} }) })
   t.match(client.log, [/"id":1,"result"/])
   t.equal(server.closed, 1)
   server.tell({ type: 'ended', reason: 'it was closed' })

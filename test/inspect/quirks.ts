@@ -1,4 +1,4 @@
-import { wholePipe, type Exchange } from '../../dist/core/event.js'
+import { stdioExchange, type Exchange } from '../../dist/core/event.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import { defaultLimits } from '../../dist/config/limits.js'
 import type { Frame } from '../../dist/protocol/frame.js'
@@ -72,7 +72,7 @@ export class QuirkServer implements Transport {
   }
 
   write(line: string): void {
-    if (!this.closed) this.#hear({ type: 'frame', exchange: wholePipe, frame: parseFrame(Buffer.from(line), defaultLimits) })
+    if (!this.closed) this.#hear({ type: 'frame', exchange: stdioExchange, frame: parseFrame(Buffer.from(line), defaultLimits) })
   }
 
   /** As a process that exits. */

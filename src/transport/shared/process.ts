@@ -1,4 +1,4 @@
-import { wholePipe } from '../../core/event.js'
+import { stdioExchange } from '../../core/event.js'
 import type { Transport, TransportEvent } from '../transport.js'
 
 export interface SharedProcessOptions {
@@ -57,14 +57,14 @@ export class SharedProcess {
       }
       this.#options.heard(event)
     })
-    if (this.#options.isHeld()) child.pause(wholePipe)
+    if (this.#options.isHeld()) child.pause(stdioExchange)
     return child
   }
 
   /** `isHeld` may say something else than before. */
   held(): void {
-    if (this.#options.isHeld()) this.#child?.pause(wholePipe)
-    else this.#child?.resume(wholePipe)
+    if (this.#options.isHeld()) this.#child?.pause(stdioExchange)
+    else this.#child?.resume(stdioExchange)
   }
 
   /** Tells the one that runs to end. @returns false when there is none */

@@ -1,4 +1,4 @@
-import { wholePipe, type Exchange } from '../../core/event.js'
+import { stdioExchange, type Exchange } from '../../core/event.js'
 import { errorAnswer } from '../../core/refusal.js'
 import type { Fault, Frame } from '../../protocol/frame.js'
 import { keysOf, numberOf } from '../../protocol/message.js'
@@ -86,7 +86,7 @@ class Shared implements SharedServer, Hub {
       case 'notification':
         // By HTTP nothing is taken back by id (clients all use the same ones): `shut` and `abandon` tell the server.
         if (message.method === 'notifications/cancelled' || !namesRevision(message)) return true
-        return this.#sent(port, this.#process.running()?.send(wholePipe, frame) ?? true)
+        return this.#sent(port, this.#process.running()?.send(stdioExchange, frame) ?? true)
       case 'batch':
         return message.members.map(one => this.send(port, exchange, one)).every(free => free)
       case 'result':
@@ -100,7 +100,7 @@ class Shared implements SharedServer, Hub {
 
   giveUp(asked: Asked): void {
     this.#requests.giveUp(asked)
-    this.#process.child?.send(wholePipe, cancellation(asked.number, asked.request))
+    this.#process.child?.send(stdioExchange, cancellation(asked.number, asked.request))
   }
 
   held(): void {
@@ -125,7 +125,7 @@ class Shared implements SharedServer, Hub {
       return true
     }
     const { names, number } = this.#requests.open(port, exchange, frame, request)
-    return this.#sent(port, child.send(wholePipe, renamed(frame, request, names, number)))
+    return this.#sent(port, child.send(stdioExchange, renamed(frame, request, names, number)))
   }
 
   #sent(port: Port, free: boolean): boolean {
@@ -180,7 +180,7 @@ class Shared implements SharedServer, Hub {
       case 'page':
         return
       case 'request':
-        this.#process.child?.send(wholePipe, errorAnswer(message, errorCode.methodNotFound, 'This revision has no requests of the server'))
+        this.#process.child?.send(stdioExchange, errorAnswer(message, errorCode.methodNotFound, 'This revision has no requests of the server'))
         return this.#witness(withFault(frame, 'a request of the server, which many clients share'))
       case 'batch':
         for (const one of message.members) this.#said({ ...one, faults: [...one.faults, noBatch] })
@@ -244,7 +244,7 @@ class Shared implements SharedServer, Hub {
 
   /** For the relays and their records: one is enough. No client has the exchange by which they hear of it. */
   #witness(frame: Frame, ports: readonly Port[] = [...this.#ports].slice(0, 1)): void {
-    for (const port of ports) port.tell({ type: 'frame', exchange: wholePipe, frame })
+    for (const port of ports) port.tell({ type: 'frame', exchange: stdioExchange, frame })
   }
 
   #lose(asked: Asked | undefined, reason: string): void {
@@ -257,7 +257,7 @@ class Shared implements SharedServer, Hub {
     for (const port of [...this.#ports]) {
       if (!port.full) continue
       port.full = false
-      port.tell({ type: 'drained', exchange: wholePipe })
+      port.tell({ type: 'drained', exchange: stdioExchange })
     }
   }
 

@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
-import { wholePipe, type Exchange } from '../../core/event.js'
+import { stdioExchange, type Exchange } from '../../core/event.js'
 import type { Frame, FrameLimits } from '../../protocol/frame.js'
 import type { Transport, TransportEvent } from '../transport.js'
 import { FrameReader, LineWriter } from './lines.js'
@@ -30,9 +30,9 @@ class StdioClient implements Transport {
 
   constructor({ input, output, limits, graceMs = 0 }: StdioClientOptions) {
     this.#input = input
-    this.#reader = new FrameReader(limits, frame => this.#hear({ type: 'frame', exchange: wholePipe, frame }), error =>
+    this.#reader = new FrameReader(limits, frame => this.#hear({ type: 'frame', exchange: stdioExchange, frame }), error =>
       error === undefined ? this.#end('the client closed its output', graceMs) : this.#end(`reading from the client failed: ${error.message}`))
-    this.#writer = new LineWriter(output, () => this.#hear({ type: 'drained', exchange: wholePipe }), error =>
+    this.#writer = new LineWriter(output, () => this.#hear({ type: 'drained', exchange: stdioExchange }), error =>
       this.#end(`the client does not read any more: ${error.message}`))
   }
 

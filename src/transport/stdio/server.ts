@@ -1,4 +1,4 @@
-import { wholePipe, type Exchange } from '../../core/event.js'
+import { stdioExchange, type Exchange } from '../../core/event.js'
 import { CustomsError } from '../../errors.js'
 import type { Frame, FrameLimits } from '../../protocol/frame.js'
 import { requestKeys } from '../frames.js'
@@ -63,7 +63,7 @@ class ServerProcess implements StdioServer {
 
   constructor(options: StdioServerOptions) {
     this.#options = options
-    this.#reader = new FrameReader(options.limits, frame => this.#tell({ type: 'frame', exchange: wholePipe, frame }), () => {
+    this.#reader = new FrameReader(options.limits, frame => this.#tell({ type: 'frame', exchange: stdioExchange, frame }), () => {
       this.#silent = true
       this.#settle()
     })
@@ -92,7 +92,7 @@ class ServerProcess implements StdioServer {
       this.#settle()
     })
     if (child.pid !== undefined) this.#stopper = new Stopper(child, this.#options.stopMs ?? 1500)
-    this.#writer = new LineWriter(child.stdin, () => this.#tell({ type: 'drained', exchange: wholePipe }))
+    this.#writer = new LineWriter(child.stdin, () => this.#tell({ type: 'drained', exchange: stdioExchange }))
     this.#reader.start(child.stdout)
   }
 

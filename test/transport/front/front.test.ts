@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { wholePipe } from '../../../dist/core/event.js'
+import { stdioExchange } from '../../../dist/core/event.js'
 import { ask, begin, dial, echo, frameOf, frontWith, handshake, initialize, limits, post, Reader, result, start, textOf } from './harness.js'
 import { ManualTimers } from '../timers.js'
 
@@ -428,7 +428,7 @@ t.test('other settings hold at once, for who is there already as well', async t 
   front.reload({ limits: { ...limits, messageBytes: 300 }, tokens: ['new', 'kept'], allowHosts: ['new.example'], maxSessions: 1 })
   await t.rejects(cut, 'a stream that was opened with a token that is none any more is cut')
   const { transport } = await session(0)
-  transport.send(wholePipe, frameOf('{"jsonrpc":"2.0","method":"x"}'))
+  transport.send(stdioExchange, frameOf('{"jsonrpc":"2.0","method":"x"}'))
   t.match(await ours.to('\n\n'), /"method":"x"/, 'others go on')
   const cases = [
     ['a token taken back', as('leaked'), ping, 401],

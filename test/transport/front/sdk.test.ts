@@ -3,7 +3,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ListRootsRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import t from 'tap'
-import { wholePipe } from '../../../dist/core/event.js'
+import { stdioExchange } from '../../../dist/core/event.js'
 import type { Frame } from '../../../dist/protocol/frame.js'
 import type { TransportEvent } from '../../../dist/transport/transport.js'
 import { frameOf, start, type Opened } from './harness.js'
@@ -25,7 +25,7 @@ const server = (modern: boolean) => {
     const { message } = event.frame
     if (message.kind === 'result') roots.push(event.frame)
     if (message.kind === 'notification' && message.method === 'notifications/initialized') {
-      transport.send(wholePipe, frameOf('{"jsonrpc":"2.0","id":"r","method":"roots/list"}'))
+      transport.send(stdioExchange, frameOf('{"jsonrpc":"2.0","id":"r","method":"roots/list"}'))
     }
     if (message.kind !== 'request') return
     const { key, method, params } = message

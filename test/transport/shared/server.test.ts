@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { wholePipe, type Exchange } from '../../../dist/core/event.js'
+import { stdioExchange, type Exchange } from '../../../dist/core/event.js'
 import { slice } from '../../../dist/protocol/scan.js'
 import { parseFrame } from '../../../dist/protocol/parse.js'
 import { sharedServer } from '../../../dist/transport/shared/server.js'
@@ -42,7 +42,7 @@ class Child implements Transport {
   }
 
   say(text: string): void {
-    this.hear({ type: 'frame', exchange: wholePipe, frame: frameOf(text) })
+    this.hear({ type: 'frame', exchange: stdioExchange, frame: frameOf(text) })
   }
 
   pause(): void {
@@ -357,7 +357,7 @@ t.test('the process may ask nothing: nobody could answer', async t => {
   first().port.send(exchange('one'), ask('1'))
   child().say('{"jsonrpc":"2.0","id":"s","method":"roots/list"}')
   t.match(JSON.parse(child().got.at(-1) ?? ''), { id: 's', error: { code: -32601 } })
-  t.match(first().events, [{ exchange: wholePipe, frame: { message: { kind: 'unusable', keys: [] }, faults: [{ kind: 'json-rpc' }] } }])
+  t.match(first().events, [{ exchange: stdioExchange, frame: { message: { kind: 'unusable', keys: [] }, faults: [{ kind: 'json-rpc' }] } }])
 })
 
 t.test('a process that dies loses what it was asked, and the next request starts another', async t => {
@@ -374,9 +374,9 @@ t.test('a process that dies loses what it was asked, and the next request starts
   dead?.say(answer('3', '{"of":"the dead"}'))
   child().say(answer('3'))
   t.same(a?.heard(), [`three ${answer('1')}`])
-  child().hear({ type: 'lost', exchange: wholePipe, key: '99', reason: 'r' })
+  child().hear({ type: 'lost', exchange: stdioExchange, key: '99', reason: 'r' })
   a?.port.send(exchange('four'), ask('5'))
-  child().hear({ type: 'lost', exchange: wholePipe, key: '4', reason: 'the server does not read any more' })
+  child().hear({ type: 'lost', exchange: stdioExchange, key: '4', reason: 'the server does not read any more' })
   t.same(a?.lost(), ['four 5 the server does not read any more'])
 })
 
@@ -467,12 +467,12 @@ t.test('a process that does not read holds back those who write, until it reads 
   t.equal(a?.port.send(exchange('one'), ask('1')), true)
   child().free = false
   t.equal(a?.port.send(exchange('two'), ask('1')), false)
-  child().hear({ type: 'drained', exchange: wholePipe })
-  t.match(a?.events, [{ type: 'drained', exchange: wholePipe }])
+  child().hear({ type: 'drained', exchange: stdioExchange })
+  t.match(a?.events, [{ type: 'drained', exchange: stdioExchange }])
   t.same(b?.events, [])
   t.equal(b?.port.send(exchange('two'), ask('1')), false)
   child().hear({ type: 'ended', reason: 'r' })
-  t.match(b?.events, [{ type: 'lost' }, { type: 'drained', exchange: wholePipe }])
+  t.match(b?.events, [{ type: 'lost' }, { type: 'drained', exchange: stdioExchange }])
 })
 
 const holdMs = 1000
@@ -480,30 +480,30 @@ const holdMs = 1000
 t.test('a session that does not read holds the others up for a while, and never more than half of the time', async t => {
   const { ears: [a, b], child, timers, clock } = setUp(2)
   a?.port.send(exchange('one'), ask('1'))
-  a?.port.pause(wholePipe)
-  a?.port.pause(wholePipe)
+  a?.port.pause(stdioExchange)
+  a?.port.pause(stdioExchange)
   t.equal(child().paused, true)
-  b?.port.pause(wholePipe)
-  b?.port.resume(wholePipe)
+  b?.port.pause(stdioExchange)
+  b?.port.resume(stdioExchange)
   t.equal(child().paused, true, 'one is enough')
   clock.now = 100
-  a?.port.resume(wholePipe)
+  a?.port.resume(stdioExchange)
   t.equal(child().paused, false)
   clock.now = 199
-  a?.port.pause(wholePipe)
+  a?.port.pause(stdioExchange)
   t.equal(child().paused, false, 'it was read for less time than it was held up')
   clock.now = 200
-  a?.port.pause(wholePipe)
+  a?.port.pause(stdioExchange)
   t.equal(child().paused, true)
   clock.now += holdMs
   t.equal(timers.fire(holdMs), 1)
   t.equal(child().paused, false)
   clock.now += 10 * holdMs
-  a?.port.pause(wholePipe)
+  a?.port.pause(stdioExchange)
   t.equal(child().paused, false, 'who never reads holds nobody up again')
-  a?.port.resume(wholePipe)
+  a?.port.resume(stdioExchange)
   clock.now += holdMs
-  a?.port.pause(wholePipe)
+  a?.port.pause(stdioExchange)
   t.equal(child().paused, true)
   await a?.port.close()
   t.equal(child().paused, false)
@@ -511,7 +511,7 @@ t.test('a session that does not read holds the others up for a while, and never 
 
 t.test('a process that is started for others is held up as well', async t => {
   const { ears: [a, b], child, children } = setUp(2)
-  a?.port.pause(wholePipe)
+  a?.port.pause(stdioExchange)
   b?.port.send(exchange('one'), ask('1'))
   t.equal(children.length, 1)
   t.equal(child().paused, true)

@@ -5,7 +5,7 @@ import { buffer, text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { wholePipe } from '../../../dist/core/event.js'
+import { stdioExchange } from '../../../dist/core/event.js'
 import { onOneLine } from '../../../dist/protocol/scan.js'
 import { stdioClient } from '../../../dist/transport/stdio/client.js'
 import { listen } from '../listen.js'
@@ -40,7 +40,7 @@ t.test('what the client writes is heard byte for byte, however it is cut', async
 t.test('a message of several lines leaves in one, for readers of every kind of line end', async t => {
   const { output, transport } = start()
   const lines = ['{\n  "a": "\\n",\r\n  "b": 1.0\n}\n', '{"a":\r[\r{"id":1}]}', '{"a":1}\r']
-  for (const line of lines) transport.send(wholePipe, raw(Buffer.from(line)))
+  for (const line of lines) transport.send(stdioExchange, raw(Buffer.from(line)))
   const heard = buffer(output)
   await transport.close()
   output.end()
@@ -50,7 +50,7 @@ t.test('a message of several lines leaves in one, for readers of every kind of l
 t.test('what is sent reaches the client byte for byte, in order, each with a line end', async () => {
   await fc.assert(fc.asyncProperty(fc.array(fc.oneof(anyLine, fc.constant(Buffer.alloc(10_000, 'x')))), async lines => {
     const { output, transport } = start()
-    for (const line of lines) transport.send(wholePipe, raw(line))
+    for (const line of lines) transport.send(stdioExchange, raw(line))
     const heard = buffer(output)
     await transport.close()
     output.end()
@@ -62,19 +62,19 @@ t.test('all frames of the pipe belong to one exchange', async t => {
   const { input, all, frames } = start()
   input.write('{}\n[]\n')
   await frames(2)
-  t.strictSame(all('frame').map(({ exchange }) => exchange), [wholePipe, wholePipe])
+  t.strictSame(all('frame').map(({ exchange }) => exchange), [stdioExchange, stdioExchange])
 })
 
 t.test('nothing is read before the start, and nothing while paused', async t => {
   const input = new PassThrough()
   input.write('{"early":1}\n')
   const transport = stdioClient({ input, output: new PassThrough(), limits })
-  transport.pause(wholePipe)
+  transport.pause(stdioExchange)
   const { all, line } = listen(transport)
   input.write('{"late":1}\n')
   await new Promise(setImmediate)
   t.strictSame(all('frame'), [])
-  transport.resume(wholePipe)
+  transport.resume(stdioExchange)
   t.equal(await line(1), '{"late":1}')
 })
 
@@ -91,7 +91,7 @@ t.test('the end of the client’s output is the end, told once, and answers stil
   const { input, output, transport, first, all } = start()
   input.end('{}\n')
   t.strictSame(await first('ended'), { type: 'ended', reason: 'the client closed its output' })
-  transport.send(wholePipe, raw('an answer'))
+  transport.send(stdioExchange, raw('an answer'))
   await transport.close()
   output.end()
   t.equal(await text(output), 'an answer\n')
@@ -117,7 +117,7 @@ t.test('a failing pipe is the end', async t => {
     const { input, output, transport, first, all } = start()
     fail({ input, output })
     t.strictSame(await first('ended'), { type: 'ended', reason }, name)
-    transport.send(wholePipe, raw('too late'))
+    transport.send(stdioExchange, raw('too late'))
     await transport.close()
     t.equal(all('ended').length, 1)
   }
@@ -126,17 +126,17 @@ t.test('a failing pipe is the end', async t => {
 t.test('a client that does not read holds us up until it does', async t => {
   const { output, transport, first, all } = start()
   let sent = 1
-  while (transport.send(wholePipe, raw(Buffer.alloc(10_000, 'x')))) sent += 1
+  while (transport.send(stdioExchange, raw(Buffer.alloc(10_000, 'x')))) sent += 1
   t.ok(sent < 40, `full after ${sent} messages of 10 KB`)
   t.strictSame(all('drained'), [])
   output.resume()
   await first('drained')
-  t.equal(transport.send(wholePipe, raw('x')), true)
+  t.equal(transport.send(stdioExchange, raw('x')), true)
 })
 
 t.test('a client that goes away while it holds us up lets go, and is not heard any more', async t => {
   const { input, output, transport, events, first } = start()
-  while (transport.send(wholePipe, raw(Buffer.alloc(10_000, 'x'))));
+  while (transport.send(stdioExchange, raw(Buffer.alloc(10_000, 'x'))));
   output.destroy(new Error('write EPIPE'))
   await first('drained')
   input.write('{}\n')

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { wholePipe } from '../../../dist/core/event.js'
+import { stdioExchange } from '../../../dist/core/event.js'
 import { exitCodeOf } from '../../../dist/transport/process/spawn.js'
 import { stdioServer, type StdioServerOptions } from '../../../dist/transport/stdio/server.js'
 import { onOneLine } from '../../../dist/protocol/scan.js'
@@ -30,7 +30,7 @@ t.test('any bytes come back from an echo as they went, and in order', async t =>
   const { transport, frames } = behaving(t, ['echo'])
   let count = 0
   await fc.assert(fc.asyncProperty(fc.array(anyLine, { minLength: 1 }), async lines => {
-    for (const line of lines) transport.send(wholePipe, raw(line))
+    for (const line of lines) transport.send(stdioExchange, raw(line))
     count += lines.length
     const heard = (await frames(count)).slice(-lines.length)
     return Buffer.concat(heard).equals(Buffer.concat(lines.map(onOneLine))) && heard.length === lines.length
@@ -40,7 +40,7 @@ t.test('any bytes come back from an echo as they went, and in order', async t =>
 t.test('a message of some megabytes passes both ways', async t => {
   const { transport, frames, first } = behaving(t, ['echo'])
   const big = Buffer.alloc(5_000_000, 'é')
-  t.equal(transport.send(wholePipe, raw(big)), false, 'the server cannot have read that yet')
+  t.equal(transport.send(stdioExchange, raw(big)), false, 'the server cannot have read that yet')
   await first('drained')
   t.ok(big.equals((await frames(1))[0] ?? Buffer.alloc(0)))
 })
@@ -70,11 +70,11 @@ t.test('what the server said last is heard before its end is', async t => {
 t.test('what the server said last is kept for a client that pauses', async t => {
   const { transport, lines, first } = behaving(t, ['exit', '0', '20000'])
   await first('frame')
-  transport.pause(wholePipe)
+  transport.pause(stdioExchange)
   const before = lines().length
   // It cannot have said everything: so much does not fit into the pipe.
   t.ok(before < 20_000)
-  transport.resume(wholePipe)
+  transport.resume(stdioExchange)
   await first('ended')
   t.equal(lines().length, 20_000)
 })
@@ -124,7 +124,7 @@ t.test('a command that cannot be started is an end with a clear reason', async t
   ]
   for (const [command, options, reason] of cases) {
     const { transport, all, first } = start(t, [command], options)
-    transport.send(wholePipe, request(1))
+    transport.send(stdioExchange, request(1))
     t.strictSame(await first('ended'), { type: 'ended', reason })
     await transport.close()
     t.equal(all('ended').length, 1)
@@ -171,7 +171,7 @@ t.test('closing ends a server that heeds its stdin, without a signal', async t =
 
 t.test('what was sent before closing arrives, and what is answered then is heard', async t => {
   const { transport, lines } = behaving(t, ['echo'])
-  for (let id = 0; id < 1000; id += 1) transport.send(wholePipe, request(id))
+  for (let id = 0; id < 1000; id += 1) transport.send(stdioExchange, request(id))
   await transport.close()
   t.equal(lines().length, 1000)
 })
@@ -251,19 +251,19 @@ t.test('requests that a server does not read any more are lost', async t => {
   await line(0)
   transport.send(exchange('some exchange'), request(7))
   t.strictSame(await first('lost'), { type: 'lost', exchange: exchange('some exchange'), key: '7', reason: 'the server does not read any more' })
-  transport.send(wholePipe, raw('a notification'))
-  t.equal(transport.send(wholePipe, request(8)), true)
+  transport.send(stdioExchange, raw('a notification'))
+  t.equal(transport.send(stdioExchange, request(8)), true)
   t.strictSame(all('ended'), [])
 })
 
 t.test('sending to a server that has ended does no harm', async t => {
   const { transport, first, events } = behaving(t, ['exit', '0'])
   await first('ended')
-  t.equal(transport.send(wholePipe, request(1)), true)
+  t.equal(transport.send(stdioExchange, request(1)), true)
   await transport.close()
-  transport.send(wholePipe, request(2))
-  transport.pause(wholePipe)
-  transport.resume(wholePipe)
+  transport.send(stdioExchange, request(2))
+  transport.pause(stdioExchange)
+  transport.resume(stdioExchange)
   t.equal(events.at(-1)?.type, 'ended')
 })
 
@@ -273,12 +273,12 @@ t.test('a server that does not read holds us up until it does', async t => {
   const message = raw(Buffer.alloc(100_000, 'x'))
   let sent = 0
   do sent += 1
-  while (transport.send(wholePipe, message))
+  while (transport.send(stdioExchange, message))
   t.ok(sent < 20, `full after ${sent} messages of 100 KB`)
   t.strictSame(all('drained'), [])
   process.kill(pid, 'SIGUSR2')
   await first('drained')
-  t.equal(transport.send(wholePipe, message), true)
+  t.equal(transport.send(stdioExchange, message), true)
   await transport.close()
   t.equal(await line(1), String((sent + 1) * 100_001))
 })
@@ -287,7 +287,7 @@ t.test('a server that dies while it holds us up lets go', async t => {
   const { transport, line, first, all } = behaving(t, ['deaf'])
   const pid = Number(await line(0))
   let id = 0
-  while (transport.send(wholePipe, { ...request(id), bytes: Buffer.alloc(100_000, 'x') })) id += 1
+  while (transport.send(stdioExchange, { ...request(id), bytes: Buffer.alloc(100_000, 'x') })) id += 1
   process.kill(pid, 'SIGKILL')
   await first('ended')
   t.ok(all('lost').length > 0, 'what did not fit into the pipe')
@@ -296,12 +296,12 @@ t.test('a server that dies while it holds us up lets go', async t => {
 t.test('a paused server is not read', async t => {
   const { transport, line, lines } = behaving(t, ['chatter'])
   await line(0)
-  transport.pause(wholePipe)
+  transport.pause(stdioExchange)
   // The chunk in hand has been told: nothing follows, however long the server chatters.
   const before = lines().length
   const other = behaving(t, ['chatter'])
   await other.line(100)
   t.equal(lines().length, before)
-  transport.resume(wholePipe)
+  transport.resume(stdioExchange)
   await line(before + 10)
 })

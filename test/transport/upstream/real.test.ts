@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StreamableHTTPServerTransport, type EventStore } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import t, { type Test } from 'tap'
-import { wholePipe } from '../../../dist/core/event.js'
+import { stdioExchange } from '../../../dist/core/event.js'
 import { httpServer } from '../../../dist/transport/upstream/forward.js'
 import { httpSession } from '../../../dist/transport/upstream/session/session.js'
 import { HttpUpstream } from '../../../dist/transport/upstream/pool.js'
@@ -47,15 +47,15 @@ t.test('server-everything over a session of ours', async t => {
       if (message.id === id && message.result !== undefined) return message.result
     }
   }
-  transport.send(wholePipe, initialize)
+  transport.send(stdioExchange, initialize)
   t.match(await answered(0), { protocolVersion: '2025-11-25', serverInfo: {} })
-  transport.send(wholePipe, initialized)
-  transport.send(wholePipe, ask(1, 'tools/list'))
+  transport.send(stdioExchange, initialized)
+  transport.send(stdioExchange, ask(1, 'tools/list'))
   const { tools } = await answered(1) as { tools: { name: string }[] }
   t.ok(tools.some(({ name }) => name === 'echo'))
-  for (let id = 100; id < 150; id++) transport.send(wholePipe, ask(id, 'tools/call', { name: 'echo', arguments: { message: `m${id}` } }))
+  for (let id = 100; id < 150; id++) transport.send(stdioExchange, ask(id, 'tools/call', { name: 'echo', arguments: { message: `m${id}` } }))
   for (let id = 100; id < 150; id++) t.match(await answered(id), { content: [{ type: 'text', text: `Echo: m${id}` }] })
-  transport.send(wholePipe, ask(2, 'tools/call', {
+  transport.send(stdioExchange, ask(2, 'tools/call', {
     name: 'trigger-long-running-operation', arguments: { duration: 0.2, steps: 2 }, _meta: { progressToken: 'p' },
   }))
   await answered(2)
@@ -122,10 +122,10 @@ t.test('a call to the official SDK survives the cutting of its stream', async t 
   const transport = httpSession({ url: server.url, headers: new Map(), limits, inputSchemaOf: () => undefined, stopMs: 50 })
   t.teardown(() => transport.close())
   const { line, until, lines, all } = listen(transport)
-  transport.send(wholePipe, initialize)
+  transport.send(stdioExchange, initialize)
   await line(0)
-  transport.send(wholePipe, initialized)
-  transport.send(wholePipe, ask(1, 'tools/call', { name: 'slow', arguments: {} }))
+  transport.send(stdioExchange, initialized)
+  transport.send(stdioExchange, ask(1, 'tools/call', { name: 'slow', arguments: {} }))
   const called = await server.asked('tools/call')
   await until(() => lines().find(text => text.includes('notifications/progress')))
   called.response.destroy()
@@ -133,7 +133,7 @@ t.test('a call to the official SDK survives the cutting of its stream', async t 
   release()
   await until(() => lines().find(text => text.includes('"done"')))
   t.equal(lines().length, 3, 'every message once')
-  transport.send(wholePipe, notify('notifications/last'))
+  transport.send(stdioExchange, notify('notifications/last'))
   await server.asked('notifications/last')
   t.same(all('lost'), [])
 })

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { wholePipe, type Exchange } from '../../../core/event.js'
+import { stdioExchange, type Exchange } from '../../../core/event.js'
 import type { Frame } from '../../../protocol/frame.js'
 import { isString } from '../../../protocol/json.js'
 import { isModernRequest } from '../../http/headers.js'
@@ -68,7 +68,7 @@ export class HttpResponses {
 
   /** Tells every message of a body. @throws what the connection fails with */
   async read(reply: HttpReply, position: Cursor, call?: Call): Promise<void> {
-    const exchange = call?.exchange ?? wholePipe
+    const exchange = call?.exchange ?? stdioExchange
     if (bodyKind(reply) === 'json') {
       const answer = await messageOf(reply, this.#reading(position, call))
       if (answer !== undefined) this.#options.told(exchange, answer)

@@ -1,4 +1,4 @@
-import { wholePipe, type Exchange } from '../../../core/event.js'
+import { stdioExchange, type Exchange } from '../../../core/event.js'
 import type { Frame, FrameLimits } from '../../../protocol/frame.js'
 import { isString, member } from '../../../protocol/json.js'
 import { isCancellation } from '../../../protocol/message.js'
@@ -173,7 +173,7 @@ class UpstreamSession extends HttpSide {
       lost,
       closing: this.#closing.signal,
       messagesOf: reply => this.#responses.messagesOf(reply),
-      told: frame => this.#told(wholePipe, frame),
+      told: frame => this.#told(stdioExchange, frame),
     }).catch(() => false).then(renewed => {
       this.#renewal = undefined
       if (renewed && lost.initialized) this.#accepted(lost.initialized)
@@ -189,7 +189,7 @@ class UpstreamSession extends HttpSide {
   async #refused(call: Call, reply: HttpReply, error: Frame | undefined): Promise<string> {
     if (mayBeLegacy(reply.status, error)) {
       const { headers, limits } = this.#options
-      const told = (frame: Frame) => this.#told(wholePipe, frame)
+      const told = (frame: Frame) => this.#told(stdioExchange, frame)
       const ended = (reason: string) => this.#end(reason)
       const legacy = new LegacySse({ upstream: this.#upstream, headers, limits, latch: this.#latch, told, ended })
       if (await legacy.open()) {

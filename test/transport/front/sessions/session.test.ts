@@ -1,5 +1,5 @@
 import t from 'tap'
-import { wholePipe } from '../../../../dist/core/event.js'
+import { stdioExchange } from '../../../../dist/core/event.js'
 import type { TransportEvent } from '../../../../dist/transport/transport.js'
 import {
   ask, begin, echo, frameOf, handshake, initialize, Reader, result, start, post, textOf, type Opened,
@@ -95,7 +95,7 @@ t.test('without tokens of ours no header is a part of a session of ours', async 
 /** Sends requests of the server's until it is held back. @returns how many that took */
 const fill = ({ transport }: Opened): number => {
   for (let count = 1; ; count += 1) {
-    if (!transport.send(wholePipe, frameOf(`{"jsonrpc":"2.0","id":${count},"method":"roots/list"}`))) return count
+    if (!transport.send(stdioExchange, frameOf(`{"jsonrpc":"2.0","id":${count},"method":"roots/list"}`))) return count
     if (count > 5000) throw new Error('it is never held back')
   }
 }
@@ -106,7 +106,7 @@ t.test('a server whose messages wait for a stream is held back, and none of them
   const opened = await session(0)
   const count = fill(opened)
   // What was read with the last of them comes all the same.
-  for (let more = 1; more <= 700; more += 1) opened.transport.send(wholePipe, frameOf(`{"jsonrpc":"2.0","id":${count + more},"method":"roots/list"}`))
+  for (let more = 1; more <= 700; more += 1) opened.transport.send(stdioExchange, frameOf(`{"jsonrpc":"2.0","id":${count + more},"method":"roots/list"}`))
   const reader = new Reader(await begin(port, { method: 'GET', headers: { ...post, 'mcp-session-id': id } }))
   t.match(await opened.until('drained'), { type: 'drained' })
   const got = await reader.to(`"id":${count + 700},`)
@@ -119,10 +119,10 @@ t.test('it is let go on for a request of which it owes the answer', async t => {
   const opened = await session(0)
   const { exchange } = await opened.until('frame')
   // Nothing goes with the answer to initialize, and nothing may keep it back.
-  for (let count = 1; count <= 300; count += 1) t.ok(opened.transport.send(wholePipe, frameOf(`{"jsonrpc":"2.0","id":${count},"method":"roots/list"}`)))
+  for (let count = 1; count <= 300; count += 1) t.ok(opened.transport.send(stdioExchange, frameOf(`{"jsonrpc":"2.0","id":${count},"method":"roots/list"}`)))
   opened.transport.send(exchange, result('1'))
   t.match(JSON.parse(await textOf(await opening)), { id: 1, result: {} })
-  t.equal(opened.transport.send(wholePipe, frameOf('{"jsonrpc":"2.0","id":301,"method":"roots/list"}')), false)
+  t.equal(opened.transport.send(stdioExchange, frameOf('{"jsonrpc":"2.0","id":301,"method":"roots/list"}')), false)
   const { headers } = await opening
   const asked = await begin(port, { headers: { ...post, 'mcp-session-id': String(headers['mcp-session-id']) }, body: ping() })
   t.match(await opened.until('drained'), { type: 'drained' })
@@ -134,14 +134,14 @@ t.test('what the server says unasked goes to the stream that is open for it, and
   const id = await handshake(port)
   const { transport } = await session(0)
   const headers = { ...post, 'mcp-session-id': id }
-  transport.send(wholePipe, frameOf(note('early')))
+  transport.send(stdioExchange, frameOf(note('early')))
   const first = new Reader(await begin(port, { method: 'GET', headers }))
   t.equal(await first.to('\n\n'), `data: ${note('early')}\n\n`)
   const second = new Reader(await begin(port, { method: 'GET', headers }))
-  transport.send(wholePipe, frameOf('{"jsonrpc":"2.0","id":1,"method":"roots/list"}'))
+  transport.send(stdioExchange, frameOf('{"jsonrpc":"2.0","id":1,"method":"roots/list"}'))
   t.equal(await second.to('\n\n'), 'data: {"jsonrpc":"2.0","id":1,"method":"roots/list"}\n\n', 'to the newest, and to it alone')
-  transport.send(wholePipe, result('99'))
-  transport.send(wholePipe, frameOf(note('last')))
+  transport.send(stdioExchange, result('99'))
+  transport.send(stdioExchange, frameOf(note('last')))
   t.equal(await second.to('\n\n'), `data: ${note('last')}\n\n`, 'an answer to nobody goes nowhere')
   await transport.close()
   t.equal(await first.rest(), '')
@@ -156,9 +156,9 @@ t.test('progress goes with the answer that it is progress of, even where a strea
   await opened.until('exchange-ended')
   const { exchange } = await opened.until('frame')
   const progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":5,"progress":1}}'
-  opened.transport.send(wholePipe, frameOf(progress))
+  opened.transport.send(stdioExchange, frameOf(progress))
   opened.transport.send(exchange, result('7'))
-  opened.transport.send(wholePipe, frameOf(progress))
+  opened.transport.send(stdioExchange, frameOf(progress))
   t.equal(await textOf(await calling), `data: ${progress}\n\ndata: {"jsonrpc":"2.0","id":7,"result":{}}\n\n`)
   t.equal(await stream.to('\n\n'), `data: ${progress}\n\n`, 'what comes late goes where there is a stream')
 })
@@ -168,14 +168,14 @@ t.test('a client without a stream is told unasked things with its answers, but n
   const handshaking = begin(port, { body: initialize() })
   const opened = await session(0)
   const { exchange } = await opened.until('frame')
-  opened.transport.send(wholePipe, frameOf(note('early')))
+  opened.transport.send(stdioExchange, frameOf(note('early')))
   opened.transport.send(exchange, result('1'))
   const shaken = await handshaking
   t.equal(await textOf(shaken), '{"jsonrpc":"2.0","id":1,"result":{}}')
   const id = shaken.headers['mcp-session-id']
   const calling = begin(port, { headers: { ...post, 'mcp-session-id': typeof id === 'string' ? id : '' }, body: ping() })
   const call = await opened.until('frame')
-  opened.transport.send(wholePipe, frameOf(note('between')))
+  opened.transport.send(stdioExchange, frameOf(note('between')))
   opened.transport.send(call.exchange, result('7'))
   t.equal(await textOf(await calling), `data: ${note('early')}\n\ndata: ${note('between')}\n\ndata: {"jsonrpc":"2.0","id":7,"result":{}}\n\n`)
 })
@@ -184,7 +184,7 @@ t.test('what waits for a stream is bounded, and so are the streams', async t => 
   const { port, session } = await start(t, { act: echo })
   const headers = { ...post, 'mcp-session-id': await handshake(port) }
   const { transport } = await session(0)
-  for (let i = 0; i < 4140; i++) transport.send(wholePipe, frameOf(note(`n${i}`)))
+  for (let i = 0; i < 4140; i++) transport.send(stdioExchange, frameOf(note(`n${i}`)))
   const streams = [new Reader(await begin(port, { method: 'GET', headers }))]
   const [first] = streams
   t.equal(await first?.to('\n\n'), `data: ${note('n44')}\n\n`)
@@ -197,7 +197,7 @@ t.test('what waits for a stream is bounded in bytes as well', async t => {
   const { port, session } = await start(t, { act: echo })
   const headers = { ...post, 'mcp-session-id': await handshake(port) }
   const { transport } = await session(0)
-  for (let i = 0; i < 10; i++) transport.send(wholePipe, frameOf(note(`n${i} ${'x'.repeat(5_000_000)}`)))
+  for (let i = 0; i < 10; i++) transport.send(stdioExchange, frameOf(note(`n${i} ${'x'.repeat(5_000_000)}`)))
   const stream = new Reader(await begin(port, { method: 'GET', headers }))
   t.match((await stream.to('\n\n')).slice(0, 100), 'n7 ', 'three of them fit')
 })
@@ -424,10 +424,10 @@ t.test('while a session is paused, the bodies of its requests are not read', asy
   const { port, session } = await start(t, { act: echo })
   const headers = { ...post, 'mcp-session-id': await handshake(port) }
   const { transport, told } = await session(0)
-  transport.pause(wholePipe)
+  transport.pause(stdioExchange)
   const waiting = ask(port, { headers, body: ping() })
   await handshake(port)
   t.equal(told.filter(({ type }) => type === 'frame').length, 1)
-  transport.resume(wholePipe)
+  transport.resume(stdioExchange)
   t.equal((await waiting).status, 200)
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { wholePipe } from '../../../../dist/core/event.js'
+import { stdioExchange } from '../../../../dist/core/event.js'
 import { ask, begin, echo, frameOf, Reader, result, start, post, textOf } from '../harness.js'
 import { ManualTimers } from '../../timers.js'
 
@@ -21,7 +21,7 @@ t.test('clients of a process that know no session have one together, whatever th
   const second = begin(port, ping)
   const { exchange: two } = await opened.until('frame')
   t.not(one, two)
-  opened.transport.send(wholePipe, frameOf(note('to-nobody')))
+  opened.transport.send(stdioExchange, frameOf(note('to-nobody')))
   opened.transport.send(two, frameOf(note('to-the-second')))
   opened.transport.send(one, result('1'))
   opened.transport.send(two, result('1'))
@@ -85,11 +85,11 @@ t.test('while the process does not read, neither are bodies', async t => {
   await ask(port, ping)
   const { transport, told } = await session(0)
   const frames = () => told.filter(({ type }) => type === 'frame').length
-  transport.pause(wholePipe)
+  transport.pause(stdioExchange)
   const waiting = ask(port, ping)
   t.equal((await ask(port, { body: '{"jsonrpc":"2.0","id":2,"method":"ping"}' })).status, 400, 'others are heard')
   t.equal(frames(), 1)
-  transport.resume(wholePipe)
+  transport.resume(stdioExchange)
   t.equal((await waiting).status, 200)
   t.equal(frames(), 2)
 })

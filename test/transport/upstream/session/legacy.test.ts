@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http'
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import t, { type Test } from 'tap'
-import { wholePipe } from '../../../../dist/core/event.js'
+import { stdioExchange } from '../../../../dist/core/event.js'
 import { httpSession } from '../../../../dist/transport/upstream/session/session.js'
 import { answer, ask, initialize, initialized, json, limits, serve, stream, type Handler } from '../harness.js'
 import { listen } from '../../listen.js'
@@ -31,10 +31,10 @@ t.test('a server of the official SDK that speaks HTTP+SSE only is spoken to by H
     void transport.handleMessage(seen.message).then(() => response.writeHead(202).end('Accepted'))
   })
   const client = connect(t, server.url)
-  client.transport.send(wholePipe, initialize)
+  client.transport.send(stdioExchange, initialize)
   t.match(JSON.parse(await client.line(0)), { id: 0, result: { serverInfo: { name: 'old' } } })
-  client.transport.send(wholePipe, initialized)
-  client.transport.send(wholePipe, ask(1, 'tools/call', { name: 'hello', arguments: {} }))
+  client.transport.send(stdioExchange, initialized)
+  client.transport.send(stdioExchange, ask(1, 'tools/call', { name: 'hello', arguments: {} }))
   t.match(JSON.parse(await client.line(1)), { id: 1, result: { content: [{ text: 'hi' }] } })
   t.equal(server.seen.filter(({ headers }) => headers['x-key'] === 'k').length, server.seen.length)
   await client.transport.close()
@@ -58,7 +58,7 @@ t.test('an endpoint on another origin is not spoken to', async t => {
   for (const endpoint of [`${elsewhere.origin}/messages`, '//127.0.0.1:1/messages', 'https://127.0.0.1/messages', 'http://']) {
     const server = await serve(t, old(endpoint, () => {}))
     const client = connect(t, server.url)
-    client.transport.send(wholePipe, initialize)
+    client.transport.send(stdioExchange, initialize)
     t.match(await client.first('lost'), { key: '0', reason: 'the server answered HTTP 405' }, endpoint)
   }
   t.same(elsewhere.seen, [])
@@ -70,7 +70,7 @@ t.test('there is no falling back from a refusal that only a modern server gives'
     const server = await serve(t, ({ message }, response) =>
       json(response, JSON.stringify({ jsonrpc: '2.0', id: message.id, error: { code, message: 'no' } }), {}, status))
     const client = connect(t, server.url)
-    client.transport.send(wholePipe, initialize)
+    client.transport.send(stdioExchange, initialize)
     t.match(JSON.parse(await client.line(0)), { id: 0, error: { code } })
     t.same(server.of('GET'), [])
   }
@@ -82,7 +82,7 @@ t.test('a refusal stands where there is no HTTP+SSE either', async t => {
     json(response, JSON.stringify({ jsonrpc: '2.0', id: message.id, error: { code: -32000, message: 'no' } }), {}, 400)
   })
   const client = connect(t, server.url)
-  client.transport.send(wholePipe, initialize)
+  client.transport.send(stdioExchange, initialize)
   t.match(JSON.parse(await client.line(0)), { id: 0, error: { code: -32000 } })
   t.equal(server.of('GET').length, 1)
 })
@@ -98,12 +98,12 @@ t.test('a message that is refused is lost, and so is everything when the stream 
     handler(seen, response)
   })
   const client = connect(t, server.url)
-  client.transport.send(wholePipe, initialize)
+  client.transport.send(stdioExchange, initialize)
   await client.line(0)
-  client.transport.send(wholePipe, initialized)
-  client.transport.send(wholePipe, ask(1, 'refused'))
+  client.transport.send(stdioExchange, initialized)
+  client.transport.send(stdioExchange, ask(1, 'refused'))
   t.match(await client.first('lost'), { key: '1', reason: 'the server answered HTTP 400' })
-  client.transport.send(wholePipe, ask(2, 'held'))
+  client.transport.send(stdioExchange, ask(2, 'held'))
   await server.asked('held')
   end()
   t.match(await client.first('ended'), { reason: 'the server\'s stream ended' })

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { wholePipe } from '../../../../dist/core/event.js'
+import { stdioExchange } from '../../../../dist/core/event.js'
 import type { Frame } from '../../../../dist/protocol/frame.js'
 import { httpSession, type HttpSessionOptions } from '../../../../dist/transport/upstream/session/session.js'
 import { answer, ask, initialize, initialized, json, limits, modern, notify, serve, session, stream } from '../harness.js'
@@ -14,7 +14,7 @@ const connect = (t: Test, url: URL, options: Partial<HttpSessionOptions> = {}) =
   })
   const events = listen(transport)
   t.teardown(() => transport.close())
-  return { ...events, transport, send: (sent: Frame) => transport.send(wholePipe, sent) }
+  return { ...events, transport, send: (sent: Frame) => transport.send(stdioExchange, sent) }
 }
 
 /** As `connect`, with the handshake done. */
@@ -266,7 +266,7 @@ t.test('abandoning a request closes its connection, and nothing is told of it', 
   client.send(ask(1, 'tools/call', { name: 'x' }))
   const called = await server.asked('tools/call')
   await client.line(0)
-  client.transport.abandon?.(wholePipe, '1')
+  client.transport.abandon?.(stdioExchange, '1')
   await called.closed
   t.same(client.all('lost'), [])
 })
@@ -382,12 +382,12 @@ t.test('nothing is read while paused', async t => {
     events.end()
   })
   const client = connect(t, server.url)
-  client.transport.pause(wholePipe)
+  client.transport.pause(stdioExchange)
   client.send(ask(1))
   await (await server.asked('ping')).closed
   for (let turn = 0; turn < 20; turn++) await new Promise(resolve => setImmediate(resolve))
   t.same(client.lines(), [])
-  client.transport.resume(wholePipe)
+  client.transport.resume(stdioExchange)
   t.equal(await client.line(50), answer(1))
 })
 
