@@ -86,7 +86,7 @@ const open = (preset, isLocked) => {
   const [client, server] = [new End(), new End()]
   const guard = {
     name: 'flood', policy: presetPolicy(preset, { purpose: 'relay', locked: isLocked }), trusted: false, tools: new Map(), listMs: limits.listMs, requestMs: 0,
-    mostTools: limits.tools, intent: false, checker, accepted: isLocked ? locked : undefined,
+    maxTools: limits.tools, intent: false, checker, accepted: isLocked ? locked : undefined,
     audit: entry => void (largest = Math.max(largest, JSON.stringify({ ...entry, arguments: undefined, result: undefined }).length)),
   }
   openSession(guard, client, () => server).start()

@@ -102,7 +102,7 @@ async function measure(kind, bytes) {
   out.client.on('data', chunk => (received += chunk.length))
   out.server.resume()
   const policy = presetPolicy('standard', { purpose: 'relay', locked: false })
-  const guard = { name: 'bench', policy, trusted: false, tools: new Map(), listMs: 10000, requestMs: 0, mostTools: 5000, intent: false, checker, audit: entry => audit.write(entry) }
+  const guard = { name: 'bench', policy, trusted: false, tools: new Map(), listMs: 10000, requestMs: 0, maxTools: 5000, intent: false, checker, audit: entry => audit.write(entry) }
   const client = stdioClient({ input: ends.client, output: out.client, limits })
   const server = stdioClient({ input: ends.server, output: out.server, limits })
   const session = openSession(guard, client, () => server)

@@ -63,7 +63,7 @@ const checker = createSchemaChecker(limits)
 const [client, server] = [new End(), new End()]
 const guard = {
   name: 'bench', policy: presetPolicy('standard', { purpose: 'relay', locked: false }), trusted: false, tools: new Map(), listMs: 10000, requestMs: 0,
-  mostTools: 5000, intent: false, checker, audit: entry => audit.write(entry),
+  maxTools: 5000, intent: false, checker, audit: entry => audit.write(entry),
 }
 const session = openSession(guard, client, () => server)
 session.start()

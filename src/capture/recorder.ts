@@ -32,7 +32,7 @@ export class Recorder {
   #late: number[] = []
 
   constructor(options: RelayOptions, { payloads, limits, write, now }: RecorderOptions) {
-    const { server, session, nonce, stateless, joined, policy, trusted, tools, accepted, intent, mostFindings } = options
+    const { server, session, nonce, stateless, joined, policy, trusted, tools, accepted, intent, maxFindings } = options
     this.#options = options
     this.#policy = policy
     this.#tools = tools
@@ -41,7 +41,7 @@ export class Recorder {
     this.#payload = payloadOf(payloads)
     write({
       capture: 1, session, time: now().toISOString(), server, nonce, stateless, joined, payloads,
-      settings: { ...rulingOf(options), trusted, limits, intent, mostFindings, lock: accepted && lockOf(accepted) },
+      settings: { ...rulingOf(options), trusted, limits, intent, mostFindings: maxFindings, lock: accepted && lockOf(accepted) },
     })
   }
 

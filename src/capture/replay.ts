@@ -14,7 +14,7 @@ import type { CapturedSession } from './read.js'
 import { decisionOf, payloadOf } from './recorder.js'
 
 /** By what a session is judged again. */
-export type Judgement = Pick<RelayOptions, 'trusted' | 'accepted' | 'rules' | 'listMs' | 'requestMs' | 'mostTools' | 'mostFindings' | 'intent'> & {
+export type Judgement = Pick<RelayOptions, 'trusted' | 'accepted' | 'rules' | 'listMs' | 'requestMs' | 'maxTools' | 'maxFindings' | 'intent'> & {
   /** What the rules do, and what is said of tools, where they once did and said that. */
   readonly ruling: (captured: Ruling) => Pick<RelayOptions, 'policy' | 'tools'>
   readonly limits: FrameLimits
@@ -80,11 +80,11 @@ class Replay {
     this.#judgement = judgement
     this.#payload = payloadOf(payloads)
     this.#stateless = stateless
-    const { trusted, accepted, rules, listMs, requestMs, mostTools, mostFindings, intent } = judgement
+    const { trusted, accepted, rules, listMs, requestMs, maxTools, maxFindings, intent } = judgement
     this.#ruling = judgement.ruling(settings)
     const ruling = () => this.#ruling
     this.#relay = new Batches({
-      server, session, nonce, stateless, joined, trusted, accepted, rules, listMs, requestMs, mostTools, mostFindings, intent,
+      server, session, nonce, stateless, joined, trusted, accepted, rules, listMs, requestMs, maxTools, maxFindings, intent,
       get policy() { return ruling().policy },
       get tools() { return ruling().tools },
       checkNow: subject => this.#checkNow(subject),

@@ -88,7 +88,7 @@ export const openGuard = (
     accepted,
     listMs: limits.listMs,
     requestMs: limits.requestMs,
-    mostTools: limits.tools,
+    maxTools: limits.tools,
     intent,
     checker,
     observe,

@@ -61,20 +61,20 @@ interface Form {
 }
 
 /** By so many forms calls are judged: the newest, and those that were listed first. */
-const mostForms = 16
+const maxForms = 16
 
 /** What a catalogue may weigh (see `weigh`): what is listed now, what was listed first, and walks that have not ended. */
-const mostWeight = 64 * 1024 * 1024
+const maxWeight = 64 * 1024 * 1024
 
 /** A definition that weighs more is none that anybody reads. */
-const mostDefinition = 2 * 1024 * 1024
+const maxDefinition = 2 * 1024 * 1024
 
 /** Walks that a client may leave unfinished before the oldest is forgotten. */
 const openListings = 16
 
 /** One server's tools, as listed and as accepted (contract section 6). */
 export class Catalog {
-  readonly #mostTools: number
+  readonly #maxTools: number
   readonly #ledger: Ledger
   #tools = new Map<string, Tool>()
   readonly #forms = new Map<string, readonly Form[]>()
@@ -95,9 +95,9 @@ export class Catalog {
   #changed = false
   #expires = Infinity
 
-  constructor(mostTools: number, session: Ledger) {
-    this.#mostTools = mostTools
-    this.#ledger = session.account(mostWeight)
+  constructor(maxTools: number, session: Ledger) {
+    this.#maxTools = maxTools
+    this.#ledger = session.account(maxWeight)
   }
 
   lookup(name: string, at: number): Lookup {
@@ -162,9 +162,9 @@ export class Catalog {
 
   /** Why there is no room for a further tool; undefined when there is. @param listed of the page, so far */
   noRoom(listing: Listing, listed: ReadonlyMap<string, JsonObject>, definition: JsonObject): string | undefined {
-    if (listing.names.size + listed.size >= this.#mostTools) return `more than ${this.#mostTools} tools`
+    if (listing.names.size + listed.size >= this.#maxTools) return `more than ${this.#maxTools} tools`
     const own = this.#weightOf(definition)
-    if (own > mostDefinition) return 'a definition that is too long to be read'
+    if (own > maxDefinition) return 'a definition that is too long to be read'
     if (!this.#hasRoom(listing.weight + own)) this.#forgetGone(listing.weight + own)
     return this.#hasRoom(listing.weight + own) ? undefined : 'more than the catalogue has room for'
   }
@@ -220,7 +220,7 @@ export class Catalog {
   /** The tool with all forms by which it is judged. */
   #formed(tool: Tool): Tool {
     const others = this.#formsSince(tool.name).filter(form => form.tool.definition !== tool.definition)
-    const forms = [{ tool, generation: this.#generation }, ...others.slice(-mostForms)]
+    const forms = [{ tool, generation: this.#generation }, ...others.slice(-maxForms)]
     this.#keepForms(tool.name, forms)
     if (forms.length === 1) return tool
     return {
@@ -238,7 +238,7 @@ export class Catalog {
   }
 
   #hasRoom(weight: number): boolean {
-    return this.#firstWeight + this.#formsWeight + weight <= mostWeight && this.#ledger.of?.hasRoom(weight) !== false
+    return this.#firstWeight + this.#formsWeight + weight <= maxWeight && this.#ledger.of?.hasRoom(weight) !== false
   }
 
   /** Tools that are listed no more make room. */
@@ -269,7 +269,7 @@ export class Catalog {
   }
 
   #weightOf(definition: JsonObject): number {
-    const weight = this.#weights.get(definition) ?? weigh(definition, mostDefinition)
+    const weight = this.#weights.get(definition) ?? weigh(definition, maxDefinition)
     this.#weights.set(definition, weight)
     return weight
   }
@@ -280,7 +280,7 @@ export class Catalog {
     let weight = 0
     for (const [one, open] of this.#open) weight += one.length + open.weight
     for (const [oldest, open] of this.#open) {
-      if (this.#open.size <= openListings && weight <= mostWeight) break
+      if (this.#open.size <= openListings && weight <= maxWeight) break
       this.#open.delete(oldest)
       weight -= oldest.length + open.weight
     }

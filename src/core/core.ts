@@ -52,7 +52,7 @@ export class Core {
 
   /** @param from the side that sent the frame; or the meter of the frame, where this is about a part of a frame */
   readonly findings = (from: Side | Meter): Findings =>
-    new Findings(this.#current.unmended, this.options.mostFindings, from instanceof Meter ? from : new Meter(this.#turns[from]))
+    new Findings(this.#current.unmended, this.options.maxFindings, from instanceof Meter ? from : new Meter(this.#turns[from]))
 
   /**
    * Asks every rule that has the power. A rule that throws is a finding of that rule: a check that cannot be done never

@@ -2,7 +2,7 @@ import { OverBudget, type Meter } from '../protocol/json.js'
 import type { Finding, Problem, RuleName } from './rule.js'
 
 /** So many findings about one frame are kept and told (contract section 5), where nobody asks for another number. */
-export const mostKept = 100
+export const maxKept = 100
 
 /** So many characters of each, one with another. */
 const usualCharacters = 164
@@ -14,7 +14,7 @@ const none: readonly RuleName[] = []
 /** What was found about one frame, and what the policy makes of it. Everything counts; the first of it is kept. */
 export class Findings {
   readonly #policy: Policy
-  readonly #most: number
+  readonly #max: number
   readonly #kept: Finding[] = []
   /** What the policy did about each of those that are kept. */
   readonly #actions: Action[] = []
@@ -33,8 +33,8 @@ export class Findings {
    */
   constructor(policy: Policy, most: number | undefined, readonly meter: Meter) {
     this.#policy = policy
-    this.#most = most ?? mostKept
-    this.#room = this.#most * usualCharacters
+    this.#max = most ?? maxKept
+    this.#room = this.#max * usualCharacters
   }
 
   get verdict(): Verdict {
@@ -51,7 +51,7 @@ export class Findings {
 
   /** About the memory that they take, in bytes. */
   get weight(): number {
-    return this.#kept.length === 0 ? 0 : 2 * (this.#most * usualCharacters - this.#room) + 100 * this.#kept.length
+    return this.#kept.length === 0 ? 0 : 2 * (this.#max * usualCharacters - this.#room) + 100 * this.#kept.length
   }
 
   /** How many there were beyond those that were kept. */
@@ -149,7 +149,7 @@ export class Findings {
   }
 
   get #isFull(): boolean {
-    return this.#kept.length >= this.#most || this.#room <= 0
+    return this.#kept.length >= this.#max || this.#room <= 0
   }
 
   #keep(rule: RuleName, { path, message, mended }: Omit<Finding, 'rule'>, action: Action): void {

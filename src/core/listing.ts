@@ -119,7 +119,7 @@ export function* judgePage(
   }
 
   const count = lengthOf(tools)
-  const room = Math.min(count, options.mostTools - listing.names.size)
+  const room = Math.min(count, options.maxTools - listing.names.size)
   const perTurn = Math.max(1, Math.min(turnTools, Math.floor((count * turnBytes) / frame.bytes.length)))
   for (let from = 0; from < room; from += perTurn) {
     if (from > 0) yield* checks.turn(exchange)
@@ -141,7 +141,7 @@ export function* judgePage(
       else surplus({ path: ['result', 'tools', one.index], remove: true }, 1, reason)
     }
   }
-  if (room < count) surplus({ path: ['result', 'tools'], length: room }, count - room, `more than ${options.mostTools} tools`)
+  if (room < count) surplus({ path: ['result', 'tools'], length: room }, count - room, `more than ${options.maxTools} tools`)
   const next = member(result, 'nextCursor')
   const lifetime = member(result, 'ttlMs')
   if (!isString(next) && listing.whole && offer !== undefined) {

@@ -1,6 +1,6 @@
 
 /** So many entries may be taken out before the collection is made anew, and twice as many as are left in it. */
-const mostTaken = 64
+const maxTaken = 64
 
 /**
  * A Map that is filled and emptied without end: an entry for each request. V8 links each table that a Map outgrows to the next; once one of them is
@@ -29,7 +29,7 @@ export class ChurnMap<Key, Value> {
   /** @returns false when it was not there */
   delete(key: Key): boolean {
     if (!this.#map.delete(key)) return false
-    if (++this.#taken > mostTaken + 2 * this.#map.size) {
+    if (++this.#taken > maxTaken + 2 * this.#map.size) {
       this.#map = new Map(this.#map)
       this.#taken = 0
     }

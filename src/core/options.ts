@@ -46,9 +46,9 @@ export interface RelayOptions {
   /** Longest wait for an answer, in milliseconds; 0: as long as the server likes. */
   readonly requestMs: number
   /** More tools than that are no catalogue. */
-  readonly mostTools: number
+  readonly maxTools: number
   /** Findings that are kept of one frame; undefined: as many as fit into a record. */
-  readonly mostFindings?: number | undefined
+  readonly maxFindings?: number | undefined
   /** A call goes on record before it goes to the server, so that a crash leaves none unrecorded. */
   readonly intent: boolean
   /** Somebody wants to know of each request when it is over, for metrics or traces. */

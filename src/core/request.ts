@@ -132,11 +132,11 @@ export class PendingRequest implements Pending {
 
 /** In bytes: params of less are not weighed one by one; parsed JSON takes at most so many times its text (`{}`, `[0]`). */
 const small = 4096
-const mostParsed = 24
+const maxParsed = 24
 
 /** About the memory that a frame takes beside its bytes. */
 export const parsedWeight = ({ bytes, message }: Frame): number =>
-  bytes.length < small ? mostParsed * bytes.length : 'params' in message ? weigh(message.params ?? null) : 0
+  bytes.length < small ? maxParsed * bytes.length : 'params' in message ? weigh(message.params ?? null) : 0
 
 export const text = (params: JsonObject | undefined, key: string): string | undefined => {
   const value = member(params, key)

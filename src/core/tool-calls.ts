@@ -98,13 +98,13 @@ const mismatchOf = ({ called, request, terms }: PendingRequest): string | undefi
 }
 
 /** So many names are compared to find the one that was meant. */
-const mostCompared = 500
+const maxCompared = 500
 
 /** The listed name that was meant, as far as can be told: the same but for case and punctuation. */
 const nearest = (name: string, names: Iterable<string>): string | undefined => {
   const wanted = lettersOf(name)
   if (wanted === '') return undefined
-  let left = mostCompared
+  let left = maxCompared
   for (const listed of names) {
     if (lettersOf(listed) === wanted) return listed
     if (--left <= 0) return undefined

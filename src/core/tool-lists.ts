@@ -15,11 +15,11 @@ import type { PendingRequest, Terms } from './request.js'
 const listTimer = 'list'
 
 /** A server that never ends its pages is stopped here, and so is one with cursors that nobody would keep: no real one has come near it. */
-const mostPages = 1000
+const maxPages = 1000
 const longestCursor = 16_384
 
 /** Lists of the relay's own for one call: a server whose list changes faster than it can be read is not waited for. */
-const mostLists = 3
+const maxLists = 3
 
 /** The answer to a page of ours; undefined when none will come. */
 type PageAnswer = { readonly exchange: Exchange; readonly frame: Frame; readonly message: Result | ErrorResponse | undefined; readonly findings: Findings } | undefined
@@ -54,7 +54,7 @@ export class ToolLists {
 
   constructor(core: Core) {
     this.#core = core
-    this.catalog = new Catalog(core.options.mostTools, core.ledger)
+    this.catalog = new Catalog(core.options.maxTools, core.ledger)
     this.ids = new OwnIds(core.options.nonce, core.ledger)
   }
 
@@ -68,7 +68,7 @@ export class ToolLists {
   *find(name: string, request: PendingRequest): Flow<Lookup> {
     this.#waiting.add(request)
     try {
-      for (let lists = 0; lists < mostLists; lists++) {
+      for (let lists = 0; lists < maxLists; lists++) {
         if (this.#core.output.now < this.#triedUntil || !(yield* this.#listed(request))) return undefined
         const found = this.catalog.lookup(name, this.#core.output.now)
         if (found !== undefined) return found
@@ -178,7 +178,7 @@ export class ToolLists {
     const { terms } = walk.request
     const { records } = this.#core
     const cursors = new Set<string>()
-    for (let cursor: string | undefined; cursors.size < mostPages; cursors.add(cursor)) {
+    for (let cursor: string | undefined; cursors.size < maxPages; cursors.add(cursor)) {
       this.#ask(walk, cursor)
       const answer = yield* walk.page.value()
       if (answer === undefined) {

@@ -176,12 +176,12 @@ const before = '{"jsonrpc":"2.0","id":0,"result":{"structuredContent":'
 const limits = { messageBytes: Infinity, depth: 128 }
 
 /** Of a result with more texts that look like JSON, nobody would take one for its data. */
-const mostCandidates = 20
+const maxCandidates = 20
 
 /** The JSON object or array that one text block of a result holds; undefined where none does or several do, or where two parsers could read it differently. */
 export const promotionOf = (result: JsonObject, meter: Meter): Promotion | undefined => {
   const candidates = textsOf(result, meter).flatMap(({ json }) => json ?? [])
-  if (candidates.length > mostCandidates) return undefined
+  if (candidates.length > maxCandidates) return undefined
   // Each by itself: in a message, a text could close that and go on.
   const [only, ...others] = candidates.filter(json => parseJson(json) !== undefined)
   if (only === undefined || others.length > 0) return undefined

@@ -20,8 +20,8 @@ export interface Guard {
   readonly tools: ReadonlyMap<string, ToolSetting>
   readonly listMs: number
   readonly requestMs: number
-  readonly mostTools: number
-  readonly mostFindings?: number
+  readonly maxTools: number
+  readonly maxFindings?: number
   readonly intent: boolean
   readonly checker: SchemaChecker
   /** Records a decision. @returns waits until it is written, where it is not yet; both throw when that cannot be done */
@@ -52,12 +52,12 @@ export const openSession = (
   openServer: OpenServer,
   { stateless, joined = false, peer }: Pick<RelayOptions, 'stateless' | 'joined' | 'peer'> = { stateless: false },
 ): Session => {
-  const { name, checker, audit, failed, observe, record, trusted, accepted, listMs, requestMs, mostTools, mostFindings, intent } = guard
+  const { name, checker, audit, failed, observe, record, trusted, accepted, listMs, requestMs, maxTools, maxFindings, intent } = guard
   const session = randomUUID()
   const judging = new Judging(checker, session)
   const observer = observe?.({ id: session, peer, stateless })
   const options: RelayOptions = {
-    server: name, session, nonce: randomUUID(), stateless, rules, trusted, accepted, listMs, requestMs, mostTools, mostFindings, intent,
+    server: name, session, nonce: randomUUID(), stateless, rules, trusted, accepted, listMs, requestMs, maxTools, maxFindings, intent,
     observed: observer !== undefined,
     ...(joined && { joined }),
     ...(peer && { peer }),

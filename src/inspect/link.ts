@@ -1,6 +1,6 @@
 import type { SchemaChecker } from '../core/check.js'
 import type { Entry } from '../core/event.js'
-import { mostKept, type Policy } from '../core/findings.js'
+import { maxKept, type Policy } from '../core/findings.js'
 import type { ToolSetting } from '../core/options.js'
 import type { CustomsError } from '../errors.js'
 import { type OpenServer, openSession } from '../gateway/open.js'
@@ -35,7 +35,7 @@ export type ServerEnd = Transport & {
 const mostAlike = 1000
 
 /** Of one frame: a list of thousands of tools may give as many reasons for advice, and none of them may bury what is worse. */
-const mostFindings = 100_000
+const maxFindings = 100_000
 
 /** One connection to the server, through a relay that only watches. */
 export interface Link {
@@ -58,8 +58,8 @@ export const openLink = (options: LinkOptions): Link => {
     {
       ...guard,
       requestMs: 0,
-      mostTools: limits.tools,
-      mostFindings,
+      maxTools: limits.tools,
+      maxFindings,
       intent: false,
       audit: (entry): undefined => {
         audit(forRecord(entry))
@@ -87,8 +87,8 @@ export const openLink = (options: LinkOptions): Link => {
 
 const forRecord = (entry: Entry): Entry => {
   const { findings, more = 0 } = entry
-  const over = findings.length - mostKept
-  return over <= 0 ? entry : { ...entry, findings: findings.slice(0, mostKept), more: more + over }
+  const over = findings.length - maxKept
+  return over <= 0 ? entry : { ...entry, findings: findings.slice(0, maxKept), more: more + over }
 }
 
 /** Whether no more than so many have broken the same rules. */

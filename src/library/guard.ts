@@ -41,7 +41,7 @@ class Guarded implements GuardedTransport {
 
   constructor(inner: SdkTransport, options: GuardOptions) {
     const { limits, server, ...judgement } = readOptions(options, { onRecord: 'function', checker: 'object' })
-    const { listMs, requestMs, tools: mostTools } = limits
+    const { listMs, requestMs, tools: maxTools } = limits
     this.#inner = inner
     this.#client = new ClientEnd(limits, (message, extra) => this.#call(() => this.onmessage?.(message, extra)))
     this.#server = new ServerEnd(inner, this.#client, {
@@ -51,7 +51,7 @@ class Guarded implements GuardedTransport {
     this.#begin = () => {
       const checker = options.checker ?? createSchemaChecker(limits)
       const audit = (entry: Entry): undefined => this.#record(options.onRecord, entry)
-      const session = openSession({ ...judgement, name: server, listMs, requestMs, mostTools, intent: false, checker, audit }, this.#client, () => this.#server)
+      const session = openSession({ ...judgement, name: server, listMs, requestMs, maxTools, intent: false, checker, audit }, this.#client, () => this.#server)
       session.start()
       void session.ended.then(async ({ failure }) => {
         if (options.checker === undefined) await checker.close()

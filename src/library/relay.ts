@@ -35,9 +35,9 @@ export interface RelayOptions extends JudgeOptions {
  * @throws CustomsError BAD_CONFIG, naming the option
  */
 export const createRelay = (options: RelayOptions = {}): Relay => {
-  const { limits: { listMs, requestMs, tools: mostTools }, ...judgement } = readOptions(options, { session: 'string', stateless: 'boolean', checkNow: 'function' })
+  const { limits: { listMs, requestMs, tools: maxTools }, ...judgement } = readOptions(options, { session: 'string', stateless: 'boolean', checkNow: 'function' })
   const { session = randomUUID(), stateless = false, checkNow = () => undefined } = options
-  const relay = new Batches({ ...judgement, session, stateless, nonce: randomUUID(), rules, listMs, requestMs, mostTools, intent: false, checkNow })
+  const relay = new Batches({ ...judgement, session, stateless, nonce: randomUUID(), rules, listMs, requestMs, maxTools, intent: false, checkNow })
   const exchanges = new NamedExchanges()
   return {
     handle: (event, now) =>

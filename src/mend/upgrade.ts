@@ -35,7 +35,7 @@ const unnamed = 'schema://unnamed/'
 const longestId = 2048
 
 /** Parts with a URI of their own; no tool's schema has come near it. */
-const mostResources = 100
+const maxResources = 100
 
 /** Stands for the dynamic scope of `$recursiveAnchor`, which had no names. */
 const recursive = 'recursive'
@@ -74,7 +74,7 @@ class Upgrade {
     if (!isObject(schema)) return
     const { base: own, identity } = this.#baseOf(schema, base)
     if (schema === this.#schema || (identity !== undefined && identity.uri !== '')) {
-      if (this.#resources.has(own) || this.#resources.size >= mostResources) throw new Inexact()
+      if (this.#resources.has(own) || this.#resources.size >= maxResources) throw new Inexact()
       this.#resources.set(own, schema)
     }
     if (identity !== undefined && identity.anchor !== '') this.#anchors.add(`${own}#${identity.anchor}`)

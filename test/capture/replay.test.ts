@@ -33,7 +33,7 @@ const captured = async (events: readonly (Event | 'strict from here')[], changes
   let policy = policyWith(changes)
   const options = {
     server: 's', session: 'session', nonce: 'nonce', stateless: false, get policy() { return policy }, rules, trusted: true, tools: new Map(), listMs: limits.listMs,
-    requestMs: 0, mostTools: limits.tools, intent: false,
+    requestMs: 0, maxTools: limits.tools, intent: false,
     checkNow: (subject: Subject): Checked | undefined => {
       const checked = late ? undefined : checker.check(subject)
       recorder.asked(!Array.isArray(checked))
@@ -68,7 +68,7 @@ const again = async (session: Awaited<ReturnType<typeof captured>>, changes: Par
   const checker = createSchemaChecker(limits)
   const was = recorded(session, limits)
   const would = await replayed(session, was, {
-    ruling: () => ({ policy: policyWith(changes), tools: new Map() }), trusted: true, rules, listMs: limits.listMs, requestMs: 0, mostTools: limits.tools, intent: false, limits, checker,
+    ruling: () => ({ policy: policyWith(changes), tools: new Map() }), trusted: true, rules, listMs: limits.listMs, requestMs: 0, maxTools: limits.tools, intent: false, limits, checker,
   })
   await checker.close()
   return { ...compare('session', was, would), would }
@@ -90,7 +90,7 @@ t.test('settings that change while a session runs are kept with the event from w
   const was = recorded(session, limits)
   const would = await replayed(session, was, {
     ruling: ({ policy }) => ({ policy: new Map(Object.entries(policy) as [RuleName, Action][]), tools: new Map() }),
-    trusted: true, rules, listMs: limits.listMs, requestMs: 0, mostTools: limits.tools, intent: false, limits, checker,
+    trusted: true, rules, listMs: limits.listMs, requestMs: 0, maxTools: limits.tools, intent: false, limits, checker,
   })
   await checker.close()
   t.ok(compare('session', was, would).same)

@@ -43,7 +43,7 @@ t.test('the finding that leads to the verdict is told, however much was found be
 })
 
 t.test('tools beyond the limit of a catalogue are left out, over all pages, and cannot be called', t => {
-  const script = new Script({ mostTools: 3 })
+  const script = new Script({ maxTools: 3 })
   script.client(list('a'))
   script.server(result('a', { tools: [tool('a'), tool('b')], nextCursor: 'n' }))
   script.client({ ...list('b'), params: { cursor: 'n' } })
@@ -51,7 +51,7 @@ t.test('tools beyond the limit of a catalogue are left out, over all pages, and 
   t.match(script.entries.at(-1), { verdict: 'block', findings: [{ rule: 'tool/schema-cost', message: /3 tools.*2 are/ }] })
   t.match(script.client(call(1, 'c')), [['to server', { id: 1 }]])
   t.match(script.client(call(2, 'd')), [['to client', { error: { code: -32602 } }]])
-  const lenient = new Script({ mostTools: 1, actions: { 'tool/schema-cost': 'log' } })
+  const lenient = new Script({ maxTools: 1, actions: { 'tool/schema-cost': 'log' } })
   lenient.client(list('a'))
   t.match(lenient.server(result('a', { tools: [tool('a'), tool('b')] })), [['to client', { result: { tools: [{}, { name: 'b' }] } }]])
   t.match(lenient.client(call(1, 'b')).at(-1), ['to server', { method: 'tools/list' }], 'what was not kept is not said to be nowhere')

@@ -102,7 +102,7 @@ class Play {
     policy.set('wire/id', 'block')
     this.relay = new Batches({
       server: 's', session: 's', nonce: 'n', stateless, policy, rules, trusted: false,
-      tools: new Map([['denied', { denied: true, outputSchema: undefined, annotations: undefined }]]), listMs: 10, requestMs: 10, mostTools: 3, intent: true, observed: true,
+      tools: new Map([['denied', { denied: true, outputSchema: undefined, annotations: undefined }]]), listMs: 10, requestMs: 10, maxTools: 3, intent: true, observed: true,
       checkNow: subject => (sync ? verdict(subject) : undefined),
     })
   }

@@ -38,7 +38,7 @@ export class Script {
     for (const [rule, action] of Object.entries(actions)) if (isRuleName(rule) && action !== undefined) policy.set(rule, action)
     this.relay = new Batches({
       server: 'weather', session: 's1', nonce: 'nonce', stateless: false, policy, rules, trusted: true,
-      tools: new Map(), listMs: 1000, requestMs: 0, mostTools: 5000, intent: false,
+      tools: new Map(), listMs: 1000, requestMs: 0, maxTools: 5000, intent: false,
       checkNow: subject => (this.holdChecks ? undefined : verdict(subject)), ...options,
     })
   }

@@ -119,7 +119,7 @@ const play = async (faults: Faults): Promise<{ readonly asked: readonly number[]
   const tools = new Map()
   const options: RelayOptions = {
     server: 'test', session: 's', nonce: 'n', stateless: false, rules: rules.map(rule => breaking(rule, faults)), trusted: false, listMs: 1000, requestMs: 0,
-    mostTools: 100, intent: false, checkNow: judging.now, policy,
+    maxTools: 100, intent: false, checkNow: judging.now, policy,
     // Read in flows and outside of them.
     get tools() {
       faults.maybe('flow')

@@ -75,7 +75,7 @@ const begin = (record: (entry: Entry) => (() => void) | undefined = () => undefi
   const [client, server, checker, records] = [new End(), new End(), new SlowChecker(), new Array<Entry>()]
   const guard = {
     name: 'test', policy: presetPolicy('standard', { purpose: 'relay', locked: false }), trusted: false, tools: new Map(), listMs: 1000,
-    requestMs: 0, mostTools: 5000, intent: false, checker, audit: (entry: Entry) => {
+    requestMs: 0, maxTools: 5000, intent: false, checker, audit: (entry: Entry) => {
       const flush = record(entry)
       records.push(entry)
       return flush

@@ -24,7 +24,7 @@ export interface RelayProcessOptions {
 
 /** From one look at a process to the next, in milliseconds, and how many heartbeats it may leave unanswered: 5 seconds. */
 const lookMs = 500
-const mostMissed = 10
+const maxMissed = 10
 /** It may take so long to begin, in milliseconds, and, when it was asked to, to end. */
 const beginMs = 30_000
 const endMs = 60_000
@@ -174,7 +174,7 @@ export class RelayProcess {
     if (!isReady) return
     if (running.missed === undefined) end.ping()
     running.missed = (running.missed ?? 0) + 1
-    if (running.missed > mostMissed) return this.#kill(running, `it gave no sign of life for ${mostMissed * lookMs / 1000} s`)
+    if (running.missed > maxMissed) return this.#kill(running, `it gave no sign of life for ${maxMissed * lookMs / 1000} s`)
     if (endingAt === undefined) this.#endIfIdle(running, now)
   }
 

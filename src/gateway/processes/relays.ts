@@ -55,7 +55,7 @@ interface Member {
 }
 
 /** So many ids of servers' sessions are remembered for each server. */
-const mostHomes = 10_000
+const maxHomes = 10_000
 
 /** The relay processes of a gateway: finds the one that a request belongs to by its path and session, and never looks at its body. */
 export class Relays implements FrontBackend {
@@ -207,7 +207,7 @@ const remember = ({ homes }: Served, session: string, number: number): void => {
   homes.delete(digest)
   homes.set(digest, number)
   for (const oldest of homes.keys()) {
-    if (homes.size <= mostHomes) break
+    if (homes.size <= maxHomes) break
     homes.delete(oldest)
   }
 }
