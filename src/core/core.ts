@@ -112,7 +112,7 @@ const byPower = (rules: readonly Rule[]): RulesByPower => {
     })
   return {
     onFrame: having('onFrame'), onId: having('onId'), onTool: having('onTool'), onDrift: having('onDrift'),
-    onSurplus: having('onSurplus'), onList: having('onList'), onCall: having('onCall'), onArguments: having('onArguments'),
+    onOverLimit: having('onOverLimit'), onList: having('onList'), onCall: having('onCall'), onArguments: having('onArguments'),
     onResult: having('onResult'), onReading: having('onReading'), onServerRequest: having('onServerRequest'),
   }
 }

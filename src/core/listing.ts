@@ -62,7 +62,7 @@ export function* judgePage(
 
   const surplus = (change: Edit, count: number, reason: string) => {
     const found = none(findings.meter)
-    ask('onSurplus', { count, reason }, found, '/result/tools')
+    ask('onOverLimit', { count, reason }, found, '/result/tools')
     findings.include(found)
     if (found.isStop) edits.push(change)
     else isPartial = true

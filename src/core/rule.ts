@@ -71,7 +71,7 @@ export interface Drifted {
 }
 
 /** Tools of a page that there is no room for. */
-export interface SurplusTools {
+export interface ToolsOverLimit {
   readonly count: number
   readonly reason: string
 }
@@ -152,7 +152,7 @@ export interface Subjects {
   onId: IdUse
   onTool: ListedTool
   onDrift: Drifted
-  onSurplus: SurplusTools
+  onOverLimit: ToolsOverLimit
   onList: List
   onCall: Call
   onArguments: CheckedArguments

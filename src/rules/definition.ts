@@ -130,7 +130,7 @@ export const schema = ofInspection(kind => kind !== 'external-ref' && kind !== '
 export const externalRef = ofInspection(kind => kind === 'external-ref')
 export const cost: Powers = {
   ...ofInspection(kind => kind === 'cost'),
-  onSurplus: ({ count, reason }) => one('/result/tools', `${reason}: ${count === 1 ? 'one is' : `${count} are`} not kept`),
+  onOverLimit: ({ count, reason }) => one('/result/tools', `${reason}: ${count === 1 ? 'one is' : `${count} are`} not kept`),
 }
 
 /** A title claims nothing of what the tool does. */
