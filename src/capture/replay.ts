@@ -172,7 +172,7 @@ class Replay {
         return undefined
       case 'observe':
       case 'abandon':
-      case 'settle':
+      case 'complete':
       case 'failed':
       case 'close':
         return undefined

@@ -364,7 +364,7 @@ export class ClientRequests {
     this.#core.records.answered(request, undefined, undefined)
     request.end()
     // The server will not hear of it: nothing else ends the client's HTTP request.
-    if (isHeld && request.exchange !== stdioExchange) this.#core.output.emit({ type: 'settle', exchange: request.exchange })
+    if (isHeld && request.exchange !== stdioExchange) this.#core.output.emit({ type: 'complete', exchange: request.exchange })
   }
 
   #close(request: PendingRequest): void {

@@ -78,7 +78,7 @@ export type Effect =
   | { readonly type: 'start-timer'; readonly timer: Timer; readonly ms: number }
   | { readonly type: 'stop-timer'; readonly timer: Timer }
   /** Nothing more is sent on the exchange because of the message that came by it. */
-  | { readonly type: 'settle'; readonly exchange: Exchange }
+  | { readonly type: 'complete'; readonly exchange: Exchange }
   /** An exception was contained: who waited was answered, and the session goes on. */
   | { readonly type: 'failed'; readonly cause: unknown }
   /** The core has failed: who waited was answered, and the session can only end. @property cause the exception */

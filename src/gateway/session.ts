@@ -117,7 +117,7 @@ export class Session {
         if (side === 'client') return this.#clientFrame(event.exchange, this.#followed(event.frame))
         this.#frame(side, event)
         // Should nobody wait for it any more, there is nothing else to wait for.
-        if (event.whole) this.#judging.after(event.exchange, () => this.#settle(event.exchange))
+        if (event.whole) this.#judging.after(event.exchange, () => this.#complete(event.exchange))
         return
       case 'bare-request':
         return this.#leaving.do(() => this.#ends.server.open?.(event.exchange, event))
@@ -169,11 +169,11 @@ export class Session {
     this.#frame('client', { exchange, frame })
     this.#inHand = undefined
     if (owesAnswer(frame) || sent.client || (server.open && sent.server)) return
-    this.#settle(exchange)
+    this.#complete(exchange)
   }
 
-  #settle(exchange: Exchange): void {
-    this.#leaving.do(() => this.#ends.client.settle?.(exchange))
+  #complete(exchange: Exchange): void {
+    this.#leaving.do(() => this.#ends.client.complete?.(exchange))
   }
 
   #clientEnded(graceMs = 0): void {
@@ -254,8 +254,8 @@ export class Session {
       case 'abandon':
         this.#leaving.do(() => this.#ends.server.abandon?.(effect.exchange, effect.key))
         break
-      case 'settle':
-        this.#settle(effect.exchange)
+      case 'complete':
+        this.#complete(effect.exchange)
         break
       case 'failed':
         this.#contained(effect.cause)

@@ -89,7 +89,7 @@ export interface Transport {
    * Nothing will be sent to this exchange that was not sent before: its message needs no answer, or was blocked
    * and had no id to answer to (client-facing HTTP).
    */
-  settle?(exchange: Exchange): void
+  complete?(exchange: Exchange): void
   /** @returns false when the peer is not reading: hold back until `drained` */
   send(exchange: Exchange, frame: Frame): boolean
   /** Nobody waits any more for the answer to this request. */

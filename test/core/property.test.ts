@@ -227,7 +227,7 @@ class Play {
           throw new Error(effect.reason)
         case 'failed':
           throw effect.cause
-        case 'settle':
+        case 'complete':
         case 'abandon':
       }
     }

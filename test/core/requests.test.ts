@@ -68,7 +68,7 @@ t.test('without sessions the initialize of one client says nothing of another', 
 t.test('a request that is cancelled while it is held ends its HTTP request', t => {
   const script = new Script()
   script.client(call(1, 'weather'), 'post')
-  t.match(script.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }, 'other'), [['settle', 'post']])
+  t.match(script.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }, 'other'), [['complete', 'post']])
   t.end()
 })
 

@@ -113,8 +113,8 @@ export class Script {
           return [['start timer', effect.timer]]
         case 'stop-timer':
           return [['stop timer', effect.timer]]
-        case 'settle':
-          return [['settle', effect.exchange.name]]
+        case 'complete':
+          return [['complete', effect.exchange.name]]
         case 'failed':
           return [['failed', effect.cause instanceof Error ? effect.cause.message : effect.cause]]
         case 'abandon':

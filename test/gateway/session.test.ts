@@ -35,7 +35,7 @@ class End implements Transport {
     return !this.isFull
   }
 
-  settle({ name }: Exchange): void {
+  complete({ name }: Exchange): void {
     this.log.push(`settled ${name}`)
   }
 

@@ -272,7 +272,7 @@ t.test('what an HTTP server chose is what the client gets', async t => {
     ],
     [
       'nothing to say at the end',
-      (exchange, { transport }) => transport.settle?.(exchange),
+      (exchange, { transport }) => transport.complete?.(exchange),
       { status: 502, headers: { 'content-type': 'application/json' }, body: '{"jsonrpc":"2.0","id":7,"error":{"code":-31001,"message":"The server gave no answer"}}' },
     ],
   ]
@@ -306,7 +306,7 @@ t.test('a notification gets the status that the server gave it, or ours when it 
   }))
   const body = '{"jsonrpc":"2.0","method":"notifications/x"}'
   t.match(await ask(accepted.port, { headers: modern, body }), { status: 202, body: '' })
-  const stopped = await start(t, upstream((exchange, { transport }) => transport.settle?.(exchange)))
+  const stopped = await start(t, upstream((exchange, { transport }) => transport.complete?.(exchange)))
   t.match(await ask(stopped.port, { headers: modern, body }), { status: 202, body: '' })
   const unreadable = await ask(stopped.port, { headers: modern, body: '{' })
   t.equal(unreadable.status, 400)

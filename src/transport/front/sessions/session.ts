@@ -134,7 +134,7 @@ export class FrontSession implements Transport {
     return this.#isFree(open, event.exchange)
   }
 
-  settle(exchange: Exchange): void {
+  complete(exchange: Exchange): void {
     this.#routes.find(exchange)?.reply.finish()
   }
 
