@@ -3,7 +3,7 @@ import type { Log } from '../audit/log.js'
 import { withoutSecrets } from '../audit/secrets.js'
 import type { Capture } from '../capture/capture.js'
 import type { Configuration } from '../config/configuration.js'
-import { Offer, Offers, type Reach } from '../gateway/offers.js'
+import { Upstream, Upstreams, type Connector } from '../gateway/upstreams.js'
 import type { Metrics } from '../telemetry/metrics.js'
 import { connectionTo, http } from '../telemetry/place.js'
 import {
@@ -16,7 +16,7 @@ import type { LogLevel, SharedFlags } from './flags.js'
 import { endpointsSettingsOf, frontSettingsOf } from './front-settings.js'
 import { type CurrentRuling, openGuard, rulingOf, watchByteValidator } from './guard.js'
 import type { Lifetime } from './lifetime.js'
-import { reachOf } from './reach.js'
+import { connectorFor } from './connector.js'
 import { Refusals, type ToldRefusal } from './refusals.js'
 import type { ServerSetup, Setup } from './setup.js'
 import { openTelemetry, patientUrgency, type Telemetry } from './telemetry.js'
@@ -35,7 +35,7 @@ export interface GatewayOptions {
 /** The servers of a setup as one process offers them, until its lifetime ends. */
 export interface Gateway {
   readonly endpoints: Endpoints
-  readonly offers: Offers
+  readonly upstreams: Upstreams
   /** What is said now. */
   readonly configuration: Configuration
   /** Tells the metrics how things are now: which servers can be reached, what the logs take up. */
@@ -53,33 +53,33 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
   const audits = new Audits({ log, followers: [...telemetry.followers, ...options.followers], failed: records => metrics.auditFailed(records) })
   const capture = await captureOf(flags, configuration)
   const parts: Parts = { audits, telemetry, rulings: new Map(), metrics, log, capture }
-  const offers = new Offers(await offersOf(setup, parts))
-  const { refused, flush } = refusalsTo({ audits, metrics, log, nameAt: path => offers.nameAt(path) })
-  const endpoints = new Endpoints({ ...endpointsSettingsOf(configuration), endpoints: offers.endpoints(setup.isOnly), refused, ...(mint && { mint }) })
+  const upstreams = new Upstreams(await upstreamsOf(setup, parts))
+  const { refused, flush } = refusalsTo({ audits, metrics, log, nameAt: path => upstreams.nameAt(path) })
+  const endpoints = new Endpoints({ ...endpointsSettingsOf(configuration), endpoints: upstreams.endpoints(setup.isOnly), refused, ...(mint && { mint }) })
 
   lifetime.add(urgency => (urgency <= patientUrgency ? telemetry.close() : undefined))
   lifetime.add(() => audits.close())
   lifetime.add(watchByteValidator(log, metrics))
   lifetime.add(() => capture?.close())
-  lifetime.add(urgency => offers.stop(urgency))
+  lifetime.add(urgency => upstreams.stop(urgency))
   lifetime.add(flush)
 
   return {
     endpoints,
-    offers,
+    upstreams,
     measure: async () => {
       metrics.logs(audits.usage())
-      metrics.ready(await offers.ready())
+      metrics.ready(await upstreams.ready())
     },
     get configuration() { return configuration },
     refused,
     async reload(changed) {
-      const changedOffers = await offersOf(changed, parts)
+      const changedUpstreams = await upstreamsOf(changed, parts)
       configuration = changed.configuration
       for (const one of changed.servers.map(asHttpServer)) currentRuling(parts, one, configuration).now = rulingOf(one, configuration)
       endpoints.reload(endpointsSettingsOf(configuration))
-      offers.replace(changedOffers, configuration.sessions.onReload)
-      endpoints.offer(offers.endpoints(changed.isOnly))
+      upstreams.replace(changedUpstreams, configuration.sessions.onReload)
+      endpoints.offer(upstreams.endpoints(changed.isOnly))
     },
   }
 }
@@ -168,30 +168,30 @@ const record = ({ status, message, address, times }: ToldRefusal, server: string
   }
 }
 
-const offersOf = async ({ configuration, servers, isOnly = servers.length === 1 }: Setup, parts: Parts): Promise<ReadonlyMap<string, Offer>> => {
-  const offers = new Map<string, Offer>()
+const upstreamsOf = async ({ configuration, servers, isOnly = servers.length === 1 }: Setup, parts: Parts): Promise<ReadonlyMap<string, Upstream>> => {
+  const upstreams = new Map<string, Upstream>()
   try {
     for (const setup of servers.map(asHttpServer)) {
-      const reach = await reachOf(setup.server, configuration.limits, parts.log, isOnly)
-      offers.set(setup.server.name, await offerOf(setup, reach, configuration, parts))
+      const connector = await connectorFor(setup.server, configuration.limits, parts.log, isOnly)
+      upstreams.set(setup.server.name, await upstreamOf(setup, connector, configuration, parts))
     }
   } catch (error) {
-    for (const offer of offers.values()) void offer.retire()
+    for (const upstream of upstreams.values()) void upstream.retire()
     throw error
   }
-  return offers
+  return upstreams
 }
 
-const offerOf = async (setup: ServerSetup, reach: Reach, configuration: Configuration, parts: Parts): Promise<Offer> => {
+const upstreamOf = async (setup: ServerSetup, connector: Connector, configuration: Configuration, parts: Parts): Promise<Upstream> => {
   const { audits, telemetry, metrics, log, capture } = parts
   const { server } = setup
   const { name } = server
   const audit = await audits.open(configuration.audit, name)
   const place = { server: name, toClient: http, toServer: connectionTo('url' in server ? server.url : undefined) }
   const witnesses = { audit, log, metrics, observe: telemetry.observe?.(place), witness: capture }
-  return new Offer({
+  return new Upstream({
     guard: openGuard(setup, configuration, witnesses, currentRuling(parts, setup, configuration)),
-    reach,
+    connector,
     sessionStarted: () => metrics.sessionStarted(name),
     sessionEnded: ({ failure, isAuditFailure }) => {
       metrics.sessionEnded(name)

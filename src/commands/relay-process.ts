@@ -54,7 +54,7 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
       throw error
     }),
     reload: async ({ servers, configuration, isOnly }: RelaySetup) => gateway?.reload(await setupOf({ servers, configuration, isOnly })),
-    ready: async () => [...((await gateway?.offers.ready()) ?? new Map<string, boolean>()).values()].every(Boolean),
+    ready: async () => [...((await gateway?.upstreams.ready()) ?? new Map<string, boolean>()).values()].every(Boolean),
     counted: async () => {
       await gateway?.measure()
       return counted?.snapshot() ?? []

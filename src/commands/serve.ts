@@ -91,12 +91,12 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
 
 const openAlone = async ({ flags, setup, log, counted, page }: ServedParts, lifetime: Lifetime): Promise<Served> => {
   const gateway = await openGateway({ flags, setup, log, metrics: counted?.metrics ?? noMetrics, followers: page ? [page.follower] : [] }, lifetime)
-  const { endpoints, offers, refused } = gateway
+  const { endpoints, upstreams, refused } = gateway
   return {
     backend: endpoints, refused,
     configuration: () => gateway.configuration,
     reload: changed => gateway.reload(changed),
-    ready: () => offers.ready(),
+    ready: () => upstreams.ready(),
     text: async () => {
       await gateway.measure()
       return counted?.exposition.text() ?? ''

@@ -13,7 +13,7 @@ import { answerUnreadable, refusal, refuse, type Refusal } from './refusal.js'
 
 export type { Peer } from './arrival.js'
 export { Endpoints, type EndpointsSettings, type Refused } from './endpoints.js'
-export type { Endpoint, Opening } from './sessions/find.js'
+export type { Endpoint, NewSession } from './sessions/find.js'
 export type { SessionKind } from './sessions/session.js'
 
 /** What can be replaced while the front runs. */

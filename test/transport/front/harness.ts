@@ -3,7 +3,7 @@ import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage 
 import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
 import type { EndpointsOptions } from '../../../dist/transport/front/endpoints.js'
-import { Endpoints, httpFront, type EndpointsSettings, type FrontSettings, type HttpFront, type HttpFrontOptions, type Opening } from '../../../dist/transport/front/front.js'
+import { Endpoints, httpFront, type EndpointsSettings, type FrontSettings, type HttpFront, type HttpFrontOptions, type NewSession } from '../../../dist/transport/front/front.js'
 import type { TransportEvent } from '../../../dist/transport/transport.js'
 import { parseFrame } from '../../../dist/protocol/parse.js'
 import type { Frame } from '../../../dist/protocol/frame.js'
@@ -17,7 +17,7 @@ export class Opened {
   readonly #waiter = waiter()
   #read = 0
 
-  constructor(readonly opening: Opening) {}
+  constructor(readonly opening: NewSession) {}
 
   get transport() {
     return this.opening.transport
@@ -92,7 +92,7 @@ export const start = async (t: Test, { server = 'stdio', act, closes = true, ...
   const sessions: Opened[] = []
   const { wake, until } = waiter()
   const refused: number[] = []
-  const open = (opening: Opening) => {
+  const open = (opening: NewSession) => {
     const opened = new Opened(opening)
     sessions.push(opened)
     opening.transport.start(event => {

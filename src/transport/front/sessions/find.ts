@@ -21,11 +21,11 @@ export interface Endpoint {
    */
   readonly server: 'stdio' | 'http'
   /** Called for each new session, before its first event: start its transport, now or later. */
-  open(opening: Opening): void
+  open(opening: NewSession): void
 }
 
 /** A new session, to be joined to a server. */
-export interface Opening {
+export interface NewSession {
   readonly path: string
   readonly kind: SessionKind
   /** The client's side. Its exchanges are HTTP requests; it is `ended` at the end of the session, and wants to be closed then. */

@@ -1,40 +1,40 @@
-import type { Endpoint, Opening } from '../transport/front/front.js'
+import type { Endpoint, NewSession } from '../transport/front/front.js'
 import { ChurnSet } from '../core/memory.js'
 import type { Transport } from '../transport/transport.js'
 import { type Guard, type OpenServer, openSession } from './open.js'
 import type { Ended, Session } from './session.js'
 
 /** The servers that are offered now, by name: replaced as a whole when the configuration changes. */
-export class Offers {
-  #current: ReadonlyMap<string, Offer>
+export class Upstreams {
+  #current: ReadonlyMap<string, Upstream>
   /** Those of before, in front of which sessions still run. */
-  readonly #retired = new Set<Offer>()
+  readonly #retired = new Set<Upstream>()
   #urgency = 0
 
-  constructor(offers: ReadonlyMap<string, Offer>) {
-    this.#current = offers
+  constructor(upstreams: ReadonlyMap<string, Upstream>) {
+    this.#current = upstreams
   }
 
-  /** New sessions get the new offers; those that run finish in front of the old ones, which close after the last; or they end. */
-  replace(offers: ReadonlyMap<string, Offer>, running: 'finish' | 'end' = 'finish'): void {
-    for (const offer of this.#current.values()) {
-      this.#retired.add(offer)
-      void offer.retire().then(() => this.#retired.delete(offer))
+  /** New sessions get the new upstreams. Running sessions keep the old ones, which close after their last session, or are ended. */
+  replace(upstreams: ReadonlyMap<string, Upstream>, running: 'finish' | 'end' = 'finish'): void {
+    for (const upstream of this.#current.values()) {
+      this.#retired.add(upstream)
+      void upstream.retire().then(() => this.#retired.delete(upstream))
     }
-    if (running === 'end') for (const offer of this.#retired) void offer.stop(1)
-    this.#current = offers
+    if (running === 'end') for (const upstream of this.#retired) void upstream.stop(1)
+    this.#current = upstreams
     if (this.#urgency > 0) void this.stop(this.#urgency)
   }
 
   /** By path: `/NAME/mcp`, and `/mcp` for the only one. */
   endpoints(isOnly = this.#current.size === 1): ReadonlyMap<string, Endpoint> {
     const paths = new Map<string, Endpoint>()
-    for (const [name, offer] of this.#current) {
+    for (const [name, upstream] of this.#current) {
       const endpoint: Endpoint = {
-        server: offer.kind,
+        server: upstream.kind,
         open: opening => {
           const now = this.#current.get(name)
-          if (now?.kind === offer.kind) now.open(opening)
+          if (now?.kind === upstream.kind) now.open(opening)
           else turnAway(opening.transport)
         },
       }
@@ -52,38 +52,38 @@ export class Offers {
 
   /** Whether each server can be reached. */
   async ready(): Promise<ReadonlyMap<string, boolean>> {
-    return new Map(await Promise.all([...this.#current].map(async ([name, offer]) => [name, await offer.ready()] as const)))
+    return new Map(await Promise.all([...this.#current].map(async ([name, upstream]) => [name, await upstream.ready()] as const)))
   }
 
-  /** Ends what runs, in front of retired offers too. @param urgency as that of a session's `stop` */
+  /** Ends what runs, in front of retired upstreams too. @param urgency as that of a session's `stop` */
   async stop(urgency: number): Promise<void> {
     this.#urgency = urgency
-    await Promise.all([...this.#current.values(), ...this.#retired].map(offer => offer.stop(urgency)))
+    await Promise.all([...this.#current.values(), ...this.#retired].map(upstream => upstream.stop(urgency)))
   }
 }
 
 /** How one server is reached by the sessions in front of it. */
-export interface Reach {
+export interface Connector {
   /** A process, started for a session or for all clients that have none; or an HTTP server. */
   readonly kind: 'stdio' | 'http'
   /** The server's side of a session. */
-  connect(opening: Opening): OpenServer
+  connect(opening: NewSession): OpenServer
   /** Whether it answers at all. */
   ready(): Promise<boolean>
   /** After the last session. */
   close(): Promise<void>
 }
 
-export interface OfferOptions {
+export interface UpstreamOptions {
   readonly guard: Guard & { close(): Promise<void> }
-  readonly reach: Reach
+  readonly connector: Connector
   readonly sessionStarted: () => void
   readonly sessionEnded: (session: Pick<Ended, 'failure' | 'isAuditFailure'>) => void
 }
 
 /** One server as it is offered to many clients: the sessions in front of it, and what they share. */
-export class Offer {
-  readonly #options: OfferOptions
+export class Upstream {
+  readonly #options: UpstreamOptions
   readonly #sessions = new ChurnSet<Session>()
   #retired = false
   #closed: Promise<void> | undefined
@@ -92,22 +92,22 @@ export class Offer {
     this.#tellClosed = resolve
   })
 
-  constructor(options: OfferOptions) {
+  constructor(options: UpstreamOptions) {
     this.#options = options
   }
 
-  get kind(): Reach['kind'] {
-    return this.#options.reach.kind
+  get kind(): Connector['kind'] {
+    return this.#options.connector.kind
   }
 
   ready(): Promise<boolean> {
-    return this.#options.reach.ready()
+    return this.#options.connector.ready()
   }
 
-  open(opening: Opening): void {
-    const { guard, reach, sessionStarted, sessionEnded } = this.#options
+  open(opening: NewSession): void {
+    const { guard, connector, sessionStarted, sessionEnded } = this.#options
     const { kind, joined, peer } = opening
-    const session = openSession(guard, opening.transport, reach.connect(opening), { stateless: kind === 'stateless', joined, peer })
+    const session = openSession(guard, opening.transport, connector.connect(opening), { stateless: kind === 'stateless', joined, peer })
     this.#sessions.add(session)
     sessionStarted()
     session.start()
@@ -133,8 +133,8 @@ export class Offer {
 
   #closeIfLast(): void {
     if (!this.#retired || this.#sessions.size > 0) return
-    const { guard, reach } = this.#options
-    this.#closed ??= Promise.all([reach.close(), guard.close()]).then(this.#tellClosed)
+    const { guard, connector } = this.#options
+    this.#closed ??= Promise.all([connector.close(), guard.close()]).then(this.#tellClosed)
   }
 }
 
