@@ -72,10 +72,10 @@ const titles = {
 }
 const columns = ['small', 'medium', 'rows', 'blob', 'rows-repeated']
 
-/** What is measured for the table that stands in the README. */
-export const inReadme = { groups: Object.keys(titles), only: [...new Set(bridges.flatMap(({ limit, bare }) => [...limit, bare, 'ours']))] }
+/** What is measured for the table of docs/speed.md. */
+export const inDocs = { groups: Object.keys(titles), only: [...new Set(bridges.flatMap(({ limit, bare }) => [...limit, bare, 'ours']))] }
 /** The table itself. */
-export const readmeTable = runs =>
+export const docsTable = runs =>
   table(
     ['bridge, and its limit', '0.3 KB', '20 KB', '1 MB rows', '1 MB blob', 'rows, and as text', 'adds to a small call', 'memory idle / loaded', 'start-up over a bare node'],
     summarise(runs).filter(({ name, targets }) => titles[name] && targets.ours).map(({ name, limit, bare, targets: { ours, ...others } }) => [

@@ -5,13 +5,13 @@
 //     --curves sessions,tools,…   those of growth with one of the words in their titles
 //     --json FILE      what was measured, for programs and for --from
 //     --from FILE      tells of what was measured before
-//     --markdown       the table that stands in the README, alone; what does not stand there is not measured
+//     --markdown       the table of docs/speed.md, alone; only what it needs is measured
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { inReadme, noiseOf, readmeTable, tables } from './bridge-tables.mjs'
+import { inDocs, noiseOf, docsTable, tables } from './bridge-tables.mjs'
 import { measureBridges } from './bridges.mjs'
 import { growthTables, measureGrowth } from './growth.mjs'
 
@@ -24,7 +24,7 @@ const { values, positionals } = parseArgs({
 })
 const list = text => text?.split(',').map(name => name.trim())
 const options = {
-  ...(values.markdown && inReadme), ...(values.groups && { groups: list(values.groups) }), ...(values.only && { only: list(values.only) }),
+  ...(values.markdown && inDocs), ...(values.groups && { groups: list(values.groups) }), ...(values.only && { only: list(values.only) }),
   curves: list(values.curves), quick: values.quick, rounds: Number(values.rounds ?? (values.quick ? 1 : 3)),
   note: text => process.stderr.write(`${text}\n`),
 }
@@ -42,7 +42,7 @@ if (values.json) writeFileSync(values.json, JSON.stringify(measured))
 
 const { at, node, processor, cores, bridges, growth } = measured
 const machine = `${at.slice(0, 10)}, Node ${node}, ${cores} × ${processor}`
-if (values.markdown) console.log(`${readmeTable(bridges)}\n\n${machine}. ${noiseOf(bridges)}`)
+if (values.markdown) console.log(`${docsTable(bridges)}\n\n${machine}. ${noiseOf(bridges)}`)
 else console.log([machine, ...(bridges ? [tables(bridges)] : []), ...(growth ? [growthTables(growth)] : [])].join('\n\n'))
 
 if (parts.includes('inside') && !values.from) {

@@ -1,5 +1,5 @@
 // Writes what follows from the table of rules (src/rules/index.ts) to where people and editors look for it: the presets and the
-// configuration's schema in config/, and the README's table. After `npm run build`: node scripts/rule-table.mjs
+// configuration's schema in config/, and the table of docs/rules.md. After `npm run build`: node scripts/rule-table.mjs
 // A test says so when one of them is out of date.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { presetPolicy, presets, rules } from '../dist/rules/index.js'
@@ -31,12 +31,12 @@ const schemaFile = () => {
   return `${JSON.stringify(schema, null, 2)}\n`
 }
 
-const readme = () => {
+const rulesPage = () => {
   const rows = rules.map(({ name, title, mends = '' }) => `| \`${name}\` | ${title} | ${inWords(inPreset('standard', name))} | ${mends} |`)
-  return read('README.md').replace(/(?<=\| rule \| what it finds \| standard \| mend \|\n\| --- \| --- \| --- \| --- \|\n)(?:\|.*\n)+/, `${rows.join('\n')}\n`)
+  return read('docs/rules.md').replace(/(?<=\| rule \| what it finds \| standard \| mend \|\n\| --- \| --- \| --- \| --- \|\n)(?:\|.*\n)+/, `${rows.join('\n')}\n`)
 }
 
 /** What each file should hold. */
-export const files = () => new Map([...presets.map(preset => [`config/${preset}.json`, presetFile(preset)]), ['config/customs.schema.json', schemaFile()], ['README.md', readme()]])
+export const files = () => new Map([...presets.map(preset => [`config/${preset}.json`, presetFile(preset)]), ['config/customs.schema.json', schemaFile()], ['docs/rules.md', rulesPage()]])
 
 if (process.argv[1] === new URL(import.meta.url).pathname) for (const [path, text] of files()) writeFileSync(new URL(path, root), text)

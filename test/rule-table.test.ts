@@ -5,7 +5,7 @@ import { ruleNames } from '../dist/rules/index.js'
 const root = new URL('../', import.meta.url)
 const { files } = (await import(new URL('scripts/rule-table.mjs', root).href)) as { files: () => ReadonlyMap<string, string> }
 
-t.test('presets, the schema of the configuration and the README say what the table of rules says', t => {
+t.test('presets, the schema of the configuration and docs/rules.md say what the table of rules says', t => {
   for (const [path, text] of files()) t.equal(readFileSync(new URL(path, root), 'utf8'), text, `${path}: node scripts/rule-table.mjs writes it`)
   t.end()
 })

@@ -34,7 +34,7 @@ const tools = new Map([
   ['memory', { name: 'read_graph', description: 'Read the entire knowledge graph', inputSchema: { type: 'object', properties: {} } }],
 ])
 
-t.test('what the README shows is what a person with two servers sees', async t => {
+t.test('the documents show what a person with two servers sees', async t => {
   const home = t.testdir({ '.config': { Claude: { 'claude_desktop_config.json': servers } } })
   let screen = '$ npx mcp-customs install --client claude-desktop --lock\n'
   const context: Context = {
@@ -48,7 +48,7 @@ t.test('what the README shows is what a person with two servers sees', async t =
       },
     },
     style: plainStyle,
-    width: 200,
+    width: 400,
     tell: line => void (screen += `mcp-customs: ${line}\n`),
     list: async ({ server }) => {
       const tool = tools.get(server.name)
@@ -64,8 +64,11 @@ t.test('what the README shows is what a person with two servers sees', async t =
   const given = new Map<string, string | boolean>([['check', true], ['client', 'claude-desktop']])
   const rest = { words: [], command: undefined }
   t.equal(await lockCommand(readFlags(lockFlags, given), readTarget(rest), readLockFlags(given, rest), context), 0)
-  const [, shown = ''] = /```\n(\$ npx mcp-customs install [^]*?)```/.exec(read('README.md')) ?? []
+  const [, shown = ''] = /```console\n(\$ npx mcp-customs install [^]*?)```/.exec(read('docs/install.md')) ?? []
   t.equal(screen.replaceAll(home, '/home/ada'), shown)
+  const [, short = ''] = /```console\n\$ mcp-customs install (.*\n[^]*?)```/.exec(read('README.md')) ?? []
+  t.ok(short.split('\n').length > 4)
+  for (const line of short.split('\n')) for (const part of line.split('…')) t.ok(shown.includes(part), part)
 })
 
 t.test('every option and every client is in the document', async t => {

@@ -1,0 +1,44 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+const docs = readdirSync(resolve(root, 'docs')).filter(name => name.endsWith('.md')).map(name => `docs/${name}`)
+const pages = ['README.md', 'CONTRIBUTING.md', 'docker/README.md', ...docs]
+
+const read = (page: string): string => readFileSync(resolve(root, page), 'utf8')
+
+/** Code blocks hold examples: a `#` in them is no heading, and brackets are no link. */
+const prose = (page: string): string => read(page).replace(/^( *)```[^]*?^\1```$/gm, '')
+
+/** The anchors that GitHub makes of the headings of a page. */
+const anchorsOf = (page: string): readonly string[] =>
+  [...prose(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '').replaceAll(' ', '-'))
+
+const linksOf = (page: string): readonly string[] =>
+  [...prose(page).replace(/`[^`\n]*`/g, '').matchAll(/\]\(([^)\s]+)\)/g)]
+    .flatMap(([, link = '']) => (/^[a-z]+:/.test(link) ? [] : [link]))
+
+for (const page of pages) {
+  t.test(`each relative link of ${page} leads to a file, and to a heading in it`, t => {
+    for (const link of linksOf(page)) {
+      const [path = '', anchor] = link.split('#')
+      const target = path === '' ? page : relative(root, resolve(root, dirname(page), path))
+      if (!t.ok(existsSync(resolve(root, target)), `${link}: there is no ${target}`)) continue
+      if (anchor !== undefined) t.ok(anchorsOf(target).includes(anchor), `${link}: ${target} has no such heading`)
+    }
+    t.end()
+  })
+}
+
+t.test('the README links to every page of docs', t => {
+  t.strictSame(docs.filter(page => !linksOf('README.md').some(link => link.startsWith(page))), [])
+  t.end()
+})
+
+t.test('the README has fewer than 1,200 words', t => {
+  t.ok(read('README.md').split(/\s+/).length < 1200)
+  t.end()
+})
