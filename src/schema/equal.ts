@@ -74,25 +74,26 @@ const hashOf = (value: Json, budget: Budget, depth: number): number => {
 export class Distinct {
   readonly #strings = new Set<string>()
   readonly #others = new Map<number, Json[]>()
-  readonly #budget: Budget
 
-  constructor(budget: Budget) {
-    this.#budget = budget
+  has(value: string | number, budget: Budget): boolean {
+    if (typeof value === 'number') return this.#others.get(hashOf(value, budget, 0))?.includes(value) === true
+    budget.spend(costOfName(value))
+    return this.#strings.has(nameKey(value))
   }
 
   /** @returns false when the value was there already */
-  add(value: Json): boolean {
-    this.#budget.spend(10)
+  add(value: Json, budget: Budget): boolean {
+    budget.spend(10)
     if (typeof value === 'string') {
       const before = this.#strings.size
-      this.#budget.spend(costOfName(value))
+      budget.spend(costOfName(value))
       this.#strings.add(nameKey(value))
       return this.#strings.size > before
     }
-    const hash = hashOf(value, this.#budget, 0)
+    const hash = hashOf(value, budget, 0)
     const alike = this.#others.get(hash)
     if (alike === undefined) this.#others.set(hash, [value])
-    else if (alike.some(other => equal(other, value, this.#budget))) return false
+    else if (alike.some(other => equal(other, value, budget))) return false
     else alike.push(value)
     return true
   }

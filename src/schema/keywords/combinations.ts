@@ -1,4 +1,6 @@
-import { attempt, eachHolds, forAll, schemasOf, type Keyword } from './keyword.js'
+import type { Place } from '../place.js'
+import type { Run, Scope } from '../evaluate.js'
+import { attempt, eachHolds, forAll, ofSchema, schemasOf, type Keyword } from './keyword.js'
 
 const allOf: Keyword = {
   name: 'allOf',
@@ -18,7 +20,7 @@ const anyOf: Keyword = {
       let valid = false
       for (const schema of schemas) {
         if (attempt(schema, value, run, seen)) valid = true
-        // The other branches matter only to those who go by what was evaluated.
+        // The other branches matter only where `unevaluated…` needs what they evaluate.
         if (valid && seen === undefined) return true
       }
       return valid || run.fail('must fit at least one of the alternatives (anyOf)')
@@ -28,7 +30,7 @@ const anyOf: Keyword = {
 
 const oneOf: Keyword = {
   name: 'oneOf',
-  turns: true,
+  nonMonotonic: true,
   applies: 'here',
   checks(value, site) {
     const schemas = schemasOf(value, site, 'oneOf')
@@ -41,31 +43,49 @@ const oneOf: Keyword = {
   },
 }
 
-const not: Keyword = {
-  name: 'not',
-  turns: true,
-  applies: 'here',
-  checks(_, site) {
-    const schema = site.subschema('not')
-    return schema && forAll((value, run) => !attempt(schema, value, run, undefined) || run.fail('must not fit the schema (not)'))
-  },
-}
+const not = ofSchema('not', schema => forAll((value, run) =>
+  !attempt(schema, value, run, undefined) || run.fail('must not fit the schema (not)')
+), { applies: 'here', nonMonotonic: true })
 
-const conditional: Keyword = {
-  name: 'if',
-  turns: true,
-  applies: 'here',
-  checks(_, site) {
-    const condition = site.subschema('if')
-    if (condition === undefined) return undefined
-    const [then, otherwise] = [site.subschema('then'), site.subschema('else')]
-    return forAll((value, run, seen) => {
-      const chosen = attempt(condition, value, run, seen) ? then : otherwise
-      return chosen === undefined || chosen.matches(value, run, seen)
-    })
-  },
-}
+const conditional = ofSchema('if', (condition, site) => {
+  const [then, otherwise] = [site.subschema('then'), site.subschema('else')]
+  return forAll((value, run, seen) => {
+    const chosen = attempt(condition, value, run, seen) ? then : otherwise
+    return chosen === undefined || chosen.matches(value, run, seen)
+  })
+}, { applies: 'here', nonMonotonic: true })
 
 const chosen = (name: string): Keyword => ({ name, applies: 'here', needs: 'if' })
 
-export const combinations: readonly Keyword[] = [allOf, anyOf, oneOf, not, conditional, chosen('then'), chosen('else')]
+/** What a reference resolves to in the outermost resource of the dynamic scope (2020-12 core, 8.2.3.2). */
+const outermost = (run: Run, find: (scope: Scope) => Place | undefined): Place | undefined => {
+  let found: Place | undefined
+  for (let scope = run.scope; scope !== undefined; scope = scope.outer) {
+    run.spend(2)
+    found = find(scope) ?? found
+  }
+  return found
+}
+
+const reference = (name: string, find: (scope: Scope, name: string) => Place | undefined): Keyword => ({
+  name,
+  checks(_, site) {
+    const target = site.target(name)
+    if (target === undefined) return undefined
+    const { dynamic } = target
+    const schema = site.subschemaAt(target.place)
+    if (dynamic === undefined) return forAll((value, run, seen) => schema.matches(value, run, seen))
+    return forAll((value, run, seen) => {
+      const found = outermost(run, scope => find(scope, dynamic))
+      return (found === undefined ? schema : site.subschemaAt(found)).matches(value, run, seen)
+    })
+  },
+})
+
+/** Keywords that apply schemas to the same value. */
+export const combinations: readonly Keyword[] = [
+  reference('$ref', () => undefined),
+  reference('$dynamicRef', ({ resource }, name) => resource.dynamicAnchors.get(name)),
+  reference('$recursiveRef', ({ resource }) => (resource.recursive ? resource.root : undefined)),
+  allOf, anyOf, oneOf, not, conditional, chosen('then'), chosen('else'),
+]

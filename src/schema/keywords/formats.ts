@@ -5,7 +5,7 @@ import { parsePattern } from '../pattern/parse.js'
 /** Whether a text has a format, in time linear in the text. */
 export interface Format {
   test(text: string, budget: Budget): boolean
-  /** A pattern that no other texts match, and not necessarily all that have the format: for the byte validator. */
+  /** For the byte validator: only texts of this format match the pattern, but not necessarily all of them. */
   readonly pattern?: string
 }
 
@@ -16,7 +16,8 @@ const fullDate = new RegExp(`^${date}$`)
 const fullTime = new RegExp(`^${time}$`)
 const dateTime = new RegExp(`^${date}[Tt]${time}$`)
 /** Days that every year has. */
-const commonDate = '\\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)'
+const commonDate = '\\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\\d|2[0-8])'
+  + '|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)'
 const commonTime = time.replace('(?:[0-5]\\d|60)', '[0-5]\\d')
 
 const [two, six, nine] = [0x32, 0x36, 0x39]
@@ -41,7 +42,7 @@ const hasSecond = (text: string, from: number): boolean => {
 /** A URI in its parts (RFC 3986, appendix B): scheme, authority, path, query, fragment. */
 const parts = /^(?:([^:/?#]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#([^]*))?$/
 const scheme = /^[a-z][a-z0-9+.-]*$/i
-// Characters and escapes are looked at apart: V8 keeps account of each repetition of a choice, and has no room for millions.
+// Escapes are checked apart: V8 records each repetition of a choice, and has no room for millions of them.
 const userinfo = /^[\w.~!$&'()*+,;=:%-]*$/
 const registeredName = /^[\w.~!$&'()*+,;=%-]*$/
 const address = /^\[(?:v[0-9a-f]+\.[\w.~!$&'()*+,;=:-]+|([0-9a-f:.]+))\]$/i
@@ -61,7 +62,8 @@ const isAuthority = (text: string): boolean => {
 /** RFC 3986 URI-reference; a URI has a scheme. */
 const isUriReference = (text: string, absolute: boolean): boolean => {
   const [whole, named, authority, hierarchy = '', question = '', fragment = ''] = parts.exec(text) ?? []
-  if (whole === undefined || brokenEscape.test(text) || (named === undefined ? absolute : !scheme.test(named))) return false
+  if (whole === undefined || brokenEscape.test(text)) return false
+  if (named === undefined ? absolute : !scheme.test(named)) return false
   if (authority !== undefined && !isAuthority(authority)) return false
   return path.test(hierarchy) && query.test(question) && query.test(fragment)
 }
@@ -72,7 +74,8 @@ const commonUri = ((hex: string) => {
   const character = `(?:[\\w.~!$&'()*+,;=:@-]|${hex})`
   const rest = `(?:[\\w.~!$&'()*+,;=:@/?-]|${hex})*`
   const path = `(?:/${character}*)*`
-  return `^[A-Za-z][A-Za-z0-9+.-]*:(?://(?:${user}@)?${host}(?::\\d*)?${path}|/?(?:${character}+${path})?)(?:\\?${rest})?(?:#${rest})?$`
+  const hierarchy = `(?://(?:${user}@)?${host}(?::\\d*)?${path}|/?(?:${character}+${path})?)`
+  return `^[A-Za-z][A-Za-z0-9+.-]*:${hierarchy}(?:\\?${rest})?(?:#${rest})?$`
 })('%[0-9A-Fa-f]{2}')
 
 /** RFC 5321 Mailbox without quoted texts and address literals, at a domain of two labels at least. */
@@ -93,8 +96,9 @@ const uriTemplate =
   /^(?:[^\0- "'<>%\\^`{|}]|%[0-9a-f]{2}|\{[+#./;?&=,!@|]?(?:\w|%[0-9a-f]{2})+(?::[1-9]\d{0,3}|\*)?(?:,(?:\w|%[0-9a-f]{2})+(?::[1-9]\d{0,3}|\*)?)*\})*$/i
 /** RFC 6901, 3. */
 const jsonPointer = '(?:/(?:[^~/]|~[01])*)*'
-const isJsonPointer = (text: string): boolean => (text === '' || text.startsWith('/')) && !/~(?![01])/.test(text)
-/** Relative JSON Pointers (draft-bhutton-relative-json-pointer-00), as of the first draft: without an index shift. */
+const isJsonPointer = (text: string): boolean =>
+  (text === '' || text.startsWith('/')) && !/~(?![01])/.test(text)
+/** draft-bhutton-relative-json-pointer-00 as of the first drafts: without an index shift. */
 const isRelativeJsonPointer = (text: string): boolean => {
   const [levels = ''] = /^(?:0|[1-9]\d*)/.exec(text) ?? []
   const rest = text.slice(levels.length)
@@ -103,14 +107,16 @@ const isRelativeJsonPointer = (text: string): boolean => {
 
 const octet = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
 
-const by = (test: Format['test'], pattern?: string): Format => ({ test, ...(pattern !== undefined && { pattern }) })
+const by = (test: Format['test'], pattern?: string): Format =>
+  (pattern === undefined ? { test } : { test, pattern })
 const matching = (expression: RegExp): Format => by(text => expression.test(text), expression.source)
 
-/** Those of JSON Schema; each was tried to be linear (test/hostile). OpenAPI's are left alone. */
+/** The formats of JSON Schema; each takes linear time (test/hostile). OpenAPI's are ignored. */
 const formats: ReadonlyMap<string, Format> = new Map<string, Format>([
   ['date', by(text => fullDate.test(text) && hasDay(text), `^${commonDate}$`)],
   ['time', by(text => fullTime.test(text) && hasSecond(text, 0), `^${commonTime}$`)],
-  ['date-time', by(text => dateTime.test(text) && hasDay(text) && hasSecond(text, 11), `^${commonDate}[Tt]${commonTime}$`)],
+  ['date-time', by(
+    text => dateTime.test(text) && hasDay(text) && hasSecond(text, 11), `^${commonDate}[Tt]${commonTime}$`)],
   ['duration', duration],
   ['email', matching(email)],
   ['hostname', by(isHostname)],
@@ -122,9 +128,9 @@ const formats: ReadonlyMap<string, Format> = new Map<string, Format>([
   ['uuid', matching(uuid)],
   ['json-pointer', by(isJsonPointer, `^${jsonPointer}$`)],
   ['relative-json-pointer', by(isRelativeJsonPointer, `^(?:0|[1-9]\\d*)(?:#|${jsonPointer})$`)],
-  // `\Z` is of other languages; the older syntax would have it for a letter.
+  // `\Z` belongs to other languages; in the older syntax of ECMA-262 it would be a letter.
   ['regex', by((text, budget) => !/(?<!\\)\\Z/.test(text) && parsePattern(text, budget) !== undefined)],
 ])
 
-/** The check of a format; undefined for one that is not known, which is ignored. */
+/** The check of a format; undefined for an unknown one, which is ignored. */
 export const formatOf = (name: string): Format | undefined => formats.get(name)

@@ -7,31 +7,23 @@ import { combinations } from './combinations.js'
 import { forAll, type Check, type Keyword, type Kinds, type Site, type Subschema } from './keyword.js'
 import { numbers } from './numbers.js'
 import { objects } from './objects.js'
-import { references } from './references.js'
 import { strings } from './strings.js'
 import { unevaluated } from './unevaluated.js'
 import { values } from './values.js'
 
-/** Where schemas stand that are applied by nobody but who refers to them. */
-const definitions: readonly Keyword[] = [
-  { name: 'definitions' },
-  { name: '$defs' },
-  { name: 'contentSchema' },
-]
-
-const names: readonly Keyword[] = [
+/** Every keyword of every dialect, in the order of evaluation: cheap checks first, `unevaluated…` last. */
+const keywords: readonly Keyword[] = [
+  ...values, ...numbers, ...strings, ...objects, ...arrays, ...combinations, ...unevaluated,
+  // Their schemas apply only by reference.
+  { name: 'definitions' }, { name: '$defs' }, { name: 'contentSchema' },
   { name: '$id', expected: 'must be a URI without fragment' },
   { name: '$anchor', expected: 'must be a plain name' },
   { name: '$dynamicAnchor', expected: 'must be a plain name' },
 ]
 
-/** Every keyword of every dialect, in the order of evaluation: what is cheap and says most first, what goes by the others last. */
-const keywords: readonly Keyword[] = [
-  ...values, ...numbers, ...strings, ...objects, ...arrays, ...references, ...combinations, ...unevaluated, ...definitions, ...names,
-]
-
 const byDialect: ReadonlyMap<Dialect, ReadonlyMap<string, Keyword>> = new Map(dialects.map(dialect => [
-  dialect, new Map(keywords.filter(({ name }) => hasKeyword(dialect, name)).map(keyword => [keyword.name, keyword])),
+  dialect,
+  new Map(keywords.filter(({ name }) => hasKeyword(dialect, name)).map(keyword => [keyword.name, keyword])),
 ]))
 
 const none: ReadonlyMap<string, Keyword> = new Map()
@@ -39,37 +31,38 @@ const none: ReadonlyMap<string, Keyword> = new Map()
 /** The keywords of a dialect, by name. */
 export const keywordsOf = (dialect: Dialect): ReadonlyMap<string, Keyword> => byDialect.get(dialect) ?? none
 
-/** Up to draft-07 a `$ref` stands alone: nothing counts that is beside it. */
+/** Up to draft-07 all keywords beside a `$ref` are ignored. */
 export const refersAlone = ({ schema, resource }: Place): boolean =>
   isLegacy(resource.dialect) && isObject(schema) && isString(member(schema, '$ref'))
 
-/** What of a schema says something of a value, with its value, in the order of evaluation. */
+/** The keywords of a schema that are not ignored, with their values, in the order of evaluation. */
 export const keywordsAt = (place: Place): readonly (readonly [Keyword, Json])[] => {
   const { schema } = place
   const alone = refersAlone(place)
   return [...keywordsOf(place.resource.dialect).values()].flatMap(keyword => {
-    const value = isObject(schema) && (!alone || keyword.name === '$ref') ? member(schema, keyword.name) : undefined
+    const counts = !alone || keyword.name === '$ref'
+    const value = isObject(schema) && counts ? member(schema, keyword.name) : undefined
     return value === undefined ? [] : [[keyword, value]]
   })
 }
 
 type Lists = { readonly [Kind in keyof Kinds]: readonly Check<Kinds[Kind]>[] }
 
-/** What a schema asks of each kind of value. */
+/** The checks of a schema for each kind of value. */
 export interface SchemaChecks extends Lists {
-  /** Whether the schema itself goes by what was evaluated. */
+  /** Whether the schema has `unevaluated…`. */
   readonly tracks: boolean
-  /** Whether it leads to no other schema but those of members and items. */
+  /** Whether no other schema applies to the same value. */
   readonly flat: boolean
 }
 
 const nothingAllowed = forAll((_, run) => run.fail('nothing is allowed here (false)'))
 
-/** Bytes of memory that a schema's checks take, and each of them. */
+/** Memory for a schema's checks, and for each of them. */
 const bytesOfChecks = 900
 const bytesOfCheck = 150
 
-/** Makes the checks of a schema. The evaluation that is the first to need them pays. */
+/** Compiles a schema. The first evaluation that needs it pays. */
 export const checksOf = (place: Place, budget: Budget, subschemaAt: Site['subschemaAt']): SchemaChecks => {
   budget.spend(200)
   budget.keep(bytesOfChecks)

@@ -15,56 +15,55 @@ export interface Kinds {
   readonly object: JsonObject
 }
 
-/** A keyword of one schema, applied to a value. `seen` is given where somebody goes by what was evaluated. */
+/** Applies a keyword of one schema to a value. `seen` is given where `unevaluated…` needs it. */
 export type Check<Value> = (value: Value, run: Run, seen: Evaluated | undefined) => boolean
 
 /** The checks of a keyword, for each kind of value that it concerns. */
 export type Checks = { readonly [Kind in keyof Kinds]?: Check<Kinds[Kind]> | undefined }
 
-/** A schema as others apply it. */
+/** A schema as its keywords' checks apply it. */
 export interface Subschema {
   /**
-   * Whether a value matches it, by the letter of its dialect.
-   * @param seen is told what was looked at, when the schema is applied on behalf of another
+   * @param seen records what was evaluated, for the schema that applies this one to the same value
    * @throws Exhausted
    */
   matches(value: Json, run: Run, seen: Evaluated | undefined): boolean
-  /** Whether a member or an item of the value matches that is being evaluated. */
+  /** Whether a member or an item of the current value matches. */
   matchesBelow(step: string | number, value: Json, run: Run): boolean
 }
 
-/** A keyword's place: what its check is made from. */
+/** What a keyword's check is compiled from. */
 export interface Site {
   readonly dialect: Dialect
-  /** Pays for the making of the check. */
+  /** Pays for compiling the check. */
   readonly budget: Budget
-  /** The value of another keyword beside it. */
+  /** The value of another keyword of the same schema. */
   sibling(keyword: string): Json | undefined
   subschema(keyword: string, key?: string | number): Subschema | undefined
-  /** The schema of a place that only the evaluation finds. */
+  /** The schema of a place that only the evaluation finds ($dynamicRef). */
   subschemaAt(place: Place): Subschema
   target(keyword: string): Target | undefined
 }
 
 /**
- * What a keyword does. Which dialects have it, and where schemas stand in it, is in protocol/json-schema.ts; what its
- * value must look like is in the official meta-schemas.
+ * What a keyword does. Its dialects, and where schemas stand in its value, are in protocol/json-schema.ts; what
+ * values it may have is in the official meta-schemas.
  */
 export interface Keyword {
   readonly name: string
-  /** Whether the schemas in its value are applied to the value itself, or to what is below it; none are that are only referred to. */
+  /** Where its subschemas apply: to the same value, or to members and items; undefined: only by reference. */
   readonly applies?: 'here' | 'below'
-  /** Whether it may make a value valid that something in its schemas does not hold for. */
-  readonly turns?: true
-  /** The keyword without which this one says nothing. */
+  /** A failing subschema can make a value valid (`not`, `oneOf`, `if`). */
+  readonly nonMonotonic?: true
+  /** This keyword is ignored without that one. */
   readonly needs?: string
-  /** What its value must be, in words, where the meta-schema's own keyword would say it badly. */
+  /** The message for a wrong value, where the meta-schema's own mismatch would be a bad one. */
   readonly expected?: string
-  /** What is wrong with its value that no meta-schema says; undefined when nothing is. */
+  /** Finds what is wrong with its value beyond what the meta-schemas check. */
   fault?(value: Json, budget: Budget): string | undefined
-  /** Makes its checks; undefined when there is nothing to check. */
+  /** Compiles its checks; undefined when there is nothing to check. */
   checks?(value: Json, site: Site): Checks | undefined
-  /** Whether its checks go by what the others evaluated. */
+  /** Whether its checks depend on what other keywords evaluated. */
   readonly tracks?: true
 }
 
@@ -76,11 +75,37 @@ export const forAll = (check: Check<Json>): Checks =>
 export const schemasOf = (value: Json, site: Site, keyword: string): readonly Subschema[] =>
   isArray(value) ? value.flatMap((_, index) => site.subschema(keyword, index) ?? []) : []
 
-export const sizeMessage = (name: string, most: boolean, limit: number, noun: string): string =>
-  `must have at ${most ? 'most' : 'least'} ${limit} ${noun}${limit === 1 ? '' : 's'} (${name})`
+/** A keyword whose value is one schema, which by default applies to members or items. */
+export const ofSchema = (
+  name: string, make: (schema: Subschema, site: Site) => Checks | undefined, more: Partial<Keyword> = {},
+): Keyword => ({
+  name,
+  applies: 'below',
+  ...more,
+  checks(_, site) {
+    const schema = site.subschema(name)
+    return schema && make(schema, site)
+  },
+})
+
+/** A keyword that limits a size, from above if its name begins with `max`. */
+export const ofSize = (
+  name: string,
+  noun: string,
+  make: (fits: (size: number) => boolean, isMax: boolean, message: string) => Checks,
+): Keyword => ({
+  name,
+  checks(limit) {
+    if (typeof limit !== 'number') return undefined
+    const isMax = name.startsWith('max')
+    const nouns = limit === 1 ? noun : `${noun}s`
+    const message = `must have at ${isMax ? 'most' : 'least'} ${limit} ${nouns} (${name})`
+    return make(isMax ? size => size <= limit : size => size >= limit, isMax, message)
+  },
+})
 
 /**
- * Whether a value matches a schema that may fail without the whole failing: a branch of `anyOf`, a `not`. Its mismatches are
+ * Whether a value matches a schema that may fail, such as a branch of `anyOf` or a `not`. Its mismatches are
  * not collected, and what it evaluated counts only if it matches.
  */
 export const attempt = (branch: Subschema, value: Json, run: Run, seen: Evaluated | undefined): boolean => {
@@ -90,7 +115,7 @@ export const attempt = (branch: Subschema, value: Json, run: Run, seen: Evaluate
   return valid
 }
 
-/** Whether something holds for each of them; after the first for which it does not, only while mismatches are collected. */
+/** Whether all hold. The first that does not ends the search, unless mismatches are collected. */
 export const eachHolds = <One>(all: Iterable<One>, run: Run, holds: (one: One) => boolean): boolean => {
   let valid = true
   for (const one of all) {

@@ -1,28 +1,28 @@
-import type { Check, Keyword } from './keyword.js'
+import type { Keyword } from './keyword.js'
 
-type Bound = (limit: number, message: string) => Check<number>
+interface Bound {
+  readonly words: string
+  readonly holds: (value: number, limit: number) => boolean
+}
 
-const atLeast: Bound = (limit, message) => (value, run) => value >= limit || run.fail(message)
-const atMost: Bound = (limit, message) => (value, run) => value <= limit || run.fail(message)
-const moreThan: Bound = (limit, message) => (value, run) => value > limit || run.fail(message)
-const lessThan: Bound = (limit, message) => (value, run) => value < limit || run.fail(message)
+const atLeast: Bound = { words: 'at least', holds: (value, limit) => value >= limit }
+const atMost: Bound = { words: 'at most', holds: (value, limit) => value <= limit }
+const moreThan: Bound = { words: 'more than', holds: (value, limit) => value > limit }
+const lessThan: Bound = { words: 'less than', holds: (value, limit) => value < limit }
 
-const exclusive = (name: string, words: string, bound: Bound): Keyword => ({
-  name,
-  checks: limit => (typeof limit === 'number' ? { number: bound(limit, `must be ${words} ${limit} (${name})`) } : undefined),
-})
-
-/** Up to draft-04 a flag beside the bound excludes the bound itself. */
-const inclusive = (name: string, words: string, bound: Bound, flag: string, wordsOfFlag: string, strict: Bound): Keyword => ({
+/** @param strict applies up to draft-04 instead where `flag` beside the keyword is true */
+const limit = (name: string, bound: Bound, flag?: string, strict?: Bound): Keyword => ({
   name,
   checks(limit, site) {
     if (typeof limit !== 'number') return undefined
-    if (site.sibling(flag) === true) return { number: strict(limit, `must be ${wordsOfFlag} ${limit} (${flag})`) }
-    return { number: bound(limit, `must be ${words} ${limit} (${name})`) }
+    const isStrict = flag !== undefined && site.sibling(flag) === true
+    const { words, holds } = isStrict && strict !== undefined ? strict : bound
+    const message = `must be ${words} ${limit} (${isStrict ? flag : name})`
+    return { number: (value, run) => holds(value, limit) || run.fail(message) }
   },
 })
 
-/** Whether a number is a multiple of another, in decimals as they are written: 19.99 is a multiple of 0.01. */
+/** Whether a number is a multiple of another, as decimals: 19.99 is a multiple of 0.01. */
 export const isMultiple = (value: number, of: number): boolean => {
   if (Number.isSafeInteger(value) && Number.isSafeInteger(of)) return value % of === 0
   if (!Number.isFinite(value)) return false
@@ -45,7 +45,7 @@ const decimal = (number: number): Decimal => {
 
 const scaled = ({ digits, exponent }: Decimal, to: number): bigint => digits * 10n ** BigInt(exponent - to)
 
-/** What a remainder of decimals costs; of whole numbers it costs next to nothing. */
+/** Steps for a remainder of decimals; of integers it costs next to nothing. */
 const costOfDecimals = 300
 
 const multipleOf: Keyword = {
@@ -63,9 +63,9 @@ const multipleOf: Keyword = {
 }
 
 export const numbers: readonly Keyword[] = [
-  inclusive('minimum', 'at least', atLeast, 'exclusiveMinimum', 'more than', moreThan),
-  inclusive('maximum', 'at most', atMost, 'exclusiveMaximum', 'less than', lessThan),
-  exclusive('exclusiveMinimum', 'more than', moreThan),
-  exclusive('exclusiveMaximum', 'less than', lessThan),
+  limit('minimum', atLeast, 'exclusiveMinimum', moreThan),
+  limit('maximum', atMost, 'exclusiveMaximum', lessThan),
+  limit('exclusiveMinimum', moreThan),
+  limit('exclusiveMaximum', lessThan),
   multipleOf,
 ]

@@ -4,14 +4,18 @@ import { compilePattern, isPattern, type Pattern } from '../pattern/pattern.js'
 import { costOfMany, costOfMembers, costOfName, manyMembers, nameKey } from '../budget.js'
 import type { Evaluated } from './unevaluated.js'
 import type { Run } from '../evaluate.js'
-import { attempt, eachHolds, sizeMessage, type Check, type Checks, type Keyword, type Site, type Subschema } from './keyword.js'
+import {
+  attempt, eachHolds, ofSchema, ofSize, type Check, type Checks, type Keyword, type Site, type Subschema,
+} from './keyword.js'
 
-/** Reads a member from an object that was parsed from JSON, in the quickest way that there is. */
+/** Reads a member from an object that was parsed from JSON. */
 type OwnMember = (object: JsonObject) => Json | undefined
 
-/** Only the few names that every object inherits need the question whether the member is the object's own. */
+/** Only names that every object inherits need `hasOwn`, which is slow. */
 const ownMember = (name: string): OwnMember =>
-  name in Object.prototype ? object => (Object.hasOwn(object, name) ? object[name] : undefined) : object => object[name]
+  name in Object.prototype
+    ? object => (Object.hasOwn(object, name) ? object[name] : undefined)
+    : object => object[name]
 
 type ObjectCheck = Check<JsonObject>
 
@@ -33,7 +37,7 @@ interface Declared {
   schema: Subschema | undefined
 }
 
-/** By name, in the order of their declaration: that is mostly the order in which they come. */
+/** By name, in the order of declaration, in which members usually come. */
 const declaredMembers = (site: Site): ReadonlyMap<string, Declared> => {
   const members = new Map<string, Declared>()
   const declare = (name: string): Declared => {
@@ -52,14 +56,16 @@ const declaredMembers = (site: Site): ReadonlyMap<string, Declared> => {
   return members
 }
 
-/** Which of the required members are missing is told. @returns whether none is */
-const hasAll = (object: JsonObject, members: readonly Pick<Declared, 'name' | 'of'>[], run: Run, keyword: string): boolean => {
+/** Reports which of the required members are missing. @returns whether none is */
+const hasAll = (
+  object: JsonObject, members: readonly Pick<Declared, 'name' | 'of'>[], run: Run, keyword: string,
+): boolean => {
   run.spend(members.length)
   return eachHolds(members, run, ({ name, of }) =>
     of(object) !== undefined || run.fail(`must have the property ${quote(name)} (${keyword})`))
 }
 
-/** Where other members do not matter the declared ones are looked up: an object of many others costs nothing. */
+/** Looks up the declared members, where others do not matter: an object of many others costs nothing. */
 const open = (members: readonly Declared[]): ObjectCheck => {
   const required = members.filter(one => one.required)
   return (object, run, seen) => {
@@ -79,19 +85,21 @@ const open = (members: readonly Declared[]): ObjectCheck => {
   }
 }
 
-/** What a member must match that is not declared: one of the patterns, or else the rest. */
+/** What undeclared members must match: the schemas of the patterns that match their names, or else `rest`. */
 interface Undeclared {
   readonly patterns: readonly { readonly pattern: Pattern; readonly schema: Subschema }[]
   readonly rest: Subschema | undefined
   readonly closed: boolean
 }
 
-/** `properties`, `patternProperties`, `additionalProperties` and `required` in one way through the members. */
+/** `properties`, `patternProperties`, `additionalProperties` and `required` in one pass over the members. */
 const each = (byName: ReadonlyMap<string, Declared>, { patterns, rest, closed }: Undeclared): ObjectCheck => {
   const members = [...byName.values()]
   const required = members.filter(one => one.required)
 
-  const holds = (name: string, value: Json, declared: Subschema | undefined, run: Run, seen: Evaluated | undefined): boolean => {
+  const holds = (
+    name: string, value: Json, declared: Subschema | undefined, run: Run, seen: Evaluated | undefined,
+  ): boolean => {
     let known = declared !== undefined
     let valid = declared === undefined || declared.matchesBelow(name, value, run)
     for (let index = 0; index < patterns.length; index++) {
@@ -111,7 +119,7 @@ const each = (byName: ReadonlyMap<string, Declared>, { patterns, rest, closed }:
     let found = 0
     let count = 0
     const quick = patterns.length === 0 && !run.tracing
-    // for-in reads members by their place where Object.keys would look each one up; what comes from JSON inherits no member.
+    // for-in is quicker than Object.keys; objects parsed from JSON inherit no enumerable member.
     for (const name in object) {
       if (++count > manyMembers) run.spend(costOfMany)
       let declared = members[next]
@@ -125,10 +133,11 @@ const each = (byName: ReadonlyMap<string, Declared>, { patterns, rest, closed }:
       }
       const value = object[name] ?? null
       const schema = declared?.schema
-      if (quick && schema !== undefined && seen === undefined ? schema.matches(value, run, undefined) : holds(name, value, schema, run, seen)) continue
+      const isQuick = quick && schema !== undefined && seen === undefined
+      if (isQuick ? schema.matches(value, run, undefined) : holds(name, value, schema, run, seen)) continue
       valid = false
       if (run.collecting) continue
-      // All the members were listed, though not all were looked at.
+      // for-in listed all members, though not all were checked.
       run.spend(costOfMembers(Object.keys(object).length))
       return false
     }
@@ -144,7 +153,8 @@ const membersCheck = (name: (typeof together)[number], site: Site): Checks | und
   const has = (keyword: string) => site.sibling(keyword) !== undefined
   if (together.find(has) !== name) return undefined
   const declared = declaredMembers(site)
-  if (!has('patternProperties') && !has('additionalProperties')) return { object: open([...declared.values()]) }
+  const isOpen = !has('patternProperties') && !has('additionalProperties')
+  if (isOpen) return { object: open([...declared.values()]) }
   const patterns = namedSchemas(site, 'patternProperties').flatMap(([source, schema]) => {
     const pattern = compilePattern(source, site.budget)
     return pattern === undefined ? [] : [{ pattern, schema }]
@@ -154,42 +164,29 @@ const membersCheck = (name: (typeof together)[number], site: Site): Checks | und
 }
 
 const areNotPatterns: Keyword['fault'] = (value, budget) =>
-  keysOf(value).every(source => isPattern(source, budget)) ? undefined : 'must be an object of schemas by regular expression'
+  keysOf(value).every(source => isPattern(source, budget))
+    ? undefined
+    : 'must be an object of schemas by regular expression'
 
-const propertyNames: Keyword = {
-  name: 'propertyNames',
-  applies: 'below',
-  checks(_, site): Checks | undefined {
-    const schema = site.subschema('propertyNames')
-    if (schema === undefined) return undefined
-    return {
-      object(object, run) {
-        const names = Object.keys(object)
-        run.spend(costOfMembers(names.length))
-        return eachHolds(names, run, name =>
-          attempt(schema, name, run, undefined) || run.fail('has a name that is not allowed (propertyNames)', name))
-      },
-    }
+const propertyNames = ofSchema('propertyNames', schema => ({
+  object(object, run) {
+    const names = Object.keys(object)
+    run.spend(costOfMembers(names.length))
+    const message = 'has a name that is not allowed (propertyNames)'
+    return eachHolds(names, run, name => attempt(schema, name, run, undefined) || run.fail(message, name))
   },
-}
+}))
 
-const size = (name: string, most: boolean): Keyword => ({
-  name,
-  checks(limit) {
-    if (typeof limit !== 'number') return undefined
-    const message = sizeMessage(name, most, limit, 'member')
-    return {
-      object(object, run) {
-        const { length } = Object.keys(object)
-        run.spend(costOfMembers(length))
-        return (most ? length <= limit : length >= limit) || run.fail(message)
-      },
-    }
+const size = (name: string): Keyword => ofSize(name, 'member', (fits, _, message) => ({
+  object(object, run) {
+    const { length } = Object.keys(object)
+    run.spend(costOfMembers(length))
+    return fits(length) || run.fail(message)
   },
-})
+}))
 
-/** What one member's being there asks for: other members, or that the whole matches a schema. */
-const dependent = (name: string): Pick<Keyword, 'name' | 'checks'> => ({
+/** A member that is present may require other members, or that the whole object matches a schema. */
+const dependent = (name: string): Keyword => ({
   name,
   checks(dependencies, site) {
     const schemas = namedSchemas(site, name).map(([member, schema]) => ({ has: ownMember(member), schema }))
@@ -198,7 +195,8 @@ const dependent = (name: string): Pick<Keyword, 'name' | 'checks'> => ({
       if (!isArray(names)) return []
       site.budget.spend(20 * names.length)
       site.budget.keep(100 * names.length)
-      return [{ has: ownMember(key), members: names.filter(isString).map(name => ({ name, of: ownMember(name) })) }]
+      const members = names.filter(isString).map(name => ({ name, of: ownMember(name) }))
+      return [{ has: ownMember(key), members }]
     })
     return {
       object(object, run, seen) {
@@ -214,15 +212,14 @@ const dependent = (name: string): Pick<Keyword, 'name' | 'checks'> => ({
   },
 })
 
+const members = (name: (typeof together)[number], more: Partial<Keyword> = {}): Keyword =>
+  ({ name, applies: 'below', ...more, checks: (_, site) => membersCheck(name, site) })
+
 export const objects: readonly Keyword[] = [
-  { name: 'properties', applies: 'below', checks: (_, site) => membersCheck('properties', site) },
-  { name: 'patternProperties', applies: 'below', fault: areNotPatterns, checks: (_, site) => membersCheck('patternProperties', site) },
-  { name: 'additionalProperties', applies: 'below', checks: (_, site) => membersCheck('additionalProperties', site) },
-  { name: 'required', checks: (_, site) => membersCheck('required', site) },
-  propertyNames,
-  size('minProperties', false),
-  size('maxProperties', true),
-  { ...dependent('dependentRequired') },
+  members('properties'), members('patternProperties', { fault: areNotPatterns }),
+  members('additionalProperties'), members('required'),
+  propertyNames, size('minProperties'), size('maxProperties'),
+  dependent('dependentRequired'),
   { ...dependent('dependentSchemas'), applies: 'here' },
   { ...dependent('dependencies'), applies: 'here' },
 ]

@@ -3,36 +3,36 @@ import { quote } from '../../protocol/quote.js'
 import type { Budget } from '../budget.js'
 import { compilePattern, isPattern } from '../pattern/pattern.js'
 import { formatOf } from './formats.js'
-import { sizeMessage, type Checks, type Keyword } from './keyword.js'
+import { ofSize, type Keyword } from './keyword.js'
 
-/** The length as JSON Schema has it: in code points, of one or two code units. */
+/** JSON Schema counts code points, each of one or two code units. */
 const codePoints = (text: string, budget: Budget): number => {
   budget.spend(text.length >> 2)
   let count = 0
-  for (let index = 0; index < text.length; index++, count++) if ((text.codePointAt(index) ?? 0) > 0xffff) index++
+  for (let index = 0; index < text.length; index++, count++) {
+    if ((text.codePointAt(index) ?? 0) > 0xffff) index++
+  }
   return count
 }
 
-const length = (name: string, most: boolean): Keyword => ({
-  name,
-  checks(limit): Checks | undefined {
-    if (typeof limit !== 'number') return undefined
-    const message = sizeMessage(name, most, limit, 'character')
-    const isShort = (text: string, budget: Budget) => text.length <= limit || (text.length / 2 <= limit && codePoints(text, budget) <= limit)
-    const isLong = (text: string, budget: Budget) => text.length / 2 >= limit || (text.length >= limit && codePoints(text, budget) >= limit)
-    return most
-      ? { string: (text, run) => isShort(text, run.budget) || run.fail(message) }
-      : { string: (text, run) => isLong(text, run.budget) || run.fail(message) }
+const length = (name: string): Keyword => ofSize(name, 'character', (fits, isMax, message) => ({
+  string(text, run) {
+    const units = text.length
+    // They are counted only where that can matter.
+    if (fits(isMax ? units : units / 2)) return true
+    return (fits(isMax ? units / 2 : units) && fits(codePoints(text, run.budget))) || run.fail(message)
   },
-})
+}))
 
 const pattern: Keyword = {
   name: 'pattern',
-  fault: (source, budget) => (isString(source) && !isPattern(source, budget) ? 'must be a regular expression' : undefined),
+  fault: (source, budget) =>
+    (isString(source) && !isPattern(source, budget) ? 'must be a regular expression' : undefined),
   checks(source, { budget }) {
     const pattern = isString(source) ? compilePattern(source, budget) : undefined
     if (pattern === undefined) return undefined
-    return { string: (text, run) => pattern.test(text, run.budget) || run.fail('must match the pattern (pattern)') }
+    const message = 'must match the pattern (pattern)'
+    return { string: (text, run) => pattern.test(text, run.budget) || run.fail(message) }
   },
 }
 
@@ -58,4 +58,4 @@ const format: Keyword = {
   },
 }
 
-export const strings: readonly Keyword[] = [length('minLength', false), length('maxLength', true), pattern, format]
+export const strings: readonly Keyword[] = [length('minLength'), length('maxLength'), pattern, format]

@@ -1,7 +1,7 @@
 import { costOfMembers, costOfName, nameKey, type Budget } from '../budget.js'
-import { eachHolds, type Checks, type Keyword } from './keyword.js'
+import { eachHolds, ofSchema, type Keyword } from './keyword.js'
 
-/** Which members and items of a value were looked at: what `unevaluatedProperties` and `unevaluatedItems` go by. */
+/** The members and items of a value that were evaluated, which `unevaluated…` skips. */
 export class Evaluated {
   allMembers = false
   /** All items before this one. */
@@ -43,44 +43,26 @@ export class Evaluated {
   }
 }
 
-const unevaluatedProperties: Keyword = {
-  name: 'unevaluatedProperties',
-  applies: 'below',
-  tracks: true,
-  checks(_, site): Checks | undefined {
-    const schema = site.subschema('unevaluatedProperties')
-    if (schema === undefined) return undefined
-    return {
-      object(object, run, seen) {
-        const names = Object.keys(object)
-        run.spend(costOfMembers(names.length))
-        const valid = eachHolds(names, run, name =>
-          seen?.hasMember(name) === true || schema.matchesBelow(name, object[name] ?? null, run))
-        if (seen !== undefined) seen.allMembers = true
-        return valid
-      },
-    }
+const unevaluatedProperties = ofSchema('unevaluatedProperties', schema => ({
+  object(object, run, seen) {
+    const names = Object.keys(object)
+    run.spend(costOfMembers(names.length))
+    const valid = eachHolds(names, run, name =>
+      seen?.hasMember(name) === true || schema.matchesBelow(name, object[name] ?? null, run))
+    if (seen !== undefined) seen.allMembers = true
+    return valid
   },
-}
+}), { tracks: true })
 
-const unevaluatedItems: Keyword = {
-  name: 'unevaluatedItems',
-  applies: 'below',
-  tracks: true,
-  checks(_, site): Checks | undefined {
-    const schema = site.subschema('unevaluatedItems')
-    if (schema === undefined) return undefined
-    return {
-      array(items, run, seen) {
-        const valid = eachHolds(items.entries(), run, ([index, item]) => {
-          run.spend(1)
-          return seen?.hasItem(index) === true || schema.matchesBelow(index, item, run)
-        })
-        if (seen !== undefined) seen.items = items.length
-        return valid
-      },
-    }
+const unevaluatedItems = ofSchema('unevaluatedItems', schema => ({
+  array(items, run, seen) {
+    const valid = eachHolds(items.entries(), run, ([index, item]) => {
+      run.spend(1)
+      return seen?.hasItem(index) === true || schema.matchesBelow(index, item, run)
+    })
+    if (seen !== undefined) seen.items = items.length
+    return valid
   },
-}
+}), { tracks: true })
 
 export const unevaluated: readonly Keyword[] = [unevaluatedProperties, unevaluatedItems]

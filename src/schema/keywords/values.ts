@@ -1,11 +1,11 @@
 import { isArray, isString, type Json } from '../../protocol/unmetered.js'
-import { equal } from '../equal.js'
-import { costOfName, nameKey } from '../budget.js'
+import { Distinct, equal } from '../equal.js'
 import { forAll, type Check, type Checks, type Keyword, type Site } from './keyword.js'
 
-const article = (type: string): string => (type === 'null' ? 'null' : /^[aio]/.test(type) ? `an ${type}` : `a ${type}`)
+const article = (type: string): string =>
+  (type === 'null' ? 'null' : /^[aio]/.test(type) ? `an ${type}` : `a ${type}`)
 
-/** What is allowed is not looked at again: the kinds that are not have a check, which fails. */
+/** Types that are allowed have no check; the others have one that fails. */
 const type: Keyword = {
   name: 'type',
   expected: 'must name types of JSON Schema, each once',
@@ -26,49 +26,26 @@ const type: Keyword = {
   },
 }
 
-/** Numbers are searched for: V8 hashes them without a seed, so that anybody can find many that collide. */
-const search = (sorted: readonly number[], value: number): boolean => {
-  let low = 0
-  let high = sorted.length - 1
-  while (low <= high) {
-    const middle = (low + high) >> 1
-    const found = sorted[middle] ?? NaN
-    if (found === value) return true
-    if (found < value) low = middle + 1
-    else high = middle - 1
-  }
-  return false
-}
-
-/** The value is one of these: texts by a look-up, arrays and objects compared up to the first difference. */
+/** One of the values: texts and numbers by a look-up, others by comparing them up to the first difference. */
 const among = (allowed: readonly Json[], message: string, { budget }: Site): Checks => {
   budget.spend(20 * allowed.length)
-  budget.keep(80 * allowed.length)
-  const texts = new Set<string>()
-  const numbers: number[] = []
+  budget.keep(160 * allowed.length)
+  const scalars = new Distinct()
   const others: Json[] = []
   for (const value of allowed) {
-    if (typeof value === 'string') {
-      budget.spend(costOfName(value))
-      texts.add(nameKey(value))
-    } else if (typeof value === 'number') numbers.push(value)
+    if (typeof value === 'string' || typeof value === 'number') scalars.add(value, budget)
     else others.push(value)
   }
-  numbers.sort((a, b) => a - b)
-  const other: Check<Json> = (value, run) => others.some(one => equal(one, value, run.budget)) || run.fail(message)
-  return {
-    ...forAll(other),
-    string(value, run) {
-      run.spend(costOfName(value))
-      return texts.has(nameKey(value)) || run.fail(message)
-    },
-    number: (value, run) => search(numbers, value) || run.fail(message),
-  }
+  const scalar: Check<string | number> = (value, run) => scalars.has(value, run.budget) || run.fail(message)
+  const other: Check<Json> = (value, run) =>
+    others.some(one => equal(one, value, run.budget)) || run.fail(message)
+  return { ...forAll(other), string: scalar, number: scalar }
 }
 
 const enumeration: Keyword = {
   name: 'enum',
-  checks: (value, site) => (isArray(value) ? among(value, 'must be one of the values that are listed (enum)', site) : undefined),
+  checks: (value, site) =>
+    (isArray(value) ? among(value, 'must be one of the values that are listed (enum)', site) : undefined),
 }
 
 const constant: Keyword = {

@@ -157,7 +157,7 @@ export class Reader {
       const value = member(schema, name)
       if (keyword === undefined || value === undefined) continue
       if (name === 'format') this.formats = true
-      if (keyword.turns === true) this.turns = true
+      if (keyword.nonMonotonic === true) this.turns = true
       const fault = keyword.fault?.(value, this.budget)
       if (fault !== undefined) this.report('schema', place, [name], `${fault} (${name})`)
       for (const [steps, child] of childrenOf(name, value)) this.#read(child, place, steps, resource)
