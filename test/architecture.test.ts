@@ -167,7 +167,7 @@ const unmetered = new Map([
   ['transport/shared/rename.ts', 'one copy of a message, linear in its frame'],
   ['protocol/ambiguity.ts', 'the reader of a frame, linear in its bytes'],
   ['protocol/pieces.ts', 'the reader of a frame, in pieces'],
-  ['protocol/protocol-keys.ts', 'the reader of a frame, in turns'],
+  ['protocol/case-variants.ts', 'the reader of a frame, in turns'],
   ['core/listing.ts', 'a slice of a list, paid for'],
 ])
 

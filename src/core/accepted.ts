@@ -4,7 +4,7 @@ import type { Frame } from '../protocol/frame.js'
 import {
   each, isArray, isObject, isString, type Json, type JsonObject, member, type Meter, pointer,
 } from '../protocol/json.js'
-import { traitsOf } from '../protocol/revision.js'
+import { traitsOf } from '../protocol/revisions/index.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'

@@ -2,9 +2,8 @@ import { type Edit, edited } from '../protocol/edit.js'
 import type { Frame } from '../protocol/frame.js'
 import { isObject, isString, type JsonObject, member, omit, parseJson } from '../protocol/json.js'
 import type { Page } from '../protocol/json-rpc.js'
-import { hasFinalMember, methodOf } from '../protocol/methods.js'
+import { firstModern, hasFinalMember, methodOf, traitsOf } from '../protocol/revisions/index.js'
 import { type Collected, type Outcome, Places } from '../protocol/places.js'
-import { traitsOf } from '../protocol/revision.js'
 import { Drifts } from './accepted.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
@@ -203,7 +202,7 @@ interface About {
 }
 
 /** A task of which nothing is known: its client declared nothing, as far as anybody can say. */
-const unknownTask: Terms = { revision: '2026-07-28', capabilities: {}, client: undefined }
+const unknownTask: Terms = { revision: firstModern, capabilities: {}, client: undefined }
 
 /** The state without the result in it that was judged as one. */
 const unjudged = (state: JsonObject, outcomes: readonly ToolResult[]): JsonObject =>

@@ -5,7 +5,7 @@ import {
   isArray, isObject, isString, type JsonObject, lengthOf, member, omit, pointer,
 } from '../protocol/json.js'
 import { unmetered } from '../protocol/unmetered.js'
-import type { Revision } from '../protocol/revision.js'
+import type { Revision } from '../protocol/revisions/index.js'
 import { acceptedFor, exactResult, judgeDrift } from './accepted.js'
 import type { Catalog, Listing, Page, Schema, Tool } from './catalog.js'
 import type { Checked, Subject } from './check.js'

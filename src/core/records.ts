@@ -1,6 +1,6 @@
 import { slice } from '../protocol/scan.js'
 import type { Frame } from '../protocol/frame.js'
-import { methodOf } from '../protocol/methods.js'
+import { methodOf } from '../protocol/revisions/index.js'
 import type { Entry, Operation, Side } from './event.js'
 import type { Findings } from './findings.js'
 import type { RelayOptions } from './options.js'

@@ -9,8 +9,7 @@ import { type Flow, Slot } from './flow.js'
 import { weights } from './memory.js'
 import type { Pending } from './pending.js'
 import { clip } from '../protocol/quote.js'
-import { nearest, type Revision, traitsOf } from '../protocol/revision.js'
-import { inMeta, metaPrefix } from '../protocol/methods.js'
+import { inMeta, metaPrefix, nearest, newestLegacy, type Revision, traitsOf } from '../protocol/revisions/index.js'
 
 /** What came for a request. */
 export interface Arrived {
@@ -157,7 +156,6 @@ export interface Implementation {
 }
 
 /** Before any handshake a session is read by the newest legacy revision: a modern request says itself what it is. */
-const unknownRevision: Revision = '2025-11-25'
 
 /** What the handshake of a legacy session agreed on; a modern request carries its own terms. */
 export class Handshake {
@@ -170,7 +168,7 @@ export class Handshake {
    * @param stateless true where many clients speak, each with a handshake of its own or none: nothing is kept of one
    */
   constructor(seen: boolean, stateless: boolean) {
-    this.#terms = { revision: unknownRevision, capabilities: seen ? {} : undefined, client: undefined }
+    this.#terms = { revision: newestLegacy, capabilities: seen ? {} : undefined, client: undefined }
     this.#stateless = stateless
   }
 
@@ -244,7 +242,7 @@ const kept = (declared: JsonObject, known: Known): JsonObject =>
 /** A handshake never agrees on a revision that has none. */
 const legacy = (version: string): Revision => {
   const revision = nearest(version)
-  return traitsOf(revision).modern ? unknownRevision : revision
+  return traitsOf(revision).modern ? newestLegacy : revision
 }
 
 const implementation = (value: unknown): Implementation | undefined => {

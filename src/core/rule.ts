@@ -1,7 +1,7 @@
 import type { Frame } from '../protocol/frame.js'
 import type { JsonObject, Meter } from '../protocol/json.js'
 import type { Link, Part } from '../protocol/places.js'
-import type { Revision } from '../protocol/revision.js'
+import type { Revision } from '../protocol/revisions/index.js'
 import type { Drift } from './accepted.js'
 import type { Tool } from './catalog.js'
 import type { Checked } from './check.js'

@@ -1,7 +1,7 @@
 import { compareHeaders } from '../protocol/headers.js'
 import type { Frame } from '../protocol/frame.js'
 import { isObject, isString, type JsonObject, member, weigh } from '../protocol/json.js'
-import { traitsOf } from '../protocol/revision.js'
+import { hasFinalMember, metaPrefix, traitsOf } from '../protocol/revisions/index.js'
 import { acceptedFor } from './accepted.js'
 import type { Lookup } from './catalog.js'
 import type { Subject } from './check.js'
@@ -13,7 +13,6 @@ import type { Called, PendingRequest, Terms } from './request.js'
 import { headerMismatch, isMismatch, refusedCall, unknownTool } from './refusal.js'
 import type { Rule } from './rule.js'
 import type { ToolLists } from './tool-lists.js'
-import { hasFinalMember, metaPrefix } from '../protocol/methods.js'
 import { type Ledger, weights } from './memory.js'
 
 /** `tools/call`, from its arrival until it goes to the server. */

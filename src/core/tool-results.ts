@@ -5,7 +5,7 @@ import {
   isArray, isObject, type Json, type JsonObject, member, type Meter, parseJson, pointer, withMembers,
 } from '../protocol/json.js'
 import { type Collected, Places, textsOf } from '../protocol/places.js'
-import { traitsOf } from '../protocol/revision.js'
+import { traitsOf } from '../protocol/revisions/index.js'
 import type { Checked, Subject } from './check.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'

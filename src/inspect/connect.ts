@@ -2,7 +2,7 @@ import { CustomsError } from '../errors.js'
 import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/unmetered.js'
 import { errorCode } from '../protocol/json-rpc.js'
 import { quote } from '../protocol/quote.js'
-import { revisions, traitsOf } from '../protocol/revision.js'
+import { firstModern as modern, isRevision, newestLegacy as legacy, traitsOf } from '../protocol/revisions/index.js'
 import type { Answer } from './client.js'
 import type { Link } from './link.js'
 import { plain } from './plain.js'
@@ -32,9 +32,6 @@ export interface ConnectOptions {
   /** Only in the old way. */
   readonly legacy?: boolean | undefined
 }
-
-const legacy = '2025-11-25'
-const modern = revisions.find(revision => traitsOf(revision).modern) ?? legacy
 
 const key = (name: string): string => `io.modelcontextprotocol/${name}`
 
@@ -144,7 +141,7 @@ const unsupportedVersion = -32022
 
 const texts = (value: Json | undefined): readonly string[] => (isArray(value) ? value.filter(isString).slice(0, 100) : [])
 
-const isLegacy = (revision: string): boolean => revisions.some(known => known === revision && !traitsOf(known).modern)
+const isLegacy = (revision: string): boolean => isRevision(revision) && !traitsOf(revision).modern
 
 /** The first that is something; nothing when none is. */
 const either = <Value>(...all: readonly Promise<Value | undefined>[]): Promise<Value | undefined> =>

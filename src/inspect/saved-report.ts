@@ -1,6 +1,5 @@
 import { isArray, isObject, isString, member, type Json, type JsonObject } from '../protocol/unmetered.js'
-import { listMethods } from '../protocol/methods.js'
-import { isRevision, revisions, traitsOf } from '../protocol/revision.js'
+import { isRevision, listMethods, modernRevisions, newestLegacy as legacy, traitsOf } from '../protocol/revisions/index.js'
 
 /** An answer of the server's, and the method that it answered. */
 export interface SavedAnswer {
@@ -10,10 +9,8 @@ export interface SavedAnswer {
 }
 
 const isModern = (revision: string): boolean => isRevision(revision) && traitsOf(revision).modern
-const modernRevisions = revisions.filter(isModern)
 
-/** The newest revision with a handshake, and the newest without. */
-export const legacy = '2025-11-25'
+/** The newest revision without a handshake. */
 export const modern = modernRevisions.at(-1) ?? legacy
 
 /** @param result JSON text */

@@ -2,10 +2,10 @@ import { CustomsError } from '../errors.js'
 import { exactResult, markLongNumbers, withDigits } from '../lock/digits.js'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
 import { isArray, isObject, isString, member, parseJson, unmetered, type Json, type JsonObject } from '../protocol/unmetered.js'
-import { listMethods } from '../protocol/methods.js'
+import { listMethods, newestLegacy } from '../protocol/revisions/index.js'
 import { parseFrame } from '../protocol/parse.js'
 import { plain } from './plain.js'
-import { answersOfReport, greeting, legacy, modern, response, type SavedAnswer } from './saved-report.js'
+import { answersOfReport, greeting, modern, response, type SavedAnswer } from './saved-report.js'
 
 /** What a server answered once, as it was saved to a file. */
 export interface Saved {
@@ -102,7 +102,7 @@ const methodAnswered = (result: JsonObject): string | undefined => {
 const guessedGreeting = (answers: Saved['answers']): SavedAnswer => {
   const isModern = [...answers.values()].flat().flatMap(resultOf).some(result => member(result, 'resultType') !== undefined)
   const capabilities = Object.fromEntries([...answers.keys()].map(method => [method.split('/')[0] ?? method, {}]))
-  return greeting(isModern ? modern : legacy, { capabilities })
+  return greeting(isModern ? modern : newestLegacy, { capabilities })
 }
 
 const read = (message: string, limits: FrameLimits, place: string): Frame => {

@@ -4,7 +4,7 @@ import {
 } from './json.js'
 import type { Request } from './json-rpc.js'
 import { schemasIn } from './json-schema.js'
-import { inMeta, methodOf } from './methods.js'
+import { inMeta, methodOf } from './revisions/index.js'
 import { quote, step } from './quote.js'
 
 /** A header that repeats what is in a request's body (2026-07-28, Standard Request Headers, Custom Headers). */

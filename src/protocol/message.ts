@@ -1,7 +1,7 @@
 import type { Frame, Message } from './frame.js'
 import { isObject, isString, member, parseJson, type Json, type JsonObject } from './json.js'
 import type { ErrorResponse, Id, IdKey, Notification, Result } from './json-rpc.js'
-import { fold } from './protocol-keys.js'
+import { fold } from './case-variants.js'
 import { afterSpace, afterValue, byte, eachChild, eachLastMember, slice, stringOf, type Path } from './scan.js'
 import { unmetered } from './unmetered.js'
 

@@ -1,17 +1,25 @@
-import { each, isArray, isObject, isString, member, type Json, type JsonArray, type JsonObject, type Meter } from './json.js'
-import { every, hasToolMember, methodOf, place, placeWhen, type Kind, type Place } from './methods.js'
+import {
+  each, isArray, isObject, isString, member, type Json, type JsonArray, type JsonObject, type Meter,
+} from './json.js'
 import { wirePath } from './quote.js'
+import {
+  every, hasToolMember, isModern, isOf, place, placeWhen, type Kind, type Place,
+} from './revisions/definition.js'
+import { inEveryError, inEveryResult, methodOf } from './revisions/index.js'
 
 type Way = readonly (string | number)[]
 
-/** Something that is judged, and where it stands. */
+/** A value that a rule judges, and where it stands. */
 class Found<Its extends Kind, Value extends Json> {
   /**
-   * @param holder from which its place is counted: of the outcome of a task, the task's state
+   * @param holder the object that its place is counted from: for the result of a task, the task's state
    * @param at JSON Pointer of the value that was searched
-   * @param way from there
+   * @param way steps from there
    */
-  constructor(readonly kind: Its, readonly value: Value, readonly holder: JsonObject, readonly at: string, readonly way: Way) {}
+  constructor(
+    readonly kind: Its, readonly value: Value, readonly holder: JsonObject, readonly at: string,
+    readonly way: Way,
+  ) {}
 
   /** JSON Pointer into the frame. */
   get path(): string {
@@ -19,31 +27,25 @@ class Found<Its extends Kind, Value extends Json> {
   }
 }
 
-const linkKinds = ['icon', 'website', 'uri'] as const
+const oneOf = <One extends Kind>(...kinds: readonly One[]) =>
+  (kind: Kind): kind is One => (kinds as readonly Kind[]).includes(kind)
 
-type LinkKind = (typeof linkKinds)[number]
+const isLinkKind = oneOf('icon', 'website', 'uri')
+const isPartKind = oneOf('block', 'sampled', 'resource', 'listed')
 
-const isLinkKind = (kind: Kind): kind is LinkKind => (linkKinds as readonly Kind[]).includes(kind)
+/** A block of content, the contents of a resource, or a resource as it is listed. */
+export type Part = Found<'block' | 'sampled' | 'resource' | 'listed', JsonObject>
 
-const partKinds = ['block', 'sampled', 'resource', 'listed'] as const
+/** A value of any type where a client expects a URI or an Icon. */
+export type Link = Found<'icon' | 'website' | 'uri', Json>
 
-type PartKind = (typeof partKinds)[number]
-
-const isPartKind = (kind: Kind): kind is PartKind => (partKinds as readonly Kind[]).includes(kind)
-
-/** A piece of content, or a resource as it is listed. */
-export type Part = Found<PartKind, JsonObject>
-
-/** What a client may fetch or follow; of whatever type, where a URI or an Icon belongs. */
-export type Link = Found<LinkKind, Json>
-
-/** Where a tool's result belongs; of whatever type. */
+/** A value of any type where the result of a tool belongs. */
 export type Outcome = Found<'outcome', Json>
 
-/** What a server asks for in another message: a request, or the params of one. */
+/** A request inside another message, or the params of one. */
 export type Requested = Found<'request' | 'elicitation', JsonObject>
 
-/** What stands in a part of a message, sorted by who judges it. */
+/** What a search found, by the rules that judge it. */
 export interface Collected {
   readonly parts: readonly Part[]
   readonly links: readonly Link[]
@@ -51,18 +53,7 @@ export interface Collected {
   readonly outcomes: readonly Outcome[]
 }
 
-const isModern = (_: JsonObject, modern: boolean): boolean => modern
-const isOf = (type: string) => (block: JsonObject): boolean => member(block, 'type') === type
 const isLink = isOf('resource_link')
-
-/** In every result, and in the state of every task (2026-07-28, InputRequiredResult, ResultMetaObject; SEP-2663). */
-const inEveryResult: readonly Place[] = [
-  placeWhen(isModern, 'request', 'inputRequests', every),
-  placeWhen(isModern, 'implementation', '_meta', 'io.modelcontextprotocol/serverInfo'),
-]
-
-/** Of any error: its code decides nothing for a client that looks for elicitations (2025-11-25, URLElicitationRequiredError). */
-const inEveryError: readonly Place[] = [place('elicitation', 'data', 'elicitations')]
 
 const inBlock: readonly Place[] = [
   placeWhen(isOf('resource'), 'resource', 'resource'),
@@ -81,54 +72,63 @@ const inside: Readonly<Partial<Record<Kind, readonly Place[]>>> = {
   prompt: [place('icon', 'icons')],
   implementation: [place('icon', 'icons'), place('website', 'websiteUrl')],
   elicitation: [place('uri', 'url')],
-  task: [place('outcome', 'result'), placeWhen(hasToolMember, 'outcome'), placeWhen(isModern, 'request', 'inputRequests', every)],
+  task: [
+    place('outcome', 'result'), placeWhen(hasToolMember, 'outcome'),
+    placeWhen(isModern, 'request', 'inputRequests', every),
+  ],
 }
 
 const none: readonly Place[] = []
 
-/** Steps for one value on a way, and for one at its end. */
+/** Steps of the meter for each value on a way, and for the value at its end. */
 const perValue = 4
 const perThing = 16
 
-/** A holder or an array that a walk is in. */
+/** An object or array that the search is in. */
 interface Open {
-  /** @returns false when there was nothing more in it */
+  /** @returns false when nothing is left in it */
   readonly step: () => boolean
   readonly outer: Open | undefined
 }
 
-/** Finds what is judged in a part of a message: name the part, then call `find` until it is done. */
+/**
+ * Finds the values that rules judge in a part of a message: name the part, then call `find` until it returns
+ * true.
+ */
 export class Places implements Collected {
   readonly parts: Part[] = []
   readonly links: Link[] = []
   readonly requests: Requested[] = []
   readonly outcomes: Outcome[] = []
-  /** The innermost of the holders and arrays that the walk is in. */
+  /** The innermost object or array that the search is in. */
   #open: Open | undefined = undefined
 
   /** @param at JSON Pointer of the value in the frame */
   constructor(readonly at: string, readonly modern: boolean, readonly meter: Meter) {}
 
-  /** @returns true when all was found; false when the event loop should be handed back first @throws OverBudget */
+  /**
+   * @returns false when the event loop should be handed back before the search goes on
+   * @throws OverBudget
+   */
   find(): boolean {
     while (this.#step()) if (this.meter.isTurnSpent) return false
     return true
   }
 
-  /** All at once, for those who cannot hand back the event loop. @throws OverBudget */
+  /** Searches without handing back the event loop. @throws OverBudget */
   findAll(): this {
     while (this.#step());
     return this
   }
 
-  /** In a part of a message of the server's. */
+  /** Names a part of a message from the server. */
   in(part: 'params' | 'result' | 'error', method: string, value: JsonObject): this {
     if (part === 'error') return this.#below(value, inEveryError, [])
     if (part === 'params') return this.#below(value, methodOf(method)?.inParams, [])
     return this.#below(value, inEveryResult, []).#below(value, methodOf(method)?.inResult, [])
   }
 
-  /** In a tool's result that is not at hand as a part of what was searched. */
+  /** Names the result of a tool. */
   inOutcome(result: JsonObject): this {
     return this.#below(result, inEveryResult, []).#below(result, inside.outcome, [])
   }
@@ -144,7 +144,7 @@ export class Places implements Collected {
   }
 
   #below(holder: JsonObject, places: readonly Place[] = none, way: Way): this {
-    // Nearly all places are empty: only what has one is opened.
+    // Nearly all places are empty: a holder is opened only when one is not.
     let next = this.#nextIn(holder, places, 0)
     if (next < places.length) {
       const step = () => {
@@ -159,7 +159,7 @@ export class Places implements Collected {
     return this
   }
 
-  /** Which of the places from there on has something in it. */
+  /** @returns the index of the next place that is not empty */
   #nextIn(holder: JsonObject, places: readonly Place[], from: number): number {
     for (let index = from; index < places.length; index++) {
       const one = places[index]
@@ -174,7 +174,7 @@ export class Places implements Collected {
   #along(value: Json | undefined, holder: JsonObject, one: Place, step: number, way: Way): void {
     if (value === undefined || value === null) return
     const { kind, way: { [step]: key } } = one
-    // A way is copied at each step.
+    // The way is copied at each step.
     this.meter.pay(key === undefined ? perThing + way.length : perValue + way.length)
     if (key === undefined && kind === 'outcome') {
       this.outcomes.push(this.#found(kind, value, holder, way))
@@ -185,7 +185,8 @@ export class Places implements Collected {
       if (isObject(value)) this.#along(member(value, key), holder, one, step + 1, [...way, key])
     } else if (isLinkKind(kind)) this.links.push(this.#found(kind, value, holder, way))
     else if (isObject(value) && kind !== 'outcome') {
-      if (kind === 'request' || kind === 'elicitation') this.requests.push(this.#found(kind, value, holder, way))
+      const isRequested = kind === 'request' || kind === 'elicitation'
+      if (isRequested) this.requests.push(this.#found(kind, value, holder, way))
       else if (isPartKind(kind)) this.parts.push(this.#found(kind, value, holder, way))
       this.#below(value, inside[kind], way)
       if (kind === 'request') this.#inRequest(value, way)
@@ -202,23 +203,28 @@ export class Places implements Collected {
     this.#open = { step: next, outer: this.#open }
   }
 
-  #found<Its extends Kind, Value extends Json>(kind: Its, value: Value, holder: JsonObject, way: Way): Found<Its, Value> {
+  #found<Its extends Kind, Value extends Json>(
+    kind: Its, value: Value, holder: JsonObject, way: Way,
+  ): Found<Its, Value> {
     return new Found(kind, value, holder, this.at, way)
   }
 
   #inRequest(request: JsonObject, way: Way): void {
     const method = member(request, 'method')
     const params = member(request, 'params')
-    if (isString(method) && isObject(params)) this.#below(params, methodOf(method)?.inParams, [...way, 'params'])
+    if (!isString(method) || !isObject(params)) return
+    this.#below(params, methodOf(method)?.inParams, [...way, 'params'])
   }
 }
 
-/** A text block of a result, by its place in `content`, and among all that are texts. */
+/** A text block of a result. */
 export interface Text {
+  /** In `content`. */
   readonly index: number
+  /** Among the text blocks. */
   readonly place: number
   readonly text: string
-  /** Where it looks like an object or array of JSON: that. */
+  /** The trimmed text, when it begins and ends as a JSON object or array does. */
   readonly json: string | undefined
 }
 
@@ -233,7 +239,6 @@ export const textsOf = (result: JsonObject, meter: Meter): readonly Text[] => {
   return texts
 }
 
-/** Without what stands around it that some readers trim and others do not; most texts are told by their ends. */
 const jsonIn = (text: string): string | undefined => {
   const trimmed = text.trim()
   const ends = trimmed.charAt(0) + trimmed.charAt(trimmed.length - 1)

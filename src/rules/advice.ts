@@ -2,6 +2,7 @@ import {
   each, isArray, isObject, isString, lengthOf, member, type Json, type Meter,
 } from '../protocol/json.js'
 import type { Powers } from '../core/rule.js'
+import { traitsOf } from '../protocol/revisions/index.js'
 import { textsOf } from '../protocol/places.js'
 import { agreeing, jsonTextsOf } from './result.js'
 import { maxProblems, nothing, one } from './problem.js'
@@ -21,8 +22,7 @@ export const jsonInText: Powers = {
 
 export const noOutputSchema: Powers = {
   onTool: ({ definition, path, revision }) =>
-    // Before, there was none to declare.
-    revision >= '2025-06-18' && member(definition, 'outputSchema') === undefined
+    traitsOf(revision).hasOutputSchemas && member(definition, 'outputSchema') === undefined
       ? one(path, 'declares no outputSchema: no result of it can be checked')
       : nothing,
 }

@@ -7,7 +7,7 @@ import {
 } from '../protocol/json.js'
 import type { Part } from '../protocol/places.js'
 import { quote } from '../protocol/quote.js'
-import { traitsOf } from '../protocol/revision.js'
+import { traitsOf } from '../protocol/revisions/index.js'
 import { contradicted } from './mime.js'
 import { below, maxProblems, nothing, one, partRule, readingRule } from './problem.js'
 

@@ -2,7 +2,7 @@ import {
   each, equal, isArray, isObject, isString, mapped, member, omit, withMembers, type Json, type JsonObject,
   type Meter,
 } from '../protocol/json.js'
-import { listShape, toolShape, traitsOf } from '../protocol/revision.js'
+import { listShape, traitsOf } from '../protocol/revisions/index.js'
 import { quote } from '../protocol/quote.js'
 import type { SchemaProblem } from '../core/check.js'
 import type { List, Mend, Powers, Problem } from '../core/rule.js'
@@ -14,7 +14,7 @@ import { paramHeaders } from '../protocol/headers.js'
 
 export const definition: Powers = {
   onTool: ({ definition, path, revision }, meter) =>
-    definition === undefined ? one(path, 'a tool must be an object') : ofMisfits(toolShape(revision)(definition, meter), path),
+    definition === undefined ? one(path, 'a tool must be an object') : ofMisfits(traitsOf(revision).tool(definition, meter), path),
   onList: ({ method, result }) =>
     method === 'tools/list' && !isArray(member(result, 'tools')) ? one('/result/tools', 'the result has no list of tools') : nothing,
 }

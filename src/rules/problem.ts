@@ -1,7 +1,7 @@
 import { wirePath } from '../protocol/quote.js'
 import type { SchemaProblem } from '../core/check.js'
 import type { Powers, Problem, Reading } from '../core/rule.js'
-import type { Misfit } from '../protocol/revision.js'
+import type { Misfit } from '../protocol/revisions/shape.js'
 import type { Meter } from '../protocol/json.js'
 import type { Link, Part } from '../protocol/places.js'
 

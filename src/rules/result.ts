@@ -1,7 +1,7 @@
 import {
   isArray, isObject, isString, mapped, member, omit, parseJson, withMembers, type Json, type JsonObject, type Meter,
 } from '../protocol/json.js'
-import { resultShape } from '../protocol/revision.js'
+import { traitsOf } from '../protocol/revisions/index.js'
 import { textsOf, type Part, type Text } from '../protocol/places.js'
 import type { Answer, Mend, Powers } from '../core/rule.js'
 import { isFormat, isMismatch, isNoVerdict, maxProblems, nothing, ofKind, ofMisfits, one } from './problem.js'
@@ -15,7 +15,7 @@ const isError = ({ value }: Answer): boolean => member(value, 'isError') === tru
 const declares = ({ tool }: Answer): boolean => tool !== undefined && tool.outputSchemas.length > 0
 
 export const shape: Powers = {
-  onResult: ({ value, path, revision }, meter) => ofMisfits(resultShape(revision)(value, meter), path),
+  onResult: ({ value, path, revision }, meter) => ofMisfits(traitsOf(revision).result(value, meter), path),
 }
 
 export const missing: Powers = {

@@ -1,6 +1,5 @@
 import type { Fault } from '../protocol/frame.js'
-import { methodOf } from '../protocol/methods.js'
-import { traitsOf } from '../protocol/revision.js'
+import { methodOf, traitsOf } from '../protocol/revisions/index.js'
 import type { Arrival, IdUse, Powers, Problem } from '../core/rule.js'
 import { nothing, one } from './problem.js'
 

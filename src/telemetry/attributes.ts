@@ -2,7 +2,7 @@ import type { Entry, Operation } from '../core/event.js'
 import type { Frame } from '../protocol/frame.js'
 import { isString, member } from '../protocol/json.js'
 import { errorCode, type Request } from '../protocol/json-rpc.js'
-import { methodOf } from '../protocol/methods.js'
+import { methodOf } from '../protocol/revisions/index.js'
 import type { Connection, Place } from './place.js'
 import { shown } from '../audit/secrets.js'
 

@@ -8,7 +8,7 @@ import type { ObservedSession } from '../gateway/open.js'
 import type { Trace } from '../protocol/frame.js'
 import { isObject, isString, member } from '../protocol/json.js'
 import type { Request } from '../protocol/json-rpc.js'
-import { isRevision, traitsOf } from '../protocol/revision.js'
+import { isRevision, traitsOf } from '../protocol/revisions/index.js'
 import {
   asked, type Attributes, judged, ofServer, outcome, type Outcome, spanName, toClient, where,
 } from './attributes.js'

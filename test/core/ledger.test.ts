@@ -2,8 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { Ledger } from '../../dist/core/memory.js'
-import { metaPrefix } from '../../dist/protocol/methods.js'
-import type { Revision } from '../../dist/protocol/revision.js'
+import { metaPrefix, type Revision } from '../../dist/protocol/revisions/index.js'
 import { call, result, Script, type Setting } from './script.js'
 
 setFlagsFromString('--expose_gc')

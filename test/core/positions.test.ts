@@ -3,7 +3,7 @@ import t from 'tap'
 import { pointer } from '../../dist/protocol/unmetered.js'
 import { Meter } from '../../dist/protocol/json.js'
 import { Places } from '../../dist/protocol/places.js'
-import { revisions, traitsOf, type Revision } from '../../dist/protocol/revision.js'
+import { revisions, traitsOf, type Revision } from '../../dist/protocol/revisions/index.js'
 import { call, initialize, result, Script, weather } from './script.js'
 
 /** scripts/positions.mjs says what these are. */

@@ -10,7 +10,7 @@ import { textOf } from '../../dist/protocol/read-fast.js'
 import { Meter } from '../../dist/protocol/json.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import { Places } from '../../dist/protocol/places.js'
-import { traitsOf } from '../../dist/protocol/revision.js'
+import { traitsOf } from '../../dist/protocol/revisions/index.js'
 import { ruleNamed as find, rules, type RuleName } from '../../dist/rules/index.js'
 
 /** A case of a table: what is judged, and the paths of what is found. */

@@ -2,7 +2,7 @@ import t from 'tap'
 import fc from 'fast-check'
 import type { RuleName } from '../../dist/rules/index.js'
 import type { Json, JsonObject } from '../../dist/protocol/unmetered.js'
-import type { Revision } from '../../dist/protocol/revision.js'
+import type { Revision } from '../../dist/protocol/revisions/index.js'
 import { isBase64 } from '../../dist/rules/content.js'
 import { all, answer, paths, reading, ruleNamed, text, type Case } from './ask.js'
 

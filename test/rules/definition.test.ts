@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { JsonObject } from '../../dist/protocol/unmetered.js'
-import type { Revision } from '../../dist/protocol/revision.js'
+import type { Revision } from '../../dist/protocol/revisions/index.js'
 import { listed, paths, ruleNamed, type Case } from './ask.js'
 
 const good = { name: 'weather', inputSchema: { type: 'object' } }

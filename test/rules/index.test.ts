@@ -1,7 +1,7 @@
 import t from 'tap'
 import fc from 'fast-check'
 import { isObject, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
-import { revisions } from '../../dist/protocol/revision.js'
+import { revisions } from '../../dist/protocol/revisions/index.js'
 import { ruleNames, rules } from '../../dist/rules/index.js'
 import { all, answer, asked, call, listed, reading, tool } from './ask.js'
 

@@ -2,7 +2,7 @@ import type { Frame, ResponseHead, Trace } from '../../protocol/frame.js'
 import { readMediaType, requestHeaders, versionOf } from '../../protocol/headers.js'
 import { errorCode } from '../../protocol/json-rpc.js'
 import { isString, member, type JsonObject } from '../../protocol/json.js'
-import { revisions, traitsOf } from '../../protocol/revision.js'
+import { firstModern } from '../../protocol/revisions/index.js'
 import type { HttpHeaders } from '../transport.js'
 
 /** What headers mean, and which of them are handed on. */
@@ -144,8 +144,6 @@ const without = <Value>(headers: ReadonlyMap<string, Value>, connection: string,
 
 /** The input schema of a tool, from which headers of its calls are made; undefined while it is not known. */
 export type InputSchemaOf = (tool: string) => JsonObject | boolean | undefined
-
-const firstModern = revisions.find(revision => traitsOf(revision).modern) ?? ''
 
 /** A revision without sessions, known or yet to come: revisions are dates, and dates sort as text. */
 export const isModernVersion = (version: string | undefined): boolean =>

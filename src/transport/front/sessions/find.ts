@@ -1,7 +1,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import type { Frame } from '../../../protocol/frame.js'
 import { errorCode } from '../../../protocol/json-rpc.js'
-import { revisions, traitsOf } from '../../../protocol/revision.js'
+import { modernRevisions } from '../../../protocol/revisions/index.js'
 import type { Timers } from '../../timers.js'
 import type { Transport } from '../../transport.js'
 import {
@@ -255,7 +255,6 @@ const noEnvelope: Refusal = {
 }
 
 const unsupported: Refusal = { status: 400, code: errorCode.unsupportedVersion, message: 'The protocol version is not supported' }
-const modernRevisions = revisions.filter(revision => traitsOf(revision).modern)
 
 const noSession = refusal(404, 'There is no such session: begin a new one with initialize')
 const full = refusal(503, 'There are too many sessions', { 'retry-after': '5' })

@@ -4,7 +4,7 @@ import type { Frame } from '../../../protocol/frame.js'
 import type { IdKey } from '../../../protocol/json-rpc.js'
 import { isObject, member, type Json } from '../../../protocol/json.js'
 import { isId, written } from '../../../protocol/message.js'
-import { inMeta } from '../../../protocol/methods.js'
+import { inMeta } from '../../../protocol/revisions/index.js'
 import { requestsIn, type Arrival } from '../arrival.js'
 import type { Reply } from '../reply.js'
 

@@ -1,0 +1,19 @@
+import { data, definition as before } from './2024-11-05.js'
+import type { Definition } from './definition.js'
+import { flag, text } from './shape.js'
+
+const annotations = {
+  'title?': text, 'readOnlyHint?': flag, 'destructiveHint?': flag, 'idempotentHint?': flag,
+  'openWorldHint?': flag,
+}
+
+export const definition: Definition = {
+  traits: {
+    ...before.traits,
+    batches: true,
+    toolResult: false,
+    tool: { ...before.traits.tool, 'annotations?': annotations },
+    blocks: { ...before.traits.blocks, audio: data },
+    sampled: { ...before.traits.sampled, audio: [] },
+  },
+}
