@@ -8,7 +8,7 @@ import { stdioExchange } from '../dist/core/event.js'
 import { parseFrame, readFrame } from '../dist/protocol/parse.js'
 import { createSchemaChecker } from '../dist/schema/index.js'
 import { presetPolicy } from '../dist/rules/index.js'
-import { holding } from '../dist/commands/accepted.js'
+import { holding } from '../dist/commands/lock/accepted.js'
 import { standardActions } from '../dist/lock/decide.js'
 import { emptyOffer, single } from '../dist/lock/offer.js'
 

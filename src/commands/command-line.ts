@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { CustomsError } from '../errors.js'
 import type { Given, Rest } from './flag.js'
-import { commands, type Command } from './index.js'
+import { type Command, commands } from './index.js'
 
 /** What a command line asks for: a command, or a text to print. */
 export type Asked = { readonly command: Command; readonly given: Given; readonly rest: Rest } | { readonly print: string }

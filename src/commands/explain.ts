@@ -1,7 +1,7 @@
 import yargs, { type Argv } from 'yargs'
 import { suggestion } from '../config/suggestion.js'
 import { divide, refuse, refuseUsage } from './command-line.js'
-import { commands, type Command } from './index.js'
+import { type Command, commands } from './index.js'
 import { version } from './version.js'
 
 /**

@@ -1,13 +1,10 @@
-import { auditFlags } from './audit-flags.js'
+import { auditFlags, readUiFlags, uiFlags } from './audit/flags.js'
 import type { Flags, Given, Rest } from './flag.js'
-import { readFlags, readTarget, relayFlags } from './flags.js'
-import { inspectFlags, readInspectFlags, readInspectTarget, saved } from './inspect-flags.js'
-import { installFlags, readInstallFlags, readUninstallFlags, uninstallFlags } from './install-flags.js'
-import { learnFlags, readLearnFlags } from './learn-flags.js'
-import { lockFlags, readLockFlags } from './lock-flags.js'
-import { readReplayFlags, replayFlags } from './replay-flags.js'
-import { serveFlags } from './serve-flags.js'
-import { readUiFlags, uiFlags } from './ui-flags.js'
+import { readFlags, readTarget, relayFlags, serveFlags } from './flags.js'
+import { inspectFlags, readInspectFlags, readInspectTarget, saved } from './inspect/flags.js'
+import { installFlags, readInstallFlags, readUninstallFlags, uninstallFlags } from './install/flags.js'
+import { learnFlags, readLearnFlags, readReplayFlags, replayFlags } from './learn/flags.js'
+import { lockFlags, readLockFlags } from './lock/flags.js'
 
 /** A command: what it takes, and what it does. Its module is loaded when it is run. */
 export interface Command {
@@ -64,8 +61,8 @@ export const commands: readonly Command[] = [
     files: saved,
     run: async (given, rest) => {
       const flags = readInspectFlags(given)
-      if (flags.diff) return (await import('./inspect-diff.js')).diffCommand(rest, flags)
-      return (await import('./inspect.js')).inspectCommand(readFlags(inspectFlags, given), readInspectTarget(rest), flags)
+      if (flags.diff) return (await import('./inspect/command.js')).diffCommand(rest, flags)
+      return (await import('./inspect/command.js')).inspectCommand(readFlags(inspectFlags, given), readInspectTarget(rest), flags)
     },
   },
   {
@@ -77,7 +74,7 @@ export const commands: readonly Command[] = [
     ...oneServer,
     run: async (given, rest) => {
       const flags = readLockFlags(given, rest)
-      const [{ lockCommand }, { thisContext }] = await Promise.all([import('./lock.js'), import('./context.js')])
+      const [{ lockCommand }, { thisContext }] = await Promise.all([import('./lock/command.js'), import('./context.js')])
       return lockCommand(readFlags(lockFlags, given), readTarget(rest), flags, thisContext())
     },
   },
@@ -90,7 +87,7 @@ export const commands: readonly Command[] = [
     ...noWords,
     run: async (given, rest) => {
       const flags = readInstallFlags(given, rest)
-      const [{ install }, { check }, { thisContext }] = await Promise.all([import('./install.js'), import('./install-check.js'), import('./context.js')])
+      const [{ install }, { check }, { thisContext }] = await Promise.all([import('./install/command.js'), import('./install/check.js'), import('./context.js')])
       return flags.check ? check(flags, thisContext()) : install(flags, thisContext())
     },
   },
@@ -103,7 +100,7 @@ export const commands: readonly Command[] = [
     ...noWords,
     run: async (given, rest) => {
       const flags = readUninstallFlags(given, rest)
-      const [{ uninstall }, { thisContext }] = await Promise.all([import('./install.js'), import('./context.js')])
+      const [{ uninstall }, { thisContext }] = await Promise.all([import('./install/command.js'), import('./context.js')])
       return uninstall(flags, thisContext())
     },
   },
@@ -115,7 +112,7 @@ export const commands: readonly Command[] = [
     flags: replayFlags,
     words: { least: 1, most: Infinity },
     server: false,
-    run: async (given, { words }) => (await import('./replay.js')).replay(readReplayFlags(given), words),
+    run: async (given, { words }) => (await import('./learn/replay.js')).replay(readReplayFlags(given), words),
   },
   {
     name: 'learn',
@@ -125,7 +122,7 @@ export const commands: readonly Command[] = [
     flags: learnFlags,
     words: { least: 0, most: Infinity },
     server: false,
-    run: async (given, rest) => (await import('./learn.js')).learnCommand(readLearnFlags(given), readFlags(learnFlags, given), rest, given.has('watch')),
+    run: async (given, rest) => (await import('./learn/command.js')).learnCommand(readLearnFlags(given), readFlags(learnFlags, given), rest, given.has('watch')),
   },
   {
     name: 'audit',
@@ -139,7 +136,7 @@ export const commands: readonly Command[] = [
     flags: auditFlags,
     words: { least: 1, most: Infinity },
     server: false,
-    run: async (given, { words }) => (await import('./audit.js')).audit(given, words),
+    run: async (given, { words }) => (await import('./audit/command.js')).audit(given, words),
   },
   {
     name: 'ui',
@@ -151,7 +148,7 @@ export const commands: readonly Command[] = [
     server: false,
     run: async (given, { words: [folder] }) => {
       const flags = readUiFlags(given)
-      return (await import('./ui.js')).ui(folder, flags)
+      return (await import('./audit/ui.js')).ui(folder, flags)
     },
   },
   {

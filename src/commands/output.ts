@@ -1,3 +1,11 @@
+import { columnsOf, type Style } from '../inspect/terminal.js'
+
+/** All of it to stdout, also into a pipe: the command ends right after. */
+export const print = (text: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    process.stdout.write(text, error => (error ? reject(error) : resolve()))
+  })
+
 /** As much is gathered before it is written, in characters. */
 const most = 64 * 1024
 
@@ -31,4 +39,11 @@ export class Output {
     if ('code' in this.#failure && this.#failure.code === 'EPIPE') return false
     throw this.#failure
   }
+}
+
+/** Each column as wide as its widest cell. @param rows cells of one line each */
+export const table = (head: readonly string[], rows: readonly (readonly string[])[], style: Style): string => {
+  const widths = head.map((title, column) => Math.max(...[title, ...rows.map(row => row[column] ?? '')].map(columnsOf)))
+  const line = (cells: readonly string[]) => cells.map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - columnsOf(cell))).join('  ').trimEnd()
+  return [line(head.map(style.title)), ...rows.map(line)].join('\n')
 }

@@ -1,21 +1,24 @@
+import { type FSWatcher, watch } from 'node:fs'
+import { basename, dirname, resolve } from 'node:path'
+import { type Log, openLog } from '../audit/log.js'
 import type { Follower } from '../audit/sink.js'
-import { openLog, type Log } from '../audit/log.js'
 import type { Configuration } from '../config/configuration.js'
+import { CustomsError } from '../errors.js'
 import { noMetrics } from '../telemetry/metrics.js'
 import type { Counted } from '../telemetry/prometheus.js'
-import { inheritedChannel } from '../transport/process/relay.js'
 import type { FrontBackend, Refused } from '../transport/front/front.js'
-import { tellOfCapture } from './capture.js'
-import { doubtsAbout } from './doubts.js'
+import { inheritedChannel } from '../transport/process/relay.js'
+import { canStart } from '../transport/process/spawn.js'
+import type { LivePage } from './audit/ui.js'
 import type { SharedFlags, Target } from './flags.js'
-import { frontSettingsOf } from './front-settings.js'
-import { openFront, openGateway } from './gateway.js'
-import { Lifetime } from './lifetime.js'
-import type { LivePage } from './live-page.js'
-import { needRestart, onChange, restartFor } from './reload.js'
-import { setUp, type Setup } from './setup.js'
-import { isShared } from './share.js'
-import { endAt } from './signals.js'
+import { tellOfCapture } from './relay/guard.js'
+import { endAt, Lifetime } from './relay/lifetime.js'
+import { recordsFor } from './serve/audits.js'
+import { frontSettingsOf, openFront } from './serve/front.js'
+import { openGateway } from './serve/gateway.js'
+import { isShared } from './serve/share.js'
+import { setUp, type Setup } from './server/setup.js'
+import { commandLineOf } from './server/upstream.js'
 
 /** What stands behind the front, with what belongs to it. */
 export interface ServedParts {
@@ -23,8 +26,10 @@ export interface ServedParts {
   readonly setup: Setup
   readonly log: Log
   readonly counted: Counted | undefined
-  readonly page: (LivePage & { readonly follower: Follower }) | undefined
+  readonly page: GatewayPage | undefined
 }
+
+type GatewayPage = LivePage & { readonly follower: Follower }
 
 export interface Served {
   readonly backend: FrontBackend
@@ -45,7 +50,7 @@ export interface Served {
  */
 export const serve = async (flags: SharedFlags, target: Target): Promise<number> => {
   const channel = inheritedChannel()
-  if (channel) return (await import('./relay-process.js')).serveAsRelay(channel)
+  if (channel) return (await import('./serve/relay-process.js')).serveAsRelay(channel)
   const read = () => setUp(flags, target, 'relay', true)
   const setup = await read()
   const isOfFile = (target.command ?? target.url) === undefined
@@ -55,12 +60,12 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const lifetime = new Lifetime()
   lifetime.add(() => log.close())
   const counted = admin && (await import('../telemetry/prometheus.js').then(({ prometheusMetrics }) => prometheusMetrics()))
-  const page = admin && (await import('./gateway-page.js').then(({ gatewayPage }) => gatewayPage()))
+  const page = admin && (await gatewayPage())
   lifetime.add(() => adminListener?.close())
   lifetime.add(() => page?.close())
   const parts: ServedParts = { flags, setup, log, counted, page }
   // Nothing of several processes is loaded where there is one.
-  const served = await (isShared(setup, isOfFile, log) ? (await import('./relays.js')).openRelays(parts, lifetime) : openAlone(parts, lifetime))
+  const served = await (isShared(setup, isOfFile, log) ? (await import('./serve/relays.js')).openRelays(parts, lifetime) : openAlone(parts, lifetime))
   const front = openFront({ ...served, log, logLevel }, lifetime)
   tellOfCapture(flags, setup.configuration)
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
@@ -111,3 +116,111 @@ const adminOf = async (
   const allowHosts = () => configuration().allowHosts
   return adminServer({ host, port, allowHosts, state: { ready, exposition: { contentType, text } }, ...(page && { page: page.routes }) })
 }
+
+/** How far back the live page goes, in milliseconds: a day. */
+const windowMs = 86_400_000
+
+/** The live page of what this gateway decides from now on, whatever its audit log keeps; the log is not read. */
+const gatewayPage = async (): Promise<GatewayPage> => {
+  const page = (await import('./audit/ui.js')).openLivePage(windowMs)
+  return { ...page, follower: recordsFor(page.take) }
+}
+
+const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
+
+/**
+ * What can be carried out, and is likely not what was meant; a line each.
+ * @throws CustomsError CANNOT_START when none of the servers can be started
+ */
+export const doubtsAbout = ({ configuration: { listen, tokens }, servers }: Setup): readonly string[] => {
+  const missing = servers.flatMap(({ server }) => ('url' in server || canStart(commandLineOf(server)) ? [] : [server]))
+  const [first] = missing
+  if (first !== undefined && missing.length === servers.length) throw new CustomsError('CANNOT_START', cannotStart(first.command[0]))
+  const who = strangersAt(listen)
+  return [
+    ...missing.map(({ name, command: [program] }) => `servers.${name}: ${cannotStart(program)}`),
+    ...(tokens.length === 0 && who !== undefined ? [`${who}, and no token is asked for: name some with --token-file or auth.tokens`] : []),
+  ]
+}
+
+const cannotStart = (program: string): string => `cannot start ${JSON.stringify(program)}: command not found`
+
+/** What is open to more than one user of this machine. */
+const strangersAt = (listen: Configuration['listen']): string | undefined => {
+  if ('socket' in listen) return (listen.mode & 0o002) === 0 ? undefined : `${listen.socket} is open to every user of this machine`
+  return loopback.has(listen.host) ? undefined : `${listen.host} is open to the network`
+}
+
+/** Editors write a file in several steps: the last of a burst is the one to read. */
+const quietMs = 200
+
+/** The settings of which only a new process takes notice, as they are called in the file. */
+export const needRestart = (before: Configuration, after: Configuration): readonly string[] => {
+  const differ = (one: unknown, other: unknown) => JSON.stringify(one) !== JSON.stringify(other)
+  return Object.entries({
+    listen: differ(before.listen, after.listen),
+    workers: before.workers !== after.workers,
+    admin: differ(before.admin, after.admin),
+    tls: (before.tls === undefined) !== (after.tls === undefined),
+    'tls.clientCa': (before.tls?.clientCa === undefined) !== (after.tls?.clientCa === undefined),
+    'audit.file': before.audit.file !== after.audit.file,
+    'audit.targets': differ(before.audit.targets, after.audit.targets),
+    'audit.onFailure': before.audit.onFailure !== after.audit.onFailure,
+    telemetry: differ(before.telemetry, after.telemetry) || differ([...before.telemetry.headers], [...after.telemetry.headers]),
+  }).flatMap(([key, differs]) => (differs ? [key] : []))
+}
+
+/** @param late settings by their names in the file */
+export const restartFor = (late: readonly string[]): string => `${late.join(', ')}: changed, which takes a restart`
+
+/**
+ * Reads the configuration again on SIGHUP and when its file changes. One that cannot be read changes nothing, and says so.
+ * @returns what stops it; it resolves when nothing is being read any more
+ */
+export const onChange = (file: string, reload: () => Promise<void>, log: Log): (() => Promise<void>) => {
+  let last: Promise<void> = Promise.resolve()
+  let isStopped = false
+  const run = (): void => {
+    if (isStopped) return
+    last = last.then(reload).then(
+      () => log.info('the configuration was read again'),
+      (error: unknown) => log.warn(`the configuration was not read again, the old one stays: ${reasonOf(error)}`),
+    )
+  }
+  let timer: NodeJS.Timeout | undefined
+  const stopWatching = watchFile(resolve(file), () => {
+    clearTimeout(timer)
+    timer = setTimeout(run, quietMs)
+  }, error => log.warn(`${file} is not watched, a change of it is read on SIGHUP only: ${reasonOf(error)}`))
+  // It stays: without a listener the signal would end us in the middle of our end.
+  process.on('SIGHUP', run)
+  return () => {
+    isStopped = true
+    clearTimeout(timer)
+    stopWatching()
+    return last
+  }
+}
+
+/**
+ * Watching is a convenience, of which a system has a limited supply.
+ * @param failed it could not begin, or cannot go on
+ */
+const watchFile = (path: string, changed: () => void, failed: (error: unknown) => void): (() => void) => {
+  let watcher: FSWatcher | undefined
+  try {
+    // The folder is watched: a file that is replaced (an editor's rename, a mounted ConfigMap's link) is another file.
+    watcher = watch(dirname(path), (_event, name) => {
+      if (name === null || name === basename(path) || name === '..data') changed()
+    })
+    watcher.on('error', error => {
+      watcher?.close()
+      failed(error)
+    })
+  } catch (error) {
+    failed(error)
+  }
+  return () => watcher?.close()
+}
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,9 +1,9 @@
 import { CustomsError } from '../errors.js'
 import { compareOffers } from '../lock/compare.js'
-import { aboutServer, nameOf, offer, single, type Definitions, type Offer, type Part } from '../lock/offer.js'
-import { isArray, isObject, isString, member, type Json } from '../protocol/unmetered.js'
-import type { Comparison } from './diff-report.js'
-import { problemsOf, type Inspection } from './inspection.js'
+import { aboutServer, type Definitions, nameOf, offer, type Offer, type Part, single } from '../lock/offer.js'
+import { isArray, isObject, isString, type Json, member } from '../protocol/unmetered.js'
+import type { Comparison } from './diff.js'
+import { type Inspection, problemsOf } from './inspection.js'
 import { resultsOf, type Saved } from './saved.js'
 
 /** A saved list, and the file that it is from. */

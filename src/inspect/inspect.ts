@@ -1,18 +1,19 @@
-import { CustomsError } from '../errors.js'
+import type { Entry } from '../core/event.js'
 import { actionOf, isStop, type Policy } from '../core/findings.js'
-import { isObject, type JsonObject } from '../protocol/unmetered.js'
+import { CustomsError } from '../errors.js'
 import { Meter } from '../protocol/json.js'
-import { nearest } from '../protocol/revisions/index.js'
+import { quote } from '../protocol/quote.js'
+import { nearest, type Revision } from '../protocol/revisions/index.js'
+import { isObject, isString, type JsonObject, member } from '../protocol/unmetered.js'
 import { isAnnotated } from '../rules/definition.js'
+import { type RuleName, ruleNamed } from '../rules/index.js'
 import type { Answer } from './client.js'
 import { connect, type Connected, type ConnectOptions } from './connect.js'
 import type { InspectedTool, Inspection, Weighed } from './inspection.js'
-import { openLink, type Link, type LinkOptions } from './link.js'
-import { listEverything, type Item, type Lists } from './lists.js'
+import { type Link, type LinkOptions, openLink, watching } from './link.js'
+import { type Item, listEverything, type Lists } from './lists.js'
 import { plain } from './plain.js'
-import { watching } from './policy.js'
 import type { Saved } from './saved.js'
-import { toolName, weigh } from './weigh.js'
 
 export interface InspectOptions extends ConnectOptions, Omit<LinkOptions, 'policy'> {
   /** As the operator gave it, for the report. */
@@ -100,3 +101,33 @@ const inspectedTools = (items: readonly Item[], findings: readonly Weighed[], { 
     }
   })
 
+/**
+ * What the relay found, as the operator's policy weighs it.
+ * @param tools every element of the tool list, by which findings about a page are told apart
+ * @param revision by which the tools were judged
+ */
+export const weigh = (entries: readonly Entry[], policy: Policy, tools: readonly Item[], revision: Revision): readonly Weighed[] => {
+  const listed = new Map(tools.map(item => [`${JSON.stringify(item.request)} ${item.index}`, item]))
+  return entries.flatMap(({ event, id, tool, findings }) =>
+    findings.flatMap((finding): Weighed[] => {
+      const action = actionOf(policy, finding.rule)
+      if (action === 'off') return []
+      const [, index, within] = (event === 'tools/list' && /^\/result\/tools\/(\d+)(.*)$/s.exec(finding.path)) || []
+      const item = index === undefined ? undefined : listed.get(`${JSON.stringify(id)} ${Number(index)}`)
+      const weighed = action === 'mend' && item !== undefined && !canMend(finding.rule, item, revision) ? 'block' : action
+      return [{ ...finding, action: weighed, event, tool: item ? toolName(item) : tool, item, within: within ?? finding.path }]
+    }),
+  )
+}
+
+/** Whether this very tool can be mended; a relay blocks what cannot. */
+const canMend = (rule: RuleName, { value }: Item, revision: Revision): boolean => {
+  const asked = { path: '', revision, trusted: false, schemas: [], repeated: false, first: undefined, settled: false, denied: false }
+  return isObject(value) && ruleNamed(rule)?.mend?.onTool?.({ sent: value, definition: value, ...asked }, new Meter()) !== undefined
+}
+
+/** What an element of the list is called: by its name, or by its place when it has none. */
+export const toolName = ({ value, request, index }: Item): string => {
+  const name = isObject(value) ? member(value, 'name') : undefined
+  return isString(name) ? name : `(element ${index} of page ${quote(String(request))})`
+}

@@ -1,13 +1,16 @@
+import { StringDecoder } from 'node:string_decoder'
 import type { SchemaChecker } from '../core/check.js'
 import type { Entry } from '../core/event.js'
-import { maxKept, type Policy } from '../core/findings.js'
+import { type Action, actionOf, maxKept, type Policy } from '../core/findings.js'
 import type { ToolSetting } from '../core/options.js'
 import type { CustomsError } from '../errors.js'
 import { type OpenServer, openSession } from '../gateway/open.js'
 import type { Session } from '../gateway/session.js'
 import type { FrameLimits } from '../protocol/frame.js'
+import { type RuleName, ruleNames } from '../rules/index.js'
 import type { Transport } from '../transport/transport.js'
 import { InspectClient } from './client.js'
+import { plain } from './plain.js'
 
 /** How to reach the server, and by what to judge it. */
 export interface LinkOptions {
@@ -99,5 +102,44 @@ const atMost = (most: number): ((entry: Entry) => boolean) => {
     const count = (seen.get(alike) ?? 0) + 1
     seen.set(alike, count)
     return count <= most
+  }
+}
+
+/**
+ * The policy of the relay that inspects: everything is found and nothing is changed, so that the definitions are seen as the
+ * server sent them. Two things are kept from passing all the same: what cannot be read as the answer to a request (it would
+ * never be answered), and a call that the operator's policy would not let through to the server. That a server that nobody trusts
+ * has annotations is not looked for: it is told once, and is no fault.
+ */
+export const watching = (policy: Policy): Policy =>
+  new Map(ruleNames.map(rule => [rule, watch(rule, actionOf(policy, rule))]))
+
+const watch = (rule: RuleName, action: Action): Action => {
+  if (rule === 'tool/annotations') return 'off'
+  if (rule.startsWith('wire/') && rule !== 'wire/ambiguous') return 'block'
+  return rule.startsWith('call/') || action === 'off' ? action : 'log'
+}
+
+const mostLines = 20
+const mostCharacters = 16_384
+
+/** The last lines that a server wrote to its stderr: of interest when it fails. */
+export class StderrTail {
+  readonly #decoder = new StringDecoder('utf8')
+  #text = ''
+
+  readonly hear = (chunk: Buffer): void => {
+    this.#text = (this.#text + this.#decoder.write(chunk)).slice(-mostCharacters)
+  }
+
+  /** Another process begins. */
+  clear(): void {
+    this.#text = ''
+  }
+
+  /** Fit for a terminal. */
+  get lines(): readonly string[] {
+    const lines = this.#text.split(/[\r\n]+/).map(line => plain(line, 200))
+    return lines.filter(line => line !== '').slice(-mostLines)
   }
 }

@@ -1,6 +1,6 @@
-import { isArray, isObject, isString, member, type Json } from '../protocol/unmetered.js'
 import { errorCode } from '../protocol/json-rpc.js'
-import { refusal, type Connected } from './connect.js'
+import { isArray, isObject, isString, type Json, member } from '../protocol/unmetered.js'
+import { type Connected, refusal } from './connect.js'
 
 /** An element of a list, and where it stood: which request it answered, and which element of that page it is. */
 export interface Item {

@@ -1,13 +1,11 @@
-import { isObject, isString, member, type Json } from '../protocol/unmetered.js'
-import { callSection } from './call-section.js'
-import { findingsSection } from './findings-section.js'
-import { headerSection } from './header-section.js'
-import { problemsOf, type Inspection } from './inspection.js'
+import { plainJson } from '../protocol/quote.js'
+import { isArray, isObject, isString, type Json, type JsonObject, member } from '../protocol/unmetered.js'
+import { refusal } from './connect.js'
+import { type InspectedCall, type Inspection, problemsOf } from './inspection.js'
 import type { Listing } from './lists.js'
-import { plain } from './plain.js'
-import type { Style } from './style.js'
-import { toolsSection } from './tools-section.js'
-import { count, fill, wrap } from './wrap.js'
+import { plain, plainLines } from './plain.js'
+import { count, fill, indent, type Style, wrap } from './terminal.js'
+import { findingsSection, toolsSection } from './tools.js'
 
 /**
  * The inspection as text for people. Whatever the server said is in it only as `plain` lets it through.
@@ -70,4 +68,85 @@ const summary = ({ tools, lists, findings, more: untold }: Inspection, style: St
     `${count(lists.resources.items.length + lists.resourceTemplates.items.length, 'resource')}:`,
   ]
   return fill([...counts, ...verdict.map((phrase, index) => (index + 1 < verdict.length ? `${phrase},` : phrase))], width).join('\n')
+}
+
+/** Who the server is, by its own word, and what is said once for all of its tools. */
+export const headerSection = (inspection: Inspection, style: Style, width: number): string => {
+  const { target, saved, connected } = inspection
+  const { instructions } = connected
+  const isGuessed = saved?.hasGreeting === false
+  const rows: readonly (readonly [string, string])[] = [
+    ...(isGuessed ? [] : [['says it is', selfNamed(connected.serverInfo)] as const]),
+    ['revision', revisionOf(inspection)],
+    ...(isGuessed ? [] : [['capabilities', capabilitiesOf(connected.capabilities)] as const]),
+    ['annotations', annotationsOf(inspection)],
+    ...(instructions === undefined ? [] : [['instructions', `${JSON.stringify(plain(instructions, 240))} (${count(instructions.length, 'character')})`] as const]),
+  ]
+  const label = Math.max(...rows.map(([name]) => name.length)) + 2
+  return [
+    style.title(plain(target, 2 * width)),
+    ...rows.map(([name, text]) => `  ${style.dim(name.padEnd(label))}${indent(wrap(text, width - label - 2), label + 2)}`),
+  ].join('\n')
+}
+
+const selfNamed = (info: JsonObject | undefined): string => {
+  const text = (key: string): string => {
+    const value = member(info, key)
+    return isString(value) ? plain(value) : ''
+  }
+  const title = text('title')
+  const named = [text('name'), text('version')].filter(part => part !== '').join(' ')
+  if (named === '') return 'nobody (it gives no name)'
+  return title === '' || title === text('name') ? named : `${named} (${title})`
+}
+
+const revisionOf = ({ saved, connected: { revision, supported } }: Inspection): string => {
+  if (saved?.hasGreeting === false) return `${plain(revision)} (a guess: the file does not say)`
+  return `${plain(revision)}${supported.length > 1 ? ` (supports ${supported.map(one => plain(one, 20)).join(', ')})` : ''}`
+}
+
+const capabilitiesOf = (capabilities: JsonObject): string => {
+  const names = Object.keys(capabilities).slice(0, 20).map(name => {
+    const value = member(capabilities, name)
+    const within = isObject(value) ? Object.keys(value).filter(key => value[key] !== false).slice(0, 10) : []
+    return plain(name, 40) + (within.length > 0 ? ` (${within.map(key => plain(key, 40)).join(', ')})` : '')
+  })
+  return names.join(', ') || 'none'
+}
+
+const annotationsOf = ({ annotations: { tools, kept }, trusted }: Inspection): string => {
+  if (tools === 0) return 'none'
+  const fate = trusted ? 'kept: trusted' : kept ? 'kept by the policy, though not trusted' : 'removed by a relay: not trusted (--trust keeps them)'
+  return `on ${count(tools, 'tool')}, ${fate}`
+}
+
+/** Lines that are shown of the content, and of each block of it; `--json` has them all. */
+const mostLines = 60
+const mostOfBlock = 20
+
+/** What a call gave, as far as a person reads it. */
+export const callSection = ({ tool, arguments: given, answer }: InspectedCall, style: Style, width: number): string => {
+  const heading = `${style.title(`Call of ${plain(tool)}`)} ${style.dim(plain(JSON.stringify(given), width))}`
+  if (answer === undefined) return `${heading}\n  ${style.bad('not made')}: it is not among the tools that could be listed`
+  if (answer.kind === 'error') return `${heading}\n  ${style.bad('error')} ${refusal(answer)}`
+  const { result } = answer
+  const content = member(result, 'content')
+  const structured = member(result, 'structuredContent')
+  const blocks = isArray(content) ? content.slice(0, mostLines).flatMap(block => blockLines(block, width)) : []
+  return [
+    heading,
+    ...(member(result, 'isError') === true ? [`  ${style.warn('isError: the tool says that it failed')}`] : []),
+    ...(structured === undefined ? [] : [`  ${style.dim('structuredContent')}`, ...lines(plainJson(structured), width)]),
+    ...(blocks.length > 0 ? [`  ${style.dim('content')}`, ...blocks.slice(0, mostLines)] : []),
+    ...(blocks.length > mostLines ? [style.dim('    … and more')] : []),
+  ].join('\n')
+}
+
+const lines = (text: string, width: number): readonly string[] => plainLines(text, mostOfBlock, width - 4).map(line => `    ${line}`)
+
+const blockLines = (block: Json, width: number): readonly string[] => {
+  const type = isObject(block) ? member(block, 'type') : undefined
+  const text = isObject(block) ? member(block, 'text') : undefined
+  if (type === 'text' && isString(text)) return lines(text, width)
+  return lines(plain(JSON.stringify(block), width - 4), width)
 }

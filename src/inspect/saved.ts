@@ -1,11 +1,19 @@
+import { type Exchange, stdioExchange } from '../core/event.js'
+import { errorAnswer } from '../core/refusal.js'
 import { CustomsError } from '../errors.js'
 import { exactResult, markLongNumbers, withDigits } from '../lock/digits.js'
+import { edit } from '../protocol/edit.js'
 import type { Frame, FrameLimits } from '../protocol/frame.js'
-import { isArray, isObject, isString, member, parseJson, unmetered, type Json, type JsonObject } from '../protocol/unmetered.js'
-import { listMethods, newestLegacy } from '../protocol/revisions/index.js'
+import { errorCode, type Request } from '../protocol/json-rpc.js'
 import { parseFrame } from '../protocol/parse.js'
+import {
+  isRevision, newestLegacy as legacy, listMethods, modernRevisions, newestLegacy, traitsOf,
+} from '../protocol/revisions/index.js'
+import {
+  isArray, isObject, isString, type Json, type JsonObject, member, parseJson, unmetered,
+} from '../protocol/unmetered.js'
+import type { Transport, TransportEvent } from '../transport/transport.js'
 import { plain } from './plain.js'
-import { answersOfReport, greeting, modern, response, type SavedAnswer } from './saved-report.js'
 
 /** What a server answered once, as it was saved to a file. */
 export interface Saved {
@@ -112,3 +120,103 @@ const read = (message: string, limits: FrameLimits, place: string): Frame => {
 }
 
 const unusable = (place: string, reason: string): CustomsError => new CustomsError('BAD_CONFIG', `${place}: ${reason}`)
+
+/** An answer of the server's, and the method that it answered. */
+export interface SavedAnswer {
+  readonly method: string
+  /** JSON-RPC. */
+  readonly message: string
+}
+
+const isModern = (revision: string): boolean => isRevision(revision) && traitsOf(revision).modern
+
+/** The newest revision without a handshake. */
+export const modern = modernRevisions.at(-1) ?? legacy
+
+/** @param result JSON text */
+export const response = (result: string): string => `{"jsonrpc":"2.0","id":0,"result":${result}}`
+
+/** How a server of a revision says who it is. @param said what it says besides the revision */
+export const greeting = (revision: string, said: JsonObject, serverInfo?: Json): SavedAnswer => {
+  const [method, result] = isModern(revision)
+    ? ['server/discover', { supportedVersions: modernRevisions, ...said, ...(serverInfo && { _meta: { 'io.modelcontextprotocol/serverInfo': serverInfo } }) }]
+    : ['initialize', { protocolVersion: revision, ...said, ...(serverInfo && { serverInfo }) }]
+  return { method, message: response(JSON.stringify(result)) }
+}
+
+/** The answers that a report of `inspect --json` was made from; undefined for anything else. */
+export const answersOfReport = (report: Json): readonly SavedAnswer[] | undefined => {
+  const server = isObject(report) ? member(report, 'server') : undefined
+  if (!isObject(report) || member(report, 'version') !== 1 || !isObject(server)) return undefined
+  const revision = member(server, 'revision')
+  const instructions = member(server, 'instructions')
+  const said = { capabilities: member(server, 'capabilities') ?? {}, ...(isString(instructions) && { instructions }) }
+  const problems = elements(report, 'problems')
+  const lists = [...listMethods].flatMap(([method, { key }]): SavedAnswer[] => {
+    const list = elements(report, key)
+    const values = key === 'tools' ? list.map(tool => (isObject(tool) ? (member(tool, 'definition') ?? null) : null)) : list
+    // A list that could not be had to its end still ends too early.
+    const isCut = problems.some(problem => isObject(problem) && member(problem, 'list') === key)
+    return [{ method, message: response(JSON.stringify({ [key]: values, ...(isCut && { nextCursor: 'cut' }) })) }]
+  })
+  return [greeting(isString(revision) ? revision : legacy, said, member(server, 'serverInfo')), ...lists]
+}
+
+const elements = (object: JsonObject, key: string): readonly Json[] => {
+  const value = member(object, key)
+  return isArray(value) ? value : []
+}
+
+/** A server that says what another one said before, word for word, so that it is judged as that one was. */
+export class SavedServer implements Transport {
+  readonly #saved: Saved
+  readonly #limits: FrameLimits
+  /** How many answers it has given, by method. */
+  readonly #given = new Map<string, number>()
+  #hear: (event: TransportEvent) => void = () => {}
+
+  constructor(saved: Saved, limits: FrameLimits) {
+    this.#saved = saved
+    this.#limits = limits
+  }
+
+  start(hear: (event: TransportEvent) => void): void {
+    this.#hear = hear
+  }
+
+  send(_exchange: Exchange, { message }: Frame): boolean {
+    if (message.kind === 'request') {
+      const frame = this.#answer(message)
+      // As a pipe does it: never before the sender has gone on.
+      setImmediate(() => this.#hear({ type: 'frame', exchange: stdioExchange, frame }))
+    }
+    return true
+  }
+
+  pause(): void {}
+
+  resume(): void {}
+
+  close(): Promise<void> {
+    this.#hear({ type: 'ended', reason: 'the connection was closed' })
+    this.#hear = () => {}
+    return Promise.resolve()
+  }
+
+  #answer(request: Request): Frame {
+    const { method, key } = request
+    const pages = this.#saved.answers.get(method)
+    if (pages === undefined) {
+      const isList = listMethods.has(method)
+      return isList
+        ? errorAnswer(request, errorCode.gone, 'the file does not have this list')
+        : errorAnswer(request, errorCode.methodNotFound, 'Method not found')
+    }
+    const given = this.#given.get(method) ?? 0
+    this.#given.set(method, given + 1)
+    const page = pages[given]
+    return page === undefined
+      ? errorAnswer(request, errorCode.gone, 'the file ends before the last page')
+      : parseFrame(edit(page.bytes, [{ path: ['id'], replace: key }]), this.#limits)
+  }
+}

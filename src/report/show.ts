@@ -1,6 +1,5 @@
 import type { Verdict } from '../core/findings.js'
-import type { Style } from '../inspect/style.js'
-import { columnsOf as measured } from '../inspect/wrap.js'
+import { columnsOf as measured, type Style } from '../inspect/terminal.js'
 import type { ReadRecord } from './merge.js'
 import type { LogRecord } from './record.js'
 import { findingText, sentence } from './sentence.js'

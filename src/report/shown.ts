@@ -1,4 +1,4 @@
-import { reveal } from '../inspect/reveal.js'
+import { reveal } from '../inspect/plain.js'
 
 /**
  * A text of a stranger's, fit for a terminal and a page: in one line, cut, and with everything in it to be seen.

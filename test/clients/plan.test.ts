@@ -1,8 +1,8 @@
 import t from 'tap'
 import { clients } from '../../dist/clients/known.js'
 import { isChange, planInstall, planUninstall, type Plan, type Wrapped } from '../../dist/clients/plan.js'
-import { describePlan } from '../../dist/commands/install-preview.js'
-import { plainStyle } from '../../dist/inspect/style.js'
+import { describePlan } from '../../dist/commands/install/command.js'
+import { plainStyle } from '../../dist/inspect/terminal.js'
 import { installing, program, removing } from './wanted.js'
 
 const source = (text: string, name?: string, file = '/home/a/mcp.json') => ({ file, real: file, text, client: clients.find(client => client.name === name) })

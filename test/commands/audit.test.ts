@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openAudit } from '../../dist/audit/sink.js'
-import { verificationLine } from '../../dist/commands/audit-verify.js'
+import { verificationLine } from '../../dist/commands/audit/command.js'
 import { called, ended, started } from '../audit/entries.js'
 import { cli, scratch } from '../e2e/bridge.js'
 

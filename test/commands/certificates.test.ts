@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { onRenewal } from '../../dist/commands/certificates.js'
+import { onRenewal } from '../../dist/commands/serve/front.js'
 import { openLog } from '../../dist/audit/log.js'
 import { ManualTimers } from '../transport/timers.js'
 

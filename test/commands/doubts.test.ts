@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { doubtsAbout } from '../../dist/commands/doubts.js'
+import { doubtsAbout } from '../../dist/commands/serve.js'
 import { readConfiguration } from '../../dist/config/read.js'
 
 const doubts = async (directory: string) => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { watchByteValidator } from '../../dist/commands/guard.js'
+import { watchByteValidator } from '../../dist/commands/relay/guard.js'
 import { ByteValidator } from '../../dist/judge/index.js'
 import { byteValidatorFailures } from '../../dist/protocol/read-fast.js'
 

@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { adviceOn, comparableIdentity, identityOf, settledIdentity } from '../../dist/commands/lock-identity.js'
+import {
+  adviceOn, comparableIdentity, identityOf, settledIdentity,
+} from '../../dist/commands/lock/identity.js'
 import type { JsonObject } from '../../dist/protocol/unmetered.js'
 import type { ProcessServer } from '../../dist/config/configuration.js'
 

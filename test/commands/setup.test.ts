@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { readCommandLine } from '../../dist/commands/command-line.js'
 import { readFlags, readTarget } from '../../dist/commands/flags.js'
-import { setUp } from '../../dist/commands/setup.js'
+import { setUp } from '../../dist/commands/server/setup.js'
 
 const set = async (words: readonly string[]) => {
   const asked = await readCommandLine(words)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { fileOf, fileOfFront, shareOf, type Part } from '../../dist/commands/share.js'
+import { fileOf, fileOfFront, type Part, shareOf } from '../../dist/commands/serve/share.js'
 import { usual } from '../../dist/config/usual.js'
 
 const part = (number: number, count: number, isOnly = false): Part => ({ server: 'files', number, count, isOnly })

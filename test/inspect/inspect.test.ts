@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Policy } from '../../dist/core/findings.js'
 import { isFine } from '../../dist/inspect/inspection.js'
-import { watching } from '../../dist/inspect/policy.js'
+import { watching } from '../../dist/inspect/link.js'
 import { ruleNames } from '../../dist/rules/index.js'
 import { discovered, error, initialized, type Quirk, result, tool } from './quirks.js'
 import { rulesOf, run } from './run.js'

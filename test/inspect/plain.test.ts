@@ -2,8 +2,8 @@ import { plainJson } from '../../dist/protocol/quote.js'
 import fc from 'fast-check'
 import t from 'tap'
 import { plain, plainLines } from '../../dist/inspect/plain.js'
-import { StderrTail } from '../../dist/inspect/stderr-tail.js'
-import { columnsOf, wrap } from '../../dist/inspect/wrap.js'
+import { StderrTail } from '../../dist/inspect/link.js'
+import { columnsOf, wrap } from '../../dist/inspect/terminal.js'
 import { evil, harmful } from './run.js'
 
 const text = fc.oneof(

@@ -1,12 +1,12 @@
 import { PassThrough } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import t from 'tap'
-import { jsonReport } from '../../dist/inspect/json-report.js'
+import { jsonReport } from '../../dist/inspect/inspection.js'
 import { report } from '../../dist/inspect/report.js'
 import { sarifReport } from '../../dist/inspect/sarif.js'
-import { spinner } from '../../dist/inspect/spinner.js'
-import { colourStyle, plainStyle, styleFor, widthOf } from '../../dist/inspect/style.js'
-import { columnsOf } from '../../dist/inspect/wrap.js'
+import {
+  colourStyle, columnsOf, plainStyle, spinner, styleFor, widthOf,
+} from '../../dist/inspect/terminal.js'
 import { error, initialized, result, tool, type Quirk } from './quirks.js'
 import { evil, harmful, run } from './run.js'
 

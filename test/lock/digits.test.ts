@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { holding } from '../../dist/commands/accepted.js'
+import { holding } from '../../dist/commands/lock/accepted.js'
 import { standardActions } from '../../dist/lock/decide.js'
 import { asDoubles, markLongNumbers, withDigits } from '../../dist/lock/digits.js'
 import { formatLock, parseLock, type Locked } from '../../dist/lock/lock.js'

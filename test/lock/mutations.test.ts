@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import { holding } from '../../dist/commands/accepted.js'
+import { holding } from '../../dist/commands/lock/accepted.js'
 import { changeClasses, type ChangeClass } from '../../dist/lock/compare.js'
 import { standardActions } from '../../dist/lock/decide.js'
 import { formatLock, parseLock, type Locked } from '../../dist/lock/lock.js'

@@ -1,6 +1,5 @@
 import t from 'tap'
-import { colourStyle, plainStyle } from '../../dist/inspect/style.js'
-import { columnsOf } from '../../dist/inspect/wrap.js'
+import { colourStyle, columnsOf, plainStyle } from '../../dist/inspect/terminal.js'
 import { everything, filterFor, readTime, type Wanted } from '../../dist/report/filter.js'
 import { recordOfLine } from '../../dist/report/record.js'
 import { Show } from '../../dist/report/show.js'

@@ -1,0 +1,122 @@
+import { writeFile } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { readPublicKey } from '../../audit/checkpoint.js'
+import { stateFolder } from '../../audit/place.js'
+import { findLogs, readLog } from '../../audit/read/logs.js'
+import { type Verification, Verifier, verify } from '../../audit/read/verify.js'
+import { codeOf, CustomsError, pathText } from '../../errors.js'
+import { everything, filterFor } from '../../report/filter.js'
+import { reportPage } from '../../report/html.js'
+import { recordOf } from '../../report/record.js'
+import type { LogRow } from '../../report/summary.js'
+import { Totals } from '../../report/totals/totals.js'
+import type { Given } from '../flag.js'
+import { print } from '../output.js'
+import {
+  checkAction, readReportFlags, readShowFlags, readVerifyFlags, type ReportFlags, type VerifyFlags,
+} from './flags.js'
+
+/** `audit ACTION [FILE|FOLDER…]` @throws CustomsError */
+export const audit = async (given: Given, [action = '', ...paths]: readonly string[]): Promise<number> => {
+  checkAction(action, given)
+  if (action === 'verify') {
+    if (paths.length === 0) throw new CustomsError('BAD_USAGE', 'usage: mcp-customs audit verify [options] (FILE | FOLDER)... (see mcp-customs audit --help)')
+    return auditVerify(paths, readVerifyFlags(given))
+  }
+  const places = paths.length > 0 ? paths : [stateFolder(process.env)]
+  const now = Date.now()
+  return action === 'show'
+    ? (await import('./show.js')).auditShow(places, readShowFlags(given, now))
+    : auditReport(places, readReportFlags(given, now))
+}
+
+/**
+ * `audit verify FILE|FOLDER…`: one line for each log on stdout, and one for each head that is in none of them.
+ * @returns 0: nothing was changed; 1: something was
+ * @throws CustomsError BAD_USAGE, BAD_CONFIG when a key cannot be used, or CANNOT_AUDIT when a file cannot be read
+ */
+export const auditVerify = async (paths: readonly string[], { heads, keyFiles }: VerifyFlags): Promise<number> => {
+  const keys = keyFiles.map(readPublicKey)
+  const logs = await findLogs(paths)
+  if (logs.length === 0) throw new CustomsError('CANNOT_AUDIT', `${paths.join(', ')}: no audit log is there`)
+  const missing = new Set(heads)
+  let code = 0
+  const fail = (line: string): void => {
+    code = 1
+    say(line)
+  }
+  for (const files of logs) {
+    const verification = verify(files, { keys, heads })
+    verification.heads.forEach(head => missing.delete(head))
+    const tell = verification.ok ? say : fail
+    tell(verificationLine(files, verification))
+  }
+  missing.forEach(head => fail(`head ${head}: no record has this hash any more`))
+  return code
+}
+
+const say = (line: string): void => {
+  process.stdout.write(`${line}\n`)
+}
+
+/** `FILE: ok, …`, or `FILE:LINE: …` for the first line that is wrong. @param files of one log, in the order of its chain */
+export const verificationLine = (files: readonly string[], { records, first, problems, earlier, recovered, lost, open, signed }: Verification): string => {
+  const [file = '', ...others] = files
+  const last = others.at(-1)
+  const remarks = [
+    earlier > 0 && `${count(earlier, 'record')} before them ${earlier === 1 ? 'is' : 'are'} not here`,
+    recovered > 0 && `recovered: ${count(recovered, 'line')} that a crash cut short`,
+    lost > 0 && `lost: ${count(lost, 'record')} that could not be written`,
+    open.sessions > 0 && `open: ${count(open.sessions, 'session')} without session/end`,
+    open.runs > 0 && `open: ${count(open.runs, 'start')} without the checkpoint that ends it`,
+    open.unsigned > 0 && `not signed: the last ${count(open.unsigned, 'record')}`,
+    open.file && 'open: the file that follows is not here',
+  ].filter(remark => remark !== false)
+  const more = remarks.map(remark => `; ${remark}`).join('')
+  if (!first) {
+    const checked = signed === undefined ? '' : `, ${count(signed, 'signed checkpoint')}`
+    return `${pathText(file)}${last === undefined ? '' : ` to ${pathText(basename(last))}`}: ok, ${count(records, 'record')}${checked}${more}`
+  }
+  const after = problems === 1 ? '' : `; ${count(problems - 1, 'more line')} wrong after it`
+  return `${pathText(first.file)}:${first.line === 0 ? '' : `${first.line}:`} ${first.reason}${after}${more}`
+}
+
+const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`
+
+/**
+ * `audit report [FILE|FOLDER…]`: what the logs hold, as a page.
+ * @returns 0, whatever is in them: the page says so
+ * @throws CustomsError CANNOT_AUDIT when a file cannot be read, or the page not be written
+ */
+export const auditReport = async (paths: readonly string[], { wanted, keyFiles, output }: ReportFlags): Promise<number> => {
+  const keys = keyFiles.map(readPublicKey)
+  const isWanted = filterFor({ ...everything, ...wanted })
+  const logs = await findLogs(paths)
+  if (logs.length === 0) throw new CustomsError('CANNOT_AUDIT', `${paths.join(', ')}: no audit log is there`)
+  const totals = new Totals()
+  const rows: LogRow[] = []
+  for (const files of logs) {
+    const verifier = new Verifier(files, { keys })
+    for (const line of readLog(files)) {
+      verifier.take(line)
+      const record = line.record && recordOf(line.record.members)
+      if (record === undefined) totals.takeUnreadable()
+      else if (isWanted(record)) totals.take(record)
+    }
+    const verification = verifier.end()
+    rows.push({ ok: verification.ok, text: verificationLine(files, verification) })
+  }
+  const page = await reportPage(totals.summary(Date.now(), rows))
+  if (output === '-') {
+    await print(page)
+    return 0
+  }
+  try {
+    // What servers said and did is the operator's business.
+    await writeFile(output, page, { mode: 0o600 })
+  } catch (cause) {
+    throw new CustomsError('CANNOT_AUDIT', `${output}: cannot be written (${codeOf(cause)})`, { cause })
+  }
+  process.stderr.write(`${pathText(output)}: written\n`)
+  return 0
+}

@@ -1,0 +1,104 @@
+import { stat } from 'node:fs/promises'
+import { isAbsolute, relative, resolve, sep } from 'node:path'
+import type { ServerConfiguration } from '../../config/configuration.js'
+import { defaultLimits } from '../../config/limits.js'
+import { codeOf, CustomsError } from '../../errors.js'
+import { compareSaved } from '../../inspect/catalogue.js'
+import { diffJson, diffReport } from '../../inspect/diff.js'
+import { type Inspection, isFine } from '../../inspect/inspection.js'
+import { parseSaved, type Saved } from '../../inspect/saved.js'
+import { styleFor, widthOf } from '../../inspect/terminal.js'
+import { readBoundedText } from '../../operator-file.js'
+import type { FrameLimits } from '../../protocol/frame.js'
+import type { Rest } from '../flag.js'
+import type { SharedFlags, Target } from '../flags.js'
+import { print } from '../output.js'
+import { setUp } from '../server/setup.js'
+import { version } from '../version.js'
+import type { InspectFlags } from './flags.js'
+import { inspectServer } from './inspection.js'
+
+/**
+ * `inspect`: connects once, or reads what was saved; lists, checks, reports on stdout.
+ * @returns 1 when a rule of action block is broken or not everything could be listed, else 0; 128 and the signal's number when it was
+ * interrupted
+ * @throws CustomsError
+ */
+export const inspectCommand = async (flags: SharedFlags, target: Target, own: InspectFlags): Promise<number> => {
+  const { configuration, servers: [one] } = await setUp(flags, target, 'inspect')
+  if (one === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
+  const { file } = target
+  if (file !== undefined && own.call !== undefined) throw new CustomsError('BAD_USAGE', '--call needs a server: a file cannot be called')
+  const inspection = await inspectServer(one, configuration, flags, {
+    target: file,
+    // A server of the arguments has a name where --server gives it one.
+    isNamed: flags.server !== undefined || (target.command ?? target.url ?? file) === undefined,
+    saved: file === undefined ? undefined : await readSaved(file, configuration.limits),
+    call: own.call,
+    timeoutMs: own.timeoutMs,
+    exact: own.format === 'json',
+  })
+  if (typeof inspection === 'number') return inspection
+  await print(await render(inspection, own, await placeOf(one.server, file ?? configuration.file)))
+  return isFine(inspection) ? 0 : 1
+}
+
+const render = async (inspection: Inspection, { format }: InspectFlags, place: string): Promise<string> => {
+  switch (format) {
+    case 'json':
+      return (await import('../../inspect/inspection.js')).jsonReport(inspection)
+    case 'sarif':
+      return (await import('../../inspect/sarif.js')).sarifReport(inspection, place, version())
+    case 'text': {
+      const [{ report }, { styleFor, widthOf }] = await Promise.all([import('../../inspect/report.js'), import('../../inspect/terminal.js')])
+      return report(inspection, styleFor(process.stdout, process.env), widthOf(process.stdout))
+    }
+  }
+}
+
+/**
+ * `inspect --diff`: what changed from one saved list to another, on stdout.
+ * @returns 1 when anything did, else 0
+ * @throws CustomsError
+ */
+export const diffCommand = async ({ words: [before, after], command }: Rest, { format }: InspectFlags): Promise<number> => {
+  if (before === undefined || after === undefined || command !== undefined) throw new CustomsError('BAD_USAGE', '--diff takes two files')
+  const named = async (file: string) => ({ file, saved: await readSaved(file, defaultLimits) })
+  const comparison = compareSaved(await named(before), await named(after))
+  await print(format === 'json' ? diffJson(comparison) : diffReport(comparison, styleFor(process.stdout, process.env), widthOf(process.stdout)))
+  return comparison.changes.length > 0 ? 1 : 0
+}
+
+/** Longest file, in bytes: as much as a server's list may be. */
+const longest = 64 * 1024 * 1024
+
+/** @throws CustomsError BAD_USAGE for a file that cannot be read, BAD_CONFIG for one that holds no list */
+export const readSaved = async (file: string, limits: FrameLimits): Promise<Saved> => {
+  const text = await readBoundedText(file, longest, 'BAD_USAGE').catch((error: unknown) => {
+    if (!(error instanceof CustomsError) || codeOf(error.cause) !== 'ENOENT') throw error
+    throw new CustomsError(error.code, `${error.message}; a command is given after --, and a URL begins with http:// or https://`, error)
+  })
+  return parseSaved(text, file, limits)
+}
+
+/**
+ * The file that stands for a server in a code scan, as a relative URI: the configuration that declares it, or else the script
+ * that its command names, or else (for what lies in no file of the working directory) its name.
+ */
+export const placeOf = async (server: ServerConfiguration, configuration: string | undefined): Promise<string> => {
+  const words = 'command' in server ? server.command.map(word => resolve(server.cwd ?? '.', word)) : []
+  for (const file of configuration === undefined ? words : [resolve(configuration), ...words]) {
+    const uri = await localUri(file)
+    if (uri !== undefined) return uri
+  }
+  return encodeURIComponent(server.name)
+}
+
+/** Of a file of the working directory. */
+export const localUri = async (file: string): Promise<string | undefined> => {
+  const local = relative(process.cwd(), resolve(file))
+  const within = local !== '' && !local.startsWith('..') && !isAbsolute(local)
+  return within && (await isFile(file)) ? local.split(sep).map(encodeURIComponent).join('/') : undefined
+}
+
+const isFile = (path: string): Promise<boolean> => stat(path).then(found => found.isFile(), () => false)

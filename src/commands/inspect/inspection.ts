@@ -1,0 +1,163 @@
+import { constants } from 'node:os'
+import { openAudit } from '../../audit/sink.js'
+import type { Configuration, ServerConfiguration } from '../../config/configuration.js'
+import { CustomsError } from '../../errors.js'
+import type { OpenServer } from '../../gateway/open.js'
+import { offerOf } from '../../inspect/catalogue.js'
+import { inspect, type ToCall } from '../../inspect/inspect.js'
+import { type Inspection, problemsOf } from '../../inspect/inspection.js'
+import { type Link, type ServerEnd, StderrTail } from '../../inspect/link.js'
+import { type Saved, SavedServer } from '../../inspect/saved.js'
+import { spinner } from '../../inspect/terminal.js'
+import type { Listed } from '../../lock/lock.js'
+import type { FrameLimits } from '../../protocol/frame.js'
+import { nearest, traitsOf } from '../../protocol/revisions/index.js'
+import { createSchemaChecker } from '../../schema/index.js'
+import { stdioServer } from '../../transport/stdio/server.js'
+import type { SharedFlags } from '../flags.js'
+import { identityOf } from '../lock/identity.js'
+import type { ServerSetup } from '../server/setup.js'
+import { commandLineOf, targetOf, tlsOf } from '../server/upstream.js'
+import { version } from '../version.js'
+
+export interface ToInspect {
+  /** What the report calls the server; undefined: its command or URL. */
+  readonly target?: string | undefined
+  /** True when the operator gave the server its name. */
+  readonly isNamed: boolean
+  /** What stands for the server. */
+  readonly saved?: Saved | undefined
+  readonly call?: ToCall | undefined
+  readonly timeoutMs: number
+  /** Only in the old way, by `initialize`. */
+  readonly legacy?: boolean | undefined
+  /** Numbers have all their digits, to be compared. */
+  readonly exact?: boolean | undefined
+}
+
+/**
+ * Connects to one server, lists and judges what it offers, with a sign of life for who waits.
+ * @returns the exit code when it was interrupted
+ * @throws CustomsError
+ */
+export const inspectServer = async (
+  { server, policy, trusted }: ServerSetup, { limits, audit }: Configuration, flags: Pick<SharedFlags, 'audit' | 'logLevel'>, { saved, target, ...own }: ToInspect,
+): Promise<Inspection | number> => {
+  // The file's log belongs to the relay that runs by it.
+  const log = await openAudit({ ...audit, file: flags.audit ?? 'none', server: server.name })
+  const checker = createSchemaChecker(limits)
+  const tail = new StderrTail()
+  const waiting = spinner(process.stderr, process.env)
+  const interruption = interruptible()
+  try {
+    const inspection = await inspect({
+      ...own,
+      name: server.name,
+      target: target ?? targetOf(server),
+      version: version(),
+      policy, trusted, saved, limits, checker,
+      call: own.call,
+      tools: server.tools,
+      listMs: limits.listMs,
+      probeMs: Math.min(own.timeoutMs, longestProbe),
+      audit: entry => log.write(entry, audit.payloads),
+      openServer: saved ? () => new SavedServer(saved, limits) : await serverOpener(server, limits, tail),
+      progress: doing => waiting.say(`${server.name}: ${doing}`),
+      opened: interruption.opened,
+    })
+    waiting.stop()
+    if (problemsOf(inspection.lists).length > 0 || flags.logLevel === 'debug' || flags.logLevel === 'trace') printTail(tail)
+    return inspection
+  } catch (error) {
+    waiting.stop()
+    if (interruption.signal !== undefined) return 128 + constants.signals[interruption.signal]
+    printTail(tail)
+    throw error
+  } finally {
+    interruption.done()
+    await checker.close()
+    log.close()
+  }
+}
+
+/** In milliseconds. A package that has to be fetched first is still slower; then both ways of asking wait for it. */
+const longestProbe = 10_000
+
+const printTail = ({ lines }: StderrTail): void => {
+  if (lines.length > 0) process.stderr.write(['the server wrote to stderr:', ...lines.map(line => `  ${line}`), ''].join('\n'))
+}
+
+/** How long a server that was only inspected has to end, in milliseconds; and again after SIGTERM. */
+const stopMs = 500
+
+/** Makes connections to the server, each a fresh one. */
+export const serverOpener = async (
+  server: ServerConfiguration,
+  limits: FrameLimits,
+  tail: StderrTail,
+): Promise<(...known: Parameters<OpenServer>) => ServerEnd> => {
+  if ('url' in server) {
+    const { httpSession } = await import('../../transport/upstream/session/session.js')
+    const tls = tlsOf(server)
+    const options = { url: new URL(server.url), headers: server.headers, limits, stopMs, ...(tls && { tls }) }
+    return inputSchemaOf => httpSession({ ...options, inputSchemaOf })
+  }
+  const options = { ...commandLineOf(server), limits, stopMs }
+  return () => {
+    tail.clear()
+    return stdioServer({ ...options, stderr: tail.hear })
+  }
+}
+
+/** The server leads a process group of its own: a Ctrl-C at the terminal reaches only us. */
+export const interruptible = () => {
+  const links: Link[] = []
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  const interruption = {
+    signal: undefined as (typeof signals)[number] | undefined,
+    opened: (link: Link) => {
+      links.push(link)
+    },
+    done: () => signals.forEach(signal => process.off(signal, heard)),
+  }
+  // It is asked and told at once, then killed.
+  let urgency = 1
+  const heard = (signal: (typeof signals)[number]) => {
+    interruption.signal ??= signal
+    urgency += 1
+    for (const { session } of links) session.stop(urgency)
+  }
+  signals.forEach(signal => process.on(signal, heard))
+  return interruption
+}
+
+export interface Listing extends Pick<SharedFlags, 'audit' | 'logLevel'> {
+  readonly timeoutMs: number
+}
+
+/**
+ * Asks a server for all that can be locked of it, in each era that it speaks.
+ * @returns the exit code when it was interrupted
+ * @throws CustomsError
+ */
+export type ListServer = (setup: ServerSetup, configuration: Configuration, listing: Listing) => Promise<Listed | number>
+
+export const listServer: ListServer = async (setup, configuration, listing) => {
+  const inspect = (legacy: boolean) => inspectServer(setup, configuration, listing, { isNamed: true, timeoutMs: listing.timeoutMs, legacy, exact: true })
+  const first = await inspect(false)
+  if (typeof first === 'number') return first
+  const isModern = traitsOf(nearest(first.connected.revision)).modern
+  const second = isModern ? await inspect(true).catch(unspoken) : undefined
+  if (typeof second === 'number') return second
+  const legacy = isModern ? second : first
+  return {
+    // A package may be there only now that it was started.
+    identity: await identityOf(setup.server),
+    offers: { ...(legacy && { legacy: offerOf(legacy) }), ...(isModern && { modern: offerOf(first) }) },
+  }
+}
+
+/** A server that cannot be begun with in the old way is a modern one. */
+const unspoken = (error: unknown): undefined => {
+  if (!(error instanceof CustomsError) || error.code !== 'CANNOT_REACH') throw error
+}

@@ -1,0 +1,98 @@
+import { existsSync } from 'node:fs'
+import type { Entry } from '../../clients/entry.js'
+import { problemsOf, type Surroundings } from '../../clients/examine.js'
+import { doubtOf } from '../../clients/find.js'
+import { optionOf } from '../../clients/own-command.js'
+import { readEntries } from '../../clients/plan.js'
+import { readRecord, recordFile } from '../../clients/record.js'
+import { isWrapped } from '../../clients/unwrap.js'
+import { CustomsError, pathText } from '../../errors.js'
+import { plain } from '../../inspect/plain.js'
+import { count, type Style } from '../../inspect/terminal.js'
+import { type Context, knowledgeOf } from '../context.js'
+import { acceptedOf, lockedIn } from '../lock/accepted.js'
+import { nameOf } from './command.js'
+import type { InstallFlags } from './flags.js'
+import { folderOf, lockFileOf, lockWordOf, setUpEntry } from './servers.js'
+import { allFiles, type ClientFile, readFound } from './sources.js'
+
+/**
+ * `install --check`: which client has which servers, wrapped or not, with which policy, and what is wrong.
+ * @returns 1 when something is wrong, else 0
+ * @throws CustomsError BAD_USAGE
+ */
+export const check = async (flags: InstallFlags, { machine, installation, print, style }: Context): Promise<number> => {
+  const files = await allFiles(flags, machine)
+  const knowledge = knowledgeOf(await readRecord(recordFile(machine)))
+  const surroundings: Surroundings = { machine, exists: existsSync, temporary: installation.temporary }
+  if (files.length === 0) await print('No configuration of a known client was found.\n')
+  let wrong = 0
+  for (const found of files) {
+    const doubt = await doubtOf(found, machine)
+    await print(`${style.title(found.client?.title ?? pathText(found.file))}${found.client === undefined ? '' : `: ${pathText(found.file)}`}\n`)
+    if (doubt !== undefined) await print(`  ${style.warn(doubt)}\n`)
+    try {
+      const file = await readFound(found)
+      const entries = readEntries(file, knowledge).filter(({ name }) => flags.servers.length === 0 || flags.servers.includes(name))
+      if (entries.length === 0) await print('  has no servers\n')
+      const width = Math.min(40, Math.max(...entries.map(({ name, scope }) => nameOf(name, scope).length)))
+      for (const entry of entries) {
+        const lock = await lockOf(entry, file)
+        const problems = [...problemsOf(entry, surroundings), ...lock.problems]
+        wrong += problems.length
+        await print(describe(entry, width, lock.state, problems, style))
+      }
+    } catch (error) {
+      if (!(error instanceof CustomsError)) throw error
+      wrong++
+      await print(`  ${style.bad(`wrong: ${error.message}`)}\n`)
+    }
+  }
+  return wrong === 0 ? 0 : 1
+}
+
+interface LockState {
+  readonly state: string
+  readonly problems: readonly string[]
+}
+
+/** Whether `wrap` would start with the lock that it is given; what the server offers now is for `lock --check` to say. */
+const lockOf = async (entry: Entry, file: ClientFile): Promise<LockState> => {
+  if (lockWordOf(entry) === undefined) return { state: 'no lock', problems: [] }
+  const lock = lockFileOf(entry, file, undefined)
+  try {
+    return { state: `locked (${count(await toolsIn(lock, entry, file), 'tool')})`, problems: [] }
+  } catch (error) {
+    if (!(error instanceof CustomsError)) throw error
+    return { state: 'locked', problems: [error.message] }
+  }
+}
+
+const toolsIn = async (lock: string, entry: Entry, file: ClientFile): Promise<number> => {
+  const setup = await setUpEntry(entry, folderOf(entry, file)).catch((error: unknown) => {
+    if (error instanceof CustomsError) return undefined
+    throw error
+  })
+  const [one] = setup?.servers ?? []
+  if (one !== undefined) return (await acceptedOf(one.server, { file: lock, isFrozen: false, trustAccepted: false, actions: {} })).legacy.definitions.tools.size
+  // Only the client knows the server's words; what was accepted of it can be read all the same.
+  return (await lockedIn(lock, entry.name)).offers.legacy.tools.size
+}
+
+const describe = ({ name, scope, server, disabled }: Entry, width: number, lock: string, problems: readonly string[], style: Style): string => {
+  const line = `  ${nameOf(name, scope).padEnd(width)}  `
+  const state = disabled ? ', disabled' : ''
+  const wrongs = problems.map(problem => `    ${style.bad(`wrong: ${plain(problem, longest)}`)}\n`).join('')
+  if (server.kind === 'unknown') return `${line}${style.warn(`not wrapped: ${plain(server.reason, longest)}${state}`)}\n`
+  if (server.kind !== 'command' || !isWrapped(server)) return `${line}not wrapped${state}\n${wrongs}`
+  const { options, launcher } = server.own
+  return `${line}${style.good('wrapped')}, ${policyOf(options)}, ${lock}${state}  ${style.dim(plain(launcher.slice(0, -1).join(' '), longest))}\n${wrongs}`
+}
+
+/** Longest text of the file that is shown in a line, in characters. */
+const longest = 300
+
+const policyOf = (options: readonly string[]): string => {
+  const [policy, file] = [optionOf(options, 'policy'), optionOf(options, 'config')]
+  return plain(policy === undefined && file !== undefined ? `policy of ${file}` : `policy ${policy ?? 'standard'}`, longest)
+}

@@ -1,0 +1,173 @@
+import { existsSync } from 'node:fs'
+import { isAbsolute, resolve } from 'node:path'
+import { diffLines } from 'diff'
+import type { Entry } from '../../clients/entry.js'
+import { launcherFor } from '../../clients/launcher.js'
+import {
+  type Change, isChange, type Plan, planInstall, planUninstall, readEntries, type Step, type Wanted,
+} from '../../clients/plan.js'
+import { addNotes, readRecord, recordFile, removeNotes } from '../../clients/record.js'
+import { save } from '../../clients/save.js'
+import { readPolicy } from '../../config/policy-file.js'
+import { suggestion } from '../../config/suggestion.js'
+import { CustomsError, pathText, visible } from '../../errors.js'
+import { plain, plainLines } from '../../inspect/plain.js'
+import type { Style } from '../../inspect/terminal.js'
+import { type Context, knowledgeOf } from '../context.js'
+import type { InstallFlags, UninstallFlags } from './flags.js'
+import { lockEntries, type Locking, noLocking } from './lock.js'
+import { chooseFiles, type ClientFile } from './sources.js'
+
+/** @returns 1 when something that was asked for was not written, else 0; the exit code when it was interrupted @throws CustomsError */
+export const install = async (flags: InstallFlags, context: Context): Promise<number> => {
+  const policy = await policyWord(flags.policy)
+  const isGone = (path: string) => isAbsolute(path) && !existsSync(path)
+  return changeFiles(flags, context, {
+    plan: (file, wanted, { lockOf }) => planInstall(file, { ...wanted, launcher: launcherFor(context.installation, file.shared), policy, lockOf, isGone }),
+    lock: flags.lock ? (entries, file) => lockEntries(entries, file, flags, context) : undefined,
+    remark: (file, steps) => {
+      const { words, reason } = launcherFor(context.installation, file.shared)
+      return steps.some(({ kind }) => kind === 'wrap' || kind === 'rewrap') ? `mcp-customs is started by ${words.join(' ')}: ${reason}.\n` : ''
+    },
+  })
+}
+
+/** The same for its opposite. */
+export const uninstall = (flags: UninstallFlags, context: Context): Promise<number> =>
+  changeFiles(flags, context, { plan: planUninstall, lock: undefined, remark: () => '' })
+
+/** A preset, or a file, which clients start us far away from. */
+const policyWord = async (policy: string | undefined): Promise<string | undefined> => {
+  if (policy === undefined) return undefined
+  await readPolicy(policy, process.env)
+  return /^[\w-]+$/.test(policy) ? policy : resolve(policy)
+}
+
+interface Making {
+  readonly plan: (file: ClientFile, wanted: Wanted, locking: Locking) => Plan
+  /** Asks the servers, where they are to be locked. */
+  readonly lock: ((entries: readonly Entry[], file: ClientFile) => Promise<Locking | number>) | undefined
+  readonly remark: (file: ClientFile, steps: readonly Step[]) => string
+}
+
+const changeFiles = async (flags: UninstallFlags, context: Context, making: Making): Promise<number> => {
+  const files = (await chooseFiles(flags, context.machine, context.dialogue)) ?? []
+  const notes = await readRecord(recordFile(context.machine))
+  const knowledge = knowledgeOf(notes)
+  const names = files.flatMap(file => readEntries(file, knowledge).map(({ name }) => name))
+  for (const name of flags.servers) {
+    if (!names.includes(name)) throw new CustomsError('BAD_USAGE', `--server ${JSON.stringify(name)}: no such server${suggestion(name, names)} (there is: ${names.map(one => plain(one)).join(', ') || 'none'})`)
+  }
+  const wanted: Wanted = { notes, knowledge, isWanted: ({ name }) => flags.servers.length === 0 || flags.servers.includes(name) }
+  let code = files.length > 0 ? 0 : await giveUp(context)
+  for (const file of files) {
+    code = Math.max(code, await changeFile(file, wanted, flags, context, making))
+    // By a signal.
+    if (code > 128) break
+  }
+  return code
+}
+
+/** Shows, asks, writes. @returns the exit code */
+const changeFile = async (file: ClientFile, wanted: Wanted, flags: UninstallFlags, context: Context, making: Making): Promise<number> => {
+  const { print, style } = context
+  const chosen = await chooseServers(file, wanted, flags, context, making)
+  if (chosen === undefined) return giveUp(context)
+  await print(`${style.title(visible(file.title))}${file.title === file.file ? '' : `: ${pathText(file.file)}`}${file.real === file.file ? '' : ` (leads to ${pathText(file.real)})`}\n`)
+  const locking = (await making.lock?.(toLock(making.plan(file, chosen, noLocking)), file)) ?? noLocking
+  if (typeof locking === 'number') return locking
+  const plan = making.plan(file, chosen, locking)
+  await print(plan.steps.length === 0 ? '  has no servers\n' : describePlan(plan, style))
+  const changes = plan.steps.filter(isChange)
+  const asked = locking.isPartial || (flags.servers.length > 0 && plan.steps.some(({ kind }) => kind === 'left')) ? 1 : 0
+  const places = [...locking.changed.map(one => one.file), ...(changes.length > 0 ? [file.file] : [])]
+  if (places.length === 0) return asked
+  await print(making.remark(file, plan.steps))
+  if (file.shared) await print('This file belongs to the project: everyone who works on it will run mcp-customs too.\n')
+  if (!flags.yes && (await context.dialogue?.confirm(`Write this to ${places.map(pathText).join(' and ')}?`)) !== true) return giveUp(context)
+  for (const draft of locking.changed) {
+    await draft.write()
+    await print(`Accepted: ${pathText(draft.file)}\n`)
+  }
+  if (changes.length > 0) await write(file, plan, changes, context)
+  await print(`Restart ${file.client?.title ?? 'the program that reads it'}: until then nothing changes.\n`)
+  if (changes.length > 0) await print(`Undo it with: ${undoing(file, changes, flags, context)}\n`)
+  return asked
+}
+
+/** What will run under mcp-customs, and is started at all. */
+const toLock = ({ steps }: Plan): readonly Entry[] => steps.flatMap(({ kind, entry }) => (kind === 'left' || entry.disabled ? [] : [entry]))
+
+const giveUp = async ({ dialogue, print }: Context): Promise<1> => {
+  await print(dialogue === undefined ? 'Nothing was written: there is nobody to ask; give --yes to write it.\n' : 'Nothing was written.\n')
+  return 1
+}
+
+/** What the person leaves of all that could be changed. @returns undefined when the person gave up */
+const chooseServers = async (file: ClientFile, wanted: Wanted, flags: UninstallFlags, { dialogue }: Context, { plan }: Making): Promise<Wanted | undefined> => {
+  if (dialogue === undefined || flags.all || flags.yes || flags.servers.length > 0) return wanted
+  const changes = plan(file, wanted, noLocking).steps.filter(isChange)
+  if (changes.length < 2) return wanted
+  const choices = changes.map(({ entry: { name, scope, path } }) => ({ value: path.join('\0'), label: nameOf(name, scope), chosen: true }))
+  const chosen = await dialogue.choose(`Which servers of ${visible(file.title)}?`, choices)
+  const refused = choices.filter(({ value }) => chosen?.includes(value) === false)
+  return chosen && { ...wanted, isWanted: ({ path }) => !refused.some(({ value }) => value === path.join('\0')) }
+}
+
+const write = async (file: ClientFile, { text }: Plan, changes: readonly Change[], { machine, installation, print }: Context): Promise<void> => {
+  const record = recordFile(machine)
+  const notes = (...kinds: readonly Change['kind'][]) =>
+    changes
+      .filter(({ kind }) => kinds.includes(kind))
+      .map(({ entry: { path }, spelling }) => ({ file: file.real, path, program: installation.file, spelling }))
+  await addNotes(record, notes('wrap', 'rewrap'))
+  const { backup } = await save(file.file, file.text, text)
+  await removeNotes(record, notes('unwrap'))
+  await print(`Written. What the file held before is in ${pathText(backup)}\n`)
+}
+
+/** A command line that works as it stands, however we were started. */
+const undoing = ({ client, file, shared }: ClientFile, changes: readonly Change[], { project, client: named }: UninstallFlags, { installation }: Context): string =>
+  [
+    ...launcherFor(installation, shared).words,
+    changes.some(({ kind }) => kind === 'unwrap') ? 'install' : 'uninstall',
+    '--client', named ?? client?.name ?? file,
+    ...(project === undefined ? [] : ['--project', project]),
+  ].map(word => (/^[\w@%+=:,./\\-]+$/.test(word) ? word : visible(JSON.stringify(word)))).join(' ')
+
+/** What will happen to each server of a file: a line, and the exact change. */
+export const describePlan = ({ steps }: Pick<Plan, 'steps'>, style: Style): string => {
+  const names = steps.map(({ entry: { name, scope } }) => nameOf(name, scope))
+  const width = Math.min(40, Math.max(0, ...names.map(({ length }) => length)))
+  return steps.map((step, index) => describeStep((names[index] ?? '').padEnd(width), step, style)).join('')
+}
+
+/** @param scope the project that it belongs to */
+export const nameOf = (name: string, scope: string | undefined): string => plain(name) + (scope === undefined ? '' : ` (${plain(scope, 200)})`)
+
+const fates = {
+  wrap: 'will run under mcp-customs',
+  rewrap: 'will start mcp-customs in another way',
+  unwrap: 'will run without mcp-customs',
+} as const
+
+const describeStep = (name: string, step: Step, style: Style): string => {
+  if (!isChange(step)) {
+    const reason = plain(step.reason, 300)
+    return `  ${name}  ${step.kind === 'done' ? style.dim(reason) : style.warn(`left alone: ${reason}`)}\n`
+  }
+  const advice = step.advice.map(line => `    ${style.warn(line)}\n`).join('')
+  return `  ${style.title(name)}  ${fates[step.kind]}\n${describeChange(step, style)}${advice}`
+}
+
+/** Longest line that is shown, in characters. */
+const widest = 2000
+
+const describeChange = ({ before, after }: Change, style: Style): string => {
+  const indentation = Math.min(...[...before.split('\n').slice(1), ...after.split('\n').slice(1)].filter(line => line.trim() !== '').map(line => line.search(/\S/)))
+  const show = (sign: string, text: string) =>
+    plainLines(text.replace(/\r?\n$/, ''), 200, widest).map(line => `    ${sign} ${line.slice(Math.min(indentation, Math.max(0, line.search(/\S/))))}\n`).join('')
+  return diffLines(before, after)
+    .map(({ added, removed, value }) => (added ? style.good(show('+', value)) : removed ? style.bad(show('-', value)) : ''))
+    .join('')
+}

@@ -1,0 +1,96 @@
+import { homedir } from 'node:os'
+import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path'
+import type { Entry } from '../../clients/entry.js'
+import { innermost, optionOf, optionsOf } from '../../clients/own-command.js'
+import { readEntries } from '../../clients/plan.js'
+import { readRecord, recordFile } from '../../clients/record.js'
+import { startOf } from '../../clients/start.js'
+import { isWrapped } from '../../clients/unwrap.js'
+import { suggestion } from '../../config/suggestion.js'
+import { CustomsError } from '../../errors.js'
+import { plain } from '../../inspect/plain.js'
+import { type Context, knowledgeOf } from '../context.js'
+import { readFlags, relayFlags, type SharedFlags } from '../flags.js'
+import type { ToLock } from '../lock/command.js'
+import type { LockFlags } from '../lock/flags.js'
+import { setUp, type Setup } from '../server/setup.js'
+import { nameOf } from './command.js'
+import { chooseFiles, type ClientFile } from './sources.js'
+
+/**
+ * The server of a client's entry, set up as `wrap` has it or would have it.
+ * @param folder where the client starts it, if that is known
+ * @throws CustomsError for an entry that cannot be read as the client would, or started as `wrap` would
+ */
+export const setUpEntry = async (entry: Entry, folder: string | undefined): Promise<Setup> => {
+  // Desktop clients start servers in no project; in the folder that we happen to be in, npx might find another package of the name.
+  const { options, target, isRemote, env, cwd = folder ?? homedir() } = startOf(entry, process.env)
+  const flags: SharedFlags = {
+    ...readFlags(relayFlags, new Map()),
+    server: optionOf(options, 'server'), config: optionOf(options, 'config'), ca: optionOf(options, 'ca'),
+    header: optionsOf(options, 'header'), env: optionsOf(options, 'env'),
+  }
+  const setup = await setUp(flags, isRemote ? { url: target[0], command: undefined } : { url: undefined, command: target }, 'inspect', false, { ...process.env, ...Object.fromEntries(env) })
+  return {
+    ...setup,
+    servers: setup.servers.map(one => ('url' in one.server ? one : { ...one, server: { ...one.server, env: new Map([...env, ...one.server.env]), cwd } })),
+  }
+}
+
+/** The folder of the project that a server belongs to. */
+export const folderOf = ({ scope }: Entry, { folder }: ClientFile): string | undefined => folder ?? (scope !== undefined && isAbsolute(scope) ? scope : undefined)
+
+/**
+ * Where it is written what was accepted of a server: where its entry says; else in its project's folder, for the team to review;
+ * else beside the client's file.
+ * @param given the one that the person named
+ */
+export const lockFileOf = (entry: Entry, file: ClientFile, given: string | undefined): string => {
+  const folder = folderOf(entry, file)
+  const own = lockWordOf(entry)
+  if (given !== undefined) return resolve(given)
+  if (own !== undefined) return resolve(folder ?? '.', own)
+  return folder === undefined ? join(dirname(file.file), `${basename(file.file, extname(file.file))}.customs.lock.json`) : join(folder, 'customs.lock.json')
+}
+
+/** What the entry's own command line says of a lock. */
+export const lockWordOf = ({ server }: Entry): string | undefined =>
+  server.kind === 'command' && isWrapped(server) ? optionOf(innermost(server.own).options, 'lock') : undefined
+
+/** A lock file as the entry is to name it: in a file that others read on their machines, below the project's folder, in which clients start servers. */
+export const lockWord = (lock: string, { shared, folder }: ClientFile): string => {
+  const within = shared && folder !== undefined ? relative(folder, lock) : lock
+  return within.startsWith('..') ? lock : within
+}
+
+/**
+ * The servers of a client's configuration, under mcp-customs or not. What is disabled or cannot be read is left out, and named.
+ * @param server the only one that is wanted
+ * @throws CustomsError
+ */
+export const clientServers = async (client: string, server: string | undefined, { project, file: given }: LockFlags, { machine, tell }: Context): Promise<readonly ToLock[]> => {
+  const files = await chooseFiles({ client, project }, machine, undefined)
+  const knowledge = knowledgeOf(await readRecord(recordFile(machine)))
+  const entries = (files ?? []).flatMap(file => readEntries(file, knowledge).map(entry => ({ file, entry })))
+  const wanted = entries.filter(({ entry: { name } }) => server === undefined || name === server)
+  if (wanted.length === 0) {
+    const names = entries.map(({ entry: { name } }) => plain(name))
+    throw new CustomsError('BAD_USAGE', server === undefined ? `${client}: has no servers` : `--server ${JSON.stringify(server)}: no such server${suggestion(server, names)} (there is: ${names.join(', ') || 'none'})`)
+  }
+  const toLock: ToLock[] = []
+  for (const { file, entry } of wanted) {
+    const leftOut = (reason: string) => tell(`${nameOf(entry.name, entry.scope)} is left out: ${plain(reason, 300)}`)
+    if (entry.disabled && server === undefined) {
+      leftOut('is disabled')
+      continue
+    }
+    try {
+      const { configuration, servers } = await setUpEntry(entry, folderOf(entry, file))
+      toLock.push(...servers.map(setup => ({ file: lockFileOf(entry, file, given), setup, configuration })))
+    } catch (error) {
+      if (!(error instanceof CustomsError) || server !== undefined) throw error
+      leftOut(error.message)
+    }
+  }
+  return toLock
+}

@@ -1,0 +1,104 @@
+import { resolve } from 'node:path'
+import {
+  doubtOf, everyFile, filesOf, type Found, projectFileAt, projectFilesOf, truePath, whereabouts,
+} from '../../clients/find.js'
+import { clients, type Machine } from '../../clients/known.js'
+import type { Source } from '../../clients/plan.js'
+import { readText } from '../../clients/save.js'
+import { suggestion } from '../../config/suggestion.js'
+import { CustomsError, pathText } from '../../errors.js'
+import type { Dialogue } from '../context.js'
+import type { UninstallFlags } from './flags.js'
+
+export type ClientFlags = Pick<UninstallFlags, 'client' | 'project'>
+
+/** A client's file that was read, and who else reads it. */
+export interface ClientFile extends Source {
+  /** As people call the client; for a file that no known client reads, its path. */
+  readonly title: string
+  /** A project's own file, which is the team's. */
+  readonly shared: boolean
+  /** Of the project whose servers alone are wanted. */
+  readonly folder: string | undefined
+}
+
+/**
+ * The files that the flags name; without `--client` those of every client, of which the person chooses.
+ * @throws CustomsError
+ */
+export const chooseFiles = async (flags: ClientFlags, machine: Machine, dialogue: Dialogue | undefined): Promise<readonly ClientFile[] | undefined> => {
+  if (flags.client !== undefined) return readAll(await named(flags.client, flags, machine))
+  const found = await findAll(flags, machine)
+  if (found.length === 0) return fail('no configuration of a known client was found: name its file with --client FILE')
+  if (dialogue !== undefined) {
+    const choices = await Promise.all(found.map(async one => ({ value: one, label: await labelOf(one, machine), chosen: false })))
+    const chosen = await dialogue.choose('Which clients?', choices)
+    return chosen && readAll(chosen)
+  }
+  const names = [...new Set(found.map(({ client }) => client?.name))].join(', ')
+  return fail(`which client? choose one with --client (there is: ${names})`)
+}
+
+const labelOf = async (found: Found, machine: Machine): Promise<string> => {
+  const doubt = await doubtOf(found, machine)
+  return `${found.client?.title ?? ''}  ${pathText(found.file)}${doubt === undefined ? '' : ` (${doubt})`}`
+}
+
+/** The same for a report: all of them. */
+export const allFiles = async (flags: ClientFlags, machine: Machine): Promise<readonly Found[]> => {
+  const client = clientOf(flags.client)
+  if (client !== undefined && flags.project === undefined) return (await filesOf(client, machine)).filter(({ exists }) => exists)
+  return flags.client === undefined ? findAll(flags, machine) : named(flags.client, flags, machine)
+}
+
+const findAll = async ({ project }: ClientFlags, machine: Machine): Promise<readonly Found[]> => {
+  if (project === undefined) return everyFile(machine)
+  const some = clients.filter(({ projectFile }) => projectFile !== undefined)
+  return (await Promise.all(some.map(client => projectFilesOf(client, resolve(project), machine).catch(() => [])))).flat()
+}
+
+const clientOf = (name: string | undefined) => clients.find(one => one.name === name)
+
+const named = async (name: string, { project }: ClientFlags, machine: Machine): Promise<readonly Found[]> => {
+  const client = clientOf(name)
+  if (client !== undefined && project !== undefined) return projectFilesOf(client, resolve(project), machine)
+  if (client !== undefined) {
+    const found = await whereabouts(client, machine)
+    return 'file' in found ? [found.file] : fail(`${found.doubt}: name the file with --client FILE`)
+  }
+  const names = clients.map(one => one.name)
+  if (!/[\\/.]/.test(name)) {
+    return fail(`--client ${JSON.stringify(name)}: no such client${suggestion(name, names) || `: ${names.join(', ')}`} (a file is named by a path, such as ./mcp.json)`)
+  }
+  if (project !== undefined) return fail('--project belongs to a client\'s name: leave it out, or name the project\'s file alone')
+  return [await fileAt(resolve(name), machine)]
+}
+
+/** A file that was named by its path may be a client's all the same. */
+const fileAt = async (file: string, machine: Machine): Promise<Found> => {
+  const real = await truePath(file)
+  for (const found of await everyFile(machine)) {
+    if ((await truePath(found.file)) === real) return { ...found, file }
+  }
+  return projectFileAt(file, machine) ?? { client: undefined, file, exists: true }
+}
+
+const fail = (reason: string): never => {
+  throw new CustomsError('BAD_USAGE', reason)
+}
+
+const readAll = (found: readonly Found[]): Promise<readonly ClientFile[]> => Promise.all(found.map(readFound))
+
+/** @throws CustomsError BAD_CONFIG */
+export const readFound = async ({ client, file, project }: Found): Promise<ClientFile> => {
+  const text = await readText(file)
+  if (text === undefined) throw new CustomsError('BAD_CONFIG', `${file}: is not there`)
+  return {
+    title: client?.title ?? file,
+    client, file, text,
+    real: await truePath(file),
+    shared: project?.shared === true,
+    folder: project?.folder,
+    scope: project?.shared === false ? project.folder : undefined,
+  }
+}

@@ -1,0 +1,132 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { stringify } from 'yaml'
+import { hidden } from '../../audit/secrets.js'
+import { Calls, toldIn } from '../../capture/calls.js'
+import { linesOf } from '../../capture/read.js'
+import { codeOf, CustomsError } from '../../errors.js'
+import { type Style, styleFor } from '../../inspect/terminal.js'
+import { Counts } from '../../learn/counts.js'
+import { propose } from '../../learn/proposal.js'
+import { type Contract, LearntTool } from '../../learn/tool.js'
+import { clip } from '../../protocol/quote.js'
+import type { JsonObject } from '../../protocol/unmetered.js'
+import type { Rest } from '../flag.js'
+import { readTarget, type SharedFlags } from '../flags.js'
+import { table } from '../output.js'
+import type { Witness } from '../relay/guard.js'
+import type { LearnFlags } from './flags.js'
+
+/** A tool, and what it could be held to; no contract: nothing but errors was seen of it, or it declares one itself. */
+export interface Learnt {
+  readonly server: string
+  readonly tool: string
+  readonly declares: boolean
+  readonly contract: Contract | undefined
+}
+
+/**
+ * @returns the exit code
+ * @throws CustomsError
+ */
+export const learnCommand = async (flags: LearnFlags, shared: SharedFlags, rest: Rest, watches: boolean): Promise<number> => {
+  if (watches) {
+    return (await import('../wrap.js')).wrap(shared, readTarget(rest), watch())
+  }
+  if (rest.command !== undefined) throw new CustomsError('BAD_USAGE', 'a command goes with --watch: `learn --watch -- COMMAND`')
+  if (rest.words.length === 0) throw new CustomsError('BAD_USAGE', 'which captures? (wrap and serve write one with --capture FILE)')
+  return learn(flags, rest.words)
+}
+
+/**
+ * `learn FILE…`: what the results of each tool in captures have in common, as schemas.
+ * @returns 0
+ * @throws CustomsError BAD_USAGE
+ */
+export const learn = (flags: LearnFlags, files: readonly string[]): number => {
+  const learnt = learnFrom(files, flags)
+  const written = flags.output === undefined ? 0 : write(flags.output, learnt)
+  const style = styleFor(process.stdout, process.env)
+  process.stdout.write(flags.json ? `${JSON.stringify(learnt, null, 2)}\n` : report(learnt, flags.output, written, style))
+  return 0
+}
+
+export const learnFrom = (files: readonly string[], { all, strict }: Pick<LearnFlags, 'all' | 'strict'>): readonly Learnt[] => {
+  const declaring = new Set<string>()
+  const tools = new Map<string, { readonly server: string; readonly tool: string; readonly results: LearntTool }>()
+  for (const told of toldIn(linesOf(files))) {
+    const { server, tool } = told
+    const key = JSON.stringify([server, tool])
+    if (told.kind === 'declared') {
+      if (told.hasOutputSchema) declaring.add(key)
+      continue
+    }
+    const known = tools.get(key) ?? { server, tool, results: new LearntTool(hidden) }
+    tools.set(key, known)
+    known.results.see(told.result)
+  }
+  return [...tools].sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, { server, tool, results }]) => {
+    const declares = declaring.has(key)
+    return { server, tool, declares, contract: declares && !all ? undefined : results.contract({ strict }) }
+  })
+}
+
+/** @returns how many files were written */
+const write = (folder: string, learnt: readonly Learnt[]): number => {
+  const servers = new Map<string, Record<string, JsonObject>>()
+  let count = 0
+  for (const { server, tool, contract } of learnt) {
+    if (contract === undefined) continue
+    const { files, setting } = propose(server, tool, contract)
+    for (const { path, schema } of files) count += save(join(folder, path), `${JSON.stringify(schema, null, 2)}\n`)
+    servers.set(server, { ...servers.get(server), [tool]: setting })
+  }
+  if (servers.size === 0) return 0
+  const tools = Object.fromEntries([...servers].map(([server, settings]) => [server, { tools: settings }]))
+  return count + save(join(folder, 'learnt.yaml'), `# Review the schemas, then copy what you want into the configuration.\n${stringify({ servers: tools })}`)
+}
+
+const save = (file: string, text: string): number => {
+  try {
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, text)
+    return 1
+  } catch (cause) {
+    throw new CustomsError('BAD_USAGE', `${file}: cannot be written (${codeOf(cause)})`, { cause })
+  }
+}
+
+const report = (learnt: readonly Learnt[], folder: string | undefined, written: number, style: Style): string => {
+  if (learnt.length === 0) return 'no call of a tool is in the capture\n'
+  const rows = learnt.map(({ server, tool, declares, contract }) => [
+    server, tool, String(contract?.calls ?? ''), String(contract?.errors ?? ''), String(contract?.members ?? ''),
+    contract === undefined ? (declares ? 'declares its own' : 'errors only') : contract.outputSchema ? `outputSchema, ${contract.source}` : `resultSchema, ${contract.source}`,
+    contract?.sureness ?? '',
+  ].map(clip))
+  const said = written === 0 ? (folder === undefined ? 'Nothing was written: name a folder with -o DIR.' : 'There is nothing to write.') : `${written} files are in ${folder}: review them, and name them in the configuration (learnt.yaml shows how).`
+  return `${table(['server', 'tool', 'calls', 'errors', 'members', 'contract', 'sure'], rows, style)}\n\n${said}\n`
+}
+
+/** Counts how tools answer, and says on stderr at the session's end which of them could have a contract. */
+export const watch = (): Witness => ({
+  record: ({ server, stateless }) => {
+    const [calls, counts] = [new Calls(stateless), new Counts()]
+    return {
+      asked: () => undefined,
+      handled: event => {
+        if (event.type === 'session-ended') process.stderr.write(reportOf(server, counts.report()))
+        if (event.type !== 'frame-received') return
+        for (const told of calls.heard(event.from, event.exchange.name, event.frame)) {
+          if (told.kind === 'declared') counts.declared(told.tool, told.hasOutputSchema)
+          else counts.answered(told.tool, told.result)
+        }
+      },
+    }
+  },
+  close: () => undefined,
+})
+
+const reportOf = (server: string, lines: readonly string[]): string =>
+  lines.length === 0
+    ? `mcp-customs: ${server}: no tool that declares nothing was called\n`
+    : `mcp-customs: ${server}: tools that could have a contract (capture their calls, then \`learn\`)\n${lines.map(line => `  ${line}\n`).join('')}`

@@ -1,0 +1,158 @@
+import { type Change, compare, type Difference, type Judged, type Rewritten } from '../../capture/compare.js'
+import type { CapturedLock, CaptureLimits, Opening, Ruling } from '../../capture/line.js'
+import { linesOf, sessionsIn } from '../../capture/read.js'
+import { type Judgement, recorded, replayed } from '../../capture/replay.js'
+import { parseRules } from '../../config/rules.js'
+import type { Accepted } from '../../core/accepted.js'
+import { actions, type Policy } from '../../core/findings.js'
+import { CustomsError } from '../../errors.js'
+import { plainStyle, type Style, styleFor } from '../../inspect/terminal.js'
+import { type ChangeClass, changeClasses } from '../../lock/compare.js'
+import { type LockAction, standardActions } from '../../lock/decide.js'
+import { clip } from '../../protocol/quote.js'
+import { isRuleName, presetPolicy, rules } from '../../rules/index.js'
+import { createSchemaChecker } from '../../schema/index.js'
+import type { SharedFlags } from '../flags.js'
+import { holding, lockedIn } from '../lock/accepted.js'
+import { parseLockText } from '../lock/file.js'
+import { table } from '../output.js'
+import { setUp } from '../server/setup.js'
+import type { ReplayFlags } from './flags.js'
+
+/** By what a session is judged again. */
+interface Settings {
+  readonly judged: Omit<Judgement, 'checker'>
+  readonly limits: CaptureLimits
+}
+
+/** What a capture would have been by other settings. */
+export interface Replayed extends Difference {
+  readonly sessions: number
+  readonly messages: number
+  readonly decisions: number
+  /** Sessions that cannot be replayed: a part of them is not in the files. */
+  readonly incomplete: number
+}
+
+/**
+ * `replay FILE…`: runs captures through the core, and prints on stdout what would change.
+ * @returns 0
+ * @throws CustomsError BAD_USAGE, BAD_CONFIG
+ */
+export const replay = async ({ shared, json }: ReplayFlags, files: readonly string[]): Promise<number> => {
+  const whole = await replayAll(files, opening => judgementOf(shared, opening))
+  const style = json ? plainStyle : styleFor(process.stdout, process.env)
+  process.stdout.write(json ? `${JSON.stringify(whole, null, 2)}\n` : report(whole, style))
+  return 0
+}
+
+export const replayAll = async (
+  files: readonly string[], settings: (opening: Opening) => Promise<Settings>,
+): Promise<Replayed> => {
+  const changes: Change[] = []
+  const rewritten: Rewritten[] = []
+  let [sessions, messages, decisions, incomplete, same] = [0, 0, 0, 0, true]
+  for (const session of sessionsIn(linesOf(files), () => incomplete++)) {
+    const { judged, limits } = await settings(session.opening)
+    const checker = createSchemaChecker(limits)
+    try {
+      const was = recorded(session, session.opening.settings.limits)
+      const difference = compare(session.opening.session, was, await replayed(session, was, { ...judged, checker }))
+      changes.push(...difference.changes)
+      rewritten.push(...difference.rewritten)
+      same &&= difference.same
+      sessions++
+      messages += was.messages.length
+      decisions += was.decisions.length
+    } finally {
+      await checker.close()
+    }
+  }
+  return { sessions, messages, decisions, incomplete, same, changes, rewritten }
+}
+
+/** The settings of the capture, and over them what the flags and the file say. */
+const judgementOf = async ({ lock, ...flags }: SharedFlags, { server, settings }: Opening): Promise<Settings> => {
+  const configured = flags.config !== undefined
+  const other = configured || flags.policy !== undefined || flags.trustList !== undefined
+  const target = { command: configured ? undefined : ['replay'], url: undefined }
+  const said = other ? await setUp({ ...flags, lock: undefined, server: flags.server ?? server }, target, 'relay') : undefined
+  const { configuration, servers: [setup] = [] } = said ?? {}
+  const limits = configured && configuration ? configuration.limits : settings.limits
+  const before = configured && setup ? setup.accepted : settings.lock && (await acceptedAs(settings.lock, server))
+  const accepted = lock === undefined ? before : await heldBy(lock, flags.server ?? server, flags.trustAccepted)
+  const isPolicyOther = setup !== undefined && (configured || flags.policy !== undefined)
+  const rulingOf = (then: Ruling): ReturnType<Judgement['ruling']> => {
+    const policy = isPolicyOther ? setup.policy : captured(then.policy)
+    return {
+      policy: new Map([...policy, ...(before === undefined && accepted !== undefined ? onceLocked : []), ...parseRules(flags.rule)]),
+      tools: configured && setup ? setup.server.tools : new Map(Object.entries(then.tools)),
+    }
+  }
+  return {
+    judged: {
+      ruling: rulingOf,
+      trusted: flags.trust || (configured && setup ? setup.trusted : settings.trusted),
+      accepted,
+      rules,
+      listMs: limits.listMs,
+      requestMs: limits.requestMs,
+      maxTools: limits.tools,
+      maxFindings: settings.mostFindings,
+      intent: settings.intent,
+      limits,
+    },
+    limits,
+  }
+}
+
+/** A lock makes its own rule another one. */
+const onceLocked: Policy = new Map([...presetPolicy('standard', { purpose: 'relay', locked: true })].filter(([rule]) => rule === 'tool/drift'))
+
+const heldBy = async (file: string, server: string, trustAccepted: boolean): Promise<Accepted> => {
+  const locked = await lockedIn(file, server)
+  return holding(server, locked, standardActions, { isFrozen: false, isTrusted: trustAccepted || locked.acceptedBy === 'person' })
+}
+
+const acceptedAs = async ({ text, actions: then, isFrozen, isTrusted }: CapturedLock, server: string): Promise<Accepted> => {
+  const actions: Record<ChangeClass, LockAction> = { ...standardActions }
+  for (const [kind, action] of Object.entries(then)) {
+    if (isChangeClass(kind) && (action === 'log' || action === 'block')) actions[kind] = action
+  }
+  const locked = (await parseLockText(Buffer.from(text), 'the lock in the capture')).get(server)
+  if (locked === undefined) throw new CustomsError('BAD_CONFIG', `the lock in the capture says nothing of ${JSON.stringify(server)}`)
+  return holding(server, locked, actions, { isFrozen, isTrusted })
+}
+
+const isChangeClass = (name: string): name is ChangeClass => Object.hasOwn(changeClasses, name)
+
+/** A rule that was not there yet has its usual action. */
+const captured = (written: Readonly<Record<string, string>>): Policy => {
+  const policy = presetPolicy('standard', { purpose: 'relay', locked: false })
+  for (const [rule, action] of Object.entries(written)) {
+    const known = actions.find(one => one === action)
+    if (isRuleName(rule) && known !== undefined) policy.set(rule, known)
+  }
+  return policy
+}
+
+const report = ({ sessions, messages, decisions, incomplete, same, changes, rewritten }: Replayed, style: Style): string => {
+  const seen = `${count(sessions, 'session')}, ${count(messages, 'message')}, ${count(decisions, 'decision')}`
+  const lost = incomplete === 0 ? '' : `${count(incomplete, 'session')} cannot be replayed: a part of it is not in the files\n`
+  if (same) return `${seen}: nothing would change\n${lost}`
+  const parts = [`${seen}: ${count(changes.length, 'decision')} and ${count(rewritten.length, 'message')} would be others${changes.length + rewritten.length === 0 ? ' in order alone' : ''}`]
+  if (changes.length > 0) {
+    parts.push(table(['time', 'event', 'tool', 'id', 'was', 'would be'], changes.map(one =>
+      [one.time, one.event, one.tool ?? '', String(one.id ?? ''), inWords(one.was), inWords(one.would)].map(clip)), style))
+  }
+  if (rewritten.length > 0) {
+    parts.push(table(['to', 'message', 'id', 'bytes', 'would be'], rewritten.map(one =>
+      [one.to, one.what, one.id ?? '', String(one.was ?? 'none'), String(one.would ?? 'none')].map(clip)), style))
+  }
+  return `${parts.join('\n\n')}\n${lost}`
+}
+
+const inWords = (judged: Judged | undefined): string =>
+  judged === undefined ? 'nothing' : [judged.verdict, ...judged.rules].join(' ')
+
+const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`

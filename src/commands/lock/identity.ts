@@ -1,0 +1,172 @@
+import { createHash } from 'node:crypto'
+import { readFile, realpath, stat } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { homedir } from 'node:os'
+import { delimiter, dirname, join, resolve } from 'node:path'
+import { isBroughtAlong } from '../../config/brought-package.js'
+import type { ProcessServer, ServerConfiguration } from '../../config/configuration.js'
+import { isSame } from '../../lock/compare.js'
+import {
+  isObject, isString, type Json, type JsonObject, member, parseJson,
+} from '../../protocol/unmetered.js'
+import { isLauncher, type Subject, subjectOf } from '../server/subject.js'
+import { processEnvironment, targetOf } from '../server/upstream.js'
+
+/**
+ * Who a server is, in the operator's words: its command line or its URL, without secrets; the digest of the program where that is a
+ * file of its own, or of the image that is named by it; and its package, where it is one. What it says of itself proves nothing.
+ */
+export const identityOf = async (server: ServerConfiguration): Promise<JsonObject> => {
+  if ('url' in server) return { url: targetOf(server) }
+  const subject = subjectOf(server.command)
+  const command = targetOf(server)
+  if (isPackage(subject)) {
+    const its = await packageOf(server, subject)
+    return { command, ...(its && { package: its }) }
+  }
+  const [, image] = /@sha256:([0-9a-f]{64})$/.exec(subject.word) ?? []
+  if (image !== undefined) return { command, sha256: image }
+  const { file, sha256 } = (await programOf(server, subject)) ?? {}
+  const installed = file === undefined ? undefined : await packageOfFile(file)
+  return { command, ...(sha256 !== undefined && { sha256 }), ...(installed && { package: installed }) }
+}
+
+/** What to do about an identity that says nothing of the program's bytes; undefined where it does. */
+export const adviceOn = (server: ServerConfiguration, identity: JsonObject): string | undefined => {
+  const its = member(identity, 'package')
+  if ('url' in server || member(identity, 'sha256') !== undefined) return undefined
+  if (isObject(its) && member(its, 'from') !== undefined) return 'the working directory brings the package along: start it in another folder'
+  if (isObject(its) && member(its, 'integrity') !== undefined) return undefined
+  const subject = subjectOf(server.command)
+  if (isPackage(subject)) return its === undefined ? 'name the exact version of the package' : 'its version is all that is held'
+  return /^(?:docker|podman)$/.test(subject.launcher ?? '') ? 'name the image by its digest (IMAGE@sha256:...)' : 'name the program by its path'
+}
+
+/**
+ * Who it is now, to be held against what was accepted. That nothing is known of a package is no change: that depends on the machine,
+ * and on whether npx has fetched it yet.
+ */
+export const comparableIdentity = (accepted: JsonObject, { package: its, ...now }: JsonObject): JsonObject => {
+  const known = member(accepted, 'package')
+  const isBrought = isObject(its) && member(its, 'from') !== undefined
+  if (known === undefined) return isBrought ? { ...now, package: its } : now
+  return { ...now, package: its === undefined || (!isBrought && saysLess(its, known)) ? known : its }
+}
+
+/** Of two packages of one name and version, the integrity of one is not known. */
+const saysLess = (one: Json, other: Json): boolean => {
+  if (!isObject(one) || !isObject(other)) return false
+  const isKnown = [one, other].every(each => member(each, 'integrity') !== undefined)
+  return !isKnown && ['name', 'version', 'from'].every(key => member(one, key) === member(other, key))
+}
+
+/** Who it is now, to be accepted: what was known of its package stays where it is not known here. */
+export const settledIdentity = (accepted: JsonObject, now: JsonObject): JsonObject => {
+  const [known, its] = [member(accepted, 'package'), member(now, 'package')]
+  if (!isSame(member(accepted, 'command'), member(now, 'command')) || !isObject(known)) return now
+  return its === undefined || (saysLess(its, known) && member(known, 'integrity') !== undefined) ? { ...now, package: known } : now
+}
+
+interface Program {
+  readonly file: string
+  readonly sha256: string
+}
+
+/** The program's own file, where there is one. An interpreter is none: it is brought up to date without anybody's asking. */
+const programOf = async (server: ProcessServer, { word, option, folder, launcher, isInterpreted }: Subject): Promise<Program | undefined> => {
+  const cwd = resolve(server.cwd ?? '.', folder ?? '')
+  if (launcher === undefined && isLauncher(word)) return undefined
+  if (option === '-m') return first(modulesOf(word, [cwd, ...pathsOf(server, cwd)]))
+  // A word that is looked up in PATH is no file of its own.
+  if (isInterpreted !== true && !/[\\/]|\.py$/.test(word)) return undefined
+  return first([resolve(cwd, word), join(resolve(cwd, word), '__main__.py'), ...(isInterpreted === true ? scriptsOf(cwd, word) : [])])
+}
+
+/** Where Python looks for `-m` (the working directory, PYTHONPATH); what was installed is not looked for. */
+const modulesOf = (name: string, folders: readonly string[]): readonly string[] => {
+  const path = name.replaceAll('.', '/')
+  return folders.flatMap(folder => [join(folder, path, '__main__.py'), join(folder, `${path}.py`)])
+}
+
+const pathsOf = (server: ProcessServer, cwd: string): readonly string[] =>
+  (processEnvironment(server, process.env)['PYTHONPATH'] ?? '').split(delimiter).filter(path => path !== '').map(path => resolve(cwd, path))
+
+/** Node finds `server` in `server.js`, and a folder's main file. */
+const scriptsOf = (cwd: string, word: string): readonly string[] => {
+  try {
+    return [createRequire(join(cwd, 'any')).resolve(resolve(cwd, word))]
+  } catch {
+    return []
+  }
+}
+
+const first = async (files: readonly string[]): Promise<Program | undefined> => {
+  for (const file of files) {
+    // A pipe in the file's place would hold us up for ever.
+    const isFile = await stat(file).then(found => found.isFile(), () => false)
+    const content = isFile ? await readFile(file).catch(() => undefined) : undefined
+    if (content !== undefined) return { file, sha256: createHash('sha256').update(content).digest('hex') }
+  }
+  return undefined
+}
+
+/** A package, as far as the command line says it, and as npm noted it when it fetched it. */
+export interface Installed extends JsonObject {
+  readonly name: string
+  readonly version?: string
+  /** Of its archive (Subresource Integrity). */
+  readonly integrity?: string
+  /** It is not the registry's: the working directory brings it along. */
+  readonly from?: 'working directory'
+}
+
+/** Whether what is run is a package that the launcher fetches. */
+export const isPackage = ({ launcher = '', verb = '' }: Subject): boolean =>
+  /^(?:npx|bunx|uvx|pipx)$/.test(launcher) || /^(?:npm (?:exec|x)|pnpm (?:dlx|exec)|yarn dlx|bun x|uv tool)$/.test(`${launcher} ${verb}`)
+
+/** The package that a command line names; of npm's, what npm has of it on this machine. Nothing is fetched. */
+export const packageOf = async (server: ProcessServer, subject: Subject): Promise<Installed | undefined> => {
+  const { word, launcher = '' } = subject
+  const [, name, version] = /^((?:@[^/@]+\/)?[^/@:=[\]]+)(?:\[[^\]]*\])?(?:(?:@|==)(.*))?$/.exec(word) ?? []
+  if (name === undefined) return undefined
+  const exact = version !== undefined && /^\d+(?:\.\d+)*(?:[-+.]?[A-Za-z0-9.+-]+)?$/.test(version) ? version : undefined
+  const named = exact === undefined ? undefined : { name, version: exact }
+  if (launcher !== 'npx' && launcher !== 'npm') return named
+  const cwd = resolve(server.cwd ?? '.', subject.folder ?? '')
+  // npx looks there first, and takes what is there when it is not told otherwise (libnpmexec).
+  if (await isBroughtAlong(cwd, name, exact)) return { name, ...named, ...(await noted(await prefixOf(cwd), name)), from: 'working directory' }
+  const cache = processEnvironment(server, process.env)['npm_config_cache'] ?? defaultCache()
+  return (await noted(join(cache, '_npx', createHash('sha512').update(word).digest('hex').slice(0, 16)), name)) ?? named
+}
+
+/** The package whose file it is. */
+export const packageOfFile = async (file: string): Promise<Installed | undefined> => {
+  const real = await realpath(file).catch(() => file)
+  const [, folder, name] = /^(.*)[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/s.exec(real) ?? []
+  return folder === undefined || name === undefined ? undefined : noted(folder, name.replaceAll('\\', '/'))
+}
+
+/** What npm wrote about a folder's `node_modules`. */
+const noted = async (folder: string, name: string): Promise<Installed | undefined> => {
+  try {
+    const lock = parseJson(await readFile(join(folder, 'node_modules', '.package-lock.json'), 'utf8'))
+    const packages = isObject(lock) ? member(lock, 'packages') : undefined
+    const its = isObject(packages) ? member(packages, `node_modules/${name}`) : undefined
+    const [version, integrity] = isObject(its) ? [member(its, 'version'), member(its, 'integrity')] : []
+    return isString(version) && isString(integrity) ? { name, version, integrity } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** npm's own folder for what is run there: the nearest with a `package.json` or `node_modules`, or else that itself. */
+const prefixOf = async (from: string): Promise<string> => {
+  for (let folder = from; ; folder = dirname(folder)) {
+    const found = await Promise.all(['package.json', 'node_modules'].map(name => realpath(join(folder, name)).then(() => true, () => false)))
+    if (found.includes(true)) return folder
+    if (dirname(folder) === folder) return from
+  }
+}
+
+const defaultCache = (): string =>
+  process.platform === 'win32' ? join(process.env['LOCALAPPDATA'] ?? join(homedir(), 'AppData', 'Local'), 'npm-cache') : join(homedir(), '.npm')

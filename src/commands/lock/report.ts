@@ -1,0 +1,61 @@
+import { pathToFileURL } from 'node:url'
+import { type Comparison, diffValue } from '../../inspect/diff.js'
+import { plain } from '../../inspect/plain.js'
+import { sarifLog, type SarifResult } from '../../inspect/sarif.js'
+import { type Change, changeClasses } from '../../lock/compare.js'
+import { decide, standardActions } from '../../lock/decide.js'
+import { withDigits } from '../../lock/digits.js'
+import { plainJson } from '../../protocol/quote.js'
+import { pointer } from '../../protocol/unmetered.js'
+import { localUri } from '../inspect/command.js'
+import { version } from '../version.js'
+
+/** What differs of one server. */
+export interface Compared {
+  readonly name: string
+  readonly comparison: Comparison
+  readonly lock: { readonly file: string; readonly text: string }
+}
+
+/** What `lock --check` says to programs. */
+export const json = (all: readonly Compared[]): string =>
+  `${withDigits(plainJson({ version: 1, servers: all.map(({ comparison }) => ({ ...diffValue(comparison), ...decide(comparison.changes, standardActions) })) }))}\n`
+
+/** The same as SARIF 2.1.0: each change at the line of the lock where it is written what was accepted. */
+export const sarif = async (all: readonly Compared[]): Promise<string> => {
+  const runs = all.map(async ({ name, comparison: { after, changes }, lock }) => {
+    const file = (await localUri(lock.file)) ?? pathToFileURL(lock.file).href
+    return {
+      category: `lock/${plain(name, 128)}`,
+      problems: [],
+      properties: { server: plain(after, 300) },
+      results: changes.map(change => resultOf(change, name, file, lineOf(lock.text, name, change))),
+    }
+  })
+  return sarifLog(await Promise.all(runs), version())
+}
+
+const resultOf = ({ of, name, class: kind, path, before, after }: Change, server: string, file: string, line: number): SarifResult => {
+  const action = standardActions[kind]
+  const [thing, place] = [`${of} ${plain(name, 128)}`.trim(), plain(pointer(...path), 300)]
+  const what = before === undefined ? 'is new' : after === undefined ? 'is gone' : 'is not what was accepted'
+  return {
+    rule: 'tool/drift',
+    level: action === 'block' ? 'error' : 'warning',
+    text: `${thing}${place === '' ? '' : ` at ${place}`}: ${changeClasses[kind]}: ${what} (mcp-customs lock shows it, and accepts it)`,
+    file,
+    line,
+    subject: { name: `${server}/${name === '' ? of : name}`, kind: of === 'tool' ? 'function' : 'module' },
+    fingerprint: [server, of, name, kind, pointer(...path)],
+    properties: { class: kind, action },
+  }
+}
+
+/** Of what was accepted; of what is new, the line of its server. In a lock that was laid out by hand, the first. */
+const lineOf = (text: string, server: string, { name }: Change): number => {
+  const at = text.indexOf(`\n    ${plainJson(server)}: {`)
+  const own = name === '' || at < 0 ? -1 : text.indexOf(`\n        ${plainJson(name)}: {`, at + 1)
+  const end = text.indexOf('\n    }', at)
+  const found = own >= 0 && own < end ? own : at
+  return found < 0 ? 1 : text.slice(0, found).split('\n').length + 1
+}

@@ -1,0 +1,133 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Log } from '../../audit/log.js'
+import type { Audit } from '../../audit/sink.js'
+import type { Capture } from '../../capture/capture.js'
+import type { AuditConfiguration, Configuration } from '../../config/configuration.js'
+import type { Limits } from '../../config/limits.js'
+import { actionOf } from '../../core/findings.js'
+import type { RelayOptions } from '../../core/options.js'
+import { pathText } from '../../errors.js'
+import { type Guard, loadChecker } from '../../gateway/open.js'
+import type { Recorder } from '../../gateway/session.js'
+import { byteValidatorFailures } from '../../protocol/read-fast.js'
+import type { Metrics } from '../../telemetry/metrics.js'
+import type { SharedFlags } from '../flags.js'
+import type { ServerSetup } from '../server/setup.js'
+
+/** Who is told of every session as it goes on: a capture, or who counts. */
+export interface Witness {
+  record(options: RelayOptions, limits: Limits): Recorder
+  close(): void
+}
+
+export interface OpenGuard extends Guard {
+  close(): Promise<void>
+}
+
+/** What may change for sessions that run: read by each guard of a server when it is needed. */
+export type Ruling = Pick<Guard, 'policy' | 'tools'> & Pick<AuditConfiguration, 'payloads'>
+
+/** One server's, now and whenever the configuration is read again. */
+export interface CurrentRuling {
+  now: Ruling
+}
+
+export const rulingOf = ({ server, policy }: ServerSetup, { audit: { payloads } }: Configuration): Ruling => ({ policy, tools: server.tools, payloads })
+
+/** Where decisions go, and who looks on. */
+export interface Witnesses {
+  readonly audit: Audit
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly observe: Guard['observe']
+  readonly witness: Witness | undefined
+}
+
+/** Whoever cannot go on writing a session down is let go of: the session goes on. */
+const expendable = (recorder: Recorder, log: Log): Recorder => {
+  let isLost = false
+  const attempt = (act: () => void): void => {
+    if (isLost) return
+    try {
+      act()
+    } catch (error) {
+      isLost = true
+      log.warn(`what was written down of a session ends here: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+  return {
+    asked: isLate => attempt(() => recorder.asked(isLate)),
+    handled: (event, now, effects) => attempt(() => recorder.handled(event, now, effects)),
+  }
+}
+
+/** Counts the failures of the byte validator, and logs the first one. @returns ends that */
+export const watchByteValidator = (log: Pick<Log, 'warn'>, metrics: Pick<Metrics, 'byteValidatorFailed'>): (() => void) => {
+  let isLogged = false
+  const failed = (error: unknown): void => {
+    metrics.byteValidatorFailed()
+    if (!isLogged) log.warn(`the byte validator failed, so that results are parsed, which is slower: ${error instanceof Error ? error.message : String(error)}`)
+    isLogged = true
+  }
+  subscribe(byteValidatorFailures.name, failed)
+  return () => void unsubscribe(byteValidatorFailures.name, failed)
+}
+
+/** What stands in front of one server: its policy, its schemas' engine, and where decisions go. */
+export const openGuard = (
+  setup: ServerSetup,
+  configuration: Configuration,
+  { audit, log, metrics, observe, witness }: Witnesses,
+  ruling: CurrentRuling = { now: rulingOf(setup, configuration) },
+): OpenGuard => {
+  const { server, trusted, accepted } = setup
+  const { limits, audit: { intent } } = configuration
+  const checker = loadChecker(limits)
+  return {
+    name: server.name,
+    get policy() { return ruling.now.policy },
+    get tools() { return ruling.now.tools },
+    trusted,
+    accepted,
+    listMs: limits.listMs,
+    requestMs: limits.requestMs,
+    maxTools: limits.tools,
+    intent,
+    checker,
+    observe,
+    audit: entry => {
+      const flush = audit.add(entry, ruling.now.payloads)
+      log.entry(entry)
+      for (const { rule } of entry.findings) metrics.found(server.name, rule, actionOf(ruling.now.policy, rule))
+      return flush
+    },
+    failed: cause => {
+      metrics.coreFailed(server.name)
+      log.warn(`the relay failed on a message of ${server.name}, which was answered by an error: ${cause instanceof Error ? cause.message : String(cause)}`)
+    },
+    record: witness && (options => expendable(witness.record(options, limits), log)),
+    close: () => checker.close(),
+  }
+}
+
+/**
+ * Where `--capture` names a file, it is opened.
+ * @throws CustomsError CANNOT_AUDIT
+ */
+export const captureOf = async ({ capture: file }: Pick<SharedFlags, 'capture'>, configuration: Configuration): Promise<Capture | undefined> => {
+  if (file === undefined) return undefined
+  const { openCapture } = await import('../../capture/capture.js')
+  return openCapture(file, payloadsOf(configuration), say)
+}
+
+/** The operator is told what goes there. */
+export const tellOfCapture = ({ capture: file }: Pick<SharedFlags, 'capture'>, configuration: Configuration): void => {
+  if (file === undefined) return
+  say(`keeping every message with its payload${payloadsOf(configuration) === 'full' ? '' : ', without what looks like a secret,'} in ${pathText(file)}`)
+}
+
+const payloadsOf = ({ audit }: Configuration) => (audit.payloads === 'full' ? 'full' : 'redacted')
+
+const say = (message: string): void => {
+  process.stderr.write(`mcp-customs: ${message}\n`)
+}

@@ -1,0 +1,58 @@
+import type { Log } from '../../audit/log.js'
+import { shown } from '../../audit/secrets.js'
+import type { Follower } from '../../audit/sink.js'
+import type { Configuration } from '../../config/configuration.js'
+import { CustomsError } from '../../errors.js'
+import { type Metrics, noMetrics } from '../../telemetry/metrics.js'
+import type { Observe } from '../../telemetry/observing.js'
+import type { OpenTelemetry } from '../../telemetry/opentelemetry.js'
+import { signalsWanted } from '../../telemetry/signals.js'
+import { optionalPackages, version } from '../version.js'
+
+/** Who is told of what the relay does, beside the log. */
+export interface Telemetry {
+  /** Undefined: nobody looks on. */
+  readonly observe: Observe | undefined
+  /** Of the audit log. */
+  readonly followers: readonly Follower[]
+  /** Sends what is left, within seconds. */
+  close(): Promise<void>
+}
+
+/** Who terminates the relay means its server: only one more signal gives up what is still to be sent. */
+export const patientUrgency = 2
+
+/**
+ * Nothing is loaded that nobody has asked for.
+ * @param metrics those of Prometheus, where they are served
+ * @throws CustomsError CANNOT_START where the configuration names an endpoint, and OpenTelemetry is not installed
+ */
+export const openTelemetry = async ({ telemetry, audit }: Configuration, log: Log, metrics: Metrics = noMetrics): Promise<Telemetry> => {
+  const warn = (message: string) => log.warn(message)
+  const undelivered = (to: string, count: number) => metrics.undelivered(to, count)
+  const signals = signalsWanted(telemetry, process.env)
+  const sent = signals.length === 0 ? undefined : await import('../../telemetry/opentelemetry.js').then(
+    module => module.openTelemetry({ settings: telemetry, signals, version: version(), warn, undelivered }),
+  ).catch((error: unknown) => {
+    if (!isNotInstalled(error)) return warn(`telemetry: not begun: ${shown(error instanceof Error ? error.message : String(error))}`)
+    const toDo = `OpenTelemetry is not installed: npm install ${optionalPackages('@opentelemetry').join(' ')}`
+    // The variables of the environment may be meant for other programs.
+    if (telemetry.endpoint === undefined) return warn(`telemetry: not begun: ${toDo}`)
+    throw new CustomsError('CANNOT_START', `telemetry: ${toDo}`, { cause: error })
+  })
+  const shipped = audit.targets.length === 0 ? undefined : await (await import('../../audit/targets.js')).openTargets(audit.targets, { warn, undelivered })
+  const { tracing, durations, follower }: Partial<OpenTelemetry> = sent ?? {}
+  const isObserved = metrics !== noMetrics || tracing !== undefined || durations !== undefined
+  const failed = (reason: string) => warn(`telemetry failed on a message: ${reason}`)
+  return {
+    observe: isObserved ? (await import('../../telemetry/observing.js')).observing({ metrics, durations, tracing, failed }) : undefined,
+    followers: [...(follower ? [follower] : []), ...(shipped ? [shipped] : [])],
+    close: async () => {
+      await Promise.all([sent?.close(), shipped?.close()])
+    },
+  }
+}
+
+/** Its packages are optional: most relays send nothing. */
+const isNotInstalled = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND' && error.message.includes('\'@opentelemetry/')

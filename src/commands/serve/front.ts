@@ -1,0 +1,110 @@
+import { statSync } from 'node:fs'
+import { createSecureContext } from 'node:tls'
+import type { Log } from '../../audit/log.js'
+import { withoutSecrets } from '../../audit/secrets.js'
+import type { Configuration, ListenerTls } from '../../config/configuration.js'
+import { CustomsError } from '../../errors.js'
+import {
+  type EndpointsSettings, type FrontBackend, type FrontSettings, httpFront, type HttpFront, type HttpFrontOptions,
+} from '../../transport/front/front.js'
+import type { FrontTls } from '../../transport/front/listener.js'
+import { realTimers, type Timers } from '../../transport/timers.js'
+import type { LogLevel } from '../flags.js'
+import type { Lifetime } from '../relay/lifetime.js'
+import { readPem } from '../server/upstream.js'
+
+/**
+ * What the configuration says of the front, now and whenever it is read again.
+ * @throws CustomsError BAD_CONFIG for a certificate that cannot be used
+ */
+export const frontSettingsOf = ({ allowHosts, allowOrigins, tokens, tls }: Configuration): FrontSettings => ({
+  allowHosts,
+  allowOrigins,
+  tokens,
+  tls: tls && readTls(tls),
+})
+
+/** What it says of the endpoints. */
+export const endpointsSettingsOf = ({ limits, sessions, tokens }: Configuration): EndpointsSettings => ({
+  limits,
+  maxSessions: sessions.max,
+  maxProcesses: sessions.maxProcesses,
+  bufferedBytes: limits.bufferedBytes,
+  idleMs: sessions.idleMs,
+  tokens,
+})
+
+const readTls = ({ cert, key, clientCa }: ListenerTls): FrontTls => {
+  const read = { cert: readPem(cert), key: readPem(key), ...(clientCa !== undefined && { ca: readPem(clientCa) }) }
+  try {
+    createSecureContext(read)
+  } catch (cause) {
+    throw new CustomsError('BAD_CONFIG', `tls: ${cert} and ${key} are no certificate and its key (${cause instanceof Error && 'code' in cause ? String(cause.code) : 'tls'})`, { cause })
+  }
+  return read
+}
+
+/** So often the files are looked at, in milliseconds. They may be links to links in other folders, which cannot all be watched. */
+const lookMs = 10_000
+
+/**
+ * Certificates are renewed by others, who tell nobody. Files that cannot be used, such as one that came before its key, change nothing,
+ * and say so.
+ * @param files which they are now
+ * @returns what stops it
+ */
+export const onRenewal = (files: () => readonly string[], renew: () => void, log: Log, timers: Timers = realTimers): (() => void) => {
+  let known = stampOf(files())
+  return timers.every(lookMs, () => {
+    const stamp = stampOf(files())
+    if (stamp === known) return
+    known = stamp
+    try {
+      renew()
+      log.info('the certificates were read again')
+    } catch (error) {
+      log.warn(`the certificates were not read again, the old ones stay: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  })
+}
+
+/** Differs when one of the files is another, or was written to. */
+const stampOf = (files: readonly string[]): string => JSON.stringify(files.map(file => {
+  try {
+    const { ino, mtimeMs, size } = statSync(file)
+    return [file, ino, mtimeMs, size]
+  } catch {
+    return [file]
+  }
+}))
+
+interface FrontParts extends Pick<HttpFrontOptions, 'refused'> {
+  readonly backend: FrontBackend
+  readonly log: Log
+  readonly logLevel: LogLevel
+  /** What is said now. */
+  readonly configuration: () => Configuration
+}
+
+/** The network side of `serve`, in front of whatever serves. */
+export const openFront = ({ backend, refused, log, logLevel, configuration }: FrontParts, lifetime: Lifetime): HttpFront => {
+  const { listen, sessions: { graceMs } } = configuration()
+  const front = httpFront({
+    ...frontSettingsOf(configuration()), address: listen, backend,
+    ...(refused && { refused }),
+    ...(speaks(logLevel) && { served: request => log.access({ ...request, path: withoutSecrets(request.path) }) }),
+  })
+  // Who is in a hurry does not wait for what is being answered.
+  lifetime.add(urgency => (urgency === 1 ? front.close(configuration().sessions.graceMs) : undefined), graceMs + closingMs)
+  if (configuration().tls) lifetime.add(onRenewal(() => certificatesOf(configuration()), () => front.reload(frontSettingsOf(configuration())), log))
+  return front
+}
+
+const certificatesOf = ({ tls }: Configuration): readonly string[] => (tls ? [tls.cert, tls.key, ...(tls.clientCa === undefined ? [] : [tls.clientCa])] : [])
+
+/** How long the front may take beyond its grace, in milliseconds. */
+const closingMs = 5000
+
+/** Whether anybody reads what is said at level info. */
+const speaks = (level: LogLevel): boolean => ['info', 'debug', 'trace'].includes(level)
+

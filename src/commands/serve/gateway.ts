@@ -1,0 +1,184 @@
+import type { Log } from '../../audit/log.js'
+import type { Follower } from '../../audit/sink.js'
+import type { Capture } from '../../capture/capture.js'
+import type {
+  Configuration, ProcessServer, RemoteServer, ServerConfiguration,
+} from '../../config/configuration.js'
+import { type Connector, Upstream, Upstreams } from '../../gateway/upstreams.js'
+import type { FrameLimits } from '../../protocol/frame.js'
+import type { Metrics } from '../../telemetry/metrics.js'
+import { connectionTo, http } from '../../telemetry/place.js'
+import { Endpoints, type Refused } from '../../transport/front/front.js'
+import { canStart } from '../../transport/process/spawn.js'
+import { sharedServer } from '../../transport/shared/server.js'
+import type { SharedFlags } from '../flags.js'
+import { captureOf, type CurrentRuling, openGuard, rulingOf, watchByteValidator } from '../relay/guard.js'
+import type { Lifetime } from '../relay/lifetime.js'
+import { openTelemetry, patientUrgency, type Telemetry } from '../relay/telemetry.js'
+import type { ServerSetup, Setup } from '../server/setup.js'
+import { commandLineOf, processOf, tlsOf } from '../server/upstream.js'
+import { Audits, refusalsTo } from './audits.js'
+import { endpointsSettingsOf } from './front.js'
+
+export interface GatewayOptions {
+  readonly flags: Pick<SharedFlags, 'capture' | 'logLevel'>
+  readonly setup: Setup
+  readonly log: Log
+  readonly metrics: Metrics
+  /** Of the audit logs, besides those of telemetry. */
+  readonly followers: readonly Follower[]
+  /** Makes the ids of sessions (default: UUIDs). */
+  readonly mint?: (() => string) | undefined
+}
+
+/** The servers of a setup as one process offers them, until its lifetime ends. */
+export interface Gateway {
+  readonly endpoints: Endpoints
+  readonly upstreams: Upstreams
+  /** What is said now. */
+  readonly configuration: Configuration
+  /** Tells the metrics how things are now: which servers can be reached, what the logs take up. */
+  measure(): Promise<void>
+  readonly refused: (refused: Refused) => void
+  /** Takes notice of another configuration, as far as that takes no restart. */
+  reload(changed: Setup): Promise<void>
+}
+
+/** @throws CustomsError when something of it cannot be opened */
+export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): Promise<Gateway> => {
+  const { flags, setup, log, metrics, mint } = options
+  let { configuration } = setup
+  const telemetry = await openTelemetry(configuration, log, metrics)
+  const audits = new Audits({ log, followers: [...telemetry.followers, ...options.followers], failed: records => metrics.auditFailed(records) })
+  const capture = await captureOf(flags, configuration)
+  const parts: Parts = { audits, telemetry, rulings: new Map(), metrics, log, capture }
+  const upstreams = new Upstreams(await upstreamsOf(setup, parts))
+  const { refused, flush } = refusalsTo({ audits, metrics, log, nameAt: path => upstreams.nameAt(path) })
+  const endpoints = new Endpoints({ ...endpointsSettingsOf(configuration), endpoints: upstreams.endpoints(setup.isOnly), refused, ...(mint && { mint }) })
+
+  lifetime.add(urgency => (urgency <= patientUrgency ? telemetry.close() : undefined))
+  lifetime.add(() => audits.close())
+  lifetime.add(watchByteValidator(log, metrics))
+  lifetime.add(() => capture?.close())
+  lifetime.add(urgency => upstreams.stop(urgency))
+  lifetime.add(flush)
+
+  return {
+    endpoints,
+    upstreams,
+    measure: async () => {
+      metrics.logs(audits.usage())
+      metrics.ready(await upstreams.ready())
+    },
+    get configuration() { return configuration },
+    refused,
+    async reload(changed) {
+      const changedUpstreams = await upstreamsOf(changed, parts)
+      configuration = changed.configuration
+      for (const one of changed.servers.map(asHttpServer)) currentRuling(parts, one, configuration).now = rulingOf(one, configuration)
+      endpoints.reload(endpointsSettingsOf(configuration))
+      upstreams.replace(changedUpstreams, configuration.sessions.onReload)
+      endpoints.offer(upstreams.endpoints(changed.isOnly))
+    },
+  }
+}
+
+/** What outlives a change of the configuration. */
+interface Parts {
+  readonly audits: Audits
+  readonly telemetry: Telemetry
+  readonly metrics: Metrics
+  readonly log: Log
+  readonly capture: Capture | undefined
+  /** By the server's name. */
+  readonly rulings: Map<string, CurrentRuling>
+}
+
+/** Shared by the sessions that run and those that begin later: what is denied now is denied to both. */
+const currentRuling = ({ rulings }: Parts, setup: ServerSetup, configuration: Configuration): CurrentRuling => {
+  const { name } = setup.server
+  const ruling = rulings.get(name) ?? { now: rulingOf(setup, configuration) }
+  rulings.set(name, ruling)
+  return ruling
+}
+
+const upstreamsOf = async ({ configuration, servers, isOnly = servers.length === 1 }: Setup, parts: Parts): Promise<ReadonlyMap<string, Upstream>> => {
+  const upstreams = new Map<string, Upstream>()
+  try {
+    for (const setup of servers.map(asHttpServer)) {
+      const connector = await connectorFor(setup.server, configuration.limits, parts.log, isOnly)
+      upstreams.set(setup.server.name, await upstreamOf(setup, connector, configuration, parts))
+    }
+  } catch (error) {
+    for (const upstream of upstreams.values()) void upstream.retire()
+    throw error
+  }
+  return upstreams
+}
+
+const upstreamOf = async (setup: ServerSetup, connector: Connector, configuration: Configuration, parts: Parts): Promise<Upstream> => {
+  const { audits, telemetry, metrics, log, capture } = parts
+  const { server } = setup
+  const { name } = server
+  const audit = await audits.open(configuration.audit, name)
+  const place = { server: name, toClient: http, toServer: connectionTo('url' in server ? server.url : undefined) }
+  const witnesses = { audit, log, metrics, observe: telemetry.observe?.(place), witness: capture }
+  return new Upstream({
+    guard: openGuard(setup, configuration, witnesses, currentRuling(parts, setup, configuration)),
+    connector,
+    sessionStarted: () => metrics.sessionStarted(name),
+    sessionEnded: ({ failure, isAuditFailure }) => {
+      metrics.sessionEnded(name)
+      if (failure === undefined) return
+      if (isAuditFailure) metrics.auditFailed()
+      else metrics.coreFailed(name)
+      log.warn(failure.message)
+    },
+  })
+}
+
+/**
+ * In front of a process the HTTP server is the relay: a request whose headers lie is its own to refuse, whether the operator
+ * means to enforce or only to observe. Behind it stands nobody who could.
+ */
+const asHttpServer = (setup: ServerSetup): ServerSetup =>
+  'url' in setup.server || setup.policy.get('wire/http') !== 'log'
+    ? setup
+    : { ...setup, policy: new Map([...setup.policy, ['wire/http', 'block']]) }
+
+/** How the sessions of `serve` reach a server. @param isAlone no other is offered beside it */
+export const connectorFor = (server: ServerConfiguration, limits: FrameLimits, log: Log, isAlone: boolean): Promise<Connector> | Connector =>
+  'url' in server ? remote(server, limits, isAlone) : local(server, limits, log)
+
+/**
+ * A handshake makes a process one client's for good, and one that was asked without a handshake may refuse it afterwards: each
+ * session has a process of its own, and all clients without a session have one together.
+ */
+const local = (server: ProcessServer, limits: FrameLimits, log: Log): Connector => {
+  const make = () => processOf(server, limits, reason => log.warn(`${server.name}: ${reason}`))
+  const shared = sharedServer({ make })
+  return {
+    kind: 'stdio',
+    connect: ({ kind }) => (kind === 'stateless' ? () => shared.connect() : make),
+    ready: () => Promise.resolve(canStart(commandLineOf(server)) && shared.isReady),
+    close: () => shared.close(),
+  }
+}
+
+/** The HTTP client is loaded only where there is a remote server. */
+const remote = async (server: RemoteServer, limits: FrameLimits, isAlone: boolean): Promise<Connector> => {
+  const [{ HttpUpstream }, { httpServer }] = await Promise.all([
+    import('../../transport/upstream/pool.js'),
+    import('../../transport/upstream/forward.js'),
+  ])
+  const upstream = new HttpUpstream(new URL(server.url), tlsOf(server))
+  const { headers, name } = server
+  const passHeaders = new Set(server.passHeaders?.map(header => header.toLowerCase()))
+  const cookiePath = isAlone ? undefined : `/${name}/`
+  return {
+    kind: 'http',
+    connect: () => inputSchemaOf => httpServer({ upstream, headers, limits, inputSchemaOf, cookiePath, passHeaders }),
+    ready: () => upstream.reachable(),
+    close: () => upstream.close(),
+  }
+}

@@ -1,0 +1,115 @@
+import { rmSync, statSync } from 'node:fs'
+import { connect } from 'node:net'
+import { openAudit } from '../../audit/sink.js'
+import { type FailedRelay, type RelayedServer, Relays } from '../../gateway/processes/relays.js'
+import type { LogRecord } from '../../report/record.js'
+import { addedUp } from '../../telemetry/added-up.js'
+import { noMetrics } from '../../telemetry/metrics.js'
+import { canStart } from '../../transport/process/spawn.js'
+import type { Lifetime } from '../relay/lifetime.js'
+import { openTelemetry, patientUrgency } from '../relay/telemetry.js'
+import type { Served, ServedParts } from '../serve.js'
+import type { ServerSetup, Setup } from '../server/setup.js'
+import { commandLineOf, tlsOf } from '../server/upstream.js'
+import { refusalsTo } from './audits.js'
+import type { RelaySetup } from './relay-process.js'
+import { fileOf, fileOfFront, shareOf, workersOf } from './share.js'
+
+/** A relay process that has nothing to do ends after so many milliseconds, or after the time for idle sessions where that is less. */
+const idleMs = 60_000
+/** What relay processes may take for their end beyond what they allow themselves, in milliseconds. */
+const patienceMs = 70_000
+/** The front's own counts, beside those of relay processes. */
+const ownId = 0
+const connectMs = 4000
+
+/** The servers of a setup, each judged in relay processes of its own. @throws CustomsError when something of it cannot be opened */
+export const openRelays = async ({ flags, setup, log, counted, page }: ServedParts, lifetime: Lifetime): Promise<Served> => {
+  let { configuration } = setup
+  const metrics = counted?.metrics ?? noMetrics
+  const telemetry = await openTelemetry(configuration, log, metrics)
+  lifetime.add(urgency => (urgency <= patientUrgency ? telemetry.close() : undefined))
+  const followers = [...telemetry.followers, ...(page ? [page.follower] : [])]
+  const audit = await openAudit({ ...configuration.audit, file: fileOfFront(configuration.audit.file), server: 'front', log, followers, failed: records => metrics.auditFailed(records) })
+  lifetime.add(() => {
+    audit.close()
+    removeEmpty(audit.file)
+  })
+  const counts = counted && (await addedUp())
+  const failed = ({ server, pid, reason }: FailedRelay): void => {
+    log.warn(`${server}: the relay process ${pid ?? ''} has ended: ${reason}; its sessions are over, and another takes its place`)
+    metrics.relayFailed(server)
+    try {
+      audit.write({ event: 'server/health', from: 'relay', server, session: '', client: undefined, peer: undefined, revision: undefined, verdict: 'block', findings: [], reason })
+    } catch (failure) {
+      metrics.auditFailed()
+      log.warn(failure instanceof Error ? failure.message : String(failure))
+    }
+  }
+  const isOnly = setup.servers.length === 1 && setup.servers.every(({ server }) => workersOf(server, configuration) === 1)
+  const serverOf = (one: ServerSetup, from: Setup): RelayedServer => {
+    const { server } = one
+    // A certificate that cannot be read is known before anything changes.
+    if ('url' in server) tlsOf(server)
+    const count = workersOf(server, from.configuration)
+    const { policy, trusted, lock } = one
+    return {
+      name: server.name, kind: 'url' in server ? 'http' : 'stdio', workers: count,
+      reachable: () => ('url' in server ? canConnect(new URL(server.url)) : Promise.resolve(canStart(commandLineOf(server)))),
+      setup: (number, isOffered): RelaySetup => {
+        const part = { server: server.name, number, count, isOnly }
+        return {
+          configuration: shareOf(configuration, part),
+          servers: isOffered ? [{ server, policy, trusted, lock }] : [],
+          isOnly: from.servers.length === 1,
+          number: count === 1 ? undefined : number,
+          flags: { logLevel: flags.logLevel, capture: fileOf(flags.capture, part) },
+        }
+      },
+    }
+  }
+  const relays = new Relays({
+    servers: setup.servers.map(one => serverOf(one, setup)),
+    maxProcesses: () => configuration.sessions.maxProcesses,
+    bufferedBytes: () => configuration.limits.bufferedBytes,
+    idleMs: () => Math.min(idleMs, configuration.sessions.idleMs),
+    failed,
+    gone: id => counts?.retire(id),
+    // What a relay process sends is what its own `recordsFor` has made.
+    records: records => records.forEach(one => page?.take(one as LogRecord)),
+  })
+  const { refused, flush } = refusalsTo({ audits: { of: () => audit }, metrics, log, nameAt: path => relays.nameAt(path) })
+  lifetime.add(() => relays.kill())
+  lifetime.add(urgency => relays.stop(urgency), configuration.sessions.graceMs + patienceMs)
+  lifetime.add(flush)
+  return {
+    backend: relays, refused,
+    configuration: () => configuration,
+    reload: async changed => {
+      const servers = changed.servers.map(one => serverOf(one, changed))
+      configuration = changed.configuration
+      await relays.replace(servers)
+    },
+    ready: () => relays.ready(),
+    text: async () => {
+      metrics.ready(await relays.ready())
+      metrics.relays(relays.running())
+      return counts?.text(new Map([[ownId, await (counted?.snapshot() ?? [])], ...await relays.counted()])) ?? ''
+    },
+  }
+}
+
+/** It says nothing. */
+const removeEmpty = (file: string | undefined): void => {
+  if (file !== undefined && statSync(file, { throwIfNoEntry: false })?.size === 0) rmSync(file, { force: true })
+}
+
+const canConnect = ({ hostname, port, protocol }: URL): Promise<boolean> =>
+  new Promise(resolve => {
+    const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (protocol === 'https:' ? 443 : 80), timeout: connectMs })
+    const done = (isConnected: boolean) => {
+      socket.destroy()
+      resolve(isConnected)
+    }
+    socket.once('connect', () => done(true)).once('error', () => done(false)).once('timeout', () => done(false))
+  })

@@ -1,0 +1,212 @@
+import { basename, resolve } from 'node:path'
+import type { Configuration, LockSetting, ServerConfiguration } from '../../config/configuration.js'
+import type { Environment } from '../../config/environment.js'
+import type { Limits } from '../../config/limits.js'
+import { type Circumstances, type PolicyLayer, resolvePolicy } from '../../config/policy.js'
+import { Problem, wayTo } from '../../config/problem.js'
+import { readServerUrl } from '../../config/url.js'
+import { usual } from '../../config/usual.js'
+import type { Accepted } from '../../core/accepted.js'
+import type { Policy } from '../../core/findings.js'
+import { CustomsError } from '../../errors.js'
+import type { JsonObject } from '../../protocol/unmetered.js'
+import type { SharedFlags, Target } from '../flags.js'
+import { nameOf } from './subject.js'
+
+/** Everything that the flags and the file say, flags first. */
+export interface Setup {
+  readonly configuration: Configuration
+  /** One for wrap, inspect and lock; all of the file's for `serve --config`. */
+  readonly servers: readonly ServerSetup[]
+  /** No other server is offered beside it (undefined: where there is one). */
+  readonly isOnly?: boolean
+}
+
+export interface ServerSetup {
+  readonly server: ServerConfiguration
+  readonly policy: Policy
+  readonly trusted: boolean
+  /** Where that is written what was accepted of it. */
+  readonly lock?: LockSetting | undefined
+  /** What was accepted of it; undefined without a lock. */
+  readonly accepted: Accepted | undefined
+}
+
+/**
+ * @param purpose advice/ rules are on in `inspect` only
+ * @param many every server of the file is wanted, where none is named
+ * @param environment what `${env:NAME}` stands for
+ * @throws CustomsError BAD_USAGE or BAD_CONFIG
+ */
+export const setUp = async (
+  flags: SharedFlags,
+  target: Target,
+  purpose: Circumstances['purpose'],
+  many = false,
+  environment: Environment = process.env,
+): Promise<Setup> => {
+  const configuration = await readAll(flags, environment)
+  const flagLayer = await layerOf(flags, environment)
+  const trusts = await readTrust(configuration, flags, environment)
+  const meant = chosen(flags, target, configuration, many)
+  const spoken = flags.header.length > 0 || flags.env.length > 0 || flags.ca !== undefined
+  const lockOf = ({ lock }: ServerConfiguration) => (purpose === 'relay' ? lockSetting(flags, lock ?? configuration.lock) : undefined)
+  const servers = spoken ? await withFlags(meant, flags, environment) : meant
+  return {
+    configuration,
+    servers: await Promise.all(
+      servers.map(async server => ({
+        server,
+        // From the general to the particular: the file, its server, the flags.
+        policy: resolvePolicy([configuration, server, flagLayer], { purpose, locked: lockOf(server) !== undefined }),
+        trusted: await trusts(server),
+        lock: lockOf(server),
+        accepted: await acceptedOf(server, lockOf(server)),
+      })),
+    ),
+  }
+}
+
+const lockSetting = ({ lock, frozen, trustAccepted }: SharedFlags, setting: LockSetting | undefined): LockSetting | undefined => {
+  const file = lock === undefined ? setting?.file : resolve(lock)
+  const needy = frozen ? '--frozen' : trustAccepted ? '--trust-accepted' : undefined
+  if (file === undefined) return needy === undefined ? undefined : refuse(`${needy} needs a lock: give --lock FILE`)
+  return { file, isFrozen: frozen || setting?.isFrozen === true, trustAccepted: trustAccepted || setting?.trustAccepted === true, actions: setting?.actions ?? {} }
+}
+
+export const acceptedOf = async (server: ServerConfiguration, lock: LockSetting | undefined): Promise<Accepted | undefined> =>
+  lock && (await import('../lock/accepted.js')).acceptedOf(server, lock)
+
+// Readers are loaded where there is something to read: a relay without a file starts sooner.
+const readAll = async (flags: SharedFlags, environment: Environment): Promise<Configuration> => {
+  const source = { environment, judgeSchema }
+  const base = flags.config === undefined ? usual : await (await import('../../config/read.js')).readConfiguration(flags.config, source)
+  const { written, refusal } = flags.settings
+  const said = Object.keys(written).length === 0 ? base : await (await import('../../config/read.js')).overridden(base, written, source).catch((error: unknown) => {
+    throw error instanceof Problem ? refusal(error) : error
+  })
+  return {
+    ...said,
+    audit: { ...said.audit, file: flags.audit ?? said.audit.file },
+    tokens: flags.tokenFile === undefined ? said.tokens : await (await import('../../config/tokens.js')).readTokens(flags.tokenFile),
+  }
+}
+
+const layerOf = async ({ policy, rule }: SharedFlags, environment: Environment): Promise<PolicyLayer> => ({
+  policy: policy === undefined ? undefined : await (await import('../../config/policy-file.js')).readPolicy(policy, environment),
+  rules: rule.length === 0 ? undefined : (await import('../../config/rules.js')).parseRules(rule),
+})
+
+const readTrust = async (
+  configuration: Configuration,
+  { trust, trustList }: SharedFlags,
+  environment: Environment,
+): Promise<(server: ServerConfiguration) => boolean | Promise<boolean>> => {
+  if (trust) return () => true
+  const entries = [
+    ...configuration.trust,
+    ...(trustList === undefined ? [] : await (await import('../../config/trust-list.js')).readTrustList(trustList, environment)),
+  ]
+  if (entries.length === 0) return () => false
+  const { isTrusted } = await import('../../config/trust.js')
+  return server => isTrusted(server, entries)
+}
+
+const chosen = (
+  flags: SharedFlags,
+  target: Target,
+  { file, servers }: Configuration,
+  many: boolean,
+): readonly ServerConfiguration[] => {
+  const { command, url, file: saved } = target
+  if (command !== undefined && (url ?? saved) !== undefined) return refuse(`give either a ${url === undefined ? 'file' : 'URL'} or a command, not both`)
+  if ((command ?? url ?? saved) !== undefined) {
+    return [fromTarget(target, flags.server, flags.server === undefined ? undefined : servers.get(flags.server))]
+  }
+  if (file === undefined) return refuse('which server? give a command, a URL, or --config FILE')
+  const names = [...servers.keys()].join(', ')
+  if (flags.server !== undefined) {
+    return [servers.get(flags.server) ?? refuse(`${file}: no server ${JSON.stringify(flags.server)} (there is: ${names})`)]
+  }
+  const all = [...servers.values()]
+  if (all.length === 0) return refuse(`${file}: servers: names none`)
+  if (all.length > 1 && !many) return refuse(`${file} has several servers: choose one with --server (${names})`)
+  return many ? all.map(isolated) : all
+}
+
+/** In a gateway a server does not see what is meant for its neighbours. */
+const isolated = (server: ServerConfiguration): ServerConfiguration =>
+  'url' in server ? server : { ...server, inheritEnv: server.inheritEnv ?? [] }
+
+/** A server of the arguments; the file's server of the same name lends it its rules and tools. */
+const fromTarget = ({ url, command, file }: Target, name: string | undefined, named: ServerConfiguration | undefined): ServerConfiguration => {
+  const common = {
+    name: name ?? (file === undefined ? nameOf({ url, command }) : basename(file)),
+    policy: named?.policy,
+    rules: named?.rules ?? new Map(),
+    tools: named?.tools ?? new Map(),
+    lock: named?.lock,
+  }
+  if (url !== undefined) return { ...common, url: asServerUrl(url), headers: new Map(), tls: undefined }
+  // Nobody starts a file that was saved: its name stands for the command.
+  const [program, ...args] = file === undefined ? (command ?? []) : [file]
+  if (program === undefined || program === '') return refuse('no command after --')
+  return { ...common, command: [program, ...args], env: new Map(), inheritEnv: undefined, cwd: undefined }
+}
+
+const asServerUrl = (url: string): string => {
+  try {
+    return readServerUrl(url, [])
+  } catch (error) {
+    throw error instanceof Problem ? new CustomsError('BAD_USAGE', `the URL of the server ${error.reason}`, { cause: error }) : error
+  }
+}
+
+/**
+ * The server, with the headers, certificate authorities and variables that `--header`, `--ca` and `--env` add.
+ * @throws CustomsError BAD_USAGE
+ */
+const withFlags = async (
+  [server, ...others]: readonly ServerConfiguration[], { header, ca, env }: SharedFlags, environment: Environment,
+): Promise<readonly ServerConfiguration[]> => {
+  if (server === undefined || others.length > 0) {
+    return refuse('--header, --ca and --env are for one server: choose it with --server')
+  }
+  const { parseHeaders, parseVariables } = await import('../../config/pairs.js')
+  if ('url' in server) {
+    if (env.length > 0) return refuse('--env goes with a command, not with a URL')
+    const headers = new Map([...server.headers, ...at('header', () => parseHeaders(header, environment))])
+    return [{ ...server, headers, tls: ca === undefined ? server.tls : { ca: resolve(ca), client: server.tls?.client } }]
+  }
+  if (header.length > 0 || ca !== undefined) {
+    return refuse(`--${ca === undefined ? 'header' : 'ca'} goes with a URL, not with a command`)
+  }
+  return [{ ...server, env: new Map([...server.env, ...at('env', () => parseVariables(env, environment))]) }]
+}
+
+/** The flag's value is not quoted: it may be a secret. */
+const at = <Read>(flag: string, read: () => Read): Read => {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    const way = error.keys.length === 0 ? '' : ` ${wayTo(error.keys)}`
+    throw new CustomsError('BAD_USAGE', `--${flag}${way}: ${error.reason}`, { cause: error })
+  }
+}
+
+const refuse = (reason: string): never => {
+  throw new CustomsError('BAD_USAGE', reason)
+}
+
+/** Why a schema that the operator wrote cannot be used: what would be found of a server's. The engine is loaded where there is one. */
+export const judgeSchema = async (schema: JsonObject | boolean, limits: Limits): Promise<string | undefined> => {
+  const { createSchemaChecker } = await import('../../schema/index.js')
+  const checker = createSchemaChecker(limits)
+  try {
+    const [problem] = await checker.check({ kind: 'schema', schema, path: '' })
+    return problem && `${problem.path === '' ? '' : `${problem.path}: `}${problem.message}`
+  } finally {
+    await checker.close()
+  }
+}

@@ -1,0 +1,118 @@
+import type { Target } from '../flags.js'
+
+/** A program that runs another one, or a script. */
+interface Launcher {
+  /** Words that may stand before what is run. */
+  readonly verbs?: RegExp
+  /** Options whose value is the next word. */
+  readonly valued?: RegExp
+  /** Options whose value is what is run. */
+  readonly naming?: RegExp
+  /** Options whose value is a program as text, which has no name. */
+  readonly code?: RegExp
+  /** Options whose value is the folder in which it is run. */
+  readonly folder?: RegExp
+  /** A word without a folder is a file all the same, not a command. */
+  readonly isInterpreter?: true
+}
+
+const packages: Launcher = {
+  verbs: /^(?:exec|x|dlx|run|tool)$/,
+  valued: /^(?:-w|--(?:workspace|registry|prefix|cache|userconfig|node-options|with|with-editable|python|project|index-url|env-file))$/,
+  naming: /^(?:-p|--package|--from|--spec)$/,
+  code: /^(?:-c|--call)$/,
+  folder: /^--(?:directory|dir|cwd)$/,
+}
+const javascript: Launcher = { isInterpreter: true, folder: /^--cwd$/, valued: /^(?:-r|-C|--(?:require|import|loader|conditions|env-file|config|import-map))$/, code: /^(?:-e|-p|-pe|--eval|--print)$/ }
+const python: Launcher = { isInterpreter: true, valued: /^-[WX]$/, naming: /^-m$/, code: /^-c$/ }
+const shell: Launcher = { isInterpreter: true, verbs: /^\/[a-z]$/i, code: /^-[a-z]*c$/ }
+/** Nearly all of their options have a value. */
+const containers: Launcher = {
+  verbs: /^(?:container|run)$/,
+  valued: /^(?!-[itdP]+$|--(?:rm|init|interactive|tty|detach|privileged|read-only|publish-all|quiet)$)-[^=]+$/,
+}
+
+const launchers: ReadonlyMap<string, Launcher> = new Map<string, Launcher>([
+  ['env', { verbs: /^[A-Za-z_]\w*=/, valued: /^(?:-u|--unset)$/, folder: /^(?:-C|--chdir)$/ }],
+  ...['cmd', 'sh', 'bash', 'zsh'].map(name => [name, shell] as const),
+  ...['npx', 'npm', 'pnpm', 'yarn', 'bunx', 'uv', 'uvx', 'pipx', 'poetry', 'pdm', 'pipenv', 'hatch'].map(name => [name, packages] as const),
+  ...['node', 'tsx', 'ts-node'].map(name => [name, javascript] as const),
+  ...['bun', 'deno'].map(name => [name, { ...javascript, verbs: /^(?:run|x)$/ }] as const),
+  ...['python', 'python3', 'py'].map(name => [name, python] as const),
+  ...['docker', 'podman'].map(name => [name, containers] as const),
+  ['java', { isInterpreter: true, valued: /^-(?:cp|classpath)$/, naming: /^-jar$/ }],
+  ...['ruby', 'perl', 'php', 'dotnet'].map(name => [name, { isInterpreter: true, code: /^-[er]$/ }] as const),
+])
+
+/** What a command line runs. */
+export interface Subject {
+  /** A package, a script, an image or a program. */
+  readonly word: string
+  /** The launcher that is told to run it, by its plain name, and the verb that it was given. */
+  readonly launcher?: string
+  readonly verb?: string | undefined
+  /** The option that names it. */
+  readonly option?: string
+  /** In which it is run, seen from the working directory. */
+  readonly folder?: string | undefined
+  readonly isInterpreted?: boolean
+}
+
+/** Behind launchers, their options, and assignments. */
+export const subjectOf = ([program = '', ...rest]: readonly string[]): Subject => {
+  const known = launcherOf(program)
+  if (known === undefined) return { word: program }
+  const { name, launcher: { verbs, valued, naming, code, folder, isInterpreter } } = known
+  let told: Omit<Subject, 'word'> = { launcher: name, isInterpreted: isInterpreter === true }
+  for (let at = 0; at < rest.length; at++) {
+    const word = rest[at] ?? ''
+    const [, option = word, inline] = /^(--[a-z-]+)=(.*)$/s.exec(word) ?? []
+    const value = inline ?? rest[at + 1] ?? ''
+    if (code?.test(word)) break
+    if (naming?.test(option)) return { ...told, word: value, option }
+    if (folder?.test(option)) told = { ...told, folder: value }
+    if (folder?.test(word) || valued?.test(word)) at += 1
+    else if (verbs?.test(word)) told = { verb: word, ...told }
+    else if (!word.startsWith('-')) return { ...told, ...subjectOf(rest.slice(at)) }
+  }
+  return { word: program }
+}
+
+const launcherOf = (program: string): { readonly name: string; readonly launcher: Launcher } | undefined => {
+  const name = baseName(program).toLowerCase()
+  // python3.12
+  for (const one of [name, name.replace(/[\d.]+$/, '')]) {
+    const launcher = launchers.get(one)
+    if (launcher !== undefined) return { name: one, launcher }
+  }
+  return undefined
+}
+
+export const isLauncher = (program: string): boolean => launcherOf(program) !== undefined
+
+/** Of a path, a package, an image or a repository: without folder, version and ending. */
+export const baseName = (path: string): string =>
+  (path.split(/[\\/]/).at(-1) ?? '').replace(/(?!^)(?:[@:[]|[=~<>!]=).*$/s, '').replace(/\.(?:[cm]?[jt]sx?|py|exe|cmd|bat|sh|jar|git)$/i, '')
+
+/**
+ * What the audit log, metrics and messages call a server that nobody named: its host, package, image, script or program. Plain enough
+ * for a file's name and a metric's label; where the words tell nothing, `server`.
+ */
+export const nameOf = ({ url, command = [] }: Target): string => plain(url === undefined ? nameIn(subjectOf(command).word) : hostOf(url))
+
+const plain = (name: string): string => name.replace(/[^A-Za-z0-9_.-]+/g, '-').replace(/^[-_.]+/, '').slice(0, 64).replace(/[-_.]+$/, '') || 'server'
+
+const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).hostname : '')
+
+/** Of files and folders that every project has. */
+const telling = (name: string): boolean => !/^(?:index|main|__main__|bin|dist|build|out|lib|src|start|run|\.{0,2})$/i.test(name)
+
+/** Of a server like any other: what it belongs to is said as well. */
+const vague = /^(?:server|mcp|mcp[-_]server|server[-_]mcp|cli|app)$/i
+
+const nameIn = (word: string): string => {
+  const path = word.replaceAll('\\', '/')
+  const installed = /.*(?:^|\/)node_modules\/(?!\.bin\/)((?:@[^/]+\/)?[^/]+)/s.exec(path)?.[1]
+  const [name = baseName(path), owner] = [baseName(installed ?? path), ...(installed ?? path).split('/').slice(0, -1).reverse()].filter(telling)
+  return vague.test(name) && owner !== undefined ? `${owner.replace(/^@/, '')}-${name}` : name
+}

@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs'
+import { withoutSecrets } from '../../audit/secrets.js'
+import type { ProcessServer, RemoteServer, ServerConfiguration } from '../../config/configuration.js'
+import type { Environment } from '../../config/environment.js'
+import { codeOf, CustomsError } from '../../errors.js'
+import type { FrameLimits } from '../../protocol/frame.js'
+import type { CommandLine } from '../../transport/process/spawn.js'
+import { stdioServer, type StdioServer } from '../../transport/stdio/server.js'
+import type { HttpTls } from '../../transport/upstream/pool.js'
+
+/** A process of the server's, not yet started. @param died is told when it ends unasked, or never began */
+export const processOf = (server: ProcessServer, limits: FrameLimits, died: (reason: string) => void): StdioServer =>
+  stdioServer({ ...commandLineOf(server), limits, died })
+
+export const commandLineOf = (server: ProcessServer): CommandLine => {
+  const { command, cwd } = server
+  return { command, env: processEnvironment(server, process.env), ...(cwd !== undefined && { cwd }) }
+}
+
+/** @throws CustomsError BAD_CONFIG for a PEM file that cannot be read */
+export const tlsOf = ({ tls }: RemoteServer): HttpTls | undefined =>
+  tls && {
+    ...(tls.ca !== undefined && { ca: readPem(tls.ca) }),
+    ...(tls.client && { cert: readPem(tls.client.cert), key: readPem(tls.client.key) }),
+  }
+
+export const readPem = (file: string): Buffer => {
+  try {
+    return readFileSync(file)
+  } catch (cause) {
+    throw new CustomsError('BAD_CONFIG', `${file}: cannot be read (${codeOf(cause)})`, { cause })
+  }
+}
+
+/** What the official SDKs hand on to a server that they start. */
+const usual = {
+  posix: ['HOME', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER'],
+  windows: [
+    'APPDATA', 'HOMEDRIVE', 'HOMEPATH', 'LOCALAPPDATA', 'PATH', 'PATHEXT', 'PROCESSOR_ARCHITECTURE', 'PROGRAMFILES', 'SYSTEMDRIVE', 'SYSTEMROOT', 'TEMP',
+    'USERNAME', 'USERPROFILE',
+  ],
+} as const
+
+/**
+ * The whole environment of a server's process.
+ * @param ours of the relay; on Windows its names know no case: `Path` is `PATH`
+ */
+export const processEnvironment = (
+  { env, inheritEnv = true }: Pick<ProcessServer, 'env' | 'inheritEnv'>,
+  ours: Environment,
+  windows = process.platform === 'win32',
+): Record<string, string> => {
+  const spelt = (name: string) => (windows ? name.toUpperCase() : name)
+  const wanted = inheritEnv === true ? undefined : new Set([...usual[windows ? 'windows' : 'posix'], ...inheritEnv].map(spelt))
+  const chosen = new Map<string, [name: string, value: string]>()
+  for (const [name, value] of Object.entries(ours)) {
+    if (value !== undefined && wanted?.has(spelt(name)) !== false) chosen.set(spelt(name), [name, value])
+  }
+  for (const [name, value] of env) chosen.set(spelt(name), [name, value])
+  return Object.fromEntries(chosen.values())
+}
+
+/** The operator's words for a server, without the secrets in them. */
+export const targetOf = (server: ServerConfiguration): string => {
+  if ('command' in server) return withoutSecrets(server.command.join(' '))
+  const { origin, pathname } = new URL(server.url)
+  return withoutSecrets(origin + pathname)
+}

@@ -1,0 +1,124 @@
+import { stripVTControlCharacters, styleText } from 'node:util'
+
+/** How the words of a report look. */
+export interface Style {
+  readonly title: (text: string) => string
+  readonly dim: (text: string) => string
+  readonly good: (text: string) => string
+  readonly bad: (text: string) => string
+  readonly warn: (text: string) => string
+}
+
+const same = (text: string): string => text
+
+export const plainStyle: Style = { title: same, dim: same, good: same, bad: same, warn: same }
+
+const coloured = (format: Parameters<typeof styleText>[0]) => (text: string) => styleText(format, text, { validateStream: false })
+
+export const colourStyle: Style = {
+  title: coloured('bold'),
+  dim: coloured('dim'),
+  good: coloured('green'),
+  bad: coloured('red'),
+  warn: coloured('yellow'),
+}
+
+export interface Terminal {
+  readonly isTTY?: boolean | undefined
+  readonly columns?: number | undefined
+}
+
+/** Colours on a terminal only, unless the environment says otherwise (no-color.org, force-color.org). */
+export const styleFor = (stream: Terminal, environment: NodeJS.ProcessEnv): Style => {
+  const { FORCE_COLOR: force = '', NO_COLOR: no = '', TERM: terminal } = environment
+  if (force !== '') return force === '0' || force === 'false' ? plainStyle : colourStyle
+  if (no !== '' || terminal === 'dumb') return plainStyle
+  return stream.isTTY === true ? colourStyle : plainStyle
+}
+
+/** In characters. What is read from a file is as wide as it can be read. */
+export const widthOf = (stream: Terminal): number => {
+  const columns = stream.isTTY === true ? (stream.columns ?? 0) : 0
+  return columns > 0 ? Math.max(columns, 40) : 100
+}
+
+// Near enough for a layout; marks take no room, and these take two columns.
+const wide = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{Emoji_Presentation}\uff01-\uff60]/u
+const columnWidth = (character: string): number => (/\p{M}/u.test(character) ? 0 : wide.test(character) ? 2 : 1)
+
+/** How many columns of a terminal a line takes; styles take none. */
+export const columnsOf = (line: string): number => {
+  let columns = 0
+  for (const character of stripVTControlCharacters(line)) columns += columnWidth(character)
+  return columns
+}
+
+/** Breaks a text into lines no wider than that, at spaces, or within words that are wider than a line. */
+export const wrap = (text: string, width: number): readonly string[] =>
+  packed(text.split(' ').flatMap(word => pieces(word, width)), width)
+
+/** The same of phrases: a line is broken between them, and within one only where it is wider than a line. */
+export const fill = (phrases: readonly string[], width: number): readonly string[] =>
+  packed(phrases.flatMap(phrase => wrap(phrase, width)), width)
+
+const packed = (words: readonly string[], width: number): readonly string[] => {
+  const lines: string[] = []
+  let line = ''
+  for (const word of words) {
+    if (line !== '' && columnsOf(line) + 1 + columnsOf(word) > width) {
+      lines.push(line)
+      line = word
+    } else line = line === '' ? word : `${line} ${word}`
+  }
+  return [...lines, line]
+}
+
+const pieces = (word: string, width: number): readonly string[] => {
+  const all: string[] = []
+  let piece = ''
+  for (const character of word) {
+    if (piece !== '' && columnsOf(piece) + columnWidth(character) > width) {
+      all.push(piece)
+      piece = ''
+    }
+    piece += character
+  }
+  return [...all, piece]
+}
+
+/** The lines as one text, all but the first of them behind so many spaces. */
+export const indent = (lines: readonly string[], by: number): string => lines.join(`\n${' '.repeat(by)}`)
+
+export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`
+
+/** A sign of life for somebody who waits at a terminal; nothing anywhere else. */
+export interface Spinner {
+  say(text: string): void
+  stop(): void
+}
+
+const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
+const everyMs = 80
+const eraseLine = '\r\u001b[K'
+
+/**
+ * The cursor stays visible: one that is hidden would stay so when we are killed.
+ * @param text must fit for a terminal
+ */
+export const spinner = (stream: NodeJS.WriteStream, environment: NodeJS.ProcessEnv): Spinner => {
+  if (!stream.isTTY || environment['TERM'] === 'dumb') return { say: () => {}, stop: () => {} }
+  let doing = ''
+  let turn = 0
+  const draw = () => stream.write(`${eraseLine}${frames[turn++ % frames.length] ?? ''} ${doing}`)
+  const timer = setInterval(draw, everyMs).unref()
+  return {
+    say(text) {
+      doing = text
+      draw()
+    },
+    stop() {
+      clearInterval(timer)
+      stream.write(eraseLine)
+    },
+  }
+}

@@ -1,0 +1,135 @@
+import { severer } from '../core/findings.js'
+import { member } from '../protocol/unmetered.js'
+import { type RuleName, ruleNamed } from '../rules/index.js'
+import { argumentPhrases, argumentsOf, claimsOf, titleOf } from './definition.js'
+import type { InspectedTool, Inspection, Weighed } from './inspection.js'
+import { plain } from './plain.js'
+import { columnsOf, fill, indent, type Style, wrap } from './terminal.js'
+
+/** Every tool: its name, and beside it what it takes, what it says of itself, and what is wrong with it. */
+export const toolsSection = ({ tools, lists }: Inspection, style: Style, width: number): string => {
+  const { problem } = lists.tools
+  const cut = problem === undefined ? [] : [`  ${style.bad(`✗ ${tools.length === 0 ? 'cannot be listed' : 'not all of them'}: ${problem}`)}`]
+  if (tools.length === 0) return [style.title('Tools (0)'), ...cut].join('\n')
+  const column = columnFor(tools, width)
+  const hasOptional = tools.some(({ definition }) => argumentsOf(member(definition, 'inputSchema')).some(({ required }) => !required))
+  const legend = hasOptional ? style.dim('  name?: may be left out') : ''
+  return [style.title(`Tools (${tools.length})`) + legend, ...tools.map(tool => block(tool, column, style, width)), ...cut].join('\n')
+}
+
+/** How wide the names are; where little room would be left beside them, they stand above. */
+const columnFor = (tools: readonly InspectedTool[], width: number): number => {
+  const widest = Math.max(...tools.map(({ name }) => columnsOf(plain(name, 128))))
+  const most = Math.floor(width * 0.4)
+  return width < 60 ? 0 : Math.min(widest, most)
+}
+
+const margin = 2
+
+const block = ({ name, definition, denied, findings }: InspectedTool, column: number, style: Style, width: number): string => {
+  const shown = plain(name, 128)
+  const isBeside = columnsOf(shown) <= column
+  const from = column === 0 ? 2 * margin : margin + column + margin
+  const given = argumentPhrases(member(definition, 'inputSchema'))
+  const title = titleOf(definition)
+  const facts = [
+    ...(denied ? ['denied by the configuration'] : []),
+    ...(title === undefined || isSpelling(title, name) ? [] : [`"${plain(title)}"`]),
+    ...claims(definition),
+    ...(member(definition, 'outputSchema') === undefined ? [] : ['output schema']),
+  ]
+  const lines = [
+    ...(given.length === 0 ? [style.dim('no arguments')] : fill(given, width - from)),
+    ...(facts.length === 0 ? [] : wrap(facts.join('; '), width - from).map(style.dim)),
+    ...worst(findings.filter(({ rule }) => !rule.startsWith('advice/'))).map(({ rule, action }) => marked(rule, action, style)),
+  ]
+  const beside = isBeside ? shown.padEnd(shown.length + column - columnsOf(shown) + margin) : ''
+  return isBeside
+    ? `${' '.repeat(margin)}${beside}${indent(lines, from)}`
+    : wrap(shown, width - margin).map(line => ' '.repeat(margin) + line).join('\n') + `\n${' '.repeat(from)}${indent(lines, from)}`
+}
+
+/** A title that only spells the name in another way says nothing new, and nor does one that says that it is a tool. */
+const isSpelling = (title: string, name: string): boolean => letters(title).replace(/tool$/, '') === letters(name).replace(/tool$/, '')
+
+const letters = (text: string): string => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
+
+const claims = (definition: InspectedTool['definition']): readonly string[] => {
+  const all = claimsOf(definition)
+  return all.length === 0 ? [] : [`claims ${all.join(', ')}`]
+}
+
+const symbols = { block: '✗', demote: '!', mend: '~', log: '·' } as const
+
+/** A rule, behind the sign of what the policy does about it. */
+export const marked = (rule: RuleName, action: Weighed['action'], style: Style): string => {
+  const looks = { block: style.bad, demote: style.warn, mend: style.warn, log: rule.startsWith('advice/') ? style.dim : style.warn }
+  return looks[action](`${symbols[action]} ${rule}`)
+}
+
+/** One finding of each rule, those of the severest action first. */
+export const worst = (findings: readonly Weighed[]): readonly Weighed[] =>
+  bySeverity([...new Map(findings.map(finding => [finding.rule, finding])).values()])
+
+const bySeverity = (findings: readonly Weighed[]): readonly Weighed[] =>
+  [...findings].sort((a, b) => (a.action === b.action ? 0 : severer(a.action, b.action) === a.action ? -1 : 1))
+
+/** Messages and subjects told of one rule; `--json` has them all. */
+const mostMessages = 5
+const mostSubjects = 12
+
+/** Every broken rule once: what is wrong, where, and what to do about it. */
+export const findingsSection = ({ findings, tools }: Inspection, style: Style, width: number): string => {
+  if (findings.length === 0) return ''
+  return [
+    style.title(`Findings (${findings.length})`),
+    ...worst(findings).map(({ rule, action }) => {
+      const its = findings.filter(finding => finding.rule === rule)
+      const times = its.length > 1 ? `, ${its.length} times` : ''
+      const help = wrap(ruleNamed(rule)?.help ?? '', width - 8).map((line, index) => `      ${index === 0 ? '→' : ' '} ${line}`)
+      return [
+        `  ${marked(rule, action, style)} ${style.dim(`(${action}${times})`)}`,
+        ...messages(its, tools.length, style, width),
+        ...help,
+        ...remedy(rule, style, width),
+      ].join('\n')
+    }),
+  ].join('\n')
+}
+
+/** How a relay makes it right, and what becomes of it where none does. */
+const remedy = (rule: RuleName, style: Style, width: number): readonly string[] => {
+  const { mend, mends, refused } = ruleNamed(rule) ?? {}
+  if (mends === undefined || mend?.isBlock === true) return []
+  const otherwise = refused === undefined ? '' : `; where nobody does, strict clients ${refused}`
+  return wrap(`--policy compat: ${mends.replaceAll('`', '')}${otherwise}`, width - 6).map(line => style.dim(`      ${line}`))
+}
+
+const messages = (findings: readonly Weighed[], mostTools: number, style: Style, width: number): readonly string[] => {
+  const byMessage = new Map<string, Weighed[]>()
+  for (const finding of findings) {
+    const alike = byMessage.get(finding.message)
+    if (alike === undefined) byMessage.set(finding.message, [finding])
+    else alike.push(finding)
+  }
+  const told = [...byMessage].slice(0, mostMessages).flatMap(([message, its]) => [
+    ...wrap(plain(message, 300), width - 6).map(line => `      ${line}`),
+    ...wrap(subjects(its, mostTools), width - 8).map(line => style.dim(`        ${line}`)),
+  ])
+  return byMessage.size > mostMessages ? [...told, style.dim(`      and ${byMessage.size - mostMessages} more`)] : told
+}
+
+const subjects = (findings: readonly Weighed[], mostTools: number): string => {
+  const all = [...new Set(findings.map(subject))]
+  const isEvery = all.length > 1 && all.length === mostTools && findings.every(({ item, within }) => item !== undefined && within === '')
+  if (isEvery) return `all ${mostTools} tools`
+  const more = all.length > mostSubjects ? [`and ${all.length - mostSubjects} more`] : []
+  return [...all.slice(0, mostSubjects), ...more].join(', ')
+}
+
+/** The tool and the place in it, or else the place in what the server sent. */
+const subject = ({ tool, event, within }: Weighed): string => {
+  const place = plain(within, 200)
+  if (tool === undefined) return `${plain(event)} ${place}`.trim()
+  return event === 'tools/list' ? `${plain(tool)}${place === '' ? '' : ` ${place}`}` : `${plain(tool)} ${place}`
+}
