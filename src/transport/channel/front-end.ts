@@ -5,8 +5,9 @@ import { ChurnMap } from '../../core/memory.js'
 import { errorCode } from '../../protocol/json-rpc.js'
 import type { Arrival } from '../front/arrival.js'
 import { Share } from '../front/body.js'
-import { clientOf, whenUnread, type Quota } from '../front/connections.js'
+import { clientOf, type Quota } from '../front/connections.js'
 import { endUnread, refusal, refusalBody, refuse, type Refusal } from '../front/refusal.js'
+import type { FrontResponse } from '../front/request.js'
 import { realTimers } from '../timers.js'
 import { type Calls, Channel, type Message } from './calls.js'
 import type { OpenHead, ResponseHead, Vitals } from './relay-end.js'
@@ -100,7 +101,7 @@ class HandedOver {
   readonly #wire: Wire
   readonly #number: number
   readonly #request: IncomingMessage
-  readonly #response: ServerResponse
+  readonly #response: ServerResponse & Pick<FrontResponse, 'onUnread'>
   readonly #named: FrontEndOptions['named']
   readonly #share: Share
   /** Bytes of the body that may be sent before more is asked for. */
@@ -131,7 +132,7 @@ class HandedOver {
     wire.sendJson('open', number, head)
     request.on('data', this.#body)
     request.once('end', () => wire.send('bodyEnd', number))
-    whenUnread(response, () => wire.send('unread', number))
+    this.#response.onUnread = () => wire.send('unread', number)
   }
 
   /** What a relay process sends. */

@@ -5,7 +5,6 @@ import { deserialize } from 'node:v8'
 import { ChurnMap } from '../../core/memory.js'
 import type { IdKey } from '../../protocol/json-rpc.js'
 import { Arrival } from '../front/arrival.js'
-import { actIfUnread } from '../front/connections.js'
 import type { Backend } from '../front/endpoints.js'
 import type { FrontRequest, FrontResponse, ProcessPlace } from '../front/request.js'
 import { type Calls, Channel, type Message } from './calls.js'
@@ -92,7 +91,7 @@ export class RelayEnd<Theirs extends Calls> {
     const response = this.#open.get(exchange)
     if (!response) return
     this.#open.delete(exchange)
-    const act = actIfUnread(response)
+    const act = response.onUnread
     if (act) this.#past.set(exchange, act)
     const [oldest] = this.#past.keys()
     if (this.#past.size > mostPast && oldest !== undefined) this.#past.delete(oldest)
@@ -193,6 +192,7 @@ class ChannelResponse extends EventEmitter implements FrontResponse {
   readonly socket = null
   headersSent = false
   destroyed = false
+  onUnread?: () => void
   writableNeedDrain = false
   readonly #wire: Wire
   readonly #exchange: number

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Peer } from './arrival.js'
-import type { ProcessPlace } from './request.js'
+import type { FrontResponse, ProcessPlace } from './request.js'
 
 /**
  * Who shares places with others: all who show the same token; where none is asked for, all who come from the
@@ -68,22 +68,11 @@ interface Connection {
   readonly waiting: { readonly response: ServerResponse; readonly begin: () => void }[]
   isBusy: boolean
   isGivenUp: boolean
-  /** The newest response on it, begun or over. */
-  newest: ServerResponse | undefined
+  /** The response to the request in hand. */
+  response: FrontResponse | undefined
+  /** `onUnread` of the last response, which is over. */
+  onUnread: FrontResponse['onUnread']
 }
-
-/**
- * By response, called when its connection is gone before the client has sent another request on it: it may
- * not have got the response.
- */
-const acts = new WeakMap<object, () => void>()
-
-export const whenUnread = (response: object, act: () => void): void => {
-  acts.set(response, act)
-}
-
-/** @returns what `whenUnread` was given */
-export const actIfUnread = (response: object): (() => void) | undefined => acts.get(response)
 
 /**
  * The connections of a listener. Each client has a share of them; when that is used up, its next connection
@@ -108,7 +97,7 @@ export class Connections {
       oldest.destroy()
       this.#places.take(client)
     }
-    this.#connections.set(socket, { client, waiting: [], isBusy: false, isGivenUp: false, newest: undefined })
+    this.#connections.set(socket, { client, waiting: [], isBusy: false, isGivenUp: false, response: undefined, onUnread: undefined })
     this.#setIdle(socket, client, true)
     socket.once('close', () => this.#leave(socket))
   }
@@ -131,9 +120,12 @@ export class Connections {
 
   #begin(socket: Socket, connection: Connection, { response, begin }: Connection['waiting'][number]): void {
     connection.isBusy = true
-    connection.newest = response
+    connection.response = response
+    connection.onUnread = undefined
     this.#setIdle(socket, connection.client, false)
     response.once('close', () => {
+      connection.onUnread = connection.response?.onUnread
+      connection.response = undefined
       if (socket.destroyed || connection.isGivenUp) return
       const next = connection.waiting.shift()
       if (connection.waiting.length < manyWaiting && socket.isPaused()) socket.resume()
@@ -171,7 +163,8 @@ export class Connections {
     const connection = this.#connections.get(socket)
     if (!this.#connections.delete(socket) || connection === undefined) return
     connection.waiting.length = 0
-    if (connection.newest !== undefined) actIfUnread(connection.newest)?.()
+    const { onUnread } = connection.response ?? connection
+    onUnread?.()
     this.#setIdle(socket, connection.client, false)
     this.#places.leave(connection.client)
   }

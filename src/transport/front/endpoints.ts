@@ -170,7 +170,7 @@ export class Endpoints implements Backend {
     const known = places.known(arrival)
     if (known?.latch.isClosed === true) await known.latch.passed()
     const share = new Share(this.#bodies, clientOf(arrival))
-    response.on('close', () => share.end())
+    response.once('close', () => share.end())
     const body = await readBody(request, response, limits.messageBytes, share)
     const hasLeft = () => request.socket.destroyed
     // For a client that has left meanwhile, here or while the message is read, no answer is begun.

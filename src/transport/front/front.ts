@@ -182,7 +182,7 @@ class Front implements HttpFront {
     const client = clientOf(arrival)
     if (!this.#places.take(client)) return this.#refuse(request, response, arrival, tooMany)
     this.#open.add(response)
-    response.on('close', () => {
+    response.once('close', () => {
       this.#places.leave(client)
       this.#answered(response)
     })

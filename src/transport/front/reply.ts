@@ -4,7 +4,6 @@ import { answerKeys } from '../frames.js'
 import { eventStream, isUtf8, json, mediaType, only } from '../http/headers.js'
 import { encodeEvent, keepAlive } from '../sse/event.js'
 import type { HttpHeaders } from '../transport.js'
-import { whenUnread } from './connections.js'
 import { refusalBody } from './refusal.js'
 import type { FrontResponse } from './request.js'
 
@@ -66,7 +65,8 @@ export class Reply {
     this.#session = session
     this.#due = owed.due.length
     response.owes?.(this.#onlyId())
-    response.on('close', () => this.#over())
+    // Not `on`: a connection keeps its last response, which must not hold this reply and its frames.
+    response.once('close', () => this.#over())
   }
 
   /**
@@ -82,7 +82,7 @@ export class Reply {
   watchDelivery(told: (key: IdKey) => void): void {
     // Kept after the response is over: it must not hold this reply, and the frames with it.
     const sent = this.#sent
-    whenUnread(this.#response, () => sent.forEach(told))
+    this.#response.onUnread = () => sent.forEach(told)
   }
 
   get done(): boolean {

@@ -44,8 +44,12 @@ export interface FrontResponse {
   hasHeader(name: string): boolean
   setHeader(name: string, value: string | string[]): unknown
   appendHeader(name: string, values: readonly string[]): unknown
-  on(event: 'close', listener: () => void): unknown
   once(event: 'close' | 'drain', listener: () => void): unknown
   /** The one request that is owed an answer; undefined: none, or several. Whoever answers in the place of a relay process needs it. */
   owes?(key: IdKey | undefined): void
+  /**
+   * Called when the connection is gone before the client has sent another request on it: it may not have got
+   * the response.
+   */
+  onUnread?: (() => void) | undefined
 }

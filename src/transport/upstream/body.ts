@@ -39,7 +39,8 @@ export const connectorWith = (
 
 const noBytes = Buffer.alloc(0)
 const interim = 'HTTP/1.1 100'
-const final = 'HTTP/1.1 2'
+const statusAt = interim.indexOf('100')
+const one = 0x31
 /** Longest head of one, in bytes. */
 const interimBytes = 8 * 1024
 
@@ -61,8 +62,8 @@ const skipContinue = (socket: Socket): void => {
       for (;;) {
         const chunk: unknown = read(size)
         if (!awaits || !Buffer.isBuffer(chunk)) return chunk
-        // Nearly all responses begin like this.
-        if (held.length === 0 && chunk.toString('latin1', 0, final.length) === final) {
+        // The first digit of the status.
+        if (held.length === 0 && chunk.length > statusAt && chunk[statusAt] !== one) {
           awaits = false
           return chunk
         }

@@ -5,10 +5,13 @@ import type { Frame } from '../../protocol/frame.js'
 import type { Id, IdKey } from '../../protocol/json-rpc.js'
 import { answerKeys, requestKeys } from '../frames.js'
 import type { Transport, TransportEvent } from '../transport.js'
+import type { Abortable } from './pool.js'
 
 /** One POST of a frame: from `send` until nothing more of it can come. */
-export class Call {
-  readonly #controller = new AbortController()
+export class Call implements Abortable {
+  aborted = false
+  onAbort: (() => void) | undefined
+  #controller: AbortController | undefined
   /** The requests in it that have no answer yet. */
   readonly unanswered: Set<IdKey>
   #isSettled = false
@@ -30,13 +33,19 @@ export class Call {
     return this.#settled
   }
 
+  /** For waits and for requests that resume its stream; most calls need none. */
   get signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.aborted) this.#controller.abort()
     return this.#controller.signal
   }
 
   /** The server sees the connection go. */
   abort(): void {
-    this.#controller.abort()
+    if (this.aborted) return
+    this.aborted = true
+    this.onAbort?.()
+    this.#controller?.abort()
     this.settle()
   }
 

@@ -109,7 +109,7 @@ class HttpServer extends HttpSide {
 
   /** A frame goes out; what comes back is heard to its end. */
   async #post(call: Call, opened: Opened | undefined): Promise<void> {
-    const { exchange, frame, signal } = call
+    const { exchange, frame } = call
     const request = opened?.request
     // What the relay asks of its own accord borrows the client's credentials; the HTTP side of its response concerns nobody.
     const own = request?.body === frame.bytes
@@ -121,7 +121,7 @@ class HttpServer extends HttpSide {
     const due = !call.isAnswered
     let reason: string | undefined
     try {
-      const reply = await this.#options.upstream.request({ method: 'POST', headers, body: frame.bytes, signal })
+      const reply = await this.#options.upstream.request({ method: 'POST', headers, body: frame.bytes, signal: call })
       reason = await this.#answered(call, reply, position, own ? opened?.latch : undefined)
     } catch (error) {
       reason = failureOf(error)

@@ -18,7 +18,14 @@ export interface HttpAsk {
   readonly url?: URL
   readonly headers: ReadonlyMap<string, string>
   readonly body?: Buffer
-  readonly signal: AbortSignal
+  readonly signal: AbortSignal | Abortable
+}
+
+/** What ends one request at a time. An AbortController for each call would cost more than reading a small response. */
+export interface Abortable {
+  readonly aborted: boolean
+  /** Set by the request that is under way. */
+  onAbort: (() => void) | undefined
 }
 
 /** A response whose body is still on the wire: it must be read or destroyed. */
@@ -123,17 +130,18 @@ export class HttpUpstream {
 
 /** What becomes of one request. */
 class Response implements Dispatcher.DispatchHandler {
-  readonly #signal: AbortSignal
+  readonly #signal: HttpAsk['signal']
   readonly #begun: (reply: HttpReply) => void
   readonly #failed: (error: Error) => void
   #started: Dispatcher.DispatchController | undefined
   #body: ResponseBody | undefined
 
-  constructor(signal: AbortSignal, begun: (reply: HttpReply) => void, failed: (error: Error) => void) {
+  constructor(signal: HttpAsk['signal'], begun: (reply: HttpReply) => void, failed: (error: Error) => void) {
     this.#signal = signal
     this.#begun = begun
     this.#failed = failed
-    signal.addEventListener('abort', this.#abort)
+    if (signal instanceof AbortSignal) signal.addEventListener('abort', this.#abort)
+    else signal.onAbort = this.#abort
   }
 
   // Before it has a connection, there is nothing that could be cut.
@@ -168,7 +176,9 @@ class Response implements Dispatcher.DispatchHandler {
   }
 
   #end(error?: Error): void {
-    this.#signal.removeEventListener('abort', this.#abort)
+    const signal = this.#signal
+    if (signal instanceof AbortSignal) signal.removeEventListener('abort', this.#abort)
+    else if (signal.onAbort === this.#abort) signal.onAbort = undefined
     if (this.#body !== undefined) this.#body.end(error)
     else this.#failed(error ?? new errors.RequestAbortedError())
   }

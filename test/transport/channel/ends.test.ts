@@ -4,7 +4,6 @@ import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { RelayEnd } from '../../../dist/transport/channel/relay-end.js'
 import { Wire } from '../../../dist/transport/channel/wire.js'
-import { whenUnread } from '../../../dist/transport/front/connections.js'
 
 /** Two streams; what is written to one is read from the other. */
 const streams = (): readonly [Duplex, Duplex] => {
@@ -26,7 +25,7 @@ t.test('of a response that is over only what to do when it was not read is kept'
   const relay = new RelayEnd(far, {
     serve: (_, response) => {
       const number = responses.push(new WeakRef(response))
-      whenUnread(response, () => unread.push(number))
+      response.onUnread = () => unread.push(number)
       response.writeHead(200)
       response.end(Buffer.from('done'))
     },

@@ -2,7 +2,7 @@ import type { Frame } from '../../../protocol/frame.js'
 import { isString, member } from '../../../protocol/json.js'
 import { isModernRequest, metadataOf, only, type InputSchemaOf } from '../../http/headers.js'
 import { bodyKind, type Between } from '../messages.js'
-import { discard, HttpFailure, type HttpReply, type HttpUpstream } from '../pool.js'
+import { discard, HttpFailure, type HttpAsk, type HttpReply, type HttpUpstream } from '../pool.js'
 
 /** One session with the server, from the response to `initialize` on. */
 export interface Agreed {
@@ -44,7 +44,7 @@ export class HttpHandshake {
     this.#agreed = agreed
   }
 
-  post(frame: Frame, signal: AbortSignal, agreed = this.#agreed): Promise<HttpReply> {
+  post(frame: Frame, signal: HttpAsk['signal'], agreed = this.#agreed): Promise<HttpReply> {
     const headers = new Map([['accept', 'application/json, text/event-stream'], ['content-type', 'application/json']])
     const add = (more: Iterable<readonly [string, string]>) => {
       for (const [name, value] of more) headers.set(name, value)

@@ -61,7 +61,7 @@ export class LegacySse {
       ...(this.#endpoint && { url: this.#endpoint }),
       headers: new Map([['content-type', 'application/json'], ...(call.frame.envelope?.trace?.headers() ?? []), ...headers]),
       body: call.frame.bytes,
-      signal: call.signal,
+      signal: call,
     })
     discard(reply)
     if (reply.status >= 300) return `the server answered HTTP ${reply.status}`

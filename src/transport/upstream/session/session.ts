@@ -113,11 +113,11 @@ class UpstreamSession extends HttpSide {
   }
 
   async #deliver(call: Call): Promise<void> {
-    const { exchange, unanswered, signal } = call
+    const { exchange, unanswered } = call
     call.linger(this.#options.lingerMs ?? 5000)
     let reason: string
     try {
-      reason = signal.aborted ? failureOf(undefined) : await (this.#legacy ? this.#legacy.post(call) : this.#post(call, true))
+      reason = call.aborted ? failureOf(undefined) : await (this.#legacy ? this.#legacy.post(call) : this.#post(call, true))
     } catch (error) {
       reason = failureOf(error)
     }
@@ -127,9 +127,9 @@ class UpstreamSession extends HttpSide {
 
   /** @returns why there will be no answer to what has none by now */
   async #post(call: Call, first: boolean): Promise<string> {
-    const { frame, signal } = call
+    const { frame } = call
     const { agreed } = this.#handshake
-    const reply = await this.#handshake.post(frame, signal)
+    const reply = await this.#handshake.post(frame, call)
     if (reply.status >= 400 && (bodyKind(reply) === 'error' || isInitialize(frame))) {
       const error = await this.#responses.error(call, reply)
       if (isInitialize(frame)) return this.#refused(call, reply, error)
