@@ -10,7 +10,7 @@ import type { HttpRequest, Transport, TransportEvent } from '../transport.js'
 import { HttpSide, type Call } from './calls.js'
 import { errorBody } from './error-body.js'
 import {
-  bodyKind, cursor, messageOf, messagesOf, misfit, type Between, type Cursor, type Reading,
+  bodyKind, cursor, messageOf, misfit, readMessages, type Between, type Cursor, type Reading,
 } from './messages.js'
 import { discard, failureOf, type HttpReply, type HttpUpstream } from './pool.js'
 
@@ -156,12 +156,12 @@ class HttpServer extends HttpSide {
       this.#tell({ type: 'frame', exchange, frame: instead })
       return 'the response could not be read'
     }
-    for await (const heard of messagesOf(reply, { ...reading, cursor: position })) {
+    await readMessages(reply, { ...reading, cursor: position }, heard => {
       if ('bytes' in heard) {
         this.calls.answered(exchange, heard)
         this.#tell({ type: 'frame', exchange, frame: heard })
       } else if (own) this.#between(exchange, heard)
-    }
+    })
     return endedBefore
   }
 
@@ -215,10 +215,10 @@ class HttpServer extends HttpSide {
     if (kind === 'other') return discard(reply)
     const reading = { limits: this.#options.limits, latch, asked: () => [] }
     if (kind === 'error') return this.#error(exchange, reply, reading)
-    for await (const heard of messagesOf(reply, { ...reading, cursor: position })) {
+    await readMessages(reply, { ...reading, cursor: position }, heard => {
       if ('bytes' in heard) this.#tell({ type: 'frame', exchange, frame: heard })
       else this.#between(exchange, heard)
-    }
+    })
   }
 
   #head(exchange: Exchange, reply: HttpReply): void {

@@ -35,51 +35,36 @@ const unpacked = ({ body, headers }: HttpReply): ResponseBody | AsyncGenerator<B
   headers.has('content-encoding') ? decoded(body, headers) : body
 
 /**
- * The events of an SSE body; the cursor is past each event when it is returned. It is no generator: two of
- * them, one inside the other, cost as much for a small answer as all else that is done to read it.
+ * Reads an SSE body to its end. It is no generator, and `told` no promise where none is needed: for a small answer that
+ * costs as much as all else that is done to read it.
+ * @param told called for each event, when the cursor is past it; returns `enough` to read no more
  * @throws what the connection fails with, and UndecodableBody
  */
-export class Events implements AsyncIterableIterator<SseEvent> {
-  readonly #reading: EventReading
-  readonly #parser: SseParser
-  readonly #source: ResponseBody | AsyncGenerator<Buffer, void>
-  #parsed: readonly SseEvent[] = []
-  #told = 0
-
-  constructor(reply: HttpReply, reading: EventReading) {
-    this.#reading = reading
-    this.#parser = new SseParser(reading.limits.messageBytes)
-    this.#source = unpacked(reply)
-  }
-
-  async next(): Promise<IteratorResult<SseEvent, undefined>> {
-    const { latch, cursor } = this.#reading
+export const readEvents = async (
+  reply: HttpReply, { limits, latch, cursor }: EventReading,
+  told: (event: SseEvent) => Told | Promise<Told>,
+): Promise<void> => {
+  const parser = new SseParser(limits.messageBytes)
+  const source = unpacked(reply)
+  try {
     for (;;) {
-      const value = this.#parsed[this.#told]
-      if (value !== undefined) {
-        this.#told += 1
+      const piece = nextPiece(source)
+      const { done, value } = piece instanceof Promise ? await piece : piece
+      if (done === true) return
+      for (const event of parser.push(value)) {
         if (latch.isClosed) await latch.passed()
-        advance(cursor, value)
-        return { done: false, value }
+        advance(cursor, event)
+        const said = told(event)
+        if ((said instanceof Promise ? await said : said) === 'enough') return
       }
-      const piece = nextPiece(this.#source)
-      const { done, value: bytes } = piece instanceof Promise ? await piece : piece
-      if (done === true) return { done: true, value: undefined }
-      this.#parsed = this.#parser.push(bytes)
-      this.#told = 0
     }
-  }
-
-  /** Lets go of the body. */
-  async return(): Promise<IteratorResult<SseEvent, undefined>> {
-    await this.#source.return()
-    return { done: true, value: undefined }
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this
+  } finally {
+    // Lets go of a body that was not read to its end.
+    await source.return()
   }
 }
+
+export type Told = 'enough' | undefined
 
 const advance = (cursor: Cursor, event: SseEvent): void => {
   if (event.kind === 'comment') return
@@ -113,44 +98,26 @@ export interface Between {
 }
 
 /**
- * Every message of a JSON or SSE body as it arrives, each of them one frame.
+ * Reads a JSON or SSE body to its end.
+ * @param told called for every message as it arrives, each of them one frame, and for what stands between them; returns
+ * `enough` to read no more
  * @throws what the connection fails with; a body that cannot be unpacked is a frame with a fault
  */
-export const messagesOf = (reply: HttpReply, reading: Reading): AsyncIterable<Frame | Between> =>
-  bodyKind(reply) === 'json' ? once(messageOf(reply, reading)) : new Messages(new Events(reply, reading), reading)
-
-async function* once(message: Promise<Frame | undefined>): AsyncGenerator<Frame> {
-  const frame = await message
-  if (frame !== undefined) yield frame
-}
-
-class Messages implements AsyncIterableIterator<Frame | Between> {
-  readonly #events: Events
-  readonly #reading: Reading
-
-  constructor(events: Events, reading: Reading) {
-    this.#events = events
-    this.#reading = reading
+export const readMessages = async (
+  reply: HttpReply, reading: Reading, told: (heard: Frame | Between) => Told,
+): Promise<void> => {
+  if (bodyKind(reply) === 'json') {
+    const frame = await messageOf(reply, reading)
+    if (frame !== undefined) told(frame)
+    return
   }
-
-  async next(): Promise<IteratorResult<Frame | Between, undefined>> {
-    try {
-      const { done, value } = await this.#events.next()
-      if (done === true) return { done, value }
-      const said = read(value, this.#reading.limits)
-      return { done: false, value: said instanceof Promise ? await said : said }
-    } catch (error) {
-      return { done: false, value: unreadable(error, this.#reading) }
-    }
-  }
-
-  async return(): Promise<IteratorResult<Frame | Between, undefined>> {
-    await this.#events.return()
-    return { done: true, value: undefined }
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this
+  try {
+    await readEvents(reply, reading, event => {
+      const heard = read(event, reading.limits)
+      return heard instanceof Promise ? heard.then(told) : told(heard)
+    })
+  } catch (error) {
+    told(unreadable(error, reading))
   }
 }
 

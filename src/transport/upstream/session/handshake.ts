@@ -1,7 +1,7 @@
 import type { Frame } from '../../../protocol/frame.js'
 import { isString, member } from '../../../protocol/json.js'
 import { isModernRequest, metadataOf, only, type InputSchemaOf } from '../../http/headers.js'
-import { bodyKind, type Between } from '../messages.js'
+import { bodyKind, type Between, type Told } from '../messages.js'
 import { discard, HttpFailure, type HttpAsk, type HttpReply, type HttpUpstream } from '../pool.js'
 
 /** One session with the server, from the response to `initialize` on. */
@@ -122,7 +122,7 @@ export interface Renewal {
   readonly handshake: HttpHandshake
   readonly lost: Agreed
   readonly closing: AbortSignal
-  readonly messagesOf: (reply: HttpReply) => AsyncIterable<Frame | Between>
+  readonly read: (reply: HttpReply, told: (heard: Frame | Between) => Told) => Promise<void>
   /** Whatever else than the answer comes with it. */
   readonly told: (frame: Frame) => void
 }
@@ -132,7 +132,7 @@ export interface Renewal {
  * (2025-11-25, session management). The client has its answer already, and does not get this one.
  * @returns false when there is no new session, or not one that the client could go on in
  */
-export const renew = async ({ handshake, lost, closing, messagesOf, told }: Renewal): Promise<boolean> => {
+export const renew = async ({ handshake, lost, closing, read, told }: Renewal): Promise<boolean> => {
   const { initialize, initialized, version } = lost
   const signal = AbortSignal.any([closing, AbortSignal.timeout(renewMs)])
   const reply = await handshake.post(initialize, signal)
@@ -141,12 +141,13 @@ export const renew = async ({ handshake, lost, closing, messagesOf, told }: Rene
     return false
   }
   const agreed = agreedBy(initialize, reply)
-  for await (const heard of messagesOf(reply)) {
-    if (!('bytes' in heard)) continue
+  await read(reply, heard => {
+    if (!('bytes' in heard)) return undefined
     agreed.version = versionBy(agreed, heard)
-    if (agreed.version !== undefined) break
+    if (agreed.version !== undefined) return 'enough'
     if (heard.message.kind === 'notification' || heard.message.kind === 'request') told(heard)
-  }
+    return undefined
+  })
   // The client goes on in the revision that was agreed on with it, and in no other.
   if (agreed.version === undefined || agreed.version !== version) return false
   if (initialized) {

@@ -3,8 +3,8 @@ import { errorCode } from '../../../protocol/json-rpc.js'
 import { modernErrors } from '../../http/headers.js'
 import type { SseEvent } from '../../sse/event.js'
 import type { Call } from '../calls.js'
-import { bodyKind, cursor, Events, read, type Reading } from '../messages.js'
-import { discard, failureOf, type HttpUpstream } from '../pool.js'
+import { bodyKind, cursor, read, readEvents, type Between, type Reading } from '../messages.js'
+import { discard, failureOf, type HttpReply, type HttpUpstream } from '../pool.js'
 
 export interface LegacyOptions extends Pick<Reading, 'limits' | 'latch'> {
   readonly upstream: HttpUpstream
@@ -75,37 +75,39 @@ export class LegacySse {
   }
 
   async #open(): Promise<boolean> {
-    const { upstream, headers, limits, latch } = this.#options
+    const { upstream, headers } = this.#options
     const { signal } = this.#over
     const reply = await upstream.request({ method: 'GET', headers: new Map([['accept', 'text/event-stream'], ...headers]), signal })
-    if (reply.status !== 200 || bodyKind(reply) !== 'sse') {
-      discard(reply)
-      return false
+    if (reply.status === 200 && bodyKind(reply) === 'sse') {
+      return new Promise(resolve => void this.#follow(reply, resolve))
     }
-    const events = new Events(reply, { limits, latch, cursor: cursor() })
-    let first = await events.next()
-    while (first.done !== true && (first.value.kind === 'fields' || first.value.kind === 'comment')) first = await events.next()
-    this.#endpoint = first.done === true ? undefined : endpointOf(first.value, upstream.url)
-    if (this.#endpoint === undefined) {
-      await events.return()
-      return false
-    }
-    void this.#follow(events)
-    return true
+    discard(reply)
+    return false
   }
 
-  async #follow(events: AsyncIterable<SseEvent>): Promise<void> {
-    const { limits, told, ended } = this.#options
+  /** @param opened told whether the first event names the endpoint; what is told after that changes nothing */
+  async #follow(reply: HttpReply, opened: (isOpen: boolean) => void): Promise<void> {
+    const { upstream, limits, latch, told, ended } = this.#options
+    const heard = (message: Frame | Between): undefined => {
+      if ('bytes' in message) told(message)
+    }
     let reason = streamCut
     try {
-      for await (const event of events) {
-        const heard = await read(event, limits)
-        if ('bytes' in heard) told(heard)
-      }
+      await readEvents(reply, { limits, latch, cursor: cursor() }, event => {
+        if (this.#endpoint === undefined) {
+          if (event.kind === 'fields' || event.kind === 'comment') return undefined
+          this.#endpoint = endpointOf(event, upstream.url)
+          opened(this.#endpoint !== undefined)
+          return this.#endpoint === undefined ? 'enough' : undefined
+        }
+        const message = read(event, limits)
+        return message instanceof Promise ? message.then(heard) : heard(message)
+      })
     } catch (error) {
       reason = failureOf(error)
     }
-    ended(reason)
+    opened(false)
+    if (this.#endpoint !== undefined) ended(reason)
   }
 }
 

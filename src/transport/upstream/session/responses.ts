@@ -6,7 +6,7 @@ import { isModernRequest } from '../../http/headers.js'
 import type { Call } from '../calls.js'
 import { errorBody, withId } from '../error-body.js'
 import {
-  bodyKind, cursor, messageOf, messagesOf, misfit, type Between, type Cursor, type Reading,
+  bodyKind, cursor, misfit, readMessages, type Between, type Cursor, type Reading, type Told,
 } from '../messages.js'
 import { discard, failureOf, type HttpReply } from '../pool.js'
 import type { Agreed, HttpHandshake } from './handshake.js'
@@ -68,22 +68,18 @@ export class HttpResponses {
 
   /** Tells every message of a body. @throws what the connection fails with */
   async read(reply: HttpReply, position: Cursor, call?: Call): Promise<void> {
-    const exchange = call?.exchange ?? stdioExchange
-    if (bodyKind(reply) === 'json') {
-      const answer = await messageOf(reply, this.#reading(position, call))
-      if (answer !== undefined) this.#options.told(exchange, answer)
-      return
-    }
-    for await (const heard of this.messagesOf(reply, position, call)) if ('bytes' in heard) this.#options.told(exchange, heard)
+    await this.readWith(reply, heard => {
+      if ('bytes' in heard) this.#options.told(call?.exchange ?? stdioExchange, heard)
+    }, position, call)
   }
 
-  messagesOf(reply: HttpReply, position = cursor(), call?: Call): AsyncIterable<Frame | Between> {
-    return messagesOf(reply, this.#reading(position, call))
-  }
-
-  #reading(position: Cursor, call: Call | undefined): Reading {
+  /** The same, but that `told` is called in place of that of the options. */
+  readWith(
+    reply: HttpReply, told: (heard: Frame | Between) => Told, position = cursor(), call?: Call,
+  ): Promise<void> {
     const { limits, latch } = this.#options
-    return { limits, latch, asked: () => [...(call?.unanswered ?? [])], cursor: position }
+    const asked = () => [...(call?.unanswered ?? [])]
+    return readMessages(reply, { limits, latch, asked, cursor: position }, told)
   }
 
   async #resumed(call: Call, position: Cursor): Promise<string> {

@@ -172,7 +172,7 @@ class UpstreamSession extends HttpSide {
       handshake: this.#handshake,
       lost,
       closing: this.#closing.signal,
-      messagesOf: reply => this.#responses.messagesOf(reply),
+      read: (reply, told) => this.#responses.readWith(reply, told),
       told: frame => this.#told(stdioExchange, frame),
     }).catch(() => false).then(renewed => {
       this.#renewal = undefined
