@@ -29,6 +29,13 @@ export class CustomsError extends Error {
 export const codeOf = (cause: unknown): string =>
   cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'
 
+/** The error for a file that the system does not let us read. */
+export const cannotRead = (code: ErrorCode, path: string, cause: unknown): CustomsError =>
+  new CustomsError(code, `${path}: cannot be read (${codeOf(cause)})`, { cause })
+
+/** The message of anything that was thrown. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
 /** The text with nothing in it that a terminal could obey or a person would not see: such characters stand as in JSON, `\u001b`. */
 export const visible = (text: string): string =>
   /^[\x20-\x7e]*$/.test(text) ? text : text.replace(unseen, character => [...Array(character.length).keys()]

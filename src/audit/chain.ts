@@ -1,133 +1,77 @@
 import type { KeyObject } from 'node:crypto'
 import type { Entry } from '../core/event.js'
+import { messageOf } from '../errors.js'
+import { Batch, type Recorded } from './batch.js'
 import { type Checkpoint, checkpointLine, lossLine } from './checkpoint.js'
-import { cannotAudit, LogFile, type Output, type Usage } from './log-file.js'
+import { LogFile, type Usage } from './log-file.js'
 import type { Opened } from './named-file.js'
-import type { Payloads } from './payload.js'
+import { cannotAudit, type Output } from './output.js'
 import { type Line, nextLine, type Position } from './record.js'
+import type { Payloads } from './redact.js'
 import type { Audit, AuditOptions } from './sink.js'
 
 /**
- * Waits for a record: returns when it is with the operating system, or when it could not be written and that is no
- * error (`onFailure: continue`). It says the same each time that it is called.
+ * Waits for a record. Returns when the operating system has it, or when it could not be written and the
+ * operator chose to go on (`onFailure: continue`). Every call has the same outcome.
  * @throws CustomsError CANNOT_AUDIT
  */
 export type Flush = () => void
 
-export interface Recorded {
-  readonly text: string
-  /** Undefined for records about the log itself. */
-  readonly entry: Entry | undefined
-  readonly now: Date
-}
-
-/** Records that are written together: all of them, or none. */
-class Batch {
-  readonly records: Recorded[] = []
-  /** The records, with their line ends. */
-  text = ''
-  bytes = 0
-  /** How many records before these could not be written, as one of these says. */
-  lost = 0
-  /** Whether its records were counted as lost. */
-  isCounted = false
-  #state: 'open' | 'written' | { readonly failure: unknown } = 'open'
-  readonly #write: (batch: Batch) => void
-
-  /**
-   * @param before where the log stands without it
-   * @param write writes it, or throws
-   */
-  constructor(readonly before: Position, write: (batch: Batch) => void, readonly flush: Flush) {
-    this.#write = write
-  }
-
-  get isOpen(): boolean {
-    return this.#state === 'open'
-  }
-
-  add({ text }: Line, now: Date, entry: Entry | undefined): void {
-    this.text += text
-    this.bytes += Buffer.byteLength(text)
-    this.records.push({ text, entry, now })
-  }
-
-  /** @throws CustomsError CANNOT_AUDIT, whatever `onFailure` says */
-  write(): void {
-    if (this.#state === 'open') {
-      this.#state = 'written'
-      try {
-        this.#write(this)
-      } catch (failure) {
-        this.#state = { failure }
-      }
-    }
-    if (this.#state !== 'written') throw this.#state.failure
-  }
-}
-
-/** A checkpoint is made at least this often while there are records: in records, and in milliseconds. */
+/** While records are written, a checkpoint follows after so many records or milliseconds. */
 const maxRecords = 1000
 const maxMs = 60_000
 
 /** Bytes that are kept unwritten, at most. */
 const maxUnwritten = 1024 * 1024
 
-/** From one look at the file to the next, in milliseconds. */
+/** Time between two checks of the file, in milliseconds. */
 const checkMs = 1000
 
 const nothing = (): undefined => undefined
 export const currentTime = (): Date => new Date()
 
-/** An open log: each record follows the one before, and they are written in batches. */
+/** An open log: each record carries the hash of the one before; records are written in batches. */
 export class Chain implements Audit {
   readonly #output: Output
   readonly #key: KeyObject | undefined
+  readonly #options: AuditOptions
   readonly #now: () => Date
-  readonly #log: AuditOptions['log']
-  readonly #handOn: ((record: Recorded) => void) | undefined
-  readonly #isStrict: boolean
-  readonly #countFailed: (records: number) => void
+  readonly #onWritten: ((record: Recorded) => void) | undefined
   readonly #timer: NodeJS.Timeout
-  /** Of the last record, the open batch included. */
+  /** The position after the last record, including those of the open batch. */
   #position: Position
   #batch: Batch
-  /** Names this log in the files that follow the first (see `logOf`). */
+  /** The log's name in the files that continue it (see `logOf`). */
   #name: string | undefined
-  /** Records since the last checkpoint, and when that was. */
-  #records = 0
+  #recordsSinceCheckpoint = 0
   #checkpointAt: number
   #checkedAt: number
-  /** Records that could not be written, and of which the log has no record yet. */
+  /** Records that could not be written and that no `audit/lost` record counts yet. */
   #lost: number
   #isFailing = false
   #isWarned = false
   #isClosed = false
 
   constructor(
-    { output, ends, lost = 0 }: Opened, key: KeyObject | undefined,
-    { now = currentTime, log, onFailure = 'block', failed = nothing }: AuditOptions,
-    handOn?: (record: Recorded) => void,
+    { output, ends, lost = 0 }: Opened, key: KeyObject | undefined, options: AuditOptions,
+    onWritten?: (record: Recorded) => void,
   ) {
     this.#output = output
     this.#key = key
-    this.#now = now
-    this.#log = log
-    this.#handOn = handOn
-    this.#isStrict = onFailure === 'block'
-    this.#countFailed = failed
+    this.#options = options
+    this.#now = options.now ?? currentTime
+    this.#onWritten = onWritten
     this.#lost = lost
     this.#position = ends.position
     this.#batch = this.#newBatch()
     this.#name = ends.log
-    const time = now()
-    this.#checkpointAt = time.getTime()
-    this.#checkedAt = time.getTime()
+    const now = this.#now()
+    this.#checkpointAt = this.#checkedAt = now.getTime()
     if (key) {
-      this.#turnPage(time)
-      this.#checkpoint({ reason: 'start' }, time)
+      this.#rotateIfDue(now)
+      this.#checkpoint({ reason: 'start' }, now)
     }
-    this.#timer = setInterval(() => this.#look(), checkMs).unref()
+    this.#timer = setInterval(() => this.#onTimer(), checkMs).unref()
   }
 
   get file(): string | undefined {
@@ -146,7 +90,7 @@ export class Chain implements Audit {
     try {
       return this.#add(entry, payloads)
     } catch (failure) {
-      this.#failed(failure, 1)
+      this.#onFailure(failure, 1)
       return nothing
     }
   }
@@ -163,10 +107,12 @@ export class Chain implements Audit {
       if (this.#batch.isOpen) this.#batch.flush()
       if (this.#position.seq > 0) this.#checkpoint({ reason: 'end' }, now)
     } catch (failure) {
-      this.#failed(failure, 0)
+      this.#onFailure(failure, 0)
     } finally {
-      const name = this.file ?? 'on the standard stream'
-      if (this.#lost > 0) this.#log?.warn(`the audit log ${name} ends without ${this.#lost} records`)
+      if (this.#lost > 0) {
+        const name = this.file ?? 'on the standard stream'
+        this.#options.log?.warn(`the audit log ${name} ends without ${this.#lost} records`)
+      }
       this.#output.close()
     }
   }
@@ -174,16 +120,16 @@ export class Chain implements Audit {
   #add(entry: Entry, payloads: Payloads): Flush {
     if (this.#isClosed) throw cannotAudit(this.file, 'it is closed')
     const now = this.#now()
-    // A process that was stopped may go on with a record before the timer fires.
+    // After the process was suspended, a record may come before the timer fires.
     if (Math.abs(now.getTime() - this.#checkedAt) >= checkMs) this.#check(now)
-    this.#turnPage(now)
+    this.#rotateIfDue(now)
     this.#recordLost(now)
     this.#append(nextLine(entry, this.#position, payloads, now), now, entry)
-    this.#records += 1
+    this.#recordsSinceCheckpoint += 1
     const batch = this.#batch
     try {
       this.#checkpointIfDue(now)
-      if (batch.bytes > maxUnwritten) batch.write()
+      if (batch.bytes > maxUnwritten) this.#write(batch)
     } catch {
       // The flush of the batch reports it.
     }
@@ -198,11 +144,15 @@ export class Chain implements Audit {
   }
 
   #newBatch(): Batch {
-    const batch = new Batch(this.#position, one => this.#write(one), () => this.#flush(batch))
+    const batch: Batch = new Batch(this.#position, () => this.#flush(batch))
     return batch
   }
 
-  #write({ text, records, before, lost }: Batch): void {
+  #write(batch: Batch): void {
+    batch.write(this.#appendAll)
+  }
+
+  readonly #appendAll = ({ text, records, before, lost }: Batch): void => {
     try {
       this.#output.append(text)
     } catch (failure) {
@@ -210,41 +160,45 @@ export class Chain implements Audit {
       this.#position = before
       throw failure
     }
-    if (lost > 0 && this.#output instanceof LogFile) this.#output.noteLost(this.#lost)
-    if (this.#handOn !== undefined) records.forEach(this.#handOn)
+    if (lost > 0) this.#noteLost()
+    if (this.#onWritten !== undefined) records.forEach(this.#onWritten)
   }
 
   #flush(batch: Batch): void {
     try {
-      batch.write()
+      this.#write(batch)
       this.#isFailing = false
     } catch (failure) {
-      const records = batch.isCounted ? 0 : batch.records.filter(({ entry }) => entry !== undefined).length
-      const again = batch.isCounted ? 0 : batch.lost
+      const isNew = !batch.isCounted
       batch.isCounted = true
-      this.#failed(failure, records, again)
+      // The counts of its `audit/lost` records are still to be written.
+      if (isNew) this.#lost += batch.lost
+      this.#onFailure(failure, isNew ? batch.records.filter(({ entry }) => entry !== undefined).length : 0)
     }
   }
 
   /**
    * Some records were not written.
    * @param records how many of them were not counted before
-   * @param again how many were, and this batch would have said so
    * @throws the failure, unless the operator chose to go on without a record (`onFailure: continue`)
    */
-  #failed(failure: unknown, records: number, again = 0): void {
-    this.#lost += again
-    if (this.#isStrict) throw failure
+  #onFailure(failure: unknown, records: number): void {
+    const { onFailure = 'block', failed, log } = this.#options
+    if (onFailure === 'block') throw failure
     this.#lost += records
-    if (this.#output instanceof LogFile) this.#output.noteLost(this.#lost)
-    if (records > 0) this.#countFailed(records)
+    this.#noteLost()
+    if (records > 0) failed?.(records)
     if (!this.#isFailing) {
-      this.#log?.warn(`${messageOf(failure)}; traffic goes on without a record (audit.onFailure: continue)`)
+      log?.warn(`${messageOf(failure)}; traffic goes on without a record (audit.onFailure: continue)`)
     }
     this.#isFailing = true
   }
 
-  /** The log says how many records could not be written, as soon as something can be written again. */
+  #noteLost(): void {
+    if (this.#output instanceof LogFile) this.#output.noteLost(this.#lost)
+  }
+
+  /** Adds the record that says how many others could not be written. */
   #recordLost(now: Date): void {
     const lost = this.#lost
     if (lost === 0) return
@@ -253,13 +207,13 @@ export class Chain implements Audit {
     this.#batch.lost += lost
   }
 
-  /** Begins the next file where this one is full; a file that is not the first says which log it continues. */
-  #turnPage(now: Date): void {
+  /** Begins the next file when this one is full. Any file but the first names the log that it continues. */
+  #rotateIfDue(now: Date): void {
     const output = this.#output
     if (!(output instanceof LogFile)) return
-    const isUnwritten = this.#batch.isOpen && this.#batch.bytes > 0
-    if (output.isDue(now, isUnwritten ? this.#batch.bytes : 0)) {
-      if (isUnwritten) this.#batch.write()
+    const unwritten = this.#batch.isOpen ? this.#batch.bytes : 0
+    if (output.isDue(now, unwritten)) {
+      if (unwritten > 0) this.#write(this.#batch)
       output.next(now, () => this.#checkpoint({ reason: 'rotation' }, now))
     }
     if (output.isEmpty && this.#position.seq > 0 && !(this.#batch.isOpen && this.#batch.bytes > 0)) {
@@ -267,21 +221,22 @@ export class Chain implements Audit {
     }
   }
 
-  /** Without a key, only the ends of files are marked. */
+  /** Without a key, only the ends and beginnings of files are marked. */
   #checkpoint(checkpoint: Checkpoint, now: Date): void {
     const { reason } = checkpoint
     if (this.#key || reason === 'rotation' || reason === 'continuation') {
       this.#append(checkpointLine(checkpoint, this.#position, now, this.#key), now)
     }
-    if (this.#batch.isOpen) this.#batch.write()
-    this.#records = 0
+    if (this.#batch.isOpen) this.#write(this.#batch)
+    this.#recordsSinceCheckpoint = 0
     this.#checkpointAt = now.getTime()
-    this.#log?.checkpoint(this.file, this.#position)
+    this.#options.log?.checkpoint(this.file, this.#position)
   }
 
   #checkpointIfDue(now: Date): void {
-    const isLongAgo = this.#records > 0 && Math.abs(now.getTime() - this.#checkpointAt) >= maxMs
-    if (isLongAgo || this.#records >= maxRecords) this.#checkpoint({ reason: 'interval' }, now)
+    const records = this.#recordsSinceCheckpoint
+    const isLongAgo = records > 0 && Math.abs(now.getTime() - this.#checkpointAt) >= maxMs
+    if (isLongAgo || records >= maxRecords) this.#checkpoint({ reason: 'interval' }, now)
   }
 
   #check(now: Date): void {
@@ -289,8 +244,8 @@ export class Chain implements Audit {
     this.#output.check()
   }
 
-  /** Once a second, also while nothing is written. What it finds is an error when the next record comes. */
-  #look(): void {
+  /** Runs once a second, also while nothing is written. A failure is reported again with the next record. */
+  #onTimer(): void {
     try {
       const now = this.#now()
       this.#check(now)
@@ -301,10 +256,8 @@ export class Chain implements Audit {
       this.#checkpointIfDue(now)
       this.#isWarned = false
     } catch (error) {
-      if (!this.#isWarned) this.#log?.warn(messageOf(error))
+      if (!this.#isWarned) this.#options.log?.warn(messageOf(error))
       this.#isWarned = true
     }
   }
 }
-
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -6,11 +6,11 @@ import { sha256 } from '../canonical.js'
 import { codeOf } from '../errors.js'
 import { isObject, isString, member, parseJson } from '../protocol/unmetered.js'
 import { clip } from '../protocol/quote.js'
-import { cannotAudit } from './log-file.js'
+import { cannotAudit } from './output.js'
 
-/** The right to write a file. */
+/** This process's exclusive right to write a file. */
 export interface Claim {
-  /** Shows that the owner lives: to be called once a second. @returns why the file is not ours any more */
+  /** Called once a second, to show that the owner lives. @returns why this process has lost the claim */
   renew(): string | undefined
   release(): void
 }
@@ -18,31 +18,32 @@ export interface Claim {
 interface Owner {
   readonly pid: number
   readonly host: string
-  /** Where process numbers mean the same as here. */
+  /** The namespace of `pid`. */
   readonly place: string
-  /** Tells a process from a later one with its number; undefined where the system does not say. */
+  /** Distinguishes a process from a later one with the same number; undefined on systems that do not say. */
   readonly started: string | undefined
 }
 
-/** An owner that cannot be looked at is dead when it gives no sign for so long, in milliseconds. */
+/** An owner in another namespace is dead when it has not touched its claim for so long, in milliseconds. */
 const patience = 5000
 const pauseMs = 250
 
-/** Our claims, by their files. */
+/** The text of each claim of this process, by the claim's file. */
 const claims = new Map<string, string>()
 
-// One for all: a gateway may hold more files than an emitter likes to have listeners.
+// One listener for all claims: an emitter warns of a leak when it has more than ten.
 process.once('exit', () => claims.forEach((_, lock) => giveBack(lock)))
 
 /**
- * Takes a file for this process alone: two writers would tear its chain apart. The claim is a file beside it, `FILE.lock`, that
- * names the owner, and that the owner touches once a second. The claim of an owner that is dead is taken over: its process is gone
- * or, where its number says nothing here (another container, another host), it gives no sign.
+ * Claims a file for this process: two writers would break its chain. The claim is a file beside it,
+ * `FILE.lock`, that names the owner and that the owner touches once a second. A claim is taken over when its
+ * owner's process is gone or, in another container or on another host, when the owner no longer touches it.
  *
- * proper-lockfile (npm) was looked at instead: it knows no owner, so that a relay that a client starts again
- * would wait until the last one's claim is stale; it tells that by the wall clock, which may be set back; it removes a stale claim
- * without a look at whose it is by then; and its exit handler (signal-exit) answers the signals that are ours to pass on.
- * @throws CustomsError CANNOT_AUDIT while another owner lives; or what the system says, when the claim cannot be written
+ * proper-lockfile (npm) is not used. It stores no owner, so a relay that a client restarts would wait until
+ * the old claim is stale. It decides that by the wall clock, which may be set back. It removes a stale claim
+ * without reading whose it is by then. Its exit handler (signal-exit) acts on signals that the relay passes
+ * on.
+ * @throws CustomsError CANNOT_AUDIT while another owner lives; the system's error when it cannot write
  */
 export const claim = async (file: string): Promise<Claim> => {
   const text = JSON.stringify({ id: randomUUID(), ...self() })
@@ -60,7 +61,7 @@ const take = async (file: string, lock: string, text: string): Promise<void> => 
       const who = owner === undefined ? 'another relay' : `process ${owner.pid} on ${clip(owner.host)}`
       throw cannotAudit(file, `${who} is writing it, and a log that is named has one writer`)
     }
-    // Who may remove this dead claim is itself claimed, so that nobody removes the one that comes after it.
+    // The right to remove this dead claim is claimed too, so that its successor is not removed by mistake.
     const burial = `${lock}.${sha256(found).slice(0, 16)}`
     await take(file, burial, text)
     if (read(file, lock) === found) rmSync(lock, { force: true })
@@ -77,6 +78,7 @@ const renew = (lock: string, text: string): string | undefined => {
     utimesSync(lock, now, now)
     return undefined
   } catch {
+    // Another relay may be replacing the claim at this moment.
     return lost
   }
 }
@@ -96,14 +98,19 @@ const create = (lock: string, text: string): boolean => {
   }
 }
 
-/** A claim is as long as its owner's name at most. */
+/** Longest claim, in bytes. */
 const longest = 4096
 
-/** Undefined when nobody holds it by now. @throws CustomsError CANNOT_AUDIT for what is no claim: a link that leads nowhere, a pipe */
+/**
+ * Undefined when the claim was released meanwhile.
+ * @throws CustomsError CANNOT_AUDIT when the file is no claim, such as a dangling link or a pipe
+ */
 const read = (file: string, lock: string): string | undefined => {
   const state = lstatSync(lock, { throwIfNoEntry: false })
   if (state === undefined) return undefined
-  if (!state.isFile() || state.size > longest) throw cannotAudit(file, `${lock} is no claim of a relay: remove it`)
+  if (!state.isFile() || state.size > longest) {
+    throw cannotAudit(file, `${lock} is no claim of a relay: remove it`)
+  }
   try {
     return readFileSync(lock, 'utf8')
   } catch (cause) {
@@ -129,7 +136,7 @@ const lives = async (lock: string, owner: Owner | undefined): Promise<boolean> =
 
 const touchedAt = (lock: string): number | undefined => statSync(lock, { throwIfNoEntry: false })?.mtimeMs
 
-/** Undefined when it is being written at this moment, or is none of ours. */
+/** Undefined while the claim is being written, or when the file is no claim. */
 const ownerOf = (text: string): Owner | undefined => {
   const value = parseJson(text)
   if (!isObject(value)) return undefined
@@ -138,17 +145,20 @@ const ownerOf = (text: string): Owner | undefined => {
   return { pid, host, place: where, started: isString(started) ? started : undefined }
 }
 
-const self = (): Owner => ({ pid: process.pid, host: hostname(), place: place(), started: startOf(process.pid) })
+const self = (): Owner =>
+  ({ pid: process.pid, host: hostname(), place: place(), started: startOf(process.pid) })
 
 let known: string | undefined
 
 const place = (): string => (known ??= process.platform === 'linux' ? namespace() : hostname())
 
-/** The run of the kernel, and its namespace of process numbers: containers may share all but that. */
+/** The kernel's boot and its process namespace: containers on one host differ only in the latter. */
 const namespace = (): string => {
   try {
-    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${readlinkSync('/proc/self/ns/pid')}`
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+    return `${boot} ${readlinkSync('/proc/self/ns/pid')}`
   } catch {
+    // Without /proc, no other process is known to share the namespace.
     return randomUUID()
   }
 }
@@ -157,17 +167,18 @@ export const isRunning = (pid: number): boolean => {
   try {
     return process.kill(pid, 0)
   } catch (cause) {
-    // Somebody else's process is not ours to signal, but it runs.
+    // The process runs, but belongs to another user.
     return codeOf(cause) === 'EPERM'
   }
 }
 
-/** The 22nd field of /proc/PID/stat (proc(5)); the second, a name in brackets, may hold anything. */
+/** The start time, field 22 of /proc/PID/stat (proc(5)). Field 2, in brackets, may contain any character. */
 const startOf = (pid: number): string | undefined => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
   } catch {
+    // Only Linux has this file.
     return undefined
   }
 }

@@ -1,30 +1,29 @@
-/** What is told of what is sent, and by whom it is counted. */
 export interface DeliveryOptions {
-  /** What is sent, or where to, as messages call it. */
+  /** Names the receiver in warnings. */
   readonly name: string
   readonly warn: (message: string) => void
   readonly undelivered: (count: number) => void
 }
 
-/** So much waits to be sent: in pieces, and in bytes as far as those are counted. More is given up, for traffic does not wait. */
-const mostPieces = 2048
-const mostBytes = 16 * 1024 * 1024
+/** What may be queued for sending. More is dropped: traffic does not wait for telemetry. */
+const maxPieces = 2048
+const maxBytes = 16 * 1024 * 1024
 
-/** What is on its way to a receiver that may be slow, or down: bounded, counted, and said once for each time that it fails. */
+/** Counts what is on its way to a slow or failing receiver, bounds it, and warns once each time it fails. */
 export class Delivery {
   readonly #options: DeliveryOptions
   #pieces = 0
   #bytes = 0
-  /** Since it failed; 0 while it works. */
+  /** Pieces lost since the receiver failed; 0 while it works. */
   #lost = 0
 
   constructor(options: DeliveryOptions) {
     this.#options = options
   }
 
-  /** @returns false when there is no room for it: it is given up */
+  /** @returns false when the queue is full: then the piece is dropped */
   begin(bytes = 0): boolean {
-    if (this.#pieces >= mostPieces || this.#bytes + bytes > mostBytes) {
+    if (this.#pieces >= maxPieces || this.#bytes + bytes > maxBytes) {
       this.lose(1, 'the receiver is slower than the traffic')
       return false
     }
@@ -33,7 +32,7 @@ export class Delivery {
     return true
   }
 
-  /** @param failure why they did not arrive; undefined: they did */
+  /** @param failure why the pieces did not arrive; undefined: they did */
   end(pieces: number, bytes: number, failure: string | undefined): void {
     this.#pieces -= pieces
     this.#bytes -= bytes
@@ -54,7 +53,7 @@ export class Delivery {
     this.#lost = 0
   }
 
-  /** Nothing more is sent: what is still on its way is lost. */
+  /** Nothing more is sent: the pieces still queued are lost. */
   close(): void {
     const { name, warn, undelivered } = this.#options
     if (this.#pieces > 0) undelivered(this.#pieces)

@@ -6,38 +6,40 @@ import { clip, quote } from '../protocol/quote.js'
 import type { Position } from './record.js'
 import { withoutSecrets } from './secrets.js'
 
-/** Messages for the operator, on stderr: one JSON line each, as pino writes them. */
+/** Messages for the operator on stderr, one JSON line each, written by pino. */
 export interface Log {
-  /** Says what was found; a session's start and end at level debug. */
+  /** Logs a decision with findings. The start and end of a session are logged at level debug. */
   entry(entry: Entry): void
   warn(message: string): void
   info(message: string): void
-  /** Says how far an audit log has come, at level info: who keeps this elsewhere can prove later that nothing was taken back. */
+  /** Logs the audit log's head, at level info: kept elsewhere, it proves that no record was removed. */
   checkpoint(file: string | undefined, position: Position): void
-  /** A request that is over, at level info. */
+  /** Logs a finished request, at level info. */
   access(request: object): void
-  /** Resolves when everything is said. */
+  /** Resolves when every message is written. */
   close(): Promise<void>
 }
 
-/** Findings told of one decision; the audit log has all. */
-const most = 5
+/** Findings logged of one decision; the audit log has all. */
+const maxFindings = 5
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
 type Level = 'debug' | 'info' | 'warn'
 
-const levelOf: Readonly<Record<Verdict, Level>> = { pass: 'debug', log: 'info', mend: 'info', demote: 'warn', block: 'warn' }
+const levelOf: Readonly<Record<Verdict, Level>> =
+  { pass: 'debug', log: 'info', mend: 'info', demote: 'warn', block: 'warn' }
 
 /**
- * @param level least severe message that is said (pino's names). The logger itself is loaded with the first such message:
- *   most relays have nothing to say while they start.
+ * @param level least severe message that is logged (pino's names). Pino is loaded with the first such
+ *   message: most relays log nothing while they start.
  */
 export const openLog = (level: string): Log => {
   let loading: Promise<Logger> | undefined
   const say = (severity: Level, fields: object, message: string): void => {
     if (levels.indexOf(severity) < levels.indexOf(level)) return
-    loading ??= import('pino').then(({ pino }) => pino({ level, name: 'mcp-customs' }, pino.destination({ dest: 2, sync: true })))
+    loading ??= import('pino').then(({ pino }) =>
+      pino({ level, name: 'mcp-customs' }, pino.destination({ dest: 2, sync: true })))
     loading = loading.then(logger => {
       logger[severity](fields, message)
       return logger
@@ -46,10 +48,14 @@ export const openLog = (level: string): Log => {
   return {
     entry({ event, from, server, session, tool, verdict, findings }) {
       if (findings.length === 0 && !event.startsWith('session/')) return
-      // Annotations are taken from every tool of every server that is not trusted: no news.
-      const news = findings.length === 0 || findings.some(({ rule }) => rule !== 'tool/annotations')
-      const told = { event, from, server, session, tool: tool === undefined ? undefined : withoutSecrets(clip(tool)), verdict, findings: findings.slice(0, most).map(scrubbed), of: findings.length }
-      say(news ? levelOf[verdict] : 'info', told, saidOf(event, tool, verdict))
+      // Every tool of every server that is not trusted loses its annotations: that alone is no warning.
+      const isNews = findings.length === 0 || findings.some(({ rule }) => rule !== 'tool/annotations')
+      const fields = {
+        event, from, server, session,
+        tool: tool === undefined ? undefined : withoutSecrets(clip(tool)),
+        verdict, findings: findings.slice(0, maxFindings).map(scrubbed), of: findings.length,
+      }
+      say(isNews ? levelOf[verdict] : 'info', fields, messageFor(event, tool, verdict))
     },
     warn: message => say('warn', {}, message),
     access: request => say('info', request, 'request'),
@@ -61,14 +67,17 @@ export const openLog = (level: string): Log => {
   }
 }
 
-/** Paths and messages quote names from the wire, and a name may be a secret that the operator gave the server. */
+/** Paths and messages quote names from the wire. A server may put the operator's secrets into names. */
 const scrubbed = ({ rule, path, message }: Finding): Finding => ({
   rule,
   path: withoutSecrets(path),
   message: withoutSecrets(message),
 })
 
-const words: Readonly<Record<Verdict, string>> = { pass: 'passed', log: 'passed, with findings', mend: 'mended', demote: 'demoted', block: 'blocked' }
+const words: Readonly<Record<Verdict, string>> =
+  { pass: 'passed', log: 'passed, with findings', mend: 'mended', demote: 'demoted', block: 'blocked' }
 
-const saidOf = (event: string, tool: string | undefined, verdict: Verdict): string =>
-  event.startsWith('session/') ? event : `${words[verdict]}: ${event}${tool === undefined ? '' : ` ${withoutSecrets(quote(tool))}`}`
+const messageFor = (event: string, tool: string | undefined, verdict: Verdict): string => {
+  if (event.startsWith('session/')) return event
+  return `${words[verdict]}: ${event}${tool === undefined ? '' : ` ${withoutSecrets(quote(tool))}`}`
+}

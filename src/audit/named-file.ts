@@ -1,59 +1,66 @@
-import { closeSync, constants, existsSync, fchmodSync, fstatSync, openSync, renameSync, statSync, writeSync } from 'node:fs'
+import {
+  closeSync, constants, existsSync, fchmodSync, fstatSync, openSync, renameSync, statSync, writeSync,
+} from 'node:fs'
 import { claim, type Claim } from './claim.js'
-import { cannotAudit, LogFile, Output, type Made, type Rotation } from './log-file.js'
+import { LogFile, type OpenedFile, type Rotation } from './log-file.js'
+import { cannotAudit, Output } from './output.js'
 import { filesStamped, notedLost, settle, stamped } from './place.js'
 import { noEnds, readEnds, type Ends } from './read/ends.js'
 
 export interface Opened {
   readonly output: Output
-  /** What is in it already. */
+  /** Where the records that are there already end. */
   readonly ends: Ends
-  /** Records that could not be written, and of which it says nothing. */
+  /** Records that could not be written before, and that no record counts. */
   readonly lost?: number
 }
 
 /**
- * Opens the log that the operator named: it goes on where it ended. A device or a pipe has nobody to share it with, and nothing
- * to go on from.
- * @throws CustomsError CANNOT_AUDIT when another relay is writing it, or it is no log
+ * Opens the log that the operator named and continues its chain. A device or a pipe is not claimed, and its
+ * chain begins anew.
+ * @throws CustomsError CANNOT_AUDIT when another relay writes the file, or when it holds something else
  */
 export const openNamed = async (wanted: string, rotation: Rotation): Promise<Opened> => {
   const file = settle(wanted)
   if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
-    // Without a reader, a pipe would otherwise hold us up for ever.
-    return { output: new Output(file, openSync(file, constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK)), ends: noEnds }
+    // Without O_NONBLOCK, opening a pipe would wait until it has a reader.
+    const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK
+    return { output: new Output(file, openSync(file, flags)), ends: noEnds }
   }
-  const held = await claim(file)
+  const ownClaim = await claim(file)
   try {
-    return goOn(file, held, rotation)
+    return continueLog(file, ownClaim, rotation)
   } catch (cause) {
-    held.release()
+    ownClaim.release()
     throw cause
   }
 }
 
-const goOn = (file: string, held: Claim, rotation: Rotation): Opened => {
+const continueLog = (file: string, ownClaim: Claim, rotation: Rotation): Opened => {
   const descriptor = openSync(file, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT, 0o600)
   try {
     const isEmpty = fstatSync(descriptor).size === 0
-    // Where rotation was interrupted, or the file was taken away, the chain goes on from the file before: the one that came furthest.
-    const before = isEmpty ? filesStamped(file).map(endsOf).sort((a, b) => a.position.seq - b.position.seq).at(-1) : undefined
-    const ends = isEmpty ? { ...(before ?? noEnds), cut: false } : endsOf(file)
-    // The cut line ends here, so that it cannot spoil the next one.
+    const ends = isEmpty ? { ...endsOfLast(file), cut: false } : endsOf(file)
+    // A cut line is ended here, so that the next record begins a line of its own.
     if (ends.cut) writeSync(descriptor, '\n')
     restrict(descriptor)
-    return { output: new NamedFile({ file, descriptor }, held, rotation, isEmpty ? undefined : ends.time), ends, lost: notedLost(file) }
+    const output = new NamedFile({ file, descriptor }, ownClaim, rotation, isEmpty ? undefined : ends.time)
+    return { output, ends, lost: notedLost(file) }
   } catch (cause) {
     closeSync(descriptor)
     throw cause
   }
 }
 
-/** It may have been made by somebody to whom it was no log: the others lose the right to it, and the group to write. */
+/** After an interrupted rotation or a removed file: the end of the file that has the last record. */
+const endsOfLast = (file: string): Ends =>
+  filesStamped(file).map(endsOf).sort((a, b) => a.position.seq - b.position.seq).at(-1) ?? noEnds
+
+/** The file may have been created with a wider mode: others may not access it, the group may not write it. */
 const restrict = (descriptor: number): void => {
   const { mode, uid } = fstatSync(descriptor)
   const wanted = mode & 0o740
-  // Who is not the owner has no say; and Windows knows no modes.
+  // Only the owner can change the mode; Windows has none.
   if (uid === process.getuid?.() && wanted !== (mode & 0o777)) fchmodSync(descriptor, wanted)
 }
 
@@ -63,10 +70,10 @@ const endsOf = (file: string): Ends => {
   return ends
 }
 
-/** `audit.ndjson`: the current file keeps the name, those before it get the time into theirs. */
+/** `audit.ndjson`: the current file keeps this name; a file before it is renamed with its time. */
 class NamedFile extends LogFile {
-  constructor(made: Made, held: Claim, rotation: Rotation, time?: string) {
-    super(made, rotation, time, held)
+  constructor(opened: OpenedFile, ownClaim: Claim, rotation: Rotation, time?: string) {
+    super(opened, rotation, time, ownClaim)
     this.removeOldest()
   }
 
@@ -74,12 +81,12 @@ class NamedFile extends LogFile {
     return filesStamped(this.file)
   }
 
-  /** They are of our log, or of one that ended before we had the right to its name. */
+  /** The claim on the name covers these files as well: no other process writes them. */
   protected override isEnded(): boolean {
     return true
   }
 
-  protected override succeed(now: Date): Made {
+  protected override createNext(now: Date): OpenedFile {
     const { file } = this
     const { mode } = fstatSync(this.descriptor)
     let time = now.getTime()
@@ -88,7 +95,7 @@ class NamedFile extends LogFile {
     renameSync(file, old)
     try {
       const descriptor = openSync(file, 'ax', 0o600)
-      // Whoever may read the log may go on reading it.
+      // Everyone who may read the log may read the next file too.
       fchmodSync(descriptor, mode & 0o777)
       return { file, descriptor }
     } catch (cause) {

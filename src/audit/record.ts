@@ -2,10 +2,10 @@ import { hash as hashOf } from 'node:crypto'
 import type { Entry } from '../core/event.js'
 import type { Finding } from '../core/rule.js'
 import { canonical } from '../canonical.js'
-import { type Payloads, payloadsOf, wellFormed } from './payload.js'
+import { type Payloads, payloadsOf, wellFormed } from './redact.js'
 import { withoutSecrets } from './secrets.js'
 
-/** How far a log has come. */
+/** The end of a chain of records. */
 export interface Position {
   /** Of the last record; counted from 1 through all files of the log. */
   readonly seq: number
@@ -16,28 +16,28 @@ export interface Position {
 export const beginning: Position = { seq: 0, hash: '0'.repeat(64) }
 
 export interface Line {
-  /** A record in canonical form (RFC 8785), and the line end. */
+  /** A record in canonical form (RFC 8785), with the line end. */
   readonly text: string
-  /** Where it leads. */
+  /** After this record. */
   readonly position: Position
 }
 
 /**
- * The line of a record. Its hash stands where the canonical form has it: between the members that sort before `hash` and
- * those that sort after it.
- * @param before each member `"name":value,`, in canonical order; so in `after`, but for the last comma
+ * The line of a record. `hash` is inserted at its place in the canonical order of the members.
+ * @param before the members that sort before `hash`, each as `"name":value,`
+ * @param after the members that sort after it, without the last comma
  */
 export const sealed = (before: string, after: string, last: Position): Line => {
   const hash = hashOf('sha256', `{${before}${after}}`)
   return { text: `{${before}"hash":"${hash}",${after}}\n`, position: { seq: last.seq + 1, hash } }
 }
 
-/** Longest text that a peer can put into a record outside its payloads, in characters: names, ids, methods. */
+/** Longest text of a client or server outside of payloads (names, ids, methods), in characters. */
 const longest = 256
 
 /**
- * The line for an entry that follows a position. The members are written out in their order here, which a library would have
- * to find out for each record again, and takes several times as long.
+ * The record of an entry, at the position after `last`. The members are written out in canonical order: a
+ * library would sort them for each record, which takes several times as long.
  * @param now the wall clock
  */
 export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: Date): Line => {
@@ -45,18 +45,20 @@ export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: 
   const full = payloads === 'full'
   const text = full ? (value: string) => JSON.stringify(wellFormed(cut(value))) : nameText
   const clean = full ? wellFormed : scrubbed
+  const found = findings.map(finding => findingText(finding, clean)).join()
+  const token = peer?.token === undefined ? '' : `,"token":${peer.token}`
   const before =
     bytesOf(entry) +
     (client ? `"client":{"name":${text(client.name)},"version":${text(client.version)}},` : '') +
     (payloads === 'none' ? '' : digestsOf(entry)) +
     (error === undefined ? '' : `"error":${error},`) +
-    `"event":${text(entry.event)},"findings":[${findings.map(finding => findingText(finding, clean)).join()}],"from":"${entry.from}",`
+    `"event":${text(entry.event)},"findings":[${found}],"from":"${entry.from}",`
   const after =
     (id === undefined ? '' : `"id":${idText(id, clean)},`) +
     (more === undefined ? '' : `"more":${more},`) +
     (ms === undefined ? '' : `"ms":${microseconds(ms)},`) +
     (payloads === 'redacted' || full ? payloadText(entry, payloads) : '') +
-    (peer === undefined ? '' : `"peer":{"address":${text(peer.address)}${peer.token === undefined ? '' : `,"token":${peer.token}`}},`) +
+    (peer === undefined ? '' : `"peer":{"address":${text(peer.address)}${token}},`) +
     (phase === undefined ? '' : `"phase":"${phase}",`) +
     `"prev":"${last.hash}",` +
     (reason === undefined ? '' : `"reason":${text(reason)},`) +
@@ -75,10 +77,12 @@ const microseconds = (ms: number): number => Math.round(ms * 1000) / 1000
 const bytesOf = ({ bytes }: Entry): string => {
   if (bytes === undefined) return ''
   const { request, response } = bytes
-  return both('bytes', request === undefined ? '' : `"request":${request}`, response === undefined ? '' : `"response":${response}`)
+  const spell = (name: string, count: number | undefined): string =>
+    count === undefined ? '' : `"${name}":${count}`
+  return both('bytes', spell('request', request), spell('response', response))
 }
 
-/** Of the arguments and of the result, as they crossed the wire. */
+/** Digests of the arguments and the result, as they crossed the wire. */
 const digestsOf = ({ arguments: given, result }: Entry): string =>
   given === undefined && result === undefined
     ? ''
@@ -86,11 +90,13 @@ const digestsOf = ({ arguments: given, result }: Entry): string =>
 
 const digest = (bytes: Buffer): string => `sha256-${hashOf('sha256', bytes)}`
 
-const both = (name: string, one = '', other = ''): string => `"${name}":{${one}${one !== '' && other !== '' ? ',' : ''}${other}},`
+const both = (name: string, one = '', other = ''): string =>
+  `"${name}":{${one}${one !== '' && other !== '' ? ',' : ''}${other}},`
 
 const findingText = ({ rule, path, message, mended }: Finding, clean: (text: string) => string): string => {
-  const change = mended === undefined ? '' : `"mended":${JSON.stringify(clean(mended))},`
-  return `{${change}"message":${JSON.stringify(clean(message))},"path":${JSON.stringify(clean(path))},"rule":"${rule}"}`
+  const spell = (text: string): string => JSON.stringify(clean(text))
+  const change = mended === undefined ? '' : `"mended":${spell(mended)},`
+  return `{${change}"message":${spell(message)},"path":${spell(path)},"rule":"${rule}"}`
 }
 
 const payloadText = (entry: Entry, kind: 'redacted' | 'full'): string => {
@@ -98,7 +104,7 @@ const payloadText = (entry: Entry, kind: 'redacted' | 'full'): string => {
   return payload === undefined ? '' : `"payload":${canonical(payload)},`
 }
 
-/** The last second's text, but for the milliseconds: making it anew costs as much as a hash. */
+/** A cache of the time's text without milliseconds: making the text costs as much as a hash. */
 let second = { since: NaN, text: '' }
 
 /** ISO 8601, UTC, with milliseconds. */
@@ -109,7 +115,7 @@ export const isoTime = (now: Date): string => {
   return `${second.text}${String(milliseconds).padStart(3, '0')}Z`
 }
 
-// A number beyond a double has no form in JSON.
+// A number beyond a double is Infinity, which JSON cannot write.
 const idText = (id: string | number, clean: (text: string) => string): string =>
   typeof id === 'string' ? JSON.stringify(clean(cut(id))) : Number.isFinite(id) ? String(id) : `"${id}"`
 
@@ -117,7 +123,7 @@ const cut = (text: string): string => (text.length <= longest ? text : `${text.s
 
 const scrubbed = (text: string): string => wellFormed(withoutSecrets(text))
 
-/** So many names are kept: they come again with every call, and the search for secrets costs more than all the rest. */
+/** Names recur with every call, and searching them for secrets costs more than the rest of a record. */
 const maxNames = 1000
 const names = new Map<string, string>()
 

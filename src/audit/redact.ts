@@ -1,10 +1,54 @@
+import type { Entry } from '../core/event.js'
 import { isArray, isObject, isString, parseJson, type Json, type JsonObject } from '../protocol/unmetered.js'
-import { hidden, isSecretCompound, isSecretKey, nameNames, withoutSecrets } from './secrets.js'
+import { hidden, isSecretCompound, isSecretKey, nameNames } from './secret-names.js'
+import { withoutSecrets } from './secrets.js'
 
-/** JSON within text within JSON: so many times is it looked into; what is deeper is taken for a secret. */
+/** What a record keeps of arguments and results; `redacted` and `full` keep the digests too. */
+export type Payloads = 'none' | 'digest' | 'redacted' | 'full'
+
+/** Longest JSON text, in bytes, that is searched for secrets: the search delays the next message. */
+const longest = 256 * 1024
+
+/**
+ * The arguments and the result, as any other JSON parser reads them. Two kinds of values have no canonical
+ * form and are changed: a lone surrogate becomes U+FFFD, a number beyond a double becomes text. The digest is
+ * of the original bytes.
+ */
+export const payloadsOf = (
+  { arguments: given, result }: Entry, kind: 'redacted' | 'full',
+): Readonly<Record<'arguments' | 'result', Json | undefined>> | undefined => {
+  const read = (bytes: Buffer): Json => {
+    if (kind === 'redacted' && bytes.length > longest) return `[${bytes.length} bytes]`
+    const value = parseJson(bytes.toString('utf8'))
+    try {
+      if (value === undefined) return '[unreadable]'
+      return canonicalizable(kind === 'redacted' ? redact(value) : value)
+    } catch {
+      // A value may be nested deeper than the stack allows.
+      return '[unreadable]'
+    }
+  }
+  return given || result ? { arguments: given && read(given), result: result && read(result) } : undefined
+}
+
+/** The text without lone surrogates, which have no form in RFC 8785. */
+export const wellFormed = (text: string): string => text.replace(/\p{Cs}/gu, '\ufffd')
+
+const canonicalizable = (value: Json): Json => {
+  if (isString(value)) return wellFormed(value)
+  if (typeof value === 'number' && !Number.isFinite(value)) return String(value)
+  if (isArray(value)) return value.map(canonicalizable)
+  if (!isObject(value)) return value
+  // `fromEntries` makes `__proto__` a member like any other.
+  return Object.fromEntries(
+    Object.entries(value).map(([key, held = null]) => [wellFormed(key), canonicalizable(held)]),
+  )
+}
+
+/** JSON in a text in JSON is searched to this depth; what is nested deeper is hidden whole. */
 const deepest = 3
 
-/** The value with its structure, and without its secrets. */
+/** The value with the same structure, without its secrets. */
 export const redact = (value: Json): Json => redactAt(value, 0)
 
 const redactAt = (value: Json, depth: number): Json => {
@@ -14,21 +58,20 @@ const redactAt = (value: Json, depth: number): Json => {
 }
 
 const redactText = (text: string, depth: number): string => {
-  const embedded = readEmbedded(text)
+  // Many tools put a JSON object, array or string into a text.
+  const embedded = /^\s*[[{"]/.test(text) ? parseJson(text) : undefined
   if (embedded === undefined) return withoutSecrets(text)
   return depth < deepest ? JSON.stringify(redactAt(embedded, depth + 1)) : hidden
 }
-
-/** A text that is a JSON object, array or string of its own: many tools answer so. */
-const readEmbedded = (text: string): Json | undefined => (/^\s*[[{"]/.test(text) ? parseJson(text) : undefined)
 
 const redactElements = (elements: readonly Json[], depth: number): Json =>
   elements.map((element, index) => {
     const before = elements[index - 1]
     if (!isString(before) || !isString(element)) return redactAt(element, depth)
-    // An option and its value, as the words of a command line; or a name and its value, as a pair.
+    // An option and its value, as words of a command line; or a pair of a name and its value.
     if ((before.startsWith('-') || elements.length === 2) && isSecretKey(before)) return hidden
-    return /^(?:-u|--(?:proxy-)?user)$/.test(before) ? element.replace(/:.*$/s, `:${hidden}`) : redactAt(element, depth)
+    if (/^(?:-u|--(?:proxy-)?user)$/.test(before)) return element.replace(/:.*$/s, `:${hidden}`)
+    return redactAt(element, depth)
   })
 
 const redactMembers = (object: JsonObject, depth: number, outer = ''): Json => {
@@ -36,20 +79,27 @@ const redactMembers = (object: JsonObject, depth: number, outer = ''): Json => {
   const columns = secretColumns(object)
   return Object.fromEntries(
     Object.entries(object).map(([key, value = null]) => {
+      const isSecret = isSecretKey(key) || (named && valueNames.has(key.toLowerCase()))
       // `{ "api": { "key": "…" } }`
-      const secret = isSecretKey(key) || (named && valueNames.has(key.toLowerCase())) || (outer !== '' && isSecretCompound(outer, key))
-      if (secret) return [shown(key), hide(value)]
-      if (columns.size > 0 && isArray(value)) return [shown(key), value.map(row => redactRow(row, columns, depth))]
-      return [shown(key), isObject(value) ? redactMembers(value, depth, key) : redactAt(value, depth)]
+      if (isSecret || (outer !== '' && isSecretCompound(outer, key))) return [shownKey(key), hide(value)]
+      if (columns.size > 0 && isArray(value)) {
+        return [shownKey(key), value.map(row => redactRow(row, columns, depth))]
+      }
+      return [shownKey(key), isObject(value) ? redactMembers(value, depth, key) : redactAt(value, depth)]
     }),
   )
 }
 
-const valueNames: ReadonlySet<string> = new Set(['value', 'values', 'val', 'content', 'contents', 'data', 'default', 'text', 'plaintext'])
-const columnNames: ReadonlySet<string> = new Set(['columns', 'fields', 'header', 'headers', 'columnnames', 'names'])
+const valueNames: ReadonlySet<string> = new Set([
+  'value', 'values', 'val', 'content', 'contents', 'data', 'default', 'text', 'plaintext',
+])
+const columnNames: ReadonlySet<string> =
+  new Set(['columns', 'fields', 'header', 'headers', 'columnnames', 'names'])
 
+/** Whether one member names a secret and another may hold it: `{ "name": "DB_PASSWORD", "value": … }`. */
 const namesSecret = (object: JsonObject): boolean =>
-  Object.entries(object).some(([key, held]) => nameNames.has(key.toLowerCase()) && isString(held) && held.length < 100 && isSecretKey(held))
+  Object.entries(object).some(([key, held]) =>
+    nameNames.has(key.toLowerCase()) && isString(held) && held.length < 100 && isSecretKey(held))
 
 /** Which columns of a table are secret: `{ "columns": ["user", "password"], "rows": [["bob", "…"]] }`. */
 const secretColumns = (object: JsonObject): ReadonlySet<number> => {
@@ -63,16 +113,18 @@ const secretColumns = (object: JsonObject): ReadonlySet<number> => {
   return found
 }
 
-const redactRow = (row: Json, columns: ReadonlySet<number>, depth: number): Json =>
-  isArray(row) ? row.map((cell, index) => (columns.has(index) ? hide(cell) : redactAt(cell, depth))) : redactAt(row, depth)
+const redactRow = (row: Json, columns: ReadonlySet<number>, depth: number): Json => {
+  if (!isArray(row)) return redactAt(row, depth)
+  return row.map((cell, index) => (columns.has(index) ? hide(cell) : redactAt(cell, depth)))
+}
 
-/** Everything below a secret's name is secret; only the structure shows. */
+/** Hides every value below a secret's name; the structure stays. */
 const hide = (value: Json): Json => {
   if (value === null) return null
   if (isArray(value)) return value.map(hide)
   if (!isObject(value)) return hidden
-  return Object.fromEntries(Object.entries(value).map(([key, held = null]) => [shown(key), hide(held)]))
+  return Object.fromEntries(Object.entries(value).map(([key, held = null]) => [shownKey(key), hide(held)]))
 }
 
-// A key may be a secret too, where a map is keyed by tokens; no token is so short.
-const shown = (key: string): string => (key.length < 11 ? key : withoutSecrets(key))
+// In a map that is keyed by tokens the key itself is a secret; a token has at least eleven characters.
+const shownKey = (key: string): string => (key.length < 11 ? key : withoutSecrets(key))

@@ -2,7 +2,7 @@ import { rmSync, statSync } from 'node:fs'
 import { lossNote } from './place.js'
 import { logOf, firstRecord } from './read/logs.js'
 
-/** What stays of the files beside the one that is written; whichever limit is reached first holds, and what is undefined or 0 days or bytes is none. */
+/** Which files are kept. All limits apply together; undefined, and 0 days or bytes, mean no limit. */
 export interface Retention {
   /** Files beside the current one. */
   readonly keep?: number | undefined
@@ -20,7 +20,7 @@ interface State {
   readonly modified: number
 }
 
-/** Files that are there, with what the system says of them. */
+/** The size and time of each of these files that exists. */
 export const statesOf = (files: readonly string[]): readonly State[] =>
   files.flatMap(file => {
     const state = statSync(file, { throwIfNoEntry: false })
@@ -28,21 +28,24 @@ export const statesOf = (files: readonly string[]): readonly State[] =>
   })
 
 /**
- * Removes the oldest files. Of one log they go in the order of its records, whatever their names and the clock say: nothing is taken
- * out of the middle of a chain.
+ * Removes the oldest files. The files of one log are removed in the order of their records, not of their
+ * names or times, so that no file is taken out of the middle of a chain.
  * @param others all files beside the current one
- * @param isEnded whether nobody writes the log of this file any more
+ * @param isEnded whether no process writes the log of this file any more
  */
-export const removeOldest = (others: readonly string[], current: string, retention: Retention, isEnded: (file: string, modified: number) => boolean): void => {
+export const removeOldest = (
+  others: readonly string[], current: string, retention: Retention,
+  isEnded: (file: string, modified: number) => boolean,
+): void => {
   const { keep = Infinity, keepDays = 0, keepBytes = 0 } = retention
   const since = keepDays > 0 ? Date.now() - keepDays * day : -Infinity
   const states = statesOf(others)
   let left = states.length
   let bytes = [...states, ...statesOf([current])].reduce((sum, { size }) => sum + size, 0)
   const isOver = (written: number) => left > keep || (keepBytes > 0 && bytes > keepBytes) || written < since
-  // Nearly always all of them may stay: that is known without a look into any.
+  // In most cases all files are kept, which is known before any of them is opened.
   if (!isOver(Infinity) && states.every(({ modified }) => modified >= since)) return
-  for (const { file, size, written } of inOrder(states.filter(({ file, modified }) => isEnded(file, modified)))) {
+  for (const { file, size, written } of inOrder(states.filter(one => isEnded(one.file, one.modified)))) {
     if (!isOver(written)) return
     for (const one of [file, lossNote(file)]) rmSync(one, { force: true })
     left -= 1
@@ -50,7 +53,7 @@ export const removeOldest = (others: readonly string[], current: string, retenti
   }
 }
 
-/** Oldest first: the files of each log by their records, logs among each other by when they were last written. */
+/** Oldest first: the files of a log by their records, the logs by when they were last written. */
 const inOrder = (states: readonly State[]): readonly (State & { readonly written: number })[] => {
   const logs = new Map<string, (State & { readonly seq: number })[]>()
   for (const state of states) {
@@ -60,6 +63,7 @@ const inOrder = (states: readonly State[]): readonly (State & { readonly written
   }
   return [...logs.values()].flatMap(files => {
     let written = -Infinity
-    return files.sort((a, b) => a.seq - b.seq).map(one => ({ ...one, written: (written = Math.max(written, one.modified)) }))
+    return files.sort((a, b) => a.seq - b.seq)
+      .map(one => ({ ...one, written: (written = Math.max(written, one.modified)) }))
   }).sort((a, b) => a.written - b.written)
 }

@@ -1,104 +1,100 @@
 import { stripHidden } from '../protocol/text/hidden.js'
-import { secretPrefixes } from './secret-prefixes.js'
-
-/** What stands in the place of a secret. */
-export const hidden = '[redacted]'
-
-const secretWords = new RegExp(
-  'passw(?:or)?d|passphrase|passcode|pwd|secret|token|authori[sz]ation|credential|cookie|bearer|jwt|sess(?:ion)?id|' +
-    'connectionstring|webhookurl|(?:api|access|private|signing|encryption|shared|account|master|service)key|' +
-    // `dbpass`, but no compass.
-    '(?<!com|by|over|under|tres|sur)pass$|pw$',
-)
-
-/** What is a secret as the last word of a name, or as all of it. */
-const lastWords: ReadonlySet<string> = new Set(['auth', 'xauth', 'pass', 'pin', 'otp', 'cvv', 'cvc', 'sig', 'signature', 'sid'])
-
-/** Keys that open nothing. */
-const plainKeys: ReadonlySet<string> = new Set(
-  ['public', 'primary', 'foreign', 'sort', 'partition', 'row', 'cache', 'object', 'idempotency', 'issue', 'project', 'arrow'],
-)
+import { hidden, isSecretCompound, isSecretKey, nameNames, normal } from './secret-names.js'
 
 /**
- * A cache of a function, for texts that come again and again.
- * @param most so many texts are kept, then it begins anew
- * @param longest text that is kept, in characters
+ * How published kinds of secrets begin; letters, digits, `_` and `-` follow. The issuers document them, and
+ * secret scanners look for the same (gitleaks' default rules, GitHub's secret scanning).
  */
-export const remembering = <Value>(say: (text: string) => Value, most: number, longest = Infinity): ((text: string) => Value) => {
-  const known = new Map<string, { readonly said: Value }>()
-  return text => {
-    if (text.length > longest) return say(text)
-    const before = known.get(text)
-    if (before !== undefined) return before.said
-    const said = say(text)
-    if (known.size >= most) known.clear()
-    known.set(text, { said })
-    return said
-  }
-}
+export const secretPrefixes: readonly string[] = [
+  // Models
+  'sk-', 'sk_', 'gsk_', 'xai-', 'hf_', 'pplx-', 'r8_', 'nvapi-', 'tvly-',
+  // Code, packages, images
+  'ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_', 'github_pat_', 'glpat-', 'gldt-', 'glrt-', 'glptt-', 'glcbt-',
+  'glsoat-', 'glimt-', 'glagent-', 'glffct-',
+  'ATATT3', 'ATCTT3', 'ATBB', 'npm_', 'pypi-', 'rubygems_', 'dckr_pat_', 'dckr_oat_', 'CLOJARS_', 'AKCp',
+  'sgp_', 'lin_api_', 'lin_oauth_',
+  'ntn_', 'figd_', 'PMAK-', 'rdme_', 'shpat_', 'shpca_', 'shppa_', 'shpss_',
+  // Clouds and what runs there
+  'AIza', 'ya29.', 'GOCSPX-', 'dop_v1_', 'doo_v1_', 'dor_v1_', 'hvs.', 'hvb.', 'hvr.', 'pul-', 'dapi',
+  'dp.pt.', 'dp.st.', 'fo1_', 'fm1_', 'fm2_',
+  'HRKU-', 'pscale_tkn_', 'pscale_pw_', 'pscale_oauth_', 'sbp_', 'sb_secret_', 'tskey-', 'nfp_',
+  // Watching
+  'glsa_', 'glc_', 'sntrys_', 'sntryu_', 'NRAK-', 'NRII-', 'phx_',
+  // Messages and mail
+  'xoxa-', 'xoxb-', 'xoxc-', 'xoxd-', 'xoxe-', 'xoxe.', 'xoxo-', 'xoxp-', 'xoxr-', 'xoxs-', 'xapp-', 'SG.',
+  'xkeysib-', 'xsmtpsib-', 'pat-na1-', 'pat-eu1-',
+  // Money
+  'rk_', 'rk-', 'pk_live_', 'pk_test_', 'whsec_', 'sq0atp-', 'sq0csp-', 'EAAA', 'shippo_live_',
+  'shippo_test_', 'duffel_live_', 'FLWSECK_TEST-',
+  // Keys themselves
+  'AGE-SECRET-KEY-', 'ops_eyJ',
+]
 
-/** So many names are remembered, and so long ones, in characters: those of a list of records come again with each of them. */
-const mostKnown = 1000
-const longestKnown = 64
+const prefixPattern = secretPrefixes.map(prefix => prefix.replace('.', '\\.')).join('|')
 
-/** Whether what such a key holds is a secret: `API-Key`, `userPassword`, `DB_PASS`, `x_auth_token`, in whatever disguise. */
-export const isSecretKey = remembering((key: string): boolean => {
-  const name = normal(key)
-  if (secretWords.test(name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, ''))) return true
-  const words = name.replace(/(?<=\p{Ll})(?=\p{Lu})/gu, ' ').toLowerCase().split(/[^\p{L}\p{N}]+/u).filter(word => word !== '')
-  const last = words.at(-1) ?? ''
-  return lastWords.has(last) || (last === 'key' && words.length > 1 && !plainKeys.has(words.at(-2) ?? ''))
-}, mostKnown, longestKnown)
+const pem = '[A-Z0-9 ]{0,40}PRIVATE KEY[^-]{0,20}-----'
+
+const webhooks = [
+  'hooks\\.slack\\.com\\/(?:services|workflows|triggers)\\/', 'discord(?:app)?\\.com\\/api\\/webhooks\\/',
+  'webhook\\.office\\.com\\/webhookb2\\/',
+].join('|')
 
 type Pattern = readonly [RegExp, string | ((found: string, before: string, secret: string) => string)]
 
-// Each pattern begins where a run of its letters begins, so that no text makes it look at the same letters again and again.
+// Each pattern can match only at the beginning of a run of its letters: the search takes linear time.
 const patterns: readonly Pattern[] = [
-  [/-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[^-]{0,20}-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY[^-]{0,20}-----|$)/g, hidden],
-  [new RegExp(`(?<![\\w-])(?:${secretPrefixes.map(prefix => prefix.replace('.', '\\.')).join('|')})[\\w-]{8,}[\\w.-]*`, 'g'), hidden],
+  [new RegExp(`-----BEGIN ${pem}[\\s\\S]*?(?:-----END ${pem}|$)`, 'g'), hidden],
+  [new RegExp(`(?<![\\w-])(?:${prefixPattern})[\\w-]{8,}[\\w.-]*`, 'g'), hidden],
   [/(?<!\w)(?:AKIA|ASIA|ABIA|ACCA|LTAI)[A-Za-z0-9]{12,}/g, hidden],
   [/(?<![\w-])(?:key-[0-9a-f]{32}|SK[0-9a-f]{32}|[0-9a-f]{32}-us\d{1,2})(?![\w-])/g, hidden],
   [/(?<![\w-])eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)*/g, hidden],
   [/(?<!\w)(bearer\s+)[\w.~+/=-]{6,}/gi, `$1${hidden}`],
-  [/(?<!\w)(basic\s+)([\w+/-]{4,}={0,2})/gi, (found, before, secret) => (isBasic(secret) ? before + hidden : found)],
-  // A bot's: its number and its token.
+  [
+    /(?<!\w)(basic\s+)([\w+/-]{4,}={0,2})/gi,
+    (found, before, secret) => (isBasic(secret) ? before + hidden : found),
+  ],
+  // A Telegram bot's number and token.
   [/(?<![A-Za-z0-9_-])((?:bot)?\d{3,12}:)AA[\w-]{10,}/g, `$1${hidden}`],
-  // Whoever knows the address may post there.
-  [/(hooks\.slack\.com\/(?:services|workflows|triggers)\/|discord(?:app)?\.com\/api\/webhooks\/|webhook\.office\.com\/webhookb2\/)[^\s"'<>]{1,512}/gi, `$1${hidden}`],
+  // Anyone who knows the URL of a webhook may post to it.
+  [new RegExp(`(${webhooks})[^\\s"'<>]{1,512}`, 'gi'), `$1${hidden}`],
   [/([?&#;](?:key|code)=)[^\s&#"'<>]{1,4096}/gi, `$1${hidden}`],
   // curl -u NAME:PASSWORD
   [/(?<!\S)(-u\s*|--(?:proxy-)?user(?:\s+|=))([^\s:"']{1,256}):\S+/g, `$1$2:${hidden}`],
 ]
 
-/** Credentials (RFC 7617) rather than a word of prose: long, padded, or a name and a password when decoded. */
-const isBasic = (text: string): boolean => text.length >= 16 || text.endsWith('=') || /^[ -~]*:[ -~]*$/.test(Buffer.from(text, 'base64').toString('latin1'))
+/** Credentials (RFC 7617), not a word of prose: long, padded, or a name and a password when decoded. */
+const isBasic = (text: string): boolean =>
+  text.length >= 16 || text.endsWith('=') ||
+  /^[ -~]*:[ -~]*$/.test(Buffer.from(text, 'base64').toString('latin1'))
 
-/** The text without the secrets that it shows by their form, or by the name before them. */
+/** The text without secrets. They are recognised by their form, or by the name before them. */
 export const withoutSecrets = (text: string): string => {
   const plain = scrub(text)
   const revealed = normal(plain)
-  // A secret that shows only without the disguise cannot be cut out of the disguised text.
+  // A secret disguised by invisible characters cannot be cut out alone: the whole text is hidden.
   return revealed === plain || scrub(revealed) === revealed ? plain : hidden
 }
 
 const scrub = (text: string): string =>
-  patterns.reduce(
-    (rest, [pattern, instead]) => (typeof instead === 'string' ? rest.replace(pattern, instead) : rest.replace(pattern, instead)),
-    scrubUrls(scrubAssignments(scrubTags(text))),
-  )
+  patterns.reduce((rest, [pattern, instead]) => {
+    // TypeScript resolves the overloads of `replace` only for one of the two types.
+    return typeof instead === 'string' ? rest.replace(pattern, instead) : rest.replace(pattern, instead)
+  }, scrubUrls(scrubAssignments(scrubTags(text))))
 
+const tag = /<([\w:.-]+)([^<>]*)>(<!\[CDATA\[)?([^<]*)/g
 const nameAttribute = /(?<![\w-])(?:name|key|id|type|field|label)\s*=\s*["']?([^\s"'>]{1,100})/gi
 const valueAttribute = /((?<![\w-])(?:value|content|data|default)\s*=\s*)(?:"[^"]*"?|'[^']*'?|[^\s>]+)/gi
 
 /** `<password>…</password>`, `<entry key="password">…</entry>`, `<input name="password" value="…">` */
 const scrubTags = (text: string): string =>
-  text.replace(/<([\w:.-]+)([^<>]*)>(<!\[CDATA\[)?([^<]*)/g, (found, name: string, attributes: string, data: string | undefined, content: string) => {
-    const isSecret = isSecretKey(name) || [...attributes.matchAll(nameAttribute)].some(([, one = '']) => isSecretKey(one))
-    if (!isSecret) return found
-    return `<${name}${attributes.replace(valueAttribute, `$1"${hidden}"`)}>${data ?? ''}${content.trim() === '' ? content : hidden}`
+  text.replace(tag, (found, name: string, attributes: string, data = '', content: string) => {
+    const names = [name, ...[...attributes.matchAll(nameAttribute)].map(([, value = '']) => value)]
+    if (!names.some(isSecretKey)) return found
+    const shownAttributes = attributes.replace(valueAttribute, `$1"${hidden}"`)
+    return `<${name}${shownAttributes}>${data}${content.trim() === '' ? content : hidden}`
   })
 
-/** scheme://user:password@host, where a password may hold what has to be escaped there and is not; a port is none. */
+/** scheme://user:password@host; the password may contain characters that should have been escaped. */
 const scrubUrls = (text: string): string =>
   text.replace(/:\/\/[^\s"'<>]+/g, (run, offset: number) => {
     const [, ...urls] = run.split('://')
@@ -107,28 +103,35 @@ const scrubUrls = (text: string): string =>
       const isWeb = /https?$/.test(before)
       before = url.slice(-5)
       const [user] = /^[^/?#@:]*:/.exec(url) ?? []
-      const hasPassword = user !== undefined && url.includes('@') && !(isWeb && /^\d{1,5}[/?#]/.test(url.slice(user.length)))
-      return `://${hasPassword ? `${hidden}@${url.slice(url.lastIndexOf('@') + 1)}` : url.replace(/^[^/?#@]+@/, `${hidden}@`)}`
+      const hasPort = isWeb && /^\d{1,5}[/?#]/.test(url.slice(user?.length))
+      const hasPassword = user !== undefined && url.includes('@') && !hasPort
+      if (hasPassword) return `://${hidden}@${url.slice(url.lastIndexOf('@') + 1)}`
+      return `://${url.replace(/^[^/?#@]+@/, `${hidden}@`)}`
     }).join('')
   })
 
 const assignment = /(?<![\w.-])([\w.-]+)(?:(?:\\*["'`]|%(?:25)*2[27])?\s*(=>|:=|[:=]|%(?:25)*3[AD])\s*|\s+)/gi
-/** After `name: `: a name and, beside it, its value. */
-const pair = /["'`]?([\w.-]{1,100})["'`]?[\s,;]{1,64}["'`]?(?:value|val|content|data|default)["'`]?\s{0,64}(?:=>|:=|[:=])\s{0,64}/iy
-// The second form is a quotation within a quotation. Python writes b'…', C# @"…".
-const quoted = /[bru@$]{0,2}(?:"(?:[^"\\]|\\[\s\S])*(?:"|$)|\\+"[^"]*(?:"|$)|'[^']*(?:'|$)|`[^`]*(?:`|$))/iy
-/** YAML's block: every line that is indented. */
+/** After `name: `, a name and then `value:`. */
+const pair = new RegExp(
+  '["\'`]?([\\w.-]{1,100})["\'`]?[\\s,;]{1,64}' +
+    '["\'`]?(?:value|val|content|data|default)["\'`]?\\s{0,64}(?:=>|:=|[:=])\\s{0,64}', 'iy',
+)
+// The second alternative is a quotation in a quotation. Python writes b'…', C# @"…".
+const quoted =
+  /[bru@$]{0,2}(?:"(?:[^"\\]|\\[\s\S])*(?:"|$)|\\+"[^"]*(?:"|$)|'[^']*(?:'|$)|`[^`]*(?:`|$))/iy
+/** A YAML block scalar: every indented line. */
 const block = /[|>][-+\d]{0,2}[ \t]*(?:\r?\n(?:[ \t]+[^\r\n]*|(?=\r?\n)))+/y
-/** RFC 9110, section 11.4: what follows the scheme is a list. */
+/** RFC 9110, section 11.4: a list of parameters follows the scheme. */
 const scheme = /(?:digest|negotiate|ntlm|hawk|oauth|aws4-hmac-sha256|signature)\s[^\r\n]*/iy
 const line = /[^\r\n]+/y
 const word = /[^\s"'&<>]+/y
-// Nobody would say "password expired" with a digit in it.
-const mixed = /(?:(?:is|was)\s+)?(?=[^\s"'&<>,;\d]{0,200}\d)(?=[^\s"'&<>,;A-Za-z]{0,200}[A-Za-z])[^\s"'&<>,;]{6,}/y
+// Prose such as "password expired" has no digits; a secret has letters and digits.
+const mixed =
+  /(?:(?:is|was)\s+)?(?=[^\s"'&<>,;\d]{0,200}\d)(?=[^\s"'&<>,;A-Za-z]{0,200}[A-Za-z])[^\s"'&<>,;]{6,}/y
 
 /**
- * `password: …`, `token=…`, `--api-key …`, `Cookie: …`: quoted, in brackets, a word, or after a colon the rest of the line. Where
- * only a space stands between, a quotation, or what looks like no word.
+ * `password: …`, `token=…`, `--api-key …`, `Cookie: …`. The value is a quotation, a bracketed part, a word
+ * or, after a colon, the rest of the line; after only a space, a quotation or a mix of letters and digits.
  */
 const scrubAssignments = (text: string): string => {
   const pieces: string[] = []
@@ -138,14 +141,16 @@ const scrubAssignments = (text: string): string => {
     const [, key = '', separator] = found
     let start = assignment.lastIndex
     const isAssigned = separator !== undefined || key.startsWith('-')
-    // Of the words of prose, hardly one has such a neighbour: it is looked at first.
-    const neighbour = isAssigned ? undefined : (endOf(quoted, text, start) ?? endOf(mixed, text, start))
+    // Tested first, because few words of prose have such a neighbour.
+    const neighbour = isAssigned ? undefined : endOf(quoted, text, start) ?? endOf(mixed, text, start)
     const previous = before.end === found.index ? before.word : ''
     before = { word: key, end: start }
     if (!isAssigned && neighbour === undefined) continue
-    const named = separator !== undefined && nameNames.has(key.toLowerCase()) ? pairAt(text, start) : undefined
-    start = named ?? start
-    if (named === undefined && !isSecretKey(key) && !(separator !== undefined && isSecretPhrase(previous, key))) continue
+    const isName = separator !== undefined && nameNames.has(key.toLowerCase())
+    const paired = isName ? pairAt(text, start) : undefined
+    start = paired ?? start
+    const isSecret = isSecretKey(key) || (separator !== undefined && isSecretPhrase(previous, key))
+    if (paired === undefined && !isSecret) continue
     const end = neighbour ?? valueEnd(text, start, separator, key)
     if (end === undefined) continue
     pieces.push(text.slice(done, start), hidden)
@@ -155,26 +160,29 @@ const scrubAssignments = (text: string): string => {
   return pieces.length === 0 ? text : pieces.join('') + text.slice(done)
 }
 
-/** `The API key: …`, `the password is: …`; but no `token count: …`. */
-const isSecretPhrase = (previous: string, key: string): boolean =>
-  previous !== '' && (/^(?:is|was)$/i.test(key) ? isSecretKey(previous) : !isSecretKey(previous) && isSecretCompound(previous, key))
+/** `The API key: …`, `the password is: …`; but not `token count: …`. */
+const isSecretPhrase = (previous: string, key: string): boolean => {
+  if (previous === '') return false
+  if (/^(?:is|was)$/i.test(key)) return isSecretKey(previous)
+  return !isSecretKey(previous) && isSecretCompound(previous, key)
+}
 
-/** Whether two words are one secret's name: `API key`, `session id`. */
-export const isSecretCompound = (one: string, other: string): boolean =>
-  secretWords.test(normal(one + other).toLowerCase().replace(/[^\p{L}\p{N}]/gu, ''))
-
-/** Where the value begins whose secret name stands here. */
+/** Where the value of the secret begins whose name stands at `start`; undefined when there is none. */
 const pairAt = (text: string, start: number): number | undefined => {
   pair.lastIndex = start
   const [, name] = pair.exec(text) ?? []
   return name !== undefined && isSecretKey(name) ? pair.lastIndex : undefined
 }
 
-const valueEnd = (text: string, start: number, separator: string | undefined, key: string): number | undefined =>
-  endOf(quoted, text, start) ?? endOf(block, text, start) ?? bracketEnd(text, start, separator === ':' ? '[{' : '[{(') ??
-  (/auth/i.test(key) ? endOf(scheme, text, start) : undefined) ?? endOf(separator === ':' ? line : word, text, start)
+const valueEnd = (
+  text: string, start: number, separator: string | undefined, key: string,
+): number | undefined =>
+  endOf(quoted, text, start) ?? endOf(block, text, start) ??
+  bracketEnd(text, start, separator === ':' ? '[{' : '[{(') ??
+  (/auth/i.test(key) ? endOf(scheme, text, start) : undefined) ??
+  endOf(separator === ':' ? line : word, text, start)
 
-/** Behind the bracket that ends what begins here; what has no end is all that follows. */
+/** The position after the closing bracket, or the end of the text if it is never closed. */
 const bracketEnd = (text: string, start: number, opening: string): number | undefined => {
   if (start >= text.length || !opening.includes(text.charAt(start))) return undefined
   let depth = 0
@@ -191,17 +199,10 @@ const endOf = (pattern: RegExp, text: string, start: number): number | undefined
   return pattern.test(text) ? pattern.lastIndex : undefined
 }
 
-/** Under these a name stands beside its value: `{ "name": "Authorization", "value": "…" }`, `{ "type": "password", "value": "…" }`. */
-export const nameNames: ReadonlySet<string> = new Set(['name', 'key', 'header', 'field', 'id', 'label', 'type', 'title'])
-
-/** As a reader sees it: compatibility forms folded, what is invisible gone. */
-const normal = (text: string): string =>
-  /^[\t\n\r\x20-\x7e]*$/.test(text) ? text : text.normalize('NFKD').replace(/[\p{Cf}\p{Mn}\u115f\u1160\u3164]|[^\P{Cc}\t\n\r]/gu, '')
-
-/** Longest text of a peer's, in characters; as in a record. */
+/** Longest text of a client or server, in characters, as in a record. */
 const longestShown = 256
 
-/** A text from the wire as it is told: cut, without secrets, and with nothing that would change how it is shown. */
+/** A text from the wire for messages and telemetry: cut, without secrets, control or invisible characters. */
 export const shown = (text: string): string => {
   const short = text.length <= longestShown ? text : `${text.slice(0, longestShown)}…`
   return withoutSecrets(plain.test(short) ? short : stripHidden(short.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '')))

@@ -1,59 +1,61 @@
 import { join } from 'node:path'
 import type { Entry } from '../core/event.js'
-import { codeOf, CustomsError } from '../errors.js'
-import { Chain, currentTime, type Flush, messageOf, type Recorded } from './chain.js'
+import { codeOf, CustomsError, messageOf } from '../errors.js'
+import type { Recorded } from './batch.js'
+import { Chain, currentTime, type Flush } from './chain.js'
 import { readSigningKey } from './checkpoint.js'
 import type { Log } from './log.js'
-import { cannotAudit, LogFile, Nowhere, Output, type Rotation, type Usage } from './log-file.js'
+import { LogFile, type Rotation, type Usage } from './log-file.js'
 import { type Opened, openNamed } from './named-file.js'
+import { cannotAudit, Nowhere, Output } from './output.js'
 import { OwnFile } from './own-file.js'
-import type { Payloads } from './payload.js'
 import { type Environment, fileName, settle, stateFolder } from './place.js'
 import { noEnds } from './read/ends.js'
+import type { Payloads } from './redact.js'
 
-/** Gets each record once the log has it. Nothing waits for it. */
+/** Receives each record after it was written to the log. The log does not wait for it. */
 export interface Follower {
   /**
-   * @param record as it stands in the log, without its line end
-   * @param entry what it is the record of; undefined for what the log says of itself
+   * @param record the line of the record, without its line end
+   * @param entry undefined for a record about the log itself
    */
   recorded(record: string, entry: Entry | undefined, now: Date): void
 }
 
 export interface Audit {
-  /** Where the records go at present; undefined for a stream, or nowhere. */
+  /** The current file; undefined for a stream or no log. */
   readonly file: string | undefined
   /**
-   * Takes a record in. It is written with others, by the first of them that is waited for.
+   * Queues a record. The first `Flush` that is called writes all queued records.
    * @param payloads what is kept of arguments and results (default: `digest`)
-   * @returns waits for it: what it is the record of leaves afterwards
-   * @throws CustomsError CANNOT_AUDIT when it is known already that it cannot be written
+   * @returns to be called before the message that the record is about is forwarded
+   * @throws CustomsError CANNOT_AUDIT when the record is already known to be impossible to write
    */
   add(entry: Entry, payloads?: Payloads): Flush
-  /** The same, and waits for it. */
+  /** Queues a record and waits for it. */
   write(entry: Entry, payloads?: Payloads): void
-  /** What the log takes up on disk; undefined where there is none. */
+  /** The log's size on disk; undefined for a stream or no log. */
   usage(): Usage | undefined
   /** @throws CustomsError CANNOT_AUDIT when the last checkpoint could not be written */
   close(): void
 }
 
 export interface AuditOptions extends Rotation {
-  /** A path; `-`: the stream; `none`: no log; undefined: a file of this process's own in the user's state folder. */
+  /** A path; `-`: the stream; `none`: no log; undefined: the process's own file in the state folder. */
   readonly file: string | undefined
   /** For `-`: the descriptor of the standard stream that the protocol does not use (default: 2, stderr). */
   readonly stream?: number
   /** Names the process's own file. */
   readonly server: string
-  /** The file of the key that signs checkpoints (see `readSigningKey`); undefined: nothing is signed. */
+  /** File of the key that signs checkpoints (see `readSigningKey`); undefined: nothing is signed. */
   readonly signKey?: string | undefined
-  /** They get each record once it is written; with them there are records even where there is no log. */
+  /** Get each record after it was written; records are made for them even with `file: none`. */
   readonly followers?: readonly Follower[]
-  /** When a record cannot be written (default: `block`, which is to say that `write` throws). */
+  /** What `write` does when a record cannot be written: throw (`block`, the default) or go on. */
   readonly onFailure?: 'block' | 'continue'
-  /** Told how many records are not written where that is no error. */
+  /** Called with the number of records that could not be written, under `onFailure: continue`. */
   readonly failed?: (records: number) => void
-  /** Told of each checkpoint, and of a log that is lost while nobody writes. */
+  /** Gets each checkpoint, and warnings about a log that fails while no record is written. */
   readonly log?: Pick<Log, 'checkpoint' | 'warn'> & Partial<Pick<Log, 'info'>>
   /** The wall clock. */
   readonly now?: () => Date
@@ -62,29 +64,33 @@ export interface AuditOptions extends Rotation {
 
 /**
  * Opens the log.
- * @throws CustomsError CANNOT_AUDIT, also when another relay writes the file; BAD_CONFIG when the key cannot be used
+ * @throws CustomsError CANNOT_AUDIT, also when another relay writes the file; BAD_CONFIG for a bad key
  */
 export const openAudit = async (options: AuditOptions): Promise<Audit> => {
-  const { followers = [] } = options
+  const { followers = [], keepDays = 0, keepBytes = 0, log } = options
   if (options.file === 'none' && followers.length === 0) {
     return { file: undefined, add: () => nothing, write: nothing, usage: nothing, close: nothing }
   }
   const key = options.signKey === undefined ? undefined : readSigningKey(options.signKey)
   const opened = await openOutput(options)
-  const { keepDays = 0, keepBytes = 0 } = options
   if (opened.output instanceof LogFile && keepDays + keepBytes > 0) {
-    options.log?.info?.(`audit log ${opened.output.file}: ${kept(keepDays, keepBytes)}`)
+    const days = keepDays > 0 ? [`${keepDays} days`] : []
+    const bytes = keepBytes > 0 ? [`${keepBytes} bytes`] : []
+    log?.info?.(
+      `audit log ${opened.output.file}: the last ${[...days, ...bytes].join(' or ')} are kept, ` +
+      'whichever is less; older files are removed (audit.keepDays, audit.keepBytes)',
+    )
   }
   try {
-    return new Chain(opened, key, options, handOn(options))
+    return new Chain(opened, key, options, toFollowers(options))
   } catch (error) {
     opened.output.close()
     throw error
   }
 }
 
-/** Hands each record on that was written: a follower that fails changes nothing of that. */
-const handOn = ({ followers = [], log }: AuditOptions): ((record: Recorded) => void) | undefined => {
+/** Hands each written record to the followers. A follower's error does not concern the log. */
+const toFollowers = ({ followers = [], log }: AuditOptions): ((record: Recorded) => void) | undefined => {
   if (followers.length === 0) return undefined
   return ({ text, entry, now }) => {
     for (const follower of followers) {
@@ -109,11 +115,6 @@ const openOutput = async (
   } catch (cause) {
     throw cause instanceof CustomsError ? cause : cannotAudit(wanted, codeOf(cause), cause)
   }
-}
-
-const kept = (days: number, bytes: number): string => {
-  const limits = [days > 0 && `${days} days`, bytes > 0 && `${bytes} bytes`].filter(limit => limit !== false)
-  return `the last ${limits.join(' or ')} are kept, whichever is less; older files are removed (audit.keepDays, audit.keepBytes)`
 }
 
 const nothing = (): undefined => undefined

@@ -1,18 +1,20 @@
 import { Writable } from 'node:stream'
 import { pathToFileURL } from 'node:url'
 
-/** What pino's thread is started with. */
 export interface TargetOptions {
-  /** The module of the transport. */
+  /** The module of the operator's pino transport. */
   readonly file: string
-  /** The transport's own. */
+  /** The options of that transport. */
   readonly options: Readonly<Record<string, unknown>>
 }
 
-/** The last that is sent: no record holds this character. The end that thread-stream has would block the relay until the transport is done. */
+/**
+ * Ends the stream; no record contains this character. thread-stream's own `end` would block the relay until
+ * the transport is done.
+ */
 export const endMark = '\0'
 
-/** Runs in pino's thread: the operator's transport, which ends when it is told to. */
+/** Runs in pino's worker thread: loads the operator's transport, and ends it at the end mark. */
 export default async ({ file, options }: TargetOptions): Promise<Writable> => {
   const inner = await makerIn(await import(pathToFileURL(file).href))(options)
   let isEnding = false
@@ -32,10 +34,12 @@ export default async ({ file, options }: TargetOptions): Promise<Writable> => {
 
 type Maker = (options: Readonly<Record<string, unknown>>) => Writable | Promise<Writable>
 
-/** The default export; of a CommonJS module that was compiled, the default of the default. */
+/** The default export; for a compiled CommonJS module, the default export of the default export. */
 const makerIn = (module: unknown): Maker => {
   let found = module
-  for (let depth = 0; depth < 2 && typeof found === 'object' && found !== null && 'default' in found; depth += 1) found = found.default
+  for (let depth = 0; depth < 2; depth += 1) {
+    if (typeof found === 'object' && found !== null && 'default' in found) found = found.default
+  }
   if (typeof found !== 'function') throw new Error('is no pino transport: its default export is no function')
   return found as Maker
 }

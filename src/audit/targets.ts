@@ -7,12 +7,13 @@ import type { Entry } from '../core/event.js'
 import { CustomsError } from '../errors.js'
 import { isObject, type JsonObject, parseJson } from '../protocol/unmetered.js'
 import { Delivery, type DeliveryOptions } from './delivery.js'
+import { hidden } from './secret-names.js'
+import { shown } from './secrets.js'
 import type { Follower } from './sink.js'
-import { hidden, shown } from './secrets.js'
 import { endMark, type TargetOptions } from './target.js'
 
 /** A pino transport, as the operator names it. */
-export interface NamedTarget {
+interface NamedTarget {
   /** A package, or an absolute path. */
   readonly target: string
   readonly options: Readonly<Record<string, unknown>>
@@ -20,33 +21,39 @@ export interface NamedTarget {
   readonly from: string
 }
 
-export interface TargetsOptions extends Pick<DeliveryOptions, 'warn'> {
+interface TargetsOptions extends Pick<DeliveryOptions, 'warn'> {
   readonly undelivered: (target: string, count: number) => void
-  /** How long the end waits for what is on its way, and for the transport's own end, in milliseconds (1500: a client kills who takes two seconds). */
+  /**
+   * Longest wait at the end for queued records and for the transport's own end, in milliseconds (default:
+   * 1500, because clients kill a process that takes two seconds).
+   */
   readonly endMs?: number
 }
 
 export interface Targets extends Follower {
-  /** Hands over what is left, as far as there is time. */
+  /** Sends what is queued, as far as `endMs` allows. */
   close(): Promise<void>
 }
 
-/** How long a transport that ended is left alone, in milliseconds. */
+/** Wait before a transport that ended is started again, in milliseconds. */
 const restartMs = 30_000
-/** A transport may complain of each record: so often it is repeated, in milliseconds. */
+/** A transport may write an error for each record: the time between two warnings of ours, in milliseconds. */
 const repeatMs = 60_000
 
 /**
- * Ships records to pino transports, each in a thread of its own.
+ * Sends records to pino transports, each in its own thread.
  * @throws CustomsError BAD_CONFIG when a transport is not installed
  */
-export const openTargets = async (named: readonly NamedTarget[], options: TargetsOptions): Promise<Targets> => {
+export const openTargets = async (
+  named: readonly NamedTarget[], options: TargetsOptions,
+): Promise<Targets> => {
   const { pino } = await import('pino')
   const targets = named.map(one => new Target(pino, one, options))
   return {
     recorded: (record, entry, now) => {
       const value = parseJson(record)
-      if (isObject(value)) for (const target of targets) target.send({ ...value, time: now.getTime() }, entry)
+      if (!isObject(value)) return
+      for (const target of targets) target.send({ ...value, time: now.getTime() }, entry)
     },
     close: async () => {
       await Promise.all(targets.map(target => target.close()))
@@ -54,7 +61,7 @@ export const openTargets = async (named: readonly NamedTarget[], options: Target
   }
 }
 
-/** What thread-stream has, and its declarations leave out. */
+/** Members of thread-stream that its type declarations leave out. */
 type Thread = ReturnType<typeof Pino.transport> & {
   readonly worker: Worker
   readonly writable: boolean
@@ -82,15 +89,17 @@ class Target {
     const secrets = textsIn(options)
     this.#pino = pino
     this.#endMs = endMs
-    // Whatever a transport says may quote what it was given.
-    this.#warn = message => warn(`${name}: ${shown(secrets.reduce((text, secret) => text.replaceAll(secret, hidden), message))}`)
+    // A transport's message may quote its options.
+    const withoutOptions = (message: string): string =>
+      secrets.reduce((text, secret) => text.replaceAll(secret, hidden), message)
+    this.#warn = message => warn(`${name}: ${shown(withoutOptions(message))}`)
     this.#undelivered = () => undelivered(target, 1)
     this.#delivery = new Delivery({ name, warn, undelivered: count => undelivered(target, count) })
     this.#thread = { file: resolved(named), options }
     this.#start()
   }
 
-  /** Nothing waits: what a slow transport has no room for is given up. */
+  /** Does not wait: a record that a slow transport cannot take now is dropped. */
   send(record: JsonObject, entry: Entry | undefined): void {
     const stream = this.#stream
     if (stream === undefined || !stream.writable) return this.#delivery.lose(1, 'it does not run')
@@ -124,22 +133,26 @@ class Target {
       // The standard output belongs to MCP.
       worker: { autoEnd: false, stdout: true, stderr: true },
     }) as Thread
-    for (const said of [stream.worker.stdout, stream.worker.stderr]) said.setEncoding('utf8').on('data', (text: string) => this.#complained(text))
-    // As the process exits pino would wait for a thread that has not begun, for ten seconds; what is to be waited for is waited for in `close`.
-    for (const listener of process.listeners('exit')) if (!others.includes(listener)) process.off('exit', listener)
-    // Said when it closes, which each error leads to.
+    for (const output of [stream.worker.stdout, stream.worker.stderr]) {
+      output.setEncoding('utf8').on('data', (text: string) => this.#onComplaint(text))
+    }
+    // At exit, pino would wait ten seconds for a thread that has not begun. `close` waits instead.
+    for (const listener of process.listeners('exit')) {
+      if (!others.includes(listener)) process.off('exit', listener)
+    }
+    // An error closes the stream, and `close` reports it.
     stream.on('error', () => undefined)
     stream.once('close', () => {
       this.#stream = undefined
       if (this.#isClosed) return
-      this.#complained(stream.writableErrored?.message ?? 'its thread has ended')
+      this.#onComplaint(stream.writableErrored?.message ?? 'its thread has ended')
       this.#restart = setTimeout(() => this.#start(), restartMs).unref()
     })
     this.#logger = this.#pino({ base: null, timestamp: false }, stream)
     this.#stream = stream
   }
 
-  #complained(text: string): void {
+  #onComplaint(text: string): void {
     this.#undelivered()
     if (performance.now() - this.#complainedAt < repeatMs) return
     this.#complainedAt = performance.now()
@@ -152,17 +165,21 @@ const resolved = ({ target, from }: NamedTarget): string => {
     try {
       return createRequire(place).resolve(target)
     } catch {
-      // Not from there.
+      // The next place may find it.
     }
   }
-  throw new CustomsError('BAD_CONFIG', `${from}: audit.targets: there is no module ${JSON.stringify(target)} (it has to be installed beside mcp-customs or the file)`)
+  const missing = `there is no module ${JSON.stringify(target)}`
+  throw new CustomsError(
+    'BAD_CONFIG',
+    `${from}: audit.targets: ${missing} (it has to be installed beside mcp-customs or the file)`,
+  )
 }
 
-/** Everything that the options say: which of it is secret, only the transport knows. */
+/** All texts in the options: any of them may be a secret. */
 const textsIn = (value: unknown): readonly string[] => {
   if (typeof value === 'string') return value.length < shortest ? [] : [value]
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : []
 }
 
-/** A word of so few letters is no secret, and would be found everywhere. */
+/** A shorter text is hardly a secret, and would be found in any message. */
 const shortest = 5

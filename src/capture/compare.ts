@@ -1,34 +1,34 @@
 import type { Frame } from '../protocol/frame.js'
 import type { Verdict } from '../core/findings.js'
 import type { Decision } from './line.js'
-import { type Course, type Message, told } from './replay.js'
+import { type Course, type Message, textOfMessage } from './replay.js'
 
-/** A decision in short. */
+/** The part of a decision that is printed. */
 export interface Judged {
   readonly verdict: Verdict
   readonly rules: readonly string[]
 }
 
-/** A decision that would be another one. */
+/** A decision that the replay makes differently. */
 export interface Change {
   readonly session: string
   readonly time: string
   readonly event: string
   readonly tool: string | undefined
   readonly id: string | number | undefined
-  /** Undefined: nothing was decided of it. */
+  /** Undefined when there was, or would be, no decision. */
   readonly was: Judged | undefined
   readonly would: Judged | undefined
 }
 
-/** Messages that would be others, gone, or new. */
+/** A message that the replay changes, drops or adds. */
 export interface Rewritten {
   readonly session: string
   readonly to: Message['to']
-  /** The method, or `answer`. */
+  /** The method, or `answer` for a response. */
   readonly what: string
   readonly id: string | undefined
-  /** In bytes; undefined: it did not leave, or would not. */
+  /** In bytes; undefined when the message was not, or would not be, sent. */
   readonly was: number | undefined
   readonly would: number | undefined
 }
@@ -36,32 +36,42 @@ export interface Rewritten {
 export interface Difference {
   readonly changes: readonly Change[]
   readonly rewritten: readonly Rewritten[]
-  /** Every byte and every decision the same, and in the same order. */
+  /** All bytes and all decisions are the same, in the same order. */
   readonly same: boolean
 }
 
 export const compare = (session: string, was: Course, would: Course): Difference => {
-  const decisions = paired(was.decisions, would.decisions, ({ event, tool, id }) => JSON.stringify([event, tool, id]))
+  const decisions =
+    paired(was.decisions, would.decisions, ({ event, tool, id }) => JSON.stringify([event, tool, id]))
   const changes = decisions.filter(([a, b]) => spelt(a) !== spelt(b)).map(([a, b]): Change => {
     const { time = '', event = '', tool, id } = a ?? b ?? {}
     return { session, time, event, tool, id, was: a && inShort(a), would: b && inShort(b) }
   })
   const rewritten = paired(was.messages, would.messages, named)
-    .filter(([a, b]) => a === undefined || b === undefined || told(a) !== told(b))
+    .filter(([a, b]) => a === undefined || b === undefined || textOfMessage(a) !== textOfMessage(b))
     .map(([a, b]): Rewritten => {
       const { to = 'client', frame } = a ?? b ?? {}
-      return { session, to, what: whatOf(frame), id: idOf(frame), was: a?.frame.bytes.length, would: b?.frame.bytes.length }
+      return {
+        session, to, what: whatOf(frame), id: idOf(frame), was: a?.frame.bytes.length,
+        would: b?.frame.bytes.length,
+      }
     })
-  const inOrder = was.messages.map(told).join('\n') === would.messages.map(told).join('\n') && was.decisions.map(spelt).join('\n') === would.decisions.map(spelt).join('\n')
+  const orderOf = ({ messages, decisions }: Course) =>
+    [...messages.map(textOfMessage), ...decisions.map(spelt)].join('\n')
+  const inOrder = orderOf(was) === orderOf(would)
   return { changes, rewritten, same: inOrder && changes.length === 0 && rewritten.length === 0 }
 }
 
 const spelt = (decision: Decision | undefined): string =>
-  decision === undefined ? '' : JSON.stringify([decision.event, decision.tool, decision.id, decision.verdict, decision.findings])
+  decision === undefined
+    ? ''
+    : JSON.stringify([decision.event, decision.tool, decision.id, decision.verdict, decision.findings])
 
-const inShort = ({ verdict, findings }: Decision): Judged => ({ verdict, rules: [...new Set(findings.map(({ rule }) => rule))] })
+const inShort = ({ verdict, findings }: Decision): Judged =>
+  ({ verdict, rules: [...new Set(findings.map(({ rule }) => rule))] })
 
-const named = ({ to, exchange, frame }: Message): string => JSON.stringify([to, exchange, whatOf(frame), idOf(frame)])
+const named = ({ to, exchange, frame }: Message): string =>
+  JSON.stringify([to, exchange, whatOf(frame), idOf(frame)])
 
 const whatOf = (frame: Frame | undefined): string => {
   const message = frame?.message
@@ -75,8 +85,10 @@ const idOf = (frame: Frame | undefined): string | undefined => {
   return message !== undefined && 'key' in message ? message.key : undefined
 }
 
-/** One with the other of the same name, the first with the first. */
-const paired = <One>(was: readonly One[], would: readonly One[], nameOf: (one: One) => string): readonly (readonly [One | undefined, One | undefined])[] => {
+/** Pairs items of the same name, in order. */
+const paired = <One>(
+  was: readonly One[], would: readonly One[], nameOf: (one: One) => string,
+): readonly (readonly [One | undefined, One | undefined])[] => {
   const left = new Map<string, One[]>()
   for (const one of would) {
     const name = nameOf(one)

@@ -1,94 +1,226 @@
-import type { Entry, Event, Named, Side } from '../core/event.js'
+import type { Side } from '../core/event.js'
+import type { Verdict } from '../core/findings.js'
 import type { ToolSetting } from '../core/options.js'
-import type { SchemaLimits } from '../core/check.js'
-import type { Finding } from '../core/rule.js'
-import type { FrameLimits } from '../protocol/frame.js'
-import type { NotedFrame } from './noted-frame.js'
+import type { Fault, Message } from '../protocol/frame.js'
+import type { IdKey } from '../protocol/json-rpc.js'
+import { readKey } from '../protocol/message.js'
+import {
+  isArray, isObject, isString, type Json, type JsonObject, member, parseJson,
+} from '../protocol/unmetered.js'
 
-/** What a peer may use up, by which a session was judged. */
-export interface CaptureLimits extends FrameLimits, SchemaLimits {
-  readonly listMs: number
-  readonly requestMs: number
-  readonly tools: number
+/** Reads a value of a captured line. @throws Misshapen */
+type Read<Value> = (value: Json | undefined) => Value
+
+type Shape = Readonly<Record<string, Read<unknown>>>
+/** The members that `maybe` reads. */
+type Optional<Of extends Shape> =
+  { [Key in keyof Of]: undefined extends ReturnType<Of[Key]> ? Key : never }[keyof Of]
+type Values<Of extends Shape> =
+  & { readonly [Key in Exclude<keyof Of, Optional<Of>>]: ReturnType<Of[Key]> }
+  & { readonly [Key in Optional<Of>]?: ReturnType<Of[Key]> }
+
+class Misshapen extends Error {}
+
+const misshapen = (): never => {
+  throw new Misshapen()
 }
 
-/** What may change while a session runs. */
-export interface Ruling {
-  /** The action of each rule. */
-  readonly policy: Readonly<Record<string, string>>
-  readonly tools: Readonly<Record<string, ToolSetting>>
+const text: Read<string> = value => (isString(value) ? value : misshapen())
+const key: Read<IdKey> = value => readKey(text(value)) ?? misshapen()
+const number: Read<number> = value => (typeof value === 'number' ? value : misshapen())
+const flag: Read<boolean> = value => (typeof value === 'boolean' ? value : misshapen())
+const object: Read<JsonObject> = value => (value !== undefined && isObject(value) ? value : misshapen())
+const schema: Read<JsonObject | boolean> = value => (typeof value === 'boolean' ? value : object(value))
+const id: Read<string | number> = value => (typeof value === 'number' ? value : text(value))
+const oneOf = <One extends string | number>(...all: readonly One[]): Read<One> =>
+  value => all.find(one => one === value) ?? misshapen()
+const maybe = <Value>(read: Read<Value>): Read<Value | undefined> =>
+  value => (value === undefined ? undefined : read(value))
+const list = <Value>(read: Read<Value>): Read<readonly Value[]> =>
+  value => (value !== undefined && isArray(value) ? value.map(read) : misshapen())
+const record = <Value>(read: Read<Value>): Read<Readonly<Record<string, Value>>> => value =>
+  Object.fromEntries(Object.entries(object(value)).map(([name, held = null]) => [name, read(held)]))
+
+/** Reads an object with these members; other members are left out. */
+const fields = <Of extends Shape>(shape: Of): Read<Values<Of>> => value => {
+  const held = object(value)
+  // The type says only what each of these readers has just checked.
+  return Object.fromEntries(
+    Object.entries(shape).map(([name, read]) => [name, read(member(held, name))]),
+  ) as Values<Of>
 }
 
-/** What the operator had accepted of the server. */
-export interface CapturedLock {
+const side = oneOf<Side>('client', 'server')
+
+const toolMembers = fields({
+  denied: flag,
+  outputSchema: maybe(schema),
+  resultSchema: maybe(schema),
+  structured: maybe(oneOf('from-text')),
+  annotations: maybe(object),
+})
+
+const tool: Read<ToolSetting> = value =>
+  ({ outputSchema: undefined, annotations: undefined, ...toolMembers(value) })
+
+/** The settings that may change while a session runs: the action of each rule, and the settings of tools. */
+const ruling = fields({ policy: record(text), tools: record(tool) })
+
+/** The limits of messages and schemas that applied to a session. */
+const limits = fields({
+  messageBytes: number,
+  depth: number,
+  schemaBytes: number,
+  schemaDepth: number,
+  subschemas: number,
+  validationMs: number,
+  listMs: number,
+  requestMs: number,
+  tools: number,
+})
+
+const lock = fields({
   /** The lock file. */
-  readonly text: string
-  readonly isFrozen: boolean
-  readonly isTrusted: boolean
-  /** Of each class of change. */
-  readonly actions: Readonly<Record<string, string>>
-}
+  text,
+  isTrusted: flag,
+  isFrozen: flag,
+  /** The action for each class of change. */
+  actions: record(text),
+})
 
-/** By what a session was judged; all of it may be another when it is replayed. */
-export interface Settings extends Ruling {
-  readonly trusted: boolean
-  readonly limits: CaptureLimits
-  readonly intent: boolean
-  readonly mostFindings: number | undefined
-  /** Undefined where there was no lock. */
-  readonly lock: CapturedLock | undefined
-}
-
-/** The first line of a session. */
-export interface Opening {
-  /** Of this format. */
-  readonly capture: 1
-  readonly session: string
+const opening = fields({
+  /** Version of this format. */
+  capture: oneOf(1),
+  session: text,
   /** ISO 8601. */
-  readonly time: string
-  readonly server: string
-  /** What the relay's own ids are made from. */
-  readonly nonce: string
-  readonly stateless: boolean
-  /** Left out where the session began here. */
-  readonly joined?: boolean | undefined
-  readonly payloads: 'redacted' | 'full'
-  readonly settings: Settings
+  time: text,
+  server: text,
+  /** The source of the ids that the relay makes. */
+  nonce: text,
+  stateless: flag,
+  /** Undefined when the session began in this relay. */
+  joined: maybe(flag),
+  payloads: oneOf('redacted', 'full'),
+  /** The settings that the session was judged by. A replay may use others. */
+  settings: fields({
+    policy: record(text),
+    tools: record(tool),
+    trusted: flag,
+    limits,
+    intent: flag,
+    mostFindings: maybe(number),
+    /** Undefined without a lock. */
+    lock: maybe(lock),
+  }),
+})
+
+const fault = fields({
+  kind: oneOf<Fault['kind']>('json', 'json-rpc', 'ambiguous', 'size', 'http'), path: text, message: text,
+})
+
+/** Bytes as text or, if they are no UTF-8, as base64. */
+const bytes = { text: maybe(text), base64: maybe(text) }
+
+const withBytes = <Held extends { readonly text?: string | undefined; readonly base64?: string | undefined }>(
+  held: Held,
+): Held => (held.text === undefined && held.base64 === undefined ? misshapen() : held)
+
+/** The bytes of a frame, and the part of its reading that does not follow from them. */
+const frame = fields({
+  ...bytes,
+  /** As the transport read it: an HTTP response need not name its request, a long frame is not kept whole. */
+  kind: oneOf<Message['kind']>('request', 'notification', 'result', 'error', 'batch', 'unusable', 'page'),
+  key: maybe(key),
+  keys: maybe(list(key)),
+  faults: maybe(list(fault)),
+  status: maybe(number),
+  headers: maybe(record(text)),
+  sse: maybe(text),
+})
+
+/** An event of the core, with its frame as it is captured. The results of checks are computed anew. */
+const events = {
+  'frame-received': fields({
+    type: oneOf('frame-received'), from: side, exchange: text, frame: value => withBytes(frame(value)),
+  }),
+  'checked': fields({ type: oneOf('checked'), check: number }),
+  'timer-fired': fields({ type: oneOf('timer-fired'), timer: text }),
+  'request-lost': fields({ type: oneOf('request-lost'), exchange: text, key, reason: text }),
+  'undelivered': fields({ type: oneOf('undelivered'), key }),
+  'exchange-ended': fields({ type: oneOf('exchange-ended'), exchange: text }),
+  'server-gone': fields({ type: oneOf('server-gone'), reason: text }),
+  'session-ended': fields({ type: oneOf('session-ended'), reason: text }),
 }
 
-/** A message that left, by the number of the event that brought it where nothing was changed. */
-export type Sent = { readonly to: Side; readonly exchange: string } & ({ readonly number: number } | { readonly text: string } | { readonly base64: string })
+const readersOfEvents: ReadonlyMap<unknown, Read<CapturedEvent>> = new Map(Object.entries(events))
 
-/** A decision, as the audit log has it; another version may have had other rules. */
-export interface Decision extends Pick<Entry, 'event' | 'tool' | 'id' | 'verdict'> {
-  readonly findings: readonly (Omit<Finding, 'rule'> & { readonly rule: string })[]
-}
+const event: Read<CapturedEvent> = value =>
+  (readersOfEvents.get(member(object(value), 'type')) ?? misshapen)(value)
 
-/** What happened: an event of the core's, its frame as it is kept; the results of a check are made anew. */
-export type Happened =
-  | Named<Exclude<Event, { readonly type: 'frame-received' | 'checked' }>>
-  | { readonly type: 'frame-received'; readonly from: Side; readonly exchange: string; readonly frame: NotedFrame }
-  | { readonly type: 'checked'; readonly check: number }
+/** A frame that was sent: unchanged from the event of this number, or with bytes of its own. */
+const sent = fields({ to: side, exchange: text, number: maybe(number), ...bytes })
 
-/** Any other line: an event, and what came of it. */
-export interface Happening {
-  readonly session: string
-  readonly time: string
+/** A decision as in the audit log. Another version may have had other rules. */
+const decision = fields({
+  event: text,
+  tool: maybe(text),
+  id: maybe(id),
+  verdict: oneOf<Verdict>('pass', 'log', 'mend', 'demote', 'block'),
+  findings: list(fields({ rule: text, path: text, message: text, mended: maybe(text) })),
+})
+
+const captured = fields({
+  session: text,
+  time: text,
   /** Counted from 0, within the session. */
-  readonly number: number
+  number,
   /** By the clock of the core, in milliseconds. */
-  readonly at: number
-  /** By which it was judged, and all that follows, where that had changed. */
-  readonly ruling?: Ruling | undefined
-  readonly event: Happened
-  /** Which of the questions to the engine, counted within this event, it did not answer at once. */
-  readonly late?: readonly number[] | undefined
-  /** The checks that were asked for, by their numbers. */
-  readonly checks?: readonly number[] | undefined
-  readonly sent?: readonly Sent[] | undefined
-  readonly decisions?: readonly Decision[] | undefined
-}
+  at: number,
+  /** If it has changed: the ruling for this event and those that follow. */
+  ruling: maybe(ruling),
+  event,
+  /** Which questions to the schema engine, counted within this event, it did not answer at once. */
+  late: maybe(list(number)),
+  /** The numbers of the checks that the core asked for. */
+  checks: maybe(list(number)),
+  sent: maybe(list(value => {
+    const one = sent(value)
+    return one.number === undefined ? withBytes(one) : one
+  })),
+  decisions: maybe(list(decision)),
+})
 
-export type Line = Opening | Happening
+export type CaptureLimits = ReturnType<typeof limits>
+export type Ruling = ReturnType<typeof ruling>
+export type CapturedLock = ReturnType<typeof lock>
+export type NotedFrame = ReturnType<typeof frame>
+export type CapturedEvent = ReturnType<(typeof events)[keyof typeof events]>
+export type Sent = ReturnType<typeof sent>
+export type Decision = ReturnType<typeof decision>
+/** The first line of a session. */
+export type Opening = ReturnType<typeof opening>
+/** Every other line of a session: an event, and the effects that it had. */
+export type Captured = ReturnType<typeof captured>
+export type Line = Opening | Captured
 
 export const isOpening = (line: Line): line is Opening => 'capture' in line
+
+/**
+ * @returns undefined for a text that is no line of a capture, such as the half of a line that a crash cut
+ * short
+ * @throws Error for a capture of another version
+ */
+export const parseLine = (line: string): Line | undefined => {
+  const value = parseJson(line)
+  if (!isObject(value) || !isString(member(value, 'session'))) return undefined
+  const version = member(value, 'capture')
+  if (version !== undefined && version !== 1) {
+    throw new Error(`it is a capture of version ${JSON.stringify(version)}, which this relay does not know`)
+  }
+  try {
+    return version === 1 ? opening(value) : captured(value)
+  } catch (error) {
+    if (error instanceof Misshapen) return undefined
+    throw error
+  }
+}

@@ -1,26 +1,17 @@
 import { isUtf8 } from 'node:buffer'
-import type { Envelope, Fault, Frame, FrameLimits, Message } from '../protocol/frame.js'
+import type { Envelope, Frame, FrameLimits, Message } from '../protocol/frame.js'
 import { anonymousError, idOf } from '../protocol/message.js'
-import type { IdKey } from '../protocol/json-rpc.js'
 import { parseFrame } from '../protocol/parse.js'
+import type { NotedFrame } from './line.js'
 
-/** A frame as a capture keeps it: its bytes, and what of its reading does not follow from them. */
-export interface NotedFrame {
-  readonly text?: string
-  /** Of bytes that are no UTF-8. */
-  readonly base64?: string
-  /** What the transport took it for: the answer to an HTTP request need not say so itself, and what is too long is not kept whole. */
-  readonly kind: Message['kind']
-  readonly key?: IdKey | undefined
-  readonly keys?: readonly IdKey[] | undefined
-  readonly faults?: readonly Fault[] | undefined
-  readonly status?: number | undefined
-  readonly headers?: Readonly<Record<string, string>> | undefined
-  readonly sse?: string | undefined
-}
-
-/** @param bytes of the frame, or what is kept of them @param headers those that are kept */
-export const noted = ({ message, faults, otherKeys, envelope }: Frame, bytes: Buffer, headers: Readonly<Record<string, string>>): NotedFrame => ({
+/**
+ * The frame as a capture keeps it.
+ * @param bytes the frame's bytes, redacted if the capture is
+ * @param headers the headers that are kept
+ */
+export const noted = (
+  { message, faults, otherKeys, envelope }: Frame, bytes: Buffer, headers: Readonly<Record<string, string>>,
+): NotedFrame => ({
   ...(isUtf8(bytes) ? { text: bytes.toString() } : { base64: bytes.toString('base64') }),
   kind: message.kind,
   key: 'key' in message ? message.key : undefined,
@@ -34,7 +25,7 @@ export const noted = ({ message, faults, otherKeys, envelope }: Frame, bytes: Bu
 export const bytesOf = ({ text, base64 }: Pick<NotedFrame, 'text' | 'base64'>): Buffer =>
   text === undefined ? Buffer.from(base64 ?? '', 'base64') : Buffer.from(text)
 
-/** The frame as the core got it; by tighter limits it may be over them now. */
+/** The frame as the core received it. Under lower limits than at its capture, it may now exceed them. */
 export const revived = (frame: NotedFrame, limits: FrameLimits): Frame => {
   const bytes = bytesOf(frame)
   const read = parseFrame(bytes, limits)
@@ -54,16 +45,19 @@ const messageOf = ({ kind, key, keys = [] }: NotedFrame, read: Frame): Message =
   const { message, bytes } = read
   if (kind === 'unusable') return { kind, keys }
   if (kind === 'page') return { kind, key, text: bytes.toString() }
-  if (message.kind === kind) return !('id' in message) || key === undefined || message.key === key ? message : { ...message, key, id: idOf(key) }
+  if (message.kind === kind) {
+    const isSameId = !('id' in message) || key === undefined || message.key === key
+    return isSameId ? message : { ...message, key, id: idOf(key) }
+  }
   const error = kind === 'error' ? anonymousError(read) : undefined
   return error === undefined || key === undefined ? message : { kind: 'error', id: idOf(key), key, error }
 }
 
-const envelopeOf = ({ status, headers, sse }: NotedFrame): Envelope | undefined =>
-  status === undefined && headers === undefined && sse === undefined
-    ? undefined
-    : {
-        ...(status !== undefined && { response: { status, headers: new Map() } }),
-        ...(headers && { headers: new Map(Object.entries(headers)) }),
-        ...(sse !== undefined && { event: sse }),
-      }
+const envelopeOf = ({ status, headers, sse }: NotedFrame): Envelope | undefined => {
+  if (status === undefined && headers === undefined && sse === undefined) return undefined
+  return {
+    ...(status !== undefined && { response: { status, headers: new Map() } }),
+    ...(headers && { headers: new Map(Object.entries(headers)) }),
+    ...(sse !== undefined && { event: sse }),
+  }
+}

@@ -1,17 +1,16 @@
 import { linesOf as rawLinesOf } from '../audit/read/lines.js'
-import { CustomsError } from '../errors.js'
-import { filesOf } from './file.js'
-import { isOpening, type Happening, type Line, type Opening } from './line.js'
-import { parseLine } from './parse-line.js'
+import { CustomsError, messageOf } from '../errors.js'
+import { filesOf } from './capture.js'
+import { isOpening, parseLine, type Captured, type Line, type Opening } from './line.js'
 
 export interface CapturedSession {
   readonly opening: Opening
-  readonly happenings: readonly Happening[]
+  readonly events: readonly Captured[]
 }
 
 /**
- * The lines of captures, in the order of the files; of a file, those before it that rotation has put aside come first.
- * @throws CustomsError BAD_USAGE for a file that cannot be read, or is no capture
+ * The lines of captures, in the order of the files. The rotated files of a capture are read before it.
+ * @throws CustomsError BAD_USAGE for a file that cannot be read or is no capture
  */
 export function* linesOf(files: readonly string[]): Generator<Line> {
   for (const named of files) {
@@ -24,28 +23,33 @@ export function* linesOf(files: readonly string[]): Generator<Line> {
         yield line
       }
     }
-    if (found === 0) throw new CustomsError('BAD_USAGE', `${named} is no capture (wrap and serve write one with --capture FILE)`)
+    if (found === 0) {
+      const reason = `${named} is no capture (wrap and serve write one with --capture FILE)`
+      throw new CustomsError('BAD_USAGE', reason)
+    }
   }
 }
 
-/** Sessions, each as it ends; @param incomplete told of those of which a part is not there. */
-export function* sessionsIn(lines: Iterable<Line>, incomplete: (session: string) => void = () => undefined): Generator<CapturedSession> {
-  const open = new Map<string, { readonly opening: Opening; readonly happenings: Happening[] }>()
+/** Each session when it ends. @param incomplete called for a session of which lines are missing */
+export function* sessionsIn(
+  lines: Iterable<Line>, incomplete: (session: string) => void = () => undefined,
+): Generator<CapturedSession> {
+  const open = new Map<string, { readonly opening: Opening; readonly events: Captured[] }>()
   const unknown = new Set<string>()
   for (const line of lines) {
     if (isOpening(line)) {
-      open.set(line.session, { opening: line, happenings: [] })
+      open.set(line.session, { opening: line, events: [] })
       continue
     }
     const session = open.get(line.session)
-    // What happened cannot be replayed from its middle, nor over a gap.
-    if (session === undefined || line.number !== session.happenings.length) {
+    // A session cannot be replayed without its beginning, or over a gap.
+    if (session === undefined || line.number !== session.events.length) {
       open.delete(line.session)
       if (!unknown.has(line.session)) incomplete(line.session)
       unknown.add(line.session)
       continue
     }
-    session.happenings.push(line)
+    session.events.push(line)
     if (line.event.type !== 'session-ended') continue
     open.delete(line.session)
     yield session
@@ -57,6 +61,7 @@ const siblings = (file: string): readonly string[] => {
   try {
     return filesOf(file)
   } catch {
+    // Reading the file itself reports why.
     return [file]
   }
 }
@@ -65,6 +70,6 @@ const lineIn = (file: string, text: string): Line | undefined => {
   try {
     return parseLine(text)
   } catch (error) {
-    throw new CustomsError('BAD_USAGE', `${file}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    throw new CustomsError('BAD_USAGE', `${file}: ${messageOf(error)}`, { cause: error })
   }
 }

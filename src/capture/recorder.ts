@@ -4,7 +4,7 @@ import type { Accepted } from '../core/accepted.js'
 import type { RelayOptions } from '../core/options.js'
 import type { Frame } from '../protocol/frame.js'
 import type {
-  CapturedLock, CaptureLimits, Decision, Happened, Happening, Line, Opening, Ruling, Sent,
+  CapturedLock, CaptureLimits, Decision, CapturedEvent, Captured, Line, Opening, Ruling, Sent,
 } from './line.js'
 import { noted } from './noted-frame.js'
 import { type Payload, redacted, whole } from './payload.js'
@@ -17,14 +17,14 @@ export interface RecorderOptions {
   readonly now: () => Date
 }
 
-/** Writes down one session: what happened to the core, and what it asked for. */
+/** Captures one session: the events that the core received, and their effects. */
 export class Recorder {
   readonly #options: RelayOptions
   readonly #write: (line: Line) => void
   readonly #now: () => Date
   readonly #payload: Payload
   readonly #numbers = new WeakMap<Buffer, number>()
-  /** By which the last event was judged. */
+  /** The ruling of the last event. */
   #policy: RelayOptions['policy']
   #tools: RelayOptions['tools']
   #number = 0
@@ -32,7 +32,9 @@ export class Recorder {
   #late: number[] = []
 
   constructor(options: RelayOptions, { payloads, limits, write, now }: RecorderOptions) {
-    const { server, session, nonce, stateless, joined, policy, trusted, tools, accepted, intent, maxFindings } = options
+    const {
+      server, session, nonce, stateless, joined, policy, trusted, tools, accepted, intent, maxFindings,
+    } = options
     this.#options = options
     this.#policy = policy
     this.#tools = tools
@@ -41,11 +43,14 @@ export class Recorder {
     this.#payload = payloadOf(payloads)
     write({
       capture: 1, session, time: now().toISOString(), server, nonce, stateless, joined, payloads,
-      settings: { ...rulingOf(options), trusted, limits, intent, mostFindings: maxFindings, lock: accepted && lockOf(accepted) },
+      settings: {
+        ...rulingOf(options), trusted, limits, intent, mostFindings: maxFindings,
+        lock: accepted && lockOf(accepted),
+      },
     })
   }
 
-  /** The engine was asked, while the event in hand was handled. */
+  /** The core asked the schema engine. @param isLate whether the answer comes in a later event */
   asked(isLate: boolean): void {
     if (isLate) this.#late.push(this.#asked)
     this.#asked++
@@ -57,9 +62,11 @@ export class Recorder {
     if (event.type === 'frame-received') this.#numbers.set(event.frame.bytes, number)
     const checks = effects.flatMap(effect => (effect.type === 'check' ? [effect.check] : []))
     const sent = effects.flatMap(effect => (effect.type === 'send' ? [this.#sent(effect)] : []))
-    const decisions = effects.flatMap(effect => (effect.type === 'audit' ? [decisionOf(effect.entry, this.#payload)] : []))
-    const line: Happening = {
-      session: this.#options.session, time: this.#now().toISOString(), number, at: now, ruling: this.#changed(), event: this.#happened(event),
+    const decisions =
+      effects.flatMap(effect => (effect.type === 'audit' ? [decisionOf(effect.entry, this.#payload)] : []))
+    const line: Captured = {
+      session: this.#options.session, time: this.#now()
+        .toISOString(), number, at: now, ruling: this.#changed(), event: this.#happened(event),
       late: listed(this.#late), checks: listed(checks), sent: listed(sent), decisions: listed(decisions),
     }
     this.#asked = 0
@@ -75,11 +82,16 @@ export class Recorder {
     return rulingOf(this.#options)
   }
 
-  #happened(event: Event): Happened {
+  #happened(event: Event): CapturedEvent {
     if (event.type === 'checked') return { type: event.type, check: event.check }
-    if (event.type !== 'frame-received') return 'exchange' in event ? { ...event, exchange: event.exchange.name } : event
+    if (event.type !== 'frame-received') {
+      return 'exchange' in event ? { ...event, exchange: event.exchange.name } : event
+    }
     const { type, from, exchange: { name: exchange }, frame } = event
-    return { type, from, exchange, frame: noted(frame, this.#payload.bytes(frame), this.#payload.headers(frame.envelope)) }
+    return {
+      type, from, exchange,
+      frame: noted(frame, this.#payload.bytes(frame), this.#payload.headers(frame.envelope)),
+    }
   }
 
   #sent({ to, exchange: { name: exchange }, frame }: Extract<Effect, { readonly type: 'send' }>): Sent {
@@ -88,18 +100,22 @@ export class Recorder {
   }
 }
 
-const rulingOf = ({ policy, tools }: RelayOptions): Ruling => ({ policy: Object.fromEntries(policy), tools: Object.fromEntries(tools) })
+const rulingOf = ({ policy, tools }: RelayOptions): Ruling =>
+  ({ policy: Object.fromEntries(policy), tools: Object.fromEntries(tools) })
 
-const lockOf = ({ written, isFrozen, isTrusted, actions }: Accepted): CapturedLock => ({ text: written(), isFrozen, isTrusted, actions })
+const lockOf = ({ written, isFrozen, isTrusted, actions }: Accepted): CapturedLock =>
+  ({ text: written(), isFrozen, isTrusted, actions })
 
 export const payloadOf = (payloads: Opening['payloads']): Payload => (payloads === 'full' ? whole : redacted)
 
 export const decisionOf = ({ event, tool, id, verdict, findings }: Entry, payload: Payload): Decision =>
   ({ event, tool, id, verdict, findings: findings.map(one => payload.finding(one)) })
 
-export const textOf = (frame: Frame, payload: Payload): { readonly text: string } | { readonly base64: string } => {
+export const textOf =
+  (frame: Frame, payload: Payload): { readonly text: string } | { readonly base64: string } => {
   const bytes = payload.bytes(frame)
   return isUtf8(bytes) ? { text: bytes.toString() } : { base64: bytes.toString('base64') }
 }
 
-const listed = <One>(list: readonly One[]): readonly One[] | undefined => (list.length === 0 ? undefined : list)
+const listed = <One>(list: readonly One[]): readonly One[] | undefined =>
+  (list.length === 0 ? undefined : list)

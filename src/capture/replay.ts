@@ -8,14 +8,17 @@ import type { Frame, FrameLimits } from '../protocol/frame.js'
 import type { IdKey } from '../protocol/json-rpc.js'
 import { keysOf } from '../protocol/message.js'
 import { parseFrame } from '../protocol/parse.js'
-import type { Decision, Happening, Opening, Ruling } from './line.js'
+import type { Decision, Captured, Opening, Ruling } from './line.js'
 import { bytesOf, revived } from './noted-frame.js'
 import type { CapturedSession } from './read.js'
 import { decisionOf, payloadOf } from './recorder.js'
 
-/** By what a session is judged again. */
-export type Judgement = Pick<RelayOptions, 'trusted' | 'accepted' | 'rules' | 'listMs' | 'requestMs' | 'maxTools' | 'maxFindings' | 'intent'> & {
-  /** What the rules do, and what is said of tools, where they once did and said that. */
+/** The settings of a replay. */
+export type Judgement = Pick<
+  RelayOptions,
+  'trusted' | 'accepted' | 'rules' | 'listMs' | 'requestMs' | 'maxTools' | 'maxFindings' | 'intent'
+> & {
+  /** The policy and tool settings of the replay, for those of the capture. */
   readonly ruling: (captured: Ruling) => Pick<RelayOptions, 'policy' | 'tools'>
   readonly limits: FrameLimits
   readonly checker: SchemaChecker
@@ -27,32 +30,36 @@ export interface Message {
   readonly frame: Frame
 }
 
-/** What came of a session: what left, and what was decided, in order. */
+/** The messages that a session sent and its decisions, in order. */
 export interface Course {
   readonly messages: readonly Message[]
   readonly decisions: readonly (Decision & { readonly time: string })[]
 }
 
-/** As it was. */
-export const recorded = ({ happenings }: CapturedSession, limits: FrameLimits): Course => {
+/** The session as it was captured. */
+export const recorded = ({ events }: CapturedSession, limits: FrameLimits): Course => {
   const frames = new Map<number, Frame>()
-  for (const { number, event } of happenings) if (event.type === 'frame-received') frames.set(number, revived(event.frame, limits))
+  for (const { number, event } of events) {
+    if (event.type === 'frame-received') frames.set(number, revived(event.frame, limits))
+  }
   return {
-    messages: happenings.flatMap(({ sent = [] }) => sent.flatMap((one): Message[] => {
-      const frame = 'number' in one ? frames.get(one.number) : parseFrame(bytesOf(one), limits)
+    messages: events.flatMap(({ sent = [] }) => sent.flatMap((one): Message[] => {
+      const frame = one.number === undefined ? parseFrame(bytesOf(one), limits) : frames.get(one.number)
       return frame === undefined ? [] : [{ to: one.to, exchange: one.exchange, frame }]
     })),
-    decisions: happenings.flatMap(({ time, decisions = [] }) => decisions.map(one => ({ ...one, time }))),
+    decisions: events.flatMap(({ time, decisions = [] }) => decisions.map(one => ({ ...one, time }))),
   }
 }
 
-/** As it would be. @param was the same session, as it was */
-export const replayed = async (session: CapturedSession, was: Course, judgement: Judgement): Promise<Course> =>
-  new Replay(session.opening, was, judgement).run(session.happenings)
+/** The session as it would be now. @param was the session as it was captured */
+export const replayed =
+  async (session: CapturedSession, was: Course, judgement: Judgement): Promise<Course> =>
+  new Replay(session.opening, was, judgement).run(session.events)
 
 /**
- * One session again, in the order in which it happened. What the engine answered late comes late, and what was never asked of a peer
- * is not answered by it: by other settings a request may stay here that once went on, or go on that once stayed.
+ * Replays a session's events in their order; late answers of the schema engine are late again. Under other
+ * settings, a request that was once forwarded may be blocked, and the other way round: then its captured
+ * response is left out, or the request is reported as lost.
  */
 class Replay {
   readonly #relay: Batches
@@ -61,22 +68,25 @@ class Replay {
   readonly #exchanges = new NamedExchanges()
   readonly #messages: Message[] = []
   readonly #decisions: (Decision & { readonly time: string })[] = []
-  /** What came, as it came: by its bytes it is known again where it passes. */
-  readonly #came = new WeakSet<Buffer>()
+  /** The bytes of received frames: a frame that is sent with the same bytes was forwarded unchanged. */
+  readonly #received = new WeakSet<Buffer>()
   readonly #promised = new Map<Subject, Promise<Checked> | Checked>()
-  /** Of checks that are to come at a recorded moment, by the number that they had then. */
+  /** Checks whose results arrive at a captured event, by their number in the capture. */
   readonly #due = new Map<number, { readonly check: number; readonly subjects: readonly Subject[] }>()
   readonly #timers = new Set<Timer>()
-  /** Requests that went to a peer, then and now. */
+  /** Requests that were sent to each side: in the capture, and in the replay. */
   readonly #asked: Readonly<Record<Side, ReadonlySet<string>>>
   readonly #asks: Readonly<Record<Side, Set<string>>> = { client: new Set(), server: new Set() }
   readonly #stateless: boolean
   #ruling: Pick<RelayOptions, 'policy' | 'tools'>
-  #now: Happening | undefined
+  #now: Captured | undefined
   #questions = 0
   #checks = 0
 
-  constructor({ server, session, nonce, stateless, joined = false, payloads, settings }: Opening, was: Course, judgement: Judgement) {
+  constructor(
+    { server, session, nonce, stateless, joined = false, payloads, settings }: Opening, was: Course,
+    judgement: Judgement,
+  ) {
     this.#judgement = judgement
     this.#payload = payloadOf(payloads)
     this.#stateless = stateless
@@ -84,18 +94,19 @@ class Replay {
     this.#ruling = judgement.ruling(settings)
     const ruling = () => this.#ruling
     this.#relay = new Batches({
-      server, session, nonce, stateless, joined, trusted, accepted, rules, listMs, requestMs, maxTools, maxFindings, intent,
+      server, session, nonce, stateless, joined, trusted, accepted, rules, listMs, requestMs, maxTools,
+      maxFindings, intent,
       get policy() { return ruling().policy },
       get tools() { return ruling().tools },
       checkNow: subject => this.#checkNow(subject),
     })
-    const askedOf = (side: Side) =>
-      new Set(was.messages.flatMap(({ to, exchange, frame }) => (to === side ? requestsIn(frame).map(key => this.#named(exchange, key)) : [])))
+    const askedOf = (side: Side) => new Set(was.messages.filter(({ to }) => to === side)
+      .flatMap(({ exchange, frame }) => requestsIn(frame).map(key => this.#named(exchange, key))))
     this.#asked = { client: askedOf('client'), server: askedOf('server') }
   }
 
-  async run(happenings: readonly Happening[]): Promise<Course> {
-    for (const one of happenings) {
+  async run(events: readonly Captured[]): Promise<Course> {
+    for (const one of events) {
       this.#now = one
       if (one.ruling !== undefined) this.#ruling = this.#judgement.ruling(one.ruling)
       this.#questions = 0
@@ -106,13 +117,14 @@ class Replay {
     return { messages: this.#messages, decisions: this.#decisions }
   }
 
-  /** Undefined where by these settings there is nothing of which it could happen. */
-  async #eventOf({ event }: Happening): Promise<Event | undefined> {
+  /** Undefined for an event that cannot happen in the replay. */
+  async #eventOf({ event }: Captured): Promise<Event | undefined> {
     switch (event.type) {
       case 'frame-received': {
         const frame = revived(event.frame, this.#judgement.limits)
-        this.#came.add(frame.bytes)
-        return this.#isUnasked(event.from, event.exchange, frame) ? undefined : { ...event, exchange: this.#exchanges.of(event.exchange), frame }
+        this.#received.add(frame.bytes)
+        if (this.#isUnasked(event.from, event.exchange, frame)) return undefined
+        return { ...event, exchange: this.#exchanges.of(event.exchange), frame }
       }
       case 'checked': {
         const due = this.#due.get(event.check)
@@ -131,7 +143,7 @@ class Replay {
     }
   }
 
-  /** An answer to what was asked then, and is not asked now. */
+  /** Whether the frame responds to a request that was sent in the capture but not in the replay. */
   #isUnasked(from: Side, exchange: string, frame: Frame): boolean {
     const answers = membersOf(frame).map(({ message }) => message)
     return answers.every(message => {
@@ -150,7 +162,7 @@ class Replay {
     for (const one of more) await this.#handle(one, at)
   }
 
-  /** @returns what happens at once because of it */
+  /** @returns an event that follows at once */
   async #perform(effect: Effect): Promise<Event | undefined> {
     switch (effect.type) {
       case 'send':
@@ -160,7 +172,9 @@ class Replay {
         return undefined
       case 'check': {
         const then = this.#now?.checks?.[this.#checks++]
-        if (then === undefined) return { type: 'checked', check: effect.check, results: await this.#results(effect.subjects) }
+        if (then === undefined) {
+          return { type: 'checked', check: effect.check, results: await this.#results(effect.subjects) }
+        }
         this.#due.set(then, effect)
         return undefined
       }
@@ -180,12 +194,13 @@ class Replay {
   }
 
   #sent({ to, exchange, frame }: Extract<Effect, { readonly type: 'send' }>): Event | undefined {
-    const bytes = this.#came.has(frame.bytes) ? frame.bytes : this.#payload.bytes(frame)
+    const bytes = this.#received.has(frame.bytes) ? frame.bytes : this.#payload.bytes(frame)
     this.#messages.push({ to, exchange: exchange.name, frame: { ...frame, bytes } })
     for (const key of requestsIn(frame)) {
       const name = this.#named(exchange.name, key)
       this.#asks[to].add(name)
-      if (to === 'server' && !this.#asked.server.has(name)) return { type: 'request-lost', exchange, key, reason: notCaptured }
+      if (to !== 'server' || this.#asked.server.has(name)) continue
+      return { type: 'request-lost', exchange, key, reason: notCaptured }
     }
     return undefined
   }
@@ -199,22 +214,25 @@ class Replay {
   }
 
   async #results(subjects: readonly Subject[]): Promise<readonly Checked[]> {
-    const results = await Promise.all(subjects.map(async subject => this.#promised.get(subject) ?? this.#judgement.checker.check(subject)))
+    const results = await Promise.all(
+      subjects.map(async subject => this.#promised.get(subject) ?? this.#judgement.checker.check(subject)),
+    )
     for (const subject of subjects) this.#promised.delete(subject)
     return results
   }
 
-  /** Without a session each exchange has ids of its own. */
+  /** The key of a request; without a session, ids are unique only within their exchange. */
   #named(exchange: string, key: IdKey): string {
     return this.#stateless ? `${exchange} ${key}` : key
   }
 }
 
-/** Why a request that is sent by these settings alone has no answer. */
-export const notCaptured = 'its answer is not in the capture'
+/** The reason when a request that only the replay sends has no response. */
+const notCaptured = 'its answer is not in the capture'
 
 const requestsIn = (frame: Frame): readonly IdKey[] =>
   membersOf(frame).flatMap(one => (one.message.kind === 'request' ? keysOf(one).slice(0, 1) : []))
 
-/** What left, as one line of text: the same only where every byte is. */
-export const told = ({ to, exchange, frame: { bytes } }: Message): string => `${to} ${exchange} ${isUtf8(bytes) ? bytes.toString() : bytes.toString('latin1')}`
+/** The message as text: two are equal only if every byte is. */
+export const textOfMessage = ({ to, exchange, frame: { bytes } }: Message): string =>
+  `${to} ${exchange} ${isUtf8(bytes) ? bytes.toString() : bytes.toString('latin1')}`

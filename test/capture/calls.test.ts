@@ -8,15 +8,15 @@ const result = (id: number, result: object) => ({ jsonrpc: '2.0', id, result })
 
 t.test('results belong to the calls that they answer', t => {
   const calls = new Calls(false)
-  t.strictSame(calls.heard('client', 'stdio', frame(call(1, 'a'))), [])
-  t.strictSame(calls.heard('client', 'stdio', frame([call(2, 'b'), call(3, 'c')])), [])
-  t.strictSame(calls.heard('server', 'stdio', frame(call(1, 'x'))), [], 'a request of the server has ids of its own')
-  t.strictSame(calls.heard('server', 'stdio', frame([result(3, { content: [] }), result(1, { content: [] })])), [
+  t.strictSame(calls.onFrame('client', 'stdio', frame(call(1, 'a'))), [])
+  t.strictSame(calls.onFrame('client', 'stdio', frame([call(2, 'b'), call(3, 'c')])), [])
+  t.strictSame(calls.onFrame('server', 'stdio', frame(call(1, 'x'))), [], 'a request of the server has ids of its own')
+  t.strictSame(calls.onFrame('server', 'stdio', frame([result(3, { content: [] }), result(1, { content: [] })])), [
     { kind: 'answered', tool: 'c', result: { content: [] } },
     { kind: 'answered', tool: 'a', result: { content: [] } },
   ])
-  t.strictSame(calls.heard('server', 'stdio', frame(result(2, { task: {} }))), [], 'a task that has only begun')
-  t.strictSame(calls.heard('server', 'stdio', frame(result(9, { tools: [{ name: 'a', outputSchema: {} }, { name: 'b' }, 7] }))), [
+  t.strictSame(calls.onFrame('server', 'stdio', frame(result(2, { task: {} }))), [], 'a task that has only begun')
+  t.strictSame(calls.onFrame('server', 'stdio', frame(result(9, { tools: [{ name: 'a', outputSchema: {} }, { name: 'b' }, 7] }))), [
     { kind: 'declared', tool: 'a', hasOutputSchema: true },
     { kind: 'declared', tool: 'b', hasOutputSchema: false },
   ])
@@ -25,9 +25,9 @@ t.test('results belong to the calls that they answer', t => {
 
 t.test('without a session each exchange has ids of its own', t => {
   const calls = new Calls(true)
-  calls.heard('client', 'one', frame(call(1, 'a')))
-  calls.heard('client', 'two', frame(call(1, 'b')))
-  t.match(calls.heard('server', 'two', frame(result(1, {}))), [{ tool: 'b' }])
-  t.match(calls.heard('server', 'one', frame(result(1, {}))), [{ tool: 'a' }])
+  calls.onFrame('client', 'one', frame(call(1, 'a')))
+  calls.onFrame('client', 'two', frame(call(1, 'b')))
+  t.match(calls.onFrame('server', 'two', frame(result(1, {}))), [{ tool: 'b' }])
+  t.match(calls.onFrame('server', 'one', frame(result(1, {}))), [{ tool: 'a' }])
   t.end()
 })

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { filesOf, openCaptureFile } from '../../dist/capture/file.js'
+import { filesOf, openCaptureFile } from '../../dist/capture/capture.js'
 import { linesOf } from '../../dist/capture/read.js'
 
 const never = (reason: string) => {

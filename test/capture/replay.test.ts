@@ -1,7 +1,6 @@
 import t from 'tap'
 import { compare } from '../../dist/capture/compare.js'
-import type { Line } from '../../dist/capture/line.js'
-import { parseLine } from '../../dist/capture/parse-line.js'
+import { parseLine, type Line } from '../../dist/capture/line.js'
 import { sessionsIn } from '../../dist/capture/read.js'
 import { Recorder } from '../../dist/capture/recorder.js'
 import { recorded, replayed } from '../../dist/capture/replay.js'
@@ -79,13 +78,13 @@ t.test('by the same settings it is what it was, whenever the engine answered', a
     const session = await captured([...listed, called(1, { n: 1 }), answered(1, 2), called(2, { n: 'x' }), answered(2, 'y'), answered(9, 1), ended], {}, late)
     const { same, changes, rewritten } = await again(session)
     t.strictSame({ same, changes, rewritten }, { same: true, changes: [], rewritten: [] })
-    t.ok(session.happenings.some(({ checks }) => checks !== undefined) === late)
+    t.ok(session.events.some(({ checks }) => checks !== undefined) === late)
   }
 })
 
 t.test('settings that change while a session runs are kept with the event from which they held', async t => {
   const session = await captured([...listed, called(1, { n: 'x' }), answered(1, 1), 'strict from here', called(2, { n: 'x' }), ended])
-  t.strictSame(session.happenings.flatMap(({ number, ruling }) => (ruling === undefined ? [] : [[number, ruling.policy['call/arguments']]])), [[4, 'block']])
+  t.strictSame(session.events.flatMap(({ number, ruling }) => (ruling === undefined ? [] : [[number, ruling.policy['call/arguments']]])), [[4, 'block']])
   const checker = createSchemaChecker(limits)
   const was = recorded(session, limits)
   const would = await replayed(session, was, {
@@ -123,8 +122,8 @@ t.test('a call that was refused, and would go on, has no answer, and holds nothi
 })
 
 t.test('a session over a gap, or without its beginning, is told of and left out', async t => {
-  const { opening, happenings } = await captured([...listed, called(1, {}), answered(1, 1), ended])
-  for (const lines of [[opening, ...happenings.filter(({ number }) => number !== 2)], happenings]) {
+  const { opening, events } = await captured([...listed, called(1, {}), answered(1, 1), ended])
+  for (const lines of [[opening, ...events.filter(({ number }) => number !== 2)], events]) {
     const missed: string[] = []
     t.strictSame([...sessionsIn(lines, session => missed.push(session))], [])
     t.strictSame(missed, ['session'])

@@ -1,60 +1,64 @@
 import { open, stat, type FileHandle } from 'node:fs/promises'
-import { codeOf, CustomsError } from '../../errors.js'
+import { cannotRead, codeOf } from '../../errors.js'
 import { filesOfLog } from '../place.js'
-import { Lines, piece } from './lines.js'
+import { chunkBytes, Lines } from './lines.js'
 import { logsIn } from './logs.js'
 
-/** A whole line that was written since. */
-export interface NewLine {
+interface NewLine {
   readonly file: string
   /** Without the line end. */
   readonly bytes: Uint8Array
 }
 
+/** How far a file was read. */
 interface Tail {
-  /** So far it was read, in bytes. */
+  /** Bytes that were read. */
   offset: number
-  /** When it was last written, in nanoseconds since 1970, as far as that was read. */
+  /** When the file was last written before it was read, in nanoseconds since 1970. */
   modified: bigint
   readonly lines: Lines
-  /** Its first bytes. The system gives the number of a file that was removed to another one: they tell which it is. */
+  /** The file's first bytes. They differ for a later file with the same inode number. */
   head: Buffer
 }
 
 const headBytes = 512
 
-/** Reads what comes to be in files and folders: in files that grow, in those that rotation begins, in new ones. */
+/** Reads lines as they are appended, also in files that rotation or a new process begins. */
 export class Follower {
   readonly #paths: readonly string[]
-  /** By what the system calls the file, whatever its name. */
+  /** By device and inode: a file that is renamed is still the same. */
   #tails = new Map<string, Tail>()
 
-  /** @param paths files and folders; of folders, `*.ndjson` in all below them */
+  /** @param paths files and folders; in folders and below them, `*.ndjson` is read */
   constructor(paths: readonly string[]) {
     this.#paths = paths
   }
 
   /**
-   * Leaves out what is there already.
-   * @param isOld whether a file is left out, by when it was last written, in milliseconds since 1970
-   * @returns how far each of those files goes, in bytes: to the end of its last whole line
+   * Skips the lines that exist already.
+   * @param isOld whether a file is skipped, by when it was last written, in milliseconds since 1970
+   * @returns for each skipped file, the end of its last whole line, in bytes
    */
   async skip(isOld: (modified: number) => boolean = () => true): Promise<ReadonlyMap<string, number>> {
     const skipped = new Map<string, number>()
     for (const file of await this.#files()) {
       const state = await stateOf(file)
       if (state === undefined || !isOld(Number(state.modified / 1_000_000n))) continue
-      await reading(file, async handle => {
+      const handle = await openIfThere(file)
+      if (handle === undefined) continue
+      try {
         const offset = await lastLineEnd(handle, state.size)
-        const tail = { offset, modified: state.modified, lines: new Lines(), head: await bytesAt(handle, 0, headBytes) }
-        this.#tails.set(state.identity, tail)
-        skipped.set(file, tail.offset)
-      })
+        const head = await bytesAt(handle, 0, headBytes)
+        this.#tails.set(state.identity, { offset, modified: state.modified, lines: new Lines(), head })
+        skipped.set(file, offset)
+      } finally {
+        await handle.close()
+      }
     }
     return skipped
   }
 
-  /** The lines that came since the last time. @throws CustomsError CANNOT_AUDIT when one that is there cannot be read */
+  /** The lines since the last call. @throws CustomsError CANNOT_AUDIT when an existing file cannot be read */
   async *poll(): AsyncGenerator<NewLine> {
     const tails = new Map<string, Tail>()
     for (const file of await this.#files()) {
@@ -66,7 +70,8 @@ export class Follower {
       const handle = await openIfThere(file)
       if (handle === undefined) continue
       try {
-        const tail = known && (await isSame(known, state.size, handle)) ? known : { offset: 0, modified: 0n, lines: new Lines(), head: nothing }
+        const isKnown = known !== undefined && (await isSame(known, state.size, handle))
+        const tail = isKnown ? known : { offset: 0, modified: 0n, lines: new Lines(), head: Buffer.alloc(0) }
         if (tail.head.length < headBytes) tail.head = await bytesAt(handle, 0, headBytes)
         tail.modified = state.modified
         tails.set(state.identity, tail)
@@ -84,48 +89,36 @@ export class Follower {
       try {
         return isFolder ? await logsIn(path) : filesOfLog(path)
       } catch (cause) {
-        // It may come yet, or come back.
+        // The folder may be created later.
         if (codeOf(cause) === 'ENOENT') return []
-        throw cannotRead(path, cause)
+        throw cannotRead('CANNOT_AUDIT', path, cause)
       }
     }))
     return files.flat()
   }
 }
 
-const nothing = Buffer.alloc(0)
-
 const stateOf = async (file: string) => {
-  // Numbers of files are longer than a double on some systems.
+  // On some systems, inode numbers do not fit a double.
   const state = await stat(file, { bigint: true }).catch(() => undefined)
-  return state?.isFile() === true ? { identity: `${state.dev} ${state.ino}`, size: Number(state.size), modified: state.mtimeNs } : undefined
+  if (state?.isFile() !== true) return undefined
+  return { identity: `${state.dev} ${state.ino}`, size: Number(state.size), modified: state.mtimeNs }
 }
 
-/** False for a file that was cut, and for another one that the system calls the same. */
+/** False for a file that was cut, and for another file with the same inode number. */
 const isSame = async ({ offset, head }: Tail, size: number, handle: FileHandle): Promise<boolean> =>
   size >= offset && (await bytesAt(handle, 0, head.length)).equals(head)
 
-/** What is missing is being rotated, or was removed because it was old. */
+/** A missing file is being rotated, or was removed because it was old. */
 const openIfThere = (file: string): Promise<FileHandle | undefined> =>
   open(file).catch((cause: unknown) => {
     if (codeOf(cause) === 'ENOENT') return undefined
-    throw cannotRead(file, cause)
+    throw cannotRead('CANNOT_AUDIT', file, cause)
   })
-
-const cannotRead = (path: string, cause: unknown): CustomsError => new CustomsError('CANNOT_AUDIT', `${path}: cannot be read (${codeOf(cause)})`, { cause })
-
-const reading = async (file: string, use: (handle: FileHandle) => Promise<void>): Promise<void> => {
-  const handle = await openIfThere(file)
-  try {
-    if (handle !== undefined) await use(handle)
-  } finally {
-    await handle?.close()
-  }
-}
 
 async function* linesFrom(handle: FileHandle, tail: Tail): AsyncGenerator<Uint8Array> {
   for (;;) {
-    const bytes = await bytesAt(handle, tail.offset, piece)
+    const bytes = await bytesAt(handle, tail.offset, chunkBytes)
     if (bytes.length === 0) return
     tail.offset += bytes.length
     yield* tail.lines.take(bytes)
@@ -134,7 +127,7 @@ async function* linesFrom(handle: FileHandle, tail: Tail): AsyncGenerator<Uint8A
 
 const lastLineEnd = async (handle: FileHandle, size: number): Promise<number> => {
   for (let end = size; end > 0; ) {
-    const start = Math.max(0, end - piece)
+    const start = Math.max(0, end - chunkBytes)
     const at = (await bytesAt(handle, start, end - start)).lastIndexOf(0x0a)
     if (at >= 0) return start + at + 1
     end = start

@@ -1,27 +1,27 @@
 import { statSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { codeOf, CustomsError } from '../../errors.js'
+import { cannotRead } from '../../errors.js'
 import { checkpointOf } from '../checkpoint.js'
-import { readLine, type Reading, type ReadRecord } from './line.js'
+import { readLine, type ReadLine, type ReadRecord } from './line.js'
 import { linesOf, type RawLine } from './lines.js'
 
 /**
- * Which log a file is part of, by its first record: a chain that begins there is named by the hash of that record, and each file
- * that rotation begins says it again.
+ * The log that a file is part of, by the file's first record: a log is named by the hash of its first record,
+ * which the first record of each later file repeats.
  */
 export const logOf = (first: ReadRecord): string => checkpointOf(first.members)?.log ?? first.hash
 
 /**
- * The logs that files and folders hold, each as its files in the order of its chain. Of a folder, and of all folders in it, those
- * that are named `*.ndjson` and are not empty.
- * @throws CustomsError CANNOT_AUDIT when one cannot be read
+ * The logs in files and folders, each as its files in the order of its chain. In folders, and in the folders
+ * below them, the files that are named `*.ndjson` and are not empty are read.
+ * @throws CustomsError CANNOT_AUDIT when a file or folder cannot be read
  */
 export const findLogs = async (paths: readonly string[]): Promise<readonly (readonly string[])[]> => {
   const logs = new Map<string, Part[]>()
   for (const file of new Set((await Promise.all(paths.map(filesIn))).flat())) {
     const first = firstRecord(file)
-    // Nobody knows what a file belongs to that does not say.
+    // A file whose first record cannot be read is a log by itself.
     const log = first ? logOf(first) : file
     logs.set(log, [...(logs.get(log) ?? []), { file, seq: first?.seq ?? 0, size: statSync(file).size }])
   }
@@ -30,12 +30,12 @@ export const findLogs = async (paths: readonly string[]): Promise<readonly (read
 
 interface Part {
   readonly file: string
-  /** Of its first record. */
+  /** Of the file's first record. */
   readonly seq: number
   readonly size: number
 }
 
-/** The log, of which each record comes once; and copies of its files, each on its own: a backup beside a log is no part of its chain. */
+/** The chain of a log, and each copy of one of its files by itself: a backup is no part of the chain. */
 const chainsIn = (parts: readonly Part[]): readonly (readonly string[])[] => {
   const sorted = [...parts].sort((a, b) => a.seq - b.seq || b.size - a.size)
   const isCopy = ({ seq }: Part, index: number) => sorted[index - 1]?.seq === seq
@@ -43,14 +43,14 @@ const chainsIn = (parts: readonly Part[]): readonly (readonly string[])[] => {
     .map(chain => chain.map(({ file }) => file))
 }
 
-/** The lines of a log, file by file, each read as a record; no more of them is in memory than one. */
-export function* readLog(files: readonly string[]): Generator<RawLine & Reading> {
+/** Reads the lines of a log, file by file. One line at a time is in memory. */
+export function* readLog(files: readonly string[]): Generator<RawLine & ReadLine> {
   for (const file of files) {
     for (const line of linesOf(file)) yield { ...line, ...readLine(line.bytes) }
   }
 }
 
-/** Undefined when the first line is none. */
+/** Undefined when the file has no line, or its first line is no record. */
 export const firstRecord = (file: string): ReadRecord | undefined => {
   for (const { bytes } of linesOf(file)) return readLine(bytes).record
   return undefined
@@ -63,12 +63,13 @@ const filesIn = async (path: string): Promise<readonly string[]> => {
     const sizes = await Promise.all(files.map(async file => (await stat(file)).size))
     return files.filter((_, index) => sizes[index] !== 0)
   } catch (cause) {
-    throw new CustomsError('CANNOT_AUDIT', `${path}: cannot be read (${codeOf(cause)})`, { cause })
+    throw cannotRead('CANNOT_AUDIT', path, cause)
   }
 }
 
-/** Of a folder and of all folders in it, the files that are named `*.ndjson`, in the order of their names. */
+/** The files named `*.ndjson` in a folder and in all folders below it, sorted by name. */
 export const logsIn = async (folder: string): Promise<readonly string[]> => {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-  return entries.filter(entry => entry.isFile() && entry.name.endsWith('.ndjson')).map(entry => join(entry.parentPath, entry.name)).sort()
+  return entries.filter(entry => entry.isFile() && entry.name.endsWith('.ndjson'))
+    .map(entry => join(entry.parentPath, entry.name)).sort()
 }

@@ -3,60 +3,59 @@ import { isString, member } from '../../protocol/unmetered.js'
 import { checkpointOf, isSignedBy, lossEvent, ownEvent, type Checkpoint } from '../checkpoint.js'
 import { notedLost } from '../place.js'
 import { beginning, type Position } from '../record.js'
-import type { Reading, ReadRecord } from './line.js'
+import type { ReadLine, ReadRecord } from './line.js'
 import type { RawLine } from './lines.js'
 import { readLog } from './logs.js'
 
-/** What is wrong, and where it shows first. */
 export interface Problem {
   readonly file: string
-  /** Counted from 1; 0: nothing in the file shows it. */
+  /** Counted from 1; 0 for a problem of the file as a whole. */
   readonly line: number
   readonly reason: string
 }
 
 export interface Verification {
   readonly ok: boolean
-  /** Lines that are records, changed ones included. */
+  /** Records that were read, including changed ones. */
   readonly records: number
   readonly first: Problem | undefined
-  /** How many lines have something wrong. */
+  /** Lines with a problem. */
   readonly problems: number
-  /** Records of earlier files that are not here. */
+  /** Records before the first file that was given. */
   readonly earlier: number
-  /** Lines that a crash cut short, and after which the next start went on, or that end in the zeros of a power loss. */
+  /** Lines that a crash cut short before another start, or that end in the zeros of a power loss. */
   readonly recovered: number
-  /** Records that could not be written, as the log says itself, or a note beside it (see `lossNote`). */
+  /** Records that could not be written, by `audit/lost` and by the notes beside files (see `lossNote`). */
   readonly lost: number
-  /** What has no end, whether it runs, has crashed, or was cut off. */
+  /** What has begun and not ended: it runs, has crashed, or its end was cut off. */
   readonly open: Open
-  /** Where keys are given: checkpoints that one of them signed. */
+  /** Signed checkpoints; undefined when no key is given. */
   readonly signed: number | undefined
-  /** Which of the heads are hashes of records. */
+  /** Those of the expected heads that were found. */
   readonly heads: readonly string[]
 }
 
 export interface Open {
   /** Sessions without `session/end`. */
   readonly sessions: number
-  /** Where keys are given: openings of the log without the checkpoint that closes it. */
+  /** With keys: `start` checkpoints without an `end`. */
   readonly runs: number
-  /** Where keys are given: records after the last signed checkpoint. */
+  /** With keys: records after the last signed checkpoint. */
   readonly unsigned: number
-  /** The last file says that there is another. */
+  /** Whether the last file ends with a rotation, so that another file should follow. */
   readonly file: boolean
 }
 
 export interface Expected {
-  /** Whose signatures checkpoints must have; none: signatures are not looked at. */
+  /** One of them must have signed each checkpoint; without keys, signatures are ignored. */
   readonly keys?: readonly KeyObject[]
-  /** Hashes of records that must be there. */
+  /** Hashes of records to look for. */
   readonly heads?: readonly string[]
 }
 
 /**
- * Reads a log once, in a stream. After a wrong line the chain is taken up again at what the line says of itself, so that one
- * change counts once.
+ * Reads a log once, as a stream. After a changed record, the chain continues from the `seq` and `hash` that
+ * the record states, so that one change is one problem.
  * @param files of one log, in the order of its chain (see `findLogs`)
  * @throws CustomsError CANNOT_AUDIT when a file cannot be read
  */
@@ -66,7 +65,7 @@ export const verify = (files: readonly string[], expected: Expected = {}): Verif
   return check.end()
 }
 
-/** Judges a log line by line (see `verify`). */
+/** Verifies a log line by line (see `verify`). */
 export class Verifier {
   readonly #files: readonly string[]
   readonly #keys: readonly KeyObject[]
@@ -77,10 +76,10 @@ export class Verifier {
   #problems = 0
   #first: Problem | undefined
   #earlier = 0
-  /** Lines that may have been cut short by a crash, and the first of them: the next record tells. */
+  /** Lines that a crash may have cut short, and the first of them: the next record decides. */
   #torn = 0
   #firstTorn: Problem | undefined
-  #lastTorn: Reading['torn']
+  #lastTorn: ReadLine['torn']
   #recovered = 0
   #lost = 0
   readonly #sessions = new Set<string>()
@@ -96,27 +95,27 @@ export class Verifier {
     this.#heads = new Set(heads)
   }
 
-  take({ file, number, whole, record, wrong, torn }: RawLine & Reading): void {
+  take({ file, number, whole, record, wrong, torn }: RawLine & ReadLine): void {
     const reason = wrong ?? (whole ? undefined : 'half-cut: its line end is missing')
     const problem = (why: string): Problem => ({ file, line: number, reason: why })
     if (record === undefined) {
       const unusable = problem(reason ?? 'not a record')
-      // A power loss leaves no line end behind its zeros: the next start writes that, and its records.
+      // A power loss leaves zeros without a line end; the next start writes the line end, and its records.
       this.#lastTorn = whole ? undefined : torn
       if (torn !== undefined) {
         this.#torn += 1
         this.#firstTorn ??= unusable
       } else {
         this.#judgeTorn(false)
-        this.#note(unusable)
+        this.#report(unusable)
       }
       return
     }
     const checkpoint = checkpointOf(record.members)
     const displaced = this.#displaced(record, checkpoint)
-    this.#judgeTorn(displaced === undefined && begins(record, checkpoint))
+    this.#judgeTorn(displaced === undefined && isFirstOfStart(record, checkpoint))
     const why = reason ?? displaced ?? (checkpoint && this.#signature(record))
-    if (why !== undefined) this.#note(problem(why))
+    if (why !== undefined) this.#report(problem(why))
     this.#records += 1
     this.#last = record
     if (reason === undefined && this.#heads.has(record.hash)) this.#found.add(record.hash)
@@ -126,9 +125,13 @@ export class Verifier {
   end(): Verification {
     this.#judgeTorn(this.#lastTorn === 'zeros')
     const [file = ''] = this.#files
-    if (this.#records === 0 && this.#problems === 0) this.#note({ file, line: 1, reason: 'the file is empty' })
+    if (this.#records === 0 && this.#problems === 0) {
+      this.#report({ file, line: 1, reason: 'the file is empty' })
+    }
     const keyed = this.#keys.length > 0
-    if (keyed && this.#signed === 0) this.#note({ file, line: 0, reason: 'nothing in it is signed by the key' })
+    if (keyed && this.#signed === 0) {
+      this.#report({ file, line: 0, reason: 'nothing in it is signed by the key' })
+    }
     return {
       ok: this.#first === undefined,
       records: this.#records,
@@ -164,15 +167,15 @@ export class Verifier {
     return 'not signed by the key: it, or something before it, is not what was written'
   }
 
-  /** @param recovered the chain goes on behind them as if they had never been begun, with what a start writes first */
+  /** @param recovered whether the chain continues behind the cut lines with the first record of a start */
   #judgeTorn(recovered: boolean): void {
     if (recovered) this.#recovered += this.#torn
-    else if (this.#firstTorn) this.#note(this.#firstTorn, this.#torn)
+    else if (this.#firstTorn) this.#report(this.#firstTorn, this.#torn)
     this.#torn = 0
     this.#firstTorn = undefined
   }
 
-  /** What the record tells of sessions and of openings of the log. */
+  /** Keeps track of sessions, starts of relays and signatures. */
   #follow({ members }: ReadRecord, checkpoint: Checkpoint | undefined): void {
     const event = ownEvent(members)
     const session = member(members, 'session')
@@ -188,12 +191,13 @@ export class Verifier {
     if (isSigned) this.#signed += 1
   }
 
-  #note(problem: Problem, lines = 1): void {
+  #report(problem: Problem, lines = 1): void {
     this.#problems += lines
     this.#first ??= problem
   }
 }
 
-/** Whether it is a record with which a relay that opens a log begins. */
-const begins = ({ members }: ReadRecord, checkpoint: Checkpoint | undefined): boolean =>
-  ownEvent(members) === 'session/start' || checkpoint?.reason === 'start' || checkpoint?.reason === 'continuation'
+/** Whether a relay that opens a log begins with such a record. */
+const isFirstOfStart = ({ members }: ReadRecord, checkpoint: Checkpoint | undefined): boolean =>
+  ownEvent(members) === 'session/start' ||
+  checkpoint?.reason === 'start' || checkpoint?.reason === 'continuation'

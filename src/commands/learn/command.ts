@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { stringify } from 'yaml'
-import { hidden } from '../../audit/secrets.js'
-import { Calls, toldIn } from '../../capture/calls.js'
+import { hidden } from '../../audit/secret-names.js'
+import { Calls, heardIn } from '../../capture/calls.js'
 import { linesOf } from '../../capture/read.js'
 import { codeOf, CustomsError } from '../../errors.js'
 import { type Style, styleFor } from '../../inspect/terminal.js'
@@ -54,16 +54,16 @@ export const learn = (flags: LearnFlags, files: readonly string[]): number => {
 export const learnFrom = (files: readonly string[], { all, strict }: Pick<LearnFlags, 'all' | 'strict'>): readonly Learnt[] => {
   const declaring = new Set<string>()
   const tools = new Map<string, { readonly server: string; readonly tool: string; readonly results: LearntTool }>()
-  for (const told of toldIn(linesOf(files))) {
-    const { server, tool } = told
+  for (const heard of heardIn(linesOf(files))) {
+    const { server, tool } = heard
     const key = JSON.stringify([server, tool])
-    if (told.kind === 'declared') {
-      if (told.hasOutputSchema) declaring.add(key)
+    if (heard.kind === 'declared') {
+      if (heard.hasOutputSchema) declaring.add(key)
       continue
     }
     const known = tools.get(key) ?? { server, tool, results: new LearntTool(hidden) }
     tools.set(key, known)
-    known.results.see(told.result)
+    known.results.see(heard.result)
   }
   return [...tools].sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, { server, tool, results }]) => {
     const declares = declaring.has(key)
@@ -116,9 +116,9 @@ export const watch = (): Witness => ({
       handled: event => {
         if (event.type === 'session-ended') process.stderr.write(reportOf(server, counts.report()))
         if (event.type !== 'frame-received') return
-        for (const told of calls.heard(event.from, event.exchange.name, event.frame)) {
-          if (told.kind === 'declared') counts.declared(told.tool, told.hasOutputSchema)
-          else counts.answered(told.tool, told.result)
+        for (const heard of calls.onFrame(event.from, event.exchange.name, event.frame)) {
+          if (heard.kind === 'declared') counts.declared(heard.tool, heard.hasOutputSchema)
+          else counts.answered(heard.tool, heard.result)
         }
       },
     }

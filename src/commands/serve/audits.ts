@@ -1,6 +1,7 @@
 import type { Usage } from '../../audit/log-file.js'
 import type { Log } from '../../audit/log.js'
-import { remembering, withoutSecrets } from '../../audit/secrets.js'
+import { remembering } from '../../audit/secret-names.js'
+import { withoutSecrets } from '../../audit/secrets.js'
 import { type Audit, type AuditOptions, type Follower, openAudit } from '../../audit/sink.js'
 import type { AuditConfiguration } from '../../config/configuration.js'
 import { type LogRecord, recordOfEntry } from '../../report/record.js'
