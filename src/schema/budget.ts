@@ -2,40 +2,40 @@ import { createHash, randomBytes } from 'node:crypto'
 
 /** The budget is used up: the verdict must be found where there is more of it, or there is none. */
 export class Exhausted extends Error {
-  /** @param pattern the one whose matching took so long, if it was that: one that overran once is given less time again */
+  /** @param pattern set when matching it exhausted the budget: it gets a smaller budget afterwards */
   constructor(message?: string, readonly pattern?: { overran: boolean }) {
     super(message)
   }
 }
 
-/** A step takes at most about 10 ns, most take less. The number says how many a millisecond of validation is worth. */
+/** Steps for a millisecond of validation: a step takes at most about 10 ns, and most take less. */
 export const stepsPerMs = 100_000
 
-/** What each character of a value that is judged on the worker thread is worth beside that: its length alone costs no verdict. */
+/** The worker thread adds these for each character of a value: its length alone prevents no verdict. */
 export const stepsPerCharacter = 5
 
 /**
- * What the main thread does at once for one check, or to read one schema: 1 MB of ordinary rows passes, or 2,000 subschemas, and nobody else
- * waits longer than that. What needs more goes to the worker thread.
+ * The main thread's budget for one check, or for reading one schema: enough for 1 MB of ordinary rows, or for
+ * 2,000 subschemas. The worker thread does the rest, so that no other session waits longer.
  */
 export const mainThreadSteps = 1_000_000
 export const mainThreadBytes = 1024 * 1024
 
-/** A number up to here is kept out of the heap. */
+/** V8 stores numbers up to here without allocation. */
 const mostAtOnce = 2 ** 30
 
 /**
- * What a stranger's schema or value may still cost. Whatever grows with what was sent is paid for in steps, mostly before it is done. Steps, not
- * time: a machine that is busy changes no verdict.
+ * Limits the work for an untrusted schema or value. All work that grows with the input is paid for in steps,
+ * mostly in advance. Steps are not time: on a busy machine the verdicts are the same.
  */
 export class Budget {
-  /** What matching a text by a pattern came to, where it took long. */
+  /** The last result of matching that took long. */
   longest: { readonly pattern: object; readonly text: string; readonly matches: boolean } | undefined
   #left: number
   #more: number
   #kept = 0
 
-  /** @param isLast whether there is nobody else who has more */
+  /** @param isLast whether no other thread has a larger budget */
   constructor(steps: number, readonly isLast = false) {
     this.#left = Math.min(steps, mostAtOnce)
     this.#more = steps - this.#left
@@ -45,7 +45,7 @@ export class Budget {
     return this.#left + this.#more
   }
 
-  /** Bytes of memory that are held for later, because of what was paid for: places of schemas, checks, automata. */
+  /** Bytes of memory that stay allocated for a schema: places, checks, automata. */
   get kept(): number {
     return this.#kept
   }
@@ -63,8 +63,8 @@ export class Budget {
   }
 
   /**
-   * Work that may fail alone: where nobody else has more to spend, it is given most of what is left, and is undefined
-   * when that does not suffice.
+   * Does work that may fail alone: in the last budget it gets most of the steps that are left, and the result
+   * is undefined when they do not suffice.
    */
   attempt<Result>(work: (budget: Budget) => Result): Result | undefined {
     if (!this.isLast) return work(this)
@@ -89,33 +89,33 @@ export class Budget {
   }
 }
 
-/** V8 sorts the members of a large object to list them, and looks one up at ten times the cost. */
+/** V8 sorts the members of larger objects to list them, and a look-up costs ten times as much. */
 export const manyMembers = 200
 export const costOfMany = 40
 
-/** What it costs to list the members of an object, in steps. */
+/** Steps for listing the members of an object. */
 export const costOfMembers = (count: number): number => (count > manyMembers ? costOfMany : 4) * count
 
-/** What it costs to hash or copy a name, in steps. */
+/** Steps for hashing or copying a name. */
 export const costOfName = (text: string): number => 2 + (text.length >> 2)
 
-/** V8 hashes texts over 16,383 characters by their length alone: in a Map, all of one length would collide. */
+/** V8 hashes texts over 16,383 characters by length alone: in a Map, all of one length would collide. */
 const maxKey = 1000
 
-// Without the salt, a stranger could name the key of another text.
+// Without the salt a sender could use another text's key as a text.
 const salt = randomBytes(16)
 
 /** The key for a text from the wire in a Map or Set. */
 export const nameKey = (text: string): string =>
   text.length <= maxKey ? text : createHash('sha256').update(salt).update(text).digest('base64')
 
-/** A queue in which askers take turns, so that nobody waits for all that another wants. */
+/** A queue in which sessions take turns, so that none waits for all items of another. */
 export class FairQueue<Item> {
-  /** In the order of their turns; none is empty. */
+  /** By session, in the order of their turns; none is empty. */
   readonly #queues = new Map<string, Item[]>()
   readonly #share: number
 
-  /** @param share how many items of one asker may wait */
+  /** @param share the most items of one session that may wait */
   constructor(share = Infinity) {
     this.#share = share
   }
@@ -144,9 +144,9 @@ export class FairQueue<Item> {
   }
 }
 
-/** Steps in one turn of the event loop, about 5 ms, after which no other check is begun in it. */
+/** After so many steps, about 5 ms, no other check begins in a turn of the event loop. */
 const stepsPerTurn = 500_000
-/** Fewer steps are not worth a callback at the end of the turn. */
+/** Fewer steps in a turn are ignored, which saves a callback. */
 const fewSteps = stepsPerTurn / 10
 
 /** Spreads checks over turns of the event loop, so that together they do not hold it up. */
@@ -160,7 +160,7 @@ class Turns {
     return this.#spent < stepsPerTurn && this.#waiting.isEmpty
   }
 
-  /** @param who asks for it; askers take turns */
+  /** @param who the checker and its session */
   later<Result>(who: string, work: () => Result | Promise<Result>): Promise<Result> {
     return new Promise(resolve => this.#waiting.push(who, () => resolve(work())))
   }

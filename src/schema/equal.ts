@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { isArray, isObject, type Json } from '../protocol/unmetered.js'
 import { costOfMany, costOfMembers, costOfName, manyMembers, nameKey, type Budget } from './budget.js'
 
-/** Deeper than any value that the relay lets through; a bound against values from elsewhere. */
+/** Deeper than any value that the relay forwards: a limit for values from the library's callers. */
 const deepest = 1024
 
 /**
- * Whether two JSON values are equal as JSON Schema has it; ends at the first difference.
- * @param known the one whose members are looked for in the other, so that another's large object need not be listed
+ * Whether two JSON values are equal (2020-12 core, 4.2.2); ends at the first difference.
+ * @param known the value from the schema: its members are looked up in the other, which may have very many
  */
 export const equal = (known: Json, other: Json, budget: Budget): boolean => {
   budget.spend(3)
@@ -16,7 +16,8 @@ export const equal = (known: Json, other: Json, budget: Budget): boolean => {
     return known === other
   }
   if (isArray(known)) {
-    return isArray(other) && known.length === other.length && known.every((item, index) => equal(item, other[index] ?? null, budget))
+    if (!isArray(other) || known.length !== other.length) return false
+    return known.every((item, index) => equal(item, other[index] ?? null, budget))
   }
   if (!isObject(known)) return known === other
   if (!isObject(other)) return false
@@ -30,7 +31,7 @@ export const equal = (known: Json, other: Json, budget: Budget): boolean => {
   return keys.length === length
 }
 
-// Nobody can find values that meet in a Map of these.
+// Salted, so that a sender cannot find values whose hashes collide.
 const random = randomBytes(8)
 const [salt, second] = [random.readInt32LE(0), random.readInt32LE(4)]
 const double = new Float64Array(1)
@@ -48,7 +49,7 @@ const hashOfText = (text: string, budget: Budget): number => {
   return hash
 }
 
-/** A number that two equal values share, and others hardly ever. */
+/** A hash that does not depend on the order of members. */
 const hashOf = (value: Json, budget: Budget, depth: number): number => {
   if (depth > deepest) throw new RangeError('nested too deep to compare')
   budget.spend(5)
@@ -58,11 +59,14 @@ const hashOf = (value: Json, budget: Budget, depth: number): number => {
     double[0] = value + 0
     return mix(mix(salt, words[0] ?? 0), words[1] ?? 0)
   }
-  if (isArray(value)) return value.reduce<number>((hash, item) => mix(hash, hashOf(item, budget, depth + 1)), salt ^ value.length)
+  if (isArray(value)) {
+    let hash = salt ^ value.length
+    for (const item of value) hash = mix(hash, hashOf(item, budget, depth + 1))
+    return hash
+  }
   if (!isObject(value)) return mix(salt, value === null ? 1 : value ? 2 : 3)
   let hash = mix(salt, 4)
   let count = 0
-  // In whatever order members come.
   for (const name in value) {
     budget.spend(++count > manyMembers ? costOfMany : 4)
     hash = (hash + mix(hashOfText(name, budget), hashOf(value[name] ?? null, budget, depth + 1))) | 0

@@ -8,22 +8,22 @@ import { Evaluated } from './keywords/unevaluated.js'
 import type { Place, Resource, Step } from './place.js'
 
 /**
- * What `format` can do to the verdict. `alone`: it can only make a valid value invalid, so that a value which is valid
- * with it is valid without it; `entangled`: it may turn a verdict round (`not`, `oneOf`, …).
+ * The influence of `format` on the verdict. `alone`: formats can only make a valid value invalid.
+ * `entangled`: with a non-monotonic keyword (`not`, `oneOf`) they can also make an invalid value valid.
  */
 type Formats = 'none' | 'alone' | 'entangled'
 
-/** A schema that can be used. */
+/** A valid schema. */
 export interface Schema {
   readonly root: Place
   readonly formats: Formats
 }
 
-/** What came of reading a schema. */
+/** The result of reading a schema. */
 export interface Reading {
-  /** Undefined when it cannot be used. */
+  /** Undefined when the schema is invalid. */
   readonly schema: Schema | undefined
-  /** Why not; `path` is a JSON Pointer into the schema. */
+  /** `path` is a JSON Pointer into the schema. */
   readonly problems: readonly SchemaProblem[]
 }
 
@@ -34,13 +34,13 @@ export const workerDepth = 5000
 /** Problems of a value are reported up to this number. */
 const maxProblems = 20
 
-/** What one evaluation found: where in the value, and which keyword. */
+/** A keyword that does not hold, at a path in the value. */
 export interface Mismatch {
   readonly path: readonly Step[]
   readonly message: string
 }
 
-/** The resources that the evaluation has come through, innermost first (2020-12 core, 7.1). */
+/** The dynamic scope, innermost resource first (2020-12 core, 7.1). */
 export interface Scope {
   readonly resource: Resource
   readonly outer: Scope | undefined
@@ -48,7 +48,7 @@ export interface Scope {
 
 const none: never[] = []
 
-/** One evaluation: what it may still cost, where in the value it stands, what it found. */
+/** One evaluation: its budget, its path in the value, its mismatches. */
 export class Run {
   readonly mismatches: Mismatch[]
   readonly path: Step[]
@@ -70,17 +70,17 @@ export class Run {
     this.formats = formats
     this.#maxDepth = maxDepth
     this.#max = max
-    // Nobody writes to these where nothing is collected.
+    // When nothing is collected these stay empty, and can be shared.
     this.mismatches = max > 0 ? [] : none
     this.path = max > 0 ? [] : none
   }
 
-  /** Whether anybody wants to know where. */
+  /** Whether mismatches are collected at all, with their paths. */
   get tracing(): boolean {
     return this.#max > 0
   }
 
-  /** Whether to go on after a failure, to find more. */
+  /** Whether to continue after a mismatch, to find more. */
   get collecting(): boolean {
     return this.#quiet === 0 && this.mismatches.length < this.#max
   }
@@ -98,7 +98,7 @@ export class Run {
     this.#depth--
   }
 
-  /** From here on nothing is told, up to `unmute`. */
+  /** Collects no mismatches until `unmute`. */
   mute(): void {
     this.#quiet++
   }
@@ -115,7 +115,7 @@ export class Run {
   }
 }
 
-/** A schema made into checks, when a value first comes to it: most schemas of a list are never used. */
+/** A schema that is compiled at its first use: most schemas of a list are never used. */
 class Validator implements Subschema {
   readonly #place: Place
   #checks: SchemaChecks | undefined
@@ -175,7 +175,7 @@ const all = <Value>(
   return valid
 }
 
-// Kept as long as the schema: those of the official meta-schemas are made once.
+// A validator lives as long as its schema; those of the official meta-schemas are compiled once.
 const validators = new WeakMap<Place, Validator>()
 
 export const validatorOf = (place: Place): Validator => {
@@ -186,10 +186,10 @@ export const validatorOf = (place: Place): Validator => {
   return made
 }
 
-/** What a text costs, in steps, that is made fit for a message. */
+/** Steps for clipping a text for a message. */
 const costOfClip = ({ length }: string): number => (length > 80 ? 50 + 2 * Math.min(length, 4096) : 10)
 
-/** A JSON Pointer, its parts fit for a message. */
+/** A JSON Pointer with clipped parts, for messages. */
 export const clippedPointer = (path: readonly Step[], budget: Budget): string => {
   for (const step of path) budget.spend(typeof step === 'number' ? 5 : costOfClip(step))
   return wirePath(...path)
@@ -204,19 +204,21 @@ const evaluate = (
   return run.mismatches.length > 0 ? run.mismatches : [{ path: [], message: 'does not match' }]
 }
 
-/** The mismatches of a value, formats aside. Most values match: that is found out first, without a path. */
-export const mismatchesOf = (root: Place, value: Json, budget: Budget, depth: number): readonly Mismatch[] => {
+/** The mismatches of a value, formats aside. Most values match, so the first pass collects nothing. */
+export const mismatchesOf = (
+  root: Place, value: Json, budget: Budget, depth: number,
+): readonly Mismatch[] => {
   const collect = (max: number) => evaluate(root, value, budget, depth, false, max)
   return collect(0) === undefined ? none : (collect(maxProblems) ?? none)
 }
 
-/** No verdict was possible. */
+/** The problem of a check without a verdict. */
 export const unchecked = (why: string): readonly SchemaProblem[] =>
   [{ kind: 'unchecked', path: '', message: `could not be judged${why}` }]
 
 /**
- * The verdict on a value by a schema that was read: nothing, mismatches, or where there are none the formats that it
- * breaks. Paths are pointers into the value.
+ * Validates a value. The problems are mismatches or, if there are none, formats that do not hold. Paths are
+ * JSON Pointers into the value.
  * @throws Exhausted; RangeError when the native stack does not suffice
  */
 export const verdict = (
@@ -225,7 +227,7 @@ export const verdict = (
   if (schema === undefined) return unchecked(`: the schema cannot be used: ${problems[0]?.message ?? ''}`)
   const { root, formats } = schema
   const pass = (asserting: boolean, max: number) => evaluate(root, value, budget, depth, asserting, max)
-  // Most values are valid: that is found out first, without a record of the path.
+  // Most values are valid, so the first pass collects nothing.
   if (pass(formats === 'alone', 0) === undefined && formats !== 'entangled') return none
   const report = (kind: SchemaProblem['kind'], mismatches: readonly Mismatch[]): readonly SchemaProblem[] =>
     mismatches.map(({ path, message }) => ({ kind, path: clippedPointer(path, budget), message }))

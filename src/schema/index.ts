@@ -10,13 +10,13 @@ import { read as readSchema } from './read/read.js'
 import { tableOf, type Table } from './table/table.js'
 import { Offload } from './thread/offload.js'
 
-/** A `SchemaChecker` that can be told to get ready. */
+/** A `SchemaChecker` that can start its worker thread ahead. */
 export interface WarmableChecker extends SchemaChecker {
   /** Starts the worker thread while there is nothing else to do. */
   warm(): void
 }
 
-/** The engine for untrusted schemas. It answers at once where that is cheap; it never throws and never rejects. */
+/** The engine for untrusted schemas. Cheap checks are answered synchronously; none throws or rejects. */
 export const createSchemaChecker = (limits: SchemaLimits): WarmableChecker => new Checker(limits)
 
 type Problems = readonly SchemaProblem[]
@@ -55,8 +55,11 @@ class Checker implements WarmableChecker {
   /** Fail closed: a check that crashed is a problem of its own. */
   #check(subject: Subject, session: string): Checked | Promise<Checked> {
     try {
-      const found = subject.kind === 'schema' ? this.#listed(unmetered(subject.schema), session) : this.#validate(unmetered(subject.schema), unmetered(subject.value), session)
-      return found instanceof Promise ? found.then(problems => placed(subject, problems)) : placed(subject, found)
+      const found = subject.kind === 'schema'
+        ? this.#listed(unmetered(subject.schema), session)
+        : this.#validate(unmetered(subject.schema), unmetered(subject.value), session)
+      if (found instanceof Promise) return found.then(problems => placed(subject, problems))
+      return placed(subject, found)
     } catch {
       return placed(subject, unchecked(': beyond the engine'))
     }
@@ -73,9 +76,11 @@ class Checker implements WarmableChecker {
     if ('over' in plan) return unchecked(`: the schema ${plan.over}`)
     const { reading } = plan
     const text = textOf(value)
-    if (text !== undefined && reading?.schema !== undefined && this.#isSurelyValid(plan, reading.schema, text)) return fine
-    // A long text is not parsed on this thread, which would have too little to judge it anyway.
-    if (text !== undefined && (reading === undefined || text.length > mainThreadBytes)) return this.#offloaded(plan, text, session)
+    if (text !== undefined) {
+      if (reading?.schema !== undefined && this.#isSurelyValid(plan, reading.schema, text)) return fine
+      // A long text is not parsed on this thread, whose budget would not suffice for it.
+      if (reading === undefined || text.length > mainThreadBytes) return this.#offloaded(plan, text, session)
+    }
     const parsed = unmetered(parsedOf(value))
     if (reading === undefined) return this.#offloaded(plan, parsed, session)
     turns.spend(text?.length ?? 0)
@@ -90,14 +95,14 @@ class Checker implements WarmableChecker {
     }
   }
 
-  /** By the bytes of a value that nobody has parsed. */
+  /** Asks the byte validator about a value that is not parsed. */
   #isSurelyValid(plan: Plan, schema: Schema, text: Buffer): boolean {
     const table = this.#tables.get(schema) ?? this.#tableOf(plan, schema)
     turns.spend(text.length >> 3)
     return table !== 'none' && byteValidator.isValid(text, table, steps => turns.spend(steps))
   }
 
-  /** A schema whose table would be too large, or too much work, has none. */
+  /** A schema has no table when that would be too large or too much work. */
   #tableOf(plan: Plan, schema: Schema): Table | 'none' {
     const budget = new Budget(mainThreadSteps)
     let table: Table | undefined
@@ -112,15 +117,20 @@ class Checker implements WarmableChecker {
     return table ?? 'none'
   }
 
-  /** @param pattern the one that was too much for the main thread; where it was too much for the other as well nobody tries again */
-  async #offloaded(plan: Plan, value: Json | Buffer, session: string, pattern?: Exhausted['pattern']): Promise<Problems> {
-    if (pattern?.overran === true) return unchecked(`: it meets a pattern that took more than ${this.#limits.validationMs} ms before`)
+  /** @param pattern the one that exhausted the budget; after it overran on the worker too, it is refused */
+  async #offloaded(
+    plan: Plan, value: Json | Buffer, session: string, pattern?: Exhausted['pattern'],
+  ): Promise<Problems> {
+    const { validationMs } = this.#limits
+    if (pattern?.overran === true) {
+      return unchecked(`: it meets a pattern that took more than ${validationMs} ms before`)
+    }
     const { problems, overran } = await this.#offload.validate(plan, value, session)
     if (pattern !== undefined && overran === true) pattern.overran = true
     return problems
   }
 
-  /** A schema is read when it is listed, or else when it is first used; @returns why it cannot be, when it is over a limit */
+  /** Reads a schema when it is listed or first used. @returns the limit that it exceeds, in words */
   #planOf(schema: Json): Plan | { readonly over: string } {
     const known = isObject(schema) ? this.#plans.get(this.#digests.get(schema) ?? '') : undefined
     if (known !== undefined) return known
@@ -145,16 +155,17 @@ class Checker implements WarmableChecker {
   }
 }
 
-/** An error that says: the main thread has not enough, of steps or of native stack. @throws any other */
+/** The main thread ran out of steps or native stack. @throws any other error */
 const tooMuch = (error: unknown): Exhausted => {
   if (error instanceof Exhausted) return error
   if (error instanceof RangeError) return new Exhausted()
   throw error
 }
 
-/** Problems at their place in the frame. A schema for which there was no verdict costs too much. */
+/** Makes paths relative to the frame. A schema without a verdict is one that costs too much. */
 const placed = ({ kind, path }: Subject, problems: Problems): Checked => {
   if (problems.length === 0) return problems
   const otherwise = kind === 'schema' ? 'cost' : 'unchecked'
-  return problems.map(problem => ({ ...problem, kind: problem.kind === 'unchecked' ? otherwise : problem.kind, path: path + problem.path }))
+  return problems.map(problem => (
+    { ...problem, kind: problem.kind === 'unchecked' ? otherwise : problem.kind, path: path + problem.path }))
 }

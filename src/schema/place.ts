@@ -2,14 +2,14 @@ import { pointer, type JsonObject } from '../protocol/unmetered.js'
 import type { Dialect } from '../protocol/json-schema.js'
 import { nameKey, type Budget } from './budget.js'
 
-/** Where a document or an embedded schema says it is. */
+/** The base URI and dialect of a document or an embedded schema. */
 export interface Base {
   /** Absolute, without fragment. */
   readonly uri: string
   readonly dialect: Dialect
 }
 
-/** A schema with a URI of its own: what references and dynamic scopes are made of. */
+/** A schema resource (2020-12 core, 4.3.5): a schema with a URI of its own. */
 export class Resource implements Base {
   readonly anchors = new Map<string, Place>()
   /** `$dynamicAnchor` (2020-12). */
@@ -24,10 +24,10 @@ export class Resource implements Base {
   ) {}
 }
 
-/** Where a reference leads. */
+/** The target of a reference. */
 export interface Target {
   readonly place: Place
-  /** The name to ask the dynamic scope for: an anchor's for `$dynamicRef`, empty for `$recursiveRef`. */
+  /** The anchor to look up in the dynamic scope: a name for `$dynamicRef`, empty for `$recursiveRef`. */
   readonly dynamic: string | undefined
 }
 
@@ -35,7 +35,7 @@ export type Step = string | number
 
 const noTargets: ReadonlyMap<string, Target> = new Map()
 
-/** A schema where it stands. */
+/** A schema at its place in the document. */
 export class Place {
   readonly resource: Resource
   #targets: Map<string, Target> | undefined
@@ -44,9 +44,9 @@ export class Place {
   constructor(
     readonly schema: JsonObject | boolean,
     base: Base,
-    /** The schema that it stands in; undefined for a document's root. */
+    /** The enclosing schema; undefined for a document's root. */
     readonly parent?: Place,
-    /** The way from there. */
+    /** The path from the enclosing schema. */
     readonly steps: readonly Step[] = [],
   ) {
     // A resource and its root know each other.
@@ -57,7 +57,7 @@ export class Place {
     return this.resource.root === this
   }
 
-  /** The schemas right below. */
+  /** The direct subschemas. */
   get children(): Iterable<Place> {
     return this.#children?.values() ?? []
   }
@@ -71,7 +71,7 @@ export class Place {
     this.#children.set(keyOf(child.steps), child)
   }
 
-  /** What `$ref`, `$dynamicRef` and `$recursiveRef` of this schema lead to. */
+  /** The targets of `$ref`, `$dynamicRef` and `$recursiveRef`. */
   get targets(): ReadonlyMap<string, Target> {
     return this.#targets ?? noTargets
   }
@@ -82,7 +82,7 @@ export class Place {
   }
 }
 
-/** The way from the document's root, through a place: as long as the schema is deep, so that it is not kept. */
+/** The path from the document's root through a place; too long in deep schemas to be stored. */
 export const pathOf = (place: Place | undefined, steps: readonly Step[], budget: Budget): readonly Step[] => {
   const parts = [steps]
   for (let at = place; at !== undefined; at = at.parent) parts.push(at.steps)

@@ -46,8 +46,8 @@ export interface Site {
 }
 
 /**
- * What a keyword does. Its dialects, and where schemas stand in its value, are in protocol/json-schema.ts; what
- * values it may have is in the official meta-schemas.
+ * What a keyword does. Its dialects, and where schemas stand in its value, are in protocol/json-schema.ts;
+ * the meta-schemas say which values it may have.
  */
 export interface Keyword {
   readonly name: string

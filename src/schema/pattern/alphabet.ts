@@ -1,5 +1,5 @@
 import type { Budget } from '../budget.js'
-import { contains, type CharacterClass } from './character-class.js'
+import { contains, type CharacterClass } from './syntax.js'
 
 /** In place of a character's kind: the text ends here. */
 export const noCharacter = 0

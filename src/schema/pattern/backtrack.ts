@@ -2,12 +2,12 @@ import type { Budget } from '../budget.js'
 import type { Alphabet } from './alphabet.js'
 import { facts, type State } from './states.js'
 
-/** In a register: nothing. */
+/** An empty register. */
 const nothing = -1
 
 /**
- * Matches a text as ECMA-262 has it (RegExp, Runtime Semantics: CompileSubpattern), by trying one way after the other. That may take
- * exponential time: it ends with the budget.
+ * Matches patterns with back references by backtracking (ECMA-262, Runtime Semantics: CompileSubpattern).
+ * That may take exponential time: the budget ends it.
  */
 export class Backtracker {
   readonly #text: string
@@ -16,13 +16,15 @@ export class Backtracker {
   readonly #word: number
   readonly #budget: Budget
   readonly #registers: Int32Array
-  /** What registers held before, each with its number: to be put back. */
+  /** Former values of registers, each with the register's number, for restoring them. */
   readonly #trail: number[] = []
-  /** What else may be tried. */
+  /** Alternatives that were not tried yet. */
   readonly #others: { readonly state: State; readonly at: number; readonly trail: number }[] = []
 
   /** @param word the number of the class of word characters */
-  constructor(text: string, unicode: boolean, alphabet: Alphabet, word: number, registers: number, budget: Budget) {
+  constructor(
+    text: string, unicode: boolean, alphabet: Alphabet, word: number, registers: number, budget: Budget,
+  ) {
     budget.spend(20 + registers)
     this.#text = text
     this.#unicode = unicode
@@ -34,8 +36,9 @@ export class Backtracker {
 
   /** Whether there is a match anywhere in the text. @throws Exhausted */
   test(start: State): boolean {
-    for (let at = 0; at <= this.#text.length; at += this.#unicode && (this.#text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1) {
+    for (let at = 0; at <= this.#text.length; at++) {
       if (this.#matches(start, at)) return true
+      if (this.#unicode && (this.#text.codePointAt(at) ?? 0) > 0xffff) at++
     }
     return false
   }
@@ -69,7 +72,7 @@ export class Backtracker {
     return false
   }
 
-  /** Where a state leads to; undefined where it does not. */
+  /** The position after a state; undefined where it does not match. */
   #pass(state: State, at: number): number | undefined {
     const { type, value, wanted, backward } = state
     switch (type) {
@@ -97,7 +100,8 @@ export class Backtracker {
         if (begin === nothing || end === nothing) return at
         this.#budget.spend((end - begin) >> 3)
         const to = backward ? at - (end - begin) : at + (end - begin)
-        return to >= 0 && this.#text.startsWith(this.#text.slice(begin, end), Math.min(at, to)) ? to : undefined
+        const captured = this.#text.slice(begin, end)
+        return to >= 0 && this.#text.startsWith(captured, Math.min(at, to)) ? to : undefined
       }
       case 'either':
       case 'match':
@@ -118,7 +122,7 @@ export class Backtracker {
     }
   }
 
-  /** Where a character of a class ends; undefined when there is none. */
+  /** The position after a character of a class; undefined when there is none. */
   #past(one: number, at: number, backward: boolean): number | undefined {
     if (backward ? at === 0 : at === this.#text.length) return undefined
     const pair = this.#unicode && (this.#text.codePointAt(backward ? at - 2 : at) ?? 0) > 0xffff
@@ -128,7 +132,8 @@ export class Backtracker {
 
   #isIn(one: number, at: number): boolean {
     const code = this.#unicode ? this.#text.codePointAt(at) : this.#text.charCodeAt(at)
-    return code !== undefined && !Number.isNaN(code) && this.#alphabet.isMember(this.#alphabet.kindOf(code, this.#budget), one)
+    if (code === undefined || Number.isNaN(code)) return false
+    return this.#alphabet.isMember(this.#alphabet.kindOf(code, this.#budget), one)
   }
 
   #holds(fact: number, at: number): boolean {

@@ -1,24 +1,26 @@
 import { Exhausted, nameKey, type Budget } from '../budget.js'
-import { classOf, propertyOf, type CharacterClass, type Ranges } from './character-class.js'
-import type { Look, Parsed, Syntax } from './syntax.js'
+import {
+  classOf, propertyOf, type CharacterClass, type Look, type Parsed, type Ranges, type Syntax,
+} from './syntax.js'
 
 class Malformed extends Error {}
 
-/** Deeper groups are not read: reading them, and whatever is done with them, takes the native stack. */
+/** Deeper groups are refused: parsing and compiling them is recursive. */
 const deepest = 250
 
-/** Counts up to here are counted in any text, greater ones only in texts that are as long. */
+/** Greater maxima are counted only in texts that are long enough to exceed them. */
 export const smallCount = 100
 
-/** V8 holds a count as large as this for endless. */
+/** V8 treats this count as no limit. */
 const endless = 2 ** 31 - 1
 
 /**
- * Reads a regular expression of ECMA-262: with the `u` flag, as JSON Schema wants it, or else by the older syntax (Annex B), as
- * many a schema has it (`[\w-.]`, `\-`).
+ * Parses a regular expression of ECMA-262: with the `u` flag, as JSON Schema recommends, or else by the older
+ * syntax of Annex B, which many schemas use (`[\w-.]`, `\-`).
  * @returns undefined when it is neither
  */
-export const parsePattern = (source: string, budget: Budget): Parsed | undefined => parseAs(source, true, budget) ?? parseAs(source, false, budget)
+export const parsePattern = (source: string, budget: Budget): Parsed | undefined =>
+  parseAs(source, true, budget) ?? parseAs(source, false, budget)
 
 export const parseAs = (source: string, unicode: boolean, budget: Budget): Parsed | undefined => {
   budget.spend(200 + 6 * source.length)
@@ -34,17 +36,17 @@ const digits: Ranges = [[0x30, 0x39]]
 export const wordCharacters: Ranges = [...digits, [0x41, 0x5a], [0x5f, 0x5f], [0x61, 0x7a]]
 /** ECMA-262 WhiteSpace and LineTerminator. */
 const spaces: Ranges = [
-  [0x09, 0x0d], [0x20, 0x20], [0xa0, 0xa0], [0x1680, 0x1680], [0x2000, 0x200a], [0x2028, 0x2029], [0x202f, 0x202f],
-  [0x205f, 0x205f], [0x3000, 0x3000], [0xfeff, 0xfeff],
+  [0x09, 0x0d], [0x20, 0x20], [0xa0, 0xa0], [0x1680, 0x1680], [0x2000, 0x200a], [0x2028, 0x2029],
+  [0x202f, 0x202f], [0x205f, 0x205f], [0x3000, 0x3000], [0xfeff, 0xfeff],
 ]
 const escapes = new Map([
-  ['d', classOf(digits)], ['D', classOf(digits, true)], ['w', classOf(wordCharacters)], ['W', classOf(wordCharacters, true)],
-  ['s', classOf(spaces)], ['S', classOf(spaces, true)],
+  ['d', classOf(digits)], ['D', classOf(digits, true)], ['s', classOf(spaces)], ['S', classOf(spaces, true)],
+  ['w', classOf(wordCharacters)], ['W', classOf(wordCharacters, true)],
 ])
 const dot = classOf([[0x0a, 0x0a], [0x0d, 0x0d], [0x2028, 0x2029]], true)
 const controls = new Map([['t', 0x09], ['n', 0x0a], ['v', 0x0b], ['f', 0x0c], ['r', 0x0d]])
 const quantifier = /^\{(\d+)(,(\d*))?\}/
-/** Longer ones are not looked for. */
+/** A quantifier has no more characters. */
 const longestQuantifier = 50
 const identifier = /^[$_\p{ID_Start}][$\u200c\u200d\p{ID_Continue}]*$/u
 
@@ -58,7 +60,7 @@ class Parser {
   readonly #unicode: boolean
   readonly #budget: Budget
   readonly #names = new Map<string, { index: number }>()
-  /** What `\1` means depends on how many groups there are, and `\k` on whether one has a name. */
+  /** The meaning of `\1` depends on the count of groups, and that of `\k` on whether one is named. */
   readonly #captures: number
   readonly #named: boolean
   readonly #properties = new Map<string, CharacterClass>()
@@ -75,7 +77,8 @@ class Parser {
     this.#chars = unicode && /[\ud800-\udbff]/.test(source) ? Array.from(source) : source.split('')
     this.#unicode = unicode
     this.#budget = budget
-    const groups = source.replace(/\\[^]|\[(?:\\[^]|[^\]\\])*\]?/g, '.').match(/\((?!\?)|\(\?<(?![=!])/g) ?? []
+    const plain = source.replace(/\\[^]|\[(?:\\[^]|[^\]\\])*\]?/g, '.')
+    const groups = plain.match(/\((?!\?)|\(\?<(?![=!])/g) ?? []
     this.#captures = groups.length
     this.#named = groups.some(group => group.length > 1)
   }
@@ -85,7 +88,10 @@ class Parser {
     if (this.#at < this.#chars.length) throw new Malformed()
     for (const { index } of this.#names.values()) if (index === 0) throw new Malformed()
     const bounds = [...this.#bounds].sort((a, b) => a - b)
-    return { root, unicode: this.#unicode, groups: this.#captures, looks: this.#looks, words: this.#words, refers: this.#refers, bounds }
+    return {
+      root, unicode: this.#unicode, groups: this.#captures, looks: this.#looks, words: this.#words,
+      refers: this.#refers, bounds,
+    }
   }
 
   #choice(): Syntax {
@@ -99,7 +105,8 @@ class Parser {
 
   #sequence(): Syntax {
     const parts: Syntax[] = []
-    while (this.#at < this.#chars.length && this.#peek() !== '|' && this.#peek() !== ')') parts.push(this.#term())
+    // At the end it peeks '', which every text includes.
+    while (!'|)'.includes(this.#peek())) parts.push(this.#term())
     const [only] = parts
     return parts.length === 1 && only !== undefined ? only : { type: 'sequence', parts }
   }
@@ -132,10 +139,12 @@ class Parser {
     return { type: 'repeat', body, min, max, lazy: this.#take('?'), groups: [opened + 1, this.#opened + 1] }
   }
 
-  /** The class of one character; the same each time, that there are few. */
+  /** The class of one character; the same object each time, so that the alphabet stays small. */
   #one(code: number): CharacterClass {
-    let one = this.#literals.get(code)
-    if (one === undefined) this.#literals.set(code, (one = { type: 'class', ranges: [[code, code]], others: none, negated: false }))
+    const known = this.#literals.get(code)
+    if (known !== undefined) return known
+    const one: CharacterClass = { type: 'class', ranges: [[code, code]], others: none, negated: false }
+    this.#literals.set(code, one)
     return one
   }
 
@@ -146,7 +155,8 @@ class Parser {
     if (this.#take('?')) return [0, 1]
     if (this.#peek() !== '{') return undefined
     this.#budget.spend(20)
-    const text = isDigit(this.#peek(1)) ? this.#chars.slice(this.#at, this.#at + longestQuantifier).join('') : ''
+    const ahead = isDigit(this.#peek(1)) ? this.#chars.slice(this.#at, this.#at + longestQuantifier) : []
+    const text = ahead.join('')
     const [whole, least, comma, most] = quantifier.exec(text) ?? []
     if (whole === undefined) {
       if (this.#unicode) throw new Malformed()
@@ -168,7 +178,7 @@ class Parser {
     if ('*+?)'.includes(char)) throw new Malformed()
     if ('{}]'.includes(char)) {
       this.#at--
-      // The older syntax lets these stand for themselves, unless there would be something to repeat.
+      // In the older syntax these are literals, unless they form a quantifier.
       if (this.#unicode || this.#quantifier() !== undefined) throw new Malformed()
       this.#at++
     }
@@ -177,7 +187,7 @@ class Parser {
 
   #group(): Syntax {
     if (!this.#take('?')) return this.#capture(++this.#opened)
-    // In a sequence of its own, that a look-around in it may be repeated.
+    // In a sequence of its own, so that a look-around inside may be repeated.
     if (this.#take(':')) return { type: 'sequence', parts: [this.#body()] }
     const behind = this.#peek() === '<' && (this.#peek(1) === '=' || this.#peek(1) === '!')
     if (!behind && this.#take('<')) {
@@ -206,16 +216,18 @@ class Parser {
     return body
   }
 
-  /** The group of a name, up to its `>`; it may come later. */
+  /** The group of a name, which is read up to its `>`; the group may come later. */
   #name(): { index: number } {
     const close = this.#chars.indexOf('>', this.#at)
     if (close === -1) throw new Malformed()
     this.#budget.spend(10 * (close - this.#at))
+    const unescape = (escape: string, braced?: string, four?: string): string => {
+      const code = parseInt(braced ?? four ?? '', 16)
+      if (braced === undefined) return String.fromCharCode(code)
+      return code > 0x10ffff ? escape : String.fromCodePoint(code)
+    }
     const name = this.#chars.slice(this.#at, close).join('')
-      .replace(/\\u(?:\{([0-9A-Fa-f]{1,6})\}|([0-9A-Fa-f]{4}))/g, (escape, braced?: string, four?: string) => {
-        const code = parseInt(braced ?? four ?? '', 16)
-        return braced === undefined ? String.fromCharCode(code) : code > 0x10ffff ? escape : String.fromCodePoint(code)
-      })
+      .replace(/\\u(?:\{([0-9A-Fa-f]{1,6})\}|([0-9A-Fa-f]{4}))/g, unescape)
     if (!identifier.test(name)) throw new Malformed()
     this.#at = close + 1
     const key = nameKey(name)
@@ -224,7 +236,7 @@ class Parser {
     return group
   }
 
-  /** What stands behind a backslash, outside of a class. */
+  /** An escape outside of a class, after its backslash. */
   #atomEscape(): Syntax {
     const text = isDigit(this.#peek()) ? this.#chars.slice(this.#at, this.#at + 9).join('') : ''
     const [number] = /^[1-9]\d{0,8}/.exec(text) ?? []
@@ -261,7 +273,7 @@ class Parser {
         if (low > high) throw new Malformed()
         ranges.push([low, high])
       } else if (this.#unicode) throw new Malformed()
-      // `[\w-.]`, in the older syntax: the hyphen stands for itself.
+      // In the older syntax the hyphen of `[\w-.]` is a literal.
       else for (const part of [from, this.#one(0x2d), to]) add(part)
     }
     this.#budget.spend(16 + 4 * ranges.length)
@@ -283,7 +295,10 @@ class Parser {
     if (char === 'x' || char === 'u') return this.#hex(char)
     if ((char === 'p' || char === 'P') && this.#unicode) return this.#property(char)
     if (/\d/.test(char)) return this.#octal(char)
-    if (this.#unicode ? !/[\^$\\.*+?()[\]{}|/]/.test(char) && !(inClass && char === '-') : char === 'k' && this.#named) throw new Malformed()
+    const isLiteral = this.#unicode
+      ? /[\^$\\.*+?()[\]{}|/]/.test(char) || (inClass && char === '-')
+      : char !== 'k' || !this.#named
+    if (!isLiteral) throw new Malformed()
     return this.#one(codeOf(char))
   }
 
@@ -291,7 +306,7 @@ class Parser {
     const letter = inClass && !this.#unicode ? /\w/ : /[A-Za-z]/
     if (letter.test(this.#peek())) return this.#one(codeOf(this.#next()) % 32)
     if (this.#unicode) throw new Malformed()
-    // In the older syntax the backslash stands for itself, and the c comes next.
+    // In the older syntax the backslash is a literal, and the `c` after it another one.
     this.#at--
     return this.#one(0x5c)
   }
@@ -304,11 +319,13 @@ class Parser {
       if (this.#unicode) throw new Malformed()
       return this.#one(codeOf(char))
     }
-    // Two escapes that make one character.
+    // Two escapes may form a surrogate pair.
     const from = this.#at
     if (this.#unicode && code >= 0xd800 && code <= 0xdbff && this.#takeAll('\\u')) {
       const low = this.#digits(4)
-      if (low !== undefined && low >= 0xdc00 && low <= 0xdfff) return this.#one(((code - 0xd800) << 10) + (low - 0xdc00) + 0x10000)
+      if (low !== undefined && low >= 0xdc00 && low <= 0xdfff) {
+        return this.#one(((code - 0xd800) << 10) + (low - 0xdc00) + 0x10000)
+      }
       this.#at = from
     }
     return this.#one(code)
@@ -348,7 +365,7 @@ class Parser {
     return made
   }
 
-  /** `\0`; in the older syntax also up to three octal digits, and 8 and 9 for themselves. */
+  /** `\0`; in the older syntax also up to three octal digits, and 8 and 9 as literals. */
   #octal(first: string): CharacterClass {
     if (this.#unicode) {
       if (first !== '0' || /\d/.test(this.#peek())) throw new Malformed()
@@ -356,7 +373,9 @@ class Parser {
     }
     if (first > '7') return this.#one(codeOf(first))
     let code = Number(first)
-    for (let more = first > '3' ? 1 : 2; more > 0 && /[0-7]/.test(this.#peek()); more--) code = code * 8 + Number(this.#next())
+    for (let more = first > '3' ? 1 : 2; more > 0 && /[0-7]/.test(this.#peek()); more--) {
+      code = code * 8 + Number(this.#next())
+    }
     return this.#one(code)
   }
 
@@ -390,10 +409,12 @@ class Parser {
 
 const codeOf = (char: string): number => char.codePointAt(0) ?? 0
 
-/** Whether it is nothing but its ranges. */
-const isPlain = ({ property, others, negated }: CharacterClass): boolean => property === undefined && others.length === 0 && !negated
+/** Whether the class consists of its ranges alone. */
+const isPlain = ({ property, others, negated }: CharacterClass): boolean =>
+  property === undefined && others.length === 0 && !negated
 
 const single = (part: CharacterClass): number | undefined => {
   const [range] = part.ranges
-  return isPlain(part) && part.ranges.length === 1 && range !== undefined && range[0] === range[1] ? range[0] : undefined
+  if (range === undefined || part.ranges.length > 1 || !isPlain(part)) return undefined
+  return range[0] === range[1] ? range[0] : undefined
 }

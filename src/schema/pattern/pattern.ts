@@ -2,10 +2,9 @@ import { Budget, Exhausted } from '../budget.js'
 import { Alphabet, Symbols } from './alphabet.js'
 import { Automaton, type Dfa } from './automaton.js'
 import { Backtracker } from './backtrack.js'
-import { classOf } from './character-class.js'
 import { parsePattern, wordCharacters } from './parse.js'
 import { limitSize, sizeOf, States } from './states.js'
-import type { Parsed, Syntax } from './syntax.js'
+import { classOf, type Parsed, type Syntax } from './syntax.js'
 
 /** A `pattern`, ready to be matched. */
 export interface Pattern {
@@ -13,47 +12,47 @@ export interface Pattern {
   test(text: string, budget: Budget): boolean
 }
 
-/** Bytes of memory that a pattern takes for each of its characters, as it was read. */
+/** Memory for the syntax tree, for each character of the source. */
 const bytesOfCharacter = 150
-/** When all that was made of a pattern takes more bytes, it is made again. */
+/** When all that was compiled from a pattern takes more, it is dropped and compiled again. */
 const maxBytes = 8 * 1024 * 1024
 
-/** Shorter texts are tried by what is known of the pattern, before anything is counted. */
+/** Texts up to this length are tried by the transition table before any bookkeeping. */
 const shortText = 1000
-/** A match that took more is remembered for the rest of the check. */
+/** A match that took more is kept for the rest of the check. */
 const manySteps = 1_000_000
-/** Steps for a text, where there was one that overran. */
+/** The budget for a text after another one overran. */
 const stepsAgain = 100_000
-/** Patterns of fewer states are matched from the text's start to its end. */
+/** Patterns with fewer states are always matched forward. */
 const fewStates = 1000
 
 const wordClass = classOf(wordCharacters)
 
-/** What a pattern is made into. */
+/** What a pattern is compiled into. */
 interface Machine {
   readonly alphabet: Alphabet
   /** The number of the class of word characters. */
   readonly word: number
   readonly states: States
   readonly main: Automaton
-  /** Whether nothing of a text must be known but its characters. */
+  /** Whether no facts are needed but the text's start and end. */
   readonly isPlain: boolean
-  /** Whether the text is read from its end: where a match must end there, and there is much to count. */
+  /** Whether the text is read from its end: for a pattern that is anchored there and has large counts. */
   readonly backward: boolean
-  /** For each look-around, those inside of others first: what finds out where it holds. */
+  /** For each look-around, inner ones first, the automaton that finds the positions where it holds. */
   readonly looks: readonly { readonly automaton: Automaton; readonly backward: boolean }[]
 }
 
-/** Without back references a pattern is matched in time linear in the text; with them by trying one way after the other. */
+/** Takes time linear in the text without back references, and backtracks with them. */
 export class CompiledPattern implements Pattern {
   readonly #parsed: Parsed
-  /** By the length that no text has more of. */
+  /** By the greatest length of texts. */
   readonly #machines = new Map<number, Machine>()
-  /** The machine that was used last, and for which length. */
+  /** The machine that was used last. */
   #last: { readonly longest: number; readonly machine: Machine } | undefined
   #alphabet: Alphabet | undefined
   #bytes = 0
-  /** Set once a text took more than there was to spend. */
+  /** Set once a text exhausted the budget. */
   overran = false
 
   constructor(parsed: Parsed) {
@@ -68,7 +67,7 @@ export class CompiledPattern implements Pattern {
       if (known !== undefined) return known
     }
     const { longest, kept, left } = budget
-    // A value that does not match is judged once more, to say where.
+    // An invalid value is evaluated a second time, to collect its mismatches.
     if (longest !== undefined && longest.pattern === this && longest.text === text) return longest.matches
     if (this.#bytes > maxBytes) this.#forget(budget)
     try {
@@ -82,11 +81,11 @@ export class CompiledPattern implements Pattern {
     }
   }
 
-  /** All of it, for texts of ASCII; undefined where there is none, or a large one. */
-  whole(most: number, budget: Budget): Dfa | undefined {
+  /** The complete DFA for ASCII texts; undefined where there is none, or only a large one. */
+  whole(max: number, budget: Budget): Dfa | undefined {
     const { root, looks, words, refers } = this.#parsed
     if (looks.length > 0 || words || refers || sizeOf(root, Infinity) > fewStates) return undefined
-    return this.#make(Infinity, budget).main.whole(most, budget)
+    return this.#make(Infinity, budget).main.whole(max, budget)
   }
 
   #testWithFacts(machine: Machine, text: string, budget: Budget): boolean {
@@ -94,7 +93,8 @@ export class CompiledPattern implements Pattern {
     const { unicode, refers } = this.#parsed
     if (refers) {
       const { registers } = states
-      return this.#backtrack(states, budget, own => new Backtracker(text, unicode, alphabet, word, registers, own))
+      return this.#backtrack(states, budget, own =>
+        new Backtracker(text, unicode, alphabet, word, registers, own))
     }
     const symbols = new Symbols(text, unicode, alphabet, word, budget)
     const { places } = symbols
@@ -106,7 +106,7 @@ export class CompiledPattern implements Pattern {
     return main.run(symbols, backward, budget)
   }
 
-  /** One that overran once has a small budget. @throws Exhausted, in its name */
+  /** A pattern that overran once gets a small budget. @throws Exhausted, with this pattern */
   #backtrack({ start }: States, whole: Budget, make: (budget: Budget) => Backtracker): boolean {
     const budget = this.overran ? new Budget(Math.min(stepsAgain, whole.left)) : whole
     try {
@@ -131,7 +131,8 @@ export class CompiledPattern implements Pattern {
     const { root, looks, words, refers } = this.#parsed
     const alphabet = (this.#alphabet ??= new Alphabet(budget))
     const word = alphabet.numberOf(wordClass)
-    const statesOf = (syntax: Syntax, backward: boolean) => new States(syntax, backward, this.#parsed, longest, alphabet, budget)
+    const statesOf = (syntax: Syntax, backward: boolean) =>
+      new States(syntax, backward, this.#parsed, longest, alphabet, budget)
     const states = statesOf(root, false)
     const forward = new Automaton(states.start, alphabet, 'start', budget)
     const isLarge = !refers && !forward.isAnchored && sizeOf(root, longest) > fewStates
@@ -144,9 +145,11 @@ export class CompiledPattern implements Pattern {
       main: isBackward ? backward : forward,
       isPlain: looks.length === 0 && !words && !refers && !isBackward,
       backward: isBackward,
-      // From where a look-ahead ends, the text is read back to where it begins.
-      looks: (refers ? [] : looks).map(({ body, behind }) => (
-        { automaton: new Automaton(statesOf(body, !behind).start, alphabet, undefined, budget), backward: !behind })),
+      // A look-ahead is matched backward, from its end to its beginning.
+      looks: (refers ? [] : looks).map(({ body, behind }) => ({
+        automaton: new Automaton(statesOf(body, !behind).start, alphabet, undefined, budget),
+        backward: !behind,
+      })),
     }
   }
 
@@ -159,7 +162,7 @@ export class CompiledPattern implements Pattern {
   }
 }
 
-/** Whether this is a regular expression of ECMA-262. @throws Exhausted for one that is too large to be matched */
+/** Whether the source is a regular expression of ECMA-262. @throws Exhausted for one that is too large */
 export const isPattern = (source: string, budget: Budget): boolean => {
   const parsed = parsePattern(source, budget)
   if (parsed !== undefined) limitSize(parsed)
@@ -173,8 +176,8 @@ export const compilePattern = (source: string, budget: Budget): Pattern | undefi
   return parsed && new CompiledPattern(parsed)
 }
 
-/** A pattern's whole automaton, for texts of ASCII; undefined where it has none, or a large one. */
-export const wholePattern = (source: string, most: number, budget: Budget): Dfa | undefined => {
+/** A pattern's complete DFA for ASCII texts; undefined where there is none of up to `max` states. */
+export const wholePattern = (source: string, max: number, budget: Budget): Dfa | undefined => {
   const parsed = parsePattern(source, budget)
-  return parsed && new CompiledPattern(parsed).whole(most, budget)
+  return parsed && new CompiledPattern(parsed).whole(max, budget)
 }

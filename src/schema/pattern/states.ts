@@ -3,29 +3,26 @@ import type { Alphabet } from './alphabet.js'
 import { smallCount } from './parse.js'
 import type { Parsed, Repeat, Syntax } from './syntax.js'
 
-/**
- * What is known of a place in a text, by number: whether the text starts or ends there, whether a word does, and
- * from 3 on whether each look-around of the pattern holds.
- */
+/** The facts of a position, by number. From 3 on: whether each look-around of the pattern holds there. */
 export const facts = { start: 0, end: 1, boundary: 2, looks: 3 } as const
 
-/** States that have one place in the copies of a counted repetition, and what a search found of them. */
+/** The copies of one state in a counted repetition; a search notes itself and the best copy that it met. */
 interface Family {
   readonly copies: number
   search: number
   best: number
 }
 
-/** A state of a nondeterministic automaton (K. Thompson, Regular expression search algorithm, 1968). */
+/** An NFA state (K. Thompson, Regular expression search algorithm, 1968). */
 export class State {
   /** The last search that visited it. */
   search = 0
-  /** Of a family the state with the greatest number has the most repetitions left: it matches all that the others match. */
+  /** In a family the greatest number has the most repetitions left, and matches all that the others match. */
   family: Family | undefined
 
   constructor(
     readonly number: number,
-    /** From `begin` on: for the backtracker alone. */
+    /** The types from `begin` on are for the backtracker alone. */
     readonly type:
       | 'class' | 'either' | 'fact' | 'match'
       | 'begin' | 'check' | 'clear' | 'save' | 'look' | 'reference',
@@ -45,15 +42,18 @@ export class State {
 /** More states would take more memory and time than any pattern is worth. */
 const maxStates = 200_000
 const bytesOfState = 120
-/** Counts that no text of this length can exceed need not be counted: what repeats nothing adds nothing. */
-const maxOf = ({ max }: Repeat, longest: number): number => (max > smallCount && max >= longest ? Infinity : max)
+/** A maximum that no text of this length can exceed is none. */
+const maxOf = ({ max }: Repeat, longest: number): number =>
+  (max > smallCount && max >= longest ? Infinity : max)
 
-/** How many states a pattern has. */
+/** The count of a pattern's states. */
 export const sizeOf = (syntax: Syntax, longest: number): number => {
+  const sum = (parts: readonly Syntax[]) => parts.reduce((size, part) => size + sizeOf(part, longest), 1)
   switch (syntax.type) {
     case 'sequence':
+      return sum(syntax.parts)
     case 'choice':
-      return (syntax.type === 'sequence' ? syntax.parts : syntax.options).reduce((sum, part) => sum + sizeOf(part, longest), 1)
+      return sum(syntax.options)
     case 'repeat': {
       const max = maxOf(syntax, longest)
       return (sizeOf(syntax.body, longest) + 1) * Math.max(1, max === Infinity ? syntax.min + 1 : max)
@@ -70,13 +70,14 @@ export const sizeOf = (syntax: Syntax, longest: number): number => {
 
 /** @throws Exhausted for a pattern that would have too many states, whatever the text */
 export const limitSize = ({ root, bounds: [least] }: Parsed): void => {
-  if (sizeOf(root, least ?? Infinity) > maxStates) throw new Exhausted('has a regular expression that is too large')
+  const isLarge = sizeOf(root, least ?? Infinity) > maxStates
+  if (isLarge) throw new Exhausted('has a regular expression that is too large')
 }
 
-/** The states of a pattern, or of what a look-around in it looks for. */
+/** The states of a pattern, or of one of its look-arounds. */
 export class States {
   readonly start: State
-  /** Registers of the backtracker: where each group begins and ends, then where each repetition began. */
+  /** The backtracker's registers: begin and end of each group, then the last begin of each repetition. */
   registers: number
   readonly #states: State[] = []
   readonly #parsed: Parsed
@@ -85,7 +86,9 @@ export class States {
   readonly #budget: Budget
 
   /** @param longest no text is longer */
-  constructor(root: Syntax, backward: boolean, parsed: Parsed, longest: number, alphabet: Alphabet, budget: Budget) {
+  constructor(
+    root: Syntax, backward: boolean, parsed: Parsed, longest: number, alphabet: Alphabet, budget: Budget,
+  ) {
     this.#parsed = parsed
     this.#longest = longest
     this.#alphabet = alphabet
@@ -94,7 +97,7 @@ export class States {
     this.start = this.#add(root, this.#state('match'), backward)
   }
 
-  /** Adds the states of a part. @returns the first of them; what comes after it is there already */
+  /** Adds the states of a part in front of `next`. @returns the first of them */
   #add(syntax: Syntax, next: State, backward: boolean): State {
     switch (syntax.type) {
       case 'class':
@@ -107,7 +110,8 @@ export class States {
       }
       case 'sequence': {
         let start = next
-        for (const part of backward ? syntax.parts : syntax.parts.toReversed()) start = this.#add(part, start, backward)
+        const parts = backward ? syntax.parts : syntax.parts.toReversed()
+        for (const part of parts) start = this.#add(part, start, backward)
         return start
       }
       case 'choice':
@@ -121,8 +125,10 @@ export class States {
       }
       case 'look': {
         const wanted = !syntax.negated
-        if (!this.#parsed.refers) return this.#state('fact', next, { value: facts.looks + syntax.index, wanted })
-        return this.#state('look', next, { other: this.#add(syntax.body, this.#state('match'), syntax.behind), wanted })
+        const value = facts.looks + syntax.index
+        if (!this.#parsed.refers) return this.#state('fact', next, { value, wanted })
+        const other = this.#add(syntax.body, this.#state('match'), syntax.behind)
+        return this.#state('look', next, { other, wanted })
       }
       case 'reference':
         return this.#state('reference', next, { value: syntax.group.index, backward })
@@ -157,7 +163,7 @@ export class States {
     return start
   }
 
-  /** States of the copies of an optional part, which has the same states in each. */
+  /** Makes families of the states from `from` on, which are copies of the same states. */
   #relate(from: number, copies: number): void {
     if (copies < 2) return
     const length = (this.#states.length - from) / copies
@@ -165,12 +171,17 @@ export class States {
     this.#budget.spend(copies * length)
     for (let index = from; index < this.#states.length; index++) {
       const state = this.#states[index]
-      // Of two repetitions, one in the other, that with more copies makes more states to compare.
-      if (state !== undefined && (state.family?.copies ?? 0) < copies) state.family = families[(index - from) % length]
+      // Of two nested repetitions the one with more copies saves more.
+      if (state === undefined || (state.family?.copies ?? 0) >= copies) continue
+      state.family = families[(index - from) % length]
     }
   }
 
-  #state(type: State['type'], next?: State, more: Partial<Pick<State, 'other' | 'value' | 'wanted' | 'backward' | 'end'>> = {}): State {
+  #state(
+    type: State['type'],
+    next?: State,
+    more: Partial<Pick<State, 'other' | 'value' | 'wanted' | 'backward' | 'end'>> = {},
+  ): State {
     this.#budget.spend(12)
     this.#budget.keep(bytesOfState)
     if (this.#states.length >= maxStates) throw new Exhausted()

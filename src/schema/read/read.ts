@@ -1,19 +1,63 @@
 import type { SchemaProblem } from '../../core/check.js'
-import { isArray, isObject, isString, type Json } from '../../protocol/unmetered.js'
+import { isArray, isObject, isString, type Json, type JsonObject } from '../../protocol/unmetered.js'
+import type { Dialect } from '../../protocol/json-schema.js'
 import { clip } from '../../protocol/quote.js'
-import type { Budget } from '../budget.js'
-import type { Place, Step } from '../place.js'
+import { Budget } from '../budget.js'
+import type { Place, Resource, Step } from '../place.js'
 import { mismatchesOf, type Mismatch, type Reading } from '../evaluate.js'
 import { keywordsOf, refersAlone } from '../keywords/index.js'
-import { metaschemaOf, officialResource } from './official.js'
+import documents from './metaschemas.json' with { type: 'json' }
 import { Reader, TooManySubschemas } from './reader.js'
+
+/** The id without the empty fragment of older dialects. */
+const idOf = (document: JsonObject): string =>
+  [document['$id'], document['id']].find(isString)?.replace(/#$/, '') ?? ''
+
+/**
+ * The official meta-schemas and their vocabularies by id, from
+ * https://github.com/json-schema-org/json-schema-spec (three-clause BSD licence).
+ */
+const metaschemas: ReadonlyMap<string, JsonObject> = new Map(documents.map(one => [idOf(one), one]))
+
+/** Those that were read, each at its first use. */
+const resources = new Map<string, Resource>()
+
+/** The official meta-schema with this URI (without fragment, http or https); undefined for any other. */
+const officialResource = (uri: string): Resource | undefined => {
+  const canonical = uri.replace(/^https?:/, /\/draft-0\d\//.test(uri) ? 'http:' : 'https:')
+  const document = metaschemas.get(canonical)
+  const known = resources.get(canonical)
+  if (document === undefined || known !== undefined) return known
+  const reader = new Reader(Infinity, new Budget(2 ** 30), officialResource)
+  const root = reader.open(document, canonical)
+  if (root === undefined) return undefined
+  // Before its references are resolved, because they are circular.
+  resources.set(canonical, root.resource)
+  reader.resolveReferences()
+  return root.resource
+}
+
+const uris: Readonly<Record<Dialect, string>> = {
+  '2020-12': 'https://json-schema.org/draft/2020-12/schema',
+  '2019-09': 'https://json-schema.org/draft/2019-09/schema',
+  'draft-07': 'http://json-schema.org/draft-07/schema',
+  'draft-06': 'http://json-schema.org/draft-06/schema',
+  'draft-04': 'http://json-schema.org/draft-04/schema',
+}
+
+/** The meta-schema of a dialect. */
+const metaschemaOf = (dialect: Dialect): Resource => {
+  const resource = officialResource(uris[dialect])
+  if (resource === undefined) throw new Error(`the meta-schema of ${dialect} is missing`)
+  return resource
+}
 
 export const unusable = (problems: readonly SchemaProblem[]): Reading => ({ schema: undefined, problems })
 
 /**
- * Reads a schema that keeps the limits of bytes and depth: its dialect, ids and anchors, where its references lead; and validates it
+ * Reads a schema within the limits of bytes and depth: its dialect, ids, anchors and references. Validates it
  * by the meta-schema of its dialect.
- * @param subschemas the most that there may be
+ * @param subschemas the most subschemas that it may have
  * @param depth as for an evaluation
  * @throws Exhausted; RangeError when the native stack does not suffice
  */
@@ -26,27 +70,27 @@ export const read = (json: Json, subschemas: number, budget: Budget, depth: numb
     const cycle = root && findCycle(root, budget)
     if (cycle !== undefined) reader.report('schema', cycle, [], 'refers to itself without end ($ref)')
     if (root === undefined || reader.problems.length > 0) return unusable(reader.problems)
-    const formats = !reader.formats ? 'none' : reader.turns ? 'entangled' : 'alone'
+    const formats = !reader.formats ? 'none' : reader.nonMonotonic ? 'entangled' : 'alone'
     return { schema: { root, formats }, problems: [] }
   } catch (error) {
-    if (error instanceof TooManySubschemas) return unusable([{ kind: 'cost', path: '', message: 'has too many subschemas' }])
-    throw error
+    if (!(error instanceof TooManySubschemas)) throw error
+    return unusable([{ kind: 'cost', path: '', message: 'has too many subschemas' }])
   }
 }
 
-/** What lies in a region, and is of its dialect. */
+/** Validates the parts of a region that are of its dialect. */
 const validateRegion = (region: Place, reader: Reader, depth: number): void => {
   const { regions, budget } = reader
   const { dialect } = region.resource
   budget.spend(5 * regions.length)
-  const others = new Set(regions.filter(other => other.resource.dialect !== dialect).map(other => other.schema))
+  const others = new Set(regions.filter(one => one.resource.dialect !== dialect).map(one => one.schema))
   const value = others.size === 0 ? region.schema : without(region.schema, others, budget)
   for (const mismatch of mismatchesOf(metaschemaOf(dialect).root, value, budget, depth)) {
     reader.report('schema', region, mismatch.path, inWords(mismatch, region, budget))
   }
 }
 
-/** A copy with empty schemas in place of some. */
+/** A copy with empty schemas in place of those. */
 const without = (json: Json, schemas: ReadonlySet<Json>, budget: Budget): Json => {
   budget.spend(10)
   if (isArray(json)) return json.map(item => without(item, schemas, budget))
@@ -57,7 +101,7 @@ const without = (json: Json, schemas: ReadonlySet<Json>, budget: Budget): Json =
   return Object.fromEntries(keys.map(key => [key, without(json[key] ?? null, schemas, budget)]))
 }
 
-/** The meta-schema speaks of its own keywords; what is meant is the keyword of the schema that has the wrong value. */
+/** Names the keyword with the wrong value, where the mismatch names one of the meta-schema. */
 const inWords = ({ path, message }: Mismatch, region: Place, budget: Budget): string => {
   let place = region
   let steps: Step[] = []
@@ -78,7 +122,7 @@ const inWords = ({ path, message }: Mismatch, region: Place, budget: Budget): st
   return `${keyword?.expected ?? message.replace(/ \([$\w]+\)$/, '')} (${clip(String(name))})`
 }
 
-/** What a schema applies by its dialect's keywords: to the same value, and to what is below it. What only the dynamic scope finds is not known here. */
+/** The schemas that a schema applies to the same value, and to what is below; dynamic targets are unknown. */
 const appliedBy = (place: Place): { readonly here: readonly Place[]; readonly below: readonly Place[] } => {
   const here = [...place.targets.values()].map(target => target.place)
   const below: Place[] = []
@@ -93,16 +137,13 @@ const appliedBy = (place: Place): { readonly here: readonly Place[]; readonly be
   return { here, below }
 }
 
-/**
- * A schema that leads back to itself without going down into the value: evaluating it would never end. One that is never applied
- * cannot do any harm.
- */
+/** Finds a schema that applies itself to the same value again: its evaluation would never end. */
 const findCycle = (root: Place, budget: Budget): Place | undefined => {
   const done = new Set<Place>()
   const open = new Set<Place>()
   const starts = [root]
   for (const start of starts) {
-    // An explicit stack: a chain of references may be as long as there are schemas.
+    // An explicit stack, because a chain of references may have thousands of schemas.
     const stack: { place: Place; rest: Place[] }[] = []
     const enter = (place: Place) => {
       const { here, below } = appliedBy(place)

@@ -1,6 +1,8 @@
 import type { SchemaProblem } from '../../core/check.js'
 import { isArray, isObject, isString, member, type Json } from '../../protocol/unmetered.js'
-import { defaultDialect, dialectOf, idKeyword, isLegacy, schemasIn, type Dialect } from '../../protocol/json-schema.js'
+import {
+  defaultDialect, dialectOf, idKeyword, isLegacy, schemasIn, type Dialect,
+} from '../../protocol/json-schema.js'
 import { pathOf, Place, type Base, type Resource, type Step } from '../place.js'
 import { keywordsOf } from '../keywords/index.js'
 import { clippedPointer } from '../evaluate.js'
@@ -8,23 +10,23 @@ import { equal } from '../equal.js'
 import { costOfName, nameKey, type Budget } from '../budget.js'
 import { ReferenceResolver, resolve, unnamed } from './reference-resolver.js'
 
-/** Problems of a schema are reported up to this number. */
-const mostProblems = 20
+/** Reports no more problems of a schema. */
+const maxProblems = 20
 
-/** Bytes of memory that a place takes, apart from its names. */
+/** Memory for a place, apart from its names. */
 const bytesOfPlace = 500
 
 export class TooManySubschemas extends Error {}
 
-/** One reading of one schema: its dialect, ids and anchors, where its references lead. Nothing of it is shared with another's. */
+/** Reads one schema: its dialect, ids, anchors and references. */
 export class Reader {
   /** `path` is a JSON Pointer into the schema. */
   readonly problems: SchemaProblem[] = []
-  /** Schemas that no schema above them has in its dialect's keywords: the root, and those that are only referred to or are of another dialect. */
+  /** Schemas to validate by a meta-schema: the root, targets outside of keywords, those of other dialects. */
   readonly regions: Place[] = []
-  /** Whether a keyword was met that asserts a format, and one that may turn a verdict round. */
+  /** Whether the schema has a `format`, and a non-monotonic keyword. */
   formats = false
-  turns = false
+  nonMonotonic = false
   readonly budget: Budget
   readonly #official: (uri: string) => Resource | undefined
   readonly #resources = new Map<string, Resource>()
@@ -32,7 +34,7 @@ export class Reader {
   #room: number
 
   /**
-   * @param subschemas the most that there may be
+   * @param subschemas the most subschemas that it may have
    * @param official finds the official meta-schemas
    */
   constructor(subschemas: number, budget: Budget, official: (uri: string) => Resource | undefined) {
@@ -51,16 +53,18 @@ export class Reader {
     this.#references.resolveAll()
   }
 
-  /** @param steps the way from the place */
-  report(kind: SchemaProblem['kind'], place: Place | undefined, steps: readonly Step[], message: string): void {
-    if (this.problems.length >= mostProblems) return
+  /** @param steps the path from the place */
+  report(
+    kind: SchemaProblem['kind'], place: Place | undefined, steps: readonly Step[], message: string,
+  ): void {
+    if (this.problems.length >= maxProblems) return
     const path = clippedPointer(pathOf(place, steps, this.budget), this.budget)
-    // Several parts of a meta-schema may say the same.
+    // Several parts of a meta-schema may give the same message.
     const isKnown = this.problems.some(known => known.path === path && known.message === message)
     if (!isKnown) this.problems.push({ kind, path, message })
   }
 
-  /** Reads a schema where none was expected. */
+  /** Reads a schema that stands in no keyword of another. */
   readAt(json: Json, parent: Place | undefined, steps: readonly Step[], base: Base): Place | undefined {
     const place = this.#read(json, parent, steps, base)
     if (place === undefined) this.report('schema', parent, steps, 'must be an object or a boolean')
@@ -76,7 +80,7 @@ export class Reader {
     return official
   }
 
-  /** Reads a schema and all below it; undefined for what is no schema. What its keywords' values must look like is not judged here. */
+  /** Reads a schema with its subschemas; undefined if it is none. The meta-schema validates it later. */
   #read(json: Json, parent: Place | undefined, steps: readonly Step[], base: Base): Place | undefined {
     if (!isObject(json) && typeof json !== 'boolean') return undefined
     if (--this.#room < 0) throw new TooManySubschemas()
@@ -98,8 +102,10 @@ export class Reader {
     this.budget.keep(2 * name.length)
   }
 
-  /** What a schema's id says: where it is (undefined when it is part of its base), its anchor (up to draft-07). */
-  #identity(schema: Place['schema'], parent: Place | undefined, steps: readonly Step[], base: Base): { own?: Base; anchor?: string } {
+  /** The base that a schema's id defines, unless it is the enclosing one, and its anchor (up to draft-07). */
+  #identity(
+    schema: Place['schema'], parent: Place | undefined, steps: readonly Step[], base: Base,
+  ): { own?: Base; anchor?: string } {
     const keyword = idKeyword(base.dialect)
     const id = isObject(schema) ? member(schema, keyword) : undefined
     const legacy = isLegacy(base.dialect)
@@ -112,18 +118,23 @@ export class Reader {
     }
     const anchor = legacy && address.fragment !== '' ? { anchor: address.fragment } : {}
     if (address.uri === base.uri) return anchor
-    return { own: { uri: address.uri, dialect: this.#dialectOf(schema, parent, steps, base.dialect) ?? base.dialect }, ...anchor }
+    const dialect = this.#dialectOf(schema, parent, steps, base.dialect) ?? base.dialect
+    return { own: { uri: address.uri, dialect }, ...anchor }
   }
 
-  #dialectOf(schema: Json, parent: Place | undefined, steps: readonly Step[], otherwise: Dialect): Dialect | undefined {
+  #dialectOf(
+    schema: Json, parent: Place | undefined, steps: readonly Step[], otherwise: Dialect,
+  ): Dialect | undefined {
     const named = isObject(schema) ? member(schema, '$schema') : undefined
     if (named === undefined) return otherwise
     const dialect = isString(named) ? dialectOf(named) : undefined
-    if (dialect === undefined) this.report('schema', parent, [...steps, '$schema'], 'names an unknown dialect ($schema)')
+    if (dialect === undefined) {
+      this.report('schema', parent, [...steps, '$schema'], 'names an unknown dialect ($schema)')
+    }
     return dialect
   }
 
-  /** The same schema inlined twice is harmless; two that differ would make a reference ambiguous. */
+  /** Two different schemas with one id would make references ambiguous; a repeated schema is harmless. */
   #claim(resource: Resource): void {
     this.#pay(resource.uri)
     const key = nameKey(resource.uri)
@@ -157,7 +168,7 @@ export class Reader {
       const value = member(schema, name)
       if (keyword === undefined || value === undefined) continue
       if (name === 'format') this.formats = true
-      if (keyword.nonMonotonic === true) this.turns = true
+      if (keyword.nonMonotonic === true) this.nonMonotonic = true
       const fault = keyword.fault?.(value, this.budget)
       if (fault !== undefined) this.report('schema', place, [name], `${fault} (${name})`)
       for (const [steps, child] of childrenOf(name, value)) this.#read(child, place, steps, resource)
@@ -180,10 +191,12 @@ export class Reader {
   }
 }
 
-/** What may be schemas in a keyword's value, with the way from the schema that it stands in. */
+/** The possible subschemas in a keyword's value, with their paths from the schema. */
 const childrenOf = (name: string, value: Json): readonly (readonly [readonly Step[], Json])[] => {
   const schemas = schemasIn(name)
-  if (schemas === 'value') return isArray(value) ? value.map((item, index) => [[name, index], item]) : [[[name], value]]
+  if (schemas === 'value') {
+    return isArray(value) ? value.map((item, index) => [[name, index], item]) : [[[name], value]]
+  }
   if (schemas !== 'members' || !isObject(value)) return []
   return Object.keys(value).map(key => [[name, key], member(value, key) ?? null])
 }

@@ -1,11 +1,12 @@
 import type { SchemaProblem } from '../../core/check.js'
 import { isArray, isObject, isString, member, type Json } from '../../protocol/unmetered.js'
-import type { Base, Place, Resource, Step, Target } from '../place.js'
+import type { Place, Resource, Step, Target } from '../place.js'
 import { costOfName, nameKey, type Budget } from '../budget.js'
+import type { Reader } from './reader.js'
 
 /**
- * The base of a schema that names none: relative ids resolve against it, and nothing outside the schema has it.
- * Its scheme has no defaults that the WHATWG algorithm would add.
+ * The base URI of a schema without an id, which no other document has. Its scheme has no defaults that the
+ * WHATWG algorithm would add.
  */
 export const unnamed = 'schema://unnamed/'
 
@@ -15,7 +16,7 @@ interface Address {
   readonly fragment: string
 }
 
-/** Longer ones are refused: each is resolved against the one before. */
+/** Longer URIs are refused, because nested ids are resolved against each other. */
 const longest = 2048
 
 /** A reference resolved against a base without fragment; undefined when that gives no URI. */
@@ -46,21 +47,13 @@ const decodeFragment = (fragment: string): string | undefined => {
 
 type Keyword = '$ref' | '$dynamicRef' | '$recursiveRef'
 
-/** What is asked of the one who reads the schema. */
-interface Source {
-  readonly budget: Budget
-  resourceAt(uri: string): Resource | undefined
-  readAt(json: Json, parent: Place, steps: readonly Step[], base: Base): Place | undefined
-  report(kind: SchemaProblem['kind'], place: Place, steps: readonly Step[], message: string): void
-}
-
-/** What a schema refers to, found within the schema itself or in the official meta-schemas: nowhere else is looked. */
+/** Resolves references to the schema itself and to the official meta-schemas; nothing is ever fetched. */
 export class ReferenceResolver {
-  readonly #source: Source
+  readonly #reader: Reader
   readonly #open: { place: Place; keyword: Keyword; reference: string }[] = []
 
-  constructor(source: Source) {
-    this.#source = source
+  constructor(reader: Reader) {
+    this.#reader = reader
   }
 
   collect(place: Place): void {
@@ -70,9 +63,9 @@ export class ReferenceResolver {
     }
   }
 
-  /** A target may lie where no keyword puts a schema: it is read then, and may refer on. */
+  /** A target outside of all keywords is read when a reference leads there. */
   resolveAll(): void {
-    // The list grows while it is read.
+    // Such a target may append references of its own.
     for (const { place, keyword, reference } of this.#open) {
       const target = this.#target(place, keyword, reference)
       if (target !== undefined) place.refer(keyword, target)
@@ -80,18 +73,18 @@ export class ReferenceResolver {
   }
 
   #target(place: Place, keyword: Keyword, reference: string): Target | undefined {
-    const { budget } = this.#source
+    const { budget } = this.#reader
     budget.spend(100 + costOfName(reference))
     budget.keep(bytesOfTarget)
     const refuse = (kind: SchemaProblem['kind'], message: string) =>
-      this.#source.report(kind, place, [keyword], `${message} (${keyword})`)
+      this.#reader.report(kind, place, [keyword], `${message} (${keyword})`)
     const address = resolve(place.resource.uri, reference, budget)
     const fragment = address === undefined ? undefined : decodeFragment(address.fragment)
     if (address === undefined || fragment === undefined) {
       refuse('schema', 'must be a URI reference')
       return undefined
     }
-    const resource = this.#source.resourceAt(address.uri)
+    const resource = this.#reader.resourceAt(address.uri)
     if (resource === undefined) {
       refuse('external-ref', 'refers to another document, which is never fetched')
       return undefined
@@ -109,7 +102,8 @@ export class ReferenceResolver {
 
   #within(resource: Resource, fragment: string): Place | undefined {
     if (fragment === '') return resource.root
-    return fragment.startsWith('/') ? this.#pointed(resource.root, fragment) : resource.anchors.get(nameKey(fragment))
+    if (fragment.startsWith('/')) return this.#pointed(resource.root, fragment)
+    return resource.anchors.get(nameKey(fragment))
   }
 
   #pointed(root: Place, fragment: string): Place | undefined {
@@ -123,7 +117,7 @@ export class ReferenceResolver {
       if (json === undefined) return undefined
       steps.push(key)
       length += key.length
-      this.#source.budget.spend(20 * steps.length + length)
+      this.#reader.budget.spend(20 * steps.length + length)
       const child = nearest.child(...steps)
       if (child === undefined) continue
       nearest = child
@@ -131,8 +125,8 @@ export class ReferenceResolver {
       length = 0
     }
     if (steps.length === 0) return nearest
-    // Not where a keyword puts a schema: read on demand, with the base of the nearest schema above it.
-    return this.#source.readAt(json, nearest, steps, nearest.resource)
+    // Outside of all keywords; its base is that of the nearest enclosing schema.
+    return this.#reader.readAt(json, nearest, steps, nearest.resource)
   }
 }
 

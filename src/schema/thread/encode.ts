@@ -1,6 +1,6 @@
 import { isArray, isObject, type Json } from '../../protocol/unmetered.js'
 
-/** Values, and characters, in one piece of text: writing them takes a few milliseconds. */
+/** Values and characters in one piece of text, which takes a few milliseconds. */
 const perPiece = 20_000
 const maxCharacters = 500_000
 
@@ -19,17 +19,19 @@ const open = (value: Json): Level | undefined => {
   return { keys, value, length: keys.length, next: 0 }
 }
 
-/** Deeper than any value that the relay lets through: one that holds itself has no end. */
+/** Deeper than any value that the relay forwards: a limit for cyclic values from the library's callers. */
 const deepest = 5000
 
-/** A long text in pieces. A number beyond a double, which JSON has no other word for, is read as it was. */
+/** A scalar; a long text comes in pieces. Infinity is written as a number that is parsed as Infinity. */
 function* scalars(value: Json): Generator<string> {
   if (typeof value !== 'string' || value.length <= maxCharacters) {
     yield value === Infinity ? '1e999' : value === -Infinity ? '-1e999' : JSON.stringify(value)
     return
   }
   yield '"'
-  for (let at = 0; at < value.length; at += maxCharacters) yield JSON.stringify(value.slice(at, at + maxCharacters)).slice(1, -1)
+  for (let at = 0; at < value.length; at += maxCharacters) {
+    yield JSON.stringify(value.slice(at, at + maxCharacters)).slice(1, -1)
+  }
   yield '"'
 }
 

@@ -10,39 +10,39 @@ import type { Answer, Order, Report } from './worker.js'
 
 interface Job {
   readonly order: Exclude<Order, { type: 'piece' }>
-  /** What is sent ahead of the order. */
+  /** Sent ahead of the order. */
   readonly value: Json | Buffer | undefined
   readonly settle: (answer: Answer) => void
-  /** Characters, or bytes, of the value that the thread was sent. */
+  /** Characters, or bytes, of the value that were sent so far. */
   sent: number
 }
 
 const noVerdict = (why: string): Answer => ({ problems: unchecked(why) })
 
-/** Checks of one session that may wait; the values of those that do are held in memory. */
+/** The most checks of one session that may wait, because their values take memory. */
 const share = 200
 /**
- * The thread counts its steps itself, and answers. Only one that does not come back for so much longer than any order takes, on a
- * machine however busy, is given up.
+ * The thread limits its work by steps. It is given up only when it does not answer for far longer than any
+ * order takes, even on a busy machine.
  */
 const usualPatienceMs = 10_000
 const patience = 50
-/** Schemas that are remembered because the thread ended over them. */
-const mostFatal = 100
-/** A value of 16 MiB of text takes up to ten times as much when parsed. */
+/** The most schemas in the list of those that ended the thread. */
+const maxFatal = 100
+/** A value of 16 MiB of text takes up to ten times as much memory when parsed. */
 const heapMb = 384
 const stackMb = 32
 
 export interface OffloadOptions {
   /** What the thread runs. */
   readonly script?: URL
-  /** Longest wait for an answer, in milliseconds, to which comes what the limits ask for. */
+  /** The longest wait for an answer, in milliseconds, beside a multiple of `validationMs`. */
   readonly patienceMs?: number
 }
 
 /**
- * The worker thread, where whatever is too much for the main thread is done, one order at a time; sessions take turns. A
- * thread that dies, of its memory, or never answers is replaced; the check that was on it comes back as `unchecked`, and the next begins.
+ * The worker thread does the checks that exceed the main thread's budget, one at a time; sessions take turns. A
+ * thread that dies or does not answer is replaced: its check becomes `unchecked`, and the next one begins.
  */
 export class Offload {
   readonly #limits: SchemaLimits
@@ -54,12 +54,12 @@ export class Offload {
   #timer: NodeJS.Timeout | undefined
   #lastId = 0
   #closed = false
-  /** By a schema's digest: how many characters the last value had that ended the thread. None that is as long is tried again. */
+  /** By schema digest: the length of the last value that ended the thread. None as long is tried again. */
   readonly #fatal = new Map<string, number>()
 
-  constructor(limits: SchemaLimits, { script = new URL('./worker.js', import.meta.url), patienceMs = usualPatienceMs }: OffloadOptions = {}) {
+  constructor(limits: SchemaLimits, { script, patienceMs = usualPatienceMs }: OffloadOptions = {}) {
     this.#limits = limits
-    this.#script = script
+    this.#script = script ?? new URL('./worker.js', import.meta.url)
     this.#patienceMs = patienceMs + patience * limits.validationMs
   }
 
@@ -72,17 +72,19 @@ export class Offload {
     return this.#enqueue('read', schema, undefined, session)
   }
 
-  #enqueue(type: Job['order']['type'], { digest, text, held }: SchemaText, value: Job['value'], session: string): Promise<Answer> {
+  #enqueue(
+    type: Job['order']['type'], { digest, text, held }: SchemaText, value: Job['value'], session: string,
+  ): Promise<Answer> {
     if (this.#closed) return Promise.resolve(noVerdict(': the relay is stopping'))
     const { subschemas, validationMs: ms } = this.#limits
     return new Promise(settle => {
       const order = { type, id: ++this.#lastId, schema: { digest, text, held }, subschemas, ms }
-      if (!this.#queue.push(session, { order, value, settle, sent: 0 })) settle(noVerdict(': too many checks are waiting'))
-      else this.#next()
+      if (this.#queue.push(session, { order, value, settle, sent: 0 })) this.#next()
+      else settle(noVerdict(': too many checks are waiting'))
     })
   }
 
-  /** Starts the thread, so that the first check need not wait for it. */
+  /** Starts the thread ahead of the first check. */
   warm(): void {
     if (!this.#closed) this.#thread()
   }
@@ -91,7 +93,9 @@ export class Offload {
     this.#closed = true
     const worker = this.#worker
     this.#worker = undefined
-    for (let job = this.#current ?? this.#queue.shift(); job !== undefined; job = this.#queue.shift()) job.settle(noVerdict(': the relay is stopping'))
+    for (let job = this.#current ?? this.#queue.shift(); job !== undefined; job = this.#queue.shift()) {
+      job.settle(noVerdict(': the relay is stopping'))
+    }
     this.#current = undefined
     clearTimeout(this.#timer)
     await worker?.terminate()
@@ -110,14 +114,16 @@ export class Offload {
     const { id, schema } = job.order
     const fatal = this.#fatal.get(schema.digest) ?? Infinity
     try {
-      // To list the members of a large object may take a turn of its own.
+      // Listing the members of a large object may take a whole turn of the event loop.
       if (job.value !== undefined) await setImmediate()
       if (this.#current !== job) return
       for (const text of piecesOf(job.value)) {
-        if ((job.sent += text.length) >= fatal) return this.#settle(noVerdict(': such a value ended its thread before'))
+        if ((job.sent += text.length) >= fatal) {
+          return this.#settle(noVerdict(': such a value ended its thread before'))
+        }
         turns.spend(text.length >> 2)
         worker.postMessage({ type: 'piece', id, text } satisfies Order)
-        // Before the next piece others have their turn.
+        // Other work has its turn before the next piece.
         await setImmediate()
         if (this.#current !== job) return
       }
@@ -132,7 +138,7 @@ export class Offload {
     if (this.#worker !== undefined) return this.#worker
     const worker = new Worker(this.#script, {
       resourceLimits: { maxOldGenerationSizeMb: heapMb, stackSizeMb: stackMb },
-      // Nothing of ours belongs to a thread that reads what strangers sent.
+      // A thread that reads untrusted schemas gets nothing of the process's environment.
       env: {},
       argv: [],
       execArgv: [],
@@ -149,7 +155,7 @@ export class Offload {
 
   #expectAnswer(job: Job): void {
     const giveUp = async () => {
-      // After a long turn of ours timers come before messages: an answer may lie there already.
+      // After a long turn of the event loop timers run before messages: the answer may be there already.
       await setImmediate()
       const worker = this.#worker
       if (this.#current !== job || worker === undefined) return
@@ -165,7 +171,7 @@ export class Offload {
     const { order, sent } = this.#current ?? {}
     if (order !== undefined && sent !== undefined) {
       this.#fatal.set(order.schema.digest, sent)
-      for (const oldest of this.#fatal.keys()) if (this.#fatal.size > mostFatal) this.#fatal.delete(oldest)
+      for (const oldest of this.#fatal.keys()) if (this.#fatal.size > maxFatal) this.#fatal.delete(oldest)
     }
     this.#settle({ ...noVerdict(why), overran: true })
   }
@@ -180,6 +186,6 @@ export class Offload {
   }
 }
 
-/** The bytes are copied: they may be part of a larger text. */
+/** Bytes are copied, because they may be part of a larger buffer. */
 const piecesOf = (value: Job['value']): Iterable<string | Uint8Array> =>
   value === undefined ? [] : Buffer.isBuffer(value) ? [new Uint8Array(value)] : encode(value)

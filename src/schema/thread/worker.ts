@@ -6,27 +6,27 @@ import { unchecked, verdict, workerDepth, type Reading } from '../evaluate.js'
 import { Plans, type Plan, type SchemaText } from '../plans.js'
 import { read, unusable } from '../read/read.js'
 
-/** What the worker thread is told. A value comes before its order, as JSON text or its bytes, in as many pieces as it takes. */
+/** A message to the worker thread. A value is sent before its order, as pieces of its JSON text. */
 export type Order =
   | { readonly type: 'piece'; readonly id: number; readonly text: string | Uint8Array }
   | {
-      /** Read the schema; and validate the value by it. */
+      /** `read` reads the schema; `validate` also validates the value. */
       readonly type: 'read' | 'validate'
       readonly id: number
       readonly schema: SchemaText
       readonly subschemas: number
-      /** What each of the two may take, in milliseconds' worth of steps. */
+      /** The budget of each of the two, in milliseconds. */
       readonly ms: number
     }
 
-/** What came of an order. */
+/** The result of an order. */
 export interface Answer {
   readonly problems: readonly SchemaProblem[]
-  /** Whether there is no verdict because matching a pattern took too long, or the thread ended. */
+  /** No verdict, because matching a pattern took too long or the thread ended. */
   readonly overran?: boolean
 }
 
-/** What the worker thread tells. */
+/** A message from the worker thread. */
 export interface Report extends Answer {
   readonly id: number
 }
@@ -39,14 +39,14 @@ let piecesOf = 0
 
 const tooDear = (message: string): Reading => unusable([{ kind: 'cost', path: '', message }])
 
-/** The text is that of a value that was read before it was sent here. */
+/** The main thread read the value before, so that its text is JSON. */
 const parsed = (text: string): Json => {
   const value = parseJson(text)
   if (value === undefined) throw new TypeError('the text is not JSON')
   return value
 }
 
-/** What is too much once is too much again: that is kept as well. */
+/** A schema that is too much to be read is one again, so that this result is cached as well. */
 const readWithin = ({ schema, subschemas }: Task, budget: Budget): Reading => {
   try {
     return read(parsed(schema.text), subschemas, budget, workerDepth)
@@ -67,7 +67,8 @@ const planOf = (task: Task): Plan & { readonly reading: Reading } => {
 }
 
 const validate = (task: Task): Answer => {
-  const text = pieces.map(piece => (typeof piece === 'string' ? piece : Buffer.from(piece.buffer).toString())).join('')
+  const text = pieces
+    .map(piece => (typeof piece === 'string' ? piece : Buffer.from(piece.buffer).toString())).join('')
   pieces = []
   const plan = planOf(task)
   const budget = new Budget(task.ms * stepsPerMs + text.length * stepsPerCharacter, true)
@@ -75,7 +76,7 @@ const validate = (task: Task): Answer => {
     return { problems: verdict(plan.reading, parsed(text), budget, workerDepth) }
   } catch (error) {
     if (!(error instanceof Exhausted)) return { problems: unchecked(': too deep, or beyond the engine') }
-    // Others may wait with values for the same pattern.
+    // Other values may be waiting for the same pattern.
     if (error.pattern !== undefined) error.pattern.overran = true
     return { problems: unchecked(` within ${task.ms} ms`), overran: error.pattern !== undefined }
   } finally {
@@ -84,9 +85,14 @@ const validate = (task: Task): Answer => {
 }
 
 parentPort?.on('message', (order: Order) => {
-  // What was begun for another order, and not finished, is forgotten.
-  if (order.id !== piecesOf) pieces = []
-  piecesOf = order.id
-  if (order.type === 'piece') pieces.push(order.text)
-  else parentPort?.postMessage({ id: order.id, ...(order.type === 'validate' ? validate(order) : { problems: planOf(order).reading.problems }) } satisfies Report)
+  const { id } = order
+  // Pieces of an unfinished order are dropped.
+  if (id !== piecesOf) pieces = []
+  piecesOf = id
+  if (order.type === 'piece') {
+    pieces.push(order.text)
+    return
+  }
+  const answer = order.type === 'validate' ? validate(order) : { problems: planOf(order).reading.problems }
+  parentPort?.postMessage({ id, ...answer } satisfies Report)
 })
