@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { Exposition } from '../telemetry/prometheus.js'
+import { contentType } from '../telemetry/registry.js'
 import { createListener, text, type Answer, type Listener } from './listener.js'
 import type { PageRoutes } from './page.js'
 
@@ -21,7 +21,8 @@ export interface AdminOptions {
 export interface AdminState {
   /** Whether each server, by its name in the configuration, can be reached. */
   ready(): Promise<ReadonlyMap<string, boolean>>
-  readonly exposition: Exposition
+  /** The metrics in Prometheus's text format. */
+  metrics(): Promise<string>
 }
 
 /** Tells operators and their tools how the relay is: `/healthz`, `/readyz` and `/metrics`, nothing of which is secret, and the live page. Nothing to change. */
@@ -39,7 +40,7 @@ const answerTo = async ({ url = '' }: IncomingMessage, state: AdminState, readyM
     case '/readyz':
       return readiness(state, readyMs)
     case '/metrics':
-      return { status: 200, type: state.exposition.contentType, body: await state.exposition.text() }
+      return { status: 200, type: contentType, body: await state.metrics() }
     default:
       return text(404, 'not found')
   }

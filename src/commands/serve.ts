@@ -4,8 +4,7 @@ import { type Log, openLog } from '../audit/log.js'
 import type { Follower } from '../audit/sink.js'
 import type { Configuration } from '../config/configuration.js'
 import { CustomsError } from '../errors.js'
-import { noMetrics } from '../telemetry/metrics.js'
-import type { Counted } from '../telemetry/prometheus.js'
+import { countingMetrics, type Metrics, noMetrics } from '../telemetry/metrics.js'
 import type { FrontBackend, Refused } from '../transport/front/front.js'
 import { inheritedChannel } from '../transport/process/relay.js'
 import { canStart } from '../transport/process/spawn.js'
@@ -25,7 +24,7 @@ export interface ServedParts {
   readonly flags: SharedFlags
   readonly setup: Setup
   readonly log: Log
-  readonly counted: Counted | undefined
+  readonly metrics: Metrics
   readonly page: GatewayPage | undefined
 }
 
@@ -40,7 +39,7 @@ export interface Served {
   readonly reload: (changed: Setup) => Promise<void>
   /** Whether each server can be reached. */
   readonly ready: () => Promise<ReadonlyMap<string, boolean>>
-  /** What was counted, as Prometheus reads it. */
+  /** The metrics in Prometheus's text format. */
   readonly text: () => Promise<string>
 }
 
@@ -59,17 +58,17 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const log = openLog(logLevel)
   const lifetime = new Lifetime()
   lifetime.add(() => log.close())
-  const counted = admin && (await import('../telemetry/prometheus.js').then(({ prometheusMetrics }) => prometheusMetrics()))
+  const metrics = admin ? countingMetrics() : noMetrics
   const page = admin && (await gatewayPage())
   lifetime.add(() => adminListener?.close())
   lifetime.add(() => page?.close())
-  const parts: ServedParts = { flags, setup, log, counted, page }
+  const parts: ServedParts = { flags, setup, log, metrics, page }
   // Nothing of several processes is loaded where there is one.
   const served = await (isShared(setup, isOfFile, log) ? (await import('./serve/relays.js')).openRelays(parts, lifetime) : openAlone(parts, lifetime))
   const front = openFront({ ...served, log, logLevel }, lifetime)
   tellOfCapture(flags, setup.configuration)
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
-  const adminListener = admin && counted ? await adminOf(admin, served, counted, page) : undefined
+  const adminListener = admin ? await adminOf(admin, served, page) : undefined
   endAt({ SIGTERM: 1, SIGINT: 1, ...(config === undefined && { SIGHUP: 1 }) }, lifetime)
   const reload = async () => {
     const changed = await read()
@@ -94,8 +93,8 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   return 0
 }
 
-const openAlone = async ({ flags, setup, log, counted, page }: ServedParts, lifetime: Lifetime): Promise<Served> => {
-  const gateway = await openGateway({ flags, setup, log, metrics: counted?.metrics ?? noMetrics, followers: page ? [page.follower] : [] }, lifetime)
+const openAlone = async ({ flags, setup, log, metrics, page }: ServedParts, lifetime: Lifetime): Promise<Served> => {
+  const gateway = await openGateway({ flags, setup, log, metrics, followers: page ? [page.follower] : [] }, lifetime)
   const { endpoints, upstreams, refused } = gateway
   return {
     backend: endpoints, refused,
@@ -104,17 +103,17 @@ const openAlone = async ({ flags, setup, log, counted, page }: ServedParts, life
     ready: () => upstreams.ready(),
     text: async () => {
       await gateway.measure()
-      return counted?.exposition.text() ?? ''
+      return metrics.registry?.text() ?? ''
     },
   }
 }
 
 const adminOf = async (
-  { host, port }: NonNullable<Configuration['admin']>, { configuration, ready, text }: Served, { exposition: { contentType } }: Counted, page: LivePage | undefined,
+  { host, port }: NonNullable<Configuration['admin']>, { configuration, ready, text }: Served, page: LivePage | undefined,
 ) => {
   const { adminServer } = await import('../admin/server.js')
   const allowHosts = () => configuration().allowHosts
-  return adminServer({ host, port, allowHosts, state: { ready, exposition: { contentType, text } }, ...(page && { page: page.routes }) })
+  return adminServer({ host, port, allowHosts, state: { ready, metrics: text }, ...(page && { page: page.routes }) })
 }
 
 /** How far back the live page goes, in milliseconds: a day. */

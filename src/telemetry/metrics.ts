@@ -2,54 +2,68 @@ import type { Usage } from '../audit/log-file.js'
 import type { Action, Verdict } from '../core/findings.js'
 import type { RuleName } from '../core/rule.js'
 import type { Attributes, Role } from './attributes.js'
+import { Registry, type Metric } from './registry.js'
 
-/**
- * How long things took, as OpenTelemetry's conventions for MCP count them. Attributes are bounded (see `Series`), whoever named the tool.
- */
-export interface Durations {
-  /** A request, as its server (towards the client) or as its client (towards the server). */
-  operation(role: Role, attributes: Attributes, seconds: number): void
-  /** A session, from its first to its last. */
-  session(role: Role, attributes: Attributes, seconds: number): void
+/** Bounds of the histograms of OpenTelemetry's conventions for MCP. */
+const conventionalSeconds = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]
+/** From a tenth of a millisecond, the usual cost of a check, to a second. */
+const relaySeconds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
+const serverSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
+
+const sessionLabels = ['error.type', 'network.transport', 'mcp.protocol.version', 'mcp_customs.server']
+const operationLabels = ['mcp.method.name', 'gen_ai.tool.name', ...sessionLabels]
+
+const counter = (name: string, labels: readonly string[], help: string): Metric =>
+  ({ name: `mcp_customs_${name}`, type: 'counter', help, labels })
+const gauge = (name: string, help: string, least?: { leastCounts: true }): Metric =>
+  ({ name: `mcp_customs_${name}`, type: 'gauge', help, labels: ['server'], ...least })
+const histogram = (name: string, bounds: readonly number[], help: string): Metric =>
+  ({ name: `mcp_customs_${name}`, type: 'histogram', help, labels: ['server'], bounds })
+/** A histogram of the conventions: of requests or sessions, with the relay as their server or client. */
+const durations = (role: Role, subject: string, labels: readonly string[], help: string): Metric => ({
+  name: `mcp_${role}_${subject}_duration_seconds`, type: 'histogram', help: `${help}, as the relay is a ${role}.`,
+  labels, bounds: conventionalSeconds, otlp: { name: `mcp.${role}.${subject}.duration`, unit: 's' },
+})
+
+/** In the order in which they are shown. */
+const table = {
+  sessions: gauge('sessions', 'Open sessions.'),
+  started: counter('sessions_started_total', ['server'], 'Sessions begun.'),
+  answers: counter('answers_total', ['server', 'method', 'verdict'], 'Requests of clients that were answered, by what was decided.'),
+  findings: counter('findings_total', ['server', 'rule', 'action'], 'Findings, by rule and by the action that the policy asked for.'),
+  bytes: counter('message_bytes_total', ['server', 'from'], 'Bytes of messages, as received from this side.'),
+  relay: histogram('relay_seconds', relaySeconds, 'Time that a request and its answer spent in the relay.'),
+  server: histogram('server_seconds', serverSeconds, 'Time that the server took for its answer.'),
+  refusals: counter('http_refusals_total', ['status'], 'HTTP requests refused before they reached a session.'),
+  undelivered: counter('undelivered_total', ['to'], 'Records, spans and measurements that did not reach where they were shipped to.'),
+  ready: gauge('server_ready', 'Whether the server can be reached: 1, or 0.', { leastCounts: true }),
+  logFiles: gauge('audit_files', 'Files of the audit log.'),
+  logBytes: gauge('audit_bytes', 'Bytes of the audit log on disk.'),
+  logFree: gauge('audit_free_bytes', 'Free space where the audit log is.', { leastCounts: true }),
+  relayFailures: counter(
+    'relay_process_failures_total', ['server'], 'Relay processes that hung, died or took too much memory, and were replaced.',
+  ),
+  relays: gauge('relay_processes', 'Relay processes that run.'),
+  serverOperation: durations('server', 'operation', operationLabels, 'Time that a request took'),
+  clientOperation: durations('client', 'operation', operationLabels, 'Time that a request took'),
+  serverSession: durations('server', 'session', sessionLabels, 'Time that a session lasted'),
+  clientSession: durations('client', 'session', sessionLabels, 'Time that a session lasted'),
+  validatorFailures: counter(
+    'byte_validator_failures_total', [],
+    'Messages and values that the byte validator failed on (no WebAssembly, no memory, a trap): they are parsed, which is slower.',
+  ),
+  auditFailures: counter('audit_failures_total', [], 'Records that could not be written.'),
+  coreFailures: counter('core_failures_total', ['server'], 'Exceptions in the relay, each of which cost a request or a session.'),
 }
 
-/** The bounds of their histograms, by the same conventions. */
-export const conventionalSeconds = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]
+export const allMetrics: readonly Metric[] = Object.values(table)
 
-/** What is counted beside. Labels are ours or the operator's: a name from the wire never becomes one. */
-export interface Metrics extends Durations {
-  sessionStarted(server: string): void
-  sessionEnded(server: string): void
-  /** A request of a client's was answered, by the server or by us, or nobody waits for it any more. */
-  answered(answered: Answered): void
-  /** Something was found, and this was done about it. */
-  found(server: string, rule: RuleName, action: Action): void
-  /** A message crossed the relay; bytes as received. */
-  moved(server: string, from: 'client' | 'server', bytes: number): void
-  /** An HTTP request was refused before it reached a session. */
-  refused(status: number): void
-  /** Records could not be written (default: one). */
-  auditFailed(records?: number): void
-  /** The relay failed on a message, or a session, of a server: an exception, which was contained. */
-  coreFailed(server: string): void
-  /** The byte validator failed, and a message was parsed as a whole. */
-  byteValidatorFailed(): void
-  /** What was to be shipped (records, spans, …) did not arrive. @param to a target of the operator's, or a signal of OpenTelemetry's */
-  undelivered(to: string, count: number): void
-  /** Whether each server can be reached, of those that there are now. */
-  ready(servers: ReadonlyMap<string, boolean>): void
-  /** What the audit log of each server takes up on disk. */
-  logs(servers: ReadonlyMap<string, Usage>): void
-  /** A relay process in front of this server failed, and was replaced. */
-  relayFailed(server: string): void
-  /** How many relay processes run in front of each server. */
-  relays(servers: ReadonlyMap<string, number>): void
-}
+/** The label of a method: clients may invent more. */
+export const countedMethod = (method: string): 'tools/call' | 'other' => (method === 'tools/call' ? method : 'other')
 
-export interface Answered {
+interface Answered {
   readonly server: string
-  /** `tools/call`, or anything else. */
-  readonly method: 'tools/call' | 'other'
+  readonly method: ReturnType<typeof countedMethod>
   readonly verdict: Verdict
   /** Milliseconds that the request and its answer spent in the relay. */
   readonly relayMs: number
@@ -57,27 +71,58 @@ export interface Answered {
   readonly serverMs: number | undefined
 }
 
-/** What the methods of MCP are to the metrics: clients may invent more. */
-export const countedMethod = (method: string): Answered['method'] => (method === 'tools/call' ? method : 'other')
+/**
+ * What is counted, in a registry or not at all. Labels are ours or the operator's, or bounded (see observing.ts): a name
+ * from the wire never makes a label of its own.
+ */
+const metricsIn = <Into extends Registry | undefined>(registry: Into) => ({
+  registry,
+  /** A request, as its server (towards the client) or as its client (towards the server). */
+  operation: (role: Role, attributes: Attributes, seconds: number) => registry?.observe(table[`${role}Operation`], attributes, seconds),
+  /** A session, from its first request to its end. */
+  session: (role: Role, attributes: Attributes, seconds: number) => registry?.observe(table[`${role}Session`], attributes, seconds),
+  sessionStarted(server: string): void {
+    registry?.add(table.sessions, { server })
+    registry?.add(table.started, { server })
+  },
+  sessionEnded: (server: string) => registry?.add(table.sessions, { server }, -1),
+  /** A client's request was answered, by the server or by us, or was cancelled. */
+  answered({ server, method, verdict, relayMs, serverMs }: Answered): void {
+    registry?.add(table.answers, { server, method, verdict })
+    registry?.observe(table.relay, { server }, relayMs / 1000)
+    if (serverMs !== undefined) registry?.observe(table.server, { server }, serverMs / 1000)
+  },
+  /** A rule had a finding, and this action was taken. */
+  found: (server: string, rule: RuleName, action: Action) => registry?.add(table.findings, { server, rule, action }),
+  /** A message crossed the relay; bytes as received. */
+  moved: (server: string, from: 'client' | 'server', bytes: number) => registry?.add(table.bytes, { server, from }, bytes),
+  /** An HTTP request was refused before it reached a session. */
+  refused: (status: number) => registry?.add(table.refusals, { status }),
+  /** Records could not be written. */
+  auditFailed: (records = 1) => registry?.add(table.auditFailures, {}, records),
+  /** An exception of the relay, on a message or in a session of a server, which was contained. */
+  coreFailed: (server: string) => registry?.add(table.coreFailures, { server }),
+  /** The byte validator failed, and a message was parsed as a whole. */
+  byteValidatorFailed: () => registry?.add(table.validatorFailures, {}),
+  /** Records, spans or metrics did not arrive. @param to a target of the operator's, or a signal of OpenTelemetry's */
+  undelivered: (to: string, count: number) => registry?.add(table.undelivered, { to }, count),
+  /** Whether each of the present servers can be reached. */
+  ready: (servers: ReadonlyMap<string, boolean>) => registry?.replace(table.ready, servers, Number),
+  /** Disk usage of each server's audit log. */
+  logs(servers: ReadonlyMap<string, Usage>): void {
+    registry?.replace(table.logFiles, servers, ({ files }) => files)
+    registry?.replace(table.logBytes, servers, ({ bytes }) => bytes)
+    registry?.replace(table.logFree, servers, ({ free }) => free)
+  },
+  /** A relay process in front of this server failed, and was replaced. */
+  relayFailed: (server: string) => registry?.add(table.relayFailures, { server }),
+  /** How many relay processes run in front of each server. */
+  relays: (servers: ReadonlyMap<string, number>) => registry?.replace(table.relays, servers, Number),
+})
 
-const nothing = (): void => {}
+export type Metrics = ReturnType<typeof metricsIn<Registry | undefined>>
 
-/** For a relay without an admin listener: nothing is counted. */
-export const noMetrics: Metrics = {
-  operation: nothing,
-  session: nothing,
-  sessionStarted: nothing,
-  sessionEnded: nothing,
-  answered: nothing,
-  found: nothing,
-  moved: nothing,
-  refused: nothing,
-  auditFailed: nothing,
-  coreFailed: nothing,
-  byteValidatorFailed: nothing,
-  undelivered: nothing,
-  ready: nothing,
-  logs: nothing,
-  relayFailed: nothing,
-  relays: nothing,
-}
+/** For a relay with neither an admin listener nor a receiver of metrics. */
+export const noMetrics: Metrics = metricsIn(undefined)
+
+export const countingMetrics = () => metricsIn(new Registry(allMetrics))

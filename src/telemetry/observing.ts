@@ -3,10 +3,9 @@ import type { ObservedSession } from '../gateway/open.js'
 import type { Observer } from '../gateway/observer.js'
 import type { Trace } from '../protocol/frame.js'
 import type { Request } from '../protocol/json-rpc.js'
-import { measured, type Role, spoken, where } from './attributes.js'
-import { countedMethod, type Durations, type Metrics } from './metrics.js'
+import { type Attributes, measured, other, type Role, spoken, where } from './attributes.js'
+import { countedMethod, type Metrics } from './metrics.js'
 import type { Place } from './place.js'
-import { Series } from './series.js'
 
 /** Follows requests through the relay, and on to the server. */
 export interface Tracing {
@@ -16,8 +15,6 @@ export interface Tracing {
 
 export interface ObservingOptions {
   readonly metrics: Metrics
-  /** Beside those that are counted for Prometheus. */
-  readonly durations?: Durations | undefined
   readonly tracing?: Tracing | undefined
   /** Told once why something could not be observed: it is nothing that traffic would stop for. */
   readonly failed: (reason: string) => void
@@ -28,10 +25,9 @@ export type Observe = (place: Place) => (session: ObservedSession) => Observer
 const roles: readonly Role[] = ['server', 'client']
 
 /** Makes those who look on, for each session in front of a server. */
-export const observing = ({ metrics, durations, tracing, failed }: ObservingOptions): Observe => {
-  const counters: readonly Durations[] = [metrics, ...(durations ? [durations] : [])]
+export const observing = ({ metrics, tracing, failed }: ObservingOptions): Observe => {
   /** By the server's name: they outlive a change of the configuration. */
-  const series = new Map<string, Series>()
+  const series = new Map<string, ReturnType<typeof bounded>>()
   let hasFailed = false
   const quietly = <Value>(act: () => Value): Value | undefined => {
     try {
@@ -45,8 +41,8 @@ export const observing = ({ metrics, durations, tracing, failed }: ObservingOpti
 
   return place => {
     const { server } = place
-    const known = series.get(server) ?? new Series()
-    series.set(server, known)
+    const boundedBy = series.get(server) ?? bounded()
+    series.set(server, boundedBy)
 
     const count = (operation: Operation): void => {
       const { entry: { ms, event, verdict }, atServer } = operation
@@ -54,8 +50,8 @@ export const observing = ({ metrics, durations, tracing, failed }: ObservingOpti
       for (const role of roles) {
         const tookMs = role === 'server' ? ms : atServer?.ms
         if (tookMs === undefined) continue
-        const attributes = known.bounded(measured(operation, role, place))
-        for (const one of counters) one.operation(role, attributes, tookMs / 1000)
+        const attributes = boundedBy(measured(operation, role, place))
+        metrics.operation(role, attributes, tookMs / 1000)
       }
     }
 
@@ -76,10 +72,27 @@ export const observing = ({ metrics, durations, tracing, failed }: ObservingOpti
           const seconds = (performance.now() - startedAt) / 1000
           for (const role of roles) {
             const attributes = { ...where(role, place), ...spoken(revision), ...(hasFailed && { 'error.type': 'relay_failed' }) }
-            quietly(() => counters.forEach(one => one.session(role, attributes, seconds)))
+            quietly(() => metrics.session(role, attributes, seconds))
           }
         },
       }
     }
+  }
+}
+
+/** So many combinations of attributes are counted apart for one server: a hundred tools, and ten ways in which each may end. */
+const maxSeries = 1000
+
+/** The server names tools and errors, and could make new ones for ever: beyond the limit they are one. */
+const unbounded = ['gen_ai.tool.name', 'error.type', 'rpc.response.status_code'] as const
+
+/** Bounds the number of time series of one server. @returns the attributes to count by */
+const bounded = () => {
+  const known = new Set<string>()
+  return (attributes: Attributes): Attributes => {
+    const key = JSON.stringify(attributes)
+    if (known.size < maxSeries) known.add(key)
+    if (known.has(key)) return attributes
+    return { ...attributes, ...Object.fromEntries(unbounded.filter(name => name in attributes).map(name => [name, other])) }
   }
 }

@@ -7,14 +7,14 @@ import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs'
-import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
+import { InstrumentType, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
 import { BasicTracerProvider, BatchSpanProcessor, type ReadableSpan } from '@opentelemetry/sdk-trace-base'
 import type { Follower } from '../audit/sink.js'
-import type { Role } from './attributes.js'
 import { Delivery } from '../audit/delivery.js'
 import { recordsTo } from './logs.js'
-import { conventionalSeconds, type Durations } from './metrics.js'
 import type { Tracing } from './observing.js'
+import { collectorOf } from './otlp-metrics.js'
+import type { Registry } from './registry.js'
 import { shown } from '../audit/secrets.js'
 import type { OtlpSettings, Signal } from './signals.js'
 import { tracingWith } from './traces.js'
@@ -25,12 +25,13 @@ export interface OpenTelemetryOptions {
   readonly version: string
   readonly warn: (message: string) => void
   readonly undelivered: (to: string, count: number) => void
+  /** Exported, where metrics are wanted. */
+  readonly registry: Registry | undefined
 }
 
 /** What goes out by OTLP; undefined: not wanted. */
 export interface OpenTelemetry {
   readonly tracing: Tracing | undefined
-  readonly durations: Durations | undefined
   /** Of the audit log. */
   readonly follower: Follower | undefined
   /** Sends what is left, as far as there is time. */
@@ -45,7 +46,7 @@ const closeMs = () => getNumberFromEnv('OTEL_EXPORTER_OTLP_TIMEOUT') ?? 1500
  * at all is read from the environment by the packages themselves: sampler, headers, certificates, timeouts, batches, resource.
  */
 export const openTelemetry = (options: OpenTelemetryOptions): OpenTelemetry => {
-  const { settings: { payloads }, signals, version, warn, undelivered } = options
+  const { settings: { payloads }, signals, version, warn, undelivered, registry } = options
   hearWarnings(warn)
   if (process.env['OTEL_EXPORTER_OTLP_PROTOCOL'] === 'grpc') warn('telemetry: OTLP is sent over HTTP, as JSON, to the same endpoint: gRPC (OTEL_EXPORTER_OTLP_PROTOCOL) is not spoken')
   const resource = defaultResource()
@@ -73,24 +74,16 @@ export const openTelemetry = (options: OpenTelemetryOptions): OpenTelemetry => {
     return tracingWith(provider.getTracer('mcp-customs', version), payloads)
   }
 
-  const openMetrics = (): Durations => {
+  const openMetrics = (registry: Registry): void => {
     const delivery = deliveryOf('metrics')
     const exporter = new OTLPMetricExporter(reach(options, 'metrics'))
     watch(exporter, (_, failure) => delivery.end(1, 0, failure), () => delivery.begin())
     const exportIntervalMillis = getNumberFromEnv('OTEL_METRIC_EXPORT_INTERVAL') ?? 60_000
     const exportTimeoutMillis = Math.min(getNumberFromEnv('OTEL_METRIC_EXPORT_TIMEOUT') ?? 30_000, exportIntervalMillis)
-    const provider = new MeterProvider({ resource, readers: [new PeriodicExportingMetricReader({ exporter, exportIntervalMillis, exportTimeoutMillis })] })
-    closing.push(() => provider.shutdown())
-    const meter = provider.getMeter('mcp-customs', version)
-    const histograms = (what: string) => {
-      const of = (role: Role) => meter.createHistogram(`mcp.${role}.${what}.duration`, { unit: 's', advice: { explicitBucketBoundaries: conventionalSeconds } })
-      return { server: of('server'), client: of('client') }
-    }
-    const [operations, sessions] = [histograms('operation'), histograms('session')]
-    return {
-      operation: (role, attributes, seconds) => operations[role].record(seconds, attributes),
-      session: (role, attributes, seconds) => sessions[role].record(seconds, attributes),
-    }
+    const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis, exportTimeoutMillis })
+    const temporality = exporter.selectAggregationTemporality(InstrumentType.HISTOGRAM)
+    reader.setMetricProducer({ collect: collectorOf(registry, { resource, scope: { name: 'mcp-customs', version }, temporality }) })
+    closing.push(() => reader.shutdown())
   }
 
   const openLogs = (): Follower => {
@@ -102,9 +95,9 @@ export const openTelemetry = (options: OpenTelemetryOptions): OpenTelemetry => {
     return recordsTo(provider.getLogger('mcp-customs', version), delivery)
   }
 
+  if (registry && signals.includes('metrics')) openMetrics(registry)
   return {
     tracing: signals.includes('traces') ? openTraces() : undefined,
-    durations: signals.includes('metrics') ? openMetrics() : undefined,
     follower: signals.includes('logs') ? openLogs() : undefined,
     close: async () => {
       await Promise.race([Promise.allSettled(closing.map(close => close())), setTimeout(closeMs(), undefined, { ref: false })])

@@ -1,14 +1,14 @@
 import { request } from 'node:http'
 import t, { type Test } from 'tap'
 import { adminServer, type AdminOptions } from '../../dist/admin/server.js'
-import { prometheusMetrics } from '../../dist/telemetry/prometheus.js'
+import { countingMetrics } from '../../dist/telemetry/metrics.js'
 
 const start = async (t: Test, options: Partial<AdminOptions> & { ready?: () => Promise<ReadonlyMap<string, boolean>> } = {}) => {
-  const { metrics, exposition } = await prometheusMetrics()
+  const metrics = countingMetrics()
   const admin = adminServer({
     host: '127.0.0.1',
     port: 0,
-    state: { ready: options.ready ?? (() => Promise.resolve(new Map([['files', true]]))), exposition },
+    state: { ready: options.ready ?? (() => Promise.resolve(new Map([['files', true]]))), metrics: () => Promise.resolve(metrics.registry.text()) },
     ...(options.readyMs !== undefined && { readyMs: options.readyMs }),
   })
   const url = await admin.listen()
@@ -93,11 +93,12 @@ t.test('it tells what was counted, as Prometheus reads it', async t => {
   t.notMatch(body, /server_ready\{server="gone"/)
 })
 
-t.test('each registry counts for itself', async t => {
-  const [one, other] = [await prometheusMetrics(), await prometheusMetrics()]
-  one.metrics.auditFailed()
-  t.match(await one.exposition.text(), /^mcp_customs_audit_failures_total 1$/m)
-  t.match(await other.exposition.text(), /^mcp_customs_audit_failures_total 0$/m)
+t.test('each registry counts for itself', t => {
+  const [one, other] = [countingMetrics(), countingMetrics()]
+  one.auditFailed()
+  t.match(one.registry.text(), /^mcp_customs_audit_failures_total 1$/m)
+  t.match(other.registry.text(), /^mcp_customs_audit_failures_total 0$/m)
+  t.end()
 })
 
 t.test('a page whose name was rebound learns nothing', async t => {
@@ -121,7 +122,7 @@ t.test('it offers nothing else, and changes nothing', async t => {
 t.test('a port that is taken is a clear error', async t => {
   const { url } = await start(t)
   const port = Number(new URL(url).port)
-  const state = { ready: () => Promise.resolve(new Map<string, boolean>()), exposition: { contentType: '', text: () => Promise.resolve('') } }
+  const state = { ready: () => Promise.resolve(new Map<string, boolean>()), metrics: () => Promise.resolve('') }
   await t.rejects(adminServer({ host: '127.0.0.1', port, state }).listen(), { code: 'CANNOT_START' })
 })
 

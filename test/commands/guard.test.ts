@@ -6,7 +6,7 @@ import { byteValidatorFailures } from '../../dist/protocol/read-fast.js'
 t.test('a failure of the byte validator is logged once, and counted each time', async t => {
   const warnings: string[] = []
   let count = 0
-  const end = watchByteValidator({ warn: message => warnings.push(message) }, { byteValidatorFailed: () => count++ })
+  const end = watchByteValidator({ warn: message => warnings.push(message) }, { byteValidatorFailed: () => void count++ })
   const wasm = Reflect.get(globalThis, 'WebAssembly') as unknown
   t.teardown(() => Reflect.set(globalThis, 'WebAssembly', wasm))
   Reflect.set(globalThis, 'WebAssembly', undefined)

@@ -26,11 +26,12 @@ const watched = (tracing?: Tracing) => {
   const told: [string, Attributes, number][] = []
   const sessions: [string, Attributes][] = []
   const failures: string[] = []
-  const durations = {
+  const metrics = {
+    ...noMetrics,
     operation: (role: string, attributes: Attributes, seconds: number) => void told.push([role, attributes, seconds]),
     session: (role: string, attributes: Attributes) => void sessions.push([role, attributes]),
   }
-  const observe = observing({ metrics: noMetrics, durations, tracing, failed: reason => void failures.push(reason) })
+  const observe = observing({ metrics, tracing, failed: reason => void failures.push(reason) })
   return { told, sessions, failures, observe }
 }
 

@@ -3,7 +3,7 @@ import { shown } from '../../audit/secrets.js'
 import type { Follower } from '../../audit/sink.js'
 import type { Configuration } from '../../config/configuration.js'
 import { CustomsError } from '../../errors.js'
-import { type Metrics, noMetrics } from '../../telemetry/metrics.js'
+import { countingMetrics, type Metrics, noMetrics } from '../../telemetry/metrics.js'
 import type { Observe } from '../../telemetry/observing.js'
 import type { OpenTelemetry } from '../../telemetry/opentelemetry.js'
 import { signalsWanted } from '../../telemetry/signals.js'
@@ -24,15 +24,16 @@ export const patientUrgency = 2
 
 /**
  * Nothing is loaded that nobody has asked for.
- * @param metrics those of Prometheus, where they are served
+ * @param served the metrics of the admin listener, where there is one
  * @throws CustomsError CANNOT_START where the configuration names an endpoint, and OpenTelemetry is not installed
  */
-export const openTelemetry = async ({ telemetry, audit }: Configuration, log: Log, metrics: Metrics = noMetrics): Promise<Telemetry> => {
+export const openTelemetry = async ({ telemetry, audit }: Configuration, log: Log, served: Metrics = noMetrics): Promise<Telemetry> => {
   const warn = (message: string) => log.warn(message)
-  const undelivered = (to: string, count: number) => metrics.undelivered(to, count)
   const signals = signalsWanted(telemetry, process.env)
+  const metrics = served.registry === undefined && signals.includes('metrics') ? countingMetrics() : served
+  const undelivered = (to: string, count: number) => metrics.undelivered(to, count)
   const sent = signals.length === 0 ? undefined : await import('../../telemetry/opentelemetry.js').then(
-    module => module.openTelemetry({ settings: telemetry, signals, version: version(), warn, undelivered }),
+    module => module.openTelemetry({ settings: telemetry, signals, version: version(), warn, undelivered, registry: metrics.registry }),
   ).catch((error: unknown) => {
     if (!isNotInstalled(error)) return warn(`telemetry: not begun: ${shown(error instanceof Error ? error.message : String(error))}`)
     const toDo = `OpenTelemetry is not installed: npm install ${optionalPackages('@opentelemetry').join(' ')}`
@@ -41,11 +42,11 @@ export const openTelemetry = async ({ telemetry, audit }: Configuration, log: Lo
     throw new CustomsError('CANNOT_START', `telemetry: ${toDo}`, { cause: error })
   })
   const shipped = audit.targets.length === 0 ? undefined : await (await import('../../audit/targets.js')).openTargets(audit.targets, { warn, undelivered })
-  const { tracing, durations, follower }: Partial<OpenTelemetry> = sent ?? {}
-  const isObserved = metrics !== noMetrics || tracing !== undefined || durations !== undefined
+  const { tracing, follower }: Partial<OpenTelemetry> = sent ?? {}
+  const isObserved = metrics.registry !== undefined || tracing !== undefined
   const failed = (reason: string) => warn(`telemetry failed on a message: ${reason}`)
   return {
-    observe: isObserved ? (await import('../../telemetry/observing.js')).observing({ metrics, durations, tracing, failed }) : undefined,
+    observe: isObserved ? (await import('../../telemetry/observing.js')).observing({ metrics, tracing, failed }) : undefined,
     followers: [...(follower ? [follower] : []), ...(shipped ? [shipped] : [])],
     close: async () => {
       await Promise.all([sent?.close(), shipped?.close()])

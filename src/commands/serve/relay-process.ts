@@ -4,7 +4,7 @@ import { openLog } from '../../audit/log.js'
 import type { Configuration } from '../../config/configuration.js'
 import { CustomsError } from '../../errors.js'
 import type { FrontCalls, RelayCalls } from '../../gateway/processes/calls.js'
-import { noMetrics } from '../../telemetry/metrics.js'
+import { countingMetrics, type Metrics, noMetrics } from '../../telemetry/metrics.js'
 import { inBatches } from '../../transport/channel/calls.js'
 import { RelayEnd } from '../../transport/channel/relay-end.js'
 import { tellGroups } from '../../transport/process/group.js'
@@ -33,17 +33,17 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
   const lifetime = new Lifetime()
   for (const signal of signals) process.on(signal, () => undefined)
   let gateway: Gateway | undefined
-  let counted: Awaited<ReturnType<typeof countedFor>>
+  let metrics: Metrics = noMetrics
   /** Came before there was somebody to serve it. */
   const early: (() => void)[] = []
   const begin = async ({ flags, number, ...said }: RelaySetup): Promise<void> => {
     const setup = await setupOf(said)
     const log = openLog(flags.logLevel)
     lifetime.add(() => log.close())
-    counted = await countedFor(setup)
+    if (setup.configuration.admin) metrics = countingMetrics()
     const followers = setup.configuration.admin ? [recordsFor(inBatches<object>(records => end.calls.call('records', records)))] : []
     const mint = number === undefined ? undefined : () => `${number}.${randomUUID()}`
-    gateway = await openGateway({ flags, setup, log, metrics: counted?.metrics ?? noMetrics, followers, mint }, lifetime)
+    gateway = await openGateway({ flags, setup, log, metrics, followers, mint }, lifetime)
     for (const serve of early.splice(0)) serve()
   }
   const calls: RelayCalls = {
@@ -57,7 +57,7 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
     ready: async () => [...((await gateway?.upstreams.ready()) ?? new Map<string, boolean>()).values()].every(Boolean),
     counted: async () => {
       await gateway?.measure()
-      return counted?.snapshot() ?? []
+      return metrics.registry?.snapshot() ?? []
     },
     endStreams: () => gateway?.endpoints.endStreams(),
     giveUp: async reason => {
@@ -88,5 +88,3 @@ const setupOf = async ({ servers, ...rest }: Omit<RelaySetup, 'flags' | 'number'
   ...rest,
   servers: await Promise.all(servers.map(async one => ({ ...one, accepted: await acceptedOf(one.server, one.lock) }))),
 })
-
-const countedFor = async ({ configuration: { admin } }: Setup) => admin && (await import('../../telemetry/prometheus.js')).prometheusMetrics()

@@ -3,8 +3,8 @@ import { connect } from 'node:net'
 import { openAudit } from '../../audit/sink.js'
 import { type FailedRelay, type RelayedServer, Relays } from '../../gateway/processes/relays.js'
 import type { LogRecord } from '../../report/record.js'
-import { addedUp } from '../../telemetry/added-up.js'
-import { noMetrics } from '../../telemetry/metrics.js'
+import { allMetrics } from '../../telemetry/metrics.js'
+import { type Row, Totals } from '../../telemetry/registry.js'
 import { canStart } from '../../transport/process/spawn.js'
 import type { Lifetime } from '../relay/lifetime.js'
 import { openTelemetry, patientUrgency } from '../relay/telemetry.js'
@@ -24,9 +24,8 @@ const ownId = 0
 const connectMs = 4000
 
 /** The servers of a setup, each judged in relay processes of its own. @throws CustomsError when something of it cannot be opened */
-export const openRelays = async ({ flags, setup, log, counted, page }: ServedParts, lifetime: Lifetime): Promise<Served> => {
+export const openRelays = async ({ flags, setup, log, metrics, page }: ServedParts, lifetime: Lifetime): Promise<Served> => {
   let { configuration } = setup
-  const metrics = counted?.metrics ?? noMetrics
   const telemetry = await openTelemetry(configuration, log, metrics)
   lifetime.add(urgency => (urgency <= patientUrgency ? telemetry.close() : undefined))
   const followers = [...telemetry.followers, ...(page ? [page.follower] : [])]
@@ -35,7 +34,7 @@ export const openRelays = async ({ flags, setup, log, counted, page }: ServedPar
     audit.close()
     removeEmpty(audit.file)
   })
-  const counts = counted && (await addedUp())
+  const totals = new Totals(allMetrics)
   const failed = ({ server, pid, reason }: FailedRelay): void => {
     log.warn(`${server}: the relay process ${pid ?? ''} has ended: ${reason}; its sessions are over, and another takes its place`)
     metrics.relayFailed(server)
@@ -74,7 +73,7 @@ export const openRelays = async ({ flags, setup, log, counted, page }: ServedPar
     bufferedBytes: () => configuration.limits.bufferedBytes,
     idleMs: () => Math.min(idleMs, configuration.sessions.idleMs),
     failed,
-    gone: id => counts?.retire(id),
+    gone: id => totals.retire(id),
     // What a relay process sends is what its own `recordsFor` has made.
     records: records => records.forEach(one => page?.take(one as LogRecord)),
   })
@@ -94,7 +93,9 @@ export const openRelays = async ({ flags, setup, log, counted, page }: ServedPar
     text: async () => {
       metrics.ready(await relays.ready())
       metrics.relays(relays.running())
-      return counts?.text(new Map([[ownId, await (counted?.snapshot() ?? [])], ...await relays.counted()])) ?? ''
+      // A relay process sends the snapshot of its own registry.
+      const counted = await relays.counted() as ReadonlyMap<number, readonly Row[]>
+      return totals.text(new Map([[ownId, metrics.registry?.snapshot() ?? []], ...counted]))
     },
   }
 }
