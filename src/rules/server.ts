@@ -79,7 +79,10 @@ const isDeclared = (capabilities: JsonObject, way: readonly string[]): boolean =
 
 const asking: ReadonlySet<string> = new Set([sampling, elicitation, roots])
 
-/** In a session that began elsewhere: what the client declared, and what the server has asked, is not known. */
+/**
+ * In a session that began at another replica it is not known what the client declared; in every session of an HTTP server
+ * the server's request may have come by another replica.
+ */
 export const unchecked: Powers = {
   onServerRequest: ({ method, methodPath, clientCapabilities }) =>
     clientCapabilities === undefined && asking.has(method) ? one(methodPath, 'what the client declared is not known here') : nothing,
