@@ -51,6 +51,13 @@ const defaultsOf = properties =>
     return [name, below === undefined ? usual : defaultsOf(below)]
   }).filter(([, value]) => value !== undefined && (typeof value !== 'object' || Object.keys(value).length > 0)))
 
+/** Each key by its way in the file: what it is, and its default. The flag that sets it is described by this in the help. */
+const keysOf = (properties, before = '') =>
+  Object.entries(properties).flatMap(([name, property]) => {
+    const { description, default: usual, properties: below } = resolve(property)
+    return below === undefined ? [[`${before}${name}`, { description, default: usual }]] : keysOf(below, `${before}${name}.`)
+  })
+
 const boundsOf = properties =>
   Object.fromEntries(Object.entries(properties).map(([name, { minimum: least, maximum: most }]) => [name, { least, most }]))
 
@@ -59,8 +66,10 @@ const constants = () => [
   `export const limitBounds = ${JSON.stringify(boundsOf(schema.$defs.limits.properties), null, 2)} as const`,
 ].join('\n\n')
 
+const keys = () => `export const keys = ${JSON.stringify(Object.fromEntries(keysOf(schema.properties)), null, 2)} as const`
+
 const folder = new URL('../src/config/generated/', import.meta.url)
 mkdirSync(folder, { recursive: true })
-for (const [name, text] of [['checks', checkers()], ['types', await types()], ['defaults', constants()]]) {
+for (const [name, text] of [['checks', checkers()], ['types', await types()], ['defaults', constants()], ['keys', keys()]]) {
   writeFileSync(new URL(`${name}.ts`, folder), `${text}\n`)
 }

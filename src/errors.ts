@@ -25,6 +25,11 @@ export class CustomsError extends Error {
   }
 }
 
+/** Ends the command with this line and exit code 2. @throws CustomsError BAD_USAGE */
+export const badUsage = (reason: string): never => {
+  throw new CustomsError('BAD_USAGE', reason)
+}
+
 /** What the system said: `ENOSPC`, `EACCES`, … */
 export const codeOf = (cause: unknown): string =>
   cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'

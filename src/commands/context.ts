@@ -7,6 +7,7 @@ import type { Knowledge } from '../clients/own-command.js'
 import type { Note } from '../clients/record.js'
 import { type Style, styleFor, widthOf } from '../inspect/terminal.js'
 import { isObject, parseJson } from '../protocol/unmetered.js'
+import type { Flag } from './flag.js'
 import { relayFlags } from './flags.js'
 import type { ListServer } from './inspect/inspection.js'
 import { print } from './output.js'
@@ -102,7 +103,8 @@ const realpath = (path: string): string => {
 /** How our own command is told from others: also by files that were written before and are gone now. */
 export const knowledgeOf = (notes: readonly Note[]): Knowledge => ({
   takesValue: option => {
-    const flag = Object.hasOwn(relayFlags, option) ? relayFlags[option] : undefined
+    const flags: ReadonlyMap<string, Flag> = new Map(Object.entries(relayFlags))
+    const flag = flags.get(option)
     return flag && flag.type === 'string'
   },
   isOurs: file => notes.some(({ program }) => program === file) || (file.endsWith('cli.js') && existsSync(file) && packageOf(file) === 'mcp-customs'),

@@ -1,6 +1,8 @@
 import yargs, { type Argv } from 'yargs'
+import { keys } from '../config/generated/keys.js'
 import { suggestion } from '../config/suggestion.js'
 import { divide, refuse, refuseUsage } from './command-line.js'
+import type { Flag } from './flag.js'
 import { type Command, commands } from './index.js'
 import { version } from './version.js'
 
@@ -59,12 +61,33 @@ const describe = (parser: Argv, { name, usage, describe, flags, examples }: Comm
   parser
     .usage(`${usage.map(one => `$0 ${name} ${one}`.trim()).join('\n')}\n\n${describe.charAt(0).toUpperCase()}${describe.slice(1)}.`)
     .strictCommands(false)
-  for (const [flag, { type, group = 'Options', value, multiple, short, choices, describe }] of Object.entries(flags)) {
-    const text = `${value === undefined ? '' : `<${value}> `}${describe}${multiple === true ? ' (repeatable)' : ''}`
-    parser.option(flag, { describe: text, group: `${group}:`, ...(type === 'boolean' ? { type, nargs: 0 } : { nargs: 1 }), ...(choices && { choices }), ...(short !== undefined && { alias: short }) })
+  for (const [name, flag] of Object.entries(flags)) {
+    const { type, group = 'Options', short, choices } = flag
+    parser.option(name, {
+      describe: descriptionOf(flag), group: `${group}:`,
+      ...(type === 'boolean' ? { type, nargs: 0 } : { nargs: 1 }),
+      ...(choices && { choices }), ...(short !== undefined && { alias: short }),
+    })
   }
   for (const example of examples) parser.example(`$0 ${example}`, '')
   return parser
+}
+
+interface KeyDescription {
+  readonly description?: string
+  readonly default?: string | number | boolean
+}
+
+const descriptionOf = ({ value, multiple, key, unit, ...flag }: Flag): string => {
+  const { description, default: usual }: KeyDescription = key ? keys[key] : {}
+  // The schema speaks to people who write a file: there times are in milliseconds, and a description is a sentence.
+  const described = description?.replace(/^serve: /, '').replace(', in milliseconds', '').replace(/\.$/, '') ?? ''
+  const text = flag.describe ?? described.charAt(0).toLowerCase() + described.slice(1)
+  const known = flag.default ?? (typeof usual === 'number' && unit === 'seconds' ? usual / 1000 : usual)
+  return [
+    ...(value === undefined ? [] : [`<${value}>`]), text,
+    ...(known === undefined ? [] : [`(default: ${String(known)})`]), ...(multiple === true ? ['(repeatable)'] : []),
+  ].join(' ')
 }
 
 /** The last word, which is being written, is the server's, a file, or the value of an option: the shell knows more about these. */

@@ -1,47 +1,63 @@
+import type { keys } from '../config/generated/keys.js'
 import type { Problem } from '../config/problem.js'
-import { CustomsError } from '../errors.js'
+import { badUsage, CustomsError } from '../errors.js'
 import { isObject, type Json, type JsonObject } from '../protocol/unmetered.js'
 
+/** An option of a command. The parsers, the help, completion and the types of the values are all made from it. */
 export interface Flag {
   readonly type: 'string' | 'boolean'
   readonly multiple?: boolean
   /** One letter that stands for the name. */
   readonly short?: string
   readonly choices?: readonly string[]
-  /** What stands for its value in the help, such as `FILE`. */
+  /** The name of its value in the help, such as `FILE`. */
   readonly value?: string
-  /** What it is about: its heading in the help. */
+  /** Its heading in the help. */
   readonly group?: string
-  /** The key of the configuration that it sets, such as `sessions.max`: its schema judges the value. */
-  readonly key?: string
+  /** The key of the configuration that it sets: the key's schema checks the value, and has its description and default. */
+  readonly key?: keyof typeof keys
   /** Of a number; the configuration counts in milliseconds. */
   readonly unit?: 'seconds' | 'pieces'
-  readonly describe: string
+  /** The value of a flag that was not given. */
+  readonly default?: string
+  /** Undefined for a flag with a key. */
+  readonly describe?: string
 }
 
 export type Flags = Readonly<Record<string, Flag>>
 
-export const about = (group: string, flags: Flags): Flags =>
-  Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, { ...flag, group }]))
+export const about = <const Declared extends Flags>(group: string, flags: Declared): Declared =>
+  Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, { ...flag, group }])) as Declared
 
 /** Flags by name, as they were given. */
 export type Given = ReadonlyMap<string, string | boolean | readonly string[]>
 
-/** What stands behind the flags: words, and the server's command line. */
+/** The words after the flags, and the server's command line. */
 export interface Rest {
   readonly words: readonly string[]
   readonly command: readonly string[] | undefined
 }
 
-export const text = (given: Given, name: string): string | undefined => {
-  const value = given.get(name)
-  return typeof value === 'string' ? value : undefined
+type Text<Declared extends Flag> = Declared extends { choices: readonly (infer Choice)[] } ? Choice : string
+
+type Value<Declared extends Flag> =
+  Declared extends { type: 'boolean' } ? boolean
+    : Declared extends { multiple: true } ? readonly Text<Declared>[]
+      : Text<Declared> | (Declared extends { default: string } ? never : undefined)
+
+type Camel<Name extends string> = Name extends `${infer First}-${infer Others}` ? `${First}${Capitalize<Camel<Others>>}` : Name
+
+/** The values of flags by their names in camel case; a flag that is not repeatable and has no default may be undefined. */
+export type Values<Declared extends Flags> = {
+  readonly [Name in keyof Declared & string as Camel<Name>]: Value<Declared[Name]>
 }
 
-export const texts = (given: Given, name: string): readonly string[] => {
-  const value = given.get(name)
-  return Array.isArray(value) ? value.map(String) : []
-}
+export const valuesOf = <Declared extends Flags>(flags: Declared, given: Given): Values<Declared> =>
+  Object.fromEntries(Object.entries(flags).map(([name, { type, multiple, default: usual }]) => {
+    const value = given.get(name)
+    const camel = name.replace(/-./g, ([, letter = '']) => letter.toUpperCase())
+    return [camel, type === 'boolean' ? value === true : value ?? (multiple === true ? [] : usual)]
+  })) as Values<Declared>
 
 /** What flags say of the configuration, in its own words. */
 export interface Settings {
@@ -68,24 +84,20 @@ export const readSettings = (flags: Flags, given: Given): Settings => {
     const name = byKey.get(String(outer)) ?? byKey.get(`${outer}.${inner}`) ?? ''
     const value = given.get(name)
     const unit = flags[name]?.unit === 'seconds' ? ' milliseconds' : ''
-    return usage(name, Array.isArray(value) ? String(value[Number(inner)]) : String(value), `${reason}${unit}`)
+    const text = String(Array.isArray(value) ? value[Number(inner)] : value)
+    return new CustomsError('BAD_USAGE', wrong(name, text, `${reason}${unit}`))
   }
   return { written, refusal }
 }
 
 const valueOf = (name: string, { unit }: Flag, text: string): Json => {
   if (unit === 'seconds') return Math.round(seconds(name, text) * 1000)
-  if (unit === 'pieces') return /^\d{1,15}$/.test(text) ? Number(text) : refuse(name, text, 'must be a whole number')
+  if (unit === 'pieces') return /^\d{1,15}$/.test(text) ? Number(text) : badUsage(wrong(name, text, 'must be a whole number'))
   return text
 }
 
 /** @throws CustomsError BAD_USAGE */
 export const seconds = (flag: string, text: string): number =>
-  /^\d{1,9}(?:\.\d+)?$/.test(text) ? Number(text) : refuse(flag, text, 'must be a number of seconds')
+  /^\d{1,9}(?:\.\d+)?$/.test(text) ? Number(text) : badUsage(wrong(flag, text, 'must be a number of seconds'))
 
-const refuse = (flag: string, text: string, reason: string): never => {
-  throw usage(flag, text, reason)
-}
-
-const usage = (flag: string, text: string, reason: string): CustomsError =>
-  new CustomsError('BAD_USAGE', `--${flag} ${JSON.stringify(text)}: ${reason}`)
+const wrong = (flag: string, text: string, reason: string): string => `--${flag} ${JSON.stringify(text)}: ${reason}`

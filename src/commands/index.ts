@@ -122,7 +122,7 @@ export const commands: readonly Command[] = [
     flags: learnFlags,
     words: { least: 0, most: Infinity },
     server: false,
-    run: async (given, rest) => (await import('./learn/command.js')).learnCommand(readLearnFlags(given), readFlags(learnFlags, given), rest, given.has('watch')),
+    run: async (given, rest) => (await import('./learn/command.js')).learnCommand(readLearnFlags(given), readFlags(learnFlags, given), rest),
   },
   {
     name: 'audit',

@@ -56,7 +56,7 @@ t.test('the documents show what a person with two servers sees', async t => {
     },
     print: async text => void (screen += text),
   }
-  const flags = { client: 'claude-desktop', servers: [], all: false, project: undefined, yes: false, policy: undefined, lock: true, lockFile: undefined, timeoutMs: 30_000, check: false }
+  const flags = { client: 'claude-desktop', server: [], all: false, project: undefined, yes: false, policy: undefined, lock: true, lockFile: undefined, timeoutMs: 30_000, check: false }
   t.equal(await install(flags, context), 0)
   screen += '\n$ npx mcp-customs install --check\n'
   t.equal(await check({ ...flags, client: undefined, lock: false, check: true }, context), 0)

@@ -53,7 +53,7 @@ const at = (home: string, person?: Person, list: Context['list'] = async () => (
   }
 }
 
-const none: InstallFlags = { client: undefined, servers: [], all: false, project: undefined, yes: false, policy: undefined, lock: false, lockFile: undefined, timeoutMs: 30_000, check: false }
+const none: InstallFlags = { client: undefined, server: [], all: false, project: undefined, yes: false, policy: undefined, lock: false, lockFile: undefined, timeoutMs: 30_000, check: false }
 const desktop = { ...none, client: 'claude-desktop' }
 
 t.test('where nobody can be asked, the change is shown and nothing is written', async t => {
@@ -159,7 +159,7 @@ t.test('what cannot be carried out is told of in one line', async t => {
     ['a client with two files', { ...none, client: 'vscode' }, /several files: .*: name the file with --client FILE$/],
     ['a file that is not there', { ...none, client: join(home, 'none.json') }, /none\.json: is not there$/],
     ['a file that is broken', { ...none, client: join(home, 'bad.json') }, /bad\.json:1:16: value expected$/],
-    ['a server that is none', { ...desktop, servers: ['fils'] }, /^--server "fils": no such server; did you mean "files"\? \(there is: files, mail, old\)$/],
+    ['a server that is none', { ...desktop, server: ['fils'] }, /^--server "fils": no such server; did you mean "files"\? \(there is: files, mail, old\)$/],
     ['a policy that is none', { ...desktop, policy: 'strickt' }, /^--policy "strickt"/],
     ['a project of a client that has none', { ...none, client: 'zed', project: home }, /keeps no servers in a project/],
   ]
@@ -180,7 +180,7 @@ t.test('check names each file of a client that has several, and tells of one tha
 
 t.test('a server that was asked for and left alone is no success', async t => {
   const context = at(homeWith(t, { [claude]: two }))
-  t.equal(await install({ ...desktop, servers: ['old'], yes: true }, context), 1)
+  t.equal(await install({ ...desktop, server: ['old'], yes: true }, context), 1)
   t.match(context.printed(), /left alone: is disabled\n$/)
 })
 
@@ -299,7 +299,7 @@ t.test('two servers of one name are not locked as one', async t => {
 t.test('check tells whether a wrapped server would start with its lock', async t => {
   const home = homeWith(t, { [claude]: two })
   const context = at(home, undefined, offering())
-  await install({ ...desktop, servers: ['files'], lock: true, yes: true }, context)
+  await install({ ...desktop, server: ['files'], lock: true, yes: true }, context)
   const lock = join(home, claudeLock)
   const written = readFileSync(lock, 'utf8')
   const states: readonly (readonly [string, string, RegExp])[] = [
@@ -311,12 +311,12 @@ t.test('check tells whether a wrapped server would start with its lock', async t
   for (const [name, text, line] of states) {
     writeFileSync(lock, text)
     context.printed()
-    t.equal(await check({ ...desktop, servers: ['files'], check: true }, context), text === written ? 0 : 1, name)
+    t.equal(await check({ ...desktop, server: ['files'], check: true }, context), text === written ? 0 : 1, name)
     t.match(context.printed(), line, name)
   }
   rmSync(lock)
   context.printed()
-  t.equal(await check({ ...desktop, servers: ['files'], check: true }, context), 1)
+  t.equal(await check({ ...desktop, server: ['files'], check: true }, context), 1)
   t.match(context.printed(), /wrong: .*there is no such lock file/)
 })
 

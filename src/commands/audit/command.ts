@@ -35,8 +35,8 @@ export const audit = async (given: Given, [action = '', ...paths]: readonly stri
  * @returns 0: nothing was changed; 1: something was
  * @throws CustomsError BAD_USAGE, BAD_CONFIG when a key cannot be used, or CANNOT_AUDIT when a file cannot be read
  */
-export const auditVerify = async (paths: readonly string[], { heads, keyFiles }: VerifyFlags): Promise<number> => {
-  const keys = keyFiles.map(readPublicKey)
+export const auditVerify = async (paths: readonly string[], { head: heads, key }: VerifyFlags): Promise<number> => {
+  const keys = key.map(readPublicKey)
   const logs = await findLogs(paths)
   if (logs.length === 0) throw new CustomsError('CANNOT_AUDIT', `${paths.join(', ')}: no audit log is there`)
   const missing = new Set(heads)
@@ -88,8 +88,8 @@ const count = (number: number, noun: string): string => `${number} ${noun}${numb
  * @returns 0, whatever is in them: the page says so
  * @throws CustomsError CANNOT_AUDIT when a file cannot be read, or the page not be written
  */
-export const auditReport = async (paths: readonly string[], { wanted, keyFiles, output }: ReportFlags): Promise<number> => {
-  const keys = keyFiles.map(readPublicKey)
+export const auditReport = async (paths: readonly string[], { wanted, key, output }: ReportFlags): Promise<number> => {
+  const keys = key.map(readPublicKey)
   const isWanted = filterFor({ ...everything, ...wanted })
   const logs = await findLogs(paths)
   if (logs.length === 0) throw new CustomsError('CANNOT_AUDIT', `${paths.join(', ')}: no audit log is there`)

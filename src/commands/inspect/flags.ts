@@ -1,17 +1,21 @@
-import { CustomsError } from '../../errors.js'
+import { badUsage } from '../../errors.js'
 import { isObject, type JsonObject } from '../../protocol/unmetered.js'
-import { about, type Flag, type Flags, type Given, type Rest, seconds, text } from '../flag.js'
+import { about, seconds, valuesOf, type Given, type Rest, type Values } from '../flag.js'
 import { sharedFlags, type Target } from '../flags.js'
 
-export const timeout: Flag = { type: 'string', value: 'SECONDS', describe: 'seconds to wait for each answer (default: 30)' }
+export const timeoutFlags = {
+  timeout: { type: 'string', value: 'SECONDS', default: '30', describe: 'seconds to wait for each answer' },
+} as const
 
-/** How a file is named, that is no URL, in which the answers of a server were saved. */
+/** The name of a file, and no URL, in which the answers of a server were saved. */
 export const saved = /^(?![a-z][a-z\d+.-]*:\/\/).*\.(?:json|jsonl|ndjson)$/is
 
-export const inspectFlags: Flags = {
-  ...sharedFlags,
+const ownFlags = {
   ...about('Log', {
-    audit: { type: 'string', value: 'FILE|-|none', describe: 'audit log of the inspection: a file, - for stderr, or none (default)' },
+    audit: {
+      type: 'string', value: 'FILE|-|none',
+      describe: 'audit log of the inspection: a file, - for stderr, or none (default)',
+    },
   }),
   ...about('Report', {
     diff: { type: 'boolean', describe: 'say what changed between two saved lists; exit code 1 when anything did' },
@@ -20,42 +24,40 @@ export const inspectFlags: Flags = {
   }),
   ...about('Requests', {
     call: { type: 'string', value: 'TOOL', describe: 'call this tool, and judge the result' },
-    args: { type: 'string', value: 'JSON', describe: 'the arguments of the call: a JSON object (default: {})' },
-    timeout,
+    args: { type: 'string', value: 'JSON', default: '{}', describe: 'the arguments of the call: a JSON object' },
+    ...timeoutFlags,
   }),
 }
+
+export const inspectFlags = { ...sharedFlags, ...ownFlags }
+
+export type Format = 'text' | 'json' | 'sarif'
 
 export interface InspectFlags {
   readonly diff: boolean
   readonly call: { readonly tool: string; readonly arguments: JsonObject } | undefined
-  readonly format: 'text' | 'json' | 'sarif'
+  readonly format: Format
   readonly timeoutMs: number
 }
 
 /** @throws CustomsError BAD_USAGE */
 export const readInspectFlags = (given: Given): InspectFlags => {
-  const tool = text(given, 'call')
-  const args = text(given, 'args')
-  if (args !== undefined && tool === undefined) fail('--args needs --call TOOL')
-  const json = given.get('json') === true
-  const sarif = given.get('sarif') === true
-  if (json && sarif) fail('give either --json or --sarif, not both')
-  const diff = given.get('diff') === true
+  const values = valuesOf(ownFlags, given)
+  const { call: tool, args, diff } = values
+  if (given.has('args') && tool === undefined) badUsage('--args needs --call TOOL')
+  const format = formatOf(values)
   const others = [...given.keys()].filter(name => name !== 'diff' && name !== 'json' && name !== 'log-level')
-  if (diff && others.length > 0) fail(`--diff compares two files, and knows no --${others.join(', --')}`)
-  return {
-    diff,
-    call: tool === undefined ? undefined : { tool, arguments: argumentsOf(args ?? '{}') },
-    format: json ? 'json' : sarif ? 'sarif' : 'text',
-    timeoutMs: milliseconds(text(given, 'timeout') ?? '30'),
-  }
+  if (diff && others.length > 0) badUsage(`--diff compares two files, and knows no --${others.join(', --')}`)
+  const call = tool === undefined ? undefined : { tool, arguments: argumentsOf(args) }
+  return { diff, call, format, timeoutMs: timeoutMsOf(values) }
 }
 
 /** @throws CustomsError BAD_USAGE */
 export const readInspectTarget = ({ words, command }: Rest): Target => {
   const [word] = words
-  if (words.length > 1) fail('inspect takes one server, and two files after --diff')
-  return word !== undefined && saved.test(word) ? { command, url: undefined, file: word } : { command, url: word }
+  if (words.length > 1) badUsage('inspect takes one server, and two files after --diff')
+  const isFile = word !== undefined && saved.test(word)
+  return isFile ? { command, url: undefined, file: word } : { command, url: word }
 }
 
 const argumentsOf = (json: string): JsonObject => {
@@ -63,19 +65,22 @@ const argumentsOf = (json: string): JsonObject => {
   try {
     value = JSON.parse(json)
   } catch (error) {
-    return fail(`--args is not JSON: ${error instanceof Error ? error.message : String(error)}`)
+    return badUsage(`--args is not JSON: ${error instanceof Error ? error.message : String(error)}`)
   }
-  return isObject(value) ? value : fail('--args must be a JSON object, such as {"city":"Paris"}')
+  return isObject(value) ? value : badUsage('--args must be a JSON object, such as {"city":"Paris"}')
+}
+
+/** @throws CustomsError BAD_USAGE */
+export const formatOf = ({ json, sarif }: { readonly json: boolean; readonly sarif: boolean }): Format => {
+  if (json && sarif) badUsage('give either --json or --sarif, not both')
+  return json ? 'json' : sarif ? 'sarif' : 'text'
 }
 
 const longestTimeout = 24 * 60 * 60
 
 /** @throws CustomsError BAD_USAGE */
-export const milliseconds = (text: string): number => {
-  const number = seconds('timeout', text)
-  return number > 0 && number <= longestTimeout ? number * 1000 : fail(`--timeout ${JSON.stringify(text)}: must be a number of seconds above 0`)
-}
-
-const fail = (reason: string): never => {
-  throw new CustomsError('BAD_USAGE', reason)
+export const timeoutMsOf = ({ timeout }: Values<typeof timeoutFlags>): number => {
+  const number = seconds('timeout', timeout)
+  if (number > 0 && number <= longestTimeout) return number * 1000
+  return badUsage(`--timeout ${JSON.stringify(timeout)}: must be a number of seconds above 0`)
 }

@@ -33,7 +33,7 @@ export const check = async (flags: InstallFlags, { machine, installation, print,
     if (doubt !== undefined) await print(`  ${style.warn(doubt)}\n`)
     try {
       const file = await readFound(found)
-      const entries = readEntries(file, knowledge).filter(({ name }) => flags.servers.length === 0 || flags.servers.includes(name))
+      const entries = readEntries(file, knowledge).filter(({ name }) => flags.server.length === 0 || flags.server.includes(name))
       if (entries.length === 0) await print('  has no servers\n')
       const width = Math.min(40, Math.max(...entries.map(({ name, scope }) => nameOf(name, scope).length)))
       for (const entry of entries) {

@@ -55,10 +55,10 @@ const changeFiles = async (flags: UninstallFlags, context: Context, making: Maki
   const notes = await readRecord(recordFile(context.machine))
   const knowledge = knowledgeOf(notes)
   const names = files.flatMap(file => readEntries(file, knowledge).map(({ name }) => name))
-  for (const name of flags.servers) {
+  for (const name of flags.server) {
     if (!names.includes(name)) throw new CustomsError('BAD_USAGE', `--server ${JSON.stringify(name)}: no such server${suggestion(name, names)} (there is: ${names.map(one => plain(one)).join(', ') || 'none'})`)
   }
-  const wanted: Wanted = { notes, knowledge, isWanted: ({ name }) => flags.servers.length === 0 || flags.servers.includes(name) }
+  const wanted: Wanted = { notes, knowledge, isWanted: ({ name }) => flags.server.length === 0 || flags.server.includes(name) }
   let code = files.length > 0 ? 0 : await giveUp(context)
   for (const file of files) {
     code = Math.max(code, await changeFile(file, wanted, flags, context, making))
@@ -79,7 +79,7 @@ const changeFile = async (file: ClientFile, wanted: Wanted, flags: UninstallFlag
   const plan = making.plan(file, chosen, locking)
   await print(plan.steps.length === 0 ? '  has no servers\n' : describePlan(plan, style))
   const changes = plan.steps.filter(isChange)
-  const asked = locking.isPartial || (flags.servers.length > 0 && plan.steps.some(({ kind }) => kind === 'left')) ? 1 : 0
+  const asked = locking.isPartial || (flags.server.length > 0 && plan.steps.some(({ kind }) => kind === 'left')) ? 1 : 0
   const places = [...locking.changed.map(one => one.file), ...(changes.length > 0 ? [file.file] : [])]
   if (places.length === 0) return asked
   await print(making.remark(file, plan.steps))
@@ -105,7 +105,7 @@ const giveUp = async ({ dialogue, print }: Context): Promise<1> => {
 
 /** What the person leaves of all that could be changed. @returns undefined when the person gave up */
 const chooseServers = async (file: ClientFile, wanted: Wanted, flags: UninstallFlags, { dialogue }: Context, { plan }: Making): Promise<Wanted | undefined> => {
-  if (dialogue === undefined || flags.all || flags.yes || flags.servers.length > 0) return wanted
+  if (dialogue === undefined || flags.all || flags.yes || flags.server.length > 0) return wanted
   const changes = plan(file, wanted, noLocking).steps.filter(isChange)
   if (changes.length < 2) return wanted
   const choices = changes.map(({ entry: { name, scope, path } }) => ({ value: path.join('\0'), label: nameOf(name, scope), chosen: true }))

@@ -6,7 +6,7 @@ import { clients, type Machine } from '../../clients/known.js'
 import type { Source } from '../../clients/plan.js'
 import { readText } from '../../clients/save.js'
 import { suggestion } from '../../config/suggestion.js'
-import { CustomsError, pathText } from '../../errors.js'
+import { badUsage, CustomsError, pathText } from '../../errors.js'
 import type { Dialogue } from '../context.js'
 import type { UninstallFlags } from './flags.js'
 
@@ -29,14 +29,14 @@ export interface ClientFile extends Source {
 export const chooseFiles = async (flags: ClientFlags, machine: Machine, dialogue: Dialogue | undefined): Promise<readonly ClientFile[] | undefined> => {
   if (flags.client !== undefined) return readAll(await named(flags.client, flags, machine))
   const found = await findAll(flags, machine)
-  if (found.length === 0) return fail('no configuration of a known client was found: name its file with --client FILE')
+  if (found.length === 0) return badUsage('no configuration of a known client was found: name its file with --client FILE')
   if (dialogue !== undefined) {
     const choices = await Promise.all(found.map(async one => ({ value: one, label: await labelOf(one, machine), chosen: false })))
     const chosen = await dialogue.choose('Which clients?', choices)
     return chosen && readAll(chosen)
   }
   const names = [...new Set(found.map(({ client }) => client?.name))].join(', ')
-  return fail(`which client? choose one with --client (there is: ${names})`)
+  return badUsage(`which client? choose one with --client (there is: ${names})`)
 }
 
 const labelOf = async (found: Found, machine: Machine): Promise<string> => {
@@ -64,13 +64,13 @@ const named = async (name: string, { project }: ClientFlags, machine: Machine): 
   if (client !== undefined && project !== undefined) return projectFilesOf(client, resolve(project), machine)
   if (client !== undefined) {
     const found = await whereabouts(client, machine)
-    return 'file' in found ? [found.file] : fail(`${found.doubt}: name the file with --client FILE`)
+    return 'file' in found ? [found.file] : badUsage(`${found.doubt}: name the file with --client FILE`)
   }
   const names = clients.map(one => one.name)
   if (!/[\\/.]/.test(name)) {
-    return fail(`--client ${JSON.stringify(name)}: no such client${suggestion(name, names) || `: ${names.join(', ')}`} (a file is named by a path, such as ./mcp.json)`)
+    return badUsage(`--client ${JSON.stringify(name)}: no such client${suggestion(name, names) || `: ${names.join(', ')}`} (a file is named by a path, such as ./mcp.json)`)
   }
-  if (project !== undefined) return fail('--project belongs to a client\'s name: leave it out, or name the project\'s file alone')
+  if (project !== undefined) return badUsage('--project belongs to a client\'s name: leave it out, or name the project\'s file alone')
   return [await fileAt(resolve(name), machine)]
 }
 
@@ -81,10 +81,6 @@ const fileAt = async (file: string, machine: Machine): Promise<Found> => {
     if ((await truePath(found.file)) === real) return { ...found, file }
   }
   return projectFileAt(file, machine) ?? { client: undefined, file, exists: true }
-}
-
-const fail = (reason: string): never => {
-  throw new CustomsError('BAD_USAGE', reason)
 }
 
 const readAll = (found: readonly Found[]): Promise<readonly ClientFile[]> => Promise.all(found.map(readFound))

@@ -29,8 +29,8 @@ export interface Learnt {
  * @returns the exit code
  * @throws CustomsError
  */
-export const learnCommand = async (flags: LearnFlags, shared: SharedFlags, rest: Rest, watches: boolean): Promise<number> => {
-  if (watches) {
+export const learnCommand = async (flags: LearnFlags, shared: SharedFlags, rest: Rest): Promise<number> => {
+  if (flags.watch) {
     return (await import('../wrap.js')).wrap(shared, readTarget(rest), watch())
   }
   if (rest.command !== undefined) throw new CustomsError('BAD_USAGE', 'a command goes with --watch: `learn --watch -- COMMAND`')

@@ -8,7 +8,7 @@ import { readServerUrl } from '../../config/url.js'
 import { usual } from '../../config/usual.js'
 import type { Accepted } from '../../core/accepted.js'
 import type { Policy } from '../../core/findings.js'
-import { CustomsError } from '../../errors.js'
+import { badUsage, CustomsError } from '../../errors.js'
 import type { JsonObject } from '../../protocol/unmetered.js'
 import type { SharedFlags, Target } from '../flags.js'
 import { nameOf } from './subject.js'
@@ -70,7 +70,7 @@ export const setUp = async (
 const lockSetting = ({ lock, frozen, trustAccepted }: SharedFlags, setting: LockSetting | undefined): LockSetting | undefined => {
   const file = lock === undefined ? setting?.file : resolve(lock)
   const needy = frozen ? '--frozen' : trustAccepted ? '--trust-accepted' : undefined
-  if (file === undefined) return needy === undefined ? undefined : refuse(`${needy} needs a lock: give --lock FILE`)
+  if (file === undefined) return needy === undefined ? undefined : badUsage(`${needy} needs a lock: give --lock FILE`)
   return { file, isFrozen: frozen || setting?.isFrozen === true, trustAccepted: trustAccepted || setting?.trustAccepted === true, actions: setting?.actions ?? {} }
 }
 
@@ -119,18 +119,18 @@ const chosen = (
   many: boolean,
 ): readonly ServerConfiguration[] => {
   const { command, url, file: saved } = target
-  if (command !== undefined && (url ?? saved) !== undefined) return refuse(`give either a ${url === undefined ? 'file' : 'URL'} or a command, not both`)
+  if (command !== undefined && (url ?? saved) !== undefined) return badUsage(`give either a ${url === undefined ? 'file' : 'URL'} or a command, not both`)
   if ((command ?? url ?? saved) !== undefined) {
     return [fromTarget(target, flags.server, flags.server === undefined ? undefined : servers.get(flags.server))]
   }
-  if (file === undefined) return refuse('which server? give a command, a URL, or --config FILE')
+  if (file === undefined) return badUsage('which server? give a command, a URL, or --config FILE')
   const names = [...servers.keys()].join(', ')
   if (flags.server !== undefined) {
-    return [servers.get(flags.server) ?? refuse(`${file}: no server ${JSON.stringify(flags.server)} (there is: ${names})`)]
+    return [servers.get(flags.server) ?? badUsage(`${file}: no server ${JSON.stringify(flags.server)} (there is: ${names})`)]
   }
   const all = [...servers.values()]
-  if (all.length === 0) return refuse(`${file}: servers: names none`)
-  if (all.length > 1 && !many) return refuse(`${file} has several servers: choose one with --server (${names})`)
+  if (all.length === 0) return badUsage(`${file}: servers: names none`)
+  if (all.length > 1 && !many) return badUsage(`${file} has several servers: choose one with --server (${names})`)
   return many ? all.map(isolated) : all
 }
 
@@ -150,7 +150,7 @@ const fromTarget = ({ url, command, file }: Target, name: string | undefined, na
   if (url !== undefined) return { ...common, url: asServerUrl(url), headers: new Map(), tls: undefined }
   // Nobody starts a file that was saved: its name stands for the command.
   const [program, ...args] = file === undefined ? (command ?? []) : [file]
-  if (program === undefined || program === '') return refuse('no command after --')
+  if (program === undefined || program === '') return badUsage('no command after --')
   return { ...common, command: [program, ...args], env: new Map(), inheritEnv: undefined, cwd: undefined }
 }
 
@@ -170,16 +170,16 @@ const withFlags = async (
   [server, ...others]: readonly ServerConfiguration[], { header, ca, env }: SharedFlags, environment: Environment,
 ): Promise<readonly ServerConfiguration[]> => {
   if (server === undefined || others.length > 0) {
-    return refuse('--header, --ca and --env are for one server: choose it with --server')
+    return badUsage('--header, --ca and --env are for one server: choose it with --server')
   }
   const { parseHeaders, parseVariables } = await import('../../config/pairs.js')
   if ('url' in server) {
-    if (env.length > 0) return refuse('--env goes with a command, not with a URL')
+    if (env.length > 0) return badUsage('--env goes with a command, not with a URL')
     const headers = new Map([...server.headers, ...at('header', () => parseHeaders(header, environment))])
     return [{ ...server, headers, tls: ca === undefined ? server.tls : { ca: resolve(ca), client: server.tls?.client } }]
   }
   if (header.length > 0 || ca !== undefined) {
-    return refuse(`--${ca === undefined ? 'header' : 'ca'} goes with a URL, not with a command`)
+    return badUsage(`--${ca === undefined ? 'header' : 'ca'} goes with a URL, not with a command`)
   }
   return [{ ...server, env: new Map([...server.env, ...at('env', () => parseVariables(env, environment))]) }]
 }
@@ -195,9 +195,6 @@ const at = <Read>(flag: string, read: () => Read): Read => {
   }
 }
 
-const refuse = (reason: string): never => {
-  throw new CustomsError('BAD_USAGE', reason)
-}
 
 /** Why a schema that the operator wrote cannot be used: what would be found of a server's. The engine is loaded where there is one. */
 export const judgeSchema = async (schema: JsonObject | boolean, limits: Limits): Promise<string | undefined> => {
