@@ -1,9 +1,10 @@
-// Bundles the command (dist/cli.js and dist/chunks), and what runs in threads of its own. A part of `npm run build`.
+// Bundles the command (dist/cli.js and dist/chunks), the library (dist/chunks/library.js, with its types in dist/types) and the scripts of
+// worker threads. A part of `npm run build`, after tsc: these files are published, tsc's own output is for tests.
 //
 // A desktop client starts one relay per server, and Node takes longer to find and link many small files than to read a large one: all that
 // `wrap` needs to start is one chunk. esbuild makes a chunk of what the same entries reach, so every entry is made to reach all of that.
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { copyFile, mkdir, readFile, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
@@ -39,3 +40,17 @@ const oneChunk = {
 }
 await build({ ...command, plugins: [oneChunk] })
 await build({ ...common, entryPoints: { 'chunks/worker': 'src/schema/thread/worker.ts', 'chunks/target': 'src/audit/target.ts' } })
+await build({ ...common, entryPoints: { 'chunks/library': 'src/index.ts' } })
+
+const types = new Set()
+/** Copies a declaration file, and those that it imports. */
+const copyTypes = async file => {
+  if (types.has(file)) return
+  types.add(file)
+  const text = await readFile(join(root, 'dist', file), 'utf8')
+  await mkdir(dirname(join(root, 'dist/types', file)), { recursive: true })
+  await copyFile(join(root, 'dist', file), join(root, 'dist/types', file))
+  for (const [, path] of text.matchAll(/(?:from |import\()['"](\.[^'"]+)\.js['"]/g)) await copyTypes(join(dirname(file), `${path}.d.ts`))
+}
+await rm(join(root, 'dist/types'), { recursive: true, force: true })
+await copyTypes('index.d.ts')

@@ -38,6 +38,13 @@ t.test('the README links to every page of docs', t => {
   t.end()
 })
 
+t.test('the pages that the README links to are in the package', t => {
+  const { files } = JSON.parse(read('package.json')) as { files: readonly string[] }
+  const isPublished = (link: string): boolean => files.some(file => link === file || link.startsWith(`${file}/`))
+  t.strictSame(linksOf('README.md').map(link => link.replace(/#.*/, '')).filter(link => !isPublished(link)), [])
+  t.end()
+})
+
 t.test('the README has fewer than 1,200 words', t => {
   t.ok(read('README.md').split(/\s+/).length < 1200)
   t.end()
