@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { commands } from '../dist/commands/index.js'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const docs = readdirSync(resolve(root, 'docs')).filter(name => name.endsWith('.md')).map(name => `docs/${name}`)
@@ -32,6 +33,16 @@ for (const page of pages) {
     t.end()
   })
 }
+
+t.test('docs/commands.md has every command, and every option of wrap and serve', t => {
+  const page = read('docs/commands.md')
+  for (const { name, flags } of commands) {
+    t.match(page, new RegExp(`\\| .*\`${name}\\b`), name)
+    if (name !== 'wrap' && name !== 'serve') continue
+    for (const option of Object.keys(flags)) t.match(page, new RegExp(`\`--${option}\\b`), option)
+  }
+  t.end()
+})
 
 t.test('the README links to every page of docs', t => {
   t.strictSame(docs.filter(page => !linksOf('README.md').some(link => link.startsWith(page))), [])
