@@ -1,5 +1,7 @@
 import { connect } from 'node:net'
 import { once } from 'node:events'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import type { TransportEvent } from '../../../dist/transport/transport.js'
 import {
@@ -441,4 +443,28 @@ t.test('an answer that takes longer than a reader may stall is waited for', asyn
   await reader.rest()
   opened.transport.send(exchange, result('1'))
   t.match(await response, { status: 200, body: '{"jsonrpc":"2.0","id":1,"result":{}}' })
+})
+
+t.test('an open connection does not keep the frames of its last response', async t => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const frames: WeakRef<object>[] = []
+  const { port, session } = await start(t, upstream((exchange, { transport }) => {
+    const frame = result('1')
+    frames.push(new WeakRef(frame))
+    transport.send(exchange, frame)
+  }))
+  const { socket, reader } = await dial(t, port)
+  const body = initialize()
+  const head = 'POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json'
+  socket.write(`${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+  await reader.to('"result":{}}')
+  const { told } = await session(0)
+  while (!told.some(({ type }) => type === 'exchange-ended')) await new Promise(setImmediate)
+  // The test's own record of the events holds them too.
+  told.length = 0
+  await new Promise(setImmediate)
+  collect()
+  t.same(frames.map(frame => frame.deref()), [undefined])
+  t.notOk(reader.ended)
 })
