@@ -1,5 +1,5 @@
 // Clients that mean no good, in front of each bridge, and what becomes of another one: the time of its calls beside that when it is alone, and
-// the relay's memory.
+// the relay's memory. The same attacks on a bare Node server come first; each line ends with its figures.
 //
 //   node bench/abuse.mjs [SECONDS] [IN FLIGHT] [WORDS]   (Linux: reads /proc; a minute of each when it is left out, and a flood of 8 at a time; WORDS choose phases)
 import { readFileSync } from 'node:fs'
@@ -104,7 +104,7 @@ const abuses = {
     const client = await new Client(url, era).open()
     return sockets(url, 10, socket => {
       socket.pause()
-      for (let index = 0; index < 10; index++) socket.write(client.raw('large'))
+      for (let index = 0; index < 10; index++) socket.write(client.raw('blob'))
     })
   },
   'who sends a byte a minute': async (url, era) => {
@@ -149,7 +149,9 @@ const abuses = {
   },
 }
 
+const bareNode = 'bare Node'
 const bridges = {
+  [bareNode]: async () => ({ era: 'legacy', relay: await start([here('bare-http.mjs')]) }),
   'serve COMMAND, a process for each': async () => ({ era: 'legacy', relay: await relayTo(['--', process.execPath, here('server.mjs')]) }),
   'serve COMMAND, one process for all': async () => ({ era: 'modern', relay: await relayTo(['--', process.execPath, here('server.mjs')]) }),
   'serve URL, JSON': async () => beforeHttp('json'),
@@ -160,6 +162,9 @@ const beforeHttp = async kind => {
   const server = await start([here('http-server.mjs'), kind])
   return { era: 'legacy', relay: await relayTo([server.url.href]), server }
 }
+
+/** The figures of the bare server, by attack. */
+const bareFigures = new Map()
 
 console.log('a small call of another client: median and the slowest in a hundred, in milliseconds; the most memory of the relay, in MB')
 for (const [bridge, open] of Object.entries(bridges)) {
@@ -181,7 +186,9 @@ for (const [bridge, open] of Object.entries(bridges)) {
     times.sort((a, b) => a - b)
     const [median, slow] = [0.5, 0.99].map(part => times[Math.floor(times.length * part)])
     alone ??= median
-    console.log(`${bridge}; ${abuse}: ${median.toFixed(2)} (${(median / alone).toFixed(1)} times), ${slow.toFixed(2)}; ${memory.toFixed(0)} MB`)
+    const figures = `${(median / alone).toFixed(1)} times, ${memory.toFixed(0)} MB`
+    if (bridge === bareNode) bareFigures.set(abuse, figures)
+    console.log(`${bridge}; ${abuse}: ${median.toFixed(2)} ms, ${slow.toFixed(2)} ms; ${figures} (${bareNode}: ${bareFigures.get(abuse)})`)
     await pause(1000)
   }
   relay.child.kill()
