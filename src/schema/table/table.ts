@@ -13,7 +13,7 @@ import { Writer } from './writer.js'
 /** A schema in the form in which the byte validator reads it (src/judge/layout.ts). */
 export type Table = Buffer
 
-/** A pattern whose automaton would have more states is not supported: most have a few. */
+/** Patterns whose DFA would have more states are not supported. */
 const maxStates = 300
 
 const combinations: ReadonlyMap<string, number> = new Map([
@@ -22,7 +22,7 @@ const combinations: ReadonlyMap<string, number> = new Map([
 
 const maxWord = 0xffffffff
 
-/** The automata of the formats' patterns, each made once. */
+/** The DFAs of the formats' patterns. */
 const automata = new Map<string, Dfa | undefined>()
 
 const automatonOf = (pattern: string): Dfa | undefined => {
@@ -31,7 +31,7 @@ const automatonOf = (pattern: string): Dfa | undefined => {
 }
 
 /**
- * Makes a table of a schema. Values of a type of which the table cannot say everything are UNKNOWN to the byte validator.
+ * Compiles a schema for the byte validator. Unsupported keywords give UNKNOWN, so that the evaluator decides.
  * @returns undefined when the table would be too large
  * @throws Exhausted
  */
@@ -41,7 +41,7 @@ class TableWriter {
   readonly #writer = new Writer()
   readonly #places = new Map<Place, number>()
   readonly #left: (readonly [Place, number])[] = []
-  /** Where the automaton of each pattern stands. */
+  /** The offset of each pattern's DFA. */
   readonly #patterns = new Map<string, number>()
   readonly #budget: Budget
   #nothing: number | undefined
@@ -51,7 +51,7 @@ class TableWriter {
   }
 
   write(root: Place): Table | undefined {
-    // The root's place comes first, so that no schema stands at 0.
+    // The root's offset comes first, so that no schema has offset 0.
     const start = this.#writer.words([0, 0])
     this.#writer.setWord(start, this.#schema(root))
     for (let next = this.#left.pop(); next !== undefined; next = this.#left.pop()) {
@@ -62,14 +62,18 @@ class TableWriter {
     return this.#writer.bytes
   }
 
-  /** Where the schema of a keyword stands; 0 where there is none. */
+  /** The offset of a keyword's schema; 0 if there is none. */
   #child(keywords: Keywords, place: Place, name: string): number {
     return keywords.has(name) ? this.#schema(place.child(name)) : 0
   }
 
-  /** Where a schema stands; 0 for one that allows everything. A schema that is missing is not supported. */
+  /** The offset of a schema; 0 if it allows everything. A missing one is unsupported. */
   #schema(place: Place | undefined): number {
-    if (place === undefined) return this.#writer.words(record(layout.SCHEMA_BYTES, [layout.TYPES, layout.ALL_TYPES], [layout.UNSUPPORTED, layout.ALL_TYPES]))
+    if (place === undefined) {
+      return this.#writer.words(record(
+        layout.SCHEMA_BYTES, [layout.TYPES, layout.ALL_TYPES], [layout.UNSUPPORTED, layout.ALL_TYPES],
+      ))
+    }
     if (place.schema === true) return 0
     if (place.schema === false) return (this.#nothing ??= this.#writer.reserve(layout.SCHEMA_BYTES))
     const known = this.#places.get(place)
@@ -102,15 +106,16 @@ class TableWriter {
     }
     // A fraction is not supported.
     const factor = Number.isSafeInteger(keywords.get('multipleOf')) ? bound('multipleOf', 0) : 0
-    const [least, most] = [bound('minimum', -Infinity), bound('maximum', Infinity)]
-    const [over, under] = [bound('exclusiveMinimum', -Infinity), bound('exclusiveMaximum', Infinity)]
-    if (factor === 0 && least === -Infinity && most === Infinity && over === -Infinity && under === Infinity) return 0
+    const fields = [
+      [layout.MINIMUM, bound('minimum', -Infinity), -Infinity],
+      [layout.MAXIMUM, bound('maximum', Infinity), Infinity],
+      [layout.EXCLUSIVE_MINIMUM, bound('exclusiveMinimum', -Infinity), -Infinity],
+      [layout.EXCLUSIVE_MAXIMUM, bound('exclusiveMaximum', Infinity), Infinity],
+      [layout.MULTIPLE_OF, factor, 0],
+    ] as const
+    if (fields.every(([, value, none]) => value === none)) return 0
     const at = this.#writer.reserve(layout.MULTIPLE_OF + 8)
-    this.#writer.setDouble(at + layout.MINIMUM, least)
-    this.#writer.setDouble(at + layout.MAXIMUM, most)
-    this.#writer.setDouble(at + layout.EXCLUSIVE_MINIMUM, over)
-    this.#writer.setDouble(at + layout.EXCLUSIVE_MAXIMUM, under)
-    this.#writer.setDouble(at + layout.MULTIPLE_OF, factor)
+    for (const [offset, value] of fields) this.#writer.setDouble(at + offset, value)
     return at
   }
 
@@ -119,10 +124,12 @@ class TableWriter {
     const [least, most] = sizes(keywords, 'minLength', 'maxLength')
     const known = isString(name) ? formatOf(name) : undefined
     const format = known && this.#pattern(known.pattern, automatonOf)
-    const pattern = isString(source) ? this.#pattern(source, text => wholePattern(text, maxStates, this.#budget)) : 0
+    const make = (text: string) => wholePattern(text, maxStates, this.#budget)
+    const pattern = isString(source) ? this.#pattern(source, make) : 0
     if (format === undefined && least === 0 && most === maxWord && pattern === 0) return 0
     return this.#writer.words(record(
-      layout.PATTERN + 4, [layout.MIN_LENGTH, least], [layout.MAX_LENGTH, most], [layout.FORMAT, format ?? 0], [layout.PATTERN, pattern],
+      layout.PATTERN + 4, [layout.MIN_LENGTH, least], [layout.MAX_LENGTH, most],
+      [layout.FORMAT, format ?? 0], [layout.PATTERN, pattern],
     ))
   }
 
@@ -135,19 +142,28 @@ class TableWriter {
     return at
   }
 
-  /** Bytes beyond ASCII are a class of their own. Three states are never left: VALID, INVALID, and UNKNOWN for texts beyond ASCII. */
+  /** Bytes beyond ASCII are one class. Three states are final: VALID, INVALID, UNKNOWN (for those bytes). */
   #automaton({ width, kinds, rows }: Dfa): number {
     const rowBytes = 4 * (width + 2)
     const count = rows.length / (width + 1)
     const final = (verdict: number) => rowBytes * (count + verdict)
-    const stateOf = (number: number) => (number === matched ? final(layout.VALID) : number === failed ? final(layout.INVALID) : rowBytes * number)
+    const stateOf = (number: number) => {
+      if (number === matched) return final(layout.VALID)
+      return number === failed ? final(layout.INVALID) : rowBytes * number
+    }
     const verdictOf = (ends: number | undefined) => (ends === 1 ? layout.VALID : layout.INVALID)
-    const words = Array.from({ length: count }, (_, index) => rows.slice((width + 1) * index, (width + 1) * (index + 1)))
-      .flatMap(([ends, ...next]) => [verdictOf(ends), ...next.map(stateOf), final(layout.UNKNOWN)])
-    for (const verdict of [layout.INVALID, layout.VALID, layout.UNKNOWN]) words.push(verdict, ...Array.from({ length: width + 1 }, () => final(verdict)))
+    const words = Array.from({ length: count }, (_, index) => {
+      const [ends, ...next] = rows.slice((width + 1) * index, (width + 1) * (index + 1))
+      return [verdictOf(ends), ...next.map(stateOf), final(layout.UNKNOWN)]
+    }).flat()
+    for (const verdict of [layout.INVALID, layout.VALID, layout.UNKNOWN]) {
+      words.push(verdict, ...Array.from({ length: width + 1 }, () => final(verdict)))
+    }
     const at = this.#writer.reserve(layout.ROWS + 4 * words.length)
     this.#writer.setWord(at + layout.FIRST_STATE, 0)
-    for (let byte = 0; byte < 256; byte++) this.#writer.setHalf(at + layout.BYTE_CLASSES + 2 * byte, 4 * (1 + (kinds[byte] ?? width)))
+    for (let byte = 0; byte < 256; byte++) {
+      this.#writer.setHalf(at + layout.BYTE_CLASSES + 2 * byte, 4 * (1 + (kinds[byte] ?? width)))
+    }
     for (const [index, word] of words.entries()) this.#writer.setWord(at + layout.ROWS + 4 * index, word)
     return at
   }
@@ -161,7 +177,8 @@ class TableWriter {
     const [least, most] = sizes(keywords, 'minItems', 'maxItems')
     if (rest === 0 && before.length === 0 && least === 0 && most === maxWord) return 0
     const sizesAndRest = record(
-      layout.PREFIX_ITEMS, [layout.MIN_ITEMS, least], [layout.MAX_ITEMS, most], [layout.ITEMS, rest], [layout.PREFIX_COUNT, before.length],
+      layout.PREFIX_ITEMS, [layout.MIN_ITEMS, least], [layout.MAX_ITEMS, most],
+      [layout.ITEMS, rest], [layout.PREFIX_COUNT, before.length],
     )
     return this.#writer.words([...sizesAndRest, ...before])
   }
@@ -173,22 +190,26 @@ class TableWriter {
     const properties = keywords.get('properties')
     const declared = isObject(properties) ? Object.keys(properties) : []
     // A member that matches a pattern is not additional.
-    const rest = keywords.has('patternProperties') ? this.#schema(undefined) : this.#child(keywords, place, 'additionalProperties')
+    const rest = keywords.has('patternProperties')
+      ? this.#schema(undefined)
+      : this.#child(keywords, place, 'additionalProperties')
     if (required.size + declared.length + rest === 0 && least === 0 && most === maxWord) return 0
-    // A member that is required and not declared is additional. A name with a lone surrogate is in no text that was read.
+    // Required members that are not declared are additional. No valid text has a name with a lone surrogate.
     const names = [...new Set([...declared, ...required])].filter(name => !loneSurrogate.test(name))
     const members = names.flatMap(name => {
       this.#budget.spend(20 + name.length)
-      const schema = isObject(properties) && Object.hasOwn(properties, name) ? this.#schema(place.child('properties', name)) : rest
+      const isDeclared = isObject(properties) && Object.hasOwn(properties, name)
+      const schema = isDeclared ? this.#schema(place.child('properties', name)) : rest
       const [at, length] = this.#writer.text(name)
       return record(
-        layout.MEMBER_BYTES, [layout.NAME, at], [layout.NAME_LENGTH, length], [layout.IS_REQUIRED, Number(required.has(name))],
-        [layout.MEMBER_SCHEMA, schema],
+        layout.MEMBER_BYTES, [layout.NAME, at], [layout.NAME_LENGTH, length],
+        [layout.IS_REQUIRED, Number(required.has(name))], [layout.MEMBER_SCHEMA, schema],
       )
     })
     const others = record(
-      layout.DECLARED, [layout.MIN_PROPERTIES, least], [layout.MAX_PROPERTIES, most], [layout.REQUIRED_COUNT, required.size],
-      [layout.ADDITIONAL, rest], [layout.DECLARED_COUNT, names.length],
+      layout.DECLARED, [layout.MIN_PROPERTIES, least], [layout.MAX_PROPERTIES, most],
+      [layout.REQUIRED_COUNT, required.size], [layout.ADDITIONAL, rest],
+      [layout.DECLARED_COUNT, names.length],
     )
     return this.#writer.words([...others, ...members])
   }
@@ -198,16 +219,20 @@ class TableWriter {
     const constant = keywords.get('const')
     const values = constant !== undefined ? [constant] : isArray(list) ? list : undefined
     if (values === undefined) return 0
-    const scalars = values.filter(value => !isArray(value) && !isObject(value) && !(isString(value) && loneSurrogate.test(value)))
+    const scalars = values.filter(value =>
+      !isArray(value) && !isObject(value) && !(isString(value) && loneSurrogate.test(value)))
     this.#budget.spend(20 * scalars.length)
     const entries = scalars.flatMap(value => {
       const [word, length] = isString(value) ? this.#writer.text(value) : [value === true ? 0x74 : 0x66, 0]
       const type = typeOf(value === null ? 'null' : typeof value)
-      return record(layout.VALUE_BYTES, [layout.VALUE_TYPE, type], [layout.VALUE, word], [layout.VALUE_LENGTH, length])
+      return record(
+        layout.VALUE_BYTES, [layout.VALUE_TYPE, type], [layout.VALUE, word], [layout.VALUE_LENGTH, length])
     })
-    const at = this.#writer.words([...record(layout.VALUES, [layout.VALUE_COUNT, scalars.length]), ...entries])
+    const header = record(layout.VALUES, [layout.VALUE_COUNT, scalars.length])
+    const at = this.#writer.words([...header, ...entries])
     for (const [index, value] of scalars.entries()) {
-      if (typeof value === 'number') this.#writer.setDouble(at + layout.VALUES + layout.VALUE_BYTES * index + layout.VALUE, value)
+      const entry = at + layout.VALUES + layout.VALUE_BYTES * index
+      if (typeof value === 'number') this.#writer.setDouble(entry + layout.VALUE, value)
     }
     return at
   }
@@ -217,7 +242,8 @@ class TableWriter {
     let count = 0
     const add = (kind: number, places: readonly (Place | undefined)[]) => {
       count++
-      found.push(...record(layout.SCHEMAS, [layout.KIND, kind], [layout.SCHEMA_COUNT, places.length]), ...places.map(one => this.#schema(one)))
+      found.push(...record(layout.SCHEMAS, [layout.KIND, kind], [layout.SCHEMA_COUNT, places.length]))
+      found.push(...places.map(one => this.#schema(one)))
     }
     for (const [name, kind] of combinations) {
       const value = keywords.get(name)
@@ -227,12 +253,17 @@ class TableWriter {
     for (const [name, { place: target, dynamic }] of place.targets) {
       if (keywords.has(name) && dynamic === undefined) add(layout.ALL_OF, [target])
     }
-    return count === 0 ? 0 : this.#writer.words([...record(layout.FIRST_COMBINATION, [layout.COMBINATION_COUNT, count]), ...found])
+    if (count === 0) return 0
+    return this.#writer.words([
+      ...record(layout.FIRST_COMBINATION, [layout.COMBINATION_COUNT, count]), ...found,
+    ])
   }
 }
 
-/** Words of which some are set, by their offset in bytes. */
-const record = (bytes: number, ...fields: readonly (readonly [offset: number, value: number])[]): readonly number[] => {
+/** A record of words; fields are at offsets in bytes, and all others are 0. */
+const record = (
+  bytes: number, ...fields: readonly (readonly [offset: number, value: number])[]
+): readonly number[] => {
   const words = Array.from({ length: bytes / 4 }, () => 0)
   for (const [offset, value] of fields) words[offset / 4] = value
   return words

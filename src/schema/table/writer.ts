@@ -1,4 +1,4 @@
-/** Words and texts, one behind another; places count from the beginning, in bytes. */
+/** Appends words and texts to a buffer; positions are offsets in bytes. */
 export class Writer {
   #bytes = Buffer.alloc(1024)
   #length = 0
@@ -16,7 +16,9 @@ export class Writer {
   reserve(length: number): number {
     const at = this.#length
     this.#length = (at + length + 7) & ~7
-    while (this.#length > this.#bytes.length) this.#bytes = Buffer.concat([this.#bytes, Buffer.alloc(this.#bytes.length)])
+    while (this.#length > this.#bytes.length) {
+      this.#bytes = Buffer.concat([this.#bytes, Buffer.alloc(this.#bytes.length)])
+    }
     return at
   }
 

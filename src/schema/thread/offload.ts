@@ -41,8 +41,8 @@ export interface OffloadOptions {
 }
 
 /**
- * The worker thread does the checks that exceed the main thread's budget, one at a time; sessions take turns. A
- * thread that dies or does not answer is replaced: its check becomes `unchecked`, and the next one begins.
+ * The worker thread does the checks that exceed the main thread's budget, one at a time; sessions take turns.
+ * A thread that dies or does not answer is replaced: its check becomes `unchecked`, and the next one begins.
  */
 export class Offload {
   readonly #limits: SchemaLimits
