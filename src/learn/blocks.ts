@@ -1,13 +1,13 @@
 import { isObject, isString, member, type Json, type JsonObject } from '../protocol/unmetered.js'
 import { enough, type Strictness } from './schema.js'
 
-/** More ways than these to put blocks together are no fixed ones. */
-const mostOrders = 4
+/** With more different orders of blocks, no order is prescribed. */
+const maxOrders = 4
 
-/** So many times as long as the longest that was seen may a text be: more where little was seen. */
+/** How many times longer than the longest seen text a text may be: more if few were seen. */
 const room = (count: number): number => (count >= enough ? 2 : 4)
 
-/** What the content of a tool's results has in common: which blocks, in which order, how large. */
+/** The kinds, order and sizes of the content blocks in a tool's results. */
 export class Blocks {
   #count = 0
   #fewest = Infinity
@@ -23,7 +23,7 @@ export class Blocks {
     const types = content.map(typeOf)
     const name = JSON.stringify(types)
     const order = this.#orders.get(name) ?? { count: 0, kinds: types.map(type => new Kind(type)) }
-    if (this.#orders.has(name) || this.#orders.size <= mostOrders) this.#orders.set(name, order)
+    if (this.#orders.has(name) || this.#orders.size <= maxOrders) this.#orders.set(name, order)
     order.count++
     for (const [index, block] of content.entries()) {
       order.kinds[index]?.see(block)
@@ -36,14 +36,16 @@ export class Blocks {
   /** The schema of `content`. */
   schema(strictness: Strictness): JsonObject {
     const orders = [...this.#orders.values()]
-    const areFixed = orders.length <= mostOrders && (this.#count < enough || orders.every(({ count }) => count >= 3))
+    const areFixed =
+      orders.length <= maxOrders && (this.#count < enough || orders.every(({ count }) => count >= 3))
     if (areFixed && orders.every(({ kinds }) => kinds.length <= 8)) {
       const each = orders.map(({ kinds, count }) => fixed(kinds.map(kind => kind.schema(strictness, count))))
       return { type: 'array', ...(each.length === 1 ? each[0] : { anyOf: each }) }
     }
     const kinds = [...this.#kinds.values()].map(kind => kind.schema(strictness, kind.count))
     const most = this.#most * (strictness.strict ? 1 : room(this.#count))
-    return { type: 'array', minItems: Math.min(this.#fewest, 1), maxItems: most, items: kinds.length === 1 ? kinds[0] : { anyOf: kinds } }
+    const items = kinds.length === 1 ? kinds[0] : { anyOf: kinds }
+    return { type: 'array', minItems: Math.min(this.#fewest, 1), maxItems: most, items }
   }
 }
 
@@ -55,11 +57,10 @@ interface Order {
 const fixed = (kinds: readonly JsonObject[]): JsonObject =>
   kinds.length === 0 ? { maxItems: 0 } : { prefixItems: kinds, items: false, minItems: kinds.length }
 
-/** Where a block holds its text or data, and its media type; those of a resource stand deeper. */
-const inner = new Map([['resource', 'resource']])
+/** Members whose length is limited. */
 const sized = ['text', 'data', 'blob'] as const
 
-/** Blocks of one kind. */
+/** Content blocks of one type. The text, data and media type of a resource are in its member `resource`. */
 class Kind {
   count = 0
   readonly #sizes = new Map<string, number>()
@@ -76,30 +77,35 @@ class Kind {
       if (!isString(value)) continue
       this.#present.set(key, (this.#present.get(key) ?? 0) + 1)
       if (key === 'mimeType') this.#mediaTypes.add(value)
-      else if (key !== 'uri' && key !== 'name') this.#sizes.set(key, Math.max(this.#sizes.get(key) ?? 0, value.length))
+      else if (key !== 'uri' && key !== 'name') {
+        this.#sizes.set(key, Math.max(this.#sizes.get(key) ?? 0, value.length))
+      }
     }
   }
 
   #holderOf(block: Json): JsonObject | undefined {
     const outer = isObject(block) ? block : undefined
-    const key = inner.get(this.type)
-    const held = key === undefined ? outer : member(outer, key)
+    const held = this.type === 'resource' ? member(outer, 'resource') : outer
     return isObject(held) ? held : undefined
   }
 
   schema({ strict }: Strictness, count: number): JsonObject {
     const members = [...this.#present].map(([key]): [string, JsonObject] => {
-      if (key === 'mimeType') return [key, this.#mediaTypes.size <= 8 ? { enum: [...this.#mediaTypes].sort() } : { type: 'string' }]
+      if (key === 'mimeType' && this.#mediaTypes.size <= 8) {
+        return [key, { enum: [...this.#mediaTypes].sort() }]
+      }
       const longest = this.#sizes.get(key)
-      return [key, { type: 'string', ...(longest !== undefined && { maxLength: strict ? longest : longest * room(count) + 16 }) }]
+      if (longest === undefined) return [key, { type: 'string' }]
+      return [key, { type: 'string', maxLength: strict ? longest : longest * room(count) + 16 }]
     })
     const required = [...this.#present].filter(([, present]) => present === this.count).map(([key]) => key)
     const held = { properties: Object.fromEntries(members), ...(required.length > 0 && { required }) }
-    const key = inner.get(this.type)
-    const type = { type: { const: this.type } }
-    return key === undefined
-      ? { type: 'object', properties: { ...type, ...held.properties }, required: ['type', ...required] }
-      : { type: 'object', properties: { ...type, [key]: { type: 'object', ...held } }, required: ['type', key] }
+    const type = { const: this.type }
+    if (this.type !== 'resource') {
+      return { type: 'object', properties: { type, ...held.properties }, required: ['type', ...required] }
+    }
+    const properties = { type, resource: { type: 'object', ...held } }
+    return { type: 'object', properties, required: ['type', 'resource'] }
   }
 }
 

@@ -12,10 +12,10 @@ interface Count {
   prose: number
 }
 
-/** More tools than these are not counted. */
-const mostTools = 5000
+/** Further tools are not counted. */
+const maxTools = 5000
 
-/** How the tools of a session answer, in numbers alone: nothing of what they say is kept. */
+/** Counts the kinds of results of each tool in a session; the results themselves are not kept. */
 export class Counts {
   readonly #tools = new Map<string, Count>()
 
@@ -33,18 +33,23 @@ export class Counts {
     else count.prose++
   }
 
-  /** A line for each tool that declares nothing and could have a contract; the most called first. */
+  /**
+   * A line for each tool without an outputSchema that `learn` could propose one for, the most called first.
+   */
   report(): readonly string[] {
     return [...this.#tools]
       .map(([tool, count]) => ({ tool, count, calls: count.structured + count.fromText + count.prose }))
       .filter(({ count, calls }) => !count.declares && calls > 0)
       .sort((a, b) => b.calls - a.calls)
-      .map(({ tool, count, calls }) => `${quote(tool)}: ${calls} result${calls === 1 ? '' : 's'}${count.errors > 0 ? `, ${count.errors} errors aside` : ''}: ${proposed(count, calls)}`)
+      .map(({ tool, count, calls }) => {
+        const errors = count.errors > 0 ? `, ${count.errors} errors aside` : ''
+        return `${quote(tool)}: ${calls} result${calls === 1 ? '' : 's'}${errors}: ${proposed(count, calls)}`
+      })
   }
 
   #of(tool: string): Count | undefined {
     const known = this.#tools.get(tool)
-    if (known !== undefined || this.#tools.size >= mostTools) return known
+    if (known !== undefined || this.#tools.size >= maxTools) return known
     const count = { declares: false, errors: 0, structured: 0, fromText: 0, prose: 0 }
     this.#tools.set(tool, count)
     return count

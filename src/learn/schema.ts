@@ -2,21 +2,21 @@ import type { JsonObject } from '../protocol/unmetered.js'
 import type { Shape } from './shape.js'
 
 export interface Strictness {
-  /** Bounds of numbers, lengths and sizes as well. */
+  /** Whether bounds of numbers, lengths and sizes are proposed too. */
   readonly strict: boolean
 }
 
-/** Fewer values than these say nothing that has to hold for the next: then the kind of a value is all that is told. */
+/** With fewer values, only their type is proposed: more would not hold for the next value. */
 export const enough = 20
 
-/** The JSON Schema (2020-12) that every value of the shape fits. */
+/** A JSON Schema (2020-12) that every value of the shape satisfies. */
 export const schemaOf = (shape: Shape, strictness: Strictness): JsonObject => {
   const kinds = kindsOf(shape, strictness)
   const [only, ...others] = kinds
-  // Where something was not kept, it may have been anything.
+  // A redacted value may have been of any type.
   if (only === undefined || shape.isPartial) return {}
   if (others.length === 0) return only
-  // A union of mere types has a shorter form.
+  // A union of bare types is written as one list.
   return kinds.every(isBare) ? { type: kinds.map(({ type = null }) => type) } : { anyOf: kinds }
 }
 
@@ -42,7 +42,7 @@ const objectOf = (shape: Shape, strictness: Strictness): JsonObject => {
     type: 'object',
     properties: Object.fromEntries([...members].map(([key, one]) => [key, schemaOf(one, strictness)])),
     ...(required.length > 0 && { required }),
-    // Where the second half of what was seen brought no further member, there is none.
+    // No new member in the second half of the objects: others are not expected.
     ...(objects >= enough && newest * 2 <= objects && { additionalProperties: false }),
   }
 }
@@ -69,9 +69,9 @@ const numberOf = ({ integers, fractions, least, most }: Shape, { strict }: Stric
   ...(strict && { minimum: least, maximum: most }),
 })
 
-/** How many members a shape tells of, at any depth. */
+/** The number of members in a shape, at any depth. */
 export const membersIn = (shape: Shape): number => {
-  const own = shape.mapped !== undefined ? membersIn(shape.mapped) : [...shape.members.values()].reduce((sum, one) => sum + 1 + membersIn(one), 0)
-  return own + (shape.items ? membersIn(shape.items) : 0)
+  const ofItems = shape.items ? membersIn(shape.items) : 0
+  if (shape.mapped !== undefined) return membersIn(shape.mapped) + ofItems
+  return [...shape.members.values()].reduce((sum, one) => sum + 1 + membersIn(one), ofItems)
 }
-

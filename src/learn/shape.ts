@@ -1,17 +1,20 @@
 import { isArray, isString, type Json, type JsonObject } from '../protocol/unmetered.js'
 import { Texts } from './texts.js'
 
-/** What is deeper, or has more members, is data, not structure. */
+/** Deeper values, and further members, are taken for data. */
 const deepest = 32
-const mostMembers = 256
+const maxMembers = 256
 
-/** Fewer keys than these show no pattern. */
+/** An object with fewer keys is never taken for a map. */
 const fewestKeys = 4
 
-/** A key that no programmer would have given a member: a path, an address, a number, a date. */
-const isData = (key: string): boolean => !/^[$@_\p{L}][\p{L}\p{N}_$ -]{0,63}$/u.test(key) || /\d{3}|[0-9a-f]{12}/i.test(key)
+/** Whether a key looks like data (a path, an address, a number, a date), not like the name of a member. */
+const isData = (key: string): boolean =>
+  !/^[$@_\p{L}][\p{L}\p{N}_$ -]{0,63}$/u.test(key) || /\d{3}|[0-9a-f]{12}/i.test(key)
 
-/** What the values in one place have in common; it grows with each. Of the values themselves it keeps a few short words. */
+const counters = ['count', 'nulls', 'booleans', 'integers', 'fractions', 'arrays'] as const
+
+/** The common shape of the values at one place. Of the values themselves, only a few short words are kept. */
 export class Shape {
   count = 0
   nulls = 0
@@ -24,18 +27,18 @@ export class Shape {
   shortest = Infinity
   longest = 0
   objects = 0
-  /** The last object that brought a member that was not known before, counted from 1. */
+  /** The last object with a new member, counted from 1. */
   newest = 0
-  /** Of some values nothing is known. */
+  /** Whether some values were redacted. */
   isPartial = false
   readonly texts = new Texts()
   readonly members = new Map<string, Shape>()
-  /** Of all elements of arrays. */
+  /** The shape of all elements of arrays. */
   items: Shape | undefined
-  /** Of members beyond those that anybody declares. */
+  /** The shape of all members beyond `maxMembers`. */
   #rest: Shape | undefined
 
-  /** @param hidden what stands in the place of what was not kept */
+  /** @param hidden the text that replaces a redacted value */
   constructor(readonly hidden?: string) {}
 
   see(value: Json, depth = 0): void {
@@ -48,16 +51,11 @@ export class Shape {
     else this.#object(value, depth)
   }
 
-  /** Takes in what was seen in another place. */
+  /** Merges the shape of another place into this one. */
   add(other: Shape): void {
-    this.count += other.count
-    this.nulls += other.nulls
-    this.booleans += other.booleans
-    this.integers += other.integers
-    this.fractions += other.fractions
+    for (const key of counters) this[key] += other[key]
     this.least = Math.min(this.least, other.least)
     this.most = Math.max(this.most, other.most)
-    this.arrays += other.arrays
     this.shortest = Math.min(this.shortest, other.shortest)
     this.longest = Math.max(this.longest, other.longest)
     if (other.newest > 0) this.newest = this.objects + other.newest
@@ -69,7 +67,7 @@ export class Shape {
     if (other.#rest) (this.#rest ??= new Shape(this.hidden)).add(other.#rest)
   }
 
-  /** Of the values of a map, an object that is keyed by data; undefined of a record. */
+  /** The shape of a map's values; undefined unless the objects here are maps, which are keyed by data. */
   get mapped(): Shape | undefined {
     if (!this.#isMap) return undefined
     const values = new Shape(this.hidden)
@@ -78,7 +76,7 @@ export class Shape {
     return values
   }
 
-  /** No key is in many of them, or all keys look like data; and the values are alike. */
+  /** Whether the values are alike, and all keys look like data or no key is in many of the objects. */
   get #isMap(): boolean {
     if (this.#rest !== undefined) return true
     const [keys, shapes] = [[...this.members.keys()], [...this.members.values()]]
@@ -117,7 +115,7 @@ export class Shape {
   #member(key: string): Shape {
     const known = this.members.get(key)
     if (known !== undefined) return known
-    if (this.members.size >= mostMembers) return (this.#rest ??= new Shape(this.hidden))
+    if (this.members.size >= maxMembers) return (this.#rest ??= new Shape(this.hidden))
     this.newest = this.objects
     const made = new Shape(this.hidden)
     this.members.set(key, made)
@@ -125,10 +123,11 @@ export class Shape {
   }
 }
 
-/** Of the same kinds, and objects with most of their members in common. */
+/** Whether the shapes have the same types, and objects have most members in common. */
 const areAlike = (shapes: readonly Shape[]): boolean => {
   const [first, ...others] = shapes
-  return first !== undefined && others.every(other => kindsOf(other) === kindsOf(first) && inCommon(first, other) >= 0.5)
+  return first !== undefined &&
+    others.every(other => kindsOf(other) === kindsOf(first) && inCommon(first, other) >= 0.5)
 }
 
 const kindsOf = ({ booleans, integers, fractions, texts, objects, arrays }: Shape): string =>
@@ -136,5 +135,6 @@ const kindsOf = ({ booleans, integers, fractions, texts, objects, arrays }: Shap
 
 const inCommon = (a: Shape, b: Shape): number => {
   const all = new Set([...a.members.keys(), ...b.members.keys()])
-  return all.size === 0 ? 1 : [...all].filter(key => a.members.has(key) && b.members.has(key)).length / all.size
+  return all.size === 0 ? 1 : [...all].filter(key => a.members.has(key) && b.members.has(key))
+    .length / all.size
 }

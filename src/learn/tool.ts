@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { promotionOf } from '../core/tool-results.js'
 import { isArray, isObject, member, type JsonObject } from '../protocol/unmetered.js'
 import { Meter } from '../protocol/json.js'
@@ -5,48 +6,49 @@ import { Blocks } from './blocks.js'
 import { enough, membersIn, schemaOf, type Strictness } from './schema.js'
 import { Shape } from './shape.js'
 
-/** Fewer calls than these are marked, and what they show is only logged. */
+/** A contract from fewer calls is marked, and a violation is only logged. */
 export const fewest = 5
 
 /**
- * structured: there is structuredContent. from-text: there is JSON in its one text block. prose: neither, in some result at least.
+ * structured: all results have structuredContent. from-text: all have JSON in their one text block. prose:
+ * some result has neither.
  */
 export type Source = 'structured' | 'from-text' | 'prose'
 
-/** few: fewer than five calls. fair: fewer than twenty, or the last half of them still brought something new. good: neither. */
-export type Sureness = 'few' | 'fair' | 'good'
+/** few: under five calls. fair: under twenty, or something new in the second half of them. good: neither. */
+type Sureness = 'few' | 'fair' | 'good'
 
-/** What a tool could be held to. */
+/** The schemas that are proposed for a tool's results. */
 export interface Contract {
   readonly source: Source
   readonly sureness: Sureness
-  /** Results, those that are errors aside. */
+  /** Results that are no errors. */
   readonly calls: number
   readonly errors: number
   readonly members: number
-  /** Of `structuredContent`; undefined where there is none, or where too little was seen of it to block by it. */
+  /** For `structuredContent`; undefined without any, or when too few results were seen to block by it. */
   readonly outputSchema: JsonObject | undefined
-  /** Of the whole result: its blocks and their sizes; and of the structured content, where too little was seen of it for a schema of its own. */
+  /** For the whole result: its blocks and sizes, and structured content that has no schema of its own. */
   readonly resultSchema: JsonObject
 }
 
-/** What the results of one tool have in common. */
+/** Learns a contract from the results of one tool. */
 export class LearntTool {
   #calls = 0
   #errors = 0
   #structured = 0
   #fromText = 0
-  /** Of `structuredContent`, or of the JSON in the text. */
+  /** The values of `structuredContent`, or the JSON in the texts. */
   readonly #values: Shape
   readonly #blocks = new Blocks()
 
-  /** @param hidden what stands in the place of what a capture does not keep */
+  /** @param hidden the text that replaces a redacted value in a capture */
   constructor(hidden?: string) {
     this.#values = new Shape(hidden)
   }
 
   see(result: JsonObject): void {
-    // An error says what went wrong: it is nothing that others have in common.
+    // The texts of errors have no common shape.
     if (member(result, 'isError') === true) {
       this.#errors++
       return
@@ -61,17 +63,21 @@ export class LearntTool {
     if (isObject(value)) this.#values.see(value)
   }
 
-  /** Undefined where nothing was seen but errors. */
+  /** Undefined when every result was an error. */
   contract(strictness: Strictness): Contract | undefined {
     if (this.#calls === 0) return undefined
-    const source = this.#structured === this.#calls ? 'structured' : this.#fromText === this.#calls ? 'from-text' : 'prose'
-    const seen = { source, calls: this.#calls, errors: this.#errors, sureness: this.#sureness(source) } as const
-    if (source === 'prose') return { ...seen, members: 0, outputSchema: undefined, resultSchema: this.#resultSchema(strictness, {}) }
+    const others = this.#fromText === this.#calls ? 'from-text' : 'prose'
+    const source = this.#structured === this.#calls ? 'structured' : others
+    const seen =
+      { source, calls: this.#calls, errors: this.#errors, sureness: this.#sureness(source) } as const
+    const resultSchema = this.#resultSchema(strictness, {})
+    if (source === 'prose') return { ...seen, members: 0, outputSchema: undefined, resultSchema }
     const schema = schemaOf(this.#values, strictness)
     const members = membersIn(this.#values)
-    if (this.#calls >= fewest) return { ...seen, members, outputSchema: schema, resultSchema: this.#resultSchema(strictness, {}) }
+    if (this.#calls >= fewest) return { ...seen, members, outputSchema: schema, resultSchema }
     const structured = source === 'structured' ? { structuredContent: schema } : {}
-    return { ...seen, members, outputSchema: undefined, resultSchema: this.#resultSchema(strictness, structured) }
+    const wholeSchema = this.#resultSchema(strictness, structured)
+    return { ...seen, members, outputSchema: undefined, resultSchema: wholeSchema }
   }
 
   #sureness(source: Source): Sureness {
@@ -85,4 +91,56 @@ export class LearntTool {
     const properties = { content: this.#blocks.schema(strictness), ...more }
     return { type: 'object', if: isError, else: { properties, required: Object.keys(properties) } }
   }
+}
+
+/** A file that a person reviews and may change. */
+interface ProposedFile {
+  /** Relative to the folder that the user chose. */
+  readonly path: string
+  readonly schema: JsonObject
+}
+
+/** The schema files of one tool, and its setting in the configuration. */
+export const propose = (
+  server: string, tool: string, contract: Contract,
+): { readonly files: readonly ProposedFile[]; readonly setting: JsonObject } => {
+  const { outputSchema, resultSchema, source } = contract
+  const file = (name: string, schema: JsonObject): ProposedFile => ({
+    path: `${fileName(server)}/${fileName(tool)}.${name}.schema.json`,
+    schema: {
+      $schema: 'https://json-schema.org/draft/2020-12/schema', title: tool, $comment: commentFor(contract),
+      ...schema,
+    },
+  })
+  const [output, result] = [outputSchema && file('output', outputSchema), file('result', resultSchema)]
+  return {
+    files: output === undefined ? [result] : [output, result],
+    setting: {
+      ...(output && {
+        outputSchema: `./${output.path}`, ...(source === 'from-text' && { structured: 'from-text' }),
+      }),
+      resultSchema: `./${result.path}`,
+    },
+  }
+}
+
+const commentFor = ({ calls, errors, members, sureness, source }: Contract): string => {
+  const from = source === 'from-text' ? ', from the JSON in the text' : ''
+  return [
+    `Learnt from ${calls} results${errors > 0 ? ` (${errors} errors aside)` : ''}`,
+    source === 'prose' ? 'prose: the blocks and their sizes' : `${members} members${from}`,
+    surenessInWords[sureness],
+  ].join('; ')
+}
+
+const surenessInWords: Readonly<Record<Sureness, string>> = {
+  few: 'FEW: fewer than five calls, so that what breaks it is only logged',
+  fair: 'fair: few calls, or still something new in their second half',
+  good: 'good: nothing new in the second half of them',
+}
+
+/** A unique name, also in file systems that ignore case: a dot occurs only before a digest. */
+const fileName = (name: string): string => {
+  if (/^[a-z0-9_-]{1,80}$/.test(name)) return name
+  return `${name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 80)}.${hash('sha256', name).slice(0, 24)}`
 }

@@ -6,9 +6,9 @@ import {
 import { jsonSchemaKeywords, schemasIn } from '../protocol/json-schema.js'
 import type { Definitions, Offer, Part } from './offer.js'
 
-/** The classes of change, and what each is called. What a class means for who calls the tool is the policy's affair. */
+/** The classes of change and their names in reports. `decide` maps classes to actions. */
 export const changeClasses = {
-  /** Another command or URL, or another program under the same one. */
+  /** Another command or URL, or another program under the same command. */
   command: 'command',
   /** Another version of the same package. */
   version: 'package version',
@@ -21,12 +21,12 @@ export const changeClasses = {
   text: 'text',
   inputSchema: 'input schema',
   outputSchema: 'output schema',
-  /** It promises less than before, or something that is not understood. */
+  /** An annotation promises less than before, or is unknown. */
   annotationsWeakened: 'annotations weakened',
   annotationsStrengthened: 'annotations strengthened',
   icons: 'icons',
   meta: '_meta',
-  /** Of a tool, what no revision knows, or `execution`. */
+  /** Any other member of a tool: `execution`, or one that no revision of MCP defines. */
   other: 'other member',
   prompts: 'prompts',
   resources: 'resources',
@@ -37,53 +37,59 @@ export type ChangeClass = keyof typeof changeClasses
 
 type Path = readonly (string | number)[]
 
-/** One value that is not what it was. */
+/** A value that has changed. */
 export interface Difference {
   readonly class: ChangeClass
-  /** The keys and indices that lead to it, in the definition or the identity; empty for the whole. */
+  /** The keys and indices that lead to the value; empty for the whole definition. */
   readonly path: Path
-  /** Undefined where there was, or is, nothing. */
+  /** Undefined when the value was added or removed. */
   readonly before: Json | undefined
   readonly after: Json | undefined
 }
 
-/** A difference, and what it is a difference of. */
+/** A difference, and the part of the offer that it belongs to. */
 export interface Change extends Difference {
   readonly of: 'server' | 'tool' | 'prompt' | 'resource' | 'resource template'
-  /** Its name, URI or URI template; of a tool that was renamed, the old name. Empty for the server. */
+  /** The name, URI or URI template; the old name of a renamed tool; empty for the server. */
   readonly name: string
-  /** Whose clients see it; undefined: all. */
+  /** The era whose clients see the change; undefined: both. */
   readonly era?: 'legacy' | 'modern'
 }
 
-/** For what the operator asked for: nobody waits for another frame. */
+/** Commands of the operator are not metered: no frame waits for them. */
 const free = new Meter(undefined, Infinity)
 
 /**
- * What differs between two offers, field by field. The order of keys, white space, the spelling of numbers, and the order of
- * lists that are sets by their meaning (`required`) are no difference; the order of any other list within a definition is one.
+ * The differences between two offers, field by field. The order of keys, white space, the spelling of
+ * numbers, and the order of lists that mean sets (`required`) do not count; the order of any other list does.
  */
 export const compareOffers = (before: Offer, after: Offer): readonly Change[] => [
   ...changes('server', '', values('serverInfo'), aboutOf(before), aboutOf(after)),
-  ...changes('server', '', values('instructions'), { instructions: before.instructions.get('') }, { instructions: after.instructions.get('') }),
+  ...changes('server', '', values('instructions'), instructionsOf(before), instructionsOf(after)),
   ...compareAllTools(before.tools, after.tools),
   ...compareAll('prompt', 'prompts', before, after),
   ...compareAll('resource', 'resources', before, after),
   ...compareAll('resource template', 'resourceTemplates', before, after),
 ]
 
+const instructionsOf = ({ instructions }: Offer): Json => ({ instructions: instructions.get('') })
+
 const aboutOf = ({ serverInfo }: Offer): Json => ({ serverInfo: serverInfo.get('') ?? {} })
 
-/** What differs between two identities: who the server is, in the operator's words. */
+/** The differences between two identities, which say how the operator starts or reaches the server. */
 export const compareIdentities = (before: JsonObject, after: JsonObject): readonly Change[] => {
   const found = changes('server', '', values('command'), before, after)
   const [was, is] = [packaged(before), packaged(after)]
-  const isOtherVersion = was !== undefined && is !== undefined && was.version !== is.version && isSame(was.rest, is.rest)
+  const isOtherVersion =
+    was !== undefined && is !== undefined && was.version !== is.version && isSame(was.rest, is.rest)
   return isOtherVersion ? found.map(one => ({ ...one, class: 'version' })) : found
 }
 
-/** The version of an identity's package, and all that is the same for every version; undefined where it has none. */
-const packaged = (identity: JsonObject): { readonly version: string; readonly rest: JsonObject } | undefined => {
+/**
+ * The version of an identity's package, and the rest, which all versions share; undefined without a package.
+ */
+const packaged =
+  (identity: JsonObject): { readonly version: string; readonly rest: JsonObject } | undefined => {
   const [command, its] = [member(identity, 'command'), member(identity, 'package')]
   if (!isString(command) || !isObject(its)) return undefined
   const [name, version] = [member(its, 'name'), member(its, 'version')]
@@ -93,10 +99,11 @@ const packaged = (identity: JsonObject): { readonly version: string; readonly re
   return { version, rest: { ...identity, command: words, package: [name, member(its, 'from') ?? null] } }
 }
 
-/** What differs between two definitions of one tool. */
-export const compareTools = (before: Json, after: Json, meter = free): readonly Difference[] => differences(tool, before, after, meter)
+/** The differences between two definitions of one tool. */
+export const compareTools = (before: Json, after: Json, meter = free): readonly Difference[] =>
+  differences(tool, before, after, meter)
 
-/** Whether a prompt, a resource, a template, or what the server says of itself is the same. */
+/** Whether two JSON values are equal. */
 export const isSame = (before: Json | undefined, after: Json | undefined, meter = free): boolean => {
   meter.pay(1)
   if (before === after) return true
@@ -104,11 +111,13 @@ export const isSame = (before: Json | undefined, after: Json | undefined, meter 
   return inner !== undefined && inner.every(([, one, other]) => isSame(one, other, meter))
 }
 
-/** The same of all definitions that say the same but for the name: by it a tool is found again that was renamed. */
+/** A digest of a definition without its name, by which a renamed tool is recognised. */
 export const bodyDigest = (definition: Json, meter = free): string => {
   meter.pay(weigh(definition) >> 6)
   const body = isObject(definition) ? withMembers(definition, { name: null }, meter) : definition
-  return sha256(canonical(parseJson(JSON.stringify(body, (key, value: Json) => (setKeywords.has(key) && isArray(value) ? sortedTexts(value, meter) : value)))))
+  const sortSets = (key: string, value: Json) =>
+    setKeywords.has(key) && isArray(value) ? sortedTexts(value, meter) : value
+  return sha256(canonical(parseJson(JSON.stringify(body, sortSets))))
 }
 
 const compareAllTools = (before: Definitions, after: Definitions): readonly Change[] => {
@@ -123,10 +132,12 @@ const compareAllTools = (before: Definitions, after: Definitions): readonly Chan
   })
   const found = new Set(newNames.values())
   const added = [...after].filter(([name]) => !before.has(name) && !found.has(name))
-  return [...known, ...added.flatMap(([name, definition]) => changes('tool', name, values('added'), undefined, definition))]
+  return [...known, ...added.flatMap(([name, definition]) => changes(
+    'tool', name, values('added'), undefined, definition,
+  ))]
 }
 
-/** New names by old ones: of tools that are gone, and whose body stands under a name that was not there. */
+/** Old names and new ones: a missing tool and an added tool with the same body are one renamed tool. */
 const renames = (before: Definitions, after: Definitions): ReadonlyMap<string, string> => {
   const names = new Map<string, string>()
   const gone = [...before].filter(([name]) => !after.has(name))
@@ -144,43 +155,59 @@ const renames = (before: Definitions, after: Definitions): ReadonlyMap<string, s
   return names
 }
 
-const compareAll = (of: Change['of'], kind: ChangeClass & Part, { [kind]: before }: Offer, { [kind]: after }: Offer): readonly Change[] =>
-  [...new Set([...before.keys(), ...after.keys()])].flatMap(name => changes(of, name, values(kind), before.get(name), after.get(name)))
+const compareAll = (
+  of: Change['of'], kind: ChangeClass & Part, { [kind]: before }: Offer, { [kind]: after }: Offer,
+): readonly Change[] =>
+  [...new Set([...before.keys(), ...after.keys()])]
+    .flatMap(name => changes(of, name, values(kind), before.get(name), after.get(name)))
 
-const changes = (of: Change['of'], name: string, walk: Walk, before: Json | undefined, after: Json | undefined): readonly Change[] =>
+const changes = (
+  of: Change['of'], name: string, walk: Walk, before: Json | undefined, after: Json | undefined,
+): readonly Change[] =>
   differences(walk, before, after, free).map(difference => ({ ...difference, of, name }))
 
-/** Differences of one thing that are told; beyond them, the first of each class, so that none goes unseen. */
-const most = 1000
+/** Differences of one definition that are listed; beyond them, only the first one of each class. */
+const maxDifferences = 1000
 
-const differences = (walk: Walk, before: Json | undefined, after: Json | undefined, meter: Meter): readonly Difference[] => {
+const differences = (
+  walk: Walk, before: Json | undefined, after: Json | undefined, meter: Meter,
+): readonly Difference[] => {
   if (equal(before, after)) return []
   const found: Difference[] = []
   const classes = new Set<ChangeClass>()
-  const tell = (difference: Difference) => {
-    if (found.length >= most && classes.has(difference.class)) return
+  const report = (difference: Difference) => {
+    if (found.length >= maxDifferences && classes.has(difference.class)) return
     classes.add(difference.class)
     found.push(difference)
   }
-  walk(before, after, [], tell, meter)
+  walk(before, after, [], report, meter)
   return found
 }
 
-/** Goes through two values side by side, and tells where they part. */
-type Walk = (before: Json | undefined, after: Json | undefined, path: Path, tell: (difference: Difference) => void, meter: Meter) => void
+/** Compares two values, and reports each difference. */
+type Walk = (
+  before: Json | undefined, after: Json | undefined, path: Path, report: (difference: Difference) => void,
+  meter: Meter,
+) => void
 
-/** @param into by what a member is compared; the elements of a list are compared as the list is */
+/** @param into how a member is compared; the elements of a list are compared as the list itself */
 const walking = (kind: ChangeClass, into: (key: string) => Walk): Walk => {
-  const walk: Walk = (before, after, path, tell, meter) => {
+  const walk: Walk = (before, after, path, report, meter) => {
     const inner = pairs(before, after, meter)
     if (inner !== undefined) {
-      for (const [key, one, other] of inner) (isString(key) ? into(key) : walk)(one, other, [...path, key], tell, meter)
-    } else if (before !== after && !isSame(before, after, meter)) tell({ class: kind, path, before, after })
+      for (const [key, one, other] of inner) {
+        const walkOne = isString(key) ? into(key) : walk
+        walkOne(one, other, [...path, key], report, meter)
+      }
+    } else if (before !== after && !isSame(before, after, meter)) report({ class: kind, path, before, after })
   }
   return walk
 }
 
-/** What stands in two values at the same places; undefined for what can only be compared whole, as lists of other lengths are. */
+/**
+ * The members or elements of two values in pairs; undefined for values that are compared whole, such as lists
+ * of different lengths.
+ */
 const pairs = (
   before: Json | undefined, after: Json | undefined, meter: Meter,
 ): readonly (readonly [string | number, Json | undefined, Json | undefined])[] | undefined => {
@@ -190,10 +217,12 @@ const pairs = (
   }
   if (!isArray(before) || !isArray(after)) return undefined
   const [one, other] = [[...each(before, meter)], [...each(after, meter)]]
-  return one.length === other.length ? one.map(([index, element]) => [index, element, other[index]?.[1]]) : undefined
+  return one.length === other.length
+    ? one.map(([index, element]) => [index, element, other[index]?.[1]])
+    : undefined
 }
 
-/** Down to the values themselves. */
+/** Compares members and elements down to single values. */
 const values = (kind: ChangeClass): Walk => {
   const walk: Walk = walking(kind, () => walk)
   return walk
@@ -201,13 +230,14 @@ const values = (kind: ChangeClass): Walk => {
 
 const text = values('text')
 
-/** Keywords whose list means the same in any order: some servers write them from sets, in another order at each start. */
+/** Keywords whose list is a set: some servers list it in another order at each start. */
 const setKeywords: ReadonlySet<string> = new Set(['required', 'enum', 'type'])
 
-/** A list whose order means nothing. */
-const unordered = (kind: ChangeClass): Walk => (before, after, path, tell, meter) => {
-  const areSame = isArray(before) && isArray(after) && isSame(sortedTexts(before, meter), sortedTexts(after, meter), meter)
-  if (!areSame) values(kind)(before, after, path, tell, meter)
+/** Compares lists as sets. */
+const unordered = (kind: ChangeClass): Walk => (before, after, path, report, meter) => {
+  const areSame =
+    isArray(before) && isArray(after) && isSame(sortedTexts(before, meter), sortedTexts(after, meter), meter)
+  if (!areSame) values(kind)(before, after, path, report, meter)
 }
 
 const sortedTexts = (list: JsonArray, meter: Meter): readonly string[] =>
@@ -218,8 +248,9 @@ const sortedTexts = (list: JsonArray, meter: Meter): readonly string[] =>
   }).sort()
 
 const schema = (kind: ChangeClass): Walk => {
-  // A member may be a list of names (dependencies, dependentRequired).
-  const member: Walk = (before, after, ...rest) => (isArray(before) || isArray(after) ? unordered(kind) : walk)(before, after, ...rest)
+  // In dependencies and dependentRequired, a member may be a list of names.
+  const member: Walk = (before, after, ...rest) =>
+    (isArray(before) || isArray(after) ? unordered(kind) : walk)(before, after, ...rest)
   const named: Walk = walking(kind, () => member)
   const walk: Walk = walking(kind, keyword => {
     if (jsonSchemaKeywords.get(keyword)?.asserts === 'text') return text
@@ -230,24 +261,28 @@ const schema = (kind: ChangeClass): Walk => {
   return walk
 }
 
-/** What a hint has to be for a promise; whatever else it is, and where it is not there, it promises nothing (schema.json, ToolAnnotations). */
+/**
+ * The value with which a hint is a promise; with any other value, or none, it promises nothing
+ * (ToolAnnotations).
+ */
 const promises: ReadonlyMap<string, boolean> = new Map([
   ['readOnlyHint', true], ['destructiveHint', false], ['idempotentHint', true], ['openWorldHint', false],
 ])
 
-const hint = (name: string): Walk => (before, after, path, tell, meter) => {
+const hint = (name: string): Walk => (before, after, path, report, meter) => {
   const promise = promises.get(name)
   const understood = after === undefined || typeof after === 'boolean'
   const weakened = promise === undefined || !understood || (before === promise && after !== promise)
-  if (!isSame(before, after, meter)) tell({ class: weakened ? 'annotationsWeakened' : 'annotationsStrengthened', path, before, after })
+  if (isSame(before, after, meter)) return
+  report({ class: weakened ? 'annotationsWeakened' : 'annotationsStrengthened', path, before, after })
 }
 
 const hints = walking('annotationsWeakened', name => (name === 'title' ? text : hint(name)))
 
-/** Where there are none at all, none of the hints is said. */
-const annotations: Walk = (before, after, path, tell, meter) => {
-  if (!isSame(before ?? {}, after ?? {}, meter)) hints(before ?? {}, after ?? {}, path, tell, meter)
-  else if (!isSame(before, after, meter)) tell({ class: 'annotationsStrengthened', path, before, after })
+/** Missing annotations are compared as annotations without any hint. */
+const annotations: Walk = (before, after, path, report, meter) => {
+  if (!isSame(before ?? {}, after ?? {}, meter)) hints(before ?? {}, after ?? {}, path, report, meter)
+  else if (!isSame(before, after, meter)) report({ class: 'annotationsStrengthened', path, before, after })
 }
 
 const members: ReadonlyMap<string, Walk> = new Map([

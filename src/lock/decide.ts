@@ -2,12 +2,13 @@ import type { ChangeClass, Difference } from './compare.js'
 
 export type LockAction = 'log' | 'block'
 
-/** What is done about a change of each class. */
+/** The action for a change of each class. */
 export type LockActions = Readonly<Record<ChangeClass, LockAction>>
 
 /**
- * What a model reads, and what widens what can be sent, is blocked; the rest is recorded. Where a change is only recorded the
- * accepted definition goes on being shown, so a promise that was taken back would go on being shown as well: that is blocked.
+ * Changes to texts that a model reads, or that allow more to be sent, are blocked; others are logged. After a
+ * logged change the client still sees the accepted definition. It would still see a promise that was
+ * withdrawn: weakened annotations are blocked.
  */
 export const standardActions: LockActions = {
   command: 'block',
@@ -19,7 +20,7 @@ export const standardActions: LockActions = {
   renamed: 'block',
   text: 'block',
   inputSchema: 'block',
-  // Results are still held to the one that was accepted.
+  // Results are still validated against the accepted schema.
   outputSchema: 'log',
   annotationsWeakened: 'block',
   annotationsStrengthened: 'log',
@@ -31,17 +32,20 @@ export const standardActions: LockActions = {
   resourceTemplates: 'block',
 }
 
-/** What differs, and what is to be done about all of it together. */
+/** The classes of all changes, and the severest action among them. */
 export interface Decision {
   readonly action: 'pass' | LockAction
   /** Each once, those of action block first. */
   readonly classes: readonly ChangeClass[]
 }
 
-/** @param changes of one thing, or of everything, as the comparison found them */
+/** @param changes of one definition or of a whole server */
 export const decide = (changes: readonly Pick<Difference, 'class'>[], actions: LockActions): Decision => {
   const classes = [...new Set(changes.map(change => change.class))]
   const blocked = classes.filter(kind => actions[kind] === 'block')
   const logged = classes.filter(kind => actions[kind] === 'log')
-  return { action: blocked.length > 0 ? 'block' : logged.length > 0 ? 'log' : 'pass', classes: [...blocked, ...logged] }
+  return {
+    action: blocked.length > 0 ? 'block' : logged.length > 0 ? 'log' : 'pass',
+    classes: [...blocked, ...logged],
+  }
 }

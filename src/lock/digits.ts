@@ -2,17 +2,19 @@ import { randomUUID } from 'node:crypto'
 import { isObject, member, parseJson, type Json, type JsonObject } from '../protocol/unmetered.js'
 import { afterScalar, afterString, byte } from '../protocol/scan.js'
 
-/** Stands before the digits of a number that a double does not hold. Nobody can guess it, so that no string is taken for one. */
+/**
+ * Marks the digits of a number that a double cannot represent. It is random: no string of a server has it.
+ */
 const mark = `${randomUUID()} `
 const marked = new RegExp(`"${mark}([^"]*)"`, 'g')
 
-/** Fifteen digits, and any exponent that is not written, survive a double. */
+/** A double represents every number of up to 15 digits without an exponent. */
 const suspect = /[0-9.]{16}|[0-9][eE]/
 
 /**
- * The JSON text in which each number that a double does not hold is a marked string: values that are parsed from such texts are
- * compared digit by digit.
- * @returns undefined where there is no such number
+ * The JSON text with each number that a double cannot represent as a marked string, so that such numbers are
+ * compared digit by digit after parsing.
+ * @returns undefined if there is no such number
  */
 export const markLongNumbers = (bytes: Buffer): Buffer | undefined => {
   if (!suspect.test(bytes.toString('latin1'))) return undefined
@@ -35,7 +37,7 @@ export const markLongNumbers = (bytes: Buffer): Buffer | undefined => {
   return kept === 0 ? undefined : Buffer.concat([...parts, bytes.subarray(kept)])
 }
 
-/** The result in the bytes of a response, with all digits of its numbers; undefined where doubles hold them all. */
+/** The result of a response with marked numbers; undefined if doubles represent all its numbers. */
 export const exactResult = (bytes: Buffer): JsonObject | undefined => {
   const marked = markLongNumbers(bytes)
   const response = marked === undefined ? undefined : parseJson(marked.toString())
@@ -43,23 +45,24 @@ export const exactResult = (bytes: Buffer): JsonObject | undefined => {
   return isObject(result) ? result : undefined
 }
 
-/** JSON text of a value that may hold marked strings, with their digits in their place. */
+/** The JSON text with the digits in place of marked strings. */
 export const withDigits = (text: string): string => text.replace(marked, '$1')
 
-/** The value as a parser without digits of its own has it. */
+/** The value with doubles in place of marked strings. */
 export const asDoubles = (value: Json): Json => {
   const text = JSON.stringify(value)
   return text.includes(mark) ? (parseJson(withDigits(text)) ?? null) : value
 }
 
-/** The number in a form that all its spellings have in common; undefined where a double says the same. */
+/** The number in one form for all its spellings; undefined if a double represents it. */
 const longDigits = (token: string): string | undefined => {
   const own = decimal(token)
   return own === decimal(String(Number(token))) ? undefined : own
 }
 
 const decimal = (token: string): string => {
-  const [, sign = '', whole = '', fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,15}))?$/.exec(token) ?? []
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,15}))?$/.exec(token) ?? []
   if (whole === '') return token
   const all = (whole + fraction).replace(/^0+/, '')
   let length = all.length

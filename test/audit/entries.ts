@@ -20,7 +20,9 @@ export const called = entry({
   tool: 'get_weather',
   id: 5,
   verdict: 'block',
-  findings: [{ rule: 'result/schema', path: '/result/structuredContent/temperature', message: 'must be number' }],
+  findings: [
+    { rule: 'result/schema', path: '/result/structuredContent/temperature', message: 'must be number' },
+  ],
   ms: 12.3456,
   serverMs: 11.1115,
   bytes: { request: 123, response: 456 },

@@ -1,4 +1,7 @@
-import { appendFileSync, copyFileSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync, copyFileSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync,
+  truncateSync, utimesSync, writeFileSync,
+} from 'node:fs'
 import { basename, join } from 'node:path'
 import { mock } from 'node:test'
 import t from 'tap'
@@ -30,10 +33,14 @@ t.test('a file that is full is followed by the next, and the chain goes on', asy
     t.match(records(join(folder, name)).at(-1), { event: 'audit/checkpoint', reason: 'rotation' })
   }
   const [{ hash } = {}] = records(join(folder, files[0] ?? ''))
-  for (const name of files.slice(1)) t.match(records(join(folder, name))[0], { event: 'audit/checkpoint', reason: 'continuation', log: hash })
+  for (const name of files.slice(1)) t.match(
+    records(join(folder, name))[0], { event: 'audit/checkpoint', reason: 'continuation', log: hash },
+  )
   const [log = []] = await findLogs([folder])
   t.strictSame(log.map(one => basename(one)), files)
-  t.match(verify(log), { ok: true, records: 42 + 2 * (files.length - 1), earlier: 0, open: { sessions: 0, file: false } })
+  t.match(verify(log), {
+    ok: true, records: 42 + 2 * (files.length - 1), earlier: 0, open: { sessions: 0, file: false },
+  })
 })
 
 const periods = [
@@ -93,7 +100,8 @@ t.test('of those before the current one, so many stay as were asked for', async 
 t.test('a process has files of its own one after the other as well', async t => {
   const folder = t.testdir()
   const time = clock('2026-11-21T10:00:00Z')
-  const audit = await open(undefined, { maxBytes: 4096, keep: 2, environment: { XDG_STATE_HOME: folder }, now: time.now })
+  const audit =
+    await open(undefined, { maxBytes: 4096, keep: 2, environment: { XDG_STATE_HOME: folder }, now: time.now })
   for (let at = 0; at < 60; at++) {
     time.pass(1)
     audit.write(called)
@@ -113,7 +121,9 @@ t.test('a restart after rotation goes on where it ended, also when the crash cam
     audit.write(called)
   }
   audit.close()
-  for (const name of readdirSync(folder)) if (name !== 'audit.ndjson') copyFileSync(join(folder, name), join(crashed, name))
+  for (const name of readdirSync(folder)) if (name !== 'audit.ndjson') copyFileSync(
+    join(folder, name), join(crashed, name),
+  )
   for (const where of [folder, crashed]) {
     await writeSession(join(where, 'audit.ndjson'), { now: time.now })
     const [log = [], ...others] = await findLogs([where])
@@ -133,7 +143,9 @@ t.test('a file of the log that is missing is named', async t => {
   audit.close()
   const files = readdirSync(folder).sort().map(name => join(folder, name))
   const [, second, third] = files
-  t.match(verify(files.filter(name => name !== second)), { ok: false, first: { file: third, line: 1, reason: /records are missing before it/ } })
+  t.match(verify(files.filter(name => name !== second)), {
+    ok: false, first: { file: third, line: 1, reason: /records are missing before it/ },
+  })
   t.match(verify(files.slice(1)), { ok: true, earlier: records(files[0] ?? '').length })
   t.match(verify(files.slice(0, -1)), { ok: true, open: { file: true } })
 })
@@ -141,10 +153,17 @@ t.test('a file of the log that is missing is named', async t => {
 const losses = [
   ['removed', file => rmSync(file), /it is not there any more \(ENOENT\)$/],
   ['moved away', file => renameSync(file, `${file}.old`), /it is not there any more \(ENOENT\)$/],
-  ['replaced', file => { const text = readFileSync(file); renameSync(file, `${file}.old`); writeFileSync(file, text) }, /another file has taken its place$/],
+  [
+    'replaced',
+    file => { const text = readFileSync(file); renameSync(file, `${file}.old`); writeFileSync(file, text) },
+    /another file has taken its place$/,
+  ],
   ['cut', file => truncateSync(file, 10), /it was cut$/],
   ['emptied', file => truncateSync(file, 0), /it was cut$/],
-  ['written to by somebody else', file => appendFileSync(file, readFileSync(file)), /somebody else writes to it$/],
+  [
+    'written to by somebody else', file => appendFileSync(file, readFileSync(file)),
+    /somebody else writes to it$/,
+  ],
 ] as const satisfies readonly (readonly [string, (file: string) => void, RegExp])[]
 
 for (const [name, lose, message] of losses) {
@@ -152,7 +171,9 @@ for (const [name, lose, message] of losses) {
     t.test(`${own ? 'an own' : 'a named'} log that is ${name} under us is an error within a second, and from then on`, async t => {
       const folder = t.testdir()
       const time = clock('2026-11-21T10:00:00Z')
-      const audit = await open(own ? undefined : join(folder, 'audit.ndjson'), { environment: { XDG_STATE_HOME: folder }, now: time.now })
+      const audit = await open(own ? undefined : join(folder, 'audit.ndjson'), {
+        environment: { XDG_STATE_HOME: folder }, now: time.now,
+      })
       const { file = '' } = audit
       audit.write(started)
       lose(file)
@@ -228,7 +249,9 @@ t.test('what may be kept is limited in days and in bytes, whichever comes first'
   await writeSession(file, { keepDays: 30, keepBytes: 1e9 })
   t.equal(readdirSync(folder).length, all)
   const [first = '', second = ''] = (await findLogs([folder]))[0] ?? []
-  for (const old of [first, second]) utimesSync(old, Date.now() / 1000 - 31 * 86_400, Date.now() / 1000 - 31 * 86_400)
+  for (const old of [first, second]) utimesSync(
+    old, Date.now() / 1000 - 31 * 86_400, Date.now() / 1000 - 31 * 86_400,
+  )
   await writeSession(file, { keepDays: 30 })
   t.strictSame([existsSync(first), existsSync(second), readdirSync(folder).length], [false, false, all - 2])
   await writeSession(file, { keepBytes: 1 })
@@ -241,7 +264,9 @@ t.test('a file that cannot be followed by the next stays the current one', async
   const file = join(t.testdir(), `${'a'.repeat(240)}.ndjson`)
   const audit = await open(file, { maxBytes: 1 })
   audit.write(called)
-  t.throws(() => audit.write(called), { code: 'CANNOT_AUDIT', message: /the next file cannot be begun \(ENAMETOOLONG\)$/ })
+  t.throws(() => audit.write(called), {
+    code: 'CANNOT_AUDIT', message: /the next file cannot be begun \(ENAMETOOLONG\)$/,
+  })
   t.throws(() => audit.write(called), { code: 'CANNOT_AUDIT' })
   audit.close()
   t.match(verify([file]), { ok: true, records: 1 })
@@ -252,7 +277,8 @@ t.test('what could not be written is on record with its number, and the log is t
   const time = clock('2026-11-21T10:00:00Z')
   const { log } = listener()
   const counted: number[] = []
-  const audit = await open(file, { now: time.now, onFailure: 'continue', log, failed: count => void counted.push(count) })
+  const audit =
+    await open(file, { now: time.now, onFailure: 'continue', log, failed: count => void counted.push(count) })
   audit.write(started)
   for (const times of [9, 2]) {
     renameSync(file, `${file}.away`)
@@ -265,6 +291,8 @@ t.test('what could not be written is on record with its number, and the log is t
   audit.write(ended)
   audit.close()
   t.equal(counted.reduce((sum, count) => sum + count, 0), 11)
-  t.match(records(file).filter(({ event }) => event === 'audit/lost'), [{ from: 'relay', lost: 9 }, { lost: 2 }])
+  t.match(
+    records(file).filter(({ event }) => event === 'audit/lost'), [{ from: 'relay', lost: 9 }, { lost: 2 }],
+  )
   t.match(verify([file]), { ok: true, records: 6, lost: 11, open: { sessions: 0 } })
 })

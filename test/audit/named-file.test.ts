@@ -1,7 +1,10 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { appendFileSync, chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync, chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync,
+  symlinkSync, truncateSync, utimesSync, writeFileSync,
+} from 'node:fs'
 import { hostname } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -32,7 +35,11 @@ t.test('a line that a crash cut short stays, the chain goes on, and the log is r
   const file = join(t.testdir(), 'audit.ndjson')
   await writeSession(file)
   truncateSync(file, statSync(file).size - 40)
-  t.match(verify([file]), { ok: false, recovered: 0, first: { line: 3, reason: 'half-cut or overwritten: it is not JSON' } }, 'nobody has gone on yet')
+  t.match(
+    verify([file]),
+    { ok: false, recovered: 0, first: { line: 3, reason: 'half-cut or overwritten: it is not JSON' } },
+    'nobody has gone on yet',
+  )
   await writeSession(file)
   await writeSession(file)
   t.match(verify([file]), {
@@ -62,7 +69,10 @@ t.test('a line that lost only its end is healed', async t => {
 
 t.test('a file that is no audit log is left alone', async t => {
   const file = join(t.testdir({ 'notes.txt': 'my notes\n' }), 'notes.txt')
-  await t.rejects(open(file), { code: 'CANNOT_AUDIT', message: `the audit log ${file} cannot be written: it holds something else than an audit log` })
+  await t.rejects(open(file), {
+    code: 'CANNOT_AUDIT',
+    message: `the audit log ${file} cannot be written: it holds something else than an audit log`,
+  })
   t.equal(readFileSync(file, 'utf8'), 'my notes\n')
   t.notOk(existsSync(`${file}.lock`))
 })
@@ -81,7 +91,8 @@ const startWith = async ([command = '', ...args]: readonly string[]): Promise<Wr
   return { child, said: said.toString().trim() }
 }
 
-const start = (file: string, ...more: readonly string[]): Promise<Writer> => startWith([process.execPath, writer, file, ...(more.length === 0 ? ['50'] : more)])
+const start = (file: string, ...more: readonly string[]): Promise<Writer> =>
+  startWith([process.execPath, writer, file, ...(more.length === 0 ? ['50'] : more)])
 
 const gone = async (child: ChildProcess): Promise<void> => {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
@@ -163,7 +174,10 @@ t.test('an owner in another container, that gives signs, is respected', async t 
   let time = 1_000_000_000
   const alive = setInterval(() => utimesSync(lock, ++time, time), 50)
   try {
-    await t.rejects(open(file), { code: 'CANNOT_AUDIT', message: /process \d+ on pod-1 is writing it, and a log that is named has one writer$/ })
+    await t.rejects(open(file), {
+      code: 'CANNOT_AUDIT',
+      message: /process \d+ on pod-1 is writing it, and a log that is named has one writer$/,
+    })
   } finally {
     clearInterval(alive)
   }
@@ -172,7 +186,9 @@ t.test('an owner in another container, that gives signs, is respected', async t 
 const unshare = ['--user', '--map-root-user', '--pid', '--fork', '--mount-proc']
 const containers = spawnSync('unshare', [...unshare, 'true']).status === 0
 
-t.test('of two containers with one host name and equal process ids, one writes', { skip: !containers && 'no namespaces here' }, async t => {
+t.test('of two containers with one host name and equal process ids, one writes', {
+  skip: !containers && 'no namespaces here',
+}, async t => {
   const file = join(t.testdir(), 'audit.ndjson')
   const inContainer = () => startWith(['unshare', ...unshare, process.execPath, writer, file, '50'])
   const first = await inContainer()
@@ -210,7 +226,9 @@ for (const [name, make] of [
   t.test(`${name} in the place of a claim is an error`, async t => {
     const file = join(t.testdir(), 'audit.ndjson')
     make(`${file}.lock`)
-    await t.rejects(open(file), { code: 'CANNOT_AUDIT', message: /\.lock is no claim of a relay: remove it$/ })
+    await t.rejects(
+      open(file), { code: 'CANNOT_AUDIT', message: /\.lock is no claim of a relay: remove it$/ },
+    )
   })
 }
 
@@ -228,7 +246,10 @@ t.test('the claim of one who died as it took over a dead claim is taken over, to
   const file = join(t.testdir(), 'audit.ndjson')
   const dead = JSON.stringify({ ...here, pid: 2 ** 22 + 1 })
   writeFileSync(`${file}.lock`, dead)
-  writeFileSync(`${file}.lock.${createHash('sha256').update(dead).digest('hex').slice(0, 16)}`, JSON.stringify({ ...here, pid: 2 ** 22 + 2 }))
+  writeFileSync(
+    `${file}.lock.${createHash('sha256').update(dead).digest('hex').slice(0, 16)}`,
+    JSON.stringify({ ...here, pid: 2 ** 22 + 2 }),
+  )
   await writeSession(file)
   t.strictSame(readdirSync(join(file, '..')), ['audit.ndjson'])
 })

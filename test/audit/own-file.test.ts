@@ -32,7 +32,10 @@ for (const [server, name] of names) {
 }
 
 const folders = [
-  ['the folder that the environment names', { XDG_STATE_HOME: '/var/state' }, 'linux', /^\/var\/state\/mcp-customs$/],
+  [
+    'the folder that the environment names', { XDG_STATE_HOME: '/var/state' }, 'linux',
+    /^\/var\/state\/mcp-customs$/,
+  ],
   ['no relative folder', { XDG_STATE_HOME: 'state' }, 'linux', /\.local\/state\/mcp-customs$/],
   ['the one of a Mac', {}, 'darwin', /\.local\/state\/mcp-customs$/],
   ['the one of Windows', { LOCALAPPDATA: '/local' }, 'win32', /^\/local\/mcp-customs$/],
@@ -65,7 +68,9 @@ t.test('a file without a record does not stay', async t => {
 t.test('no claim lies beside it', async t => {
   const directory = t.testdir()
   const file = await writeSession(undefined, { environment: { XDG_STATE_HOME: directory } })
-  t.strictSame(readdirSync(join(directory, 'mcp-customs')).map(name => join(directory, 'mcp-customs', name)), [file])
+  t.strictSame(
+    readdirSync(join(directory, 'mcp-customs')).map(name => join(directory, 'mcp-customs', name)), [file],
+  )
   t.match(verify([file]), { ok: true, records: 3 })
 })
 
@@ -80,9 +85,14 @@ t.test('the oldest are removed, but no other server\'s, none of a living process
   const first = await own('a', directory)
   first.close()
   // No system has processes of such numbers.
-  for (const hour of [10, 11, 12]) make(`weather.2026-11-01T${hour}-00-00.000Z-90000${hour}.ndjson`, day + 12 - hour)
+  for (const hour of [10, 11, 12]) make(
+    `weather.2026-11-01T${hour}-00-00.000Z-90000${hour}.ndjson`, day + 12 - hour,
+  )
   for (const hour of [10, 12]) make(`weather.2026-11-01T${hour}-00-00.000Z-90000${hour}.ndjson.lost`, day)
-  for (const name of ['weather.other.2026-11-01T09-00-00.000Z-1.ndjson', 'weather.notes.ndjson', 'weather.ndjson', 'b.2026-11-01T09-00-00.000Z-1.ndjson']) make(name, day)
+  for (const name of [
+    'weather.other.2026-11-01T09-00-00.000Z-1.ndjson', 'weather.notes.ndjson', 'weather.ndjson',
+    'b.2026-11-01T09-00-00.000Z-1.ndjson',
+  ]) make(name, day)
   make(`weather.2026-11-01T08-00-00.000Z-${process.ppid}.ndjson`, 40 * day)
   const audit = await own('weather', directory, { keep: 2 })
   audit.write(entry())

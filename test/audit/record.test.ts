@@ -26,7 +26,9 @@ t.test('a record has the shape of the contract, key by key', t => {
     tool: 'get_weather',
     id: 5,
     verdict: 'block',
-    findings: [{ rule: 'result/schema', path: '/result/structuredContent/temperature', message: 'must be number' }],
+    findings: [
+      { rule: 'result/schema', path: '/result/structuredContent/temperature', message: 'must be number' },
+    ],
     ms: 12.346,
     serverMs: 11.112,
     bytes: { request: 123, response: 456 },
@@ -38,7 +40,9 @@ t.test('a record has the shape of the contract, key by key', t => {
   })
   t.strictSame(Object.keys(record), Object.keys(record).sort(), 'its members stand in canonical order')
   t.match(hash, /^[0-9a-f]{64}$/)
-  t.match(lineOf(entry({ ...ended, error: -31001, id: 'a' })), { event: 'session/end', reason: 'the client went away', error: -31001, id: 'a' })
+  t.match(lineOf(entry({ ...ended, error: -31001, id: 'a' })), {
+    event: 'session/end', reason: 'the client went away', error: -31001, id: 'a',
+  })
   t.notOk('client' in lineOf(entry({ client: undefined, revision: undefined })))
   t.end()
 })
@@ -58,7 +62,8 @@ t.test('the hash is of the canonical form, which anyone can write down', t => {
 t.test('payloads are kept as they were asked for', t => {
   t.notOk('digest' in lineOf(called, 'none'))
   t.notOk('payload' in lineOf(called, 'digest'))
-  const payload = { arguments: { city: 'Bern', key: 1 }, result: { structuredContent: { temperature: 'hot' } } }
+  const payload =
+    { arguments: { city: 'Bern', key: 1 }, result: { structuredContent: { temperature: 'hot' } } }
   t.match(lineOf(called, 'full'), { payload, digest: lineOf(called).digest })
   t.match(lineOf(called, 'redacted'), { payload })
   t.notOk('payload' in lineOf(entry(), 'full'))
@@ -89,25 +94,37 @@ t.test('whatever a peer sends, the record verifies and stays one line', t => {
   const json = fc.jsonValue().map(value => Buffer.from(JSON.stringify(value)))
   const count = fc.option(fc.nat(), { nil: undefined })
   const members: fc.Arbitrary<Partial<Entry>> = fc.record({
-    tool: text, event: text, id: fc.oneof(text, fc.double()), reason: text.map(end => `${end}\ud800`), client: fc.record({ name: text, version: text }),
-    findings: fc.array(fc.record({ rule: fc.constant('wire/json'), path: text, message: text }), { maxLength: 3 }),
-    verdict: fc.constantFrom('pass', 'log', 'demote', 'block'), arguments: json, result: json, ms: fc.double({ min: 0, max: 1e9, noNaN: true }),
+    tool: text, event: text, id: fc.oneof(text, fc.double()), reason: text.map(
+      end => `${end}\ud800`,
+    ), client: fc.record({ name: text, version: text }),
+    findings: fc.array(
+      fc.record({ rule: fc.constant('wire/json'), path: text, message: text }), { maxLength: 3 },
+    ),
+    verdict: fc.constantFrom(
+      'pass', 'log', 'demote', 'block',
+    ), arguments: json, result: json, ms: fc.double({ min: 0, max: 1e9, noNaN: true }),
     bytes: fc.record({ request: count, response: count }), error: fc.integer(),
   }, { requiredKeys: [] })
-  fc.assert(fc.property(members, fc.constantFrom('none', 'digest', 'redacted', 'full'), fc.date({ noInvalidDate: true, min: new Date(0) }),
+  fc.assert(fc.property(members, fc.constantFrom('none', 'digest', 'redacted', 'full'), fc.date({
+    noInvalidDate: true, min: new Date(0),
+  }),
     (more, payloads, now) => {
       const given = entry(more)
       const { text: line, position } = nextLine(given, beginning, payloads, now)
       const read = readLine(Buffer.from(line.slice(0, -1)))
       t.match(JSON.parse(line), { time: now.toISOString() })
-      return line.indexOf('\n') === line.length - 1 && read.wrong === undefined && read.record?.hash === position.hash
+      return line.indexOf('\n') === line.length - 1 &&
+        read.wrong === undefined && read.record?.hash === position.hash
     }))
   t.end()
 })
 
 t.test('names, ids and methods are cut', t => {
   const long = 'x'.repeat(1_000_000)
-  const { text: line } = nextLine(entry({ tool: long, id: long, event: long, client: { name: long, version: long } }), beginning, 'full', now)
+  const { text: line } = nextLine(
+    entry({ tool: long, id: long, event: long, client: { name: long, version: long } }), beginning, 'full',
+    now,
+  )
   t.ok(line.length < 3000)
   t.end()
 })

@@ -81,7 +81,8 @@ const texts = [
   [`https://api.telegram.org/bot123456:AA${s}/sendMessage`, '/sendMessage'],
   [`Set-Cookie: PHPSESSID=${s}`, 'Set-Cookie'],
   [`PHPSESSID=${s}; theme=dark`, 'theme=dark'],
-  // Each of these kept its secret once: markup, YAML, Ruby and PHP, prose, Python, lists, HTTP, encoded addresses, long ones, alignment.
+  // Each of these kept its secret once: markup, YAML, Ruby and PHP, prose, Python, lists, HTTP, encoded
+  // addresses, long ones, alignment.
   [`<password>${s}</password><user>bob</user>`, '<user>bob</user>'],
   [`<a:ClientSecret x="1"><![CDATA[${s}]]></a:ClientSecret>`, 'x="1"'],
   [`<entry key="db.password">${s}</entry> <entry key="user">bob</entry>`, 'bob'],
@@ -123,7 +124,10 @@ const texts = [
 
 t.test('what begins as a published kind of secret goes', t => {
   for (const prefix of secretPrefixes) t.notMatch(redact(`see ${prefix}${s} there`), s, prefix)
-  for (const known of [`AKIA${s.toUpperCase()}`, `LTAI${s}`, `key-${'0f'.repeat(16)}`, `SK${'0f'.repeat(16)}`, `${'0f'.repeat(16)}-us12`]) {
+  for (const known of [
+    `AKIA${s.toUpperCase()}`, `LTAI${s}`, `key-${'0f'.repeat(16)}`, `SK${'0f'.repeat(16)}`,
+    `${'0f'.repeat(16)}-us12`,
+  ]) {
     t.equal(redact(`see ${known} there`), 'see [redacted] there')
   }
   t.equal(redact('Basic dXNlcjpwYXNz'), 'Basic [redacted]', 'short credentials without padding')
@@ -147,7 +151,9 @@ t.test('secrets in values go, the rest stays', t => {
     t.notMatch(clean, s)
     t.match(clean, rest)
   }
-  t.strictSame(redact({ issue: { key: 'A-1' }, columns: ['a', 'b'], rows: [['c', 'd']] }), { issue: { key: 'A-1' }, columns: ['a', 'b'], rows: [['c', 'd']] })
+  t.strictSame(redact({ issue: { key: 'A-1' }, columns: ['a', 'b'], rows: [['c', 'd']] }), {
+    issue: { key: 'A-1' }, columns: ['a', 'b'], rows: [['c', 'd']],
+  })
   t.end()
 })
 
@@ -184,14 +190,18 @@ t.test('below a secret name everything is hidden, and the structure shows', t =>
     { name: 'Authorization', value: '[redacted]' },
     { name: 'Accept', value: 'x' },
   ])
-  for (const pair of [['label', 'Password'], ['type', 'password'], ['id', 'api_key'], ['Title', 'API key'], ['name', 'DB_PASS']] as const) {
+  for (const pair of [
+    ['label', 'Password'], ['type', 'password'], ['id', 'api_key'], ['Title', 'API key'], ['name', 'DB_PASS'],
+  ] as const) {
     t.strictSame(redact({ [pair[0]]: pair[1], value: s }), { [pair[0]]: pair[1], value: '[redacted]' })
   }
   t.strictSame(redact({ type: 'text', text: 'Fine.' }), { type: 'text', text: 'Fine.' })
   t.strictSame(redact(['--token', s, '--verbose', 'x']), ['--token', '[redacted]', '--verbose', 'x'])
   t.strictSame(redact([['Cookie', s], ['Accept', 'x']]), [['Cookie', '[redacted]'], ['Accept', 'x']])
   t.strictSame(redact({ [`ghp_${s}`]: 1 }), { '[redacted]': 1 })
-  t.strictSame(redact(JSON.parse('{"__proto__":{"token":"x"}}') as Json), JSON.parse('{"__proto__":{"token":"[redacted]"}}'))
+  t.strictSame(redact(JSON.parse('{"__proto__":{"token":"x"}}') as Json), JSON.parse(
+    '{"__proto__":{"token":"[redacted]"}}',
+  ))
   t.end()
 })
 
@@ -213,14 +223,16 @@ t.test('a secret is in no record, wherever it was put', t => {
   }))
   fc.assert(fc.property(tree, value => {
     const bytes = Buffer.from(JSON.stringify(value))
-    const { text: line } = nextLine(entry({ arguments: bytes, result: bytes }), beginning, 'redacted', new Date(0))
+    const { text: line } =
+      nextLine(entry({ arguments: bytes, result: bytes }), beginning, 'redacted', new Date(0))
     return !line.includes(s)
   }), { numRuns: 500 })
   t.end()
 })
 
 t.test('findings and reasons hold no secret either', t => {
-  const finding = { rule: 'call/arguments', path: `/params/arguments/sk-${s}`, message: `must not be "ghp_${s}"` } as const
+  const finding =
+    { rule: 'call/arguments', path: `/params/arguments/sk-${s}`, message: `must not be "ghp_${s}"` } as const
   const given = entry({ findings: [finding], reason: `gone: https://u:${s}@a.example/` })
   for (const payloads of ['none', 'digest', 'redacted'] as const) {
     t.notMatch(nextLine(given, beginning, payloads, new Date(0)).text, s)
@@ -242,7 +254,9 @@ t.test('no text takes long to search', t => {
 })
 
 t.test('a payload too long to be searched is not kept', t => {
-  const { text: line } = nextLine(entry({ result: Buffer.from(JSON.stringify('x'.repeat(300_000))) }), beginning, 'redacted', new Date(0))
+  const { text: line } = nextLine(
+    entry({ result: Buffer.from(JSON.stringify('x'.repeat(300_000))) }), beginning, 'redacted', new Date(0),
+  )
   t.match(line, '"payload":{"result":"[300002 bytes]"}')
   t.end()
 })

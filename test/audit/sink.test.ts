@@ -31,25 +31,41 @@ t.test('nothing is written where no log is wanted', async t => {
 
 t.test('a log that cannot be written is an error, in one line', async t => {
   const directory = t.testdir({ file: '' })
-  await t.rejects(open(directory), { code: 'CANNOT_AUDIT', exitCode: 2, message: /cannot be written: EISDIR$/ })
-  await t.rejects(open(join(directory, 'file', 'audit.ndjson')), { code: 'CANNOT_AUDIT', message: /cannot be written: (ENOTDIR|EEXIST)$/ })
+  await t.rejects(
+    open(directory), { code: 'CANNOT_AUDIT', exitCode: 2, message: /cannot be written: EISDIR$/ },
+  )
+  await t.rejects(open(join(directory, 'file', 'audit.ndjson')), {
+    code: 'CANNOT_AUDIT', message: /cannot be written: (ENOTDIR|EEXIST)$/,
+  })
   // Folders cannot be made there, and yet it is no error to ask for one.
-  if (existsSync('/proc/self')) await t.rejects(open('/proc/nowhere/deep/audit.ndjson'), { code: 'CANNOT_AUDIT', message: /cannot be written: ENOENT$/ })
+  if (existsSync('/proc/self')) {
+    await t.rejects(open('/proc/nowhere/deep/audit.ndjson'), {
+      code: 'CANNOT_AUDIT', message: /cannot be written: ENOENT$/,
+    })
+  }
 })
 
-t.test('a full disk is an error, never a silence', { skip: !existsSync('/dev/full') && 'no /dev/full here' }, async t => {
+t.test('a full disk is an error, never a silence', {
+  skip: !existsSync('/dev/full') && 'no /dev/full here',
+}, async t => {
   const audit = await open('/dev/full')
-  t.throws(() => audit.write(called), { code: 'CANNOT_AUDIT', message: 'the audit log /dev/full cannot be written: ENOSPC' })
+  t.throws(() => audit.write(called), {
+    code: 'CANNOT_AUDIT', message: 'the audit log /dev/full cannot be written: ENOSPC',
+  })
   t.throws(() => audit.write(called), { code: 'CANNOT_AUDIT' })
   audit.close()
   const descriptor = openSync('/dev/full', 'w')
   const stream = await open('-', { stream: descriptor })
-  t.throws(() => stream.write(called), { code: 'CANNOT_AUDIT', message: 'the audit log on the standard stream cannot be written: ENOSPC' })
+  t.throws(() => stream.write(called), {
+    code: 'CANNOT_AUDIT', message: 'the audit log on the standard stream cannot be written: ENOSPC',
+  })
   stream.close()
   closeSync(descriptor)
 })
 
-t.test('with onFailure continue a full disk is said once, and counted each time', { skip: !existsSync('/dev/full') && 'no /dev/full here' }, async t => {
+t.test('with onFailure continue a full disk is said once, and counted each time', {
+  skip: !existsSync('/dev/full') && 'no /dev/full here',
+}, async t => {
   const warnings: string[] = []
   let failed = 0
   const log = { warn: (message: string) => void warnings.push(message), checkpoint: () => undefined }
@@ -71,13 +87,20 @@ t.test('who follows gets what is written, and nothing else; what fails there is 
   const warnings: string[] = []
   const log = { warn: (message: string) => void warnings.push(message), checkpoint: () => undefined }
   const broken = { recorded: () => { throw new Error('no') } }
-  const follower = { recorded: (record: string, entry: { event: string } | undefined) => void got.push([record, entry?.event]) }
+  const follower = {
+    recorded: (record: string, entry: { event: string } | undefined) => void got.push([record, entry?.event]),
+  }
   const audit = await open(file, { followers: [broken, follower], log, maxBytes: 1 })
   audit.write(called)
   audit.write(called)
   audit.close()
-  t.strictSame(got.map(([, event]) => event), ['tools/call', undefined, undefined, 'tools/call'], 'the log\'s own records too')
-  t.strictSame(got.map(([record]) => JSON.parse(record) as { seq: number }).map(({ seq }) => seq), [1, 2, 3, 4])
+  t.strictSame(
+    got.map(([, event]) => event), ['tools/call', undefined, undefined, 'tools/call'],
+    'the log\'s own records too',
+  )
+  t.strictSame(
+    got.map(([record]) => JSON.parse(record) as { seq: number }).map(({ seq }) => seq), [1, 2, 3, 4],
+  )
   t.equal(readFileSync(file, 'utf8').trim(), got.slice(2).map(([record]) => record).join('\n'))
   t.equal(warnings.length, 4)
   got.length = 0
@@ -104,7 +127,10 @@ t.test('a record that did not fit leaves no trace, and the next one follows the 
     audit.write(entry)
     try { audit.write({ ...entry, result: Buffer.from(JSON.stringify('x'.repeat(100_000))) }, 'full') } catch (error) { console.log(error.message) }
     audit.write({ ...entry, event: 'session/end' })`
-  const { stdout } = spawnSync('sh', ['-c', 'ulimit -f 8; exec "$0" --input-type=module -e "$1"', process.execPath, script], { encoding: 'utf8' })
+  const { stdout } = spawnSync(
+    'sh', ['-c', 'ulimit -f 8; exec "$0" --input-type=module -e "$1"', process.execPath, script],
+    { encoding: 'utf8' },
+  )
   t.match(stdout, `the audit log ${file} cannot be written: EFBIG`)
   t.match(verify([file]), { ok: true, records: 2, open: { sessions: 0 } })
 })
@@ -120,16 +146,23 @@ for (const end of ['audit.close()', 'process.kill(process.pid, "SIGKILL")'] as c
       const entry = { event: 'tools/list', from: 'client', server: 'a', session: 's', client: undefined, revision: undefined, verdict: 'pass', findings: [] }
       for (let at = 0; at < 100; at++) audit.write(entry)
       ${end}`
-    const { stdout } = spawnSync('sh', ['-c', 'ulimit -f 8; exec "$0" --input-type=module -e "$1"', process.execPath, script], { encoding: 'utf8' })
+    const { stdout } = spawnSync(
+      'sh', ['-c', 'ulimit -f 8; exec "$0" --input-type=module -e "$1"', process.execPath, script],
+      { encoding: 'utf8' },
+    )
     const before = verify([file])
     t.ok(before.records > 0 && before.lost > 0)
     t.match(before, { ok: true, lost: 100 - before.records })
-    if (end === 'audit.close()') t.match(stdout, `the audit log ${file} ends without ${before.lost} records\n`)
+    if (end === 'audit.close()') {
+      t.match(stdout, `the audit log ${file} ends without ${before.lost} records\n`)
+    }
     const audit = await open(file)
     audit.write(called)
     audit.close()
     t.match(verify([file]), { ok: true, records: before.records + 2, lost: before.lost })
-    t.match(records(file).slice(-2), [{ event: 'audit/lost', from: 'relay', lost: before.lost }, { event: 'tools/call' }])
+    t.match(records(file).slice(-2), [
+      { event: 'audit/lost', from: 'relay', lost: before.lost }, { event: 'tools/call' },
+    ])
     t.strictSame(readdirSync(join(file, '..')), ['audit.ndjson'], 'the note is gone')
   })
 }
@@ -181,7 +214,9 @@ t.test('files that begin within a turn say what they continue', async t => {
   t.match(verify(files), { ok: true })
 })
 
-t.test('of records that are written together all are there, or none, and each who waits hears of it', { skip: !existsSync('/dev/full') && 'no /dev/full here' }, async t => {
+t.test('of records that are written together all are there, or none, and each who waits hears of it', {
+  skip: !existsSync('/dev/full') && 'no /dev/full here',
+}, async t => {
   const warnings: string[] = []
   const counted: number[] = []
   const audit = await open('/dev/full')
@@ -190,13 +225,17 @@ t.test('of records that are written together all are there, or none, and each wh
   t.doesNotThrow(() => audit.add(called), 'the next ones have a chance of their own')
   t.throws(() => audit.close(), { code: 'CANNOT_AUDIT' })
   const log = { warn: (message: string) => void warnings.push(message), checkpoint: () => undefined }
-  const lenient = await open('/dev/full', { onFailure: 'continue', log, failed: count => void counted.push(count) })
+  const lenient =
+    await open('/dev/full', { onFailure: 'continue', log, failed: count => void counted.push(count) })
   const flushes = [lenient.add(called), lenient.add(called)]
   for (const flush of flushes) flush()
   lenient.close()
   t.strictSame(counted, [2])
   t.equal(warnings.length, 2)
-  await t.rejects(open('/dev/full', { onFailure: 'continue', signKey: keysIn(t.testdir()).signKey }), { code: 'CANNOT_AUDIT' }, 'nor does a log begin that cannot')
+  await t.rejects(
+    open('/dev/full', { onFailure: 'continue', signKey: keysIn(t.testdir()).signKey }),
+    { code: 'CANNOT_AUDIT' }, 'nor does a log begin that cannot',
+  )
 })
 
 t.test('a stream gets a chain of its own, and stays open', async t => {
@@ -218,9 +257,12 @@ t.test('a slow reader of a pipe gets every record', async t => {
     const audit = await openAudit({ file: '-', stream: 1, server: 'a' })
     const entry = { event: 'tools/list', from: 'client', server: 'a', session: 's', client: undefined, revision: undefined, verdict: 'pass', findings: [] }
     for (let at = 0; at < 5; at++) audit.write({ ...entry, result: Buffer.from(JSON.stringify('x'.repeat(300_000))) }, 'full')`
-  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child =
+    spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
   let text = ''
   for await (const chunk of child.stdout as AsyncIterable<Buffer>) text += chunk.toString()
-  t.strictSame(text.trimEnd().split('\n').map(line => (JSON.parse(line) as { seq: number }).seq), [1, 2, 3, 4, 5])
+  t.strictSame(
+    text.trimEnd().split('\n').map(line => (JSON.parse(line) as { seq: number }).seq), [1, 2, 3, 4, 5],
+  )
 })
 

@@ -32,7 +32,8 @@ const told = (endMs = 5000) => {
     options: {
       endMs,
       warn: (message: string) => void warnings.push(message),
-      undelivered: (target: string, count: number) => void undelivered.set(target, (undelivered.get(target) ?? 0) + count),
+      undelivered: (target: string, count: number) =>
+        void undelivered.set(target, (undelivered.get(target) ?? 0) + count),
     },
   }
 }
@@ -50,15 +51,22 @@ const write = async (folder: string, targets: Targets): Promise<string> => {
 
 /** As a transport gets a record. */
 const shipped = (file: string): unknown[] =>
-  records(file).map(record => ({ ...record, time: Date.parse(String(record['time'])), level: record['verdict'] === 'block' ? 40 : 30, msg: record['event'] }))
+  records(file).map(record => ({
+    ...record, time: Date.parse(String(record['time'])), level: record['verdict'] === 'block' ? 40 : 30,
+    msg: record['event'],
+  }))
 
 t.test('pino-socket gets each record, with the time and the level of pino', async t => {
   const lines: string[] = []
-  const server = createServer(socket => void socket.setEncoding('utf8').on('data', (text: string) => lines.push(...text.trim().split('\n'))))
+  const server = createServer(socket => void socket.setEncoding('utf8').on(
+    'data', (text: string) => lines.push(...text.trim().split('\n')),
+  ))
   const port = await portOf(t, server)
   const { warnings, undelivered, options } = told()
   const closed = new Promise(resolve => server.once('connection', socket => socket.once('close', resolve)))
-  const targets = await openTargets([{ target: 'pino-socket', options: { address: '127.0.0.1', port, mode: 'tcp' }, from: here }], options)
+  const targets = await openTargets(
+    [{ target: 'pino-socket', options: { address: '127.0.0.1', port, mode: 'tcp' }, from: here }], options,
+  )
   const file = await write(t.testdir(), targets)
   await closed
   t.strictSame(lines.map(line => JSON.parse(line) as unknown), shipped(file))
@@ -77,21 +85,30 @@ t.test('pino-loki gets each record, and its labels from it', async t => {
   })
   const host = `http://127.0.0.1:${await portOf(t, server)}`
   const { warnings, options } = told()
-  const targets = await openTargets([{ target: 'pino-loki', options: { host, propsToLabels: ['server', 'verdict'] }, from: here }], options)
+  const targets = await openTargets(
+    [{ target: 'pino-loki', options: { host, propsToLabels: ['server', 'verdict'] }, from: here }], options,
+  )
   const file = await write(t.testdir(), targets)
   t.strictSame(pushed.map(({ values }) => JSON.parse(values[0]?.[1] ?? '') as unknown), shipped(file))
-  t.match(pushed.map(({ stream }) => stream), [{ level: 'info', server: 'weather', verdict: 'pass' }, { level: 'warning', server: 'weather', verdict: 'block' }])
+  t.match(pushed.map(({ stream }) => stream), [{ level: 'info', server: 'weather', verdict: 'pass' }, {
+    level: 'warning', server: 'weather', verdict: 'block',
+  }])
   t.strictSame(warnings, [])
 })
 
 t.test('a transport that is not there is an error of the configuration', async t => {
-  await t.rejects(openTargets([{ target: 'no-such-transport', options: {}, from: '/etc/customs.yaml' }], told().options), {
+  await t.rejects(openTargets(
+    [{ target: 'no-such-transport', options: {}, from: '/etc/customs.yaml' }], told().options,
+  ), {
     code: 'BAD_CONFIG', message: '/etc/customs.yaml: audit.targets: there is no module "no-such-transport" (it has to be installed beside mcp-customs or the file)',
   })
 })
 
 const failing: readonly (readonly [string, string, RegExp])[] = [
-  ['throws at once', 'export default () => { throw new Error(`cannot use ${"sesame-" + "open"}`) }', /cannot use \[redacted\]/],
+  [
+    'throws at once', 'export default () => { throw new Error(`cannot use ${"sesame-" + "open"}`) }',
+    /cannot use \[redacted\]/,
+  ],
   ['is no transport', 'export default 1', /is no pino transport/],
   ['complains', 'import { Writable } from "node:stream"\nexport default o => new Writable({ write(l, e, d) { console.error("refused", o.token); d() } })', /refused \[redacted\]/],
   ['fails with a record', 'import { Writable } from "node:stream"\nexport default () => new Writable({ write(l, e, d) { d(new Error("no more")) } })', /no more/],
@@ -103,7 +120,8 @@ for (const [what, source, expected] of failing) {
     const [module, file] = [join(folder, 'transport.mjs'), join(folder, 'audit.ndjson')]
     writeFileSync(module, source)
     const { warnings, undelivered, options } = told()
-    const targets = await openTargets([{ target: module, options: { token: 'sesame-open' }, from: here }], options)
+    const targets =
+      await openTargets([{ target: module, options: { token: 'sesame-open' }, from: here }], options)
     const audit = await openAudit({ file, server: 'weather', followers: [targets] })
     audit.write(called)
     while (warnings.length === 0) await new Promise(resolve => setImmediate(resolve))

@@ -2,7 +2,8 @@ import t from 'tap'
 import { Calls } from '../../dist/capture/calls.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
 
-const frame = (message: object) => parseFrame(Buffer.from(JSON.stringify(message)), { messageBytes: 9999, depth: 32 })
+const frame = (message: object) =>
+  parseFrame(Buffer.from(JSON.stringify(message)), { messageBytes: 9999, depth: 32 })
 const call = (id: number, name: string) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name } })
 const result = (id: number, result: object) => ({ jsonrpc: '2.0', id, result })
 
@@ -10,13 +11,21 @@ t.test('results belong to the calls that they answer', t => {
   const calls = new Calls(false)
   t.strictSame(calls.onFrame('client', 'stdio', frame(call(1, 'a'))), [])
   t.strictSame(calls.onFrame('client', 'stdio', frame([call(2, 'b'), call(3, 'c')])), [])
-  t.strictSame(calls.onFrame('server', 'stdio', frame(call(1, 'x'))), [], 'a request of the server has ids of its own')
-  t.strictSame(calls.onFrame('server', 'stdio', frame([result(3, { content: [] }), result(1, { content: [] })])), [
+  t.strictSame(
+    calls.onFrame('server', 'stdio', frame(call(1, 'x'))), [], 'a request of the server has ids of its own',
+  )
+  t.strictSame(calls.onFrame(
+    'server', 'stdio', frame([result(3, { content: [] }), result(1, { content: [] })]),
+  ), [
     { kind: 'answered', tool: 'c', result: { content: [] } },
     { kind: 'answered', tool: 'a', result: { content: [] } },
   ])
-  t.strictSame(calls.onFrame('server', 'stdio', frame(result(2, { task: {} }))), [], 'a task that has only begun')
-  t.strictSame(calls.onFrame('server', 'stdio', frame(result(9, { tools: [{ name: 'a', outputSchema: {} }, { name: 'b' }, 7] }))), [
+  t.strictSame(
+    calls.onFrame('server', 'stdio', frame(result(2, { task: {} }))), [], 'a task that has only begun',
+  )
+  t.strictSame(calls.onFrame(
+    'server', 'stdio', frame(result(9, { tools: [{ name: 'a', outputSchema: {} }, { name: 'b' }, 7] })),
+  ), [
     { kind: 'declared', tool: 'a', hasOutputSchema: true },
     { kind: 'declared', tool: 'b', hasOutputSchema: false },
   ])

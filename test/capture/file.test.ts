@@ -18,26 +18,34 @@ t.test('a file that is full is put aside, and the oldest of many go', t => {
     while (Date.now() === since);
   }
   capture.close()
-  t.strictSame(filesOf(file).map(one => readFileSync(one, 'utf8')), ['line 3 of ten bytes\n', 'line 4 of ten bytes\n', 'line 5 of ten bytes\n'])
+  t.strictSame(filesOf(file).map(one => readFileSync(one, 'utf8')), [
+    'line 3 of ten bytes\n', 'line 4 of ten bytes\n', 'line 5 of ten bytes\n',
+  ])
   t.equal(statSync(file).mode & 0o777, 0o600)
   t.end()
 })
 
 t.test('two relays write one capture, and put it aside once', t => {
   const file = join(t.testdir(), 'capture.ndjson')
-  const [one, other] = [openCaptureFile(file, never, { bytes: 3, files: 9 }), openCaptureFile(file, never, { bytes: 3, files: 9 })]
+  const [one, other] = [openCaptureFile(file, never, { bytes: 3, files: 9 }), openCaptureFile(
+    file, never, { bytes: 3, files: 9 },
+  )]
   one.write('aaa')
   other.write('bbb')
   one.write('ccc')
   other.write('ddd')
   one.close()
   other.close()
-  t.strictSame(filesOf(file).flatMap(each => readFileSync(each, 'utf8').trim().split('\n')).sort(), ['aaa', 'bbb', 'ccc', 'ddd'])
+  t.strictSame(filesOf(file).flatMap(each => readFileSync(each, 'utf8').trim().split('\n')).sort(), [
+    'aaa', 'bbb', 'ccc', 'ddd',
+  ])
   t.equal(readFileSync(file, 'utf8').includes('ccc'), true)
   t.end()
 })
 
-t.test('a capture that cannot be opened is an error; one that cannot be written any more is told of once', { skip: !existsSync('/dev/full') }, t => {
+t.test('a capture that cannot be opened is an error; one that cannot be written any more is told of once', {
+  skip: !existsSync('/dev/full'),
+}, t => {
   const folder = t.testdir()
   mkdirSync(join(folder, 'taken'))
   t.throws(() => openCaptureFile(join(folder, 'taken'), never), { code: 'CANNOT_AUDIT' })
@@ -52,7 +60,8 @@ t.test('a capture that cannot be opened is an error; one that cannot be written 
 
 t.test('what is no capture is said to be none; half a line is left out', t => {
   const folder = t.testdir()
-  const [none, newer, cut] = ['none', 'newer', 'cut'].map(name => join(folder, name)) as [string, string, string]
+  const [none, newer, cut] =
+    ['none', 'newer', 'cut'].map(name => join(folder, name)) as [string, string, string]
   writeFileSync(none, '{"event":"tools/list"}\n')
   writeFileSync(newer, '{"capture":2,"session":"a"}\n')
   writeFileSync(cut, '{"session":"a","time":"2026-11-22T00:00:00.000Z","number":0,"at":1,"event":{"type":"session-ended","reason":"x"}}\n{"session":"a","num')

@@ -1,13 +1,18 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { propose } from '../../dist/learn/proposal.js'
-import type { Contract } from '../../dist/learn/tool.js'
+import { propose, type Contract } from '../../dist/learn/tool.js'
 
-const contract: Contract = { source: 'structured', sureness: 'good', calls: 20, errors: 0, members: 1, outputSchema: {}, resultSchema: {} }
-const pathsOf = (server: string, tool: string): readonly string[] => propose(server, tool, contract).files.map(({ path }) => path.toLowerCase())
+const contract: Contract = {
+  source: 'structured', sureness: 'good', calls: 20, errors: 0, members: 1, outputSchema: {},
+  resultSchema: {},
+}
+const pathsOf = (server: string, tool: string): readonly string[] =>
+  propose(server, tool, contract).files.map(({ path }) => path.toLowerCase())
 
 t.test('a tool with a plain name has files of that name', t => {
-  t.strictSame(pathsOf('mail', 'get_user'), ['mail/get_user.output.schema.json', 'mail/get_user.result.schema.json'])
+  t.strictSame(
+    pathsOf('mail', 'get_user'), ['mail/get_user.output.schema.json', 'mail/get_user.result.schema.json'],
+  )
   t.end()
 })
 
@@ -16,12 +21,17 @@ t.test('two tools never have one file, whatever their names have in common', t =
   const [hashed = ''] = pathsOf('s', 'get.user')
   const name = fc.oneof(
     fc.string({ unit: 'grapheme' }),
-    fc.constantFrom('get.user', 'get_user', 'get user', 'Get_User', 'get/user', `${long}b`, `${long}c`, long, '', '_', '..', hashed.slice(2).replace('.output.schema.json', '')),
+    fc.constantFrom(
+      'get.user', 'get_user', 'get user', 'Get_User', 'get/user', `${long}b`, `${long}c`, long, '', '_', '..',
+      hashed.slice(2).replace('.output.schema.json', ''),
+    ),
   )
   fc.assert(fc.property(fc.uniqueArray(name, { minLength: 2, maxLength: 12 }), names => {
     const paths = names.flatMap(one => pathsOf('s', one))
     return new Set(paths).size === paths.length && paths.every(path => /^s\/[^/]+$/.test(path))
   }))
-  fc.assert(fc.property(fc.uniqueArray(name, { minLength: 2, maxLength: 2 }), ([one = '', other = '']) => pathsOf(one, 'x')[0] !== pathsOf(other, 'x')[0]))
+  fc.assert(fc.property(fc.uniqueArray(name, { minLength: 2, maxLength: 2 }), ([
+    one = '', other = '',
+  ]) => pathsOf(one, 'x')[0] !== pathsOf(other, 'x')[0]))
   t.end()
 })

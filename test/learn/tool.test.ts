@@ -10,7 +10,8 @@ t.teardown(() => checker.close())
 const block = (text: string) => ({ type: 'text', text })
 const says = (...texts: readonly string[]): JsonObject => ({ content: texts.map(block) })
 const png = { type: 'image', data: 'aGk=', mimeType: 'image/png' }
-const many = (count: number, make: (index: number) => JsonObject): readonly JsonObject[] => Array.from({ length: count }, (_, index) => make(index))
+const many = (count: number, make: (index: number) => JsonObject): readonly JsonObject[] =>
+  Array.from({ length: count }, (_, index) => make(index))
 
 const contractOf = (results: readonly JsonObject[]): Contract | undefined => {
   const tool = new LearntTool()
@@ -19,7 +20,8 @@ const contractOf = (results: readonly JsonObject[]): Contract | undefined => {
 }
 
 const breaks = async (contract: Contract | undefined, result: JsonObject) =>
-  (await checker.check({ kind: 'value', schema: contract?.resultSchema ?? false, value: result, path: '' })).length > 0
+  (await checker.check({ kind: 'value', schema: contract?.resultSchema ?? false, value: result, path: '' }))
+    .length > 0
 
 t.test('the source of a contract', t => {
   const data = { a: 1 }
@@ -30,7 +32,10 @@ t.test('the source of a contract', t => {
     ['JSON beside prose', many(5, () => says('{"a":1}', 'x')), 'from-text', true],
     ['JSON in two text blocks', many(5, () => says('{"a":1}', '{"a":2}')), 'prose', false],
     ['JSON now and then', [...many(5, () => says('{"a":1}')), says('none')], 'prose', false],
-    ['a list, which no legacy client takes for structured content', many(5, () => says('[1]')), 'prose', false],
+    [
+      'a list, which no legacy client takes for structured content', many(5, () => says('[1]')), 'prose',
+      false,
+    ],
     ['too few calls to block by', many(4, () => says('{"a":1}')), 'from-text', false],
   ] as const
   for (const [name, results, source, hasOutputSchema] of cases) {
@@ -54,7 +59,9 @@ t.test('how sure it is', t => {
 t.test('blocks, their order, their media types and sizes', async t => {
   const picture = contractOf(many(20, () => ({ content: [block('Here it is.'), png] })))
   t.notOk(await breaks(picture, { content: [block('There it is.'), png] }))
-  t.notOk(await breaks(picture, { ...says('It failed, for a long reason that nobody has seen before.'), isError: true }), 'errors are told apart')
+  t.notOk(await breaks(
+    picture, { ...says('It failed, for a long reason that nobody has seen before.'), isError: true },
+  ), 'errors are told apart')
   for (const result of [
     { content: [png, block('Here it is.')] },
     { content: [block('Here it is.')] },

@@ -19,8 +19,13 @@ const folder = scratch(t)
 const file = join(folder, 'log.ndjson')
 for (let run = 0; run < 2; run++) {
   const audit = await openAudit({ file, server: 'weather', maxBytes: 1 << 20 })
-  const odd = entry({ arguments: Buffer.from('{"é\\u00ab":"\ufffd","n":[1e21,0.1,-0,1e-7,123456789012345680000,5e-324]}'), tool: 'ünïcode', ms: 0.001 })
-  for (const one of [started, called, odd, entry({ event: 'roots/list', from: 'server', id: 'a' }), called, ended]) audit.write(one, 'full')
+  const odd = entry({
+    arguments: Buffer.from('{"é\\u00ab":"\ufffd","n":[1e21,0.1,-0,1e-7,123456789012345680000,5e-324]}'),
+    tool: 'ünïcode', ms: 0.001,
+  })
+  for (const one of [
+    started, called, odd, entry({ event: 'roots/list', from: 'server', id: 'a' }), called, ended,
+  ]) audit.write(one, 'full')
   audit.close()
 }
 const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
@@ -59,12 +64,16 @@ const ways: readonly ((log: (string | Buffer)[]) => void)[] = [
   log => {
     const at = below(log.length)
     const bytes = Buffer.from(log[at] ?? '')
-    log[at] = Buffer.concat([bytes.subarray(0, below(bytes.length + 1)), Buffer.alloc(oneOf([0, 0, 1, 4096]))])
+    log[at] =
+      Buffer.concat([bytes.subarray(0, below(bytes.length + 1)), Buffer.alloc(oneOf([0, 0, 1, 4096]))])
   },
   log => {
     const at = below(log.length)
     const text = String(log[at])
-    log[at] = oneOf([`${text} `, ` ${text}`, `${text}\r`, text.replace(',', ', '), text.replace('"seq":', '"seq":0,"seq":'), text.replace(/"hash":"[^"]*",/, ''), text.replace('e', '\\u0065')])
+    log[at] = oneOf([
+      `${text} `, ` ${text}`, `${text}\r`, text.replace(',', ', '), text.replace('"seq":', '"seq":0,"seq":'),
+      text.replace(/"hash":"[^"]*",/, ''), text.replace('e', '\\u0065'),
+    ])
   },
   log => {
     const at = below(log.length)
@@ -109,20 +118,25 @@ for name in open(sys.argv[2]).read().splitlines():
 
 const python = spawnSync('python3', ['--version']).status === 0
 
-t.test('two readers that share no code say the same of damaged logs, and name the same line', { skip: !python && 'no python3 here' }, t => {
+t.test('two readers that share no code say the same of damaged logs, and name the same line', {
+  skip: !python && 'no python3 here',
+}, t => {
   mkdirSync(join(folder, 'logs'))
   const names: string[] = []
   for (let at = 0; at < count; at++) {
     const log: (string | Buffer)[] = [...lines]
     for (let times = oneOf([1, 1, 1, 2, 3]); times > 0 && log.length > 0; times--) oneOf(ways)(log)
     const name = join(folder, 'logs', `${at}.ndjson`)
-    const bytes = Buffer.concat(log.flatMap((line, index) => [Buffer.from(line), Buffer.from(index === log.length - 1 && below(8) === 0 ? '' : '\n')]))
+    const bytes = Buffer.concat(log.flatMap((line, index) => [
+      Buffer.from(line), Buffer.from(index === log.length - 1 && below(8) === 0 ? '' : '\n'),
+    ]))
     writeFileSync(name, below(20) === 0 ? Buffer.concat([bytes, Buffer.alloc(4096)]) : bytes)
     names.push(name)
   }
   const list = join(folder, 'names')
   writeFileSync(list, names.join('\n'))
-  const { stdout, stderr, status } = spawnSync('python3', ['-c', driver, docs, list], { encoding: 'utf8', maxBuffer: 1 << 26 })
+  const { stdout, stderr, status } =
+    spawnSync('python3', ['-c', driver, docs, list], { encoding: 'utf8', maxBuffer: 1 << 26 })
   t.equal(status, 0, stderr)
   const theirs = stdout.trimEnd().split('\n')
   let fine = 0
@@ -130,7 +144,9 @@ t.test('two readers that share no code say the same of damaged logs, and name th
     const { ok, place } = here(name)
     if (ok) fine++
     const said = ok ? 'ok' : place
-    if (said !== theirs[at]) t.fail(`${at}: here ${said}, there ${theirs[at]}: ${JSON.stringify(verify([name]).first)}`)
+    if (said !== theirs[at]) {
+      t.fail(`${at}: here ${said}, there ${theirs[at]}: ${JSON.stringify(verify([name]).first)}`)
+    }
   }
   t.ok(fine > 0 && fine < count / 2, `${fine} of ${count} are fine`)
   t.end()

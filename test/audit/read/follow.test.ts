@@ -11,7 +11,8 @@ const lines = async (follower: Follower): Promise<readonly string[]> => {
   return found
 }
 
-const seqs = async (follower: Follower): Promise<readonly number[]> => (await lines(follower)).map(line => (JSON.parse(line) as { seq: number }).seq)
+const seqs = async (follower: Follower): Promise<readonly number[]> =>
+  (await lines(follower)).map(line => (JSON.parse(line) as { seq: number }).seq)
 
 t.test('what grows is read on from where it was, by whole lines', async t => {
   const file = join(t.testdir(), 'a.ndjson')
@@ -52,7 +53,10 @@ t.test('a folder is followed with all below it, and what comes to be in it', asy
   t.strictSame([...(await lines(follower))].sort(), ['2', '3'])
   rmSync(at('old.ndjson'))
   writeFileSync(at('old.ndjson'), '4\n5\n')
-  t.strictSame(await lines(follower), ['4', '5'], 'another file of the same name is another file, whatever number the system gives it')
+  t.strictSame(
+    await lines(follower), ['4', '5'],
+    'another file of the same name is another file, whatever number the system gives it',
+  )
 })
 
 t.test('what is old can be left out, and is followed when it grows', async t => {
@@ -83,7 +87,10 @@ t.test('a log is followed over rotation, however often it came between two looks
         write(times)
         seen.push(...(await seqs(follower)))
       }
-      t.strictSame(seen, Array.from({ length: seen.length }, (_, index) => (seen[0] ?? 0) + index), `${name ?? 'own'}: each once, in order`)
+      t.strictSame(
+        seen, Array.from({ length: seen.length }, (_, index) => (seen[0] ?? 0) + index),
+        `${name ?? 'own'}: each once, in order`,
+      )
       t.ok(seen.length >= 18)
     }
     audit.close()

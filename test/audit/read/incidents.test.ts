@@ -1,5 +1,8 @@
 import { spawnSync } from 'node:child_process'
-import { appendFileSync, copyFileSync, readdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync, copyFileSync, readdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
@@ -29,13 +32,16 @@ const inProcess = (file: string, body: string, kilobytes?: number): void => {
 const killed = 'process.kill(process.pid, "SIGKILL")'
 const writeAll = 'for (let at = 0; at < 100; at++) try { audit.write(called) } catch {}'
 const blocking = `const audit = await open(); audit.write(started); ${writeAll}; ${killed}`
-const goingOn = `const audit = await open({ onFailure: 'continue' }); audit.write(started); ${writeAll}; ${killed}`
-const interrupted = (file: string): void => inProcess(file, `const audit = await open(); audit.write(started); audit.write(called); ${killed}`)
+const goingOn =
+  `const audit = await open({ onFailure: 'continue' }); audit.write(started); ${writeAll}; ${killed}`
+const interrupted = (file: string): void =>
+  inProcess(file, `const audit = await open(); audit.write(started); audit.write(called); ${killed}`)
 
 /** What `verify` prints of a folder; numbers that depend on the length of records are N. */
 const saidOf = async (folder: string): Promise<string> => {
   const lines = (await findLogs([folder])).map(files => verificationLine(files, verify(files)))
-  return lines.join('<br>').replaceAll(`${folder}/`, '').replace(/\d\d+(?= records?)/g, 'N').replace(/\.\d{4}-[\dT-]+\.\d{3}Z/g, '.TIME')
+  return lines.join('<br>').replaceAll(`${folder}/`, '')
+    .replace(/\d\d+(?= records?)/g, 'N').replace(/\.\d{4}-[\dT-]+\.\d{3}Z/g, '.TIME')
 }
 
 const incidents: readonly (readonly [what: string, happen: (file: string, folder: string) => unknown])[] = [
@@ -70,7 +76,10 @@ const incidents: readonly (readonly [what: string, happen: (file: string, folder
     appendFileSync(file, Buffer.alloc(4096))
     await writeSession(file)
   }],
-  ['the disk is full, then `kill -9` (`onFailure: block`: no message passed without its record)', file => inProcess(file, blocking, 8)],
+  [
+    'the disk is full, then `kill -9` (`onFailure: block`: no message passed without its record)',
+    file => inProcess(file, blocking, 8),
+  ],
   ['the disk is full, then `kill -9` (`onFailure: continue`)', file => inProcess(file, goingOn, 8)],
   ['the same, and another start', async file => {
     inProcess(file, goingOn, 8)
@@ -133,7 +142,8 @@ t.test('of a thousand tamperings of six kinds each is found, in its line or the 
     audit.write(ended)
     audit.close()
   }
-  const [lines, foreign] = [file, other].map(one => readFileSync(one, 'utf8').trimEnd().split('\n')) as [string[], string[]]
+  const [lines, foreign] =
+    [file, other].map(one => readFileSync(one, 'utf8').trimEnd().split('\n')) as [string[], string[]]
   const random = numbers(20261123)
   const below = (most: number): number => Math.floor(random() * most)
   const ways: readonly ((log: string[], at: number) => void)[] = [

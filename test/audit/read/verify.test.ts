@@ -14,7 +14,9 @@ const log = await (async () => {
   const file = join(directory, 'log.ndjson')
   const audit = await openAudit({ file, server: 'weather' })
   const odd = entry({ arguments: Buffer.from('{"é\\u00ab":"\ufffd","n":[1e21,0.1,-0]}'), tool: 'ünïcode' })
-  for (const one of [started, called, odd, called, entry({ event: 'tools/list' }), ended]) audit.write(one, 'full')
+  for (const one of [
+    started, called, odd, called, entry({ event: 'tools/list' }), ended,
+  ]) audit.write(one, 'full')
   audit.close()
   return readFileSync(file)
 })()
@@ -40,7 +42,9 @@ t.test('an untouched log is fine', async t => {
 })
 
 t.test('any changed byte is found, in its line', async () => {
-  await fc.assert(fc.asyncProperty(fc.nat(log.length - 1), fc.integer({ min: 1, max: 255 }), async (at, flip) => {
+  await fc.assert(fc.asyncProperty(fc.nat(log.length - 1), fc.integer(
+    { min: 1, max: 255 },
+  ), async (at, flip) => {
     const changed = Buffer.from(log)
     changed[at] = (changed[at] ?? 0) ^ flip
     const line = log.subarray(0, at).toString('latin1').split('\n').length
@@ -50,7 +54,9 @@ t.test('any changed byte is found, in its line', async () => {
 })
 
 t.test('any removed or added byte is found', async () => {
-  await fc.assert(fc.asyncProperty(fc.nat(log.length - 1), fc.boolean(), fc.integer({ min: 0, max: 255 }), async (at, add, byte) => {
+  await fc.assert(fc.asyncProperty(fc.nat(log.length - 1), fc.boolean(), fc.integer(
+    { min: 0, max: 255 },
+  ), async (at, add, byte) => {
     const piece = add ? Buffer.from([byte]) : Buffer.alloc(0)
     const changed = Buffer.concat([log.subarray(0, at), piece, log.subarray(add ? at : at + 1)])
     return changed.equals(log) || !(verdict(changed)).ok
@@ -59,7 +65,9 @@ t.test('any removed or added byte is found', async () => {
 
 t.test('a zero before the end of the last line is found: a power loss leaves no line end behind its zeros', async t => {
   const last = log.length - 1
-  t.match(verdict(Buffer.concat([log.subarray(0, last), Buffer.from([0]), log.subarray(last)])), { ok: false, recovered: 0 })
+  t.match(verdict(Buffer.concat([log.subarray(0, last), Buffer.from([0]), log.subarray(last)])), {
+    ok: false, recovered: 0,
+  })
   t.match(verdict(Buffer.concat([log.subarray(0, last), Buffer.from([0])])), { ok: true, recovered: 1 })
 })
 
@@ -82,17 +90,23 @@ t.test('any removed line but the last is found, and named by the one after it', 
     })
   }
   t.match(verdict(assemble(lines.slice(0, -1))), { ok: true, open: { sessions: 1 } })
-  t.match(verdict(assemble(lines.slice(2))), { ok: false, first: { line: 1, reason: '2 records are missing before it' } })
+  t.match(verdict(assemble(lines.slice(2))), {
+    ok: false, first: { line: 1, reason: '2 records are missing before it' },
+  })
 })
 
 t.test('any other order, and any repetition, is found', async t => {
-  await fc.assert(fc.asyncProperty(fc.shuffledSubarray([...lines.keys()], { minLength: lines.length }), async order => {
+  await fc.assert(fc.asyncProperty(fc.shuffledSubarray(
+    [...lines.keys()], { minLength: lines.length },
+  ), async order => {
     const moved = order.findIndex((from, to) => from !== to)
     const found = verdict(assemble(order.map(index => lines[index] ?? '')))
     return moved < 0 ? found.ok : !found.ok && found.first?.line === moved + 1
   }), { numRuns: 200 })
   for (const [at, line] of lines.entries()) {
-    t.match(verdict(assemble([...lines.slice(0, at + 1), line, ...lines.slice(at + 1)])), { ok: false, first: { line: at + 2 } })
+    t.match(verdict(assemble([...lines.slice(0, at + 1), line, ...lines.slice(at + 1)])), {
+      ok: false, first: { line: at + 2 },
+    })
   }
 })
 
@@ -102,7 +116,9 @@ t.test('a record from another log does not fit in', async t => {
   for (const one of [started, called, called]) audit.write(one, 'full')
   audit.close()
   const [, , foreign = ''] = readFileSync(file, 'utf8').split('\n')
-  t.match(verdict(assemble(lines.with(2, foreign))), { ok: false, first: { line: 3, reason: 'does not follow the record before it' } })
+  t.match(verdict(assemble(lines.with(2, foreign))), {
+    ok: false, first: { line: 3, reason: 'does not follow the record before it' },
+  })
 })
 
 const foreign = [
@@ -111,18 +127,28 @@ const foreign = [
   ['a list', '[]', 'not a record'],
   ['an empty line', '', 'half-cut or overwritten: it is not JSON'],
   ['a byte that is not UTF-8', Buffer.from([0xff]), 'half-cut or overwritten: it is not JSON'],
-  ['a tower of brackets', `{"seq":1,"hash":"","prev":"","event":"","time":"","a":${'['.repeat(5000)}${']'.repeat(5000)}}`, 'changed: spelt otherwise than it was written'],
+  [
+    'a tower of brackets',
+    `{"seq":1,"hash":"","prev":"","event":"","time":"","a":${'['.repeat(5000)}${']'.repeat(5000)}}`,
+    'changed: spelt otherwise than it was written',
+  ],
 ] as const
 
 for (const [name, line, reason] of foreign) {
   t.test(`${name} is named, and the chain is followed past it`, async t => {
-    const content = Buffer.concat([Buffer.from(assemble(lines.slice(0, 3))), Buffer.from(line), Buffer.from(`\n${assemble(lines.slice(3))}`)])
+    const content =
+      Buffer.concat([Buffer.from(assemble(lines.slice(0, 3))), Buffer.from(line), Buffer.from(
+        `\n${assemble(lines.slice(3))}`,
+      )])
     t.match(verdict(content), { ok: false, first: { line: 4, reason } })
   })
 }
 
 t.test('each tampered line counts once', async t => {
-  const changed = lines.map((line, at) => (at === 1 || at === 4 ? line.replace('"pass"', '"log"').replace('"block"', '"pass"') : line))
+  const changed = lines.map(
+    (line, at) =>
+      (at === 1 || at === 4 ? line.replace('"pass"', '"log"').replace('"block"', '"pass"') : line),
+  )
   t.match(verdict(assemble(changed)), { ok: false, problems: 2, first: { line: 2 }, records: 6 })
 })
 
@@ -130,7 +156,9 @@ t.test('a log that is too long for memory is read in a stream', async t => {
   const file = join(directory, 'long.ndjson')
   const audit = await openAudit({ file, server: 'weather' })
   audit.write(started, 'full')
-  for (let at = 0; at < 30; at++) audit.write(entry({ result: Buffer.from(JSON.stringify('x'.repeat(300_000 + at))) }), 'full')
+  for (let at = 0; at < 30; at++) audit.write(
+    entry({ result: Buffer.from(JSON.stringify('x'.repeat(300_000 + at))) }), 'full',
+  )
   audit.write(ended, 'full')
   audit.close()
   t.match(verify([file]), { ok: true, records: 32, open: { sessions: 0 } })
@@ -139,7 +167,10 @@ t.test('a log that is too long for memory is read in a stream', async t => {
 t.test('a line that begins as a record, and no start after it, is a changed line', async t => {
   for (const at of [1, 3, 6]) {
     const content = assemble([...lines.slice(0, at), '{"bytes":{"requ', ...lines.slice(at)])
-    t.match(verdict(content), { ok: false, recovered: 0, problems: 1, first: { line: at + 1, reason: 'half-cut or overwritten: it is not JSON' } })
+    t.match(verdict(content), {
+      ok: false, recovered: 0, problems: 1,
+      first: { line: at + 1, reason: 'half-cut or overwritten: it is not JSON' },
+    })
   }
 })
 
@@ -147,7 +178,9 @@ t.test('a session that only its server calls ended is open, and the relay did no
   const says = (event: string) => entry({ event, from: 'server', id: 's', reason: 'start' })
   const file = join(directory, 'hostile.ndjson')
   const audit = await openAudit({ file, server: 'weather' })
-  for (const one of [started, says('session/end'), says('audit/checkpoint'), says('tools/call')]) audit.write(one)
+  for (const one of [
+    started, says('session/end'), says('audit/checkpoint'), says('tools/call'),
+  ]) audit.write(one)
   t.match(verify([file], { keys: [] }), { ok: true, records: 4, open: { sessions: 1 } })
   audit.close()
 })
