@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { readCommandLine } from './commands/command-line.js'
-import { CustomsError, visible } from './errors.js'
+import { CustomsError, messageOf, visible } from './errors.js'
 
 const run = async (): Promise<number> => {
   const asked = await readCommandLine(process.argv.slice(2))
@@ -14,7 +14,7 @@ run().then(
   code => process.exit(code),
   (error: unknown) => {
     const known = error instanceof CustomsError
-    process.stderr.write(`mcp-customs: ${known ? error.message : visible(`internal error: ${error instanceof Error ? error.message : String(error)}`)}\n`)
+    process.stderr.write(`mcp-customs: ${known ? error.message : visible(`internal error: ${messageOf(error)}`)}\n`)
     process.exit(known ? error.exitCode : 70)
   },
 )

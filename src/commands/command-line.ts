@@ -7,7 +7,8 @@ import { type Command, commands } from './index.js'
 export type Asked = { readonly command: Command; readonly given: Given; readonly rest: Rest } | { readonly print: string }
 
 /**
- * Reads a command line that is right as it stands by Node's own parser, for a desktop client starts one relay per server;
+ * Reads a command line that is right as it stands by Node's own parser, for a desktop client starts one relay
+ * per server;
  * every other is for yargs to explain, which takes longer to load than all that `wrap` needs.
  * @throws CustomsError BAD_USAGE
  */
@@ -22,8 +23,10 @@ export const readCommandLine = async (words: readonly string[]): Promise<Asked> 
 }
 
 /**
- * Our own words, and the server's command line. The first word that is neither an option nor a URL nor a saved list begins that, as `--` does: some
- * launchers swallow it (npm exec, npx in PowerShell). All that follows is the server's, whatever it looks like.
+ * Our own words, and the server's command line. The first word that is neither an option nor a URL nor a
+ * saved list begins that, as `--` does: some
+ * launchers swallow it (npm exec, npx in PowerShell). All that follows is the server's, whatever it looks
+ * like.
  */
 export const divide = (command: Command, words: readonly string[]) => {
   const { tokens } = parseArgs({ ...parserOf(command, words), strict: false })
@@ -43,7 +46,9 @@ const readPlainly = (command: Command, words: readonly string[]) => {
     const { type, multiple, choices, value: wanted } = flags.get(name) ?? {}
     if (values.some(one => choices?.includes(one) === false)) return undefined
     if (values.includes('')) return refuse(command, `--${name} needs a value: ${wanted}`)
-    if (type === 'string' && multiple !== true && values.length > 1) return refuse(command, `--${name} was given more than once`)
+    if (type === 'string' && multiple !== true && values.length > 1) {
+      return refuse(command, `--${name} was given more than once`)
+    }
     given.set(name, type === 'boolean' ? true : multiple === true ? values : String(value))
   }
   const { least, most } = command.words

@@ -71,7 +71,8 @@ const terminal: Dialogue = {
   },
 }
 
-export const thisMachine = (): Machine => ({ platform: process.platform, environment: process.env, home: homedir() })
+export const thisMachine = (): Machine =>
+  ({ platform: process.platform, environment: process.env, home: homedir() })
 
 const temporaryFolders = (): readonly string[] => [tmpdir(), realpath(tmpdir())]
 
@@ -84,7 +85,10 @@ export const thisInstallation = (program: string): Installation => ({
   temporary: temporaryFolders(),
 })
 
-/** A path that leads to the Node that runs us outlives it: `/opt/homebrew/bin/node` an upgrade, `…/Cellar/node/22.1.0` not. */
+/**
+ * A path that leads to the Node that runs us outlives it: `/opt/homebrew/bin/node` an upgrade,
+ * `…/Cellar/node/22.1.0` not.
+ */
 const nodes = (): readonly string[] => {
   const own = realpath(process.execPath)
   const name = process.platform === 'win32' ? 'node.exe' : 'node'

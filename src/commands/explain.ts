@@ -7,7 +7,8 @@ import { type Command, commands } from './index.js'
 import { version } from './version.js'
 
 /**
- * What a person at a terminal needs: help, the version, completions, or what is wrong with a command line that could not be read.
+ * What a person at a terminal needs: help, the version, completions, or what is wrong with a command line
+ * that could not be read.
  * It runs no command: what is run was read by one parser alone.
  * @param words those of ours: behind the command's name, where there is a command
  * @returns what is left to print
@@ -80,7 +81,8 @@ interface KeyDescription {
 
 const descriptionOf = ({ value, multiple, key, unit, ...flag }: Flag): string => {
   const { description, default: usual }: KeyDescription = key ? keys[key] : {}
-  // The schema speaks to people who write a file: there times are in milliseconds, and a description is a sentence.
+  // The schema speaks to people who write a file: there times are in milliseconds, and a description is a
+  // sentence.
   const described = description?.replace(/^serve: /, '').replace(', in milliseconds', '').replace(/\.$/, '') ?? ''
   const text = flag.describe ?? described.charAt(0).toLowerCase() + described.slice(1)
   const known = flag.default ?? (typeof usual === 'number' && unit === 'seconds' ? usual / 1000 : usual)
@@ -90,7 +92,10 @@ const descriptionOf = ({ value, multiple, key, unit, ...flag }: Flag): string =>
   ].join(' ')
 }
 
-/** The last word, which is being written, is the server's, a file, or the value of an option: the shell knows more about these. */
+/**
+ * The last word, which is being written, is the server's, a file, or the value of an option: the shell knows
+ * more about these.
+ */
 const isOthers = (words: readonly string[]): boolean => {
   const command = commands.find(({ name }) => name === words[2])
   if (command === undefined) return false

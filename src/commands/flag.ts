@@ -3,7 +3,9 @@ import type { Problem } from '../config/problem.js'
 import { badUsage, CustomsError } from '../errors.js'
 import { isObject, type Json, type JsonObject } from '../protocol/unmetered.js'
 
-/** An option of a command. The parsers, the help, completion and the types of the values are all made from it. */
+/**
+ * An option of a command. The parsers, the help, completion and the types of the values are all made from it.
+ */
 export interface Flag {
   readonly type: 'string' | 'boolean'
   readonly multiple?: boolean
@@ -14,7 +16,10 @@ export interface Flag {
   readonly value?: string
   /** Its heading in the help. */
   readonly group?: string
-  /** The key of the configuration that it sets: the key's schema checks the value, and has its description and default. */
+  /**
+   * The key of the configuration that it sets: the key's schema checks the value, and has its description and
+   * default.
+   */
   readonly key?: keyof typeof keys
   /** Of a number; the configuration counts in milliseconds. */
   readonly unit?: 'seconds' | 'pieces'
@@ -47,7 +52,10 @@ type Value<Declared extends Flag> =
 
 type Camel<Name extends string> = Name extends `${infer First}-${infer Others}` ? `${First}${Capitalize<Camel<Others>>}` : Name
 
-/** The values of flags by their names in camel case; a flag that is not repeatable and has no default may be undefined. */
+/**
+ * The values of flags by their names in camel case; a flag that is not repeatable and has no default may be
+ * undefined.
+ */
 export type Values<Declared extends Flags> = {
   readonly [Name in keyof Declared & string as Camel<Name>]: Value<Declared[Name]>
 }
@@ -92,7 +100,9 @@ export const readSettings = (flags: Flags, given: Given): Settings => {
 
 const valueOf = (name: string, { unit }: Flag, text: string): Json => {
   if (unit === 'seconds') return Math.round(seconds(name, text) * 1000)
-  if (unit === 'pieces') return /^\d{1,15}$/.test(text) ? Number(text) : badUsage(wrong(name, text, 'must be a whole number'))
+  if (unit === 'pieces') {
+    return /^\d{1,15}$/.test(text) ? Number(text) : badUsage(wrong(name, text, 'must be a whole number'))
+  }
   return text
 }
 
@@ -100,4 +110,5 @@ const valueOf = (name: string, { unit }: Flag, text: string): Json => {
 export const seconds = (flag: string, text: string): number =>
   /^\d{1,9}(?:\.\d+)?$/.test(text) ? Number(text) : badUsage(wrong(flag, text, 'must be a number of seconds'))
 
-const wrong = (flag: string, text: string, reason: string): string => `--${flag} ${JSON.stringify(text)}: ${reason}`
+const wrong = (flag: string, text: string, reason: string): string =>
+  `--${flag} ${JSON.stringify(text)}: ${reason}`

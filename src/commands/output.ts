@@ -28,7 +28,10 @@ export class Output {
     return this.#length < most || this.flush()
   }
 
-  /** @returns false when nobody reads any more @throws what the system says when it cannot be written for another reason */
+  /**
+   * @returns false when nobody reads any more
+   * @throws what the system says when it cannot be written for another reason
+   */
   async flush(): Promise<boolean> {
     if (this.#pending.length === 0) return this.#failure === undefined
     const text = `${this.#pending.join('\n')}\n`
@@ -42,7 +45,9 @@ export class Output {
 }
 
 /** Each column as wide as its widest cell. @param rows cells of one line each */
-export const table = (head: readonly string[], rows: readonly (readonly string[])[], style: Style): string => {
+export const table = (
+  head: readonly string[], rows: readonly (readonly string[])[], style: Style,
+): string => {
   const widths = head.map((title, column) => Math.max(...[title, ...rows.map(row => row[column] ?? '')].map(columnsOf)))
   const line = (cells: readonly string[]) => cells.map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - columnsOf(cell))).join('  ').trimEnd()
   return [line(head.map(style.title)), ...rows.map(line)].join('\n')

@@ -3,7 +3,7 @@ import { basename, dirname, resolve } from 'node:path'
 import { type Log, openLog } from '../audit/log.js'
 import type { Follower } from '../audit/sink.js'
 import type { Configuration } from '../config/configuration.js'
-import { CustomsError } from '../errors.js'
+import { CustomsError, messageOf } from '../errors.js'
 import { countingMetrics, type Metrics, noMetrics } from '../telemetry/metrics.js'
 import type { FrontBackend, Refused } from '../transport/front/front.js'
 import { inheritedChannel } from '../transport/process/relay.js'
@@ -93,7 +93,9 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   return 0
 }
 
-const openAlone = async ({ flags, setup, log, metrics, page }: ServedParts, lifetime: Lifetime): Promise<Served> => {
+const openAlone = async (
+  { flags, setup, log, metrics, page }: ServedParts, lifetime: Lifetime,
+): Promise<Served> => {
   const gateway = await openGateway({ flags, setup, log, metrics, followers: page ? [page.follower] : [] }, lifetime)
   const { endpoints, upstreams, refused } = gateway
   return {
@@ -119,7 +121,9 @@ const adminOf = async (
 /** How far back the live page goes, in milliseconds: a day. */
 const windowMs = 86_400_000
 
-/** The live page of what this gateway decides from now on, whatever its audit log keeps; the log is not read. */
+/**
+ * The live page of what this gateway decides from now on, whatever its audit log keeps; the log is not read.
+ */
 const gatewayPage = async (): Promise<GatewayPage> => {
   const page = (await import('./audit/ui.js')).openLivePage(windowMs)
   return { ...page, follower: recordsFor(page.take) }
@@ -134,7 +138,9 @@ const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
 export const doubtsAbout = ({ configuration: { listen, tokens }, servers }: Setup): readonly string[] => {
   const missing = servers.flatMap(({ server }) => ('url' in server || canStart(commandLineOf(server)) ? [] : [server]))
   const [first] = missing
-  if (first !== undefined && missing.length === servers.length) throw new CustomsError('CANNOT_START', cannotStart(first.command[0]))
+  if (first !== undefined && missing.length === servers.length) {
+    throw new CustomsError('CANNOT_START', cannotStart(first.command[0]))
+  }
   const who = strangersAt(listen)
   return [
     ...missing.map(({ name, command: [program] }) => `servers.${name}: ${cannotStart(program)}`),
@@ -146,7 +152,9 @@ const cannotStart = (program: string): string => `cannot start ${JSON.stringify(
 
 /** What is open to more than one user of this machine. */
 const strangersAt = (listen: Configuration['listen']): string | undefined => {
-  if ('socket' in listen) return (listen.mode & 0o002) === 0 ? undefined : `${listen.socket} is open to every user of this machine`
+  if ('socket' in listen) {
+    return (listen.mode & 0o002) === 0 ? undefined : `${listen.socket} is open to every user of this machine`
+  }
   return loopback.has(listen.host) ? undefined : `${listen.host} is open to the network`
 }
 
@@ -170,10 +178,12 @@ export const needRestart = (before: Configuration, after: Configuration): readon
 }
 
 /** @param late settings by their names in the file */
-export const restartFor = (late: readonly string[]): string => `${late.join(', ')}: changed, which takes a restart`
+export const restartFor = (late: readonly string[]): string =>
+  `${late.join(', ')}: changed, which takes a restart`
 
 /**
- * Reads the configuration again on SIGHUP and when its file changes. One that cannot be read changes nothing, and says so.
+ * Reads the configuration again on SIGHUP and when its file changes. One that cannot be read changes nothing,
+ * and says so.
  * @returns what stops it; it resolves when nothing is being read any more
  */
 export const onChange = (file: string, reload: () => Promise<void>, log: Log): (() => Promise<void>) => {
@@ -183,14 +193,14 @@ export const onChange = (file: string, reload: () => Promise<void>, log: Log): (
     if (isStopped) return
     last = last.then(reload).then(
       () => log.info('the configuration was read again'),
-      (error: unknown) => log.warn(`the configuration was not read again, the old one stays: ${reasonOf(error)}`),
+      (error: unknown) => log.warn(`the configuration was not read again, the old one stays: ${messageOf(error)}`),
     )
   }
   let timer: NodeJS.Timeout | undefined
   const stopWatching = watchFile(resolve(file), () => {
     clearTimeout(timer)
     timer = setTimeout(run, quietMs)
-  }, error => log.warn(`${file} is not watched, a change of it is read on SIGHUP only: ${reasonOf(error)}`))
+  }, error => log.warn(`${file} is not watched, a change of it is read on SIGHUP only: ${messageOf(error)}`))
   // It stays: without a listener the signal would end us in the middle of our end.
   process.on('SIGHUP', run)
   return () => {
@@ -208,7 +218,8 @@ export const onChange = (file: string, reload: () => Promise<void>, log: Log): (
 const watchFile = (path: string, changed: () => void, failed: (error: unknown) => void): (() => void) => {
   let watcher: FSWatcher | undefined
   try {
-    // The folder is watched: a file that is replaced (an editor's rename, a mounted ConfigMap's link) is another file.
+    // The folder is watched: a file that is replaced (an editor's rename, a mounted ConfigMap's link) is
+    // another file.
     watcher = watch(dirname(path), (_event, name) => {
       if (name === null || name === basename(path) || name === '..data') changed()
     })
@@ -221,5 +232,3 @@ const watchFile = (path: string, changed: () => void, failed: (error: unknown) =
   }
   return () => watcher?.close()
 }
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -55,8 +55,13 @@ export const wrap = async (flags: SharedFlags, target: Target, watching?: Witnes
   return exitOf(server)
 }
 
-/** The HTTP client is loaded only where it is needed: in front of a process the relay starts sooner without it. */
-const remoteSession = async (guard: Guard, client: Transport, server: RemoteServer, limits: FrameLimits): Promise<Session> => {
+/**
+ * The HTTP client is loaded only where it is needed: in front of a process the relay starts sooner without
+ * it.
+ */
+const remoteSession = async (
+  guard: Guard, client: Transport, server: RemoteServer, limits: FrameLimits,
+): Promise<Session> => {
   const { httpSession } = await import('../transport/upstream/session/session.js')
   const tls = tlsOf(server)
   const { url, headers } = server

@@ -19,7 +19,8 @@ const lists = {
 const isList = (part: Part): part is keyof typeof lists => part in lists
 
 /**
- * Compares what two files tell of, as far as both do: a list that one of them does not have says nothing about the other's.
+ * Compares what two files tell of, as far as both do: a list that one of them does not have says nothing
+ * about the other's.
  * @throws CustomsError BAD_CONFIG for a file whose lists cannot be compared
  */
 export const compareSaved = (before: Named, after: Named): Comparison => {
@@ -45,8 +46,10 @@ export const compareSaved = (before: Named, after: Named): Comparison => {
 }
 
 /**
- * What a server was seen to offer. Of two tools of one name the first counts, and what has no name is nothing: a relay passes on neither.
- * @throws CustomsError CANNOT_REACH when not everything could be listed, or when two readers could read it in two ways
+ * What a server was seen to offer. Of two tools of one name the first counts, and what has no name is
+ * nothing: a relay passes on neither.
+ * @throws CustomsError CANNOT_REACH when not everything could be listed, or when two readers could read it in
+ * two ways
  */
 export const offerOf = ({ name, lists: seen, connected, findings }: Inspection): Offer => {
   const fail = (reason: string): never => {
@@ -54,7 +57,9 @@ export const offerOf = ({ name, lists: seen, connected, findings }: Inspection):
   }
   for (const { list, message } of problemsOf(seen)) fail(`its ${list} could not be listed in full: ${message}`)
   const ambiguous = findings.find(({ rule }) => rule === 'wire/ambiguous')
-  if (ambiguous !== undefined) return fail(`what it lists can be read in two ways: ${ambiguous.path}: ${ambiguous.message}`)
+  if (ambiguous !== undefined) {
+    return fail(`what it lists can be read in two ways: ${ambiguous.path}: ${ambiguous.message}`)
+  }
   return offer(part => {
     if (part === 'serverInfo') return single(aboutServer(connected.serverInfo))
     if (part === 'instructions') return single(connected.instructions)
@@ -75,7 +80,9 @@ const greetingOf = (saved: Saved, part: 'serverInfo' | 'instructions'): Definiti
   return single(part === 'serverInfo' ? serverInfo : isString(instructions) ? instructions : undefined)
 }
 
-const elementsOf = (saved: Saved, method: string, key: keyof typeof lists, file: string): ReadonlyMap<string, Json> => {
+const elementsOf = (
+  saved: Saved, method: string, key: keyof typeof lists, file: string,
+): ReadonlyMap<string, Json> => {
   const fail = (reason: string): never => {
     throw new CustomsError('BAD_CONFIG', `${file}: ${reason}`)
   }
@@ -83,7 +90,9 @@ const elementsOf = (saved: Saved, method: string, key: keyof typeof lists, file:
   const fault = (saved.answers.get(method) ?? []).flatMap(({ faults }) => faults)[0]
   if (fault !== undefined) return fail(`cannot be compared: ${fault.path}: ${fault.message}`)
   const pages = resultsOf(saved, method)
-  if (isString(member(pages.at(-1), 'nextCursor'))) return fail(`the answers to ${method} end before the last page`)
+  if (isString(member(pages.at(-1), 'nextCursor'))) {
+    return fail(`the answers to ${method} end before the last page`)
+  }
   const elements = pages.flatMap(page => {
     const list = member(page, key)
     return isArray(list) ? list : fail(`an answer to ${method} has no list of ${key}`)

@@ -11,7 +11,8 @@ import type { Transport, TransportEvent } from '../transport/transport.js'
 export type Answer = ((Omit<Result, 'result'> & { readonly result: JsonObject }) | ErrorResponse) & { readonly size: number }
 
 /**
- * An MCP client in this process, as the client's end of a session: what it asks and what it is answered passes the relay as
+ * An MCP client in this process, as the client's end of a session: what it asks and what it is answered
+ * passes the relay as
  * anybody's does. It offers the server nothing: no sampling, no elicitation, no roots.
  */
 export class InspectClient implements Transport {
@@ -107,4 +108,5 @@ const gone = (id: Id): Answer => ({
   kind: 'error', size: 0, id, key: written(id), error: { code: errorCode.gone, message: 'the connection is closed' },
 })
 
-const unmeteredIn = (message: Result | ErrorResponse) => (message.kind === 'result' ? { ...message, result: unmetered(message.result) } : message)
+const unmeteredIn = (message: Result | ErrorResponse) =>
+  (message.kind === 'result' ? { ...message, result: unmetered(message.result) } : message)

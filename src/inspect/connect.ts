@@ -38,9 +38,12 @@ export interface ConnectOptions {
 const key = (name: string): string => `io.modelcontextprotocol/${name}`
 
 /**
- * Begins a session with a server of either era (2026-07-28, stdio: backward compatibility): it is asked to discover itself; one
- * that answers with anything but a modern answer is asked to initialize, on a connection of its own, because some servers that
- * were asked the one refuse the other, or end. Silence is waited out in parallel: the server may only be slow to start.
+ * Begins a session with a server of either era (2026-07-28, stdio: backward compatibility): it is asked to
+ * discover itself; one
+ * that answers with anything but a modern answer is asked to initialize, on a connection of its own, because
+ * some servers that
+ * were asked the one refuse the other, or end. Silence is waited out in parallel: the server may only be slow
+ * to start.
  * @throws CustomsError CANNOT_START or CANNOT_REACH
  */
 export const connect = async (open: () => Link, options: ConnectOptions): Promise<Connected> => {
@@ -93,7 +96,8 @@ const begin = async (link: Link, options: ConnectOptions): Promise<Connected> =>
 const initialize = (link: Link, { version, timeoutMs }: ConnectOptions): Promise<Answer | undefined> =>
   link.client.request('initialize', { protocolVersion: legacy, capabilities: {}, clientInfo: clientInfo(version) }, timeoutMs)
 
-const clientInfo = (version: string): JsonObject => ({ name: 'mcp-customs', title: 'mcp-customs inspect', version })
+const clientInfo = (version: string): JsonObject =>
+  ({ name: 'mcp-customs', title: 'mcp-customs inspect', version })
 
 const modernParams = (version: string): JsonObject => ({
   _meta: {
@@ -141,7 +145,8 @@ const supportedBy = (answer: Answer | undefined): readonly string[] => {
 
 const unsupportedVersion = -32022
 
-const texts = (value: Json | undefined): readonly string[] => (isArray(value) ? value.filter(isString).slice(0, 100) : [])
+const texts = (value: Json | undefined): readonly string[] =>
+  (isArray(value) ? value.filter(isString).slice(0, 100) : [])
 
 const isLegacy = (revision: string): boolean => isRevision(revision) && !traitsOf(revision).modern
 
@@ -154,7 +159,8 @@ const after = (ms: number): Promise<'late'> => new Promise(resolve => setTimeout
 const silent = (options: ConnectOptions): CustomsError =>
   unreachable(options, `no answer within ${options.timeoutMs / 1000} s; is it an MCP server? (--timeout SECONDS waits longer)`)
 
-const unreachable = ({ name }: ConnectOptions, reason: string): CustomsError => new CustomsError('CANNOT_REACH', `${name}: ${reason}`)
+const unreachable = ({ name }: ConnectOptions, reason: string): CustomsError =>
+  new CustomsError('CANNOT_REACH', `${name}: ${reason}`)
 
 /** An answer of the relay's own says what became of the connection; one of the server's is quoted. */
 export const refusal = ({ error: { code, message } }: Answer & { kind: 'error' }): string =>

@@ -5,15 +5,22 @@ import { plain } from './plain.js'
 /** An argument of a tool, as far as one line can tell; the schema has the rest. */
 export interface Argument {
   readonly name: string
-  /** In the manner of TypeScript: `string`, `"asc" | "desc"`, `integer[]`; `any` where the schema does not say. */
+  /**
+   * In the manner of TypeScript: `string`, `"asc" | "desc"`, `integer[]`; `any` where the schema does not
+   * say.
+   */
   readonly type: string
   readonly required: boolean
 }
 
 /** What a tool takes, in the order of its schema. What only one of several forms asks for is not required. */
-export const argumentsOf = (inputSchema: Json | undefined): readonly Argument[] => new Reader(inputSchema).arguments()
+export const argumentsOf = (inputSchema: Json | undefined): readonly Argument[] =>
+  new Reader(inputSchema).arguments()
 
-/** The same as phrases for people: `name: type`, and `name?: type` for what may be left out. `--json` has all of them. */
+/**
+ * The same as phrases for people: `name: type`, and `name?: type` for what may be left out. `--json` has all
+ * of them.
+ */
 export const argumentPhrases = (inputSchema: Json | undefined): readonly string[] => {
   const all = argumentsOf(inputSchema)
   const told = all.slice(0, mostTold).map(({ name, type, required }) => `${plain(name)}${required ? '' : '?'}: ${plain(type, 120)}`)
@@ -23,7 +30,10 @@ export const argumentPhrases = (inputSchema: Json | undefined): readonly string[
 
 const mostTold = 40
 
-/** Schemas that are looked at, and how far within each other: with references, a small schema can have very many. */
+/**
+ * Schemas that are looked at, and how far within each other: with references, a small schema can have very
+ * many.
+ */
 const mostSchemas = 2000
 const deepest = 8
 
@@ -72,7 +82,9 @@ class Reader {
     if (target !== undefined) return inner(target)
     const constant = member(schema, 'const')
     if (constant !== undefined) return withDigits(JSON.stringify(constant))
-    if (member(schema, 'enum') !== undefined) return union(elements(schema, 'enum'), choice => withDigits(JSON.stringify(choice)))
+    if (member(schema, 'enum') !== undefined) {
+      return union(elements(schema, 'enum'), choice => withDigits(JSON.stringify(choice)))
+    }
     const alternatives = [...elements(schema, 'anyOf'), ...elements(schema, 'oneOf')]
     if (alternatives.length > 0) return union(alternatives, inner)
     const type = member(schema, 'type')
@@ -116,7 +128,8 @@ const union = (all: readonly Json[], inWords: (one: Json) => string): string => 
 }
 
 /**
- * What a tool says of itself by its annotations, in words. What it leaves unsaid is left out, and so is what the specification
+ * What a tool says of itself by its annotations, in words. What it leaves unsaid is left out, and so is what
+ * the specification
  * calls meaningless for a tool that is read-only.
  */
 export const claimsOf = (definition: JsonObject | undefined): readonly string[] => {
@@ -132,7 +145,8 @@ export const claimsOf = (definition: JsonObject | undefined): readonly string[] 
   ].filter(claim => claim !== '')
 }
 
-const word = (hint: unknown, yes: string, no: string): string => (hint === true ? yes : hint === false ? no : '')
+const word = (hint: unknown, yes: string, no: string): string =>
+  (hint === true ? yes : hint === false ? no : '')
 
 /** By the order in which clients look for it (MCP, Tool: title). */
 export const titleOf = (definition: JsonObject | undefined): string | undefined => {

@@ -17,7 +17,9 @@ export interface Comparison {
   readonly incomparable: readonly string[]
 }
 
-/** The comparison for programs; `before` and `after` of a change are left out where there was, or is, nothing. */
+/**
+ * The comparison for programs; `before` and `after` of a change are left out where there was, or is, nothing.
+ */
 export const diffJson = (comparison: Comparison): string =>
   `${withDigits(plainJson({ version: 1, ...diffValue(comparison) }))}\n`
 
@@ -30,10 +32,13 @@ export const diffValue = ({ changes, ...comparison }: Comparison) => ({
 const mostChanges = 500
 
 /**
- * The comparison for people: each thing that changed, and in it each field, with everything to be seen that is there.
+ * The comparison for people: each thing that changed, and in it each field, with everything to be seen that
+ * is there.
  * @param width in characters
  */
-export const diffReport = ({ before, after, changes, incomparable }: Comparison, style: Style, width: number): string => {
+export const diffReport = (
+  { before, after, changes, incomparable }: Comparison, style: Style, width: number,
+): string => {
   const told = changes.slice(0, mostChanges)
   const notes = [
     ...(changes.length > told.length ? [`and ${count(changes.length - told.length, 'more change')}`] : []),
@@ -60,8 +65,12 @@ const things = (changes: readonly Change[]): readonly (readonly [Change, ...Chan
 const thing = (changes: readonly [Change, ...Change[]], style: Style, width: number): string => {
   const [first] = changes
   const name = `${first.of} ${shortly(first.name)}`.trim() + (first.era === undefined ? '' : ` (as ${first.era} clients see it)`)
-  if (first.path.length > 0) return [style.title(`~ ${name}`), ...changes.flatMap(change => field(change, style, width))].join('\n')
-  if (first.class === 'renamed' && isString(first.after)) return style.warn(`~ ${name} → ${shortly(first.after)}`) + style.dim('  renamed')
+  if (first.path.length > 0) {
+    return [style.title(`~ ${name}`), ...changes.flatMap(change => field(change, style, width))].join('\n')
+  }
+  if (first.class === 'renamed' && isString(first.after)) {
+    return style.warn(`~ ${name} → ${shortly(first.after)}`) + style.dim('  renamed')
+  }
   if (first.after === undefined) return style.bad(`- ${name}`) + style.dim('  removed')
   if (first.before === undefined) return [style.good(`+ ${name}`) + style.dim('  added'), ...newcomer(unmetered(first.after), width)].join('\n')
   return [style.title(`~ ${name}`), ...field(first, style, width)].join('\n')
@@ -97,7 +106,8 @@ const value = (change: Change, style: Style, width: number): readonly string[] =
   return [...(before === undefined ? [] : lines('-', before)), ...(after === undefined ? [] : lines('+', after))]
 }
 
-const isLong = (value: Json | undefined): value is string => isString(value) && value.length > 40 && withDigits(JSON.stringify(value)).startsWith('"')
+const isLong = (value: Json | undefined): value is string =>
+  isString(value) && value.length > 40 && withDigits(JSON.stringify(value)).startsWith('"')
 
 const without = (list: readonly Json[], other: readonly Json[]): readonly Json[] => {
   const texts = new Set(other.map(element => JSON.stringify(element)))
@@ -122,7 +132,10 @@ const summary = (changes: readonly Change[], style: Style, width: number): strin
   return wrap(`${count(changes.length, 'change')}: ${words.join(', ')}`, width).join('\n')
 }
 
-/** Changes of words that are looked for: two texts with more have little in common, and finding them all would take long. */
+/**
+ * Changes of words that are looked for: two texts with more have little in common, and finding them all would
+ * take long.
+ */
 const mostEdits = 400
 
 /** Characters of what did not change that are shown beside what did. */

@@ -37,9 +37,11 @@ export interface ToCall {
 }
 
 /**
- * Connects once, lists everything, calls a tool where one is named, and judges all of it. What cannot be listed is told of in the
+ * Connects once, lists everything, calls a tool where one is named, and judges all of it. What cannot be
+ * listed is told of in the
  * lists.
- * @throws CustomsError CANNOT_START, CANNOT_REACH, CANNOT_AUDIT, or BAD_USAGE for a call of a tool that is not there
+ * @throws CustomsError CANNOT_START, CANNOT_REACH, CANNOT_AUDIT, or BAD_USAGE for a call of a tool that is
+ * not there
  */
 export const inspect = async (options: InspectOptions): Promise<Inspection> => {
   const { name, isNamed, target, policy, tools: settings, trusted, saved, call, timeoutMs, progress } = options
@@ -78,7 +80,9 @@ const make = async (
   { tool, arguments: given }: ToCall, { link, params }: Connected, lists: Lists, options: InspectOptions,
 ): Promise<Answer | undefined> => {
   const { name, timeoutMs, progress, tools } = options
-  if (tools.get(tool)?.denied === true) throw new CustomsError('BAD_USAGE', `--call ${JSON.stringify(tool)}: the configuration denies this tool`)
+  if (tools.get(tool)?.denied === true) {
+    throw new CustomsError('BAD_USAGE', `--call ${JSON.stringify(tool)}: the configuration denies this tool`)
+  }
   if (!lists.tools.items.some(item => toolName(item) === tool)) {
     if (lists.tools.problem !== undefined) return undefined
     const there = lists.tools.items.map(item => plain(toolName(item))).slice(0, 20).join(', ')
@@ -86,11 +90,15 @@ const make = async (
   }
   progress(`calling ${plain(tool)}`)
   const answer = await link.client.request('tools/call', { ...params, name: tool, arguments: given }, timeoutMs)
-  if (answer === undefined) throw new CustomsError('CANNOT_REACH', `${name}: no answer to the call within ${timeoutMs / 1000} s`)
+  if (answer === undefined) {
+    throw new CustomsError('CANNOT_REACH', `${name}: no answer to the call within ${timeoutMs / 1000} s`)
+  }
   return answer
 }
 
-const inspectedTools = (items: readonly Item[], findings: readonly Weighed[], { tools }: InspectOptions): readonly InspectedTool[] =>
+const inspectedTools = (
+  items: readonly Item[], findings: readonly Weighed[], { tools }: InspectOptions,
+): readonly InspectedTool[] =>
   items.map(item => {
     const name = toolName(item)
     return {
@@ -106,7 +114,9 @@ const inspectedTools = (items: readonly Item[], findings: readonly Weighed[], { 
  * @param tools every element of the tool list, by which findings about a page are told apart
  * @param revision by which the tools were judged
  */
-export const weigh = (entries: readonly Entry[], policy: Policy, tools: readonly Item[], revision: Revision): readonly Weighed[] => {
+export const weigh = (
+  entries: readonly Entry[], policy: Policy, tools: readonly Item[], revision: Revision,
+): readonly Weighed[] => {
   const listed = new Map(tools.map(item => [`${JSON.stringify(item.request)} ${item.index}`, item]))
   return entries.flatMap(({ event, id, tool, findings }) =>
     findings.flatMap((finding): Weighed[] => {

@@ -25,7 +25,10 @@ export interface Inspection {
   readonly lists: Lists
   readonly tools: readonly InspectedTool[]
   readonly call: InspectedCall | undefined
-  /** What a relay does about annotations. To have some is no fault of a server that nobody trusts, and so no finding here. */
+  /**
+   * What a relay does about annotations. To have some is no fault of a server that nobody trusts, and so no
+   * finding here.
+   */
   readonly annotations: {
     /** How many tools have some. */
     readonly tools: number

@@ -37,7 +37,10 @@ export type ServerEnd = Transport & {
 /** A server may say what breaks a rule as often as it likes: so often it is kept. */
 const mostAlike = 1000
 
-/** Of one frame: a list of thousands of tools may give as many reasons for advice, and none of them may bury what is worse. */
+/**
+ * Of one frame: a list of thousands of tools may give as many reasons for advice, and none of them may bury
+ * what is worse.
+ */
 const maxFindings = 100_000
 
 /** One connection to the server, through a relay that only watches. */
@@ -106,9 +109,12 @@ const atMost = (most: number): ((entry: Entry) => boolean) => {
 }
 
 /**
- * The policy of the relay that inspects: everything is found and nothing is changed, so that the definitions are seen as the
- * server sent them. Two things are kept from passing all the same: what cannot be read as the answer to a request (it would
- * never be answered), and a call that the operator's policy would not let through to the server. That a server that nobody trusts
+ * The policy of the relay that inspects: everything is found and nothing is changed, so that the definitions
+ * are seen as the
+ * server sent them. Two things are kept from passing all the same: what cannot be read as the answer to a
+ * request (it would
+ * never be answered), and a call that the operator's policy would not let through to the server. That a
+ * server that nobody trusts
  * has annotations is not looked for: it is told once, and is no fault.
  */
 export const watching = (policy: Policy): Policy =>

@@ -2,7 +2,9 @@ import { errorCode } from '../protocol/json-rpc.js'
 import { isArray, isObject, isString, type Json, member } from '../protocol/unmetered.js'
 import { type Connected, refusal } from './connect.js'
 
-/** An element of a list, and where it stood: which request it answered, and which element of that page it is. */
+/**
+ * An element of a list, and where it stood: which request it answered, and which element of that page it is.
+ */
 export interface Item {
   readonly request: string | number
   readonly index: number
@@ -25,7 +27,9 @@ const none: Listing = { items: [], problem: undefined }
  * Asks for every page of a list (MCP, pagination).
  * @param optional a server that does not know the method has none of these
  */
-const listAll = async ({ link, params }: Connected, method: string, key: string, ms: number, optional = false): Promise<Listing> => {
+const listAll = async (
+  { link, params }: Connected, method: string, key: string, ms: number, optional = false,
+): Promise<Listing> => {
   const items: Item[] = []
   const cursors = new Set<string>()
   let bytes = 0
@@ -54,7 +58,10 @@ export interface Lists {
   readonly resourceTemplates: Listing
 }
 
-/** Everything that the server lists. Tools are asked for whether or not they were announced: a relay has to judge those as well. */
+/**
+ * Everything that the server lists. Tools are asked for whether or not they were announced: a relay has to
+ * judge those as well.
+ */
 export const listEverything = async (connected: Connected, ms: number): Promise<Lists> => {
   const announced = (capability: string) => isObject(member(connected.capabilities, capability))
   const resources = announced('resources')

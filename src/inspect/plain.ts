@@ -2,7 +2,8 @@ import { stripVTControlCharacters } from 'node:util'
 import { stripHidden } from '../protocol/text/hidden.js'
 
 /**
- * Text of the server's, fit for a terminal, in one line: without escapes, controls, hidden characters and line ends, so that
+ * Text of the server's, fit for a terminal, in one line: without escapes, controls, hidden characters and
+ * line ends, so that
  * it can neither steer the terminal nor pass for a line of ours.
  * @param most characters that are kept
  */
@@ -30,7 +31,8 @@ export const plainLines = (text: string, mostLines: number, most: number): reado
 const indentOf = (line: string): string => /^[ \t]{0,20}/.exec(line)?.[0].replaceAll('\t', ' ') ?? ''
 
 /**
- * Text of a stranger's, with everything in it to be seen: `<U+200B>` for what has no shape or is a space of another kind, `⏎` for
+ * Text of a stranger's, with everything in it to be seen: `<U+200B>` for what has no shape or is a space of
+ * another kind, `⏎` for
  * the end of a line, and the code point behind a letter that passes for a Latin one. Fit for a terminal.
  */
 export const reveal = (text: string): string =>
@@ -48,8 +50,12 @@ const marked = (text: string): string => text.replace(/[^\x00-\x7f\p{C}\p{Z}]/gu
 const codePoint = (character: string): string =>
   `<U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}>`
 
-// A letter with more marks than these climbs over the lines around it; the blank of Braille has a shape by name alone.
+// A letter with more marks than these climbs over the lines around it; the blank of Braille has a shape by
+// name alone.
 const unseen = /(?! )[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\ufffc]|(?<=\p{M}{4})\p{M}/gu
 
-/** A word of Latin letters and of letters that are drawn as those are, Cyrillic and Greek ones; with at least one of the latter. */
+/**
+ * A word of Latin letters and of letters that are drawn as those are, Cyrillic and Greek ones; with at least
+ * one of the latter.
+ */
 const disguise = /^(?=.*[^\x00-\x7f])[a-zA-ZаеорсухіјѕԁӏһԛԝАВЕКМНОРСТУХІЈЅοναικρυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧ]+$/u

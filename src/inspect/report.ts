@@ -48,7 +48,9 @@ const nameOf = (value: Json, key: string): string => {
   return isString(name) ? plain(name) : '(unnamed)'
 }
 
-const summary = ({ tools, lists, findings, more: untold }: Inspection, style: Style, width: number): string => {
+const summary = (
+  { tools, lists, findings, more: untold }: Inspection, style: Style, width: number,
+): string => {
   const blocked = findings.filter(({ action }) => action === 'block').length
   const rest = findings.length - blocked
   const faults = [
@@ -125,9 +127,13 @@ const mostLines = 60
 const mostOfBlock = 20
 
 /** What a call gave, as far as a person reads it. */
-export const callSection = ({ tool, arguments: given, answer }: InspectedCall, style: Style, width: number): string => {
+export const callSection = (
+  { tool, arguments: given, answer }: InspectedCall, style: Style, width: number,
+): string => {
   const heading = `${style.title(`Call of ${plain(tool)}`)} ${style.dim(plain(JSON.stringify(given), width))}`
-  if (answer === undefined) return `${heading}\n  ${style.bad('not made')}: it is not among the tools that could be listed`
+  if (answer === undefined) {
+    return `${heading}\n  ${style.bad('not made')}: it is not among the tools that could be listed`
+  }
   if (answer.kind === 'error') return `${heading}\n  ${style.bad('error')} ${refusal(answer)}`
   const { result } = answer
   const content = member(result, 'content')

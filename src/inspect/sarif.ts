@@ -6,7 +6,8 @@ import { type Inspection, problemsOf, type Weighed } from './inspection.js'
 import { plain } from './plain.js'
 
 /**
- * The findings as SARIF 2.1.0. Definitions come from a running server and have no line in any file; the place that they are shown
+ * The findings as SARIF 2.1.0. Definitions come from a running server and have no line in any file; the place
+ * that they are shown
  * at is the file that stands for the server, and the tool is the logical location.
  * @param file where the server is declared or written, relative to the working directory
  */
@@ -22,7 +23,10 @@ export const sarifReport = (inspection: Inspection, file: string, version: strin
   return sarifLog([run], version)
 }
 
-/** By it the servers of one job are told apart: the operator's name for it, or its own; what its command is called tells little. */
+/**
+ * By it the servers of one job are told apart: the operator's name for it, or its own; what its command is
+ * called tells little.
+ */
 const serverName = ({ name, isNamed, connected }: Inspection): string => {
   const own = member(connected.serverInfo, 'name')
   return (!isNamed && isString(own) && plain(own, 128)) || plain(name, 128)
@@ -30,7 +34,9 @@ const serverName = ({ name, isNamed, connected }: Inspection): string => {
 
 const levels = { block: 'error', demote: 'error', mend: 'warning', log: 'warning' } as const
 
-const result = ({ rule, action, event, tool, within, message }: Weighed, server: string, file: string): SarifResult => {
+const result = (
+  { rule, action, event, tool, within, message }: Weighed, server: string, file: string,
+): SarifResult => {
   const place = plain(within, 300)
   const subject = tool === undefined ? plain(event) : plain(tool, 128)
   return {
@@ -119,4 +125,5 @@ const resultValue = ({ rule, level, text, file, line, subject, fingerprint, prop
   properties,
 })
 
-const digest = (parts: readonly string[]): string => createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32)
+const digest = (parts: readonly string[]): string =>
+  createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32)

@@ -23,11 +23,15 @@ export interface Saved {
   readonly hasGreeting: boolean
 }
 
-/** What comes before a list, in the revisions with a handshake and in those without, and by which member it is known. */
+/**
+ * What comes before a list, in the revisions with a handshake and in those without, and by which member it is
+ * known.
+ */
 const greetings: ReadonlyMap<string, string> = new Map([['initialize', 'protocolVersion'], ['server/discover', 'supportedVersions']])
 
 /**
- * Reads answers that were saved: JSON-RPC responses (one, or one a line), the result of a list by itself, or a report of
+ * Reads answers that were saved: JSON-RPC responses (one, or one a line), the result of a list by itself, or
+ * a report of
  * `inspect --json`.
  * @param file what it is called in errors
  * @throws CustomsError BAD_CONFIG, naming the file and the line
@@ -37,11 +41,15 @@ export const parseSaved = (text: string, file: string, limits: FrameLimits): Sav
   for (const document of documentsOf(text, file)) {
     for (const { method, message } of answersOf(document)) {
       const known = answers.get(method) ?? []
-      if (known.some(isLast)) throw unusable(document.place, `another answer to ${method}, after the last one`)
+      if (known.some(isLast)) {
+        throw unusable(document.place, `another answer to ${method}, after the last one`)
+      }
       answers.set(method, [...known, read(message, limits, document.place)])
     }
   }
-  if (![...listMethods.keys()].some(method => answers.has(method))) throw unusable(file, 'there is no list in it')
+  if (![...listMethods.keys()].some(method => answers.has(method))) {
+    throw unusable(file, 'there is no list in it')
+  }
   const hasGreeting = [...greetings.keys()].some(method => answers.has(method))
   if (!hasGreeting) {
     const { method, message } = guessedGreeting(answers)
@@ -54,7 +62,8 @@ export const parseSaved = (text: string, file: string, limits: FrameLimits): Sav
 export const resultsOf = ({ answers }: Saved, method: string): readonly JsonObject[] =>
   (answers.get(method) ?? []).flatMap(frame => exactResult(frame.bytes) ?? resultOf(frame))
 
-const resultOf = ({ message }: Frame): readonly JsonObject[] => (message.kind === 'result' ? [unmetered(message.result)] : [])
+const resultOf = ({ message }: Frame): readonly JsonObject[] =>
+  (message.kind === 'result' ? [unmetered(message.result)] : [])
 
 const isLast = (page: Frame): boolean => resultOf(page).some(result => !isString(member(result, 'nextCursor')))
 
@@ -89,7 +98,9 @@ const answersOf = ({ value, text, place }: Document): readonly SavedAnswer[] => 
   if (!isObject(value)) throw unusable(place, 'neither a response, nor a list, nor a report')
   const marked = markLongNumbers(Buffer.from(text))
   const report = answersOfReport(marked === undefined ? value : parseJson(marked.toString()) ?? value)
-  if (report !== undefined) return report.map(({ method, message }) => ({ method, message: withDigits(message) }))
+  if (report !== undefined) {
+    return report.map(({ method, message }) => ({ method, message: withDigits(message) }))
+  }
   const isMessage = member(value, 'jsonrpc') !== undefined
   // A server of one era has only an error for who asks it in the way of the other.
   if (isMessage && isObject(member(value, 'error'))) return []
@@ -119,7 +130,8 @@ const read = (message: string, limits: FrameLimits, place: string): Frame => {
   throw unusable(place, frame.faults[0]?.message ?? 'no response with an id')
 }
 
-const unusable = (place: string, reason: string): CustomsError => new CustomsError('BAD_CONFIG', `${place}: ${reason}`)
+const unusable = (place: string, reason: string): CustomsError =>
+  new CustomsError('BAD_CONFIG', `${place}: ${reason}`)
 
 /** An answer of the server's, and the method that it answered. */
 export interface SavedAnswer {

@@ -44,7 +44,8 @@ export const widthOf = (stream: Terminal): number => {
 
 // Near enough for a layout; marks take no room, and these take two columns.
 const wide = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{Emoji_Presentation}\uff01-\uff60]/u
-const columnWidth = (character: string): number => (/\p{M}/u.test(character) ? 0 : wide.test(character) ? 2 : 1)
+const columnWidth = (character: string): number =>
+  (/\p{M}/u.test(character) ? 0 : wide.test(character) ? 2 : 1)
 
 /** How many columns of a terminal a line takes; styles take none. */
 export const columnsOf = (line: string): number => {

@@ -26,7 +26,9 @@ const columnFor = (tools: readonly InspectedTool[], width: number): number => {
 
 const margin = 2
 
-const block = ({ name, definition, denied, findings }: InspectedTool, column: number, style: Style, width: number): string => {
+const block = (
+  { name, definition, denied, findings }: InspectedTool, column: number, style: Style, width: number,
+): string => {
   const shown = plain(name, 128)
   const isBeside = columnsOf(shown) <= column
   const from = column === 0 ? 2 * margin : margin + column + margin
@@ -49,8 +51,12 @@ const block = ({ name, definition, denied, findings }: InspectedTool, column: nu
     : wrap(shown, width - margin).map(line => ' '.repeat(margin) + line).join('\n') + `\n${' '.repeat(from)}${indent(lines, from)}`
 }
 
-/** A title that only spells the name in another way says nothing new, and nor does one that says that it is a tool. */
-const isSpelling = (title: string, name: string): boolean => letters(title).replace(/tool$/, '') === letters(name).replace(/tool$/, '')
+/**
+ * A title that only spells the name in another way says nothing new, and nor does one that says that it is a
+ * tool.
+ */
+const isSpelling = (title: string, name: string): boolean =>
+  letters(title).replace(/tool$/, '') === letters(name).replace(/tool$/, '')
 
 const letters = (text: string): string => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
 
@@ -105,7 +111,9 @@ const remedy = (rule: RuleName, style: Style, width: number): readonly string[] 
   return wrap(`--policy compat: ${mends.replaceAll('`', '')}${otherwise}`, width - 6).map(line => style.dim(`      ${line}`))
 }
 
-const messages = (findings: readonly Weighed[], mostTools: number, style: Style, width: number): readonly string[] => {
+const messages = (
+  findings: readonly Weighed[], mostTools: number, style: Style, width: number,
+): readonly string[] => {
   const byMessage = new Map<string, Weighed[]>()
   for (const finding of findings) {
     const alike = byMessage.get(finding.message)

@@ -5,6 +5,7 @@ import { stateFolder } from '../../audit/place.js'
 import { findLogs, readLog } from '../../audit/read/logs.js'
 import { type Verification, Verifier, verify } from '../../audit/read/verify.js'
 import { codeOf, CustomsError, pathText } from '../../errors.js'
+import { count } from '../../inspect/terminal.js'
 import { everything, filterFor } from '../../report/filter.js'
 import { reportPage } from '../../report/html.js'
 import { recordOf } from '../../report/record.js'
@@ -31,14 +32,17 @@ export const audit = async (given: Given, [action = '', ...paths]: readonly stri
 }
 
 /**
- * `audit verify FILE|FOLDER…`: one line for each log on stdout, and one for each head that is in none of them.
+ * `audit verify FILE|FOLDER…`: one line for each log on stdout, and one for each head that is in none of
+ * them.
  * @returns 0: nothing was changed; 1: something was
- * @throws CustomsError BAD_USAGE, BAD_CONFIG when a key cannot be used, or CANNOT_AUDIT when a file cannot be read
+ * @throws CustomsError BAD_USAGE, BAD_CONFIG when a key cannot be used, or CANNOT_AUDIT when a file cannot be
+ * read
  */
-export const auditVerify = async (paths: readonly string[], { head: heads, key }: VerifyFlags): Promise<number> => {
+export const auditVerify = async (
+  paths: readonly string[], { head: heads, key }: VerifyFlags,
+): Promise<number> => {
   const keys = key.map(readPublicKey)
-  const logs = await findLogs(paths)
-  if (logs.length === 0) throw new CustomsError('CANNOT_AUDIT', `${paths.join(', ')}: no audit log is there`)
+  const logs = await logsIn(paths)
   const missing = new Set(heads)
   let code = 0
   const fail = (line: string): void => {
@@ -55,11 +59,20 @@ export const auditVerify = async (paths: readonly string[], { head: heads, key }
   return code
 }
 
+const logsIn = async (paths: readonly string[]) => {
+  const logs = await findLogs(paths)
+  if (logs.length === 0) throw new CustomsError('CANNOT_AUDIT', `${paths.join(', ')}: no audit log is there`)
+  return logs
+}
+
 const say = (line: string): void => {
   process.stdout.write(`${line}\n`)
 }
 
-/** `FILE: ok, …`, or `FILE:LINE: …` for the first line that is wrong. @param files of one log, in the order of its chain */
+/**
+ * `FILE: ok, …`, or `FILE:LINE: …` for the first line that is wrong.
+ * @param files of one log, in the order of its chain
+ */
 export const verificationLine = (files: readonly string[], { records, first, problems, earlier, recovered, lost, open, signed }: Verification): string => {
   const [file = '', ...others] = files
   const last = others.at(-1)
@@ -81,18 +94,17 @@ export const verificationLine = (files: readonly string[], { records, first, pro
   return `${pathText(first.file)}:${first.line === 0 ? '' : `${first.line}:`} ${first.reason}${after}${more}`
 }
 
-const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`
-
 /**
  * `audit report [FILE|FOLDER…]`: what the logs hold, as a page.
  * @returns 0, whatever is in them: the page says so
  * @throws CustomsError CANNOT_AUDIT when a file cannot be read, or the page not be written
  */
-export const auditReport = async (paths: readonly string[], { wanted, key, output }: ReportFlags): Promise<number> => {
+export const auditReport = async (
+  paths: readonly string[], { wanted, key, output }: ReportFlags,
+): Promise<number> => {
   const keys = key.map(readPublicKey)
   const isWanted = filterFor({ ...everything, ...wanted })
-  const logs = await findLogs(paths)
-  if (logs.length === 0) throw new CustomsError('CANNOT_AUDIT', `${paths.join(', ')}: no audit log is there`)
+  const logs = await logsIn(paths)
   const totals = new Totals()
   const rows: LogRow[] = []
   for (const files of logs) {

@@ -17,11 +17,14 @@ const pollMs = 300
 type Shown = Omit<ReadRecord, 'number'> & { readonly number: number | undefined }
 
 /**
- * `audit show [FILE|FOLDER…]`: a line for each record on stdout, by their time. With `--follow` it ends when it is told to, or nobody
+ * `audit show [FILE|FOLDER…]`: a line for each record on stdout, by their time. With `--follow` it ends when
+ * it is told to, or nobody
  * reads any more.
  * @throws CustomsError CANNOT_AUDIT when a file cannot be read
  */
-export const auditShow = async (paths: readonly string[], { wanted, follow, json, long, last }: ShowFlags): Promise<number> => {
+export const auditShow = async (
+  paths: readonly string[], { wanted, follow, json, long, last }: ShowFlags,
+): Promise<number> => {
   const { stdout } = process
   const output = new Output(stdout)
   const show = new Show({ style: json ? plainStyle : styleFor(stdout, process.env), width: stdout.isTTY ? stdout.columns : Infinity, long })
@@ -29,7 +32,9 @@ export const auditShow = async (paths: readonly string[], { wanted, follow, json
   const write = (read: Shown) => output.line(json ? visible(read.text) : show.text(read))
   let unreadable = 0
   const logs = await findLogs(paths)
-  if (logs.length === 0 && !follow) throw new CustomsError('CANNOT_AUDIT', `${paths.join(', ')}: no audit log is there`)
+  if (logs.length === 0 && !follow) {
+    throw new CustomsError('CANNOT_AUDIT', `${paths.join(', ')}: no audit log is there`)
+  }
   const follower = follow ? new Follower(paths) : undefined
   const extent = await follower?.skip()
 

@@ -18,13 +18,16 @@ import type { UiFlags } from './flags.js'
 const pollMs = 300
 
 /**
- * `ui [FOLDER]`: a live page over the audit logs in a folder, and in those below it. It reads, and does nothing else.
+ * `ui [FOLDER]`: a live page over the audit logs in a folder, and in those below it. It reads, and does
+ * nothing else.
  * @returns 0, when it was told to stop
  */
 export const ui = async (folder: string | undefined, { port, windowMs }: UiFlags): Promise<number> => {
   // The folder where relays write comes to be with the first of them.
   const place = folder ?? stateFolder(process.env)
-  if (folder !== undefined && (await stat(folder).catch(() => undefined)) === undefined) throw new CustomsError('CANNOT_AUDIT', `${folder}: is not there`)
+  if (folder !== undefined && (await stat(folder).catch(() => undefined)) === undefined) {
+    throw new CustomsError('CANNOT_AUDIT', `${folder}: is not there`)
+  }
   const page = openLivePage(windowMs)
   const listener = createListener({
     name: 'the page', host: '127.0.0.1', port, allowHosts: () => [],
@@ -47,7 +50,9 @@ export const ui = async (folder: string | undefined, { port, windowMs }: UiFlags
   return 0
 }
 
-const follow = async (place: string, windowMs: number, { take }: LivePage, stop: AbortSignal): Promise<void> => {
+const follow = async (
+  place: string, windowMs: number, { take }: LivePage, stop: AbortSignal,
+): Promise<void> => {
   const follower = new Follower([place])
   await follower.skip(modified => modified < Date.now() - windowMs)
   while (!stop.aborted) {

@@ -20,15 +20,20 @@ import { inspectServer } from './inspection.js'
 
 /**
  * `inspect`: connects once, or reads what was saved; lists, checks, reports on stdout.
- * @returns 1 when a rule of action block is broken or not everything could be listed, else 0; 128 and the signal's number when it was
+ * @returns 1 when a rule of action block is broken or not everything could be listed, else 0; 128 and the
+ * signal's number when it was
  * interrupted
  * @throws CustomsError
  */
-export const inspectCommand = async (flags: SharedFlags, target: Target, own: InspectFlags): Promise<number> => {
+export const inspectCommand = async (
+  flags: SharedFlags, target: Target, own: InspectFlags,
+): Promise<number> => {
   const { configuration, servers: [one] } = await setUp(flags, target, 'inspect')
   if (one === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
   const { file } = target
-  if (file !== undefined && own.call !== undefined) throw new CustomsError('BAD_USAGE', '--call needs a server: a file cannot be called')
+  if (file !== undefined && own.call !== undefined) {
+    throw new CustomsError('BAD_USAGE', '--call needs a server: a file cannot be called')
+  }
   const inspection = await inspectServer(one, configuration, flags, {
     target: file,
     // A server of the arguments has a name where --server gives it one.
@@ -61,8 +66,12 @@ const render = async (inspection: Inspection, { format }: InspectFlags, place: s
  * @returns 1 when anything did, else 0
  * @throws CustomsError
  */
-export const diffCommand = async ({ words: [before, after], command }: Rest, { format }: InspectFlags): Promise<number> => {
-  if (before === undefined || after === undefined || command !== undefined) throw new CustomsError('BAD_USAGE', '--diff takes two files')
+export const diffCommand = async (
+  { words: [before, after], command }: Rest, { format }: InspectFlags,
+): Promise<number> => {
+  if (before === undefined || after === undefined || command !== undefined) {
+    throw new CustomsError('BAD_USAGE', '--diff takes two files')
+  }
   const named = async (file: string) => ({ file, saved: await readSaved(file, defaultLimits) })
   const comparison = compareSaved(await named(before), await named(after))
   await print(format === 'json' ? diffJson(comparison) : diffReport(comparison, styleFor(process.stdout, process.env), widthOf(process.stdout)))
@@ -82,10 +91,13 @@ export const readSaved = async (file: string, limits: FrameLimits): Promise<Save
 }
 
 /**
- * The file that stands for a server in a code scan, as a relative URI: the configuration that declares it, or else the script
+ * The file that stands for a server in a code scan, as a relative URI: the configuration that declares it, or
+ * else the script
  * that its command names, or else (for what lies in no file of the working directory) its name.
  */
-export const placeOf = async (server: ServerConfiguration, configuration: string | undefined): Promise<string> => {
+export const placeOf = async (
+  server: ServerConfiguration, configuration: string | undefined,
+): Promise<string> => {
   const words = 'command' in server ? server.command.map(word => resolve(server.cwd ?? '.', word)) : []
   for (const file of configuration === undefined ? words : [resolve(configuration), ...words]) {
     const uri = await localUri(file)

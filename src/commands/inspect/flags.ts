@@ -1,4 +1,4 @@
-import { badUsage } from '../../errors.js'
+import { badUsage, messageOf } from '../../errors.js'
 import { isObject, type JsonObject } from '../../protocol/unmetered.js'
 import { about, seconds, valuesOf, type Given, type Rest, type Values } from '../flag.js'
 import { sharedFlags, type Target } from '../flags.js'
@@ -65,7 +65,7 @@ const argumentsOf = (json: string): JsonObject => {
   try {
     value = JSON.parse(json)
   } catch (error) {
-    return badUsage(`--args is not JSON: ${error instanceof Error ? error.message : String(error)}`)
+    return badUsage(`--args is not JSON: ${messageOf(error)}`)
   }
   return isObject(value) ? value : badUsage('--args must be a JSON object, such as {"city":"Paris"}')
 }

@@ -80,7 +80,10 @@ export const inspectServer = async (
   }
 }
 
-/** In milliseconds. A package that has to be fetched first is still slower; then both ways of asking wait for it. */
+/**
+ * In milliseconds. A package that has to be fetched first is still slower; then both ways of asking wait for
+ * it.
+ */
 const longestProbe = 10_000
 
 const printTail = ({ lines }: StderrTail): void => {

@@ -11,9 +11,8 @@ import { plain } from '../../inspect/plain.js'
 import { count, type Style } from '../../inspect/terminal.js'
 import { type Context, knowledgeOf } from '../context.js'
 import { acceptedOf, lockedIn } from '../lock/accepted.js'
-import { nameOf } from './command.js'
 import type { InstallFlags } from './flags.js'
-import { folderOf, lockFileOf, lockWordOf, setUpEntry } from './servers.js'
+import { folderOf, lockFileOf, lockWordOf, nameOf, setUpEntry } from './servers.js'
 import { allFiles, type ClientFile, readFound } from './sources.js'
 
 /**
@@ -21,7 +20,9 @@ import { allFiles, type ClientFile, readFound } from './sources.js'
  * @returns 1 when something is wrong, else 0
  * @throws CustomsError BAD_USAGE
  */
-export const check = async (flags: InstallFlags, { machine, installation, print, style }: Context): Promise<number> => {
+export const check = async (
+  flags: InstallFlags, { machine, installation, print, style }: Context,
+): Promise<number> => {
   const files = await allFiles(flags, machine)
   const knowledge = knowledgeOf(await readRecord(recordFile(machine)))
   const surroundings: Surroundings = { machine, exists: existsSync, temporary: installation.temporary }
@@ -56,7 +57,10 @@ interface LockState {
   readonly problems: readonly string[]
 }
 
-/** Whether `wrap` would start with the lock that it is given; what the server offers now is for `lock --check` to say. */
+/**
+ * Whether `wrap` would start with the lock that it is given; what the server offers now is for `lock --check`
+ * to say.
+ */
 const lockOf = async (entry: Entry, file: ClientFile): Promise<LockState> => {
   if (lockWordOf(entry) === undefined) return { state: 'no lock', problems: [] }
   const lock = lockFileOf(entry, file, undefined)
@@ -83,7 +87,9 @@ const describe = ({ name, scope, server, disabled }: Entry, width: number, lock:
   const line = `  ${nameOf(name, scope).padEnd(width)}  `
   const state = disabled ? ', disabled' : ''
   const wrongs = problems.map(problem => `    ${style.bad(`wrong: ${plain(problem, longest)}`)}\n`).join('')
-  if (server.kind === 'unknown') return `${line}${style.warn(`not wrapped: ${plain(server.reason, longest)}${state}`)}\n`
+  if (server.kind === 'unknown') {
+    return `${line}${style.warn(`not wrapped: ${plain(server.reason, longest)}${state}`)}\n`
+  }
   if (server.kind !== 'command' || !isWrapped(server)) return `${line}not wrapped${state}\n${wrongs}`
   const { options, launcher } = server.own
   return `${line}${style.good('wrapped')}, ${policyOf(options)}, ${lock}${state}  ${style.dim(plain(launcher.slice(0, -1).join(' '), longest))}\n${wrongs}`

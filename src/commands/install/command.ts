@@ -9,16 +9,19 @@ import {
 import { addNotes, readRecord, recordFile, removeNotes } from '../../clients/record.js'
 import { save } from '../../clients/save.js'
 import { readPolicy } from '../../config/policy-file.js'
-import { suggestion } from '../../config/suggestion.js'
-import { CustomsError, pathText, visible } from '../../errors.js'
+import { pathText, visible } from '../../errors.js'
 import { plain, plainLines } from '../../inspect/plain.js'
 import type { Style } from '../../inspect/terminal.js'
 import { type Context, knowledgeOf } from '../context.js'
 import type { InstallFlags, UninstallFlags } from './flags.js'
 import { lockEntries, type Locking, noLocking } from './lock.js'
+import { nameOf, noSuchServer } from './servers.js'
 import { chooseFiles, type ClientFile } from './sources.js'
 
-/** @returns 1 when something that was asked for was not written, else 0; the exit code when it was interrupted @throws CustomsError */
+/**
+ * @returns 1 when something that was asked for was not written, else 0; the exit code when it was interrupted
+ * @throws CustomsError
+ */
 export const install = async (flags: InstallFlags, context: Context): Promise<number> => {
   const policy = await policyWord(flags.policy)
   const isGone = (path: string) => isAbsolute(path) && !existsSync(path)
@@ -55,9 +58,7 @@ const changeFiles = async (flags: UninstallFlags, context: Context, making: Maki
   const notes = await readRecord(recordFile(context.machine))
   const knowledge = knowledgeOf(notes)
   const names = files.flatMap(file => readEntries(file, knowledge).map(({ name }) => name))
-  for (const name of flags.server) {
-    if (!names.includes(name)) throw new CustomsError('BAD_USAGE', `--server ${JSON.stringify(name)}: no such server${suggestion(name, names)} (there is: ${names.map(one => plain(one)).join(', ') || 'none'})`)
-  }
+  for (const name of flags.server) if (!names.includes(name)) noSuchServer(name, names)
   const wanted: Wanted = { notes, knowledge, isWanted: ({ name }) => flags.server.length === 0 || flags.server.includes(name) }
   let code = files.length > 0 ? 0 : await giveUp(context)
   for (const file of files) {
@@ -69,7 +70,9 @@ const changeFiles = async (flags: UninstallFlags, context: Context, making: Maki
 }
 
 /** Shows, asks, writes. @returns the exit code */
-const changeFile = async (file: ClientFile, wanted: Wanted, flags: UninstallFlags, context: Context, making: Making): Promise<number> => {
+const changeFile = async (
+  file: ClientFile, wanted: Wanted, flags: UninstallFlags, context: Context, making: Making,
+): Promise<number> => {
   const { print, style } = context
   const chosen = await chooseServers(file, wanted, flags, context, making)
   if (chosen === undefined) return giveUp(context)
@@ -104,7 +107,9 @@ const giveUp = async ({ dialogue, print }: Context): Promise<1> => {
 }
 
 /** What the person leaves of all that could be changed. @returns undefined when the person gave up */
-const chooseServers = async (file: ClientFile, wanted: Wanted, flags: UninstallFlags, { dialogue }: Context, { plan }: Making): Promise<Wanted | undefined> => {
+const chooseServers = async (
+  file: ClientFile, wanted: Wanted, flags: UninstallFlags, { dialogue }: Context, { plan }: Making,
+): Promise<Wanted | undefined> => {
   if (dialogue === undefined || flags.all || flags.yes || flags.server.length > 0) return wanted
   const changes = plan(file, wanted, noLocking).steps.filter(isChange)
   if (changes.length < 2) return wanted
@@ -114,7 +119,9 @@ const chooseServers = async (file: ClientFile, wanted: Wanted, flags: UninstallF
   return chosen && { ...wanted, isWanted: ({ path }) => !refused.some(({ value }) => value === path.join('\0')) }
 }
 
-const write = async (file: ClientFile, { text }: Plan, changes: readonly Change[], { machine, installation, print }: Context): Promise<void> => {
+const write = async (
+  file: ClientFile, { text }: Plan, changes: readonly Change[], { machine, installation, print }: Context,
+): Promise<void> => {
   const record = recordFile(machine)
   const notes = (...kinds: readonly Change['kind'][]) =>
     changes
@@ -141,9 +148,6 @@ export const describePlan = ({ steps }: Pick<Plan, 'steps'>, style: Style): stri
   const width = Math.min(40, Math.max(0, ...names.map(({ length }) => length)))
   return steps.map((step, index) => describeStep((names[index] ?? '').padEnd(width), step, style)).join('')
 }
-
-/** @param scope the project that it belongs to */
-export const nameOf = (name: string, scope: string | undefined): string => plain(name) + (scope === undefined ? '' : ` (${plain(scope, 200)})`)
 
 const fates = {
   wrap: 'will run under mcp-customs',

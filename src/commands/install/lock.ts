@@ -6,9 +6,8 @@ import { plain } from '../../inspect/plain.js'
 import type { Context } from '../context.js'
 import { type Draft, Drafts } from '../lock/command.js'
 import { targetOf } from '../server/upstream.js'
-import { nameOf } from './command.js'
 import type { InstallFlags } from './flags.js'
-import { folderOf, lockFileOf, lockWord, lockWordOf, setUpEntry } from './servers.js'
+import { folderOf, lockFileOf, lockWord, lockWordOf, nameOf, setUpEntry } from './servers.js'
 import type { ClientFile } from './sources.js'
 
 /** What the servers of a client's file are to be held to. */
@@ -24,12 +23,15 @@ export interface Locking {
 export const noLocking: Locking = { lockOf: () => undefined, changed: [], isPartial: false }
 
 /**
- * Asks each server what it offers, and shows what would be accepted. One that cannot be asked is held to what was accepted of it
+ * Asks each server what it offers, and shows what would be accepted. One that cannot be asked is held to what
+ * was accepted of it
  * before; where that is nothing it gets no lock, for held to nothing it would not start.
  * @returns the exit code when it was interrupted
  * @throws CustomsError for a lock that cannot be relied on
  */
-export const lockEntries = async (entries: readonly Entry[], file: ClientFile, { lockFile, timeoutMs, yes }: InstallFlags, context: Context): Promise<Locking | number> => {
+export const lockEntries = async (
+  entries: readonly Entry[], file: ClientFile, { lockFile, timeoutMs, yes }: InstallFlags, context: Context,
+): Promise<Locking | number> => {
   const { print, style, width } = context
   const drafts = new Drafts()
   const words = new Map<string, string>()

@@ -7,14 +7,13 @@ import { readRecord, recordFile } from '../../clients/record.js'
 import { startOf } from '../../clients/start.js'
 import { isWrapped } from '../../clients/unwrap.js'
 import { suggestion } from '../../config/suggestion.js'
-import { CustomsError } from '../../errors.js'
+import { badUsage, CustomsError } from '../../errors.js'
 import { plain } from '../../inspect/plain.js'
 import { type Context, knowledgeOf } from '../context.js'
 import { readFlags, relayFlags, type SharedFlags } from '../flags.js'
 import type { ToLock } from '../lock/command.js'
 import type { LockFlags } from '../lock/flags.js'
 import { setUp, type Setup } from '../server/setup.js'
-import { nameOf } from './command.js'
 import { chooseFiles, type ClientFile } from './sources.js'
 
 /**
@@ -23,7 +22,8 @@ import { chooseFiles, type ClientFile } from './sources.js'
  * @throws CustomsError for an entry that cannot be read as the client would, or started as `wrap` would
  */
 export const setUpEntry = async (entry: Entry, folder: string | undefined): Promise<Setup> => {
-  // Desktop clients start servers in no project; in the folder that we happen to be in, npx might find another package of the name.
+  // Desktop clients start servers in no project; in the folder that we happen to be in, npx might find
+  // another package of the name.
   const { options, target, isRemote, env, cwd = folder ?? homedir() } = startOf(entry, process.env)
   const flags: SharedFlags = {
     ...readFlags(relayFlags, new Map()),
@@ -38,10 +38,12 @@ export const setUpEntry = async (entry: Entry, folder: string | undefined): Prom
 }
 
 /** The folder of the project that a server belongs to. */
-export const folderOf = ({ scope }: Entry, { folder }: ClientFile): string | undefined => folder ?? (scope !== undefined && isAbsolute(scope) ? scope : undefined)
+export const folderOf = ({ scope }: Entry, { folder }: ClientFile): string | undefined =>
+  folder ?? (scope !== undefined && isAbsolute(scope) ? scope : undefined)
 
 /**
- * Where it is written what was accepted of a server: where its entry says; else in its project's folder, for the team to review;
+ * Where it is written what was accepted of a server: where its entry says; else in its project's folder, for
+ * the team to review;
  * else beside the client's file.
  * @param given the one that the person named
  */
@@ -57,25 +59,31 @@ export const lockFileOf = (entry: Entry, file: ClientFile, given: string | undef
 export const lockWordOf = ({ server }: Entry): string | undefined =>
   server.kind === 'command' && isWrapped(server) ? optionOf(innermost(server.own).options, 'lock') : undefined
 
-/** A lock file as the entry is to name it: in a file that others read on their machines, below the project's folder, in which clients start servers. */
+/**
+ * A lock file as the entry is to name it: in a file that others read on their machines, below the project's
+ * folder, in which clients start servers.
+ */
 export const lockWord = (lock: string, { shared, folder }: ClientFile): string => {
   const within = shared && folder !== undefined ? relative(folder, lock) : lock
   return within.startsWith('..') ? lock : within
 }
 
 /**
- * The servers of a client's configuration, under mcp-customs or not. What is disabled or cannot be read is left out, and named.
+ * The servers of a client's configuration, under mcp-customs or not. What is disabled or cannot be read is
+ * left out, and named.
  * @param server the only one that is wanted
  * @throws CustomsError
  */
-export const clientServers = async (client: string, server: string | undefined, { project, file: given }: LockFlags, { machine, tell }: Context): Promise<readonly ToLock[]> => {
+export const clientServers = async (
+  client: string, server: string | undefined, { project, file: given }: LockFlags, { machine, tell }: Context,
+): Promise<readonly ToLock[]> => {
   const files = await chooseFiles({ client, project }, machine, undefined)
   const knowledge = knowledgeOf(await readRecord(recordFile(machine)))
   const entries = (files ?? []).flatMap(file => readEntries(file, knowledge).map(entry => ({ file, entry })))
   const wanted = entries.filter(({ entry: { name } }) => server === undefined || name === server)
   if (wanted.length === 0) {
-    const names = entries.map(({ entry: { name } }) => plain(name))
-    throw new CustomsError('BAD_USAGE', server === undefined ? `${client}: has no servers` : `--server ${JSON.stringify(server)}: no such server${suggestion(server, names)} (there is: ${names.join(', ') || 'none'})`)
+    if (server === undefined) return badUsage(`${client}: has no servers`)
+    return noSuchServer(server, entries.map(({ entry: { name } }) => name))
   }
   const toLock: ToLock[] = []
   for (const { file, entry } of wanted) {
@@ -94,3 +102,13 @@ export const clientServers = async (client: string, server: string | undefined, 
   }
   return toLock
 }
+
+/** @param names of the servers that are there */
+export const noSuchServer = (name: string, names: readonly string[]): never => {
+  const there = names.map(one => plain(one)).join(', ') || 'none'
+  return badUsage(`--server ${JSON.stringify(name)}: no such server${suggestion(name, names)} (there is: ${there})`)
+}
+
+/** @param scope the project that it belongs to */
+export const nameOf = (name: string, scope: string | undefined): string =>
+  plain(name) + (scope === undefined ? '' : ` (${plain(scope, 200)})`)

@@ -26,10 +26,14 @@ export interface ClientFile extends Source {
  * The files that the flags name; without `--client` those of every client, of which the person chooses.
  * @throws CustomsError
  */
-export const chooseFiles = async (flags: ClientFlags, machine: Machine, dialogue: Dialogue | undefined): Promise<readonly ClientFile[] | undefined> => {
+export const chooseFiles = async (
+  flags: ClientFlags, machine: Machine, dialogue: Dialogue | undefined,
+): Promise<readonly ClientFile[] | undefined> => {
   if (flags.client !== undefined) return readAll(await named(flags.client, flags, machine))
   const found = await findAll(flags, machine)
-  if (found.length === 0) return badUsage('no configuration of a known client was found: name its file with --client FILE')
+  if (found.length === 0) {
+    return badUsage('no configuration of a known client was found: name its file with --client FILE')
+  }
   if (dialogue !== undefined) {
     const choices = await Promise.all(found.map(async one => ({ value: one, label: await labelOf(one, machine), chosen: false })))
     const chosen = await dialogue.choose('Which clients?', choices)
@@ -47,7 +51,9 @@ const labelOf = async (found: Found, machine: Machine): Promise<string> => {
 /** The same for a report: all of them. */
 export const allFiles = async (flags: ClientFlags, machine: Machine): Promise<readonly Found[]> => {
   const client = clientOf(flags.client)
-  if (client !== undefined && flags.project === undefined) return (await filesOf(client, machine)).filter(({ exists }) => exists)
+  if (client !== undefined && flags.project === undefined) {
+    return (await filesOf(client, machine)).filter(({ exists }) => exists)
+  }
   return flags.client === undefined ? findAll(flags, machine) : named(flags.client, flags, machine)
 }
 
@@ -70,7 +76,9 @@ const named = async (name: string, { project }: ClientFlags, machine: Machine): 
   if (!/[\\/.]/.test(name)) {
     return badUsage(`--client ${JSON.stringify(name)}: no such client${suggestion(name, names) || `: ${names.join(', ')}`} (a file is named by a path, such as ./mcp.json)`)
   }
-  if (project !== undefined) return badUsage('--project belongs to a client\'s name: leave it out, or name the project\'s file alone')
+  if (project !== undefined) {
+    return badUsage('--project belongs to a client\'s name: leave it out, or name the project\'s file alone')
+  }
   return [await fileAt(resolve(name), machine)]
 }
 

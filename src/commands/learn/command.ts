@@ -16,7 +16,10 @@ import { table } from '../output.js'
 import type { Witness } from '../relay/guard.js'
 import type { LearnFlags } from './flags.js'
 
-/** A tool, and what it could be held to; no contract: nothing but errors was seen of it, or it declares one itself. */
+/**
+ * A tool, and what it could be held to; no contract: nothing but errors was seen of it, or it declares one
+ * itself.
+ */
 export interface Learnt {
   readonly server: string
   readonly tool: string
@@ -32,8 +35,12 @@ export const learnCommand = async (flags: LearnFlags, shared: SharedFlags, rest:
   if (flags.watch) {
     return (await import('../wrap.js')).wrap(shared, readTarget(rest), watch())
   }
-  if (rest.command !== undefined) throw new CustomsError('BAD_USAGE', 'a command goes with --watch: `learn --watch -- COMMAND`')
-  if (rest.words.length === 0) throw new CustomsError('BAD_USAGE', 'which captures? (wrap and serve write one with --capture FILE)')
+  if (rest.command !== undefined) {
+    throw new CustomsError('BAD_USAGE', 'a command goes with --watch: `learn --watch -- COMMAND`')
+  }
+  if (rest.words.length === 0) {
+    throw new CustomsError('BAD_USAGE', 'which captures? (wrap and serve write one with --capture FILE)')
+  }
   return learn(flags, rest.words)
 }
 
@@ -50,7 +57,9 @@ export const learn = (flags: LearnFlags, files: readonly string[]): number => {
   return 0
 }
 
-export const learnFrom = (files: readonly string[], { all, strict }: Pick<LearnFlags, 'all' | 'strict'>): readonly Learnt[] => {
+export const learnFrom = (
+  files: readonly string[], { all, strict }: Pick<LearnFlags, 'all' | 'strict'>,
+): readonly Learnt[] => {
   const declaring = new Set<string>()
   const tools = new Map<string, { readonly server: string; readonly tool: string; readonly results: LearntTool }>()
   for (const heard of heardIn(linesOf(files))) {
@@ -95,7 +104,9 @@ const save = (file: string, text: string): number => {
   }
 }
 
-const report = (learnt: readonly Learnt[], folder: string | undefined, written: number, style: Style): string => {
+const report = (
+  learnt: readonly Learnt[], folder: string | undefined, written: number, style: Style,
+): string => {
   if (learnt.length === 0) return 'no call of a tool is in the capture\n'
   const rows = learnt.map(({ server, tool, declares, contract }) => [
     server, tool, String(contract?.calls ?? ''), String(contract?.errors ?? ''), String(contract?.members ?? ''),

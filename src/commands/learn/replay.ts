@@ -6,7 +6,7 @@ import { parseRules } from '../../config/rules.js'
 import type { Accepted } from '../../core/accepted.js'
 import { actions, type Policy } from '../../core/findings.js'
 import { CustomsError } from '../../errors.js'
-import { plainStyle, type Style, styleFor } from '../../inspect/terminal.js'
+import { count, plainStyle, type Style, styleFor } from '../../inspect/terminal.js'
 import { type ChangeClass, changeClasses } from '../../lock/compare.js'
 import { type LockAction, standardActions } from '../../lock/decide.js'
 import { clip } from '../../protocol/quote.js'
@@ -72,7 +72,9 @@ export const replayAll = async (
 }
 
 /** The settings of the capture, and over them what the flags and the file say. */
-const judgementOf = async ({ lock, ...flags }: SharedFlags, { server, settings }: Opening): Promise<Settings> => {
+const judgementOf = async (
+  { lock, ...flags }: SharedFlags, { server, settings }: Opening,
+): Promise<Settings> => {
   const configured = flags.config !== undefined
   const other = configured || flags.policy !== undefined || flags.trustList !== undefined
   const target = { command: configured ? undefined : ['replay'], url: undefined }
@@ -114,13 +116,17 @@ const heldBy = async (file: string, server: string, trustAccepted: boolean): Pro
   return holding(server, locked, standardActions, { isFrozen: false, isTrusted: trustAccepted || locked.acceptedBy === 'person' })
 }
 
-const acceptedAs = async ({ text, actions: then, isFrozen, isTrusted }: CapturedLock, server: string): Promise<Accepted> => {
+const acceptedAs = async (
+  { text, actions: then, isFrozen, isTrusted }: CapturedLock, server: string,
+): Promise<Accepted> => {
   const actions: Record<ChangeClass, LockAction> = { ...standardActions }
   for (const [kind, action] of Object.entries(then)) {
     if (isChangeClass(kind) && (action === 'log' || action === 'block')) actions[kind] = action
   }
   const locked = (await parseLockText(Buffer.from(text), 'the lock in the capture')).get(server)
-  if (locked === undefined) throw new CustomsError('BAD_CONFIG', `the lock in the capture says nothing of ${JSON.stringify(server)}`)
+  if (locked === undefined) {
+    throw new CustomsError('BAD_CONFIG', `the lock in the capture says nothing of ${JSON.stringify(server)}`)
+  }
   return holding(server, locked, actions, { isFrozen, isTrusted })
 }
 
@@ -136,7 +142,9 @@ const captured = (written: Readonly<Record<string, string>>): Policy => {
   return policy
 }
 
-const report = ({ sessions, messages, decisions, incomplete, same, changes, rewritten }: Replayed, style: Style): string => {
+const report = (
+  { sessions, messages, decisions, incomplete, same, changes, rewritten }: Replayed, style: Style,
+): string => {
   const seen = `${count(sessions, 'session')}, ${count(messages, 'message')}, ${count(decisions, 'decision')}`
   const lost = incomplete === 0 ? '' : `${count(incomplete, 'session')} cannot be replayed: a part of it is not in the files\n`
   if (same) return `${seen}: nothing would change\n${lost}`
@@ -154,5 +162,3 @@ const report = ({ sessions, messages, decisions, incomplete, same, changes, rewr
 
 const inWords = (judged: Judged | undefined): string =>
   judged === undefined ? 'nothing' : [judged.verdict, ...judged.rules].join(' ')
-
-const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`

@@ -15,9 +15,12 @@ import { comparableIdentity, identityOf } from './identity.js'
 
 /**
  * What was accepted of a server, for its relay to hold it to.
- * @throws CustomsError BAD_CONFIG where there is no such lock, nothing of the server in it, or another server than was accepted
+ * @throws CustomsError BAD_CONFIG where there is no such lock, nothing of the server in it, or another server
+ * than was accepted
  */
-export const acceptedOf = async (server: ServerConfiguration, { file, isFrozen, trustAccepted, actions }: LockSetting): Promise<Accepted> => {
+export const acceptedOf = async (
+  server: ServerConfiguration, { file, isFrozen, trustAccepted, actions }: LockSetting,
+): Promise<Accepted> => {
   const locked = await lockedIn(file, server.name)
   const all = { ...standardActions, ...actions }
   const changes = compareIdentities(locked.identity, comparableIdentity(locked.identity, await identityOf(server)))
@@ -28,7 +31,9 @@ export const acceptedOf = async (server: ServerConfiguration, { file, isFrozen, 
 }
 
 /** What a relay is told of it. */
-export const holding = (name: string, locked: Locked, actions: LockActions, settings: Pick<Accepted, 'isFrozen' | 'isTrusted'>): Accepted => {
+export const holding = (
+  name: string, locked: Locked, actions: LockActions, settings: Pick<Accepted, 'isFrozen' | 'isTrusted'>,
+): Accepted => {
   const { legacy, modern } = locked.offers
   const ofLegacy = heldTo(legacy, actions)
   return {

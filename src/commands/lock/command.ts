@@ -22,11 +22,14 @@ export interface ToLock {
 
 /**
  * `lock`: lists everything, says what differs from what was accepted, asks, and writes what is accepted now.
- * @returns 0 when the locks say what the servers offer, or what was asked for of them; 1 when they do not; 2 when not every server
+ * @returns 0 when the locks say what the servers offer, or what was asked for of them; 1 when they do not; 2
+ * when not every server
  * could be asked; 128 and the signal's number when it was interrupted
  * @throws CustomsError
  */
-export const lockCommand = async (flags: SharedFlags, target: Target, own: LockFlags, context: Context): Promise<number> => {
+export const lockCommand = async (
+  flags: SharedFlags, target: Target, own: LockFlags, context: Context,
+): Promise<number> => {
   const wanted = await serversOf(flags, target, own, context)
   const drafts = new Drafts()
   for (const { file } of wanted) {
@@ -60,8 +63,12 @@ export const lockCommand = async (flags: SharedFlags, target: Target, own: LockF
   return failures > 0 ? 2 : isAccepted ? 0 : 1
 }
 
-const serversOf = async (flags: SharedFlags, target: Target, own: LockFlags, context: Context): Promise<readonly ToLock[]> => {
-  if (own.client !== undefined) return (await import('../install/servers.js')).clientServers(own.client, flags.server, own, context)
+const serversOf = async (
+  flags: SharedFlags, target: Target, own: LockFlags, context: Context,
+): Promise<readonly ToLock[]> => {
+  if (own.client !== undefined) {
+    return (await import('../install/servers.js')).clientServers(own.client, flags.server, own, context)
+  }
   const { configuration, servers } = await setUp(flags, target, 'inspect', true)
   return servers.map(setup => {
     const file = own.file ?? (setup.server.lock ?? configuration.lock)?.file ?? 'customs.lock.json'
@@ -70,8 +77,12 @@ const serversOf = async (flags: SharedFlags, target: Target, own: LockFlags, con
 }
 
 /** What is to be accepted, and by whom. Who names a tool has not been shown the rest. */
-const proposalOf = (listed: Listed, before: Locked | undefined, { accept, yes, check }: LockFlags): [Listed, Locked['acceptedBy']] => {
-  if (accept.size === 0) return [listed, yes || (check && before?.acceptedBy === '--yes') ? '--yes' : 'person']
+const proposalOf = (
+  listed: Listed, before: Locked | undefined, { accept, yes, check }: LockFlags,
+): [Listed, Locked['acceptedBy']] => {
+  if (accept.size === 0) {
+    return [listed, yes || (check && before?.acceptedBy === '--yes') ? '--yes' : 'person']
+  }
   const known = before ?? withoutTools(acceptAll(listed, '--yes'))
   return [acceptTools(known, listed, accept), known.acceptedBy]
 }
@@ -83,7 +94,9 @@ const unchanged = ({ accept }: LockFlags): never => {
   throw new CustomsError('BAD_USAGE', `--accept ${[...accept].map(name => JSON.stringify(plain(name))).join(', ')}: nothing changed of any such tool`)
 }
 
-const render = async (compared: readonly Compared[], { format }: LockFlags, { style, width }: Context): Promise<string> =>
+const render = async (
+  compared: readonly Compared[], { format }: LockFlags, { style, width }: Context,
+): Promise<string> =>
   format === 'text'
     ? compared.map(({ comparison }) => diffReport(comparison, style, width)).join('\n')
     : (await import('./report.js'))[format](compared)
@@ -143,7 +156,8 @@ export class Draft {
     }
     const known = acceptedBy === 'person' && before?.acceptedBy === '--yes' ? undefined : before
     const changes = compareServers(known, { identity: offered.identity, offers: listed.offers })
-    // A server without anything to compare is new all the same. Where nothing changed, who accepted it has not changed either.
+    // A server without anything to compare is new all the same. Where nothing changed, who accepted it has
+    // not changed either.
     const isChanged = changes.length > 0 || known === undefined
     this.#isChanged ||= isChanged
     this.#proposed.set(name, isChanged || before === undefined ? offered : before)

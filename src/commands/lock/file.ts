@@ -43,7 +43,10 @@ export const parseLockText = async (bytes: Buffer, file: string): Promise<Lock> 
 /** Deepest nesting of a text that is read at once. */
 const deepest = 200
 
-/** What the text says where no key stands twice in it: it has as many strings as its value. Undefined in doubt, for the reader that says what is wrong. */
+/**
+ * What the text says where no key stands twice in it: it has as many strings as its value. Undefined in
+ * doubt, for the reader that says what is wrong.
+ */
 const clearly = (text: string): Json | undefined => {
   const value = parseJson(text)
   return value !== undefined && 2 * stringsIn(value, deepest, true) === countTokens(Buffer.from(text)).quotes ? value : undefined
@@ -68,7 +71,8 @@ const readBytes = async (file: string): Promise<Buffer | undefined> => {
 }
 
 /**
- * Whoever reads the file meanwhile sees the old one or the new one, whole; of two processes that write at once one fails.
+ * Whoever reads the file meanwhile sees the old one or the new one, whole; of two processes that write at
+ * once one fails.
  * @param before what the file must hold still
  * @throws CustomsError BAD_CONFIG when it holds something else by now, or cannot be written
  */
@@ -93,11 +97,15 @@ export const writeLock = async (file: string, before: Buffer | undefined, lock: 
   throw new CustomsError('BAD_CONFIG', `${file}: has changed since it was read: nothing was written, run the command again`)
 }
 
-/** A claim is held for as long as it takes to compare and rename. One that is older, in milliseconds, is of a process that died. */
+/**
+ * A claim is held for as long as it takes to compare and rename. One that is older, in milliseconds, is of a
+ * process that died.
+ */
 const patience = 10_000
 
 /**
- * Puts the new file beside the old one, under a name that one process can have at a time: who has it may replace the old one. Who
+ * Puts the new file beside the old one, under a name that one process can have at a time: who has it may
+ * replace the old one. Who
  * was away for longer than a claim lasts finds its file gone, or another's in its place.
  * @returns by what the file is known
  */

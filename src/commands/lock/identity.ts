@@ -13,8 +13,10 @@ import { isLauncher, type Subject, subjectOf } from '../server/subject.js'
 import { processEnvironment, targetOf } from '../server/upstream.js'
 
 /**
- * Who a server is, in the operator's words: its command line or its URL, without secrets; the digest of the program where that is a
- * file of its own, or of the image that is named by it; and its package, where it is one. What it says of itself proves nothing.
+ * Who a server is, in the operator's words: its command line or its URL, without secrets; the digest of the
+ * program where that is a
+ * file of its own, or of the image that is named by it; and its package, where it is one. What it says of
+ * itself proves nothing.
  */
 export const identityOf = async (server: ServerConfiguration): Promise<JsonObject> => {
   if ('url' in server) return { url: targetOf(server) }
@@ -35,18 +37,25 @@ export const identityOf = async (server: ServerConfiguration): Promise<JsonObjec
 export const adviceOn = (server: ServerConfiguration, identity: JsonObject): string | undefined => {
   const its = member(identity, 'package')
   if ('url' in server || member(identity, 'sha256') !== undefined) return undefined
-  if (isObject(its) && member(its, 'from') !== undefined) return 'the working directory brings the package along: start it in another folder'
+  if (isObject(its) && member(its, 'from') !== undefined) {
+    return 'the working directory brings the package along: start it in another folder'
+  }
   if (isObject(its) && member(its, 'integrity') !== undefined) return undefined
   const subject = subjectOf(server.command)
-  if (isPackage(subject)) return its === undefined ? 'name the exact version of the package' : 'its version is all that is held'
+  if (isPackage(subject)) {
+    return its === undefined ? 'name the exact version of the package' : 'its version is all that is held'
+  }
   return /^(?:docker|podman)$/.test(subject.launcher ?? '') ? 'name the image by its digest (IMAGE@sha256:...)' : 'name the program by its path'
 }
 
 /**
- * Who it is now, to be held against what was accepted. That nothing is known of a package is no change: that depends on the machine,
+ * Who it is now, to be held against what was accepted. That nothing is known of a package is no change: that
+ * depends on the machine,
  * and on whether npx has fetched it yet.
  */
-export const comparableIdentity = (accepted: JsonObject, { package: its, ...now }: JsonObject): JsonObject => {
+export const comparableIdentity = (
+  accepted: JsonObject, { package: its, ...now }: JsonObject,
+): JsonObject => {
   const known = member(accepted, 'package')
   const isBrought = isObject(its) && member(its, 'from') !== undefined
   if (known === undefined) return isBrought ? { ...now, package: its } : now
@@ -72,8 +81,13 @@ interface Program {
   readonly sha256: string
 }
 
-/** The program's own file, where there is one. An interpreter is none: it is brought up to date without anybody's asking. */
-const programOf = async (server: ProcessServer, { word, option, folder, launcher, isInterpreted }: Subject): Promise<Program | undefined> => {
+/**
+ * The program's own file, where there is one. An interpreter is none: it is brought up to date without
+ * anybody's asking.
+ */
+const programOf = async (
+  server: ProcessServer, { word, option, folder, launcher, isInterpreted }: Subject,
+): Promise<Program | undefined> => {
   const cwd = resolve(server.cwd ?? '.', folder ?? '')
   if (launcher === undefined && isLauncher(word)) return undefined
   if (option === '-m') return first(modulesOf(word, [cwd, ...pathsOf(server, cwd)]))
@@ -124,7 +138,9 @@ export interface Installed extends JsonObject {
 export const isPackage = ({ launcher = '', verb = '' }: Subject): boolean =>
   /^(?:npx|bunx|uvx|pipx)$/.test(launcher) || /^(?:npm (?:exec|x)|pnpm (?:dlx|exec)|yarn dlx|bun x|uv tool)$/.test(`${launcher} ${verb}`)
 
-/** The package that a command line names; of npm's, what npm has of it on this machine. Nothing is fetched. */
+/**
+ * The package that a command line names; of npm's, what npm has of it on this machine. Nothing is fetched.
+ */
 export const packageOf = async (server: ProcessServer, subject: Subject): Promise<Installed | undefined> => {
   const { word, launcher = '' } = subject
   const [, name, version] = /^((?:@[^/@]+\/)?[^/@:=[\]]+)(?:\[[^\]]*\])?(?:(?:@|==)(.*))?$/.exec(word) ?? []
@@ -134,7 +150,9 @@ export const packageOf = async (server: ProcessServer, subject: Subject): Promis
   if (launcher !== 'npx' && launcher !== 'npm') return named
   const cwd = resolve(server.cwd ?? '.', subject.folder ?? '')
   // npx looks there first, and takes what is there when it is not told otherwise (libnpmexec).
-  if (await isBroughtAlong(cwd, name, exact)) return { name, ...named, ...(await noted(await prefixOf(cwd), name)), from: 'working directory' }
+  if (await isBroughtAlong(cwd, name, exact)) {
+    return { name, ...named, ...(await noted(await prefixOf(cwd), name)), from: 'working directory' }
+  }
   const cache = processEnvironment(server, process.env)['npm_config_cache'] ?? defaultCache()
   return (await noted(join(cache, '_npx', createHash('sha512').update(word).digest('hex').slice(0, 16)), name)) ?? named
 }
@@ -159,7 +177,10 @@ const noted = async (folder: string, name: string): Promise<Installed | undefine
   }
 }
 
-/** npm's own folder for what is run there: the nearest with a `package.json` or `node_modules`, or else that itself. */
+/**
+ * npm's own folder for what is run there: the nearest with a `package.json` or `node_modules`, or else that
+ * itself.
+ */
 const prefixOf = async (from: string): Promise<string> => {
   for (let folder = from; ; folder = dirname(folder)) {
     const found = await Promise.all(['package.json', 'node_modules'].map(name => realpath(join(folder, name)).then(() => true, () => false)))

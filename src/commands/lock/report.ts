@@ -35,7 +35,9 @@ export const sarif = async (all: readonly Compared[]): Promise<string> => {
   return sarifLog(await Promise.all(runs), version())
 }
 
-const resultOf = ({ of, name, class: kind, path, before, after }: Change, server: string, file: string, line: number): SarifResult => {
+const resultOf = (
+  { of, name, class: kind, path, before, after }: Change, server: string, file: string, line: number,
+): SarifResult => {
   const action = standardActions[kind]
   const [thing, place] = [`${of} ${plain(name, 128)}`.trim(), plain(pointer(...path), 300)]
   const what = before === undefined ? 'is new' : after === undefined ? 'is gone' : 'is not what was accepted'
@@ -51,7 +53,10 @@ const resultOf = ({ of, name, class: kind, path, before, after }: Change, server
   }
 }
 
-/** Of what was accepted; of what is new, the line of its server. In a lock that was laid out by hand, the first. */
+/**
+ * Of what was accepted; of what is new, the line of its server. In a lock that was laid out by hand, the
+ * first.
+ */
 const lineOf = (text: string, server: string, { name }: Change): number => {
   const at = text.indexOf(`\n    ${plainJson(server)}: {`)
   const own = name === '' || at < 0 ? -1 : text.indexOf(`\n        ${plainJson(name)}: {`, at + 1)

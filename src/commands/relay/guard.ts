@@ -6,7 +6,7 @@ import type { AuditConfiguration, Configuration } from '../../config/configurati
 import type { Limits } from '../../config/limits.js'
 import { actionOf } from '../../core/findings.js'
 import type { RelayOptions } from '../../core/options.js'
-import { pathText } from '../../errors.js'
+import { messageOf, pathText } from '../../errors.js'
 import { type Guard, loadChecker } from '../../gateway/open.js'
 import type { Recorder } from '../../gateway/session.js'
 import { byteValidatorFailures } from '../../protocol/read-fast.js'
@@ -32,7 +32,8 @@ export interface CurrentRuling {
   now: Ruling
 }
 
-export const rulingOf = ({ server, policy }: ServerSetup, { audit: { payloads } }: Configuration): Ruling => ({ policy, tools: server.tools, payloads })
+export const rulingOf = ({ server, policy }: ServerSetup, { audit: { payloads } }: Configuration): Ruling =>
+  ({ policy, tools: server.tools, payloads })
 
 /** Where decisions go, and who looks on. */
 export interface Witnesses {
@@ -52,7 +53,7 @@ const expendable = (recorder: Recorder, log: Log): Recorder => {
       act()
     } catch (error) {
       isLost = true
-      log.warn(`what was written down of a session ends here: ${error instanceof Error ? error.message : String(error)}`)
+      log.warn(`what was written down of a session ends here: ${messageOf(error)}`)
     }
   }
   return {
@@ -66,7 +67,7 @@ export const watchByteValidator = (log: Pick<Log, 'warn'>, metrics: Pick<Metrics
   let isLogged = false
   const failed = (error: unknown): void => {
     metrics.byteValidatorFailed()
-    if (!isLogged) log.warn(`the byte validator failed, so that results are parsed, which is slower: ${error instanceof Error ? error.message : String(error)}`)
+    if (!isLogged) log.warn(`the byte validator failed, so that results are parsed, which is slower: ${messageOf(error)}`)
     isLogged = true
   }
   subscribe(byteValidatorFailures.name, failed)
@@ -103,7 +104,7 @@ export const openGuard = (
     },
     failed: cause => {
       metrics.coreFailed(server.name)
-      log.warn(`the relay failed on a message of ${server.name}, which was answered by an error: ${cause instanceof Error ? cause.message : String(cause)}`)
+      log.warn(`the relay failed on a message of ${server.name}, which was answered by an error: ${messageOf(cause)}`)
     },
     record: witness && (options => expendable(witness.record(options, limits), log)),
     close: () => checker.close(),
@@ -114,14 +115,18 @@ export const openGuard = (
  * Where `--capture` names a file, it is opened.
  * @throws CustomsError CANNOT_AUDIT
  */
-export const captureOf = async ({ capture: file }: Pick<SharedFlags, 'capture'>, configuration: Configuration): Promise<Capture | undefined> => {
+export const captureOf = async (
+  { capture: file }: Pick<SharedFlags, 'capture'>, configuration: Configuration,
+): Promise<Capture | undefined> => {
   if (file === undefined) return undefined
   const { openCapture } = await import('../../capture/capture.js')
   return openCapture(file, payloadsOf(configuration), say)
 }
 
 /** The operator is told what goes there. */
-export const tellOfCapture = ({ capture: file }: Pick<SharedFlags, 'capture'>, configuration: Configuration): void => {
+export const tellOfCapture = (
+  { capture: file }: Pick<SharedFlags, 'capture'>, configuration: Configuration,
+): void => {
   if (file === undefined) return
   say(`keeping every message with its payload${payloadsOf(configuration) === 'full' ? '' : ', without what looks like a secret,'} in ${pathText(file)}`)
 }

@@ -3,7 +3,8 @@ import { realTimers, type Timers } from '../../transport/timers.js'
 /**
  * Ends one thing that was started.
  * @param urgency 1 when it is asked the first time; one more for each hurry
- * @returns what is waited for, when it is a promise: of the first that settles, where it was asked more than once
+ * @returns what is waited for, when it is a promise: of the first that settles, where it was asked more than
+ * once
  */
 type End = (urgency: number) => unknown
 
@@ -40,7 +41,9 @@ export class Lifetime {
     if (this.#urgency === 0) this.hurry()
   }
 
-  /** Begins the end, or presses on with it: what is ending now, and what comes after it, is asked once more. */
+  /**
+   * Begins the end, or presses on with it: what is ending now, and what comes after it, is asked once more.
+   */
   hurry(): void {
     this.#urgency += 1
     if (this.#urgency === 1) void this.#run()
@@ -79,11 +82,14 @@ export class Lifetime {
 const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)))
 
 /**
- * Ends a lifetime at a signal, or at an error that nobody caught; each further one is in more of a hurry. From now on none of them
+ * Ends a lifetime at a signal, or at an error that nobody caught; each further one is in more of a hurry.
+ * From now on none of them
  * ends the process by itself.
  * @param urgency how much of a hurry each signal is in
  */
-export const endAt = (urgency: Readonly<Partial<Record<NodeJS.Signals, number>>>, lifetime: Lifetime): void => {
+export const endAt = (
+  urgency: Readonly<Partial<Record<NodeJS.Signals, number>>>, lifetime: Lifetime,
+): void => {
   for (const [signal, times] of Object.entries(urgency)) {
     process.on(signal, () => {
       for (let time = 0; time < times; time += 1) lifetime.hurry()

@@ -2,7 +2,7 @@ import type { Log } from '../../audit/log.js'
 import { shown } from '../../audit/secrets.js'
 import type { Follower } from '../../audit/sink.js'
 import type { Configuration } from '../../config/configuration.js'
-import { CustomsError } from '../../errors.js'
+import { CustomsError, messageOf } from '../../errors.js'
 import { countingMetrics, type Metrics, noMetrics } from '../../telemetry/metrics.js'
 import type { Observe } from '../../telemetry/observing.js'
 import type { OpenTelemetry } from '../../telemetry/opentelemetry.js'
@@ -25,9 +25,12 @@ export const patientUrgency = 2
 /**
  * Nothing is loaded that nobody has asked for.
  * @param served the metrics of the admin listener, where there is one
- * @throws CustomsError CANNOT_START where the configuration names an endpoint, and OpenTelemetry is not installed
+ * @throws CustomsError CANNOT_START where the configuration names an endpoint, and OpenTelemetry is not
+ * installed
  */
-export const openTelemetry = async ({ telemetry, audit }: Configuration, log: Log, served: Metrics = noMetrics): Promise<Telemetry> => {
+export const openTelemetry = async (
+  { telemetry, audit }: Configuration, log: Log, served: Metrics = noMetrics,
+): Promise<Telemetry> => {
   const warn = (message: string) => log.warn(message)
   const signals = signalsWanted(telemetry, process.env)
   const metrics = served.registry === undefined && signals.includes('metrics') ? countingMetrics() : served
@@ -35,7 +38,7 @@ export const openTelemetry = async ({ telemetry, audit }: Configuration, log: Lo
   const sent = signals.length === 0 ? undefined : await import('../../telemetry/opentelemetry.js').then(
     module => module.openTelemetry({ settings: telemetry, signals, version: version(), warn, undelivered, registry: metrics.registry }),
   ).catch((error: unknown) => {
-    if (!isNotInstalled(error)) return warn(`telemetry: not begun: ${shown(error instanceof Error ? error.message : String(error))}`)
+    if (!isNotInstalled(error)) return warn(`telemetry: not begun: ${shown(messageOf(error))}`)
     const toDo = `OpenTelemetry is not installed: npm install ${optionalPackages('@opentelemetry').join(' ')}`
     // The variables of the environment may be meant for other programs.
     if (telemetry.endpoint === undefined) return warn(`telemetry: not begun: ${toDo}`)

@@ -4,6 +4,7 @@ import { remembering } from '../../audit/secret-names.js'
 import { withoutSecrets } from '../../audit/secrets.js'
 import { type Audit, type AuditOptions, type Follower, openAudit } from '../../audit/sink.js'
 import type { AuditConfiguration } from '../../config/configuration.js'
+import { messageOf } from '../../errors.js'
 import { type LogRecord, recordOfEntry } from '../../report/record.js'
 import type { Metrics } from '../../telemetry/metrics.js'
 import type { Refused } from '../../transport/front/front.js'
@@ -15,8 +16,10 @@ const standardOutput = 1
 type AuditsOptions = Pick<AuditOptions, 'followers' | 'failed'> & { readonly log: Log }
 
 /**
- * The logs of a gateway: one for all of its servers where the operator names a file, else one for each. Each is opened
- * once, and stays open when the configuration is read again: its chain has one writer. What of each call is kept in it is the guard's to say.
+ * The logs of a gateway: one for all of its servers where the operator names a file, else one for each. Each
+ * is opened
+ * once, and stays open when the configuration is read again: its chain has one writer. What of each call is
+ * kept in it is the guard's to say.
  */
 export class Audits {
   readonly #options: AuditsOptions
@@ -78,7 +81,8 @@ const everyMs = 60_000
 const mostKinds = 1000
 
 /**
- * Tells refusals, but each kind (one client, one reason, one path) once a minute at most: at once for the first, with their number for those
+ * Tells refusals, but each kind (one client, one reason, one path) once a minute at most: at once for the
+ * first, with their number for those
  * that follow. Nobody can fill a log by being refused.
  */
 export class Refusals {
@@ -120,7 +124,10 @@ export class Refusals {
   }
 }
 
-/** So many texts are remembered: they come again with every call, and looking for secrets in them costs more than the rest. */
+/**
+ * So many texts are remembered: they come again with every call, and looking for secrets in them costs more
+ * than the rest.
+ */
 const most = 1000
 /** Characters of a text that are looked at: no page shows more. */
 const longest = 1000
@@ -166,7 +173,7 @@ const record = ({ status, message, address, times }: ToldRefusal, server: string
     })
   } catch (failure) {
     metrics.auditFailed()
-    log.warn(failure instanceof Error ? failure.message : String(failure))
+    log.warn(messageOf(failure))
   }
 }
 

@@ -3,7 +3,7 @@ import { createSecureContext } from 'node:tls'
 import type { Log } from '../../audit/log.js'
 import { withoutSecrets } from '../../audit/secrets.js'
 import type { Configuration, ListenerTls } from '../../config/configuration.js'
-import { CustomsError } from '../../errors.js'
+import { CustomsError, messageOf } from '../../errors.js'
 import {
   type EndpointsSettings, type FrontBackend, type FrontSettings, httpFront, type HttpFront, type HttpFrontOptions,
 } from '../../transport/front/front.js'
@@ -44,11 +44,15 @@ const readTls = ({ cert, key, clientCa }: ListenerTls): FrontTls => {
   return read
 }
 
-/** So often the files are looked at, in milliseconds. They may be links to links in other folders, which cannot all be watched. */
+/**
+ * So often the files are looked at, in milliseconds. They may be links to links in other folders, which
+ * cannot all be watched.
+ */
 const lookMs = 10_000
 
 /**
- * Certificates are renewed by others, who tell nobody. Files that cannot be used, such as one that came before its key, change nothing,
+ * Certificates are renewed by others, who tell nobody. Files that cannot be used, such as one that came
+ * before its key, change nothing,
  * and say so.
  * @param files which they are now
  * @returns what stops it
@@ -63,7 +67,7 @@ export const onRenewal = (files: () => readonly string[], renew: () => void, log
       renew()
       log.info('the certificates were read again')
     } catch (error) {
-      log.warn(`the certificates were not read again, the old ones stay: ${error instanceof Error ? error.message : String(error)}`)
+      log.warn(`the certificates were not read again, the old ones stay: ${messageOf(error)}`)
     }
   })
 }
@@ -87,7 +91,9 @@ interface FrontParts extends Pick<HttpFrontOptions, 'refused'> {
 }
 
 /** The network side of `serve`, in front of whatever serves. */
-export const openFront = ({ backend, refused, log, logLevel, configuration }: FrontParts, lifetime: Lifetime): HttpFront => {
+export const openFront = (
+  { backend, refused, log, logLevel, configuration }: FrontParts, lifetime: Lifetime,
+): HttpFront => {
   const { listen, sessions: { graceMs } } = configuration()
   const front = httpFront({
     ...frontSettingsOf(configuration()), address: listen, backend,
@@ -100,7 +106,8 @@ export const openFront = ({ backend, refused, log, logLevel, configuration }: Fr
   return front
 }
 
-const certificatesOf = ({ tls }: Configuration): readonly string[] => (tls ? [tls.cert, tls.key, ...(tls.clientCa === undefined ? [] : [tls.clientCa])] : [])
+const certificatesOf = ({ tls }: Configuration): readonly string[] =>
+  (tls ? [tls.cert, tls.key, ...(tls.clientCa === undefined ? [] : [tls.clientCa])] : [])
 
 /** How long the front may take beyond its grace, in milliseconds. */
 const closingMs = 5000

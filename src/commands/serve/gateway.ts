@@ -95,14 +95,18 @@ interface Parts {
 }
 
 /** Shared by the sessions that run and those that begin later: what is denied now is denied to both. */
-const currentRuling = ({ rulings }: Parts, setup: ServerSetup, configuration: Configuration): CurrentRuling => {
+const currentRuling = (
+  { rulings }: Parts, setup: ServerSetup, configuration: Configuration,
+): CurrentRuling => {
   const { name } = setup.server
   const ruling = rulings.get(name) ?? { now: rulingOf(setup, configuration) }
   rulings.set(name, ruling)
   return ruling
 }
 
-const upstreamsOf = async ({ configuration, servers, isOnly = servers.length === 1 }: Setup, parts: Parts): Promise<ReadonlyMap<string, Upstream>> => {
+const upstreamsOf = async (
+  { configuration, servers, isOnly = servers.length === 1 }: Setup, parts: Parts,
+): Promise<ReadonlyMap<string, Upstream>> => {
   const upstreams = new Map<string, Upstream>()
   try {
     for (const setup of servers.map(asHttpServer)) {
@@ -116,7 +120,9 @@ const upstreamsOf = async ({ configuration, servers, isOnly = servers.length ===
   return upstreams
 }
 
-const upstreamOf = async (setup: ServerSetup, connector: Connector, configuration: Configuration, parts: Parts): Promise<Upstream> => {
+const upstreamOf = async (
+  setup: ServerSetup, connector: Connector, configuration: Configuration, parts: Parts,
+): Promise<Upstream> => {
   const { audits, telemetry, metrics, log, capture } = parts
   const { server } = setup
   const { name } = server
@@ -138,7 +144,8 @@ const upstreamOf = async (setup: ServerSetup, connector: Connector, configuratio
 }
 
 /**
- * In front of a process the HTTP server is the relay: a request whose headers lie is its own to refuse, whether the operator
+ * In front of a process the HTTP server is the relay: a request whose headers lie is its own to refuse,
+ * whether the operator
  * means to enforce or only to observe. Behind it stands nobody who could.
  */
 const asHttpServer = (setup: ServerSetup): ServerSetup =>
@@ -147,11 +154,14 @@ const asHttpServer = (setup: ServerSetup): ServerSetup =>
     : { ...setup, policy: new Map([...setup.policy, ['wire/http', 'block']]) }
 
 /** How the sessions of `serve` reach a server. @param isAlone no other is offered beside it */
-export const connectorFor = (server: ServerConfiguration, limits: FrameLimits, log: Log, isAlone: boolean): Promise<Connector> | Connector =>
+export const connectorFor = (
+  server: ServerConfiguration, limits: FrameLimits, log: Log, isAlone: boolean,
+): Promise<Connector> | Connector =>
   'url' in server ? remote(server, limits, isAlone) : local(server, limits, log)
 
 /**
- * A handshake makes a process one client's for good, and one that was asked without a handshake may refuse it afterwards: each
+ * A handshake makes a process one client's for good, and one that was asked without a handshake may refuse it
+ * afterwards: each
  * session has a process of its own, and all clients without a session have one together.
  */
 const local = (server: ProcessServer, limits: FrameLimits, log: Log): Connector => {

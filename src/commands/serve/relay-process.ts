@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import { openLog } from '../../audit/log.js'
 import type { Configuration } from '../../config/configuration.js'
-import { CustomsError } from '../../errors.js'
+import { CustomsError, messageOf } from '../../errors.js'
 import type { FrontCalls, RelayCalls } from '../../gateway/processes/calls.js'
 import { countingMetrics, type Metrics, noMetrics } from '../../telemetry/metrics.js'
 import { inBatches } from '../../transport/channel/calls.js'
@@ -48,7 +48,7 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
   }
   const calls: RelayCalls = {
     begin: setup => begin(setup).catch(async (error: unknown) => {
-      const failure = { code: error instanceof CustomsError ? error.code : undefined, message: error instanceof Error ? error.message : String(error) }
+      const failure = { code: error instanceof CustomsError ? error.code : undefined, message: messageOf(error) }
       await end.calls.call('failed', failure).catch(() => undefined)
       lifetime.fail(error)
       throw error

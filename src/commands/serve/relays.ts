@@ -1,6 +1,7 @@
 import { rmSync, statSync } from 'node:fs'
 import { connect } from 'node:net'
 import { openAudit } from '../../audit/sink.js'
+import { messageOf } from '../../errors.js'
 import { type FailedRelay, type RelayedServer, Relays } from '../../gateway/processes/relays.js'
 import type { LogRecord } from '../../report/record.js'
 import { allMetrics } from '../../telemetry/metrics.js'
@@ -15,7 +16,10 @@ import { refusalsTo } from './audits.js'
 import type { RelaySetup } from './relay-process.js'
 import { fileOf, fileOfFront, shareOf, workersOf } from './share.js'
 
-/** A relay process that has nothing to do ends after so many milliseconds, or after the time for idle sessions where that is less. */
+/**
+ * A relay process that has nothing to do ends after so many milliseconds, or after the time for idle sessions
+ * where that is less.
+ */
 const idleMs = 60_000
 /** What relay processes may take for their end beyond what they allow themselves, in milliseconds. */
 const patienceMs = 70_000
@@ -23,8 +27,13 @@ const patienceMs = 70_000
 const ownId = 0
 const connectMs = 4000
 
-/** The servers of a setup, each judged in relay processes of its own. @throws CustomsError when something of it cannot be opened */
-export const openRelays = async ({ flags, setup, log, metrics, page }: ServedParts, lifetime: Lifetime): Promise<Served> => {
+/**
+ * The servers of a setup, each judged in relay processes of its own.
+ * @throws CustomsError when something of it cannot be opened
+ */
+export const openRelays = async (
+  { flags, setup, log, metrics, page }: ServedParts, lifetime: Lifetime,
+): Promise<Served> => {
   let { configuration } = setup
   const telemetry = await openTelemetry(configuration, log, metrics)
   lifetime.add(urgency => (urgency <= patientUrgency ? telemetry.close() : undefined))
@@ -42,7 +51,7 @@ export const openRelays = async ({ flags, setup, log, metrics, page }: ServedPar
       audit.write({ event: 'server/health', from: 'relay', server, session: '', client: undefined, peer: undefined, revision: undefined, verdict: 'block', findings: [], reason })
     } catch (failure) {
       metrics.auditFailed()
-      log.warn(failure instanceof Error ? failure.message : String(failure))
+      log.warn(messageOf(failure))
     }
   }
   const isOnly = setup.servers.length === 1 && setup.servers.every(({ server }) => workersOf(server, configuration) === 1)

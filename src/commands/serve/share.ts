@@ -6,13 +6,16 @@ import { CustomsError } from '../../errors.js'
 import type { Setup } from '../server/setup.js'
 
 /** How many relay processes a server has. */
-export const workersOf = ({ workers }: ServerConfiguration, configuration: Configuration): number => workers ?? configuration.workers
+export const workersOf = ({ workers }: ServerConfiguration, configuration: Configuration): number =>
+  workers ?? configuration.workers
 
 /**
  * Whether servers are judged by relay processes: those of a file, and a server with several workers.
  * @throws CustomsError BAD_CONFIG where workers cannot have what the configuration says
  */
-export const isShared = ({ configuration, servers }: Setup, isOfFile: boolean, log: Pick<Log, 'warn'>): boolean => {
+export const isShared = (
+  { configuration, servers }: Setup, isOfFile: boolean, log: Pick<Log, 'warn'>,
+): boolean => {
   const { audit: { file }, sessions: { max } } = configuration
   const most = Math.max(...servers.map(({ server }) => workersOf(server, configuration)))
   if (!isOfFile && most === 1) return false
@@ -38,7 +41,10 @@ export interface Part {
   readonly isOnly: boolean
 }
 
-/** What a relay process has of the configuration: nothing that is meant for the front or for other servers; of what the sessions of a server may take up, its part. */
+/**
+ * What a relay process has of the configuration: nothing that is meant for the front or for other servers; of
+ * what the sessions of a server may take up, its part.
+ */
 export const shareOf = (configuration: Configuration, part: Part): Configuration => {
   const { sessions, audit, tokens } = configuration
   return {
@@ -52,11 +58,14 @@ export const shareOf = (configuration: Configuration, part: Part): Configuration
 }
 
 /** Each process has a file of its own: `audit.ndjson` as `audit.files.ndjson`, or `audit.files.2.ndjson`. */
-export const fileOf = <File extends string | undefined>(file: File, { server, number, count, isOnly }: Part): File | string =>
+export const fileOf = <File extends string | undefined>(
+  file: File, { server, number, count, isOnly }: Part,
+): File | string =>
   file === undefined || isOnly ? file : named(file, count === 1 ? server : `${server}.${number}`)
 
 /** That of the front: no server's name begins like this. */
-export const fileOfFront = (file: string | undefined): string | undefined => (file === undefined || file === 'none' ? file : named(file, '_front'))
+export const fileOfFront = (file: string | undefined): string | undefined =>
+  (file === undefined || file === 'none' ? file : named(file, '_front'))
 
 const named = (file: string, word: string): string => {
   const { dir, name, ext } = parse(file)

@@ -67,14 +67,20 @@ export const setUp = async (
   }
 }
 
-const lockSetting = ({ lock, frozen, trustAccepted }: SharedFlags, setting: LockSetting | undefined): LockSetting | undefined => {
+const lockSetting = (
+  { lock, frozen, trustAccepted }: SharedFlags, setting: LockSetting | undefined,
+): LockSetting | undefined => {
   const file = lock === undefined ? setting?.file : resolve(lock)
   const needy = frozen ? '--frozen' : trustAccepted ? '--trust-accepted' : undefined
-  if (file === undefined) return needy === undefined ? undefined : badUsage(`${needy} needs a lock: give --lock FILE`)
+  if (file === undefined) {
+    return needy === undefined ? undefined : badUsage(`${needy} needs a lock: give --lock FILE`)
+  }
   return { file, isFrozen: frozen || setting?.isFrozen === true, trustAccepted: trustAccepted || setting?.trustAccepted === true, actions: setting?.actions ?? {} }
 }
 
-export const acceptedOf = async (server: ServerConfiguration, lock: LockSetting | undefined): Promise<Accepted | undefined> =>
+export const acceptedOf = async (
+  server: ServerConfiguration, lock: LockSetting | undefined,
+): Promise<Accepted | undefined> =>
   lock && (await import('../lock/accepted.js')).acceptedOf(server, lock)
 
 // Readers are loaded where there is something to read: a relay without a file starts sooner.
@@ -119,7 +125,9 @@ const chosen = (
   many: boolean,
 ): readonly ServerConfiguration[] => {
   const { command, url, file: saved } = target
-  if (command !== undefined && (url ?? saved) !== undefined) return badUsage(`give either a ${url === undefined ? 'file' : 'URL'} or a command, not both`)
+  if (command !== undefined && (url ?? saved) !== undefined) {
+    return badUsage(`give either a ${url === undefined ? 'file' : 'URL'} or a command, not both`)
+  }
   if ((command ?? url ?? saved) !== undefined) {
     return [fromTarget(target, flags.server, flags.server === undefined ? undefined : servers.get(flags.server))]
   }
@@ -130,7 +138,9 @@ const chosen = (
   }
   const all = [...servers.values()]
   if (all.length === 0) return badUsage(`${file}: servers: names none`)
-  if (all.length > 1 && !many) return badUsage(`${file} has several servers: choose one with --server (${names})`)
+  if (all.length > 1 && !many) {
+    return badUsage(`${file} has several servers: choose one with --server (${names})`)
+  }
   return many ? all.map(isolated) : all
 }
 
@@ -139,7 +149,9 @@ const isolated = (server: ServerConfiguration): ServerConfiguration =>
   'url' in server ? server : { ...server, inheritEnv: server.inheritEnv ?? [] }
 
 /** A server of the arguments; the file's server of the same name lends it its rules and tools. */
-const fromTarget = ({ url, command, file }: Target, name: string | undefined, named: ServerConfiguration | undefined): ServerConfiguration => {
+const fromTarget = (
+  { url, command, file }: Target, name: string | undefined, named: ServerConfiguration | undefined,
+): ServerConfiguration => {
   const common = {
     name: name ?? (file === undefined ? nameOf({ url, command }) : basename(file)),
     policy: named?.policy,
@@ -163,7 +175,8 @@ const asServerUrl = (url: string): string => {
 }
 
 /**
- * The server, with the headers, certificate authorities and variables that `--header`, `--ca` and `--env` add.
+ * The server, with the headers, certificate authorities and variables that `--header`, `--ca` and `--env`
+ * add.
  * @throws CustomsError BAD_USAGE
  */
 const withFlags = async (
@@ -196,8 +209,13 @@ const at = <Read>(flag: string, read: () => Read): Read => {
 }
 
 
-/** Why a schema that the operator wrote cannot be used: what would be found of a server's. The engine is loaded where there is one. */
-export const judgeSchema = async (schema: JsonObject | boolean, limits: Limits): Promise<string | undefined> => {
+/**
+ * Why a schema that the operator wrote cannot be used: what would be found of a server's. The engine is
+ * loaded where there is one.
+ */
+export const judgeSchema = async (
+  schema: JsonObject | boolean, limits: Limits,
+): Promise<string | undefined> => {
   const { createSchemaChecker } = await import('../../schema/index.js')
   const checker = createSchemaChecker(limits)
   try {

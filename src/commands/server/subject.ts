@@ -95,17 +95,20 @@ export const baseName = (path: string): string =>
   (path.split(/[\\/]/).at(-1) ?? '').replace(/(?!^)(?:[@:[]|[=~<>!]=).*$/s, '').replace(/\.(?:[cm]?[jt]sx?|py|exe|cmd|bat|sh|jar|git)$/i, '')
 
 /**
- * What the audit log, metrics and messages call a server that nobody named: its host, package, image, script or program. Plain enough
+ * What the audit log, metrics and messages call a server that nobody named: its host, package, image, script
+ * or program. Plain enough
  * for a file's name and a metric's label; where the words tell nothing, `server`.
  */
-export const nameOf = ({ url, command = [] }: Target): string => plain(url === undefined ? nameIn(subjectOf(command).word) : hostOf(url))
+export const nameOf = ({ url, command = [] }: Target): string =>
+  plain(url === undefined ? nameIn(subjectOf(command).word) : hostOf(url))
 
 const plain = (name: string): string => name.replace(/[^A-Za-z0-9_.-]+/g, '-').replace(/^[-_.]+/, '').slice(0, 64).replace(/[-_.]+$/, '') || 'server'
 
 const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).hostname : '')
 
 /** Of files and folders that every project has. */
-const telling = (name: string): boolean => !/^(?:index|main|__main__|bin|dist|build|out|lib|src|start|run|\.{0,2})$/i.test(name)
+const telling = (name: string): boolean =>
+  !/^(?:index|main|__main__|bin|dist|build|out|lib|src|start|run|\.{0,2})$/i.test(name)
 
 /** Of a server like any other: what it belongs to is said as well. */
 const vague = /^(?:server|mcp|mcp[-_]server|server[-_]mcp|cli|app)$/i

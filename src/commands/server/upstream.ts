@@ -9,7 +9,9 @@ import { stdioServer, type StdioServer } from '../../transport/stdio/server.js'
 import type { HttpTls } from '../../transport/upstream/pool.js'
 
 /** A process of the server's, not yet started. @param died is told when it ends unasked, or never began */
-export const processOf = (server: ProcessServer, limits: FrameLimits, died: (reason: string) => void): StdioServer =>
+export const processOf = (
+  server: ProcessServer, limits: FrameLimits, died: (reason: string) => void,
+): StdioServer =>
   stdioServer({ ...commandLineOf(server), limits, died })
 
 export const commandLineOf = (server: ProcessServer): CommandLine => {
