@@ -4,27 +4,28 @@ import { wirePath } from './quote.js'
 import { afterScalar, afterSpace, afterString, byte, stringOf } from './scan.js'
 import { unmetered } from './unmetered.js'
 
-// Finds what two parsers could read differently: quickly by counting, which ends most doubts, then token by token.
+// Finds what two parsers could read differently: first by comparing counts of tokens, then, when they differ,
+// token by token.
 
-/** What is counted in a JSON text before it is parsed, to be held against what the parser made of it. */
+/** Counts of tokens in a JSON text, which are compared with the parsed value. */
 interface TokenCounts {
   /** Quotation marks that open or close a string: two for each key and each string value. */
   readonly quotes: number
-  /** Opening brackets and braces; an upper bound of the nesting, for those in strings may be counted too. */
+  /** Opening brackets and braces, some in strings among them: an upper bound of the nesting. */
   readonly opens: number
-  /** Whether there is a `\u` escape, of whatever character. */
+  /** There is a `\u` escape. */
   readonly unicodeEscapes: boolean
-  /** Whether there is an escape of a control character other than TAB and LF. */
+  /** There is an escape of a control character other than TAB and LF. */
   readonly controlEscapes: boolean
 }
 
-/** So many bytes are counted before the end of a long string is looked for: 255 words, lest a lane overflow. */
+/** Bytes counted before the end of a long string is searched for: 255 words, so that no lane overflows. */
 const block = 4 * 255
 
 /**
- * Counts four bytes at a time (one byte at a time costs half of what `JSON.parse` does), and leaves the inside of
- * long strings to the native search. Quotation marks inside strings are always escaped: no state but the count is
- * needed.
+ * Counts four bytes at a time (one byte at a time costs half of what `JSON.parse` does); the inside of long
+ * strings is skipped by the native search. Quotation marks inside strings are always escaped, so the count is
+ * the only state.
  */
 export const countTokens = (bytes: Buffer): TokenCounts => {
   const { length } = bytes
@@ -60,7 +61,7 @@ export const countTokens = (bytes: Buffer): TokenCounts => {
       }
       else if ((one | 0x20) === byte.openObject) opens++
     }
-    // Inside a string that is still open after a whole block: on to its end, or to its next escape.
+    // A string is still open after a whole block: skip to its end or to its next escape.
     if (calm && quotes % 2 === 1) {
       if (quote < at) quote = orEnd(bytes.indexOf(byte.quote, at), length)
       const escape = bytes.subarray(at, quote).indexOf(byte.backslash)
@@ -83,13 +84,14 @@ const sum = (lanes: number): number =>
   (lanes & 0xff) + ((lanes >>> 8) & 0xff) + ((lanes >>> 16) & 0xff) + (lanes >>> 24)
 
 /**
- * The number of strings in a value, keys included. When two members of the text have the same key, one of them is
- * not in the value, and the text has more strings.
- * @returns NaN where something is to be looked into: a number beyond a double, half of a surrogate pair, deep nesting
+ * Counts the strings in a value, keys included. When a key is duplicated in the text, the text has more
+ * strings.
+ * @returns NaN for a value with a number beyond a double, a lone surrogate or deep nesting
  */
-export const stringsIn = (value: Json, depth: number, escapes: boolean): number => within(value, Math.min(depth, shallow), escapes)
+export const stringsIn = (value: Json, depth: number, escapes: boolean): number =>
+  within(value, Math.min(depth, shallow), escapes)
 
-/** Containers nested deeper than that are left to the strictScan, which needs no stack. */
+/** Deeper containers are left to the strict scan, which needs no stack. */
 const shallow = 1000
 
 const within = (value: Json, depth: number, escapes: boolean): number => {
@@ -99,7 +101,8 @@ const within = (value: Json, depth: number, escapes: boolean): number => {
   if (depth === 0) return NaN
   let count = 0
   if (isArray(value)) {
-    for (let index = 0, { length } = unmetered(value); index < length; index++) count += leaf(value[index], depth, escapes)
+    const { length } = unmetered(value)
+    for (let index = 0; index < length; index++) count += leaf(value[index], depth, escapes)
   } else {
     for (const key in unmetered(value)) {
       count += 1 + leaf(value[key], depth, escapes)
@@ -109,14 +112,14 @@ const within = (value: Json, depth: number, escapes: boolean): number => {
   return count
 }
 
-// Most values are strings and numbers: not to call for those halves the cost of the walk.
+// Most values are strings and numbers: handling them without a call halves the cost of the walk.
 const leaf = (value: Json | undefined, depth: number, escapes: boolean): number => {
   if (typeof value === 'string' && !escapes) return 1
   if (typeof value === 'number' && Number.isFinite(value)) return 0
   return within(value ?? null, depth - 1, escapes)
 }
 
-/** More are not told. The rest of the message is looked at all the same, for its depth. */
+/** Further faults are not reported; the scan goes on because of the depth. */
 const maxFaults = 20
 
 /** A container that is open where the strict scan stands. */
@@ -128,8 +131,8 @@ interface Open {
 }
 
 /**
- * Looks at every token of a JSON text (one that `JSON.parse` accepts) for what two parsers could read differently,
- * and for nesting that is too deep. Exact and slow: it is asked when there is a doubt.
+ * Reads every token of a JSON text that `JSON.parse` accepts, and finds what two parsers could read
+ * differently and nesting that is too deep. Exact and slow: it runs only when the counts differ.
  */
 export const strictScan = (bytes: Buffer, limits: FrameLimits): readonly Fault[] => {
   const faults: Fault[] = []

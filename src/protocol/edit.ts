@@ -5,9 +5,9 @@ import {
 import { afterSpace, afterValue, byte, deepest, eachChild, isContainer, stepOf, type Path } from './scan.js'
 
 /**
- * One change of a JSON text. With `replace` (JSON text) the value at the path is replaced, or added at the end when
- * its object has no such member or its array ends just there; with `remove` the member or element goes; with `length` an array keeps
- * so many of its elements. Where there is nothing to change, nothing is changed.
+ * One change of a JSON text. `replace` (JSON text) replaces the value at the path, or adds it at the end when
+ * the object has no such member or the array ends there; `remove` removes the member or element; `length`
+ * truncates an array. A path that leads nowhere changes nothing.
  */
 export type Edit =
   | { readonly path: Path; readonly replace: Buffer | string }
@@ -15,9 +15,9 @@ export type Edit =
   | { readonly path: Path; readonly length: number }
 
 /**
- * The JSON text with the changes made, and every other byte as it was. Paths are those of the text as given, whatever
- * else is removed; of two changes at one path the last counts, and a change inside of what is removed or replaced is
- * lost. Of a key that is there twice, every occurrence is changed.
+ * Makes changes in a JSON text; all other bytes stay. Paths refer to the text as given. Of two changes at one
+ * path the last counts; a change inside a removed or replaced value is lost; a duplicated key is changed
+ * everywhere.
  * @param bytes a JSON text that was parsed
  */
 export const edit = (bytes: Buffer, edits: readonly Edit[]): Buffer => {
@@ -38,11 +38,11 @@ export const edited = (frame: Frame, edits: readonly Edit[]): Frame =>
 
 interface Span {
   readonly from: number
-  /** Undefined where it was not looked for yet. */
+  /** Undefined while it is not known. */
   readonly to?: number
 }
 
-/** Bytes to be left out, and what stands there instead; in the order of the text. */
+/** A range of bytes and its replacement. */
 interface Splice {
   readonly from: number
   readonly to: number
@@ -51,26 +51,33 @@ interface Splice {
 
 const nothing = Buffer.alloc(0)
 
-/** @param depth how many steps of the edits' paths lead to this value */
-const collect = (bytes: Buffer, value: Span, edits: readonly Edit[], depth: number, splices: Splice[]): void => {
+/** @param depth number of steps of the edits' paths that lead to this value */
+const collect = (
+  bytes: Buffer, value: Span, edits: readonly Edit[], depth: number, splices: Splice[],
+): void => {
   const here = at(edits, depth)
   if (here !== undefined && 'replace' in here) {
-    splices.push({ from: value.from, to: value.to ?? afterValue(bytes, value.from), insert: Buffer.from(here.replace) })
+    splices.push({
+      from: value.from, to: value.to ?? afterValue(bytes, value.from), insert: Buffer.from(here.replace),
+    })
   } else if (isContainer(bytes, value.from)) {
     const length = here !== undefined && 'length' in here ? here.length : Infinity
     const last = collectInside(bytes, value.from, edits, depth, length, splices)
-    if (length < Infinity) splices.push({ from: last, to: (value.to ?? afterValue(bytes, value.from)) - 1, insert: nothing })
+    const end = value.to ?? afterValue(bytes, value.from)
+    if (length < Infinity) splices.push({ from: last, to: end - 1, insert: nothing })
   }
 }
 
-/** @param length of the children, no more are looked at @returns the end of the last of them */
+/** @param length visits at most so many children @returns the end of the last visited child */
 const collectInside = (
   bytes: Buffer, open: number, edits: readonly Edit[], depth: number, length: number, splices: Splice[],
 ): number => {
   const steps = byStep(edits, depth)
   const known = new Set<string | number>()
   let [count, kept, end] = [0, 0, open + 1]
-  /** Where the children begin that go, and before which none stays: they go with the comma behind them. */
+  /**
+   * Where the removed children before the first kept one begin: they are removed with the comma behind them.
+   */
   let leading: number | undefined
   const dropLeading = (to: number) => {
     if (leading !== undefined) splices.push({ from: leading, to, insert: nothing })
@@ -84,7 +91,9 @@ const collectInside = (
       if (inside !== undefined) known.add(stepOf(child))
       if (isGone && kept === 0) leading = child.from
       else if (isGone) splices.push({ from: end, to: child.to, insert: nothing })
-      else if (inside !== undefined) collect(bytes, { from: child.value, to: child.to }, inside, depth + 1, splices)
+      else if (inside !== undefined) {
+        collect(bytes, { from: child.value, to: child.to }, inside, depth + 1, splices)
+      }
       if (!isGone) kept++
       end = child.to
       return ++count >= length
@@ -96,9 +105,11 @@ const collectInside = (
     const isNext = bytes[open] === byte.openObject ? typeof step === 'string' : step === count
     if (last === undefined || !('replace' in last) || known.has(step) || !isNext) return []
     if (typeof step === 'number') count++
-    return [comma, Buffer.from(typeof step === 'string' ? `${JSON.stringify(step)}:` : ''), Buffer.from(last.replace)]
+    const key = typeof step === 'string' ? `${JSON.stringify(step)}:` : ''
+    return [comma, Buffer.from(key), Buffer.from(last.replace)]
   })
-  if (added.length > 0) splices.push({ from: end, to: end, insert: Buffer.concat(kept === 0 ? added.slice(1) : added) })
+  const insert = Buffer.concat(kept === 0 ? added.slice(1) : added)
+  if (insert.length > 0) splices.push({ from: end, to: end, insert })
   return end
 }
 
@@ -116,22 +127,22 @@ const byStep = (edits: readonly Edit[], depth: number): Map<string | number, Edi
   return steps
 }
 
-/** The change of the very value to which so many steps lead. */
+/** The change of the value itself, not of a value inside. */
 const at = (edits: readonly Edit[], depth: number): Edit | undefined =>
   edits.findLast(({ path }) => path.length === depth)
 
 const isRemoval = (one: Edit | undefined): boolean => one !== undefined && 'remove' in one
 
-/** Deepest nesting of a value that is put into a text: deeper than any schema, and far below any reader's limit. */
+/** Deepest nesting of an inserted value: deeper than any schema, far below the limit of any reader. */
 const maxDepth = 100
 
-/** The JSON text of a value, where it is known how it is spelt. */
+/** The JSON text of a value in its original spelling, where that is known. */
 export type Spelling = (value: Json) => string | undefined
 
 /**
- * The changes that make one value of another, each as far down as it goes, so that all other bytes of its text stay.
- * @returns undefined where what is put in would not be read alike by all: a number beyond a double's exactness, which we would spell
- *   otherwise than it was, a lone surrogate, or a nesting beyond measure
+ * The smallest changes that turn one value into another, so that all other bytes of the text stay.
+ * @returns undefined when readers could disagree on an inserted value: a number that a double does not hold
+ *   exactly, a lone surrogate, or deep nesting
  */
 export const difference = (
   before: JsonObject, after: JsonObject, meter: Meter, spelling: Spelling = () => undefined,
@@ -148,7 +159,7 @@ export const difference = (
 
 interface Change {
   readonly path: Path
-  /** What is written there; undefined where it goes. */
+  /** The new value; undefined when it is removed. */
   readonly value: Json | undefined
 }
 
@@ -160,7 +171,9 @@ function* changes(before: Json, after: Json, path: Path, meter: Meter): Generato
 }
 
 function* members(before: JsonObject, after: JsonObject, path: Path, meter: Meter): Generator<Change, void> {
-  for (const [key] of each(before, meter)) if (!Object.hasOwn(after, key)) yield { path: [...path, key], value: undefined }
+  for (const [key] of each(before, meter)) {
+    if (!Object.hasOwn(after, key)) yield { path: [...path, key], value: undefined }
+  }
   for (const [key, value] of each(after, meter)) {
     const old = member(before, key)
     if (old === undefined) yield { path: [...path, key], value }
@@ -168,7 +181,9 @@ function* members(before: JsonObject, after: JsonObject, path: Path, meter: Mete
   }
 }
 
-/** An element goes when the next that is left stood behind it; else that is what has become of it. */
+/**
+ * An element is removed when the next element of `after` stood behind it; otherwise it became that element.
+ */
 function* elements(before: JsonArray, after: JsonArray, path: Path, meter: Meter): Generator<Change, void> {
   const known = new Set<Json>()
   for (const [, old] of each(before, meter)) known.add(old)
@@ -176,21 +191,24 @@ function* elements(before: JsonArray, after: JsonArray, path: Path, meter: Meter
   let kept = 0
   for (const [index, old] of each(before, meter)) {
     const value = after[kept]
-    if (value === undefined || (value !== old && known.has(value))) inside.push({ path: [...path, index], value: undefined })
-    else {
+    if (value === undefined || (value !== old && known.has(value))) {
+      inside.push({ path: [...path, index], value: undefined })
+    } else {
       for (const change of changes(old, value, [...path, index], meter)) inside.push(change)
       kept++
     }
   }
-  // Where some have gone there is no saying at which place others are added.
+  // When elements are removed and others added, the places of the additions are ambiguous.
   if (kept < lengthOf(after) && kept < lengthOf(before)) yield { path, value: after }
   else {
     yield* inside
-    for (const [index, value] of each(after, meter)) if (index >= kept) yield { path: [...path, index], value }
+    for (const [index, value] of each(after, meter)) {
+      if (index >= kept) yield { path: [...path, index], value }
+    }
   }
 }
 
-/** Its text, where all read that alike. */
+/** The JSON text of a value; undefined when readers could disagree on it. */
 const plain = (value: Json, meter: Meter): string | undefined => {
   const text = JSON.stringify(value)
   meter.payText(text)
@@ -201,6 +219,8 @@ const plain = (value: Json, meter: Meter): string | undefined => {
 
 const isExact = (value: Json, meter: Meter): boolean => {
   if (typeof value === 'number') return !Number.isInteger(value) || Number.isSafeInteger(value)
-  if (isArray(value) || isObject(value)) for (const [, child] of each(value, meter)) if (!isExact(child, meter)) return false
+  if (isArray(value) || isObject(value)) {
+    for (const [, child] of each(value, meter)) if (!isExact(child, meter)) return false
+  }
   return true
 }

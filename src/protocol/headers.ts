@@ -7,11 +7,13 @@ import { schemasIn } from './json-schema.js'
 import { inMeta, methodOf } from './revisions/index.js'
 import { quote, step } from './quote.js'
 
-/** A header that repeats what is in a request's body (2026-07-28, Standard Request Headers, Custom Headers). */
+/**
+ * A header that repeats what is in a request's body (2026-07-28, Standard Request Headers, Custom Headers).
+ */
 interface Repeating {
   /** As it is written in the specification. */
   readonly header: string
-  /** What the body says; undefined when it says nothing, or nothing that a header may carry. */
+  /** The value in the body; undefined when there is none that a header may carry. */
   readonly value: Primitive | undefined
   readonly required: boolean
   /** The value may be written in Base64. */
@@ -25,14 +27,18 @@ const repeating = (message: Request, inputSchema: Json | undefined): readonly Re
   const names = methodOf(method)?.names
   const name = names && member(params, names.key)
   const given = member(params, 'arguments')
-  const ofArguments = method === 'tools/call' && inputSchema !== undefined ? paramHeaders(inputSchema).headers : []
+  const ofArguments =
+    method === 'tools/call' && inputSchema !== undefined ? paramHeaders(inputSchema).headers : []
   return [
     { header: 'MCP-Protocol-Version', value: versionOf(message), required: true, encoded: false },
     { header: 'Mcp-Method', value: method, required: true, encoded: false },
-    ...(isString(name) ? [{ header: 'Mcp-Name', value: name, required: names?.required === true, encoded: true }] : []),
+    ...(isString(name)
+      ? [{ header: 'Mcp-Name', value: name, required: names?.required === true, encoded: true }]
+      : []),
     ...ofArguments.map(one => {
       const value = valueOf(given, one)
-      return { header: one.header.replace('mcp-param-', 'Mcp-Param-'), value, required: value !== undefined, encoded: true }
+      const header = one.header.replace('mcp-param-', 'Mcp-Param-')
+      return { header, value, required: value !== undefined, encoded: true }
     }),
   ]
 }
@@ -43,15 +49,15 @@ const valueOf = (given: Json | undefined, { path }: ParamHeader): Primitive | un
   return isString(value) || typeof value === 'boolean' ? value : undefined
 }
 
-/** By which revision a request says that it is made; undefined for a legacy one. */
+/** The revision that a request names; undefined for a legacy request. */
 export const versionOf = ({ params }: Request): string | undefined => {
   const version = inMeta(params, 'protocolVersion')
   return isString(version) ? version : undefined
 }
 
 /**
- * The headers that repeat what is in a request's body, as a conforming client sends them; by lower-case name. For
- * modern revisions only.
+ * The headers that repeat what is in a request's body, as a conforming client sends them; by lower-case name.
+ * For modern revisions only.
  * @param inputSchema of the tool that is called
  */
 export const requestHeaders = (message: Request, inputSchema?: Json): Map<string, string> =>
@@ -66,7 +72,9 @@ export const requestHeaders = (message: Request, inputSchema?: Json): Map<string
  * @param inputSchema of the tool that is called; without it `Mcp-Param-*` are not looked at
  * @returns the first disagreement, as a sentence; undefined when there is none
  */
-export const compareHeaders = (headers: ReadonlyMap<string, string>, message: Request, inputSchema?: Json): string | undefined => {
+export const compareHeaders = (
+  headers: ReadonlyMap<string, string>, message: Request, inputSchema?: Json,
+): string | undefined => {
   for (const one of repeating(message, inputSchema)) {
     const disagreement = compare(one, headers.get(one.header.toLowerCase()))
     if (disagreement !== undefined) return disagreement
@@ -74,9 +82,13 @@ export const compareHeaders = (headers: ReadonlyMap<string, string>, message: Re
   return undefined
 }
 
-const compare = ({ header, value, required, encoded }: Repeating, said: string | undefined): string | undefined => {
+const compare = (
+  { header, value, required, encoded }: Repeating, said: string | undefined,
+): string | undefined => {
   if (said === undefined) return required ? `the required ${header} header is missing` : undefined
-  if (value === undefined && !required) return `${header} header value ${quote(said)} has no counterpart in the body`
+  if (value === undefined && !required) {
+    return `${header} header value ${quote(said)} has no counterpart in the body`
+  }
   const decoded = encoded ? decodeHeaderValue(said) : said
   if (decoded === undefined) return `${header} header value ${quote(said)} is malformed`
   if (value === undefined || decoded === String(value)) return undefined
@@ -97,7 +109,9 @@ const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 
 const isMarked = (text: string): boolean => text.startsWith(prefix) && text.endsWith(suffix)
 
-/** A value as it stands in a header (2026-07-28, Value Encoding): as it is, or as marked Base64 of its UTF-8. */
+/**
+ * A value as it stands in a header (2026-07-28, Value Encoding): as it is, or as marked Base64 of its UTF-8.
+ */
 export const encodeHeaderValue = (value: string): string =>
   plain.test(value) && !isMarked(value) ? value : `${prefix}${Buffer.from(value).toString('base64')}${suffix}`
 
@@ -108,7 +122,7 @@ export const decodeHeaderValue = (text: string): string | undefined => {
   const inner = text.slice(prefix.length, -suffix.length)
   if (text.length < prefix.length + suffix.length || !base64.test(inner)) return undefined
   const bytes = Buffer.from(inner, 'base64')
-  // One value has one Base64: bits that the padding leaves over must be zero.
+  // The unused bits before the padding must be zero, so that a value has one encoding only.
   return isUtf8(bytes) && bytes.toString('base64') === inner ? bytes.toString() : undefined
 }
 
@@ -143,10 +157,10 @@ interface ParamHeaders {
   readonly problems: readonly HeaderProblem[]
 }
 
-/** A schema is looked through once, not at each call. */
+/** Each schema is searched once, not at each call. */
 const known = new WeakMap<JsonObject, ParamHeaders>()
 
-/** The parameters that have a header of their own, and what is wrong with the annotations of others. */
+/** The parameters that have a header of their own, and the annotations that break the rules. */
 export const paramHeaders = (inputSchema: Json | undefined, meter = new Meter()): ParamHeaders => {
   if (!isObject(inputSchema)) return { headers: [], problems: [] }
   const found = known.get(inputSchema) ?? search(inputSchema, meter)
@@ -159,7 +173,7 @@ const search = (inputSchema: JsonObject, meter: Meter): ParamHeaders => {
   const problems: HeaderProblem[] = []
   const taken = new Set<string>()
 
-  /** `at` is where the schema stands; `path` the properties that lead to it, undefined where other keywords do too. */
+  /** @param path of properties that leads to the schema; undefined when other keywords lead to it too */
   const look = (schema: Json | undefined, at: Pointer, path: readonly string[] | undefined): void => {
     if (!isObject(schema) || problems.length >= maxProblems) return
     for (const [key, value] of each(schema, meter)) {
@@ -172,8 +186,9 @@ const search = (inputSchema: JsonObject, meter: Meter): ParamHeaders => {
           look(inner, [...at, key, step(name)], key === 'properties' && path ? [...path, name] : undefined)
         }
       } else if (schemasIn(key) === 'value') {
-        if (isArray(value)) for (const [index, inner] of each(value, meter)) look(inner, [...at, key, index], undefined)
-        else look(value, [...at, key], undefined)
+        if (isArray(value)) {
+          for (const [index, inner] of each(value, meter)) look(inner, [...at, key, index], undefined)
+        } else look(value, [...at, key], undefined)
       }
     }
   }
@@ -184,12 +199,18 @@ const search = (inputSchema: JsonObject, meter: Meter): ParamHeaders => {
 const headerOf = (
   schema: JsonObject, name: Json, path: readonly string[] | undefined, taken: Set<string>,
 ): ParamHeader | string => {
-  if (path === undefined || path.length === 0) return `${annotation} belongs on a property that "properties" alone lead to`
-  if (!isString(name) || !fieldName.test(name)) return `${annotation} must be the name of a header, in its characters`
+  if (path === undefined || path.length === 0) {
+    return `${annotation} belongs on a property that "properties" alone lead to`
+  }
+  if (!isString(name) || !fieldName.test(name)) {
+    return `${annotation} must be the name of a header, in its characters`
+  }
   const type = (['string', 'integer', 'boolean'] as const).find(type => type === member(schema, 'type'))
   if (type === undefined) return `${annotation} belongs on a property of type string, integer or boolean`
   const header = `mcp-param-${name.toLowerCase()}`
-  if (taken.has(header)) return `${annotation} ${quote(name)} is there twice, header names being the same in any case`
+  if (taken.has(header)) {
+    return `${annotation} ${quote(name)} is there twice, header names being the same in any case`
+  }
   taken.add(header)
   return { header, path, type }
 }
@@ -198,13 +219,13 @@ const headerOf = (
 export interface MediaType {
   readonly type: string
   readonly parameters: readonly string[]
-  /** Of every parameter that a reader could take for `charset`: its value, without quotation marks. */
+  /** Values, without quotation marks, of every parameter that a reader could take for `charset`. */
   readonly charsets: readonly string[]
-  /** In every character set that it names our bytes mean what they mean in UTF-8. */
+  /** Every character set that it names is UTF-8 or a part of it. */
   readonly isUtf8: boolean
 }
 
-/** Of two parameters of one name some readers take the first and some the last: both count. */
+/** Of two parameters with one name some readers take the first and some the last: both count. */
 export const readMediaType = (text = ''): MediaType => usual.get(text) ?? read(text)
 
 const read = (text: string): MediaType => {
@@ -216,9 +237,10 @@ const read = (text: string): MediaType => {
 
 const sameAsUtf8: ReadonlySet<string> = new Set(['utf-8', 'utf8', 'us-ascii'])
 
-/** What nearly all HTTP messages say, read once. */
+/** The usual media types, parsed once. */
 const usual: ReadonlyMap<string, MediaType> = new Map(
-  ['application/json', 'application/json; charset=utf-8', 'text/event-stream', 'text/event-stream; charset=utf-8']
+  ['application/json', 'text/event-stream']
+    .flatMap(type => [type, `${type}; charset=utf-8`])
     .map(text => [text, read(text)]),
 )
 
@@ -226,7 +248,7 @@ const usual: ReadonlyMap<string, MediaType> = new Map(
 const longestMediaType = 255
 
 const parameter = `${token}=(?:${token}|"(?:[^"\\\\]|\\\\.)*")`
-// White space has one place to stand in each turn of the loop, so that the time is linear.
+// White space can match in one place only in each turn of the loop, so that the time is linear.
 const mediaType = new RegExp(`^${token}/${token}[ \\t]*(?:;[ \\t]*(?:${parameter}[ \\t]*)?)*$`)
 
 /** Whether a text is a media type (RFC 9110, section 8.3.1). */

@@ -43,15 +43,15 @@ export interface Batch<Member> {
   readonly members: readonly Member[]
 }
 
-/** No message that MCP allows. `keys`: the ids that could be read from it all the same, likeliest first. */
+/** A message that MCP does not allow. `keys`: the ids that could be read from it, likeliest first. */
 export interface Unusable {
   readonly kind: 'unusable'
   readonly keys: readonly IdKey[]
 }
 
 /**
- * The body of an HTTP error that is no message: a page for people, or a problem in a JSON of another kind. It passes on as it is.
- * `key`: the request that it answers; undefined where nothing was asked.
+ * The body of an HTTP error that is not JSON-RPC: a page for people, or another kind of JSON. It is forwarded
+ * unchanged. `key`: the request that it answers; undefined when it answers none.
  */
 export interface Page {
   readonly kind: 'page'

@@ -3,7 +3,7 @@ export const dialects = ['draft-04', 'draft-06', 'draft-07', '2019-09', '2020-12
 
 export type Dialect = (typeof dialects)[number]
 
-/** What a schema is read as when it names no dialect (MCP 2025-11-25, basic, JSON Schema usage). */
+/** The dialect of a schema that names none (MCP 2025-11-25, basic, JSON Schema usage). */
 export const defaultDialect = '2020-12'
 
 /** The dialect that a `$schema` names, with http or https, with or without an empty fragment. */
@@ -12,14 +12,18 @@ export const dialectOf = (uri: string): Dialect | undefined => {
   return dialects.find(dialect => (dialect.startsWith('draft') ? dialect : `draft/${dialect}`) === name)
 }
 
-/** Up to draft-07 a `$ref` stands alone: keywords beside it are ignored, and a fragment in an id names an anchor. */
-export const isLegacy = (dialect: Dialect): boolean => dialects.indexOf(dialect) <= dialects.indexOf('draft-07')
+/**
+ * Up to draft-07 a `$ref` stands alone: keywords beside it are ignored, and a fragment in an id names an
+ * anchor.
+ */
+export const isLegacy = (dialect: Dialect): boolean =>
+  dialects.indexOf(dialect) <= dialects.indexOf('draft-07')
 
 export const idKeyword = (dialect: Dialect): '$id' | 'id' => (dialect === 'draft-04' ? 'id' : '$id')
 
 /**
- * How schemas stand in a keyword's value: it is a schema, a list of schemas, or a map of schemas by name. `items` is a
- * schema or a list; a member of `dependencies` is a schema or a list of names.
+ * How schemas stand in a keyword's value: it is a schema, a list of schemas, or a map of schemas by name.
+ * `items` is a schema or a list; a member of `dependencies` is a schema or a list of names.
  */
 export type SchemaForm = 'schema' | 'list' | 'map' | 'items' | 'dependencies'
 
@@ -28,17 +32,17 @@ interface Keyword {
   readonly since?: Dialect
   readonly until?: Dialect
   readonly schemas?: SchemaForm
-  /** A keyword that asserts nothing. A `text` is written for people and models. */
+  /** The keyword is an annotation; a `text` is written for people and models. */
   readonly asserts?: 'text' | 'nothing'
-  /** The only type of values that the keyword says something of. */
+  /** The only type of values that the keyword applies to. */
   readonly of?: 'number' | 'string' | 'array' | 'object'
-  /** Beside `properties`, this keyword may allow or forbid members of an object. */
+  /** Like `properties`, the keyword may allow or forbid members of an object. */
   readonly allowsMembers?: true
 }
 
 /**
- * Every keyword of every dialect. What each of them does is in src/schema/keywords; all other lists of keywords
- * are derived from this table, which a test holds to the official meta-schemas.
+ * Every keyword of every dialect. All other lists of keywords are derived from this table, which a test
+ * compares with the official meta-schemas; src/schema/keywords implements them.
  */
 const table = {
   $schema: { asserts: 'nothing' },
@@ -114,7 +118,7 @@ const table = {
 } satisfies Readonly<Record<string, Keyword>>
 
 /** By name. */
-export const jsonSchemaKeywords: ReadonlyMap<string, Keyword> = new Map<string, Keyword>(Object.entries(table))
+export const jsonSchemaKeywords: ReadonlyMap<string, Keyword> = new Map(Object.entries(table))
 
 const order = (dialect: Dialect): number => dialects.indexOf(dialect)
 
@@ -128,7 +132,10 @@ export const hasKeyword = (dialect: Dialect, keyword: string): boolean => {
   return jsonSchemaKeywords.has(keyword) && !isLater(keyword, dialect) && order(dialect) <= order(until)
 }
 
-/** Where the schemas of a keyword stand: its value is one or an array of them, or the members of its value are. */
+/**
+ * Where the schemas of a keyword stand: its value is one or an array of them, or the members of its value
+ * are.
+ */
 export const schemasIn = (keyword: string): 'value' | 'members' | undefined => {
   const form = jsonSchemaKeywords.get(keyword)?.schemas
   return form === 'map' || form === 'dependencies' ? 'members' : form && 'value'

@@ -1,11 +1,12 @@
-/** JSON as it was parsed: nothing is known of a value until it is narrowed. */
+/** A parsed JSON value of unknown shape. */
 export type Json = null | boolean | number | string | JsonArray | JsonObject
 
 declare const wire: unique symbol
 
 /**
- * A JSON object or array from the wire cannot be iterated, measured or spread: `each` is the way to walk it, and asks for
- * a meter. Those who pay otherwise import unmetered.ts; `test/architecture.test.ts` lists them, and looks for spreads.
+ * The types forbid to iterate, measure or spread a JSON object or array from the wire: `each` walks it, for a
+ * meter. Modules with another bound import unmetered.ts; `test/architecture.test.ts` lists them, and finds
+ * spreads.
  */
 export interface JsonObject {
   readonly [wire]?: 'object'
@@ -34,7 +35,7 @@ export const isArray = (value: Json | undefined): value is JsonArray => Array.is
 
 export const isString = (value: unknown): value is string => typeof value === 'string'
 
-/** The value of a JSON text: a message, or a slice of one. Nothing else parses those. @returns undefined where it is no JSON */
+/** Parses a message or a slice of one; nothing else does. @returns undefined for a text that is not JSON */
 export const parseJson = (text: string): Json | undefined => {
   try {
     return JSON.parse(text) as Json
@@ -43,11 +44,11 @@ export const parseJson = (text: string): Json | undefined => {
   }
 }
 
-/** A member that the object itself has: `constructor` and its like are not inherited from the prototype. */
+/** An own member of the object; members of the prototype (`constructor`) do not count. */
 export const member = (object: JsonObject | undefined, key: string): Json | undefined =>
   object !== undefined && Object.hasOwn(object, key) ? object[key] : undefined
 
-// What stands here is bounded by the one value that it walks, or by a bound of its own.
+// The functions below walk one value only, or have a bound of their own.
 const elementsOf = (array: JsonArray): readonly Json[] => array as readonly Json[]
 const membersOf = (object: JsonObject): Readonly<Record<string, Json | undefined>> => object
 
@@ -56,42 +57,54 @@ export const lengthOf = (array: JsonArray): number => elementsOf(array).length
 /** A JSON Pointer (RFC 6901) of the given parts. */
 export const pointer = (...parts: readonly (string | number)[]): string => {
   let path = ''
-  for (const part of parts) path += `/${typeof part === 'number' ? part : part.replace(/[~/]/g, one => (one === '~' ? '~0' : '~1'))}`
+  for (const part of parts) path += `/${String(part).replace(/~/g, '~0').replace(/\//g, '~1')}`
   return path
 }
 
 /** Equal as JSON values: member order does not matter, the order of elements does. */
 export const equal = (a: Json | undefined, b: Json | undefined): boolean => {
   if (a === b) return true
-  if (isArray(a)) return isArray(b) && lengthOf(a) === lengthOf(b) && elementsOf(a).every((element, index) => equal(element, b[index]))
+  if (isArray(a)) {
+    if (!isArray(b) || lengthOf(a) !== lengthOf(b)) return false
+    return elementsOf(a).every((element, index) => equal(element, b[index]))
+  }
   if (!isObject(a) || !isObject(b)) return false
   const keys = Object.keys(membersOf(a))
-  return (
-    keys.length === Object.keys(membersOf(b)).length && keys.every(key => Object.hasOwn(b, key) && equal(a[key], b[key]))
-  )
+  if (keys.length !== Object.keys(membersOf(b)).length) return false
+  return keys.every(key => Object.hasOwn(b, key) && equal(a[key], b[key]))
 }
 
-/** About the memory that a value takes, in bytes: that of its texts, and something for each thing in it. Ends soon after `limit`. */
+/** Estimates the memory that a value takes, in bytes. Stops soon after `limit`. */
 export const weigh = (value: Json, limit = Infinity): number => {
   if (isString(value)) return 32 + value.length
   if (typeof value !== 'object' || value === null) return 8
   let sum = 64
-  if (isArray(value)) for (let index = 0; index < lengthOf(value) && sum <= limit; index++) sum += weigh(value[index] ?? null, limit - sum)
-  else for (const key in value) if ((sum += key.length + weigh(value[key] ?? null, limit - sum)) > limit) break
+  if (isArray(value)) {
+    const length = lengthOf(value)
+    for (let index = 0; index < length && sum <= limit; index++) {
+      sum += weigh(value[index] ?? null, limit - sum)
+    }
+  } else {
+    for (const key in value) {
+      if ((sum += key.length + weigh(value[key] ?? null, limit - sum)) > limit) break
+    }
+  }
   return sum
 }
 
 /** The object without a member. */
 export const omit = (object: JsonObject, key: string): JsonObject =>
-  Object.hasOwn(object, key) ? Object.fromEntries(Object.entries(membersOf(object)).filter(([name]) => name !== key)) : object
+  Object.hasOwn(object, key)
+    ? Object.fromEntries(Object.entries(membersOf(object)).filter(([name]) => name !== key))
+    : object
 
-/** Steps that may be spent on one frame, in all rules together. A step is about 25 ns: one element, or 64 bytes of a text. */
+/** Steps for one frame, in all rules together. A step is about 25 ns: one element, or 64 bytes of text. */
 export const frameShare = 4_000_000
 
-/** Steps after which other sessions get a turn. */
+/** Steps after which the event loop is handed back to other sessions. */
 export const turnShare = 400_000
 
-/** The frame's share is spent: the rest of the frame is not looked at, which is the finding wire/size. */
+/** The steps of a frame are spent: the rest of it is not checked, which is a finding of wire/size. */
 export class OverBudget extends Error {
   constructor() {
     super('the message has more parts than are looked at')
@@ -103,7 +116,7 @@ export class Turn {
   spent = 0
 }
 
-/** Counts the work on one frame. All loops over what a client or server sent pay here (architecture: loops are paid for). */
+/** Counts the work on one frame. Every loop over data of a client or server pays here. */
 export class Meter {
   readonly #turn: Turn
   #left: number
@@ -129,7 +142,7 @@ export class Meter {
     return this.#turn.spent >= turnShare
   }
 
-  /** The event loop was handed back. */
+  /** To be called after the event loop was handed back. */
   newTurn(): void {
     this.#turn.spent = 0
   }
@@ -137,7 +150,7 @@ export class Meter {
 
 type Walk<Step extends string | number> = IterableIterator<readonly [step: Step, child: Json], void>
 
-/** The only walk over a JSON array or object from the wire: each element with its index, each member with its name. */
+/** Walks a JSON array or object from the wire: each element with its index, each member with its name. */
 export function each(value: JsonArray, meter: Meter): Walk<number>
 export function each(value: JsonObject, meter: Meter): Walk<string>
 export function each(value: JsonArray | JsonObject, meter: Meter): Walk<string | number>
@@ -147,7 +160,7 @@ export function each(value: JsonArray | JsonObject, meter: Meter): Walk<string |
 
 const manyMembers = 1000
 
-/** No generator: V8 can inline these into a loop. */
+/** Not a generator, because V8 can inline this into a loop. */
 class Elements implements Walk<number> {
   #next = 0
 
@@ -171,7 +184,7 @@ class Members implements Walk<string> {
 
   constructor(readonly object: JsonObject, readonly meter: Meter) {
     this.#names = Object.keys(membersOf(object))
-    // V8 keeps an object of many members in a hash table, and sorts its keys.
+    // V8 keeps an object of many members in a hash table, and sorts its keys for each walk.
     if (this.#names.length > manyMembers) meter.pay(this.#names.length)
   }
 
@@ -187,9 +200,13 @@ class Members implements Walk<string> {
   }
 }
 
-/** The value with other elements or members in it. @param make of each; undefined where it is left out */
-export function mapped(value: JsonArray, meter: Meter, make: (element: Json, index: number) => Json | undefined): Json[]
-export function mapped(value: JsonObject, meter: Meter, make: (member: Json, name: string) => Json | undefined): JsonObject
+/** Copies the value with other elements or members. @param make returns undefined to leave one out */
+export function mapped(
+  value: JsonArray, meter: Meter, make: (element: Json, index: number) => Json | undefined,
+): Json[]
+export function mapped(
+  value: JsonObject, meter: Meter, make: (member: Json, name: string) => Json | undefined,
+): JsonObject
 export function mapped(
   value: JsonArray | JsonObject, meter: Meter, make: (child: Json, step: never) => Json | undefined,
 ): JsonArray | JsonObject {
@@ -210,7 +227,10 @@ export function mapped(
   return made
 }
 
-/** The object with these members in the place of its own, or added. */
-export const withMembers = (object: JsonObject, members: Readonly<Record<string, Json>>, meter: Meter): JsonObject => ({
-  ...mapped(object, meter, (member, name) => (Object.hasOwn(members, name) ? members[name] : member)), ...members,
+/** Copies the object with these members replaced in their places, or added. */
+export const withMembers = (
+  object: JsonObject, members: Readonly<Record<string, Json>>, meter: Meter,
+): JsonObject => ({
+  ...mapped(object, meter, (member, name) => (Object.hasOwn(members, name) ? members[name] : member)),
+  ...members,
 })

@@ -2,30 +2,35 @@ import type { Frame, Message } from './frame.js'
 import { isObject, isString, member, parseJson, type Json, type JsonObject } from './json.js'
 import type { ErrorResponse, Id, IdKey, Notification, Result } from './json-rpc.js'
 import { fold } from './case-variants.js'
-import { afterSpace, afterValue, byte, eachChild, eachLastMember, slice, stringOf, type Path } from './scan.js'
+import {
+  afterSpace, afterValue, byte, eachChild, eachLastMember, slice, stringOf, type Path,
+} from './scan.js'
 import { unmetered } from './unmetered.js'
 
-// The one reader of messages and of their ids: which bytes are an id, what it means, and how it is written.
+// Reads messages and their ids. Ids are read, compared and written here only.
 
-/** Most members, and most bytes, in which the ids of an unusable text are looked for. */
+/** The ids of an unusable text are searched for in so many members and bytes. */
 const maxMembers = 10_000
 const maxBytes = 1024 * 1024
 
-/** Bytes of the end of a text without its middle in which ids are looked for. */
+/** Bytes at the end of a long text in which ids are searched for. */
 const tailBytes = 256
 
-/** True of an id (JSON-RPC 2.0, section 4), whole number or not. Readers do not agree on the value of a number beyond a double. */
+/** JSON-RPC 2.0, section 4. Readers disagree on the value of a number beyond a double. */
 export const isId = (value: Json | undefined): value is Id =>
   isString(value) || (typeof value === 'number' && Number.isFinite(value))
 
-/** An id, as we write it. */
+/** The key of an id that we write. */
 export const written = (id: Id): IdKey => JSON.stringify(id)
 
-/** A response of ours. @param key the id as it was spelt; `null` where none could be read (JSON-RPC 2.0, section 5) */
+/**
+ * A response of ours. @param key the id as it was spelt; `null` where none could be read (JSON-RPC 2.0,
+ * section 5)
+ */
 export const responseBytes = (key: IdKey, member: 'result' | 'error', value: object): Buffer =>
   Buffer.from(`{"jsonrpc":"2.0","id":${key},"${member}":${JSON.stringify(value)}}`)
 
-/** The key of the id that a JSON text is. @returns undefined where it is no id by JSON's grammar: `01`, `1.`, `null` */
+/** The key of an id's JSON text. @returns undefined for a text that is not an id: `01`, `1.`, `null` */
 export const readKey = (text: string): IdKey | undefined => {
   const id = parseJson(text)
   if (!isId(id)) return undefined
@@ -38,63 +43,71 @@ export const idOf = (key: IdKey): Id => {
   return isId(id) ? id : 0
 }
 
-/** The same id in another spelling, which is not the key of any request: an answer by it is no exact answer. */
+/** A key that equals no request's key, for a response whose id is spelt differently. */
 export const misspelt = (key: IdKey): IdKey => ` ${key}`
 
-/** What a lenient reader makes of an id (`Number(id)`, where that is a number): `1`, `1.0` and `"1"` mean the same. */
+/**
+ * The value that a lenient reader gives an id (`Number(id)`, if that is a number): `1`, `1.0` and `"1"` are
+ * equal.
+ */
 export const meaningOf = (key: IdKey): string => {
-  // What most clients use: it means itself.
+  // Most clients use small integers.
   if (/^(?:0|[1-9]\d{0,14})$/.test(key)) return key
   const id = idOf(key)
   const number = isString(id) && id.trim() === '' ? NaN : Number(id)
   return String(Number.isNaN(number) ? id : number)
 }
 
-/** The number that a lenient reader takes an id for. */
+/** The number that a lenient reader gives an id. */
 export const numberOf = (key: IdKey): number => Number(meaningOf(key))
 
-/** The key of the id, or of the progress token, that stands somewhere in a message. */
+/** The key of the id or progress token at a path of a message. */
 export const keyAt = (frame: Frame, path: Path): IdKey | undefined => {
   const text = slice(frame, path)
   return text === undefined || !mayBeId(text[0]) ? undefined : readKey(text.toString())
 }
 
-/** The key of a message's id. @param bytes the message, whose `id` is known to be `id` */
+/** The key of a message's id. @param id the parsed id @param bytes the message */
 export const keyOf = (id: Id, bytes: Buffer): IdKey => {
   if (isString(id)) return written(id)
   const numeral = String(id)
   let found: IdKey | undefined
   const look = (name: string | undefined, value: number, to: number): boolean => {
     const text = name === 'id' ? bytes.toString('latin1', value, to) : undefined
-    // Nearly every id is spelt as we would spell it: that is known without reading it again.
+    // Nearly every id is spelt as JSON.stringify spells it.
     if (text !== undefined && (text === numeral || parseJson(text) === id)) found ??= text
     return found !== undefined
   }
-  // Most messages have it at the end or at the beginning: then no object is stepped over.
+  // Most messages have the id at the end or at the beginning, where no object has to be skipped.
   eachLastMember(bytes, (from, keyEnd, value, to) => look(stringOf(bytes, from, keyEnd), value, to))
-  if (found === undefined) eachChild(bytes, afterSpace(bytes, 0), ({ key, value, to }) => look(key, value, to))
+  if (found === undefined) {
+    eachChild(bytes, afterSpace(bytes, 0), ({ key, value, to }) => look(key, value, to))
+  }
   return found ?? written(id)
 }
 
 /**
- * Every id that can be read from a text that may be malformed, cut off or ambiguous, likeliest first: the values of `id`
- * in the message (in the elements of a batch, in further messages), the last one first, as for `JSON.parse`; then those
- * of members that readers take for `id` when they ignore case.
+ * Every id in a text that may be malformed, cut off or ambiguous, likeliest first: the values of `id` in the
+ * message, in the elements of a batch and in further messages, the last one first, because `JSON.parse` keeps
+ * the last; then those of members that a reader which ignores case takes for `id`.
  */
 export const keysIn = (bytes: Buffer): readonly IdKey[] => {
   if (bytes.length > maxBytes) return keysAtEnds(bytes.subarray(0, maxBytes), bytes.subarray(-tailBytes))
-  // UTF-16, and all that is not ASCII in it is of no interest here.
+  // Perhaps UTF-16: without the zero bytes its ASCII characters can be read.
   if (bytes.includes(0)) return keysIn(Buffer.from(bytes.filter(one => one !== 0)))
   const exact: IdKey[] = []
   const folded: IdKey[] = []
   let left = maxMembers
   const read = (at: number) =>
     eachChild(bytes, at, ({ key, value, to }) => {
-      // What runs to the end of a text that is cut off may be cut off itself.
-      if (key?.length === 2 && to < bytes.length && fold(key) === 'id') note(key === 'id' ? exact : folded, bytes, value, to)
+      // A value at the very end may be cut off.
+      const isKey = key?.length === 2 && to < bytes.length && fold(key) === 'id'
+      if (isKey) note(key === 'id' ? exact : folded, bytes, value, to)
       return --left <= 0
     })
-  for (let at = opening(bytes, 0); at < bytes.length && left > 0; at = opening(bytes, afterValue(bytes, at))) {
+  let next = 0
+  for (let at = opening(bytes, 0); at < bytes.length && left > 0; at = opening(bytes, next)) {
+    next = afterValue(bytes, at)
     left--
     if (bytes[at] !== byte.openArray) read(at)
     else {
@@ -107,7 +120,7 @@ export const keysIn = (bytes: Buffer): readonly IdKey[] => {
   return unique([...exact.reverse(), ...folded.reverse()])
 }
 
-/** As `keysIn`, of a text of which only the beginning and the end are there. */
+/** Like `keysIn`, for a text of which only the beginning and the end are kept. */
 export const keysAtEnds = (head: Buffer, tail: Buffer): readonly IdKey[] => {
   const last: IdKey[] = []
   eachLastMember(tail, (from, keyEnd, value, to) => {
@@ -121,10 +134,10 @@ const note = (keys: IdKey[], bytes: Buffer, value: number, to: number): void => 
   if (key !== undefined) keys.push(key)
 }
 
-/** What begins otherwise is not read: it may be long. */
+/** Objects and arrays are not read, because they may be long. */
 const mayBeId = (first: number | undefined): boolean => first !== byte.openObject && first !== byte.openArray
 
-/** Where the next message begins: what stands before it may be noise. */
+/** Where the next message begins; noise before it is skipped. */
 const opening = (bytes: Buffer, at: number): number => {
   const first = afterSpace(bytes, at)
   if (bytes[first] === byte.openArray) return first
@@ -134,26 +147,34 @@ const opening = (bytes: Buffer, at: number): number => {
 
 const unique = (keys: readonly IdKey[]): readonly IdKey[] => [...new Set(keys)]
 
-/** The message, or what keeps the value from being one (JSON-RPC 2.0, sections 4 and 5, and what MCP narrows). */
+/** The message, or the reason why the value is not one (JSON-RPC 2.0, sections 4 and 5, narrowed by MCP). */
 export const messageOf = (bytes: Buffer, value: Json): Message | string =>
   isObject(value) ? withId(bytes, value, member(value, 'id')) : 'not an object'
 
 const withId = (bytes: Buffer, value: JsonObject, id: Json | undefined): Message | string => {
   if (member(value, 'jsonrpc') !== '2.0') return '"jsonrpc" is not "2.0"'
-  if (id !== undefined && !(isId(id) && (isString(id) || Number.isInteger(id)))) return '"id" is neither a string nor an integer'
+  if (id !== undefined && !(isId(id) && (isString(id) || Number.isInteger(id)))) {
+    return '"id" is neither a string nor an integer'
+  }
   const method = member(value, 'method')
   const result = member(value, 'result')
   const error = member(value, 'error')
-  if (method !== undefined && (result !== undefined || error !== undefined)) return 'a request and a response in one'
+  if (method !== undefined && (result !== undefined || error !== undefined)) {
+    return 'a request and a response in one'
+  }
   if (result !== undefined && error !== undefined) return 'both "result" and "error"'
   if (method !== undefined) return request(bytes, id, method, member(value, 'params'))
   if (result === undefined && error === undefined) return 'neither "method" nor "result" nor "error"'
   if (id === undefined) return 'a response without "id"'
   if (error !== undefined) return errorResponse(bytes, id, error)
-  return isObject(result) ? { kind: 'result', id, key: keyOf(id, bytes), result } : '"result" is not an object'
+  return isObject(result)
+    ? { kind: 'result', id, key: keyOf(id, bytes), result }
+    : '"result" is not an object'
 }
 
-const request = (bytes: Buffer, id: Id | undefined, method: Json, params: Json | undefined): Message | string => {
+const request = (
+  bytes: Buffer, id: Id | undefined, method: Json, params: Json | undefined,
+): Message | string => {
   if (!isString(method)) return '"method" is not a string'
   if (params !== undefined && !isObject(params)) return '"params" is not an object'
   if (id === undefined) return { kind: 'notification', method, params }
@@ -163,13 +184,15 @@ const request = (bytes: Buffer, id: Id | undefined, method: Json, params: Json |
 const errorResponse = (bytes: Buffer, id: Id, error: Json): Message | string => {
   if (!isObject(error)) return '"error" is not an object'
   if (!Number.isInteger(member(error, 'code'))) return '"error" has no integer "code"'
-  return isError(error) ? { kind: 'error', id, key: keyOf(id, bytes), error } : '"error" has no string "message"'
+  return isError(error)
+    ? { kind: 'error', id, key: keyOf(id, bytes), error }
+    : '"error" has no string "message"'
 }
 
 const isError = (error: JsonObject): error is ErrorResponse['error'] =>
   Number.isInteger(member(error, 'code')) && isString(member(error, 'message'))
 
-/** Takes back a request, by its id (MCP, basic/utilities/cancellation). */
+/** MCP, basic/utilities/cancellation. */
 export const isCancellation = (message: Message): message is Notification =>
   message.kind === 'notification' && message.method === 'notifications/cancelled'
 
@@ -181,23 +204,28 @@ export const keysOf = ({ message, otherKeys }: Frame): readonly IdKey[] => {
   return [message.key, ...(otherKeys ?? [])]
 }
 
-/** True of a response whose `id` is null or missing, or cut off: JSON-RPC 2.0, section 5, allows null where no id could be read. */
+/**
+ * A response whose `id` is null, missing or cut off; null is allowed when no id could be read (JSON-RPC 2.0,
+ * section 5).
+ */
 export const isAnonymousAnswer = (frame: Frame): boolean => {
   if (frame.faults.some(({ kind }) => kind === 'json')) return beginsAsAnswer(frame)
   const value = lenientValue(frame)
-  return (member(value, 'id') ?? null) === null && (member(value, 'error') ?? member(value, 'result')) !== undefined
+  return isWithoutId(value) && (member(value, 'error') ?? member(value, 'result')) !== undefined
 }
 
-/** The error in a response whose `id` is null or left out, which is else as it should be. */
+const isWithoutId = (value: JsonObject | undefined): boolean => (member(value, 'id') ?? null) === null
+
+/** The error of a response whose only fault is that its `id` is null or missing. */
 export const anonymousError = (frame: Frame): ErrorResponse['error'] | undefined => {
   if (frame.faults.some(({ kind }) => kind !== 'json-rpc')) return undefined
   const value = lenientValue(frame)
-  if (value === undefined || (member(value, 'id') ?? null) !== null) return undefined
+  if (value === undefined || !isWithoutId(value)) return undefined
   const message = withId(frame.bytes, value, 0)
   return !isString(message) && message.kind === 'error' ? message.error : undefined
 }
 
-/** What a lenient reader takes a frame for that is no message: the answer that it holds, whatever else it holds. */
+/** The response that a lenient reader finds in a frame, even in one that is not a valid message. */
 export const lenientAnswer = (frame: Frame): Result | ErrorResponse | undefined => {
   const { message } = frame
   if (message.kind === 'result' || message.kind === 'error') return message
@@ -206,10 +234,11 @@ export const lenientAnswer = (frame: Frame): Result | ErrorResponse | undefined 
   const error = member(value, 'error')
   const [key = 'null'] = keysOf(frame)
   if (isObject(result)) return { kind: 'result', id: idOf(key), key, result }
-  return isObject(error) ? { kind: 'error', id: idOf(key), key, error: { code: 0, message: '', ...unmetered(error) } } : undefined
+  if (!isObject(error)) return undefined
+  return { kind: 'error', id: idOf(key), key, error: { code: 0, message: '', ...unmetered(error) } }
 }
 
-/** Noise has no such names; a piece of a log may look like JSON. */
+/** Whether the text begins as a response does; a line of a log may look like JSON, but has no such names. */
 const beginsAsAnswer = ({ bytes }: Frame): boolean => {
   const names = new Set<string | undefined>()
   const at = afterSpace(bytes, 0)
@@ -224,8 +253,9 @@ const beginsAsAnswer = ({ bytes }: Frame): boolean => {
 const maxNames = 16
 
 const lenientValue = ({ message, faults, bytes }: Frame): JsonObject | undefined => {
-  // Of what is no JSON, or too long, there is nothing to be read.
-  if (message.kind !== 'unusable' || !faults.every(({ kind }) => kind === 'json-rpc' || kind === 'ambiguous')) return undefined
+  // A text that is not JSON, or too long, has no value.
+  const isJson = faults.every(({ kind }) => kind === 'json-rpc' || kind === 'ambiguous')
+  if (message.kind !== 'unusable' || !isJson) return undefined
   const value = parseJson(bytes.toString())
   return isObject(value) ? value : undefined
 }

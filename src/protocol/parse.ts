@@ -9,24 +9,26 @@ import { readFast } from './read-fast.js'
 import { afterContainer, afterSpace, byte, deepest, eachChild, type Child } from './scan.js'
 import { unmetered } from './unmetered.js'
 
-/** Up to here `JSON.parse` is quick enough at its worst (an object of as many keys as there is room for). */
+/** Up to this size `JSON.parse` is fast enough in the worst case, an object of very many keys. */
 const largeBytes = 1536 * 1024
 
 const isLarge = ({ length }: Buffer): boolean => length > largeBytes
 
-/** So many opening brackets `JSON.parse` may meet before their nesting is measured: each level costs it memory. */
+/**
+ * With more opening brackets the nesting is measured before `JSON.parse`, which needs memory for each level.
+ */
 const harmlessOpens = 100_000
 
-/** So much of the beginning and of the end is looked at of what is too long. */
+/** Bytes kept of the beginning and of the end of a message that is too long. */
 const kept = 4096
 
-/** More members than that are no batch that anybody sends. */
+/** Members of the longest batch. */
 const maxMembers = 10_000
 
 /**
- * Reads one message, strictly, and finds what is wrong with it as such (rules wire/json, wire/json-rpc,
- * wire/ambiguous, wire/size). Never throws. The members of a batch are frames with faults of their own, whose paths
- * start at the member; whether a batch is allowed is for the caller to say.
+ * Reads one message strictly, with its faults (rules wire/json, wire/json-rpc, wire/ambiguous, wire/size).
+ * Never throws. The members of a batch are frames with faults of their own, whose paths start at the member;
+ * the caller decides whether a batch is allowed.
  * @param bytes one message, without the line end or the fields of the SSE event
  */
 export const parseFrame = (bytes: Buffer, limits: FrameLimits): Frame => {
@@ -42,8 +44,8 @@ const finish = (steps: Reading): Frame => {
 }
 
 /**
- * As `parseFrame`; a message that is large, or a batch, is read a piece at a time: the caller can hand back the event
- * loop after each.
+ * Like `parseFrame`, but reads a large message or a batch in pieces: the caller can hand back the event loop
+ * after each.
  */
 export const readFrame = (bytes: Buffer, limits: FrameLimits): Frame | Reading => {
   if (bytes.length > limits.messageBytes) {
@@ -76,7 +78,8 @@ function* single(bytes: Buffer, limits: FrameLimits): Reading {
   }
   const ascii = isAscii(bytes)
   if (!ascii && !isUtf8(bytes)) return unusable(bytes, fault('json', 'not UTF-8'))
-  const { value, faults, unescaped } = isLarge(bytes) ? yield* parseInPieces(bytes, ascii, limits) : parseAtOnce(bytes, ascii, limits)
+  const { value, faults, unescaped } =
+    isLarge(bytes) ? yield* parseInPieces(bytes, ascii, limits) : parseAtOnce(bytes, ascii, limits)
   if (value === undefined) return faults.length > 0 ? unusable(bytes, ...faults) : notJson(bytes, limits)
   const plain = ascii && unescaped && !bytes.includes(byte.delete)
   return framed(bytes, value, faults, { plain }, yield* caseVariants(value))
@@ -85,40 +88,50 @@ function* single(bytes: Buffer, limits: FrameLimits): Reading {
 const parseAtOnce = (bytes: Buffer, ascii: boolean, limits: FrameLimits): Parsed => {
   const { quotes, opens, unicodeEscapes, controlEscapes } = countTokens(bytes)
   const unescaped = !unicodeEscapes && !controlEscapes
-  if (opens > harmlessOpens && deepest(bytes) > limits.depth) return { value: undefined, faults: [tooDeep(limits)], unescaped }
+  if (opens > harmlessOpens && deepest(bytes) > limits.depth) {
+    return { value: undefined, faults: [tooDeep(limits)], unescaped }
+  }
   // Latin-1 is the cheapest encoding from ASCII bytes to a string.
   const value = parseJson(bytes.toString(ascii ? 'latin1' : 'utf8'))
-  if (value === undefined || 2 * stringsIn(value, limits.depth, unicodeEscapes) === quotes) return { value, faults: [], unescaped }
+  if (value === undefined || 2 * stringsIn(value, limits.depth, unicodeEscapes) === quotes) {
+    return { value, faults: [], unescaped }
+  }
   const faults = strictScan(bytes, limits)
   return { value: faults.some(({ kind }) => kind === 'size') ? undefined : value, faults, unescaped }
 }
 
 const framed = (
-  bytes: Buffer, value: Json, found: readonly Fault[], { plain, repeats }: Pick<Facts, 'plain' | 'repeats'>, variants: readonly Fault[],
+  bytes: Buffer, value: Json, found: readonly Fault[], { plain, repeats }: Pick<Facts, 'plain' | 'repeats'>,
+  variants: readonly Fault[],
 ): Frame => {
   const faults = variants.length === 0 ? found : [...found, ...variants]
   const message = messageOf(bytes, value)
   if (isString(message)) return unusable(bytes, ...faults, fault('json-rpc', message))
   if (faults.length === 0) {
-    return { bytes, message, faults, facts: { plain, onlyContainer: isObject(value) && hasOneContainer(value), ...(repeats && { repeats }) } }
+    const onlyContainer = isObject(value) && hasOneContainer(value)
+    return { bytes, message, faults, facts: { plain, onlyContainer, ...(repeats && { repeats }) } }
   }
   const own = 'key' in message ? message.key : undefined
   const otherKeys = keysIn(bytes).filter(key => key !== own)
-  return { bytes, message, faults, facts: { plain, onlyContainer: false }, ...(otherKeys.length > 0 && { otherKeys }) }
+  const facts = { plain, onlyContainer: false }
+  return { bytes, message, faults, facts, ...(otherKeys.length > 0 && { otherKeys }) }
 }
 
 const hasOneContainer = (message: JsonObject): boolean => {
   let containers = 0
-  for (const key in unmetered(message)) if (typeof message[key] === 'object' && message[key] !== null) containers++
+  for (const key in unmetered(message)) {
+    if (typeof message[key] === 'object' && message[key] !== null) containers++
+  }
   return containers === 1
 }
 
-/** Each member is read by itself; of the batch's own bytes only what stands between the members is left to judge. */
+/** Reads each member by itself, and checks the bytes between the members. */
 function* batch(bytes: Buffer, limits: FrameLimits): Reading {
   const start = afterSpace(bytes, 0)
   const children: Child[] = []
   eachChild(bytes, start, child => children.push(child) > maxMembers)
-  if (children.length > maxMembers) return unusable(bytes, fault('size', `a batch of more than ${maxMembers} messages`))
+  const tooMany = fault('size', `a batch of more than ${maxMembers} messages`)
+  if (children.length > maxMembers) return unusable(bytes, tooMany)
   if (!isList(bytes, start, children)) return notJson(bytes, limits)
   if (children.length === 0) return unusable(bytes, fault('json-rpc', 'an empty batch'))
   const members: Frame[] = []
@@ -138,7 +151,7 @@ function* batch(bytes: Buffer, limits: FrameLimits): Reading {
   return { bytes, message: { kind: 'batch', members }, faults: [] }
 }
 
-/** Whether an array's text holds nothing but its elements, a comma between each two of them, and white space. */
+/** Whether the text of an array holds only its elements, the commas between them, and white space. */
 const isList = (bytes: Buffer, start: number, elements: readonly Child[]): boolean => {
   let at = start + 1
   for (const [index, { value, to }] of elements.entries()) {
@@ -165,7 +178,9 @@ const notJson = (bytes: Buffer, limits: FrameLimits): Frame =>
   unusable(bytes, deepest(bytes) > limits.depth ? tooDeep(limits) : fault('json', whyNotJson(bytes)))
 
 const whyNotJson = (bytes: Buffer): string => {
-  if (bytes.toString('latin1', 0, 3) === '\u00ef\u00bb\u00bf') return 'not JSON: a byte order mark at the beginning'
+  if (bytes.toString('latin1', 0, 3) === '\u00ef\u00bb\u00bf') {
+    return 'not JSON: a byte order mark at the beginning'
+  }
   if (bytes.includes(0)) return 'not JSON: a NUL byte'
   const start = afterSpace(bytes, 0)
   const opens = bytes[start] === byte.openObject || bytes[start] === byte.openArray

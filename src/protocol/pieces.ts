@@ -4,46 +4,49 @@ import { unmetered } from './unmetered.js'
 import { afterSpace, afterString, byte, isSpace } from './scan.js'
 import { loneSurrogate, stringsIn, tooDeep } from './ambiguity.js'
 
-/** So much is parsed in one turn of the event loop, whatever it is made of. */
+/** Bytes that are parsed in one turn of the event loop. */
 export const pieceBytes = 512 * 1024
 
-/** More than that are no message: each takes many times the memory that its text takes, an object twice what an array takes. */
+/** A container takes many times the memory of its text, an object twice that of an array. */
 const maxArrays = 1_200_000
 
-/** More members than that are no object that anybody reads: to list them once takes as long as a turn may. */
+/** Listing the members of a larger object takes longer than one turn of the event loop may. */
 const maxMembers = 250_000
 
 export interface Parsed {
-  /** Undefined when the text is no JSON, or over a limit. */
+  /** Undefined when the text is not JSON, or over a limit. */
   readonly value: Json | undefined
   readonly faults: readonly Fault[]
-  /** No string of it is written with an escape that may stand for a character that hides. */
+  /** No string has an escape that may stand for a hidden character. */
   readonly unescaped: boolean
 }
 
-/** An object or array whose end has not come. Its members since `from` are text; those before are read. */
+/** An object or array whose end was not reached yet. The members before `from` are parsed. */
 interface Open {
   readonly named: boolean
   from: number
-  /** What was read; undefined while nothing was. */
+  /** The parsed members; undefined while there are none. */
   value: Record<string, Json> | Json[] | undefined
   /** Where the key of the member at hand stands in an object. */
   key: readonly [from: number, to: number]
-  /** How many members of an object were read. */
+  /** Number of parsed members of an object. */
   members: number
   /** Strings in the text since `from`, keys included. */
   strings: number
-  /** What stands before `from`: the opening, a comma, or a member that was read. */
+  /** What stands before `from`. */
   after: 'opening' | 'comma' | 'member'
 }
 
 class NotJson extends Error {}
 
 /**
- * Parses a long JSON text as `JSON.parse` would, and as strictly: `JSON.parse` itself reads it, in runs of whole members of about
- * `runBytes`; what is between the runs is judged here. Says also whether two parsers could read the text differently.
+ * Parses a long JSON text as strictly as `JSON.parse`, which reads it in runs of whole members of about
+ * `runBytes`; the bytes between the runs are checked here. Also finds whether two parsers could read the text
+ * differently.
  */
-export function* parseInPieces(bytes: Buffer, ascii: boolean, limits: FrameLimits, runBytes = pieceBytes): Generator<void, Parsed, void> {
+export function* parseInPieces(
+  bytes: Buffer, ascii: boolean, limits: FrameLimits, runBytes = pieceBytes,
+): Generator<void, Parsed, void> {
   const pieces = new Pieces(bytes, ascii, runBytes)
   try {
     const start = afterSpace(bytes, 0)
@@ -72,10 +75,12 @@ export function* parseInPieces(bytes: Buffer, ascii: boolean, limits: FrameLimit
 
 const none = (...faults: readonly Fault[]): Parsed => ({ value: undefined, faults, unescaped: false })
 
-const tooManyContainers: Fault = { kind: 'size', path: '', message: `more than ${maxArrays / 2} objects, or ${maxArrays} arrays` }
-const tooManyMembers: Fault = { kind: 'size', path: '', message: `an object of more than ${maxMembers} members` }
+const tooManyContainers: Fault =
+  { kind: 'size', path: '', message: `more than ${maxArrays / 2} objects, or ${maxArrays} arrays` }
+const tooManyMembers: Fault =
+  { kind: 'size', path: '', message: `an object of more than ${maxMembers} members` }
 
-/** Where in so long a text is not looked for: that would take as long again. */
+/** Without its place: to find that would take as long again. */
 const ambiguous: Fault = {
   kind: 'ambiguous',
   path: '',
@@ -90,9 +95,9 @@ class Pieces {
   readonly #runBytes: number
   readonly #stack: Open[] = []
   #lastString: readonly [from: number, to: number] = [0, 0]
-  /** In arrays. */
+  /** An array counts as one, an object as two. */
   containers = 0
-  /** Of the largest object that was read so far. */
+  /** Number of members of the largest object so far. */
   members = 0
   isAmbiguous = false
   /** Of any character (`\\u`), or of a control character other than TAB and LF. */
@@ -107,7 +112,9 @@ class Pieces {
   /** @returns the nesting */
   open(named: boolean, at: number): number {
     this.containers += named ? 2 : 1
-    return this.#stack.push({ named, from: at + 1, value: undefined, key: [at, at], members: 0, strings: 0, after: 'opening' })
+    return this.#stack.push({
+      named, from: at + 1, value: undefined, key: [at, at], members: 0, strings: 0, after: 'opening',
+    })
   }
 
   /** @returns where the string ends */
@@ -136,7 +143,7 @@ class Pieces {
     return true
   }
 
-  /** @returns the value, when this was the end of the outermost */
+  /** @returns the value, at the end of the outermost container */
   close(named: boolean, at: number): Json | undefined {
     const closed = this.#stack.pop()
     if (closed?.named !== named) throw new NotJson()
@@ -159,14 +166,15 @@ class Pieces {
     return top
   }
 
-  /** Reads what stands in the outer before the inner, which is read in pieces from now on. */
+  /** Parses the members of the outer container before the inner one, which is read in pieces from now on. */
   #readBefore(outer: Open, inner: Open): void {
     const opening = inner.from - 1
     let to = opening
     if (outer.named) {
       const [from, end] = outer.key
       const colon = afterSpace(this.#bytes, end)
-      if (from < outer.from || this.#bytes[colon] !== byte.colon || afterSpace(this.#bytes, colon + 1) !== opening) throw new NotJson()
+      const isMember = this.#bytes[colon] === byte.colon && afterSpace(this.#bytes, colon + 1) === opening
+      if (from < outer.from || !isMember) throw new NotJson()
       outer.strings--
       to = from
     }
@@ -178,7 +186,7 @@ class Pieces {
     this.#valueOf(inner)
   }
 
-  /** Reads the members between `from` and an end. @returns all that was read of the object or array */
+  /** Parses the members between `from` and `end`. @returns the object or array with all members so far */
   #read(open: Open, end: number, mayBeNone: boolean): Json {
     let from = afterSpace(this.#bytes, open.from)
     const value = this.#valueOf(open)
@@ -210,8 +218,11 @@ class Pieces {
     else {
       this.members = Math.max(this.members, ++open.members)
       if (Object.hasOwn(into, key)) this.isAmbiguous = true
-      if (key === '__proto__') Object.defineProperty(into, key, { value: member, enumerable: true, configurable: true, writable: true })
-      else into[key] = member
+      if (key === '__proto__') {
+        Object.defineProperty(
+          into, key, { value: member, enumerable: true, configurable: true, writable: true },
+        )
+      } else into[key] = member
     }
   }
 

@@ -4,15 +4,18 @@ import { pointer } from './json.js'
 /** Longest text from the wire in a message of ours, in characters (contract section 4). */
 const longest = 80
 
-/** As much of a text as is looked at: a flood of hidden characters is not worth reading to its end. */
+/** The part of a text that is read: it may be a flood of hidden characters. */
 const read = 4096
 
-/** Text from the wire, fit for a message that a person or a model reads: hidden characters gone, cut, JSON-quoted. */
+/**
+ * Prepares text from the wire for a message to a person or model: without hidden characters, cut,
+ * JSON-quoted.
+ */
 export const quote = (text: string): string => JSON.stringify(clip(text))
 
 /**
- * A part of a path that comes from the wire. An ordinary key stays as it is, so that the path is a JSON Pointer that leads there. What could
- * be prose is quoted, and cut to a few letters of it: a path says where something is, and carries no sentence.
+ * Prepares a key from the wire for a path. An ordinary key is kept, so that the path is a JSON Pointer. A key
+ * that may be prose is quoted and cut to a few letters, so that a path cannot carry a sentence.
  */
 export const step = (key: string): string => {
   if (asciiName.test(key)) return key
@@ -26,40 +29,41 @@ export const step = (key: string): string => {
   return name.test(text) ? text : JSON.stringify(text)
 }
 
-/** A path of parts that come from the wire. */
+/** A path of steps from the wire. */
 export const wirePath = (...parts: readonly (string | number)[]): string =>
   pointer(...parts.map(part => (typeof part === 'string' ? step(part) : part)))
 
 const asciiName = /^[!#-~]{1,40}$/
 const name = /^[\p{L}\p{M}\p{N}_$.:@+/~-]+$/u
 
-/** What is written in three bytes a letter says as much in fewer letters. */
+/** In bytes, because scripts of three bytes a letter need fewer letters for a sentence. */
 const maxStepBytes = 24
 
-/** As `quote`, without the quotation marks. */
+/** Like `quote`, without the quotation marks. */
 export const clip = (text: string): string => {
   if (plain.test(text)) return text
   const visible = strip(text.slice(0, read))
-  // The cut may not leave half a surrogate pair behind, nor a character that is allowed only before text that was cut off.
-  return visible.length <= longest ? visible : stripHidden(`${visible.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, '')}…`)
+  // The cut may not leave half a surrogate pair behind, nor a character that is allowed only before text that
+  // was cut off.
+  return visible.length <= longest
+    ? visible
+    : stripHidden(`${visible.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, '')}…`)
 }
 
 const plain = new RegExp(`^[\\x20-\\x7e]{0,${longest}}$`)
 
-// Controls, format characters (zero width, bidi) and surrogates: none belongs in a message, not even where it is fine in a text
-// of the server's own.
+// Controls, format characters (zero width, bidi) and surrogates do not belong in a message, even when they
+// are allowed in a text of the server.
 const strip = (text: string): string => stripHidden(text.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, ''))
 
-/**
- * JSON that says exactly what the value is, and does nothing to the terminal that it is printed on: characters that are not
- * seen are escaped.
- */
+/** JSON of the value in which invisible characters are escaped, so that it can be printed on a terminal. */
 export const plainJson = (value: unknown): string =>
-  JSON.stringify(value, undefined, 2).replace(special, character => (unseen.test(character) ? escaped(character) : character))
+  JSON.stringify(value, undefined, 2)
+    .replace(special, character => (unseen.test(character) ? escaped(character) : character))
 
-// To look for these first is ten times as fast as to look every letter up.
+// Searching for these first is ten times as fast as testing every letter.
 const special = /[^\n -~]/gu
 const unseen = /[\p{C}\p{Default_Ignorable_Code_Point}\u2028\u2029]/u
 
 const escaped = (character: string): string =>
-  [...Array(character.length).keys()].map(index => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`).join('')
+  character.split('').map(unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')

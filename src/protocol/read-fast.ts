@@ -8,14 +8,14 @@ import { byte } from './scan.js'
 
 export const byteValidator = new ByteValidator(hiddenCharacters)
 
-/** The byte validator's failures. Messages are parsed as a whole then, with the same findings. */
+/** Failures of the byte validator. After one, messages are parsed as a whole, with the same findings. */
 export { failures as byteValidatorFailures }
 
-/** The member of a result that is not parsed before it is used. */
+/** The member of a result that is parsed when it is used. */
 const key = 'structuredContent'
 const keyToken = Buffer.from(`"${key}"`)
 
-/** Where long strings are in a block of content. */
+/** Places of long strings in a block of content. */
 const holders: ReadonlyMap<number, { readonly within?: string; readonly name: string }> = new Map([
   [BLOCK_TEXT, { name: 'text' }],
   [BLOCK_DATA, { name: 'data' }],
@@ -23,7 +23,7 @@ const holders: ReadonlyMap<number, { readonly within?: string; readonly name: st
   [RESOURCE_BLOB, { within: 'resource', name: 'blob' }],
 ])
 
-/** A value that is cut out of the text before the text is parsed, and put into the result of parsing. */
+/** A value that is cut out of the text before parsing, and put into the parsed value. */
 interface Cut {
   readonly text: Buffer
   /** The JSON text in its place. */
@@ -31,14 +31,20 @@ interface Cut {
   readonly put: (result: JsonObject) => void
 }
 
+interface FastRead extends Pick<Facts, 'plain' | 'repeats'> {
+  readonly value: Json
+}
+
 /**
- * Reads a message that is surely unambiguous without parsing all of it: structuredContent is parsed when it is used, and
- * long strings are not parsed, but copied.
+ * Reads a message that is surely unambiguous without parsing all of it: structuredContent is parsed when it
+ * is used, and long strings are copied.
  * @returns undefined for any other message, and for a short one without structuredContent
  */
-export const readFast = (bytes: Buffer, limits: FrameLimits): ({ readonly value: Json } & Pick<Facts, 'plain' | 'repeats'>) | undefined => {
+export const readFast = (bytes: Buffer, limits: FrameLimits): FastRead | undefined => {
   const { length } = bytes
-  if (length > (limits.judgedBytes ?? maxBytes) || (length < LONG_BYTES && !bytes.includes(keyToken))) return undefined
+  if (length > (limits.judgedBytes ?? maxBytes) || (length < LONG_BYTES && !bytes.includes(keyToken))) {
+    return undefined
+  }
   const parts = byteValidator.readResult(bytes, limits.depth)
   if (parts === undefined) return undefined
   const { plain, repeats, structured, strings } = parts
@@ -47,7 +53,8 @@ export const readFast = (bytes: Buffer, limits: FrameLimits): ({ readonly value:
   const isLatin = isAscii(bytes)
   const cuts = isLatin ? strings.map(string => cutOf(string, structured)) : []
   if (structured !== undefined) {
-    cuts.push({ text: structured, instead: 'null', put: result => assign(result, key, lazyJson(structured, first === byte.openObject)) })
+    const put = (result: JsonObject) => assign(result, key, lazyJson(structured, first === byte.openObject))
+    cuts.push({ text: structured, instead: 'null', put })
   }
   // Latin-1 is the cheapest encoding from ASCII bytes to a string.
   const value = parsed(bytes, isLatin ? 'latin1' : 'utf8', cuts)
@@ -55,7 +62,7 @@ export const readFast = (bytes: Buffer, limits: FrameLimits): ({ readonly value:
 }
 
 const cutOf = ({ block, member: place, text, isStructuredText }: LongString, structured = text): Cut => {
-  const said = (isStructuredText ? structured : text.subarray(1, -1)).toString('latin1')
+  const value = (isStructuredText ? structured : text.subarray(1, -1)).toString('latin1')
   const { within, name } = holders.get(place) ?? { name: '' }
   return {
     text,
@@ -63,7 +70,7 @@ const cutOf = ({ block, member: place, text, isStructuredText }: LongString, str
     put(result) {
       const content = member(result, 'content')
       const holder = isArray(content) ? content[block] : undefined
-      assign(within !== undefined && isObject(holder) ? member(holder, within) : holder, name, said)
+      assign(within !== undefined && isObject(holder) ? member(holder, within) : holder, name, value)
     },
   }
 }
@@ -87,10 +94,13 @@ const parsed = (bytes: Buffer, encoding: 'latin1' | 'utf8', cuts: readonly Cut[]
   return value
 }
 
-/** The key under which a proxy gives its handler: no member of JSON has a symbol for a name. A WeakMap would cost the garbage collector more. */
+/**
+ * A proxy returns its handler under this key, which no JSON has. A WeakMap would cost the garbage collector
+ * more.
+ */
 const handler = Symbol('lazy')
 
-/** Parses the text of an object or array when a member of it is first asked for. */
+/** Parses the text of an object or array at the first access. */
 class LazyJson implements ProxyHandler<JsonObject | readonly Json[]> {
   readonly text: Buffer
   #value: object | undefined
@@ -101,7 +111,9 @@ class LazyJson implements ProxyHandler<JsonObject | readonly Json[]> {
 
   get value(): object {
     const value = this.#value ?? parseJson(this.text.toString())
-    if (typeof value !== 'object' || value === null) throw new TypeError('the text is not that of an object or array')
+    if (typeof value !== 'object' || value === null) {
+      throw new TypeError('the text is not that of an object or array')
+    }
     return (this.#value = value)
   }
 
@@ -121,7 +133,7 @@ class LazyJson implements ProxyHandler<JsonObject | readonly Json[]> {
     return Reflect.getOwnPropertyDescriptor(this.value, key)
   }
 
-  // Received JSON is not changed: an attempt throws, for the change would be lost.
+  // Received JSON must not be changed: the change would be lost.
   defineProperty(): boolean {
     return false
   }
@@ -136,9 +148,9 @@ class LazyJson implements ProxyHandler<JsonObject | readonly Json[]> {
 }
 
 /**
- * An object or array that is parsed when it is first looked into. It looks like the value that `JSON.parse` gives; it cannot
- * be changed or cloned (`structuredClone`, `postMessage`): a thread is sent the text.
- * @param text valid JSON, of such a value
+ * An object or array that is parsed at the first access. It cannot be changed or cloned (`structuredClone`,
+ * `postMessage`): a thread is sent the text.
+ * @param text valid JSON of an object or array
  */
 export const lazyJson = (text: Buffer, isObjectText: boolean): Json =>
   new Proxy<JsonObject | readonly Json[]>(isObjectText ? {} : [], new LazyJson(text))
@@ -151,5 +163,5 @@ const lazyOf = (value: Json): LazyJson | undefined => {
 /** The JSON text of a lazy value. */
 export const textOf = (value: Json): Buffer | undefined => lazyOf(value)?.text
 
-/** The parsed value in place of a lazy one: looking at all of it is quicker without the proxy. */
+/** The parsed value of a lazy one: walking it is faster without the proxy. */
 export const parsedOf = (value: Json): Json => (lazyOf(value)?.value as Json | undefined) ?? value

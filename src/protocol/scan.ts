@@ -1,8 +1,8 @@
 import type { Frame } from './frame.js'
 import { isString, parseJson } from './json.js'
 
-// Finds where things begin and end in the bytes of a JSON text, without reading them. Of bytes that are no JSON it says
-// something, but it never throws, never runs past the end, and always comes to an end.
+// Finds where values begin and end in the bytes of a JSON text, without parsing them. For bytes that are not
+// JSON the results are arbitrary, but every function ends, never throws and never reads past the end.
 
 export const byte = {
   quote: 0x22,
@@ -16,10 +16,10 @@ export const byte = {
   delete: 0x7f,
 } as const
 
-/** So much of a string is walked before the native search is asked: for short ones that costs more than it saves. */
+/** Bytes of a string that are walked before the native search is used, which costs more for short strings. */
 const walked = 48
 
-/** The first index from `at` on that holds no JSON white space. */
+/** The first index from `at` on that is not JSON white space. */
 export const afterSpace = (bytes: Buffer, at: number): number => {
   while (at < bytes.length && isSpace(bytes[at])) at++
   return at
@@ -31,7 +31,7 @@ export const isSpace = (one: number | undefined): boolean =>
 /** The index after the string whose opening quotation mark stands at `at`. */
 export const afterString = (bytes: Buffer, at: number): number => {
   const { length } = bytes
-  // Where one quotation mark is escaped others are: the search would find each of them.
+  // After an escaped quotation mark others follow, so the next walk is longer.
   for (let stride = walked, from = at + 1; from < length; stride *= 2) {
     at = from
     const stop = Math.min(length, at + stride)
@@ -42,15 +42,22 @@ export const afterString = (bytes: Buffer, at: number): number => {
     }
     const quote = bytes.indexOf(byte.quote, at)
     if (quote < 0) return length
-    let escape = quote
-    while (escape > at && bytes[escape - 1] === byte.backslash) escape--
-    if ((quote - escape) % 2 === 0) return quote + 1
+    if (!isEscaped(bytes, quote, at)) return quote + 1
     from = quote + 1
   }
   return length
 }
 
-/** What the walk over a container stops at. */
+/**
+ * Whether an odd number of backslashes stands before the index. @param from where the backslashes may begin
+ */
+const isEscaped = (bytes: Buffer, index: number, from: number): boolean => {
+  let first = index
+  while (first > from && bytes[first - 1] === byte.backslash) first--
+  return (index - first) % 2 === 1
+}
+
+/** Bytes at which the walk over a container stops. */
 const marks = new Uint8Array(256)
 marks[byte.quote] = 1
 marks[byte.openArray] = marks[byte.openObject] = 2
@@ -64,7 +71,7 @@ export const afterValue = (bytes: Buffer, at: number): number => {
   return afterScalar(bytes, at)
 }
 
-/** The index after the object or array that opens at `at`; undefined when it does not close. */
+/** The index after the object or array that opens at `at`; undefined when it is not closed. */
 export const afterContainer = (bytes: Buffer, at: number): number | undefined => {
   for (let depth = 0; at < bytes.length; at++) {
     const mark = marks[bytes[at] ?? 0]
@@ -80,7 +87,9 @@ export const afterContainer = (bytes: Buffer, at: number): number | undefined =>
 export const afterScalar = (bytes: Buffer, at: number): number => {
   while (at < bytes.length) {
     const one = bytes[at] ?? 0
-    if (isSpace(one) || one === byte.comma || one === byte.colon || one === byte.quote || (marks[one] ?? 0) > 1) break
+    if (
+      isSpace(one) || one === byte.comma || one === byte.colon || one === byte.quote || (marks[one] ?? 0) > 1
+    ) break
     at++
   }
   return at
@@ -100,7 +109,7 @@ export const deepest = (bytes: Buffer): number => {
   return max
 }
 
-/** A member of an object or an element of an array: the bytes from `from` (the key, where there is one) to `to`. */
+/** A member of an object, from its key on, or an element of an array. */
 export interface Child {
   /** Undefined in an array. */
   readonly key: string | undefined
@@ -112,7 +121,7 @@ export interface Child {
 }
 
 /**
- * Walks the members or elements of the container that opens at `at`. What does not belong there is stepped over.
+ * Walks the members or elements of the container that opens at `at`. Malformed parts are skipped.
  * @param visit returns true to stop
  */
 export const eachChild = (bytes: Buffer, at: number, visit: (child: Child) => boolean): void => {
@@ -144,12 +153,12 @@ export const stringOf = (bytes: Buffer, from: number, to: number): string => {
   return isString(value) ? value : inner
 }
 
-/** Members beside the one object are short: further than that from the end they are not looked for. */
+/** How far from the end members beside the only container are searched for. */
 const reach = 1024
 
 /**
- * The one object (`params`, `result` or `error`) of a message that has only strings and numbers beside it
- * (`facts.onlyContainer`), as nearly every message does. It is found from both ends, without reading what is in it.
+ * The only member of a message that is an object or array (`params`, `result` or `error`), which nearly every
+ * message has (`facts.onlyContainer`). It is found from both ends, without reading its inside.
  */
 export const onlyContainer = ({ bytes, facts }: Frame): Child | undefined => {
   if (facts?.onlyContainer !== true) return undefined
@@ -168,9 +177,10 @@ export const onlyContainer = ({ bytes, facts }: Frame): Child | undefined => {
 }
 
 /**
- * Walks back from the end of an object, over the strings and numbers behind its last container: the last member first.
- * @param visit of a member, which begins at `from`: where its key ends, its value begins, and its value ends
- * @returns the index after that container; undefined where there is none
+ * Walks back from the end of an object over the strings and numbers behind its last container, the last
+ * member first.
+ * @param visit is called with where the member begins, its key ends, its value begins, and its value ends
+ * @returns the index after that container; undefined when there is none
  */
 export const eachLastMember = (
   bytes: Buffer, visit?: (from: number, keyEnd: number, value: number, to: number) => void,
@@ -181,7 +191,7 @@ export const eachLastMember = (
   for (let at = beforeSpace(bytes, end - 1); at > least; at = beforeSpace(bytes, at - 1)) {
     if (bytes[at] === byte.closeObject || bytes[at] === byte.closeArray) return at + 1
     const to = at + 1
-    // Neither a string nor a number has an unescaped quotation mark or a colon of its own inside.
+    // A string has no unescaped quotation mark inside, and a number has no colon.
     if (bytes[at] === byte.quote) at = beforeString(bytes, at)
     else while (at > least && bytes[at - 1] !== byte.colon && !isSpace(bytes[at - 1])) at--
     const value = at
@@ -202,32 +212,34 @@ const beforeSpace = (bytes: Buffer, at: number): number => {
   return at
 }
 
-/** The index of the opening quotation mark of the string that closes at `at`: the nearest that is not escaped. */
+/**
+ * The index of the opening quotation mark of the string that closes at `at`: the nearest that is not escaped.
+ */
 const beforeString = (bytes: Buffer, at: number): number => {
-  for (let quote = bytes.lastIndexOf(byte.quote, at - 1); quote > 0; quote = bytes.lastIndexOf(byte.quote, quote - 1)) {
-    let escape = quote
-    while (escape > 0 && bytes[escape - 1] === byte.backslash) escape--
-    if ((quote - escape) % 2 === 0) return quote
-  }
-  return 0
+  let quote = bytes.lastIndexOf(byte.quote, at - 1)
+  while (quote > 0 && isEscaped(bytes, quote, 0)) quote = bytes.lastIndexOf(byte.quote, quote - 1)
+  return Math.max(0, quote)
 }
 
 /** A step into a JSON text: a string is a key of an object, a number an index of an array. */
 export type Path = readonly (string | number)[]
 
 /**
- * The JSON text of the value at the path, as it crossed the wire; undefined when there is none. Of a key that is
- * there twice, the last counts, as for `JSON.parse`.
- * @param frame of a message that was read
+ * The JSON text of the value at the path, as received. Of a duplicated key the last counts, as for
+ * `JSON.parse`.
  */
 export const slice = (frame: Frame, path: Path): Buffer | undefined => {
   const { bytes } = frame
   const container = path.length === 0 ? undefined : onlyContainer(frame)
-  if (container !== undefined && container.key === path[0]) return below(bytes, container.value, container.to, path, 1)
+  if (container !== undefined && container.key === path[0]) {
+    return below(bytes, container.value, container.to, path, 1)
+  }
   return below(bytes, afterSpace(bytes, 0), undefined, path, 0)
 }
 
-const below = (bytes: Buffer, from: number, to: number | undefined, path: Path, depth: number): Buffer | undefined => {
+const below = (
+  bytes: Buffer, from: number, to: number | undefined, path: Path, depth: number,
+): Buffer | undefined => {
   const step = path[depth]
   if (step === undefined) return bytes.subarray(from, to ?? afterValue(bytes, from))
   let found: Child | undefined
@@ -246,9 +258,9 @@ export const isContainer = (bytes: Buffer, from: number): boolean =>
   bytes[from] === byte.openObject || bytes[from] === byte.openArray
 
 /**
- * The same JSON text on one line: line ends become spaces, but for a carriage return at the end. They stand between
- * tokens only: JSON allows none inside a string (RFC 8259, section 7). Readers with universal newlines (Python's text
- * mode, Java's readLine) take a bare carriage return for the end of a line.
+ * Turns the line ends of a JSON text into spaces, but for a carriage return at its end. They stand between
+ * tokens only (RFC 8259, section 7). Python's text mode and Java's readLine end a line at a bare carriage
+ * return.
  */
 export const onOneLine = (bytes: Buffer): Buffer => {
   const end = bytes[bytes.length - 1] === 0x0d ? bytes.length - 1 : bytes.length

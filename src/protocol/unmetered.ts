@@ -1,7 +1,7 @@
 import * as json from './json.js'
 
-// JSON for those who pay for their loops otherwise: the schema engine by its budget, commands because they run once for one
-// operator, whose own files they read. `test/architecture.test.ts` lists who may import this.
+// JSON without a meter, for modules whose loops are bounded otherwise: the schema engine has a budget,
+// commands read files of their operator. `test/architecture.test.ts` lists who may import this.
 
 export type Json = null | boolean | number | string | JsonArray | JsonObject
 
@@ -31,10 +31,13 @@ export const parseJson = (text: string): Json | undefined => {
 }
 
 /** A member that the object itself has. */
-export const member = (object: json.JsonObject | undefined, key: string): Json | undefined => unmetered(json.member(object, key))
+export const member = (object: json.JsonObject | undefined, key: string): Json | undefined =>
+  unmetered(json.member(object, key))
 
 /** The object without a member. */
 export const omit = (object: JsonObject, key: string): JsonObject =>
-  Object.hasOwn(object, key) ? Object.fromEntries(Object.entries(object).filter(([name]) => name !== key)) : object
+  Object.hasOwn(object, key)
+    ? Object.fromEntries(Object.entries(object).filter(([name]) => name !== key))
+    : object
 
 export const { equal, isString, pointer, weigh } = json

@@ -27,7 +27,7 @@ export const noOutputSchema: Powers = {
       : nothing,
 }
 
-/** An error that says that there was one, and nothing of what or why. */
+/** The text of an error without its cause. */
 const vague = new RegExp(
   '^(?:an? |the )?(?:(?:unknown|unexpected|internal|server|tool|execution|general|runtime) )*' +
     '(?:error|failure|failed|exception|problem|something went wrong)(?: (?:has )?occurred| happened)?$',
@@ -37,14 +37,14 @@ export const vagueError: Powers = {
   onResult({ value, path }, meter) {
     if (member(value, 'isError') !== true) return nothing
     const texts = textsOf(value, meter).map(({ text }) => text.slice(0, 200).toLowerCase())
-    const said = texts.map(text => text.replace(/[^\p{L}\p{N}]+/gu, ' ').trim())
-    return said.every(text => text === '' || vague.test(text.replace(/^(?:error )+(?=.)/, '')))
+    const words = texts.map(text => text.replace(/[^\p{L}\p{N}]+/gu, ' ').trim())
+    return words.every(text => text === '' || vague.test(text.replace(/^(?:error )+(?=.)/, '')))
       ? one(`${path}/content`, 'does not say what went wrong and what to do about it')
       : nothing
   },
 }
 
-/** In characters of the text that repeats what structuredContent has. */
+/** Characters of a text that repeats structuredContent. */
 const heavy = 10_240
 
 export const duplicatedPayload: Powers = {
@@ -62,10 +62,12 @@ export const duplicatedPayload: Powers = {
   },
 }
 
-/** A run of characters that is no prose in any language: 1,024 of the base64 alphabet, with all that base64 mixes. */
+/**
+ * Whether a text has 1,024 characters of base64 without a break, upper and lower case and digits among them.
+ */
 const isBinary = (text: string): boolean => {
   if (/data:[\w.+-]{1,64}\/[\w.+-]{1,64};base64,/.test(text)) return true
-  // Word by word, so that each character is looked at once.
+  // Word by word, so that each character is read once.
   for (const [word] of text.matchAll(/[A-Za-z0-9+/]+/g)) {
     if (word.length >= 1024 && /[a-z]/.test(word) && /[A-Z]/.test(word) && /[0-9]/.test(word)) return true
   }
@@ -91,7 +93,7 @@ export const noDescription: Powers = {
   },
 }
 
-/** Paths of one list: as many as make it long, of which most lie in folders that others lie in too. */
+/** A flat list has at least so many paths, and at least two paths in a folder on average. */
 const longList = 20
 
 const isFlatList = (value: Json | undefined, meter: Meter): boolean => {
@@ -108,8 +110,10 @@ const isFlatList = (value: Json | undefined, meter: Meter): boolean => {
 export const flatList: Powers = {
   onResult({ value: result, path }, meter) {
     const structured = member(result, 'structuredContent')
-    const inStructured = structured === undefined ? [] : [{ value: structured, path: `${path}/structuredContent` }]
-    const inTexts = jsonTextsOf(result, meter).map(({ value, index }) => ({ value, path: inText(path, index) }))
+    const inStructured =
+      structured === undefined ? [] : [{ value: structured, path: `${path}/structuredContent` }]
+    const inTexts =
+      jsonTextsOf(result, meter).map(({ value, index }) => ({ value, path: inText(path, index) }))
     return [...inStructured, ...inTexts]
       .flatMap(({ value, path }) => {
         const lists = isObject(value) ? [...each(value, meter)].map(([, list]) => list) : [value]

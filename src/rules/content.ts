@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import type { Powers, Problem } from '../core/rule.js'
-import { findHidden, nameOf } from '../protocol/text/hidden.js'
+import { findHidden, nameOf, type Hidden } from '../protocol/text/hidden.js'
 import { isMediaType } from '../protocol/headers.js'
 import {
   each, isArray, isObject, isString, member, type Json, type JsonObject, type Meter,
@@ -12,7 +12,7 @@ import { contradicted } from './mime.js'
 import { below, maxProblems, nothing, one, partRule, readingRule } from './problem.js'
 
 export const type = partRule((part, { revision }) => {
-  // The path of a part is made only where it is needed.
+  // The path of a part is made only when it is needed.
   const { contentTypes, samplingTypes } = traitsOf(revision)
   const known = part.kind === 'block' ? contentTypes : part.kind === 'sampled' ? samplingTypes : undefined
   const type = member(part.value, 'type')
@@ -26,7 +26,7 @@ export const annotations = partRule((part, _, meter) => {
   return isObject(annotations) ? judge(annotations, `${part.path}/annotations`, meter) : nothing
 })
 
-// A member of another type than it should have is the shape's affair.
+// A member of the wrong type is judged by result/shape.
 const judge = (annotations: JsonObject, path: string, meter: Meter): readonly Problem[] => {
   const priority = member(annotations, 'priority')
   const audience = member(annotations, 'audience')
@@ -45,7 +45,9 @@ const judge = (annotations: JsonObject, path: string, meter: Meter): readonly Pr
   ]
 }
 
-/** A calendar date by ISO 8601, in the extended form or in the basic one, with or without a time of day; the day must exist. */
+/**
+ * An existing calendar date by ISO 8601, in the extended or the basic form, with or without a time of day.
+ */
 const isIsoTime = (text: string): boolean => {
   const found = text.length > 64 ? null : (extended.exec(text) ?? basic.exec(text))
   if (!found) return false
@@ -54,23 +56,26 @@ const isIsoTime = (text: string): boolean => {
   return !Number.isNaN(date.getTime()) && date.getUTCDate() === Number(day)
 }
 
-// Midnight at the end of a day is 24:00:00 and no later; clocks go at most 14 hours ahead of UTC, and 12 behind.
+// A day ends at 24:00:00. Zones are at most 14 hours ahead of UTC, and 12 behind.
 const time = (colon: string): string => {
   const fraction = '(?:[.,]\\d+)?'
-  const zone = `(?:Z|\\+(?:(?:0\\d|1[0-3])(?:${colon}[0-5]\\d)?|14(?:${colon}00)?)|-(?:(?:0\\d|1[01])(?:${colon}[0-5]\\d)?|12(?:${colon}00)?))`
-  const ofDay = `(?:(?:[01]\\d|2[0-3])(?:${colon}[0-5]\\d(?:${colon}(?:[0-5]\\d|60)${fraction})?)?|24(?:${colon}00(?:${colon}00(?:[.,]0+)?)?)?)`
-  return `(?:[T ]${ofDay}${zone}?)?`
+  const minutes = `(?:${colon}[0-5]\\d)?`
+  const zero = `(?:${colon}00)?`
+  const zone = `(?:Z|\\+(?:(?:0\\d|1[0-3])${minutes}|14${zero})|-(?:(?:0\\d|1[01])${minutes}|12${zero}))`
+  const hours = `(?:[01]\\d|2[0-3])(?:${colon}[0-5]\\d(?:${colon}(?:[0-5]\\d|60)${fraction})?)?`
+  return `(?:[T ](?:${hours}|24(?:${colon}00(?:${colon}00(?:[.,]0+)?)?)?)${zone}?)?`
 }
 const extended = new RegExp(`^(\\d{4})(?:-(\\d\\d)(?:-(\\d\\d)${time(':')})?)?$`)
 const basic = new RegExp(`^(\\d{4})(\\d\\d)(\\d\\d)${time('')}$`)
 
-// In characters; a multiple of four, and small enough that a piece and its bytes stay in the processor's cache.
+// Characters; a multiple of four, small enough that a piece and its bytes stay in the processor's cache.
 const piece = 16384
 const bytes = Buffer.allocUnsafe((piece / 4) * 3)
 
 /**
- * Is this base64 as RFC 4648 section 4 has it: the standard alphabet, padded, no line ends? The decoder of node:buffer
- * forgives everything, so what it read is written again and compared: several times faster than a regular expression.
+ * Base64 by RFC 4648, section 4: the standard alphabet, padded, no line ends. The decoder of node:buffer
+ * accepts anything, so its output is encoded again and compared, which is several times faster than a regular
+ * expression.
  */
 export const isBase64 = (text: string): boolean => {
   if (text.length % 4 !== 0) return false
@@ -79,7 +84,7 @@ export const isBase64 = (text: string): boolean => {
     const part = text.slice(from, from + piece)
     if (!last && part.endsWith('=')) return false
     const length = bytes.write(part, 'base64')
-    // Bits that no byte needs may be set in the last character; decoders ignore them.
+    // Unused bits of the last character may be set: decoders ignore them.
     if (bytes.toString('base64', 0, length) !== part && !(last && loosely.test(part))) return false
   }
   return true
@@ -87,7 +92,7 @@ export const isBase64 = (text: string): boolean => {
 
 const loosely = /^[A-Za-z0-9+/]*={0,2}$/
 
-/** The base64 that a part carries, and under which name. */
+/** The member of a part that holds base64. */
 const payloadOf = ({ kind, value }: Part): { readonly key: string; readonly data: string } | undefined => {
   const type = member(value, 'type')
   const key = kind === 'resource' ? 'blob' : type === 'image' || type === 'audio' ? 'data' : undefined
@@ -112,21 +117,26 @@ export const mime = partRule(part => {
 })
 
 export const toolHiddenText: Powers = {
-  onTool: ({ definition, path }, meter) => (definition === undefined ? nothing : search(definition, path, meter)),
+  onTool: ({ definition, path }, meter) =>
+    definition === undefined ? nothing : search(definition, path, meter),
 }
 
-export const contentHiddenText: Powers = readingRule(({ value, path, plain }, meter) => (plain ? nothing : search(value, path, meter)))
+export const contentHiddenText: Powers =
+  readingRule(({ value, path, plain }, meter) => (plain ? nothing : search(value, path, meter)))
 
-/** A text of this length may be worth a look whether it is base64, which hides nothing and is told faster. */
+/** Texts of this length are tested for base64 first, which is faster and hides nothing. */
 const long = 4096
 
-/** So many characters that may be hidden are looked at in one message: a book in Persian has fewer joiners. */
+/** Suspicious characters that are checked in one message: a book in Persian has fewer joiners. */
 const maxSuspects = 150_000
 
-/** Looks at every string below a value, the names of members included. */
+const found = (holder: string, hidden: Hidden): string =>
+  `the ${holder} has a hidden character at position ${hidden.index} (${nameOf(hidden)})`
+
+/** Searches every string below a value, the names of members included. */
 const search = (root: Json, path: string, meter: Meter): readonly Problem[] => {
   const problems: Problem[] = []
-  // The way to the value at hand; it becomes a path only where something is found.
+  // The steps to the current value; they become a path only for a finding.
   const way: (string | number)[] = []
 
   const budget = { left: maxSuspects, pay: (steps: number) => meter.pay(steps) }
@@ -136,15 +146,16 @@ const search = (root: Json, path: string, meter: Meter): readonly Problem[] => {
     meter.payText(text)
     const hidden = findHidden(text, budget)
     if (hidden === undefined) return
-    const message = `the text has a hidden character at position ${hidden.index} (${nameOf(hidden)})`
-    problems.push({ path: below(path, ...way, ...(part === undefined ? [] : [part])), message })
+    problems.push({
+      path: below(path, ...way, ...(part === undefined ? [] : [part])), message: found('text', hidden),
+    })
   }
 
   const lookAtName = (key: string) => {
     meter.payText(key)
     const hidden = problems.length < maxProblems ? findHidden(key, budget) : undefined
     if (hidden === undefined) return
-    const message = `the name of the member ${quote(key)} has a hidden character at position ${hidden.index} (${nameOf(hidden)})`
+    const message = found(`name of the member ${quote(key)}`, hidden)
     problems.push({ path: below(path, ...way), message })
   }
 

@@ -12,21 +12,28 @@ import { upgrade } from '../mend/upgrade.js'
 import { defaultDialect, dialectOf } from '../protocol/json-schema.js'
 import { paramHeaders } from '../protocol/headers.js'
 
+const keys = ['inputSchema', 'outputSchema'] as const
+
 export const definition: Powers = {
   onTool: ({ definition, path, revision }, meter) =>
-    definition === undefined ? one(path, 'a tool must be an object') : ofMisfits(traitsOf(revision).tool(definition, meter), path),
+    definition === undefined
+      ? one(path, 'a tool must be an object')
+      : ofMisfits(traitsOf(revision).tool(definition, meter), path),
   onList: ({ method, result }) =>
-    method === 'tools/list' && !isArray(member(result, 'tools')) ? one('/result/tools', 'the result has no list of tools') : nothing,
+    method === 'tools/list' && !isArray(member(result, 'tools'))
+      ? one('/result/tools', 'the result has no list of tools')
+      : nothing,
 }
 
-/** What strict clients refuse the whole list for, and what can be mended without changing what is meant. */
+/** Strict clients refuse the whole list for it, and it can be mended without changing the meaning. */
 export const inputType: Powers = {
   onTool({ definition, path, revision }, meter) {
     const schema = member(definition, 'inputSchema')
     const isTyped = !isObject(schema) || member(schema, 'type') === 'object'
     const missing = isTyped ? nothing : one(`${path}/inputSchema`, 'must have "type": "object"')
     if (traitsOf(revision).modern) return missing
-    const booleans = ['inputSchema', 'outputSchema'].flatMap(key => booleansIn(member(definition, key), `${path}/${key}/properties`, meter))
+    const booleans =
+      keys.flatMap(key => booleansIn(member(definition, key), `${path}/${key}/properties`, meter))
     return booleans.length === 0 ? missing : [...missing, ...booleans]
   },
 }
@@ -35,9 +42,10 @@ export const typed: Mend = {
   onTool({ definition = {}, revision }, meter) {
     const input = member(definition, 'inputSchema')
     if (!isObject(input) || (member(input, 'type') ?? 'object') !== 'object') return undefined
-    const made = withMembers(definition, { inputSchema: withMembers(input, { type: 'object' }, meter) }, meter)
+    const typedInput = withMembers(input, { type: 'object' }, meter)
+    const made = withMembers(definition, { inputSchema: typedInput }, meter)
     if (traitsOf(revision).modern) return made
-    const schemas = ['inputSchema', 'outputSchema'].flatMap(key => {
+    const schemas = keys.flatMap(key => {
       const schema = withoutBooleans(member(made, key), meter)
       return schema === undefined ? [] : [[key, schema] as const]
     })
@@ -48,7 +56,8 @@ export const typed: Mend = {
 const withoutBooleans = (schema: Json | undefined, meter: Meter): Json | undefined => {
   const properties = isObject(schema) ? member(schema, 'properties') : undefined
   if (!isObject(schema) || !isObject(properties)) return schema
-  const spelt = mapped(properties, meter, value => (value === true ? {} : value === false ? { not: {} } : value))
+  const spelt =
+    mapped(properties, meter, value => (value === true ? {} : value === false ? { not: {} } : value))
   return withMembers(schema, { properties: spelt }, meter)
 }
 
@@ -64,12 +73,14 @@ const booleansIn = (schema: Json | undefined, path: string, meter: Meter): reado
 export const list: Powers = {
   onList(list, meter) {
     const misfits = listShape(list.method)?.(list.result, meter) ?? []
-    // A result without a list of tools is tool/definition.
+    // A missing list of tools is judged by tool/definition.
     const own = ofMisfits(misfits.filter(({ path }) => path.length > 1 || path[0] !== 'tools'), '/result')
     const nulls = atNulls(nullsOf(list, meter).nulls, '/result')
-    return nulls.length === 0 ? own : [...own, ...nulls.filter(({ path }) => own.every(other => other.path !== path))]
+    if (nulls.length === 0) return own
+    return [...own, ...nulls.filter(({ path }) => own.every(other => other.path !== path))]
   },
-  onTool: ({ definition, path }, meter) => (definition === undefined ? nothing : atNulls(withoutNulls(definition, meter).nulls, path)),
+  onTool: ({ definition, path }, meter) =>
+    definition === undefined ? nothing : atNulls(withoutNulls(definition, meter).nulls, path),
 }
 
 export const listed: Mend = {
@@ -81,7 +92,9 @@ export const listed: Mend = {
 
 /** Tools are judged one by one. */
 const nullsOf = ({ method, result }: List, meter: Meter) =>
-  listShape(method) === undefined ? { nulls: [], left: result } : withoutNulls(result, meter, method === 'tools/list' ? 1 : Infinity)
+  listShape(method) === undefined
+    ? { nulls: [], left: result }
+    : withoutNulls(result, meter, method === 'tools/list' ? 1 : Infinity)
 
 const atNulls = (nulls: readonly (readonly (string | number)[])[], path: string): readonly Problem[] =>
   nulls.map(way => ({ path: below(path, ...way), message: 'must not be null' }))
@@ -101,20 +114,28 @@ export const duplicate: Powers = {
   },
 }
 
-/** Against what the operator has accepted. */
+/** Drift from the definition that the operator has accepted. */
 const ofLock: Powers = {
   onDrift: ({ kind, drift: { classes, isMinor }, path }) => [
-    { path, isMinor, message: `the ${kind} is not what was accepted (${classes}): look at it with "mcp-customs lock --check", accept it with "mcp-customs lock"` },
+    {
+      path, isMinor,
+      message: `the ${kind} is not what was accepted (${classes}): ` +
+        'look at it with "mcp-customs lock --check", accept it with "mcp-customs lock"',
+    },
   ],
 }
 
-/** Against what this session listed first: the baseline never moves, so a second poisoned list is found as well. */
+/**
+ * Drift from the session's first list, which stays the baseline, so that a second poisoned list is found too.
+ */
 export const drift: Powers = {
   ...ofLock,
   onTool({ sent, path, first, settled }, meter) {
     const name = member(sent, 'name')
     if (sent === undefined || sent === first || !isString(name)) return nothing
-    if (first === undefined) return settled ? one(path, `the tool ${quote(name)} was not in this session's first list`) : nothing
+    if (first === undefined) {
+      return settled ? one(path, `the tool ${quote(name)} was not in this session's first list`) : nothing
+    }
     const keys = new Set([...each(first, meter), ...each(sent, meter)].map(([key]) => key))
     return [...keys]
       .filter(key => !equal(member(first, key), member(sent, key)))
@@ -123,25 +144,30 @@ export const drift: Powers = {
   },
 }
 
-/** What the inspection of a schema found; of the kinds that only values have, none is expected, and none passes. */
-const ofInspection = (isIts: (kind: SchemaProblem['kind']) => boolean): Powers => ({ onTool: ({ schemas }) => ofKind(schemas, isIts) })
+/** The problems that the inspection of a schema found. Problems of every kind are findings. */
+const ofInspection = (isIts: (kind: SchemaProblem['kind']) => boolean): Powers =>
+  ({ onTool: ({ schemas }) => ofKind(schemas, isIts) })
 
 export const schema = ofInspection(kind => kind !== 'external-ref' && kind !== 'cost')
 export const externalRef = ofInspection(kind => kind === 'external-ref')
 export const cost: Powers = {
   ...ofInspection(kind => kind === 'cost'),
-  onOverLimit: ({ count, reason }) => one('/result/tools', `${reason}: ${count === 1 ? 'one is' : `${count} are`} not kept`),
+  onOverLimit: ({ count, reason }) =>
+    one('/result/tools', `${reason}: ${count === 1 ? 'one is' : `${count} are`} not kept`),
 }
 
-/** A title claims nothing of what the tool does. */
+/** A title makes no claim about the tool. */
 export const isAnnotated = (tool: JsonObject | undefined, meter: Meter): boolean => {
   const annotations = member(tool, 'annotations')
-  return isObject(annotations) ? [...each(annotations, meter)].some(([key]) => key !== 'title') : annotations !== undefined
+  if (!isObject(annotations)) return annotations !== undefined
+  return [...each(annotations, meter)].some(([key]) => key !== 'title')
 }
 
 export const untrusted: Powers = {
   onTool: ({ definition, path, trusted }, meter) =>
-    trusted || !isAnnotated(definition, meter) ? nothing : one(`${path}/annotations`, 'come from a server that the operator does not trust'),
+    trusted || !isAnnotated(definition, meter)
+      ? nothing
+      : one(`${path}/annotations`, 'come from a server that the operator does not trust'),
 }
 
 export const withoutClaims: Mend = {
@@ -149,13 +175,15 @@ export const withoutClaims: Mend = {
   onTool({ definition = {} }, meter) {
     const annotations = member(definition, 'annotations')
     const title = isObject(annotations) ? member(annotations, 'title') : undefined
-    return title === undefined ? omit(definition, 'annotations') : withMembers(definition, { annotations: { title } }, meter)
+    return title === undefined
+      ? omit(definition, 'annotations')
+      : withMembers(definition, { annotations: { title } }, meter)
   },
 }
 
 /**
- * Only what cannot both be true. The specification calls `idempotentHint` and `destructiveHint` meaningless for a tool
- * that is read-only, and many servers write them out with their defaults: that alone contradicts nothing.
+ * Only a true contradiction: many servers write all hints with their defaults, and the specification gives
+ * `idempotentHint` and `destructiveHint` no meaning for a read-only tool.
  */
 export const contradiction: Powers = {
   onTool({ definition, path }) {
@@ -168,9 +196,7 @@ export const contradiction: Powers = {
   },
 }
 
-const keys = ['inputSchema', 'outputSchema'] as const
-
-/** What the schema of a tool says it is written in; undefined of 2020-12, and of one that leaves it to the default, which is that. */
+/** The dialect that the schema of a tool names; undefined for the default, 2020-12. */
 const otherDialect = (tool: JsonObject | undefined, key: string): string | undefined => {
   const schema = member(tool, key)
   const named = isObject(schema) ? member(schema, '$schema') : undefined
@@ -181,11 +207,16 @@ export const dialect: Powers = {
   onTool: ({ definition, path }) =>
     keys.flatMap(key => {
       const named = otherDialect(definition, key)
-      return named === undefined ? [] : [{ path: `${path}/${key}/$schema`, message: `names the dialect ${quote(named)}, where many clients know 2020-12 alone` }]
+      if (named === undefined) return []
+      const message = `names the dialect ${quote(named)}, where many clients know 2020-12 alone`
+      return [{ path: `${path}/${key}/$schema`, message }]
     }),
 }
 
-/** What cannot be said in 2020-12 is kept from the client: it goes on being what arguments and results are checked by. */
+/**
+ * A schema that 2020-12 cannot express is removed for the client; arguments and results are still checked by
+ * it.
+ */
 export const upgraded: Mend = {
   onTool({ definition = {} }, meter) {
     let made = definition
@@ -193,17 +224,16 @@ export const upgraded: Mend = {
       const schema = member(definition, key)
       const named = otherDialect(definition, key)
       if (named === undefined || !isObject(schema)) continue
-      // Of what it means nothing is known.
+      // The meaning of an unknown dialect is unknown.
       if (dialectOf(named) === undefined) return undefined
-      const said = upgrade(schema, meter)
-      if (said !== undefined) made = withMembers(made, { [key]: said }, meter)
-      else made = key === 'outputSchema' ? omit(made, key) : withMembers(made, { [key]: { type: 'object' } }, meter)
+      const rewritten = upgrade(schema, meter) ?? (key === 'inputSchema' ? { type: 'object' } : undefined)
+      made = rewritten === undefined ? omit(made, key) : withMembers(made, { [key]: rewritten }, meter)
     }
     return made
   },
 }
 
-/** Legacy revisions know nothing of `x-mcp-header`: to them it is one more keyword that nobody reads. */
+/** Legacy revisions do not define `x-mcp-header`: it is an unknown keyword there. */
 export const header: Powers = {
   onTool({ definition, path, revision }, meter) {
     if (!traitsOf(revision).modern) return nothing

@@ -1,13 +1,18 @@
 import { parseJson, type Meter } from '../protocol/json.js'
 import { afterScalar, afterSpace, afterString, byte, stringOf } from '../protocol/scan.js'
 
-/** A JSON value that loses nothing in reading: a leaf is a text, a number in it a decimal of any length. */
+/**
+ * A JSON value without rounding: strings, numbers and literals are texts, a number a decimal of any length.
+ */
 export type Exact = string | Exact[] | Map<string, Exact>
 
 /** Deeper than any structured content is. */
 const maxDepth = 512
 
-/** @returns undefined of what is no JSON, nested too deep, or has the same key twice: then readers differ in what it says */
+/**
+ * @returns undefined for a text that is not JSON, nested too deep, or has a duplicated key, which readers
+ *   read differently
+ */
 export const readExactly = (text: string, meter: Meter): Exact | undefined => {
   meter.payText(text)
   if (parseJson(text) === undefined) return undefined
@@ -15,7 +20,7 @@ export const readExactly = (text: string, meter: Meter): Exact | undefined => {
   const open: (Exact[] | Map<string, Exact>)[] = []
   let whole: Exact | undefined
   let key: string | undefined
-  /** @returns false where the key was there */
+  /** @returns false for a duplicated key */
   const put = (value: Exact): boolean => {
     const top = open.at(-1)
     if (top === undefined) whole = value
@@ -52,7 +57,7 @@ export const readExactly = (text: string, meter: Meter): Exact | undefined => {
 
 const form = /^(-?)0*(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/
 
-/** One spelling for each number; of literals, themselves. */
+/** One spelling for each number; literals stay. */
 const decimal = (text: string): string => {
   const [, sign, whole, fraction = '', exponent = '0'] = form.exec(text) ?? []
   if (sign === undefined || whole === undefined) return text
@@ -65,12 +70,16 @@ const decimal = (text: string): string => {
   return Number.isSafeInteger(point) ? `${sign}.${digits.slice(from, to)}e${point}` : text
 }
 
-/** Equal as JSON values; a member may be null on one side and left out on the other, for serialisers differ there. */
+/** Equal as JSON values; a null member equals a missing one, because serialisers differ there. */
 export const says = (a: Exact | undefined, b: Exact | undefined, meter: Meter): boolean => {
   meter.pay(1)
-  if (a === undefined || b === undefined || typeof a === 'string' || typeof b === 'string') return (a ?? 'null') === (b ?? 'null')
-  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((element, index) => says(element, b[index], meter))
-  if (Array.isArray(b)) return false
+  if (a === undefined || b === undefined || typeof a === 'string' || typeof b === 'string') {
+    return (a ?? 'null') === (b ?? 'null')
+  }
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((element, index) => says(element, b[index], meter))
+  }
+  if (Array.isArray(a) || Array.isArray(b)) return false
   for (const [name, value] of a) if (!says(value, b.get(name), meter)) return false
   for (const [name, value] of b) if (!a.has(name) && value !== 'null') return false
   return true

@@ -9,19 +9,22 @@ import * as result from './result.js'
 import * as server from './server.js'
 import * as wire from './wire.js'
 
-/** A rule, as it is configured and told to people: presets, the configuration's schema, reports and the README follow from this. */
+/** A row of the table of rules. Presets, the configuration's schema, reports and docs are made from it. */
 export interface Row extends Rule {
-  /** What the standard policy does about it; advice is for `inspect`, and drift counts for more where there is a lock. */
-  readonly standard: Action | { readonly inspect: Action; readonly relay: Action } | { readonly locked: Action; readonly otherwise: Action }
+  /** The action of the standard preset; it may depend on the purpose, or on whether there is a lock file. */
+  readonly standard:
+    | Action
+    | { readonly inspect: Action; readonly relay: Action }
+    | { readonly locked: Action; readonly otherwise: Action }
   /** What it finds, in Markdown. */
   readonly title: string
-  /** What must be, in one sentence: for reports that are read far from the documentation. */
+  /** The requirement, in one sentence, for reports. */
   readonly text: string
-  /** What to do about it, in one sentence: for whoever writes the server, or else for whoever runs it. */
+  /** The advice, in one sentence, to the author of the server, or else to the operator. */
   readonly help: string
-  /** How the rule mends, in Markdown; of those that do. */
+  /** How the rule mends, in Markdown. */
   readonly mends?: string
-  /** What strict clients do where nobody mends it. */
+  /** What strict clients do when it is not mended. */
   readonly refused?: string
 }
 
@@ -235,11 +238,14 @@ export const ruleNamed = (name: string): Row | undefined => known.get(name)
 export const isRuleName = (name: string): name is RuleName => known.has(name)
 
 /**
- * To demote is to keep the result's content blocks: where the blocks themselves are at fault (content/), or there is no
- * result (wire/, tool/, call/, server/), there is nothing to demote to. To mend, a rule must say how.
+ * Demoting keeps the content blocks of a result, so it is possible for rules of result/ only. Mending needs a
+ * rule that says how.
  */
 export const actionsOf = (name: RuleName): readonly Action[] =>
-  actions.filter(action => (action !== 'demote' || name.startsWith('result/')) && (action !== 'mend' || known.get(name)?.mend !== undefined))
+  actions.filter(action => {
+    if (action === 'demote') return name.startsWith('result/')
+    return action !== 'mend' || known.get(name)?.mend !== undefined
+  })
 
 export const presets = ['observe', 'standard', 'strict', 'compat'] as const
 
@@ -248,13 +254,14 @@ export type Preset = (typeof presets)[number]
 export interface Circumstances {
   /** Rules under advice/ are off in relays, unless the operator names them. */
   readonly purpose: 'relay' | 'inspect'
-  /** There is a lock file: drift from it counts for more. */
+  /** There is a lock file. */
   readonly locked: boolean
 }
 
 /** The action of every rule. */
 export const presetPolicy = (preset: Preset, circumstances: Circumstances): Map<RuleName, Action> =>
-  new Map(rules.map(rule => [rule.name, inPreset(preset, rule, standardOf(rule, circumstances))])) satisfies Policy
+  new Map(rules.map(rule =>
+    [rule.name, inPreset(preset, rule, standardOf(rule, circumstances))])) satisfies Policy
 
 const standardOf = ({ standard }: Row, { purpose, locked }: Circumstances): Action => {
   if (typeof standard === 'string') return standard
@@ -265,7 +272,7 @@ const standardOf = ({ standard }: Row, { purpose, locked }: Circumstances): Acti
 const inPreset = (preset: Preset, { name, mend }: Row, action: Action): Action => {
   if (preset === 'compat') return mend === undefined ? action : 'mend'
   if (action === 'off' || preset === 'standard' || name.startsWith('advice/')) return action
-  // Whatever is observed: what was too long was not kept, and cannot pass.
+  // A message that was too long was not kept, and cannot pass.
   if (preset === 'observe') return name === 'wire/size' ? action : 'log'
   return 'block'
 }

@@ -7,7 +7,7 @@ import type { ListedTool, Mend, Powers, Reading } from '../core/rule.js'
 import { linkRule, maxProblems, nothing, one } from './problem.js'
 import { quote } from '../protocol/quote.js'
 
-// A client fetches what is named here: over the web's secure scheme, or not at all, when the picture is there already.
+// A client fetches these URLs: they must be https:, or contain the image itself.
 const secure = /^https:\/\//i
 const secureOrHere = /^(?:https:\/\/|data:image\/)/i
 
@@ -17,10 +17,12 @@ const isHarmful = ({ kind, value }: Link): boolean => {
   return !isString(url) || !(kind === 'icon' ? secureOrHere : secure).test(url)
 }
 
-const problem = (link: Link) =>
-  !isHarmful(link)
-    ? nothing
-    : one(link.path, link.kind === 'icon' ? 'src must be an https: or data:image/ URI' : 'must be an https: URL')
+const problem = (link: Link) => {
+  if (!isHarmful(link)) return nothing
+  return one(
+    link.path, link.kind === 'icon' ? 'src must be an https: or data:image/ URI' : 'must be an https: URL',
+  )
+}
 
 export const icon: Powers = {
   ...linkRule(['icon', 'website'], problem),
@@ -31,7 +33,8 @@ const linksOf = ({ definition = {}, path, revision }: ListedTool, meter: Meter):
   return new Places(path, traitsOf(revision).modern, meter).inTool(definition).findAll().links
 }
 
-const ofReading = ({ value, links }: Reading, meter: Meter): JsonObject | undefined => without(value, links, meter)
+const ofReading = ({ value, links }: Reading, meter: Meter): JsonObject | undefined =>
+  without(value, links, meter)
 
 export const withoutHarmful: Mend = {
   isBlock: true,
@@ -40,10 +43,10 @@ export const withoutHarmful: Mend = {
   onReading: ofReading,
 }
 
-/** Steps on the way to what is removed; what it leads to is undefined at the end of a way. */
+/** Ways to removed values as a tree of steps; undefined at the end of a way. */
 type Ways = Map<string | number, Ways | undefined>
 
-/** With more of them nothing is worth mending: what has them is blocked. */
+/** With more of them the message is blocked, not mended. */
 const maxRemoved = 10_000
 
 const without = (value: JsonObject, links: readonly Link[], meter: Meter): JsonObject | undefined => {
@@ -80,26 +83,29 @@ export const uri = linkRule(['uri'], (link, meter) => {
   return fault === undefined ? nothing : one(link.path, fault)
 })
 
-/** What speaks against a URI, as browsers read it (URL Standard). A message never repeats one that bears credentials. */
+/** The fault of a URI as browsers read it (URL Standard). A message never repeats credentials. */
 const faultOf = (uri: string): string | undefined => {
   const url = urlOf(uri)
-  // No reader of URLs takes it for one; another may find in it what it likes.
+  // Readers that accept it anyway may read anything in it.
   if (url === undefined) return 'is no URL'
   const { protocol, username, password, pathname } = url
   const scheme = protocol.slice(0, -1)
   if (scripts.has(scheme)) return `runs a script (${quote(scheme)})`
-  if (scheme === 'data') return scripted.test(pathname.trimStart()) ? 'carries a document that can run scripts' : undefined
-  // On the web a user's name alone may be a token; elsewhere (`ssh://git@host`) it is none.
+  if (scheme === 'data') {
+    return scripted.test(pathname.trimStart()) ? 'carries a document that can run scripts' : undefined
+  }
+  // On the web a user name alone may be a token; elsewhere (`ssh://git@host`) it is not.
   if (password !== '' || (username !== '' && web.has(scheme))) return 'bears credentials'
-  // The parser has walked the path already: what climbs is seen in the text alone.
-  return climbs.test(uri.replace(/^[\0-\x20]+|[\t\n\r]/g, '').replace(/[?#][^]*$/, '')) ? `climbs out of its place with ".." (${quote(uri)})` : undefined
+  // The parser has resolved `..` already, so the text is searched.
+  const path = uri.replace(/^[\0-\x20]+|[\t\n\r]/g, '').replace(/[?#][^]*$/, '')
+  return climbs.test(path) ? `climbs out of its place with ".." (${quote(uri)})` : undefined
 }
 
-/** What is no URL by itself is a reference: to whatever the reader takes it to be relative to. */
+/** Parses a URL, or a reference relative to an unknown base. */
 const urlOf = (uri: string): URL | undefined => {
   if (URL.canParse(uri)) return new URL(uri)
   if (URL.canParse(uri, anywhere)) return new URL(uri, anywhere)
-  // Hosts with characters that no host has are names of a server's own: `notes://My Notes/1`.
+  // Servers use names that are not hosts: `notes://My Notes/1`.
   const lenient = uri.trim().replace(/[ "<>[\]^`{|}]/g, '-')
   return URL.canParse(lenient) ? new URL(lenient) : undefined
 }
@@ -113,5 +119,5 @@ const web: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss'])
 const scripted =
   /^(?:text\/(?:html|xml|\w+script)|application\/(?:[a-z.-]*\+)?(?:xml|xhtml|\w+script)|image\/svg)/i
 
-/** `..` between slashes, each of them spelt out or encoded, however often: whoever decodes once too often climbs as well. */
+/** `..` between slashes, each plain or encoded any number of times, because some readers decode twice. */
 const climbs = /(?:^|[\\/:]|%(?:25)*(?:2f|5c))(?:\.|%(?:25)*2e){2}(?:[\\/]|%(?:25)*(?:2f|5c)|$)/i

@@ -6,12 +6,12 @@ interface Kind {
   readonly signature: RegExp
   /** The media types that data with this signature may have. */
   readonly types: RegExp
-  /** Those of them that data without this signature cannot have. */
+  /** The media types that only data with this signature may have. */
   readonly only?: RegExp
 }
 
-// Signatures too short to prove anything (two letters of BMP) are left out, and so is all that has none of its own.
-// Libraries know hundreds of kinds, but guess: a text that begins with "BM" is a bitmap to them.
+// Short signatures, such as the two letters of BMP, prove nothing and are left out. Libraries know hundreds
+// of kinds, but take any text that begins with "BM" for a bitmap.
 const kinds: readonly Kind[] = [
   {
     name: 'PNG',
@@ -22,7 +22,10 @@ const kinds: readonly Kind[] = [
   { name: 'JPEG', signature: /^\xff\xd8\xff/, types: /^image\/p?jpe?g$/, only: /^image\/jpe?g$/ },
   { name: 'GIF', signature: /^GIF8[79]a/, types: /^image\/gif$/, only: /^image\/gif$/ },
   { name: 'WebP', signature: /^RIFF[^]{4}WEBP/, types: /^image\/webp$/, only: /^image\/webp$/ },
-  { name: 'PDF', signature: /^%PDF-/, types: /^application\/(?:[a-z.-]*\+|x-)?(?:pdf|postscript|illustrator)$/ },
+  {
+    name: 'PDF', signature: /^%PDF-/,
+    types: /^application\/(?:[a-z.-]*\+|x-)?(?:pdf|postscript|illustrator)$/,
+  },
   {
     name: 'WAV',
     signature: /^(?:RIFF|RF64)[^]{4}WAVE/,
@@ -39,15 +42,19 @@ const kinds: readonly Kind[] = [
   { name: 'MP3', signature: /^ID3[\x02-\x04]/, types: /^audio\// },
   { name: 'MP4', signature: /^[^]{4}ftyp/, types: /^(?:audio|video|image|application)\// },
   { name: 'Matroska', signature: /^\x1aE\xdf\xa3/, types: /^(?:audio|video)\// },
-  // Documents, packages and books are archives of this kind.
+  // Also documents, packages and books.
   { name: 'ZIP', signature: /^PK(?:\x03\x04|\x05\x06)/, types: /^(?:application|model)\/|\+zip$/ },
 ]
 
-/** What speaks against a media type in the first bytes of the data; undefined when nothing does. @param base64 the data */
+/**
+ * How the first bytes of the data contradict a media type; undefined when they do not. @param base64 the data
+ */
 export const contradicted = (mimeType: string, base64: string): string | undefined => {
   const { type: essence } = readMediaType(mimeType)
   const bytes = Buffer.from(base64.slice(0, 24), 'base64').toString('latin1')
-  if (bytes === '' || essence === 'application/octet-stream' || essence.startsWith('multipart/')) return undefined
+  if (bytes === '' || essence === 'application/octet-stream' || essence.startsWith('multipart/')) {
+    return undefined
+  }
   const seen = kinds.find(({ signature }) => signature.test(bytes))
   if (seen !== undefined) return seen.types.test(essence) ? undefined : `begins as ${seen.name} does`
   const claimed = kinds.find(({ only }) => only?.test(essence))

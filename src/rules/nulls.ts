@@ -2,37 +2,39 @@ import { each, isArray, isObject, mapped, type Json, type JsonObject, type Meter
 import { jsonSchemaKeywords, schemasIn } from '../protocol/json-schema.js'
 import { maxProblems } from './problem.js'
 
-/** Members of what is listed, and of lists, that need not be there, and that no revision lets be null. */
+/** Optional members of lists and listed values that may not be null in any revision. */
 const members: ReadonlySet<string> = new Set([
-  '_meta', 'annotations', 'arguments', 'audience', 'cacheScope', 'description', 'destructiveHint', 'execution', 'icons', 'idempotentHint',
-  'lastModified', 'mimeType', 'nextCursor', 'openWorldHint', 'outputSchema', 'priority', 'readOnlyHint', 'required', 'size', 'sizes',
-  'taskSupport', 'theme', 'title', 'ttlMs',
+  '_meta', 'annotations', 'arguments', 'audience', 'cacheScope', 'description', 'destructiveHint',
+  'execution', 'icons', 'idempotentHint', 'lastModified', 'mimeType', 'nextCursor', 'openWorldHint',
+  'outputSchema', 'priority', 'readOnlyHint', 'required', 'size', 'sizes', 'taskSupport', 'theme', 'title',
+  'ttlMs',
 ])
 
-/** The same of a schema. A `type` that is null may mean the type of null, and for `const` and `default` it is a value like any other. */
-const keywords: ReadonlySet<string> = new Set([...jsonSchemaKeywords.keys()].filter(name => !['type', 'const', 'default'].includes(name)))
+/** The same for a schema. A null `type` may mean the type null; for `const` and `default` null is a value. */
+const keywords: ReadonlySet<string> =
+  new Set([...jsonSchemaKeywords.keys()].filter(name => !['type', 'const', 'default'].includes(name)))
 
 type Kind = 'member' | 'keyword'
 
 type Path = readonly (string | number)[]
 
 interface Cleared {
-  /** Where the first of them were. */
+  /** Paths of the first removed nulls. */
   readonly nulls: readonly Path[]
-  /** The value itself where there were none. */
+  /** The same value when there were none. */
   readonly left: JsonObject
 }
 
 /**
- * What a list says without the nulls that serialisers write for what is not there.
- * @param depth how far down to look, in members
+ * Removes the nulls that serialisers write for missing members.
+ * @param depth levels of members to search
  */
 export const withoutNulls = (value: JsonObject, meter: Meter, depth = Infinity): Cleared => {
   const search = new Search(meter)
   return { left: search.object(value, 'member', depth), nulls: search.nulls }
 }
 
-/** Every listed tool is looked through, and nearly all hold none: nothing is copied before one is found. */
+/** Nearly all tools have no null: nothing is copied before one is found. */
 class Search {
   readonly nulls: Path[] = []
   readonly #path: (string | number)[] = []
@@ -41,10 +43,13 @@ class Search {
 
   object(value: JsonObject, kind: Kind, depth: number): JsonObject {
     const none = kind === 'member' ? members : keywords
-    return this.#eachOf(value, (held, key) => (held === null && none.has(key) ? this.#none() : depth <= 1 ? held : this.#within(key, held, kind, depth - 1)))
+    return this.#eachOf(value, (held, key) => {
+      if (held === null && none.has(key)) return this.#none()
+      return depth <= 1 ? held : this.#within(key, held, kind, depth - 1)
+    })
   }
 
-  /** @param left of a member; undefined where it goes */
+  /** @param left returns what is left of a member; undefined to remove it */
   #eachOf(value: JsonObject, left: (held: Json, key: string) => Json | undefined): JsonObject {
     let changes: Map<string, Json | undefined> | undefined
     for (const [key, held] of each(value, this.meter)) {
@@ -54,14 +59,15 @@ class Search {
       this.#path.pop()
     }
     const made = changes
-    return made === undefined ? value : mapped(value, this.meter, (held, key) => (made.has(key) ? made.get(key) : held))
+    if (made === undefined) return value
+    return mapped(value, this.meter, (held, key) => (made.has(key) ? made.get(key) : held))
   }
 
   #none(): undefined {
     if (this.nulls.length < maxProblems) this.nulls.push([...this.#path])
   }
 
-  /** What stands below a member or keyword; names, data and what is of nobody's knowledge stay as they are. */
+  /** Searches the value of a member or keyword; names, data and unknown keywords stay. */
   #within(key: string, value: Json, kind: Kind, depth: number): Json {
     if (kind === 'member') {
       const isSchema = key === 'inputSchema' || key === 'outputSchema'
@@ -69,7 +75,8 @@ class Search {
     }
     const schemas = schemasIn(key)
     if (schemas === undefined) return value
-    return schemas === 'members' && isObject(value) ? this.#eachOf(value, held => this.#any(held, kind, depth)) : this.#any(value, kind, depth)
+    if (schemas !== 'members' || !isObject(value)) return this.#any(value, kind, depth)
+    return this.#eachOf(value, held => this.#any(held, kind, depth))
   }
 
   #any(value: Json, kind: Kind, depth: number): Json {

@@ -1,5 +1,6 @@
 import {
-  isArray, isObject, isString, mapped, member, omit, parseJson, withMembers, type Json, type JsonObject, type Meter,
+  isArray, isObject, isString, mapped, member, omit, parseJson, withMembers, type Json, type JsonObject,
+  type Meter,
 } from '../protocol/json.js'
 import { traitsOf } from '../protocol/revisions/index.js'
 import { textsOf, type Part, type Text } from '../protocol/places.js'
@@ -7,7 +8,7 @@ import type { Answer, Mend, Powers } from '../core/rule.js'
 import { isFormat, isMismatch, isNoVerdict, maxProblems, nothing, ofKind, ofMisfits, one } from './problem.js'
 import { readExactly, says, type Exact } from './exact.js'
 
-/** Null, false and empty values are there: only a member that is not there is missing. */
+/** Undefined only when the member is missing: null, false and empty values are present. */
 const structuredOf = ({ value }: Answer): Json | undefined => member(value, 'structuredContent')
 
 const isError = ({ value }: Answer): boolean => member(value, 'isError') === true
@@ -25,7 +26,7 @@ export const missing: Powers = {
       : nothing,
 }
 
-/** The one text that is data becomes what was promised. */
+/** The only text block that is JSON becomes structuredContent. */
 export const promoted: Mend = {
   onResult({ value, promotion }, meter) {
     const made = promotion()
@@ -39,29 +40,32 @@ export const schema: Powers = {
 }
 
 export const format: Powers = {
-  onResult: answer => (answer.checked?.some(({ kind }) => isMismatch(kind)) === true ? nothing : ofKind(answer.checked, isFormat)),
+  onResult: ({ checked }) =>
+    checked?.some(({ kind }) => isMismatch(kind)) === true ? nothing : ofKind(checked, isFormat),
 }
 
 export const unchecked: Powers = {
   onResult: answer => (isError(answer) ? nothing : ofKind(answer.checked, isNoVerdict)),
 }
 
-/** What stands beside a server's error hides it from strict clients; nor is what could not be checked there left unsaid. */
+/** Invalid structuredContent hides the error from strict clients; unchecked content is reported too. */
 export const errorStructured: Powers = {
   onResult: answer =>
-    isError(answer) && structuredOf(answer) !== undefined ? ofKind(answer.checked, kind => !isFormat(kind)) : nothing,
+    isError(answer) && structuredOf(answer) !== undefined
+      ? ofKind(answer.checked, kind => !isFormat(kind))
+      : nothing,
 }
 
-/** The operator's word on the whole result; what could not be checked is not left unsaid. */
+/** The operator's schema for the whole result; unchecked results are reported too. */
 export const contract: Powers = {
   onResult: answer => ofKind(answer.contract, kind => !isFormat(kind)),
 }
 
-/** Where nothing else says it, it is said in a text. */
+/** Adds the removed content as a text block when there is no text. */
 export const withoutStructured: Mend = {
   onResult: (answer, meter) => {
-    const told = textsOf(answer.value, meter).length > 0 ? answer.value : withText(answer, meter)
-    return told && omit(told, 'structuredContent')
+    const result = textsOf(answer.value, meter).length > 0 ? answer.value : withText(answer, meter)
+    return result && omit(result, 'structuredContent')
   },
   heals: ['result/format', 'result/text', 'result/no-text'],
 }
@@ -70,7 +74,8 @@ const withText = ({ value, structuredText }: Answer, meter: Meter): JsonObject |
   const content = member(value, 'content')
   const text = structuredText()
   if (!isArray(content) || text === undefined) return undefined
-  return withMembers(value, { content: [...mapped(content, meter, block => block), { type: 'text', text }] }, meter)
+  const blocks = [...mapped(content, meter, block => block), { type: 'text', text }]
+  return withMembers(value, { content: blocks }, meter)
 }
 
 export const undeclared: Powers = {
@@ -90,7 +95,7 @@ export const text: Powers = {
   },
 }
 
-/** The first that disagrees says what the structured content says; others have nothing to add. */
+/** The first disagreeing text becomes the JSON of structuredContent; the others are removed. */
 export const agreed: Mend = {
   onResult(answer, meter) {
     const { value } = answer
@@ -125,11 +130,11 @@ interface JsonText extends Text {
   readonly value: Json
 }
 
-/** So many texts are parsed to see what they say, and so many characters of them. */
+/** Texts, and characters of them, that are parsed. */
 const maxTexts = 5000
 const maxCharacters = 4 * 1024 * 1024
 
-/** Those that look like JSON: the first that are worth a look, and how many more there are. */
+/** The texts that look like JSON: those within the bounds, then the rest. */
 const candidatesOf = (texts: readonly Text[]): readonly [few: readonly Text[], rest: readonly Text[]] => {
   const all = texts.filter(({ json }) => json !== undefined)
   let left = maxCharacters
@@ -143,7 +148,7 @@ export const jsonTextsOf = (result: JsonObject, meter: Meter): readonly JsonText
     return isObject(value) || isArray(value) ? [{ ...one, value }] : []
   })
 
-/** The texts of a result that are JSON and say something else than the structured content: nearly always they are its very text. */
+/** The texts of a result that are JSON and disagree with structuredContent. */
 export const disagreeing = (
   result: JsonObject,
   structured: Json,
@@ -165,23 +170,30 @@ export const disagreeing = (
   ]
 }
 
-/** A wrapper has few members; looking into more of them would be work that a peer can pile up. */
+/** Wrappers have few members; a bound, because a peer could cause endless work. */
 const maxMembers = 4
 
 /**
- * The texts, by their place in `content`, that say the same as the structured content or as a part of it: at each place the same value,
- * digit by digit. Servers wrap what is no object (`{ "result": [ … ] }`) and write the bare value into the text, or one block per element.
- * @param raw the JSON text of the structured content
+ * The indexes in `content` of the texts that equal structuredContent or a part of it, numbers digit by digit.
+ * Servers wrap a value that is not an object (`{ "result": [ … ] }`), and write the bare value into the text,
+ * or one block for each element.
+ * @param raw the JSON text of structuredContent
+ * @param count of all texts of the result
  */
-export const agreeing = (texts: readonly Text[], raw: string, count: number, meter: Meter): ReadonlySet<number> => {
+export const agreeing = (
+  texts: readonly Text[], raw: string, count: number, meter: Meter,
+): ReadonlySet<number> => {
   const structured = texts.length === 0 ? undefined : readExactly(raw, meter)
   if (structured === undefined) return new Set()
-  const wholes = [structured, ...(structured instanceof Map && structured.size <= maxMembers ? structured.values() : [])]
+  const isWrapper = structured instanceof Map && structured.size <= maxMembers
+  const wholes = [structured, ...(isWrapper ? structured.values() : [])]
   const lists = wholes.filter((whole): whole is Exact[] => Array.isArray(whole) && whole.length === count)
   const agrees = ({ text, json = '', place }: Text): boolean => {
     if (wholes.includes(`"${text}`)) return true
     const value = readExactly(json, meter)
-    return value !== undefined && (wholes.some(whole => says(value, whole, meter)) || lists.some(list => says(value, list[place], meter)))
+    if (value === undefined) return false
+    return wholes.some(whole => says(value, whole, meter)) ||
+      lists.some(list => says(value, list[place], meter))
   }
   return new Set(texts.filter(agrees).map(({ index }) => index))
 }

@@ -7,7 +7,7 @@ const sampling = 'sampling/createMessage'
 const elicitation = 'elicitation/create'
 const roots = 'roots/list'
 
-/** Other requests (`ping`, those of extensions) are nobody's business here. */
+/** Other requests (`ping`, those of extensions) need no capability that is checked here. */
 export const undeclared: Powers = {
   onServerRequest(request) {
     switch (request.method) {
@@ -23,7 +23,7 @@ export const undeclared: Powers = {
   },
 }
 
-/** A capability that a request asks for: where it asks (JSON Pointer into the frame), and the way to the capability. */
+/** A capability that a request needs. @param at JSON Pointer into the frame, of the member that needs it */
 interface Need {
   readonly at: string
   readonly capability: readonly string[]
@@ -33,11 +33,14 @@ const need = (at: string, ...capability: readonly string[]): Need => ({ at, capa
 
 const has = ({ params }: ServerRequest, key: string): boolean => member(params, key) !== undefined
 
+const taskNeed = (request: ServerRequest, ...method: readonly string[]): readonly Need[] =>
+  has(request, 'task') ? [need(`${request.paramsPath}/task`, 'tasks', 'requests', ...method)] : []
+
 const samplingNeeds = (request: ServerRequest): readonly Need[] => [
   need(request.methodPath, 'sampling'),
   ...(has(request, 'tools') ? [need(`${request.paramsPath}/tools`, 'sampling', 'tools')] : []),
   ...(has(request, 'toolChoice') ? [need(`${request.paramsPath}/toolChoice`, 'sampling', 'tools')] : []),
-  ...(has(request, 'task') ? [need(`${request.paramsPath}/task`, 'tasks', 'requests', 'sampling', 'createMessage')] : []),
+  ...taskNeed(request, 'sampling', 'createMessage'),
 ]
 
 const elicitationNeeds = (request: ServerRequest): readonly Need[] => {
@@ -48,18 +51,21 @@ const elicitationNeeds = (request: ServerRequest): readonly Need[] => {
     ...(mode === 'form' && isFormImplied(request.clientCapabilities ?? {})
       ? []
       : [need(at, 'elicitation', isString(mode) ? mode : '')]),
-    ...(has(request, 'task') ? [need(`${request.paramsPath}/task`, 'tasks', 'requests', 'elicitation', 'create')] : []),
+    ...taskNeed(request, 'elicitation', 'create'),
   ]
 }
 
-/** A client that declares `elicitation` and none of its modes takes forms (2025-11-25, Elicitation, Capabilities). */
+/**
+ * A client that declares `elicitation` and none of its modes takes forms (2025-11-25, Elicitation,
+ * Capabilities).
+ */
 const isFormImplied = (capabilities: JsonObject): boolean => {
   const declared = member(capabilities, 'elicitation')
   return isObject(declared) && member(declared, 'form') === undefined && member(declared, 'url') === undefined
 }
 
 const lacking = ({ clientCapabilities }: ServerRequest, needs: readonly Need[]) => {
-  // What was declared elsewhere is not known to be missing.
+  // The capabilities of a session that began at another relay are not known.
   if (clientCapabilities === undefined) return nothing
   const lacked = needs.find(({ capability }) => !isDeclared(clientCapabilities, capability))
   return lacked === undefined
@@ -80,18 +86,22 @@ const isDeclared = (capabilities: JsonObject, way: readonly string[]): boolean =
 const asking: ReadonlySet<string> = new Set([sampling, elicitation, roots])
 
 /**
- * In a session that began at another replica it is not known what the client declared; in every session of an HTTP server
- * the server's request may have come by another replica.
+ * The client's capabilities are not known in a session that began at another replica; in every session of an
+ * HTTP server the server's request may have come by another replica.
  */
 export const unchecked: Powers = {
   onServerRequest: ({ method, methodPath, clientCapabilities }) =>
-    clientCapabilities === undefined && asking.has(method) ? one(methodPath, 'what the client declared is not known here') : nothing,
-  onId: ({ use }) => (use === 'unknown' ? one('/id', 'answers a request of the server that is not known here') : nothing),
+    clientCapabilities === undefined && asking.has(method)
+      ? one(methodPath, 'what the client declared is not known here')
+      : nothing,
+  onId: ({ use }) =>
+    use === 'unknown' ? one('/id', 'answers a request of the server that is not known here') : nothing,
 }
 
-/** For operators who let a server ask for nothing of the kind, whatever the client could do. */
+/** For operators who forbid a server to ask, whatever the client declared. */
 const asks = (method: string): Powers => ({
-  onServerRequest: request => (request.method === method ? one(request.methodPath, `the server sends ${method}`) : nothing),
+  onServerRequest: request =>
+    request.method === method ? one(request.methodPath, `the server sends ${method}`) : nothing,
 })
 
 export const asksForSampling = asks(sampling)

@@ -3,7 +3,7 @@ import { methodOf, traitsOf } from '../protocol/revisions/index.js'
 import type { Arrival, IdUse, Powers, Problem } from '../core/rule.js'
 import { nothing, one } from './problem.js'
 
-/** The strict parse and the transports have found these. */
+/** Faults found by the strict parser and the transports. */
 const faultsOf = ({ frame: { faults } }: Arrival, kind: Fault['kind']): readonly Problem[] =>
   // Nearly every frame has none.
   faults.length === 0 ? nothing : faults.filter(fault => fault.kind === kind)
@@ -20,8 +20,10 @@ export const size: Powers = {
 export const jsonRpc: Powers = {
   onFrame: arrival => {
     const { frame: { message }, revision } = arrival
-    if (message.kind === 'batch' && !traitsOf(revision).batches) return one('', 'batches are allowed in revision 2025-03-26 only')
-    // A lenient reader would carry it out, past every check of requests.
+    if (message.kind === 'batch' && !traitsOf(revision).batches) {
+      return one('', 'batches are allowed in revision 2025-03-26 only')
+    }
+    // A lenient server would execute it, past every check of requests.
     if (message.kind === 'notification' && methodOf(message.method)?.kind === 'request') {
       return [...faultsOf(arrival, 'json-rpc'), ...one('/id', 'a request must have an id')]
     }
@@ -37,7 +39,9 @@ export const http: Powers = {
 const idMessage = ({ use, from }: IdUse): string | undefined => {
   if (use === 'repeated') return 'a request of this id is in flight'
   if (use === 'too-many' || use === 'unknown') return undefined
-  return from === 'server' ? 'answers no request in flight by its exact id' : 'answers no request that the server has in flight'
+  return from === 'server'
+    ? 'answers no request in flight by its exact id'
+    : 'answers no request that the server has in flight'
 }
 
 export const id: Powers = {

@@ -1,15 +1,15 @@
 import { hiddenCharacters, type HiddenCharacters } from './characters.js'
 import { findVaried } from './varied.js'
 
-/** A character that a reader does not see, or that changes how the rest is shown. */
+/** A character that is invisible, or changes how other text is shown. */
 export interface Hidden {
-  /** Where it stands, in UTF-16 code units. */
+  /** In UTF-16 code units. */
   readonly index: number
   readonly codePoint: number
   readonly name: string
 }
 
-/** How many suspects are looked at more closely, in one text or in several: the next one after that counts as hidden. */
+/** How many suspicious characters may be checked, in one text or several: the next one counts as hidden. */
 export interface Budget {
   left: number
   /** Pays for further work, in steps of a meter. */
@@ -17,8 +17,10 @@ export interface Budget {
 }
 
 /** The first hidden character of a text. */
-export const findHidden = (text: string, budget: Budget = { left: Number.MAX_SAFE_INTEGER }): Hidden | undefined => {
-  // One pass of the regular expression engine settles most texts; the table is asked from the first doubt on.
+export const findHidden = (
+  text: string, budget: Budget = { left: Number.MAX_SAFE_INTEGER },
+): Hidden | undefined => {
+  // One pass of a regular expression clears most texts; the table is used from its first match on.
   const doubt = text.search(doubtful)
   if (doubt === -1) return undefined
   const before = budget.left
@@ -27,20 +29,22 @@ export const findHidden = (text: string, budget: Budget = { left: Number.MAX_SAF
   if (found !== undefined || before - budget.left <= fewSuspects) return found
   budget.pay?.(text.length >>> 1)
   const index = findVaried(text)
-  return index === undefined ? undefined : { index, codePoint: text.codePointAt(index) ?? 0, name: 'varied as no writer varies it' }
+  if (index === undefined) return undefined
+  return { index, codePoint: text.codePointAt(index) ?? 0, name: 'varied as no writer varies it' }
 }
 
-/** What a suspect takes, one with another. */
+/** Average steps for one suspicious character. */
 const stepsPerSuspect = 8
 
-/** With so many in a text nothing worth hiding is said. */
+/** So few characters cannot encode anything harmful. */
 const fewSuspects = 16
 
 /** The text without its hidden characters. */
 export const stripHidden = (text: string): string => {
   if (findHidden(text) === undefined) return text
   const stripped = without(text, false)
-  // Others may hide something together now, or halves of a character have met: then every suspect goes.
+  // What is left may hide text in its new context, or surrogates may have met: then every suspicious
+  // character is removed.
   return findHidden(stripped) === undefined ? stripped : without(stripped.replace(/\p{Cs}/gu, ''), true)
 }
 
@@ -48,14 +52,17 @@ export const stripHidden = (text: string): string => {
 export const nameOf = ({ codePoint, name }: Hidden): string =>
   `U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}, ${name}`
 
-/** The next character that is hidden where it stands; with `anywhere`, the next that is hidden in some place. */
+/**
+ * The next character that is hidden in its context; with `anywhere`, the next that is hidden in some context.
+ */
 const next = (text: string, from: number, budget?: Budget, anywhere = false): Hidden | undefined => {
   let index = suspectFrom(text, from)
   while (index < text.length) {
     const codePoint = text.codePointAt(index) ?? 0
     const row = rowOf(text.charCodeAt(index), codePoint)
     const isTooMany = row !== undefined && budget !== undefined && --budget.left < 0
-    const width = row === undefined ? 1 : isTooMany || anywhere ? 0 : (row.allowedInContext?.(text, index) ?? 0)
+    const width =
+      row === undefined ? 1 : isTooMany || anywhere ? 0 : (row.allowedInContext?.(text, index) ?? 0)
     if (row !== undefined && width === 0) return { index, codePoint, name: row.name }
     index = suspectFrom(text, index + width)
   }
@@ -65,19 +72,20 @@ const next = (text: string, from: number, budget?: Budget, anywhere = false): Hi
 const without = (text: string, anywhere: boolean): string => {
   let kept = ''
   let from = 0
-  for (let found = next(text, from, undefined, anywhere); found !== undefined; found = next(text, from, undefined, anywhere)) {
+  const find = () => next(text, from, undefined, anywhere)
+  for (let found = find(); found !== undefined; found = find()) {
     kept += text.slice(from, found.index)
     from = found.index + (found.codePoint > 0xffff ? 2 : 1)
   }
   return kept + text.slice(from)
 }
 
-// Controls, the soft hyphen, and whatever lies past the Latin letters: where the quick look ends.
+// Controls, the soft hyphen, and everything after the Latin letters.
 const doubtful = /[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0300-\uffff]/
 
-/** By UTF-16 code unit: 0 for one that is not in the table, else the number of its row, counted from 1. */
+/** By UTF-16 code unit: the number of its row in the table, counted from 1; 0 for none. */
 const suspects = new Uint8Array(0x10000)
-/** A high surrogate with which code points of the table begin. */
+/** A high surrogate of code points in the table. */
 const astral = 0xff
 hiddenCharacters.forEach(({ first, last }, number) => {
   if (last <= 0xffff) suspects.fill(number + 1, first, last + 1)
@@ -89,7 +97,7 @@ function highSurrogate(codePoint: number): number {
   return 0xd800 + ((codePoint - 0x10000) >> 10)
 }
 
-/** The next character that is in the table; the text's length when there is none. Nearly all the time is spent here. */
+/** The index of the next character in the table, or the text's length. Nearly all the time is spent here. */
 const suspectFrom = (text: string, from: number): number => {
   let index = from
   while (index < text.length && suspects[text.charCodeAt(index)] === 0) index++

@@ -1,10 +1,10 @@
-// An invisible character that is allowed in its context can still encode a secret where a text has many of them:
-// characters that come and go, or change, between the same letters are such a code.
+// An invisible character that is allowed in its context can still encode a secret where a text has many of
+// them: characters that come and go, or change, between the same letters are such a code.
 
 /** By UTF-16 code unit: 0 for a visible character, else the kind of the invisible one. */
 const unseenKinds = new Uint8Array(0x10000)
 const selector = 1
-/** May be there or not, as the writer likes: soft hyphen, bidi marks, Mongolian separator, zero width spaces and joiners. */
+/** Optional for a writer: soft hyphen, bidi marks, Mongolian separator, zero width spaces and joiners. */
 const optional = 2
 for (const [kind, first, last] of [
   [selector, 0x180b, 0x180d], [selector, 0x180f, 0x180f], [selector, 0xfe00, 0xfe0f],
@@ -14,27 +14,29 @@ for (const [kind, first, last] of [
 const isAstralSelector = (codePoint: number): boolean => codePoint >= 0xe0100 && codePoint <= 0xe01ef
 
 const letter = /[\p{L}\p{M}]/u
-/** Whether a code unit is a letter: 0 where nobody has asked yet, 1 no, 2 yes. */
+/** Whether a code unit is a letter: 0 not known yet, 1 no, 2 yes. */
 const letterUnits = new Uint8Array(0x10000)
 
 const isLetter = (codePoint: number): boolean => {
   if (codePoint > 0xffff) return letter.test(String.fromCodePoint(codePoint))
-  if (letterUnits[codePoint] === 0) letterUnits[codePoint] = letter.test(String.fromCharCode(codePoint)) ? 2 : 1
-  return letterUnits[codePoint] === 2
+  const known = (letterUnits[codePoint] ||= letter.test(String.fromCharCode(codePoint)) ? 2 : 1)
+  return known === 2
 }
 
-/** So often may what is alike be treated differently in one text, or as often as one in eight is. */
+/**
+ * Allowed changes at equal places of one text; above that, one change for every eight invisible characters.
+ */
 const maxChanges = 16
 const oneIn = 8
 
-/** So many marks may stand among so many letters: words have more letters, in any script. */
+/** Marks allowed among so many letters: words of any script have more letters. */
 const maxInWindow = 24
 const windowLetters = 60
 
 const kindOf = (codePoint: number): number =>
   codePoint > 0xffff ? (isAstralSelector(codePoint) ? selector : 0) : (unseenKinds[codePoint] ?? 0)
 
-/** The code units of a text: an array of numbers is read several times as fast as a string. */
+/** The code units of a text, because an array of numbers is read several times as fast as a string. */
 const unitsOf = (text: string): Uint16Array => {
   const bytes = Buffer.allocUnsafeSlow(2 * text.length)
   bytes.write(text, 'utf16le')
@@ -50,10 +52,12 @@ const pointAt = (units: Uint16Array, at: number): number => {
 
 const widthOf = (codePoint: number): number => (codePoint > 0xffff ? 2 : 1)
 
-/** @returns where what is of a kind ends, which begins at the index */
+/** @returns the end of the characters of a kind that begin at the index */
 const past = (units: Uint16Array, from: number, kind: number): number => {
   let at = from
-  for (let codePoint = pointAt(units, at); at < units.length && kindOf(codePoint) === kind; codePoint = pointAt(units, at)) {
+  while (at < units.length) {
+    const codePoint = pointAt(units, at)
+    if (kindOf(codePoint) !== kind) break
     at += widthOf(codePoint)
   }
   return at
@@ -61,7 +65,9 @@ const past = (units: Uint16Array, from: number, kind: number): number => {
 
 const bitOf = (before: number, one: number): number => (Math.imul(before, 31) ^ one) & 0xffff
 
-/** Filters: by them nearly all characters of a text are told to stand where the text has nothing unseen. */
+/**
+ * Filters that tell for nearly every character that no equal place of the text has an invisible character.
+ */
 interface Filters {
   /** By the two characters behind the one that has marks behind it. */
   readonly marks: Uint8Array
@@ -71,7 +77,7 @@ interface Filters {
 
 const filtersOf = (units: Uint16Array): Filters => {
   const [marks, selectors] = [new Uint8Array(0x10000), new Uint8Array(0x10000)]
-  // Those of the last two characters that are seen, and whether marks stand behind the second character before the next.
+  // The last visible character, and whether marks stand behind it and behind the one before.
   let [last, marked, isMarked] = [0, false, false]
   for (let at = 0; at < units.length;) {
     const codePoint = pointAt(units, at)
@@ -89,7 +95,7 @@ const filtersOf = (units: Uint16Array): Filters => {
   return { marks, selectors }
 }
 
-/** @returns where a code is found out; undefined where there is none */
+/** @returns the index at which a code is detected; undefined when there is none */
 export const findVaried = (text: string): number | undefined => {
   const units = unitsOf(text)
   const filters = filtersOf(units)
@@ -102,7 +108,7 @@ export const findVaried = (text: string): number | undefined => {
     forms.set(place, form)
     return known !== undefined && known !== form && ++changes > maxChanges && changes * oneIn > unseen
   }
-  // The character in hand and the three before it, as code points, and the marks behind b and c.
+  // The current character and the three before it, as code points, and the marks behind b and c.
   let [a, b, c, one] = [0, 0, 0, 0]
   let [behindB, behindC, marks] = ['', '', '']
   for (let at = 0; at < units.length;) {
@@ -135,7 +141,8 @@ export const findVaried = (text: string): number | undefined => {
     letters++
     if (marks === '') continue
     recent.push(letters)
-    if (recent.length > maxInWindow && letters - (recent.shift() ?? 0) < windowLetters) return index + widthOf(one) + selected.length
+    const isDense = recent.length > maxInWindow && letters - (recent.shift() ?? 0) < windowLetters
+    if (isDense) return index + widthOf(one) + selected.length
   }
   return undefined
 }
