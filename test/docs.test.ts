@@ -22,6 +22,15 @@ const linksOf = (page: string): readonly string[] =>
   [...prose(page).replace(/`[^`\n]*`/g, '').matchAll(/\]\(([^)\s]+)\)/g)]
     .flatMap(([, link = '']) => (/^[a-z]+:/.test(link) ? [] : [link]))
 
+t.test('every path of the repository that a page names is there', t => {
+  for (const page of pages) {
+    for (const [path] of read(page).matchAll(/(?<![\w./-])(?:src|test|bench|scripts)\/[\w./-]*\w/g)) {
+      t.ok(existsSync(resolve(root, path)), `${page}: ${path}`)
+    }
+  }
+  t.end()
+})
+
 for (const page of pages) {
   t.test(`each relative link of ${page} leads to a file, and to a heading in it`, t => {
     for (const link of linksOf(page)) {
