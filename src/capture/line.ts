@@ -100,8 +100,6 @@ const opening = fields({
   stateless: flag,
   /** Undefined when the session began in this relay. */
   joined: maybe(flag),
-  /** Left out where the server is a process. */
-  shared: maybe(flag),
   payloads: oneOf('redacted', 'full'),
   /** The settings that the session was judged by. A replay may use others. */
   settings: fields({

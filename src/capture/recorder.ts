@@ -33,7 +33,7 @@ export class Recorder {
 
   constructor(options: RelayOptions, { payloads, limits, write, now }: RecorderOptions) {
     const {
-      server, session, nonce, stateless, joined, shared, policy, trusted, tools, accepted, intent, maxFindings,
+      server, session, nonce, stateless, joined, policy, trusted, tools, accepted, intent, maxFindings,
     } = options
     this.#options = options
     this.#policy = policy
@@ -42,7 +42,7 @@ export class Recorder {
     this.#now = now
     this.#payload = payloadOf(payloads)
     write({
-      capture: 1, session, time: now().toISOString(), server, nonce, stateless, joined, shared, payloads,
+      capture: 1, session, time: now().toISOString(), server, nonce, stateless, joined, payloads,
       settings: {
         ...rulingOf(options), trusted, limits, intent, mostFindings: maxFindings,
         lock: accepted && lockOf(accepted),

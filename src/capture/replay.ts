@@ -84,7 +84,7 @@ class Replay {
   #checks = 0
 
   constructor(
-    { server, session, nonce, stateless, joined = false, shared = false, payloads, settings }: Opening, was: Course,
+    { server, session, nonce, stateless, joined = false, payloads, settings }: Opening, was: Course,
     judgement: Judgement,
   ) {
     this.#judgement = judgement
@@ -94,7 +94,7 @@ class Replay {
     this.#ruling = judgement.ruling(settings)
     const ruling = () => this.#ruling
     this.#relay = new Batches({
-      server, session, nonce, stateless, joined, shared, trusted, accepted, rules, listMs, requestMs, maxTools,
+      server, session, nonce, stateless, joined, trusted, accepted, rules, listMs, requestMs, maxTools,
       maxFindings, intent,
       get policy() { return ruling().policy },
       get tools() { return ruling().tools },

@@ -32,8 +32,6 @@ export interface RelayOptions {
   readonly stateless: boolean
   /** The session began before this relay knew of it (another replica, a restart): its handshake is not known. */
   readonly joined?: boolean
-  /** The session is the HTTP server's: requests of the server, and answers to them, may pass through other replicas. */
-  readonly shared?: boolean
   /** The account of the process, to which what this session keeps is added; undefined: one for all sessions. */
   readonly ledger?: Ledger | undefined
   readonly policy: Policy

@@ -50,7 +50,7 @@ export const openSession = (
   guard: Guard,
   client: Transport,
   openServer: OpenServer,
-  { stateless, joined = false, shared = false, peer }: Pick<RelayOptions, 'stateless' | 'joined' | 'shared' | 'peer'> = { stateless: false },
+  { stateless, joined = false, peer }: Pick<RelayOptions, 'stateless' | 'joined' | 'peer'> = { stateless: false },
 ): Session => {
   const { name, checker, audit, failed, observe, record, trusted, accepted, listMs, requestMs, maxTools, maxFindings, intent } = guard
   const session = randomUUID()
@@ -60,7 +60,6 @@ export const openSession = (
     server: name, session, nonce: randomUUID(), stateless, rules, trusted, accepted, listMs, requestMs, maxTools, maxFindings, intent,
     observed: observer !== undefined,
     ...(joined && { joined }),
-    ...(shared && { shared }),
     ...(peer && { peer }),
     get policy() { return guard.policy },
     get tools() { return guard.tools },

@@ -107,8 +107,7 @@ export class Upstream {
   open(opening: NewSession): void {
     const { guard, connector, sessionStarted, sessionEnded } = this.#options
     const { kind, joined, peer } = opening
-    const of = { stateless: kind === 'stateless', joined, shared: kind === 'upstream', peer }
-    const session = openSession(guard, opening.transport, connector.connect(opening), of)
+    const session = openSession(guard, opening.transport, connector.connect(opening), { stateless: kind === 'stateless', joined, peer })
     this.#sessions.add(session)
     sessionStarted()
     session.start()

@@ -192,7 +192,7 @@ export const rules: readonly Row[] = [
   row('server/request', 'block', 'the server asks for what the client did not declare',
     'A server must not ask for what the client has not declared.',
     'Ask only for what the client has declared in its capabilities.', server.undeclared),
-  row('server/unchecked', 'log', 'a request of the server in a session that this relay did not see begin, or the client\'s answer to a request that it did not see',
+  row('server/unchecked', 'log', 'a request of the server, or the client\'s answer to one, in a session that this relay did not see begin',
     'What the server asks of the client should be checked against what the client declared.',
     'Send all requests of a session to the relay that saw it begin, or let replicas share their state.', server.unchecked),
   row('server/sampling', 'off', 'the server asks for sampling at all',

@@ -85,10 +85,7 @@ const isDeclared = (capabilities: JsonObject, way: readonly string[]): boolean =
 
 const asking: ReadonlySet<string> = new Set([sampling, elicitation, roots])
 
-/**
- * The client's capabilities are not known in a session that began at another replica; in every session of an
- * HTTP server the server's request may have come by another replica.
- */
+/** In a session that began elsewhere, the client's capabilities and the server's requests are not known. */
 export const unchecked: Powers = {
   onServerRequest: ({ method, methodPath, clientCapabilities }) =>
     clientCapabilities === undefined && asking.has(method)

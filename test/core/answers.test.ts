@@ -223,18 +223,6 @@ t.test('in a session that this relay did not see begin, requests of the server p
   t.end()
 })
 
-t.test('in a session of an HTTP server an answer to a request that went through another replica passes, on record as unchecked', t => {
-  const script = new Script({ shared: true }).begin()
-  t.match(script.client({ jsonrpc: '2.0', id: 's', result: {} }), [['to server', { id: 's' }]])
-  t.match(script.entries.at(-1), { verdict: 'log', findings: [{ rule: 'server/unchecked', path: '/id' }] })
-  script.server({ jsonrpc: '2.0', id: 1, method: 'ping' })
-  t.same(script.client({ jsonrpc: '2.0', id: '1', result: {} }), [], 'an id of another type is no answer of another replica')
-  t.match(script.entries.at(-1), { verdict: 'block', findings: [{ rule: 'wire/id' }] })
-  const strict = new Script({ shared: true, actions: { 'server/unchecked': 'block' } }).begin()
-  t.same(strict.client({ jsonrpc: '2.0', id: 's', result: {} }), [])
-  t.end()
-})
-
 t.test('what the client declared elsewhere is not known to be missing', t => {
   const script = new Script({ stateless: true })
   t.match(script.server({ jsonrpc: '2.0', id: 's', method: 'roots/list' }, 'x'), [['to client', { id: 's' }]])

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer, request as forward, type RequestListener } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -242,66 +242,6 @@ t.test('in a session that began at another relay, calls are judged, and what the
   while (told?.includes('asked-4') !== true) await new Promise(setImmediate)
   t.match(told, /-32601/, 'the server is told that nobody can answer')
   t.notMatch((await call).body, /roots\/list/)
-})
-
-t.test('two relays behind a round-robin proxy: answers to the server may come by the relay that did not see its request', async t => {
-  let asked = 0
-  const waiting = new Map<string, () => void>()
-  const told: string[] = []
-  const server = await serverOf(t, (incoming, response) => {
-    let body = ''
-    incoming.on('data', chunk => (body += String(chunk))).on('end', () => {
-      const { id, method } = JSON.parse(body || '{}') as { id?: number | string; method?: string }
-      if (typeof id === 'string') {
-        told.push(body)
-        waiting.get(id)?.()
-      }
-      if (typeof id !== 'number') return void response.writeHead(incoming.method === 'POST' ? 202 : 405).end()
-      if (method !== 'tools/call') {
-        response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'theirs' })
-        const begun = { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }
-        return void response.end(answer(id, method === 'tools/list' ? { tools: [{ name: 'ask', inputSchema: { type: 'object' } }] } : begun))
-      }
-      const name = `asked-${asked++}`
-      response.writeHead(200, { 'content-type': 'text/event-stream' })
-      response.write(`data: {"jsonrpc":"2.0","id":"${name}","method":"roots/list"}\n\n`)
-      waiting.set(name, () => response.end(`data: ${answer(id, { content: [{ type: 'text', text: name }] })}\n\n`))
-    })
-  })
-  const client = { protocolVersion: '2025-11-25', capabilities: { roots: {} }, clientInfo: { name: 'c', version: '1' } }
-  const headers = { 'mcp-session-id': 'theirs' }
-  const log = join(t.testdir({}), 'audit.ndjson')
-  for (const [policy, first] of [['standard', log], ['strict', 'none']] as const) {
-    const relays = [await relayTo(t, '--policy', policy, '--audit', first, server), await relayTo(t, '--policy', policy, server)]
-    const addresses = relays.map(({ url }) => url)
-    let turn = 0
-    const proxy = await serverOf(t, (incoming, response) => {
-      const next = new URL(addresses[turn++ % 2] ?? '')
-      incoming.pipe(forward({ host: next.hostname, port: next.port, path: '/mcp', method: 'POST', headers: incoming.headers }, answered => {
-        answered.pipe(response.writeHead(answered.statusCode ?? 0, answered.headers))
-      }))
-    })
-    await ask(proxy, request(1, 'initialize', client))
-    const by = async (id: number) => {
-      const response = await fetch(proxy, { method: 'POST', headers: { ...post, ...headers }, body: request(id, 'tools/call', { name: 'ask', arguments: {} }) })
-      return { reader: response.body?.pipeThrough(new TextDecoderStream()).getReader(), name: `asked-${asked - 1}` }
-    }
-    // Calls by the second relay; answers by the first, which saw the handshake and not the request.
-    for (const id of policy === 'strict' ? [2] : [2, 3]) {
-      const { reader, name } = await by(id)
-      const said = `{"jsonrpc":"2.0","id":"${name}","result":{"roots":[]}}`
-      await ask(proxy, said, headers)
-      let text = ''
-      for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) text += part.value
-      t.match(text, `"text":"${name}"`)
-      const answers = told.splice(0)
-      if (policy === 'standard') t.strictSame(answers, [said], 'the answer reaches the server')
-      else t.match(answers.length === 1 && answers[0], /-32601/, 'the server has an answer of the relay, and no other')
-    }
-  }
-  const rules = readFileSync(log, 'utf8').trim().split('\n')
-    .flatMap(line => (JSON.parse(line) as { findings?: { rule: string }[] }).findings ?? []).map(({ rule }) => rule)
-  t.same(rules, ['server/unchecked', 'server/unchecked'])
 })
 
 t.test('a batch gets the body of an HTTP error as it is, and its answers in a stream keep their place there', async t => {

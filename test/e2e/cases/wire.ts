@@ -127,6 +127,7 @@ export const wireCases: readonly Case[] = [
   answered('wire/id', 'an answer to nothing asked goes, the answer stays', 'block', [answer('8', fine), okay], [okay]),
   answered('wire/id', 'the second answer goes', 'block', [okay, answer('7', '{"content":[]}')], [okay]),
   answered('wire/id', 'an error as the second answer goes', 'block', [okay, '{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"late"}}'], [okay]),
+  sent('wire/id', 'an answer to nothing asked goes', 'block', answer('5', '{}'), []),
   sent('wire/id', 'an id that is a big number comes back as it was spelled', 'pass', call(legacy, '9007199254740993', 'honest'), [answer('9007199254740993', fine)]),
   sent('wire/id', 'an id that is an empty text comes back', 'pass', call(legacy, '""', 'honest'), [answer('""', fine)]),
 
