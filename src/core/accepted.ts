@@ -9,7 +9,7 @@ import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
-import type { Terms } from './request.js'
+import type { Terms } from './terms.js'
 
 /** How something differs from what was accepted. */
 export interface Drift {
@@ -19,51 +19,51 @@ export interface Drift {
   readonly isMinor: boolean
 }
 
-/** The parts of what a server offers, and what one thing of each is called. */
+/** The parts of a server's offer, with the name of one element of each in findings. */
 const kinds = {
   serverInfo: 'server info', instructions: 'instructions', tools: 'tool', prompts: 'prompt', resources: 'resource', resourceTemplates: 'resource template',
 } as const
 
 export type AcceptedPart = keyof typeof kinds
 
-/** What the operator has accepted of a server for clients of one era. What is no list has the name ''. */
+/** The accepted definitions for clients of one era. `serverInfo` and `instructions` have the name ''. */
 export interface AcceptedOffer {
-  /** As a client reads it. */
+  /** By name, with numbers as doubles. */
   readonly definitions: Readonly<Record<AcceptedPart, ReadonlyMap<string, Json>>>
-  /** JSON text of it, with all digits of its numbers. */
+  /** The JSON text of a definition, with all digits of its numbers. */
   readonly textOf: (part: AcceptedPart, name: string) => string | undefined
-  /** @param said read with all digits (`exactly`) @returns undefined where nothing differs */
+  /** @param said parsed by `exactly` @returns undefined when nothing differs */
   readonly drift: (part: AcceptedPart, name: string, said: Json | undefined, meter: Meter) => Drift | undefined
 }
 
-/** What the operator has accepted of a server (contract section 7): what it says now is held against it. */
+/** The lock of a server, which its messages are compared with (contract section 7). */
 export interface Accepted {
   readonly legacy: AcceptedOffer
   readonly modern: AcceptedOffer
-  /** The annotations of what is unchanged are kept: the operator has read them. */
+  /** Keeps the annotations of unchanged tools, because the operator has read them. */
   readonly isTrusted: boolean
-  /** Calls are judged by it alone: nothing is listed for them. */
+  /** Judges calls by the lock alone, without asking the server for its tools. */
   readonly isFrozen: boolean
-  /** The message in the bytes, for comparison: where it has numbers that a double does not hold, with all their digits; else undefined. */
+  /** Parses a message that has numbers which a double cannot hold, with all their digits; undefined for any other. */
   readonly exactly: (bytes: Buffer) => Json | undefined
-  /** What `drift` makes of a change of each class. */
+  /** The action for each class of change. */
   readonly actions: Readonly<Record<string, string>>
-  /** The lock file that says all this of the server. */
+  /** The text of the lock file. */
   readonly written: () => string
 }
 
-/** What was accepted for a client of these terms; undefined without a lock. */
+/** The accepted definitions for a client of these terms; undefined without a lock. */
 export const acceptedFor = ({ options: { accepted } }: Core, { revision }: Pick<Terms, 'revision'>): AcceptedOffer | undefined =>
   accepted && (traitsOf(revision).modern ? accepted.modern : accepted.legacy)
 
-/** What a result says, read with all digits of its numbers. */
+/** The result, parsed with all digits of its numbers where the lock needs them. */
 export const exactResult = ({ options: { accepted } }: Core, { bytes }: Frame, result: JsonObject): JsonObject => {
   const message = accepted?.exactly(bytes)
   const exact = isObject(message) ? member(message, 'result') : undefined
   return isObject(exact) ? exact : result
 }
 
-/** @param said by the server now, read with all digits @param at where it stands in the frame */
+/** Compares one definition with the lock. @param said the server's definition, parsed by `exactly` @param at its path in the frame */
 export const judgeDrift = (
   core: Core, offer: AcceptedOffer | undefined, part: AcceptedPart, name: string | undefined, said: Json | undefined, at: Path, findings: Findings,
 ): 'same' | 'logged' | 'stopped' => {
@@ -76,23 +76,23 @@ export const judgeDrift = (
   return found.isStop ? 'stopped' : 'logged'
 }
 
-/** By which an element of each list is named; `tools/list` is judged tool by tool. */
+/** The member that names an element of each list. `tools/list` is not here: listing.ts judges tools one by one. */
 const lists: ReadonlyMap<string, { readonly part: 'prompts' | 'resources' | 'resourceTemplates'; readonly key: string }> = new Map([
   ['prompts/list', { part: 'prompts', key: 'name' }],
   ['resources/list', { part: 'resources', key: 'uri' }],
   ['resources/templates/list', { part: 'resourceTemplates', key: 'uriTemplate' }],
 ])
 
-/** Steps for an element of a list, as the rules about it take. */
+/** Meter steps for an element of a list. */
 const perElement = 64
 
-/** Of serverInfo, what says something to people and models. */
+/** The members of serverInfo that people and models read. */
 const aboutMembers = ['title', 'description', 'websiteUrl', 'icons'] as const
 
-/** Holds what a server says, but for its tools, against what was accepted. */
+/** Compares prompts, resources, server info and instructions with the lock. */
 export class Drifts {
   readonly #core: Core
-  /** Accepted prompts that were taken out of the last list. */
+  /** Accepted prompts that were removed from the last list. */
   readonly #gone = new Set<string>()
 
   constructor(core: Core) {
@@ -100,7 +100,7 @@ export class Drifts {
   }
 
   /**
-   * What is taken out of a result because it is not what was accepted, or is put in its place.
+   * The edits that remove changed definitions from a result, or put the accepted ones in their place.
    * @param exchange of the message that is judged
    */
   *edits(method: string, terms: Terms, exchange: Exchange, frame: Frame, result: JsonObject, findings: Findings): Flow<readonly Edit[]> {
@@ -121,7 +121,7 @@ export class Drifts {
       meter.pay(perElement)
       const found = this.#edit(offer, list.part, isString(name) ? name : undefined, one, ['result', list.part, index], findings)
       edits.push(...found)
-      if (meter.isTurnSpent) yield* this.#core.turn(meter, exchange)
+      if (meter.isTurnSpent) yield* this.#core.yieldToLoop(meter, exchange)
       if (list.part !== 'prompts' || !isString(name) || !offer.definitions.prompts.has(name)) continue
       if (found.some(edit => 'remove' in edit)) this.#gone.add(name)
       else this.#gone.delete(name)
@@ -129,12 +129,12 @@ export class Drifts {
     return edits
   }
 
-  /** A prompt that was not accepted, or was taken out of the list, is not asked for. */
+  /** Reports `prompts/get` of a prompt that was not accepted, or was removed from the list. */
   judgePrompt(terms: Terms, params: JsonObject | undefined, findings: Findings): void {
     const offer = acceptedFor(this.#core, terms)
     const name = member(params, 'name')
     if (!isString(name) || (offer?.definitions.prompts.has(name) === true && !this.#gone.has(name))) return
-    // What the server would say of it is not what was accepted, whatever it is.
+    // null differs from every accepted definition.
     judgeDrift(this.#core, offer, 'prompts', name, null, ['params', 'name'], findings)
   }
 
@@ -146,7 +146,7 @@ export class Drifts {
     return accepted === undefined ? [] : [{ path, replace: accepted }]
   }
 
-  /** Whatever the action, the client sees what was accepted: a server without any name would be none. */
+  /** The client sees the accepted info whatever the action is: serverInfo cannot be removed. */
   #serverInfo(offer: AcceptedOffer, { info, path }: ServerInfo, findings: Findings): Edit[] {
     const said = aboutMembers.flatMap((key): [string, Json][] => {
       const value = member(info, key)
@@ -166,7 +166,7 @@ interface ServerInfo {
   readonly path: Path
 }
 
-/** In the answer to `initialize`, or in `_meta` of any modern result. */
+/** From the result of `initialize`, or from `_meta` of any modern result. */
 const serverInfoIn = (result: JsonObject): ServerInfo | undefined => {
   const key = 'io.modelcontextprotocol/serverInfo'
   const [own, meta] = [member(result, 'serverInfo'), member(result, '_meta')]

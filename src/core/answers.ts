@@ -10,15 +10,16 @@ import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { judgeList, judgeWhole } from './listing.js'
-import type { Called, PendingRequest, Terms } from './request.js'
+import type { Called, PendingRequest } from './request.js'
+import type { Terms } from './terms.js'
 import { blocked, demoted, inItsPlace, refusedResult } from './refusal.js'
 import type { Reading } from './rule.js'
 import { judgeServerRequest } from './server-requests.js'
-import { type Task, Tasks } from './tool-calls.js'
+import { type Task, Tasks } from './tasks.js'
 import type { ToolLists } from './tool-lists.js'
 import { type ToolResult, ToolResults } from './tool-results.js'
 
-/** Judges what the server says, by the method that was asked, or by which it says it. */
+/** Judges the server's responses, by the method of their request, and its unsolicited messages. */
 export class Answers {
   readonly tasks: Tasks
   readonly drifts: Drifts
@@ -34,7 +35,7 @@ export class Answers {
     this.#results = new ToolResults(core)
   }
 
-  /** @param exchange where it arrived @returns what the client gets */
+  /** Judges a result. @param exchange on which it arrived @returns the frame for the client */
   *judge(request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject): Flow<Frame> {
     try {
       return yield* this.#judge(request, exchange, frame, result)
@@ -46,11 +47,11 @@ export class Answers {
 
   *#judge(request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject): Flow<Frame> {
     const { method, terms, findings } = request
-    this.tasks.told(request.taskId, method, result)
+    this.tasks.onState(request.taskId, method, result)
     if (method === 'initialize') this.#core.handshake.agreed(result)
     const isTools = method === 'tools/list' && !isInterim(terms, result)
     const about: About = { method, terms, exchange, at: 'result' }
-    // Tools are judged one by one.
+    // Tools are judged one by one, in listing.ts.
     const whole = isTools ? omit(result, 'tools') : result
     const found = yield* this.#found(about, whole, findings)
     if (isTools) {
@@ -58,23 +59,23 @@ export class Answers {
       return findings.stopping.length > 0 ? replaced(request, frame) : yield* this.#list(request, exchange, frame, result, edits)
     }
     const outcomes = this.#outcomes(request, result, found)
-    const sole = found.outcomes.length === 1 ? found : undefined
-    const judged = yield* this.#results.judge(outcomes, { terms, exchange, frame, found: sole, meter: findings.meter }, findings)
+    const only = found.outcomes.length === 1 ? found : undefined
+    const judged = yield* this.#results.judge(outcomes, { terms, exchange, frame, found: only, meter: findings.meter }, findings)
     const [first] = judged.outcomes
     if (first !== undefined && outcomes.some(outcome => outcome.result === result)) return instead(request, judged.frame, judged.outcomes)
     const drifted = yield* this.drifts.edits(method, terms, exchange, frame, result, findings)
-    // What was accepted stands in the place of what is said now, and is mended as that would be.
-    const held = edited(judged.frame, drifted.filter(edit => 'replace' in edit))
-    const shown = held === judged.frame ? unjudged(result, outcomes) : resultIn(held)
-    const read = yield* this.#read(about, held, shown, findings, shown === whole ? found : undefined)
+    // Accepted definitions replace changed ones first, and are mended like the server's.
+    const locked = edited(judged.frame, drifted.filter(edit => 'replace' in edit))
+    const shown = locked === judged.frame ? unjudged(result, outcomes) : resultIn(locked)
+    const read = yield* this.#read(about, locked, shown, findings, shown === whole ? found : undefined)
     const listed = methodOf(method)?.list === undefined ? [] : yield* judgeList(this.#core, method, terms.revision, shown, exchange, findings)
-    const changed = edited(held, [...read, ...listed, ...drifted.filter(edit => 'remove' in edit)])
+    const changed = edited(locked, [...read, ...listed, ...drifted.filter(edit => 'remove' in edit)])
     if (first !== undefined) return instead(request, changed, judged.outcomes)
-    // Drift is mended by these, or concerns what is not there; whatever else stops it stops all of it.
+    // These edits deal with drift. A finding of any other stopping rule replaces the whole response.
     return findings.stopping.every(rule => rule === 'tool/drift') ? changed : replaced(request, frame)
   }
 
-  /** An error of the server's. @returns what the client gets */
+  /** Judges a JSON-RPC error of the server. @returns the frame for the client */
   *judgeError(request: PendingRequest, exchange: Exchange, frame: Frame, error: JsonObject): Flow<Frame> {
     const { method, terms, findings } = request
     const about: About = { method, terms, exchange, at: 'error' }
@@ -87,20 +88,23 @@ export class Answers {
     return replaced(request, edited(frame, edits))
   }
 
-  /** The body of an HTTP error that is no message. @returns what the client gets */
+  /** Judges the body of an HTTP error that is no JSON-RPC message. @returns the frame for the client */
   judgePage(request: PendingRequest, frame: Frame, { text }: Page): Frame {
     this.readPage(frame, text, request.findings)
     return replaced(request, frame)
   }
 
-  /** Whoever shows it to a model shows its text. */
+  /** Asks the rules about the text of such a body, as clients show it to models. */
   readPage({ facts }: Frame, text: string, findings: Findings): void {
     const { revision } = this.#core.handshake.terms
     const page = { method: '', value: { text }, path: '', parts: [], links: [], revision, plain: facts?.plain === true }
     this.#core.ask('onReading', page, findings, '')
   }
 
-  /** What a model reads of a message that the server sends unasked; with the outcome of a task, that as well. @returns what the client gets, where it passes */
+  /**
+   * Judges the text that a model reads in a notification or request of the server, and the outcome of a task in it.
+   * @returns the frame for the client, if it passes
+   */
   *judgeUnasked(method: string, exchange: Exchange, frame: Frame, params: JsonObject | undefined, findings: Findings): Flow<Frame> {
     const read = methodOf(method)?.read
     if (params === undefined || read === undefined) return frame
@@ -129,21 +133,21 @@ export class Answers {
     return isString(id) ? this.tasks.find(id) : undefined
   }
 
-  /** The results of tools in an answer. */
+  /** The tool results in a response. */
   #outcomes(request: PendingRequest, result: JsonObject, { outcomes }: Collected): readonly ToolResult[] {
     const results: ToolResult[] = []
     if (isInterim(request.terms, result)) return results
     const isHandle = request.method === 'tools/call' && this.tasks.creates(request, result)
     for (const outcome of outcomes) {
       const { way } = outcome
-      // Who has not asked for a task does not look for one.
-      const isLooked = way.length === 0 ? !isHandle : way[0] !== 'task' || request.wantsTask
-      if (isLooked) this.#addResults(outcome, 'result', request.called, results)
+      // A client that has not asked for a task does not read `result.task`.
+      const isRead = way.length === 0 ? !isHandle : way[0] !== 'task' || request.wantsTask
+      if (isRead) this.#addResults(outcome, 'result', request.called, results)
     }
     return results
   }
 
-  /** By the tool that was asked for, and by that of the task that the result is said to be of. */
+  /** Adds a result once for the tool that was called, and once for the tool of the task that it names. */
   #addResults({ value, holder, way }: Outcome, at: string, asked: Called | undefined, into: ToolResult[]): void {
     const own = this.#taskIn(holder)?.called
     const [place, result] = [[at, ...way], isObject(value) ? value : {}]
@@ -152,7 +156,7 @@ export class Answers {
     if (own !== undefined && own.name !== asked?.name) add(own)
   }
 
-  /** What stands in a part of a frame; of that, requests are judged by themselves. */
+  /** Collects content, links and embedded requests in a part of a frame, and judges the requests. */
   *#found(about: About, value: JsonObject, findings: Findings): Flow<Collected> {
     const { terms, exchange } = about
     const found = yield* this.#walked(about, value, findings)
@@ -163,7 +167,7 @@ export class Answers {
         const asked = { method: 'elicitation/create', params: value, clientCapabilities: terms.capabilities, methodPath: path, paramsPath: path }
         this.#core.ask('onServerRequest', asked, findings, path)
       }
-      if (findings.meter.isTurnSpent) yield* this.#core.turn(findings.meter, exchange)
+      if (findings.meter.isTurnSpent) yield* this.#core.yieldToLoop(findings.meter, exchange)
     }
     return found
   }
@@ -172,7 +176,7 @@ export class Answers {
     return this.#core.found(new Places(`/${at}`, traitsOf(terms.revision).modern, meter).in(at, method, value), exchange)
   }
 
-  /** What a model reads. @param known what stands in the value, where that was looked for @returns what mends it */
+  /** Judges the text that a model reads. @param known the collected content of the value, if known @returns the mends */
   #read(about: About, { facts }: Frame, value: JsonObject, findings: Findings, known: Collected | undefined): Flow<readonly Edit[]> {
     const { method, terms: { revision }, exchange, at } = about
     const walked = (read: JsonObject) => this.#walked(about, read, findings)
@@ -185,12 +189,12 @@ export class Answers {
 
   *#list(request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject, edits: readonly Edit[]): Flow<Frame> {
     const page = yield* this.#lists.page(request, exchange, frame, result)
-    // A list's findings concern its tools, and are seen to in the page; only a page that is none is answered by an error.
+    // Findings about single tools are dealt with in the page. Only a result that is no list gets an error.
     return page === undefined ? replaced(request, frame) : edited(page, edits)
   }
 }
 
-/** Steps for a request in a message, as all rules about it take. */
+/** Meter steps for an embedded request. */
 const perRequest = 64
 
 /** A part of a frame that is judged. */
@@ -201,14 +205,14 @@ interface About {
   readonly at: 'params' | 'result' | 'error'
 }
 
-/** A task of which nothing is known: its client declared nothing, as far as anybody can say. */
+/** The terms for an unknown task: no capability is known to be declared. */
 const unknownTask: Terms = { revision: firstModern, capabilities: {}, client: undefined }
 
-/** The state without the result in it that was judged as one. */
+/** The state of a task without its result, which was judged as a tool result. */
 const unjudged = (state: JsonObject, outcomes: readonly ToolResult[]): JsonObject =>
   outcomes.some(({ result }) => result === member(state, 'result')) ? omit(state, 'result') : state
 
-// A legacy client reads any result as the final one, whatever it says of itself.
+// Legacy clients do not know `resultType`, and read any result as the final one.
 const isInterim = ({ revision }: Terms, result: JsonObject): boolean =>
   traitsOf(revision).modern && member(result, 'resultType') === 'input_required' && !hasFinalMember(result)
 
@@ -221,7 +225,7 @@ const resultIn = ({ bytes }: Frame): JsonObject => {
 const replaced = (request: PendingRequest, frame: Frame): Frame =>
   request.findings.isStop ? inItsPlace(frame, blocked(request, request.findings)) : frame
 
-/** What the client gets of a tool's result. Of more than one in a frame there is none to demote, nor of what is no object. */
+/** The frame for the client in place of a tool result. Only a single result that is an object can be demoted. */
 const instead = (request: PendingRequest, frame: Frame, outcomes: readonly ToolResult[]): Frame => {
   const { findings, terms } = request
   const [first] = outcomes

@@ -13,18 +13,18 @@ type Send = Extract<Effect, { readonly type: 'send' }>
 /** A batch of the client's, until its requests are answered. */
 interface Batch {
   readonly exchange: Exchange
-  /** The ids of its requests. */
+  /** The ids of the requests in it. */
   readonly asked: readonly IdKey[]
-  /** Until all members are decided: the batch, its members, and those of them that may go to the server. */
+  /** Until every member has a verdict: the batch, its members, and the members that may go to the server. */
   unsent: {
     readonly frame: Frame
     readonly members: readonly Frame[]
     readonly leaving: Frame[]
-    /** What of these is in the ledger, in bytes. */
+    /** Their weight in the ledger, in bytes. */
     readonly weight: number
   } | undefined
   readonly answers: Frame[]
-  /** What of it is in the ledger, in bytes. */
+  /** The weight of the batch in the ledger, in bytes. */
   kept: number
 }
 
@@ -60,8 +60,8 @@ export class Batches {
     return this.#relay.isAwaited
   }
 
-  get isCrowded(): boolean {
-    return this.#relay.isCrowded
+  get isAboveHighWater(): boolean {
+    return this.#relay.isAboveHighWater
   }
 
   inputSchemaOf(tool: string): ReturnType<Relay['inputSchemaOf']> {
@@ -69,11 +69,11 @@ export class Batches {
   }
 
   #split(from: Side, exchange: Exchange, frame: Frame, members: readonly Frame[], now: number): readonly Effect[] {
-    // Each member travels in the batch's HTTP request: its terms are the batch's.
+    // Members share the headers of the batch's HTTP request, and so its protocol version.
     const split = from === 'client' ? members.map(one => ({ ...one, envelope: { ...frame.envelope, ...one.envelope } })) : members
     if (from === 'client') {
       const asked = split.flatMap(({ message }) => (message.kind === 'request' ? [message.key] : []))
-      // Its requests are in the ledger by themselves.
+      // Requests have entries of their own in the ledger.
       const others = split.filter(({ message }) => message.kind !== 'request')
       const weight = others.reduce((sum, one) => sum + parsedWeight(one), frame.bytes.length)
       const batch: Batch = { exchange, asked, unsent: { frame, members: split, leaving: [], weight }, answers: [], kept: 0 }
@@ -84,13 +84,13 @@ export class Batches {
     return from === 'client' ? this.#gathered(effects, undefined) : rejoined(this.#gathered(effects, frame), frame, split)
   }
 
-  /** Keeps back what belongs to a batch until the batch is complete. @param came the server's batch in hand */
+  /** Holds back frames that belong to a batch until the batch is complete. @param came the server's batch that is handled now */
   #gathered(effects: readonly Effect[], came: Frame | undefined): readonly Effect[] {
     const done = effects.filter(effect => effect.type !== 'send' || ![...this.#open].some(batch => this.#takes(batch, effect)))
     for (const batch of this.#open) {
       const { exchange, asked, unsent, answers } = batch
       if (unsent !== undefined) {
-        if (unsent.members.some(one => this.#relay.isHeld(exchange, one))) continue
+        if (unsent.members.some(one => this.#relay.isQueued(exchange, one))) continue
         const { frame, members, leaving, weight } = unsent
         const left = leaving.filter(({ message }) => message.kind !== 'request' || this.#relay.isAwaiting(exchange, message.key))
         const sent = left.length === members.length ? frame : left.length === 0 ? undefined : joined(left)
@@ -108,12 +108,12 @@ export class Batches {
     return done
   }
 
-  /** Whether a message belongs to a batch, which keeps it then. */
+  /** Stores the frame in the batch. @returns false when the frame does not belong to it */
   #takes(batch: Batch, { to, exchange: there, frame }: Send): boolean {
     const { exchange, asked, unsent, answers } = batch
     const { message } = frame
     if (to === 'server') {
-      // A request that has not left is taken back unsent.
+      // A cancellation removes a request that was not sent yet.
       const id = there === exchange && isCancellation(message) ? member(message.params, 'requestId') : undefined
       const taken = unsent?.leaving.findIndex(one => one.message.kind === 'request' && one.message.id === id) ?? -1
       if (taken >= 0) {
@@ -127,14 +127,14 @@ export class Batches {
     const isAnswer = message.kind === 'result' || message.kind === 'error'
     if (there !== exchange || !isAnswer || !asked.includes(message.key)) return false
     if (this.#relay.ledger.hasRoom(frame.bytes.length)) {
-      // Of an answer that waits for others, only the bytes are kept.
+      // While a response waits for the others, only its bytes are kept.
       answers.push({ ...frame, message: message.kind === 'result' ? { ...message, result: {} } : { ...message, error: noError } })
       this.#keeps(batch, frame.bytes.length)
     } else answers.push(errorAnswer(message, errorCode.blocked, 'mcp-customs: the answers of this batch take too much memory'))
     return true
   }
 
-  /** @param bytes negative when something is let go */
+  /** @param bytes negative to release */
   #keeps(batch: Batch, bytes: number): void {
     batch.kept += bytes
     this.#relay.ledger.add(bytes)
@@ -154,7 +154,7 @@ export const joined = (members: readonly Frame[]): Frame => {
   return { bytes, message: { kind: 'batch', members }, faults: [], ...(event !== undefined && { envelope: { event } }) }
 }
 
-/** A server's batch whose members all passed as they came, to one reader, leaves with its own bytes. */
+/** Sends the server's batch with its original bytes if all members passed unchanged to one exchange. */
 const rejoined = (effects: readonly Effect[], batch: Frame, members: readonly Frame[]): readonly Effect[] => {
   const sends = effects.filter((effect): effect is Send => effect.type === 'send' && effect.to === 'client')
   const last = sends.at(-1)

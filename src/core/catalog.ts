@@ -3,73 +3,73 @@ import type { Ledger } from './memory.js'
 
 export type Schema = JsonObject | boolean
 
-/** A tool as the client may call it: what the server declared, with what the operator put in its place. */
+/** A tool as the client may call it: the server's declaration with the operator's schemas in it. */
 export interface Tool {
   readonly name: string
   /** As the server sent it. */
   readonly definition: JsonObject
-  /** The newest first: see `Form`. */
+  /** Schemas of all variants (see `Variant`), the newest first. */
   readonly inputSchemas: readonly Schema[]
   readonly outputSchemas: readonly Schema[]
 }
 
 /** One walk through the pages of `tools/list`. */
 export interface Listing {
-  /** True when it began at the first page: only such a listing can tell that a tool is in no list. */
+  /** True when it began at the first page: only then is a tool that it lacks known to be absent. */
   readonly whole: boolean
-  /** True of a list of the relay's own, which the client does not see. */
-  readonly isOurs: boolean
-  /** Counts `list_changed`: a listing that one overtook is out of date when it ends. */
+  /** True for the relay's own `tools/list`, which the client does not see. */
+  readonly isRelayMade: boolean
+  /** The number of `list_changed` when it began: a later one makes the listing out of date. */
   readonly generation: number
-  /** The same when its last page arrived. */
+  /** The same number when its last page arrived. */
   arrived: number
   readonly tools: Map<string, Tool>
-  /** Every name that was listed, blocked tools too: a second one of the name is a duplicate. */
+  /** All listed names, including blocked tools, to find duplicates. */
   readonly names: Set<string>
-  /** Of the definitions that the session had not listed before. */
+  /** The weight of definitions that are new to the session. */
   weight: number
-  /** True when tools passed for which there was no room: what is not in the listing may be somewhere. */
+  /** True when tools beyond the limits passed: a tool that is not in the listing may exist. */
   isPartial: boolean
-  /** True when it has ended and says the same as the whole list before it. */
+  /** True when it is complete and equal to the whole listing before it. */
   isRepeated: boolean
 }
 
-/** What is known of a tool; `absent`: it is in no list; undefined: not seen yet, or seen too long ago, so that the list must be asked for. */
+/** `absent`: in no list. undefined: not listed yet, or out of date; the relay must ask for the list. */
 export type Lookup = Tool | 'absent' | undefined
 
 export interface Page {
-  /** Every definition of the page that has a name, as the server sent it. */
+  /** The definitions on the page that have a name, as the server sent them. */
   readonly listed: ReadonlyMap<string, JsonObject>
   readonly accepted: ReadonlyMap<string, Tool>
   readonly next: string | undefined
   /**
-   * `ttlMs`. Zero says "do not cache"; like a list without it, it stays until it changes, because asking again before each call would
-   * double every call.
+   * `ttlMs`. Zero means "do not cache", but such a list is kept until `list_changed`, like one without `ttlMs`: asking before each
+   * call would double the requests.
    */
   readonly lifetime: number
-  /** True when it has tools for which there was no room, and the policy let them pass. */
+  /** True when tools beyond the limits passed, by policy. */
   readonly isPartial: boolean
 }
 
 /**
- * One way in which a tool was listed. A server may show the client and the relay different schemas: calls are judged by all
- * forms since the list changed.
+ * One way in which a tool was listed. A server may show the client and the relay different schemas: validate against every
+ * variant since the last list_changed, and the last one that the client saw.
  */
-interface Form {
+interface Variant {
   readonly tool: Tool
   readonly generation: number
 }
 
-/** By so many forms calls are judged: the newest, and those that were listed first. */
-const maxForms = 16
+/** Variants kept beside the newest one; the first listed are kept. */
+const maxVariants = 16
 
-/** What a catalogue may weigh (see `weigh`): what is listed now, what was listed first, and walks that have not ended. */
+/** Most bytes of a catalogue (see `weigh`): current and first definitions, and open listings. */
 const maxWeight = 64 * 1024 * 1024
 
-/** A definition that weighs more is none that anybody reads. */
+/** Most bytes of one definition. */
 const maxDefinition = 2 * 1024 * 1024
 
-/** Walks that a client may leave unfinished before the oldest is forgotten. */
+/** Most unfinished listings of a client; the oldest is forgotten first. */
 const openListings = 16
 
 /** One server's tools, as listed and as accepted (contract section 6). */
@@ -77,21 +77,21 @@ export class Catalog {
   readonly #maxTools: number
   readonly #ledger: Ledger
   #tools = new Map<string, Tool>()
-  readonly #forms = new Map<string, readonly Form[]>()
-  /** Of all but the newest of each tool. */
-  #formsWeight = 0
-  /** How each name was listed first in this session: the one to differ from. */
+  readonly #variants = new Map<string, readonly Variant[]>()
+  /** The weight of all variants but the newest of each tool. */
+  #variantsWeight = 0
+  /** The first definition of each name in this session, which drift is measured from. */
   readonly #first = new Map<string, JsonObject>()
   #firstWeight = 0
   readonly #weights = new WeakMap<JsonObject, number>()
-  /** The client's walks that have not ended, by the cursor of their next page. */
+  /** The client's unfinished listings, by the cursor of their next page. */
   readonly #open = new Map<string, Listing>()
   /** The last whole listing. */
   #last: Listing | undefined
   #generation = 0
-  /** A whole listing was seen, and nothing has changed since: what is not in it is nowhere. */
+  /** A whole listing was seen, and no list_changed since: a tool that it lacks is absent. */
   #whole = false
-  /** What is known may be out of date. */
+  /** A list_changed, or the end of `ttlMs`, has made the catalogue out of date. */
   #changed = false
   #expires = Infinity
 
@@ -105,7 +105,7 @@ export class Catalog {
     return this.#changed ? undefined : (this.#tools.get(name) ?? (this.#whole ? 'absent' : undefined))
   }
 
-  /** By the last list, even where it is out of date. */
+  /** As `lookup`, by the last list even if it is out of date. */
   lookupLast(name: string): Lookup {
     return this.#tools.get(name) ?? (this.#last?.isPartial === false ? 'absent' : undefined)
   }
@@ -114,53 +114,53 @@ export class Catalog {
     return this.#tools.keys()
   }
 
-  /** True when nothing is known to have changed since the last whole listing. */
+  /** True when there was no list_changed since the last whole listing. */
   get isCurrent(): boolean {
     return !this.#changed
   }
 
-  /** `notifications/tools/list_changed`, or the like: nothing is known any more until the next whole listing. */
+  /** Makes the catalogue out of date until the next whole listing. */
   changed(): void {
     this.#generation++
     this.#changed = true
     this.#whole = false
   }
 
-  /** The listing to which the page that the client asked for with `cursor` belongs, or a new one of the relay's own. */
-  listing(cursor: string | undefined, isOurs = false): Listing {
+  /** The listing to which the page behind the client's `cursor` belongs, or a new one. */
+  listing(cursor: string | undefined, isRelayMade = false): Listing {
     const open = cursor === undefined ? undefined : this.#open.get(cursor)
-    // A copy: a page that is asked for twice, or by two clients, is not listed twice.
+    // A copy, because two clients may ask for the same page.
     if (open !== undefined) return { ...open, tools: new Map(open.tools), names: new Set(open.names) }
     const generation = this.#generation
     return {
-      whole: cursor === undefined, isOurs, generation, arrived: generation, tools: new Map(), names: new Set(), weight: 0, isPartial: false,
+      whole: cursor === undefined, isRelayMade, generation, arrived: generation, tools: new Map(), names: new Set(), weight: 0, isPartial: false,
       isRepeated: false,
     }
   }
 
-  /** A page of the listing has come, and is about to be judged. */
+  /** Call when a page of the listing has arrived, before it is judged. */
   arrived(listing: Listing, at: number): void {
     this.#expire(at)
     listing.arrived = this.#generation
   }
 
-  /** How the name was listed first in this session; the one to differ from. */
+  /** The first definition of the name in this session. */
   firstListed(name: string): JsonObject | undefined {
     return this.#first.get(name)
   }
 
-  /** True once a whole list has been seen: a name that comes later was added. */
-  get settled(): boolean {
+  /** True once a whole list was seen: a name that first appears later was added. */
+  get hasWholeList(): boolean {
     return this.#last !== undefined
   }
 
-  /** The definition that is held already, where it is equal to this one: it is kept once, and read once. */
-  held(name: string, definition: JsonObject): JsonObject {
+  /** The equal definition that is stored already, if there is one, so that each is stored and judged once. */
+  interned(name: string, definition: JsonObject): JsonObject {
     const known = [this.#first.get(name), this.#tools.get(name)?.definition]
-    return known.find(held => held !== undefined && equal(held, definition)) ?? definition
+    return known.find(stored => stored !== undefined && equal(stored, definition)) ?? definition
   }
 
-  /** Why there is no room for a further tool; undefined when there is. @param listed of the page, so far */
+  /** The reason why there is no room for another tool; undefined if there is room. @param listed on this page so far */
   noRoom(listing: Listing, listed: ReadonlyMap<string, JsonObject>, definition: JsonObject): string | undefined {
     if (listing.names.size + listed.size >= this.#maxTools) return `more than ${this.#maxTools} tools`
     const own = this.#weightOf(definition)
@@ -169,7 +169,7 @@ export class Catalog {
     return this.#hasRoom(listing.weight + own) ? undefined : 'more than the catalogue has room for'
   }
 
-  /** Takes in a page. */
+  /** Adds a judged page. */
   page(listing: Listing, page: Page, at: number): void {
     listing.isPartial ||= page.isPartial
     for (const [name, definition] of page.listed) {
@@ -178,22 +178,22 @@ export class Catalog {
       const tool = page.accepted.get(name)
       if (tool === undefined) this.#unlisted(name)
       else {
-        const judged = this.#formed(tool)
+        const judged = this.#withVariants(tool)
         listing.tools.set(name, judged)
         this.#tools.set(name, judged)
       }
     }
     if (page.next === undefined) {
       if (listing.whole) this.#completed(listing, page.lifetime > 0 ? at + page.lifetime : Infinity)
-    } else if (!listing.isOurs) this.#keep(page.next, listing)
+    } else if (!listing.isRelayMade) this.#keep(page.next, listing)
     this.#account()
   }
 
   #completed(listing: Listing, expires: number): void {
     listing.isRepeated = this.#last !== undefined && isSame(listing, this.#last)
-    // A server that says "changed" whenever it is asked has not changed for that.
+    // Some servers send list_changed in response to each tools/list: an unchanged list is current nevertheless.
     const isFresh = listing.generation === this.#generation || (listing.isRepeated && listing.arrived === this.#generation)
-    for (const name of this.#forms.keys()) if (!listing.tools.has(name)) this.#unlisted(name)
+    for (const name of this.#variants.keys()) if (!listing.tools.has(name)) this.#unlisted(name)
     this.#tools = new Map(listing.tools)
     this.#whole = isFresh && !listing.isPartial
     if (isFresh) this.#changed = false
@@ -209,39 +209,39 @@ export class Catalog {
 
   #unlisted(name: string): void {
     this.#tools.delete(name)
-    this.#keepForms(name, this.#formsSince(name))
+    this.#keepVariants(name, this.#variantsSince(name))
   }
 
-  /** How the tool was listed since the list changed. */
-  #formsSince(name: string): readonly Form[] {
-    return (this.#forms.get(name) ?? []).filter(({ generation }) => generation === this.#generation)
+  /** The variants of the tool since the last list_changed. */
+  #variantsSince(name: string): readonly Variant[] {
+    return (this.#variants.get(name) ?? []).filter(({ generation }) => generation === this.#generation)
   }
 
-  /** The tool with all forms by which it is judged. */
-  #formed(tool: Tool): Tool {
-    const others = this.#formsSince(tool.name).filter(form => form.tool.definition !== tool.definition)
-    const forms = [{ tool, generation: this.#generation }, ...others.slice(-maxForms)]
-    this.#keepForms(tool.name, forms)
-    if (forms.length === 1) return tool
+  /** The tool with the schemas of all its variants. */
+  #withVariants(tool: Tool): Tool {
+    const others = this.#variantsSince(tool.name).filter(variant => variant.tool.definition !== tool.definition)
+    const variants = [{ tool, generation: this.#generation }, ...others.slice(-maxVariants)]
+    this.#keepVariants(tool.name, variants)
+    if (variants.length === 1) return tool
     return {
       ...tool,
-      inputSchemas: distinct(forms.flatMap(form => form.tool.inputSchemas)),
-      outputSchemas: distinct(forms.flatMap(form => form.tool.outputSchemas)),
+      inputSchemas: distinct(variants.flatMap(variant => variant.tool.inputSchemas)),
+      outputSchemas: distinct(variants.flatMap(variant => variant.tool.outputSchemas)),
     }
   }
 
-  #keepForms(name: string, forms: readonly Form[]): void {
-    const weightOf = (kept: readonly Form[] = []) => kept.slice(1).reduce((sum, { tool }) => sum + this.#weightOf(tool.definition), 0)
-    this.#formsWeight += weightOf(forms) - weightOf(this.#forms.get(name))
-    if (forms.length > 0) this.#forms.set(name, forms)
-    else this.#forms.delete(name)
+  #keepVariants(name: string, variants: readonly Variant[]): void {
+    const weightOf = (kept: readonly Variant[] = []) => kept.slice(1).reduce((sum, { tool }) => sum + this.#weightOf(tool.definition), 0)
+    this.#variantsWeight += weightOf(variants) - weightOf(this.#variants.get(name))
+    if (variants.length > 0) this.#variants.set(name, variants)
+    else this.#variants.delete(name)
   }
 
   #hasRoom(weight: number): boolean {
-    return this.#firstWeight + this.#formsWeight + weight <= maxWeight && this.#ledger.of?.hasRoom(weight) !== false
+    return this.#firstWeight + this.#variantsWeight + weight <= maxWeight && this.#ledger.of?.hasRoom(weight) !== false
   }
 
-  /** Tools that are listed no more make room. */
+  /** Makes room: forgets the first definitions of tools that are no longer listed. */
   #forgetGone(weight: number): void {
     for (const [name, definition] of this.#first) {
       if (this.#hasRoom(weight)) return
@@ -252,7 +252,7 @@ export class Catalog {
   }
 
   #account(): void {
-    let weight = this.#firstWeight + this.#formsWeight
+    let weight = this.#firstWeight + this.#variantsWeight
     for (const [cursor, open] of this.#open) weight += 2 * cursor.length + open.weight
     this.#ledger.add(weight - this.#ledger.kept)
   }
@@ -287,7 +287,7 @@ export class Catalog {
   }
 }
 
-/** Definitions are held once: where they are equal, they are the same. */
+/** Compares by identity, because equal definitions are interned. */
 const isSame = (a: Listing, b: Listing): boolean =>
   a.names.size === b.names.size &&
   a.tools.size === b.tools.size &&

@@ -1,13 +1,18 @@
 import type { Json, JsonObject } from '../protocol/json.js'
+import type { Output } from './core.js'
+import type { Exchange } from './event.js'
+import { type Driver, type Flow, Slot } from './flow.js'
+import { ChurnMap } from './memory.js'
+import type { RelayOptions } from './options.js'
 
-/** What `schema/` is asked: pure data, so that an engine may answer from another thread. */
+/** A question to `schema/`: pure data, so that an engine may answer from another thread. */
 export type Subject =
-  /** Is this a schema that can be used? Asked when a tool is listed. */
+  /** Is this schema usable? Asked when a tool is listed. */
   | { readonly kind: 'schema'; readonly schema: Json; readonly path: string }
   /** Does the value match the schema? */
   | { readonly kind: 'value'; readonly schema: JsonObject | boolean; readonly value: Json; readonly path: string }
 
-/** One thing that an inspection or a validation found. */
+/** One problem of a schema or a value. */
 export interface SchemaProblem {
   /**
    * schema: not valid in its dialect, dialect unknown, `$ref` unresolved; external-ref: a `$ref` to a file or the network;
@@ -15,27 +20,75 @@ export interface SchemaProblem {
    * unchecked: no verdict was possible (does not compile, budget spent, the engine failed).
    */
   readonly kind: 'schema' | 'external-ref' | 'cost' | 'mismatch' | 'format' | 'unchecked'
-  /** JSON Pointer into the frame: the subject's path and what lies below it; parts from the wire already quoted. */
+  /** JSON Pointer into the frame, at or below the subject's path; parts from the wire are quoted. */
   readonly path: string
-  /** Ours; names the keyword. */
+  /** Names the keyword; holds no text from the wire. */
   readonly message: string
 }
 
-/** What came of a check: nothing wrong, or at most 20 problems. */
+/** The problems that a check found: none, or at most 20. */
 export type Checked = readonly SchemaProblem[]
 
-/** The engine, as the core's rim sees it: an answer at once where that is provably cheap, a promise where it is not. */
+/** The schema engine. It answers at once when the check is provably cheap, and with a promise otherwise. */
 export interface SchemaChecker {
-  /** @param session on whose behalf: sessions take turns, so that none waits for all that another has checked */
+  /** @param session sessions take turns, so that none waits for all checks of another */
   check(subject: Subject, session?: string): Checked | Promise<Checked>
   close(): Promise<void>
 }
 
 export interface SchemaLimits {
-  /** Of the schema's JSON text. */
+  /** Longest JSON text of a schema. */
   readonly schemaBytes: number
   readonly schemaDepth: number
   readonly subschemas: number
-  /** Longest validation, in milliseconds' worth of work on an idle machine. */
+  /** Longest validation, in milliseconds of an idle machine. */
   readonly validationMs: number
 }
+
+/** The schema checks that flows wait for. */
+export class Checks {
+  readonly #now: RelayOptions['checkNow']
+  readonly #output: Output
+  readonly #driver: Driver
+  readonly #waiting = new ChurnMap<number, Slot<readonly Checked[]>>()
+  #last = 0
+
+  constructor({ checkNow }: RelayOptions, output: Output, driver: Driver) {
+    this.#now = checkNow
+    this.#output = output
+    this.#driver = driver
+  }
+
+  /** One result for each subject, at once for cheap checks. @param exchange of the judged message */
+  *check(subjects: readonly Subject[], exchange: Exchange): Flow<readonly Checked[]> {
+    const now = subjects.map(this.#now)
+    if (now.every(isDone)) return now
+    const late = yield* this.#wait(subjects.filter((_, index) => now[index] === undefined), exchange)
+    let next = 0
+    return now.map((result, index) => result ?? late[next++] ?? unchecked(subjects[index]))
+  }
+
+  /** Lets other sessions run: a check without subjects. */
+  *yieldToLoop(exchange: Exchange): Flow {
+    yield* this.#wait([], exchange)
+  }
+
+  done(check: number, results: readonly Checked[]): void {
+    const slot = this.#waiting.get(check)
+    this.#waiting.delete(check)
+    if (slot !== undefined) this.#driver.fill(slot, results)
+  }
+
+  *#wait(subjects: readonly Subject[], exchange: Exchange): Flow<readonly Checked[]> {
+    const check = ++this.#last
+    const slot = new Slot<readonly Checked[]>()
+    this.#waiting.set(check, slot)
+    this.#output.emit({ type: 'check', check, subjects, exchange })
+    return yield* slot.value()
+  }
+}
+
+const isDone = (result: Checked | undefined): result is Checked => result !== undefined
+
+/** Used when the engine returns too few results. */
+const unchecked = (subject: Subject | undefined): Checked => [{ kind: 'unchecked', path: subject?.path ?? '', message: 'the engine gave no verdict' }]

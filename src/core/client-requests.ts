@@ -10,20 +10,20 @@ import type { Core } from './core.js'
 import { type Exchange, stdioExchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
-import { GivenAnswers } from './given.js'
-import { PendingRequests } from './pending.js'
-import { type Arrived, PendingRequest, type Terms, text } from './request.js'
+import { GivenAnswers, PendingRequests } from './pending.js'
+import { type Arrived, PendingRequest, text } from './request.js'
+import type { Terms } from './terms.js'
 import { blocked, errorAnswer, inItsPlace } from './refusal.js'
 import type { ToolCalls } from './tool-calls.js'
 import type { ToolLists } from './tool-lists.js'
 
-/** Cancelled requests whose late answer is still known as one; more than a client cancels in earnest. */
+/** Most cancelled requests that are remembered for their late responses. */
 const maxCancelled = 1000
 
-/** What requests in flight may keep in memory, in bytes. */
+/** Most bytes of memory for requests in flight. */
 const maxBytes = 80 * 1024 * 1024
 
-/** Every request of the client's, from its arrival to its one answer (promise 3). */
+/** The client's requests, each from its arrival to its one response (promise 3). */
 export class ClientRequests {
   readonly #core: Core
   readonly #lists: ToolLists
@@ -32,11 +32,11 @@ export class ClientRequests {
   readonly #pending: PendingRequests<PendingRequest>
   readonly #given: GivenAnswers
   readonly #timers = new ChurnMap<string, PendingRequest>()
-  /** Nobody waits for their answers; the one that was cancelled first comes first. */
+  /** Requests that the client cancelled, in that order. */
   readonly #cancelled = new Set<PendingRequest>()
-  #held = 0
+  #queued = 0
   #lastTimer = 0
-  /** Why the server can answer no more, and the code of the error that says so. */
+  /** Why the server can no longer respond, and the code of the error for it. */
   #gone: { readonly reason: string; readonly code: number } | undefined
 
   constructor(core: Core, lists: ToolLists, calls: ToolCalls, answers: Answers) {
@@ -48,17 +48,17 @@ export class ClientRequests {
     this.#given = new GivenAnswers(core.ledger)
   }
 
-  /** Those that are not yet at the server. */
-  get held(): number {
-    return this.#held
+  /** The number of requests that were not sent to the server yet. */
+  get queued(): number {
+    return this.#queued
   }
 
-  /** Whether the client waits for an answer that is bound to come: none is to what it took back, nor to what lasts. */
+  /** True while a request waits for its response; cancelled and long-lasting requests do not count. */
   get isAwaited(): boolean {
     return this.#pending.all().some(({ stage, method }) => stage !== 'cancelled' && methodOf(method)?.lasting !== true)
   }
 
-  /** By what the client speaks on an exchange, where that is not a matter of the session. */
+  /** The terms of the requests on an exchange, where there is no session. */
   termsOn(exchange: Exchange): Terms | undefined {
     return this.#core.options.stateless ? this.#pending.on(exchange)[0]?.terms : undefined
   }
@@ -80,35 +80,35 @@ export class ClientRequests {
     this.#begin(request)
   }
 
-  /** The server's answer. */
+  /** A result or an error from the server. */
   answered(arrived: Arrived & { readonly message: Result | ErrorResponse }, findings: Findings): void {
     const { exchange, frame, message } = arrived
-    if (this.#lists.owns(exchange, message.key)) return this.#lists.answered(exchange, frame, message, findings)
+    if (this.#lists.awaits(exchange, message.key)) return this.#lists.answered(exchange, frame, message, findings)
     const request = this.#pending.find(exchange, message.key) ?? this.#asAgain(exchange, message.key)
     if (request?.isAtServer === true) this.#arrived(request, arrived, findings)
     else this.#unasked(arrived, message.key, findings)
   }
 
-  /** What the server says in place of an answer. @returns false when nobody has asked */
+  /** An HTTP error body instead of a response. @returns false when it belongs to no request */
   answeredByPage(arrived: Arrived & { readonly message: Page }, findings: Findings): boolean {
     const { exchange, frame, message } = arrived
     if (message.key === undefined) return false
     const request = this.#pending.find(exchange, message.key)
-    if (this.#lists.owns(exchange, message.key)) this.#lists.answered(exchange, frame, undefined, findings)
+    if (this.#lists.awaits(exchange, message.key)) this.#lists.answered(exchange, frame, undefined, findings)
     else if (request?.isAtServer === true) this.#arrived(request, arrived, findings)
     return true
   }
 
   /**
-   * A frame of the server's that cannot be used, or may not be: whoever waits for it gets an answer of ours.
+   * A server frame that is no usable message, or is blocked: each request that waits for it gets our error.
    * @param keys the ids that could be read from it, likeliest first
-   * @param isAnonymous true when it is an answer without an id, which can only be that of the one request in flight; where it passes by
-   *   policy the client cannot tell whose it is, and goes on waiting
-   * @returns false when it is nobody's answer
+   * @param isAnonymous true for a response without an id, which must belong to the only request in flight. If the policy lets it
+   *   pass, the client cannot tell whose it is, and goes on waiting
+   * @returns false when it answers no request
    */
   unusable(arrived: Omit<Arrived, 'message'>, keys: readonly IdKey[], isAnonymous: boolean, findings: Findings): boolean {
     const { exchange, frame } = arrived
-    if (keys.some(key => this.#lists.owns(exchange, key))) {
+    if (keys.some(key => this.#lists.awaits(exchange, key))) {
       this.#lists.answered(exchange, frame, undefined, findings)
       return true
     }
@@ -119,15 +119,15 @@ export class ClientRequests {
       this.#core.ask('onId', { use: 'unasked', from: 'server' }, findings, '/id')
     }
     if (findings.isStop) for (const request of waiting) this.#arrived(request, { ...arrived, message: undefined }, findings)
-    // Where the policy lets it pass, it is judged as what a lenient reader makes of it: one answer, to whom it likeliest means.
+    // If the policy lets it pass, it is judged as a lenient reader reads it: the response to its first id.
     else if (waiting[0] !== undefined) this.#arrived(waiting[0], { ...arrived, message: lenientAnswer(frame) }, findings)
     return waiting.length > 0
   }
 
-  /** The request that the client no longer waits for. @returns true when the server must hear of it */
+  /** The client cancels a request. @returns true when the cancellation must go to the server */
   cancelled(exchange: Exchange, key: IdKey): boolean {
     const request = this.#pending.find(exchange, key)
-    if (request?.stage === 'held') {
+    if (request?.stage === 'queued') {
       this.#drop(request)
       return false
     }
@@ -140,13 +140,13 @@ export class ClientRequests {
     return true
   }
 
-  /** The client may not have got an answer: it can ask for it again on a resumed stream. */
+  /** The client may not have received a response, and can ask for it again on a resumed stream. */
   undelivered(key: IdKey): void {
     this.#given.refresh(key)
   }
 
   lost(exchange: Exchange, key: IdKey, reason: string): void {
-    if (this.#lists.owns(exchange, key)) return this.#lists.lost()
+    if (this.#lists.awaits(exchange, key)) return this.#lists.lost()
     const request = this.#pending.find(exchange, key)
     if (request?.isAtServer === true) this.#fail(request, errorCode.gone, reason)
   }
@@ -160,21 +160,21 @@ export class ClientRequests {
     output.toServer(request.exchange, cancellation(request, 'timed out'))
   }
 
-  /** The client went away from this exchange: nobody is left to answer. */
+  /** The client closed this exchange: its requests need no response. */
   exchangeEnded(exchange: Exchange): void {
     this.#lists.exchangeEnded(exchange)
     for (const request of this.#pending.on(exchange)) {
-      const isHeld = request.stage === 'held'
-      // What is being judged is on record when that is done.
-      if (!isHeld && !request.isAtServer) continue
-      // In a session the answer may still be fetched by another stream, once the server has the request.
-      if (!this.#core.options.stateless && !isHeld) continue
+      const isQueued = request.stage === 'queued'
+      // A response that is being judged now is recorded when that is done.
+      if (!isQueued && !request.isAtServer) continue
+      // In a session, the response to a request that was sent may be fetched on another stream.
+      if (!this.#core.options.stateless && !isQueued) continue
       this.#drop(request)
-      if (!isHeld) this.#core.output.emit({ type: 'abandon', exchange, key: request.key })
+      if (!isQueued) this.#core.output.emit({ type: 'abandon', exchange, key: request.key })
     }
   }
 
-  /** @param isFailure the relay itself can go on no more */
+  /** @param isFailure true when the relay failed, and not the server */
   serverGone(reason: string, isFailure: boolean): void {
     const code = isFailure ? errorCode.blocked : errorCode.gone
     this.#gone ??= { reason, code }
@@ -185,12 +185,12 @@ export class ClientRequests {
     this.#lists.lost()
   }
 
-  /** The relay failed on what belongs to an exchange: everyone who waits there is told so. */
+  /** The relay failed on this exchange: its requests get an error. */
   failedOn(exchange: Exchange, reason: string): void {
     for (const request of this.#pending.on(exchange)) this.#broken(request, reason)
   }
 
-  /** What the client took back, or left behind, before it was looked at: a call is on record all the same. */
+  /** Records a request that was cancelled, or whose session ended, while it was queued. */
   neverSent(exchange: Exchange, frame: Frame, findings: Findings): void {
     const { message } = frame
     if (message.kind !== 'request') return
@@ -200,18 +200,18 @@ export class ClientRequests {
     this.#core.records.answered(request, undefined, undefined)
   }
 
-  /** The session is over: what was never answered is on record all the same. */
+  /** The session is over: records the requests without a response. */
   ended(): void {
     for (const request of this.#pending.all()) this.#drop(request)
   }
 
   #begin(request: PendingRequest): void {
-    this.#held++
+    this.#queued++
     request.called = this.#answers.tasks.find(request.taskId)?.called
     this.#run(request, this.#life(request))
   }
 
-  /** A flow that throws answers its own request, and ends. */
+  /** A flow that throws ends with an error response to its request. */
   #run(request: PendingRequest, flow: Flow): void {
     request.flow = flow
     this.#core.driver.run(flow, cause => {
@@ -220,7 +220,7 @@ export class ClientRequests {
     })
   }
 
-  /** The life of a request. */
+  /** A request from its arrival to its response. */
   *#life(request: PendingRequest): Flow {
     const refusal = request.method === 'tools/call' ? yield* this.#calls.judge(request) : this.#unaccepted(request)
     if (refusal !== undefined) return this.#reply(request, undefined, refusal)
@@ -228,7 +228,7 @@ export class ClientRequests {
     yield* this.#outcome(request)
   }
 
-  /** @returns the answer that refuses a prompt that is not what was accepted */
+  /** @returns the error for a prompt that is not as accepted; undefined otherwise */
   #unaccepted(request: PendingRequest): Frame | undefined {
     const { method, terms, findings, request: arrived } = request
     if (method !== 'prompts/get') return undefined
@@ -239,7 +239,7 @@ export class ClientRequests {
   *#forwarded(request: PendingRequest): Flow {
     const params = request.request?.message.params
     this.#forward(request)
-    if (request.method === 'tools/call' && this.#calls.checks === 'beside') yield* this.#calls.check(request, params)
+    if (request.method === 'tools/call' && this.#calls.checks === 'after') yield* this.#calls.check(request, params)
     this.#pending.reweigh(request)
   }
 
@@ -253,7 +253,7 @@ export class ClientRequests {
     const frame = request.request?.frame
     if (frame === undefined) return
     records.sent(request)
-    this.#held--
+    this.#queued--
     request.sent(output.now)
     if (requestMs > 0 && methodOf(request.method)?.lasting !== true) {
       const timer = `request ${++this.#lastTimer}`
@@ -264,18 +264,18 @@ export class ClientRequests {
     output.toServer(request.exchange, frame)
   }
 
-  /** @returns what the client gets */
+  /** @returns the frame for the client */
   *#judged(request: PendingRequest, arrived: Arrived): Flow<Frame> {
     const { frame, message } = arrived
     const exchange = exchangeOf(request, arrived)
     if (message?.kind === 'page') return this.#answers.judgePage(request, frame, message)
     if (message?.kind === 'error') return yield* this.#answers.judgeError(request, exchange, frame, message.error)
     if (message === undefined && request.findings.isStop) return inItsPlace(frame, blocked(request, request.findings))
-    // Where the policy lets pass what is no message, that is judged as a result with nothing in it.
+    // A frame that is no message and passes by policy is judged as an empty result.
     return yield* this.#answers.judge(request, exchange, frame, message?.result ?? {})
   }
 
-  /** What the server sent for a request goes to the request's flow. */
+  /** Hands the server's frame to the flow of its request. */
   #arrived(request: PendingRequest, arrived: Arrived, findings: Findings): void {
     this.#stopTimer(request)
     request.answered(this.#core.output.now)
@@ -283,7 +283,7 @@ export class ClientRequests {
     this.#core.driver.fill(request.answer, arrived)
   }
 
-  /** Makes room for a request where cancelled ones, whose answers nobody waits for, can give it. */
+  /** Makes room for a request by forgetting cancelled ones, oldest first. */
   #hasRoom(request: PendingRequest): boolean {
     for (const oldest of this.#cancelled) {
       if (this.#pending.hasRoom(request)) break
@@ -292,14 +292,14 @@ export class ClientRequests {
     return this.#pending.hasRoom(request)
   }
 
-  /** Two requests in flight with one id: the first lives, the second is refused. */
+  /** A request with the id of another in flight: the first goes on, the second is refused. */
   #repeated(request: PendingRequest, frame: Frame): void {
     const { findings, exchange } = request
     const { ask, records, output } = this.#core
     ask('onId', { use: 'repeated', from: 'client' }, findings, '/id')
     if (findings.isStop) return this.#reply(request, undefined, blocked(request, findings))
     const first = this.#pending.find(exchange, request.key)
-    // Nobody waits for the first any more: what comes is for the second.
+    // The first was cancelled, so the next response belongs to the second.
     if (first?.stage === 'cancelled') {
       this.#drop(first)
       if (this.#pending.open(request)) return this.#begin(request)
@@ -308,7 +308,7 @@ export class ClientRequests {
     output.toServer(exchange, frame)
   }
 
-  /** The request whose answer was given, where the client asks for it again: the replay is judged as the answer was. */
+  /** The answered request whose response the server replays on a resumed stream: it is judged again. */
   #asAgain(exchange: Exchange, key: IdKey): PendingRequest | undefined {
     const again = this.#core.options.stateless ? undefined : this.#given.find(exchange, key)
     if (again === undefined) return undefined
@@ -318,10 +318,10 @@ export class ClientRequests {
     return again
   }
 
-  /** A response to nothing asked, or to something asked by an id that is spelled otherwise. */
+  /** A response to no request in flight, or to one whose id is spelled differently. */
   #unasked(arrived: Arrived, key: IdKey, findings: Findings): void {
-    // To a list of ours that nobody waits for any more: an honest server may be late, and the client has not asked.
-    if (this.#lists.ids.isOurs(key)) return
+    // A late response to our own tools/list is dropped: the client did not ask for it.
+    if (this.#lists.ids.isRelayMade(key)) return
     const { ask, records, output } = this.#core
     const { exchange, frame } = arrived
     ask('onId', { use: 'unasked', from: 'server' }, findings, '/id')
@@ -339,13 +339,13 @@ export class ClientRequests {
   }
 
   #fail(request: PendingRequest, code: number, reason: string): void {
-    // Who cancelled does not wait: an answer would be one too many.
+    // A cancelled request gets no response.
     if (request.stage === 'cancelled') return this.#drop(request)
     request.flow?.return()
     this.#reply(request, undefined, errorAnswer(request, code, `mcp-customs: ${reason}`))
   }
 
-  /** @param arrived undefined for an answer of ours, to what is not at the server or will not be answered by it */
+  /** Sends the one response. @param arrived the server's frame; undefined for an error of ours */
   #reply(request: PendingRequest, arrived: Arrived | undefined, sent: Frame): void {
     const { records, output } = this.#core
     this.#close(request)
@@ -356,20 +356,20 @@ export class ClientRequests {
     output.toClient(exchangeOf(request, arrived), sent)
   }
 
-  /** Nobody waits for an answer: it goes on record without one. */
+  /** Ends a request without a response, and records it. */
   #drop(request: PendingRequest): void {
-    const isHeld = request.stage === 'held'
+    const isQueued = request.stage === 'queued'
     request.flow?.return()
     this.#close(request)
     this.#core.records.answered(request, undefined, undefined)
     request.end()
-    // The server will not hear of it: nothing else ends the client's HTTP request.
-    if (isHeld && request.exchange !== stdioExchange) this.#core.output.emit({ type: 'complete', exchange: request.exchange })
+    // The server never saw it, so nothing else ends the client's HTTP request.
+    if (isQueued && request.exchange !== stdioExchange) this.#core.output.emit({ type: 'complete', exchange: request.exchange })
   }
 
   #close(request: PendingRequest): void {
     if (!this.#pending.close(request)) return
-    if (request.stage === 'held') this.#held--
+    if (request.stage === 'queued') this.#queued--
     this.#cancelled.delete(request)
     this.#stopTimer(request)
   }
@@ -382,7 +382,7 @@ export class ClientRequests {
   }
 }
 
-/** Where the client waits for it: by a pipe that is known of the request alone. */
+/** The exchange on which the client waits: a response over stdio does not say it, so the request's. */
 const exchangeOf = (request: PendingRequest, { exchange }: Arrived): Exchange => (exchange === stdioExchange ? request.exchange : exchange)
 
 const cancellation = ({ id }: PendingRequest, reason: string): Frame => {

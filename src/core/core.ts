@@ -1,7 +1,8 @@
 import { clip } from '../protocol/quote.js'
 import { Meter, OverBudget, Turn } from '../protocol/json.js'
 import type { Places } from '../protocol/places.js'
-import { Checks, Driver, type Flow } from './flow.js'
+import { Checks } from './check.js'
+import { Driver, type Flow } from './flow.js'
 import type { Effect, Exchange, Side } from './event.js'
 import { actionOf, Findings, type Policy } from './findings.js'
 import { Ledger } from './memory.js'
@@ -9,16 +10,16 @@ import type { RelayOptions } from './options.js'
 import { type Mending, mendingFor, type Mends } from './mend.js'
 import { Records } from './records.js'
 import type { Power, Powers, Problem, Rule, RuleName, Subjects } from './rule.js'
-import { Handshake } from './request.js'
+import { Handshake } from './terms.js'
 import type { Frame } from '../protocol/frame.js'
 
-/** What a session may keep in memory, in bytes, and what all sessions of a process may keep where nobody says otherwise. */
+/** Most bytes of memory for a session, and for all sessions of a process unless `options.ledger` is given. */
 const sessionBytes = 192 * 1024 * 1024
 const processBytes = 1024 * 1024 * 1024
 
 const ofProcess = new Ledger(processBytes)
 
-/** What all parts of a relay share. */
+/** The state and the services that all parts of a relay share. */
 export class Core {
   readonly output = new Output()
   readonly driver = new Driver()
@@ -28,7 +29,7 @@ export class Core {
   readonly handshake: Handshake
   readonly #turns: Readonly<Record<Side, Turn>> = { client: new Turn(), server: new Turn() }
   #mending: Mending
-  /** The rules that a policy has on. */
+  /** The rules that the policy does not turn off. */
   #on: { readonly policy: Policy; readonly rules: RulesByPower } | undefined
 
   constructor(readonly options: RelayOptions) {
@@ -43,46 +44,46 @@ export class Core {
     return this.#current.mends
   }
 
-  /** The policy may be another one by now. */
+  /** Rebuilt when the operator has replaced the policy. */
   get #current(): Mending {
     const { rules, policy } = this.options
     if (this.#mending.policy !== policy) this.#mending = mendingFor(rules, policy)
     return this.#mending
   }
 
-  /** @param from the side that sent the frame; or the meter of the frame, where this is about a part of a frame */
+  /** @param from the side that sent the frame, or the frame's meter for findings about a part of it */
   readonly findings = (from: Side | Meter): Findings =>
     new Findings(this.#current.unmended, this.options.maxFindings, from instanceof Meter ? from : new Meter(this.#turns[from]))
 
   /**
-   * Asks every rule that has the power. A rule that throws is a finding of that rule: a check that cannot be done never
-   * passes in silence. @param path where a rule is reported that failed
+   * Asks every rule that has the power. A rule that throws is a finding of that rule.
+   * @param path reported for a rule that failed
    */
   readonly ask = <Asked extends Power>(power: Asked, subject: Subjects[Asked], into: Findings, path: string): void => {
     for (const asking of this.#having(power)) ask(asking, subject, into, path)
   }
 
-  /** As `ask`; other sessions get a turn between two rules where much is to be looked at. @param exchange of the frame */
+  /** As `ask`, but yields to the event loop between rules when the frame's turn is spent. @param exchange of the frame */
   *judge<Asked extends Power>(power: Asked, subject: Subjects[Asked], into: Findings, path: string, exchange: Exchange): Flow {
     for (const asking of this.#having(power)) {
       ask(asking, subject, into, path)
-      if (into.meter.isTurnSpent) yield* this.turn(into.meter, exchange)
+      if (into.meter.isTurnSpent) yield* this.yieldToLoop(into.meter, exchange)
     }
   }
 
-  /** Gives other sessions a turn. */
-  *turn(meter: Meter, exchange: Exchange): Flow {
-    yield* this.checks.turn(exchange)
+  /** Lets other sessions run before this frame goes on. */
+  *yieldToLoop(meter: Meter, exchange: Exchange): Flow {
+    yield* this.checks.yieldToLoop(exchange)
     meter.newTurn()
   }
 
-  /** Walks to the end; other sessions get a turn where there is much to find. */
+  /** Walks to the end, and yields to the event loop on long walks. */
   *found(places: Places, exchange: Exchange): Flow<Places> {
-    while (!places.find()) yield* this.turn(places.meter, exchange)
+    while (!places.find()) yield* this.yieldToLoop(places.meter, exchange)
     return places
   }
 
-  /** An exception was contained: its cause goes to the operator, and is counted. */
+  /** Reports a contained exception to the operator. @returns the reason for the client */
   failed(cause: unknown): string {
     this.output.emit({ type: 'failed', cause })
     return `the relay failed on this message (${cause instanceof Error ? clip(cause.name) : 'an unknown cause'})`
@@ -95,7 +96,7 @@ export class Core {
   }
 }
 
-/** A power of a rule. */
+/** One power of one rule. */
 interface Having<Asked extends Power> {
   readonly rule: RuleName
   readonly find: (subject: Subjects[Asked], meter: Meter) => readonly Problem[]
@@ -129,7 +130,7 @@ const ask = <Asked extends Power>(
   }
 }
 
-/** What is to be done because of the event in hand, in order; and the clock's reading when it happened. */
+/** The effects of the current event, in order, and the time when it happened. */
 export class Output {
   #effects: Effect[] = []
   now = 0
@@ -144,12 +145,12 @@ export class Output {
     return effects
   }
 
-  /** @param cause the client, but for what answers the server */
+  /** @param cause `server` for responses to the server's own requests */
   toServer(exchange: Exchange, frame: Frame, cause: Side = 'client'): void {
     this.#effects.push({ type: 'send', to: 'server', exchange, frame, cause })
   }
 
-  /** @param cause the server, but for what is refused before the server has heard of it */
+  /** @param cause `client` for refusals of requests that the server never saw */
   toClient(exchange: Exchange, frame: Frame, cause: Side = 'server'): void {
     this.#effects.push({ type: 'send', to: 'client', exchange, frame, cause })
   }

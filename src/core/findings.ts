@@ -1,39 +1,39 @@
 import { OverBudget, type Meter } from '../protocol/json.js'
 import type { Finding, Problem, RuleName } from './rule.js'
 
-/** So many findings about one frame are kept and told (contract section 5), where nobody asks for another number. */
+/** Default number of findings kept for one frame (contract section 5). */
 export const maxKept = 100
 
-/** So many characters of each, one with another. */
+/** Average characters kept for each finding. */
 const usualCharacters = 164
 
 const longestPath = 256
 
 const none: readonly RuleName[] = []
 
-/** What was found about one frame, and what the policy makes of it. Everything counts; the first of it is kept. */
+/** The findings about one frame, and their verdict. All count; the first are kept. */
 export class Findings {
   readonly #policy: Policy
   readonly #max: number
   readonly #kept: Finding[] = []
-  /** What the policy did about each of those that are kept. */
+  /** The policy's action for each kept finding. */
   readonly #actions: Action[] = []
-  /** In characters. */
+  /** Characters left for further findings. */
   #room: number
   #more = 0
   #verdict: Verdict = 'pass'
   #found: RuleName[] | undefined
-  /** Those that do not let it pass. */
+  /** The rules that stop the frame. */
   #stopping: RuleName[] | undefined
 
   /**
-   * @param policy what is done about each rule's findings, unless they are mended
-   * @param most findings that are kept
-   * @param meter paid for all work on the frame
+   * @param policy the action for each rule's findings, unless they are mended
+   * @param max findings that are kept
+   * @param meter counts all work on the frame
    */
-  constructor(policy: Policy, most: number | undefined, readonly meter: Meter) {
+  constructor(policy: Policy, max: number | undefined, readonly meter: Meter) {
     this.#policy = policy
-    this.#max = most ?? maxKept
+    this.#max = max ?? maxKept
     this.#room = this.#max * usualCharacters
   }
 
@@ -49,22 +49,22 @@ export class Findings {
     return this.#kept
   }
 
-  /** About the memory that they take, in bytes. */
+  /** Estimated memory, in bytes. */
   get weight(): number {
     return this.#kept.length === 0 ? 0 : 2 * (this.#max * usualCharacters - this.#room) + 100 * this.#kept.length
   }
 
-  /** How many there were beyond those that were kept. */
+  /** The number of findings that were not kept. */
   get more(): number {
     return this.#more
   }
 
-  /** Each once. */
+  /** The rules that stop the frame, each once. */
   get stopping(): readonly RuleName[] {
     return this.#stopping ?? []
   }
 
-  /** Those that have found something, each once. */
+  /** The rules with findings, each once. */
   get rules(): readonly RuleName[] {
     return this.#found ?? none
   }
@@ -79,46 +79,46 @@ export class Findings {
     this.#note(rule, isStop(action) && problems.every(({ isMinor }) => isMinor === true) ? 'log' : action, problems)
   }
 
-  /** The frame's share of work is spent: said once. @throws any other error */
+  /** Adds one finding for an exhausted work budget. @throws any other error */
   spent(error: unknown): void {
     if (!(error instanceof OverBudget)) throw error
     if (!this.has('wire/size')) this.add('wire/size', [{ path: '', message: error.message }])
   }
 
-  /** What a rule found before it was mended. @param change in words of ours */
+  /** Takes over the findings of a rule from before its mend. @param change describes the mend */
   mended(rule: RuleName, action: Exclude<Action, 'off'>, before: Findings, change: string): void {
     this.#see(rule)
     this.#decide(action, none)
     for (const finding of before.#kept) if (finding.rule === rule) this.#keep(rule, { ...finding, mended: change }, action)
   }
 
-  /** What other rules had found before a mend. It stays found, whether or not the mend has hidden it. */
+  /** Keeps the findings of other rules from before a mend, even if the mend has hidden their cause. */
   carry(before: Findings, isHealed: (rule: RuleName) => boolean): void {
     for (const rule of before.rules.filter(rule => !this.has(rule) && !isHealed(rule))) {
       this.#note(rule, actionOf(this.#policy, rule), before.#kept.filter(finding => finding.rule === rule))
     }
   }
 
-  /** Whatever was found: it cannot pass. */
+  /** Blocks the frame regardless of its findings. */
   block(): void {
     this.#verdict = 'block'
   }
 
-  /** Those that led to the verdict. */
-  told(): readonly Finding[] {
+  /** The findings that led to the verdict. */
+  decisive(): readonly Finding[] {
     return this.#kept.filter(({ mended }, index) => mended === undefined && this.#actions[index] === this.#verdict)
   }
 
-  /** Takes in what was found about a part of the frame. */
+  /** Adds the findings about a part of the frame. */
   include(part: Findings): void {
     if (part.#verdict === 'pass') return
     for (const rule of part.rules) this.#see(rule)
     this.#decide(part.#verdict, part.stopping)
-    // What led to its verdict first: there may be no room for more.
-    const told = part.told()
-    const take = (isTold: boolean) => {
+    // The decisive findings come first, because there may be no room for all.
+    const decisive = part.decisive()
+    const take = (isDecisive: boolean) => {
       for (const [index, finding] of part.#kept.entries()) {
-        if (told.includes(finding) === isTold) this.#keep(finding.rule, finding, part.#actions[index] ?? 'log')
+        if (decisive.includes(finding) === isDecisive) this.#keep(finding.rule, finding, part.#actions[index] ?? 'log')
       }
     }
     take(true)
@@ -138,7 +138,7 @@ export class Findings {
   }
 
   #decide(verdict: Verdict, stopping: readonly RuleName[]): void {
-    // What led to the verdict is told, however much was found before it.
+    // When full, the last finding makes room for one that leads to a severer verdict.
     if (this.#isFull && severer(this.#verdict, verdict) !== this.#verdict) {
       this.#room = (this.#kept.pop()?.message.length ?? 0) + longestPath
       this.#actions.pop()
@@ -182,5 +182,5 @@ export const severer = (a: Verdict, b: Verdict): Verdict => (severity[a] >= seve
 /** Of verdicts, from the mildest to the severest. */
 export const verdicts = Object.keys(severity) as readonly Verdict[]
 
-/** True of what does not pass, mended or not. */
+/** True when the frame does not pass, not even mended. */
 export const isStop = (decided: Action | Verdict): boolean => decided === 'block' || decided === 'demote'

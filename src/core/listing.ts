@@ -16,34 +16,34 @@ import type { Flow } from './flow.js'
 import { type Judged, mended } from './mend.js'
 import type { ToolSetting } from './options.js'
 import type { List, Subjects } from './rule.js'
-import type { Terms } from './request.js'
+import type { Terms } from './terms.js'
 
 export interface JudgedPage {
-  /** What makes of the server's page the client's; none when it may pass as it came. */
+  /** The edits that make the client's page of the server's; empty if it passes unchanged. */
   readonly edits: readonly Edit[]
-  /** Undefined where it is no list of tools, and passes all the same. */
+  /** Undefined for a result without a list of tools that passes by policy. */
   readonly page: Page | undefined
 }
 
-/** About so many bytes of a page, and so many tools, are judged in one turn. */
+/** Bytes of a page and tools that are judged before the relay yields to the event loop. */
 const turnBytes = 512 * 1024
 const turnTools = 250
 
-/** One element of `result.tools`, as it is judged. */
+/** One element of `result.tools`. */
 interface Candidate {
   readonly index: number
   readonly name: string | undefined
-  /** As the server sent it; undefined when it is no object. */
+  /** The server's definition; undefined when it is no object. */
   readonly sent: JsonObject | undefined
   readonly setting: ToolSetting | undefined
-  /** Why there is no room for it. */
-  readonly surplus: string | undefined
+  /** The limit that it exceeds, if any. */
+  readonly overLimit: string | undefined
 }
 
 /**
  * Judges a page of `tools/list`: each tool by itself, so that a bad one never fails the list.
- * @param exchange where it arrived
- * @returns undefined when nothing of it may pass
+ * @param exchange on which it arrived
+ * @returns undefined when the page is blocked as a whole
  */
 export function* judgePage(
   core: Core, catalog: Catalog, listing: Listing, terms: Terms, exchange: Exchange, frame: Frame, result: JsonObject, findings: Findings,
@@ -57,10 +57,10 @@ export function* judgePage(
   if (!isArray(tools)) return { edits, page: undefined }
   const exact = offer && member(exactResult(core, frame, result), 'tools')
   const listed = new Map<string, JsonObject>()
-  const accepted = new Map<string, Tool>()
+  const passed = new Map<string, Tool>()
   let isPartial = false
 
-  const surplus = (change: Edit, count: number, reason: string) => {
+  const overLimit = (change: Edit, count: number, reason: string) => {
     const found = none(findings.meter)
     ask('onOverLimit', { count, reason }, found, '/result/tools')
     findings.include(found)
@@ -72,31 +72,30 @@ export function* judgePage(
     const { index, name, sent, setting } = candidate
     const path = pointer('result', 'tools', index)
     const repeated = name !== undefined && (listing.names.has(name) || listed.has(name))
-    // The rules judge what the server says; an operator's schema stands above them, but for being one at all (`schemas`).
+    // Rules judge the server's definition. An operator's output schema is only checked to be a schema (`schemas`).
     const definitionOf = (tool: JsonObject) => (setting?.outputSchema !== undefined ? omit(tool, 'outputSchema') : tool)
-    // Where there is a lock, what the session listed before says nothing more.
+    // With a lock, drift is measured from the lock, and not from the first listing.
     const first = offer !== undefined ? sent : name === undefined ? undefined : catalog.firstListed(name)
-    const { settled } = catalog
     const denied = setting?.denied === true
-    const held = name === undefined ? undefined : offer?.definitions.tools.get(name)
-    const locked = isObject(held) ? held : undefined
+    const accepted = name === undefined ? undefined : offer?.definitions.tools.get(name)
+    const locked = isObject(accepted) ? accepted : undefined
     const found = none(findings.meter)
     const drift = sent === undefined ? 'same' : judgeDrift(core, offer, 'tools', name, isArray(exact) ? exact[index] : sent, ['result', 'tools', index], found)
     const trusted = options.trusted || (options.accepted?.isTrusted === true && drift === 'same')
     const asked = (definition: JsonObject | undefined, schemas: Checked) => {
-      const subject = { sent, definition, path, revision, trusted, schemas, repeated, first, settled, denied }
+      const subject = { sent, definition, path, revision, trusted, schemas, repeated, first, settled: catalog.hasWholeList, denied }
       const found = none(findings.meter)
       ask('onTool', subject, found, path)
       return { subject, findings: found }
     }
     const judged = function* (value: JsonObject): Flow<Judged<'onTool'>> {
-      if (findings.meter.isTurnSpent) yield* core.turn(findings.meter, exchange)
+      if (findings.meter.isTurnSpent) yield* core.yieldToLoop(findings.meter, exchange)
       const isSame = sent !== undefined && ['inputSchema', 'outputSchema'].every(key => member(value, key) === member(definitionOf(sent), key))
       return { value, ...asked(value, isSame ? inspected : (yield* checks.check(schemasOf({ ...candidate, sent: value }), exchange)).flat()) }
     }
     const ofServer = asked(sent && definitionOf(sent), inspected)
-    if (findings.meter.isTurnSpent) yield* core.turn(findings.meter, exchange)
-    // What was accepted goes on being what the client sees, and what its results are held to.
+    if (findings.meter.isTurnSpent) yield* core.yieldToLoop(findings.meter, exchange)
+    // The client sees the accepted definition, and results are validated by it.
     const shown = drift === 'same' ? sent : (locked ?? sent)
     const whole = shown && definitionOf(shown)
     const before = whole && (shown === sent ? { value: whole, ...ofServer } : yield* judged(whole))
@@ -115,33 +114,33 @@ export function* judgePage(
     }
     if (name === undefined || sent === undefined || shown === undefined || repeated) return
     listed.set(name, sent)
-    if (!isRemoved) accepted.set(name, toolOf(name, shown, setting?.outputSchema))
+    if (!isRemoved) passed.set(name, toolOf(name, shown, setting?.outputSchema))
   }
 
   const count = lengthOf(tools)
   const room = Math.min(count, options.maxTools - listing.names.size)
   const perTurn = Math.max(1, Math.min(turnTools, Math.floor((count * turnBytes) / frame.bytes.length)))
   for (let from = 0; from < room; from += perTurn) {
-    if (from > 0) yield* checks.turn(exchange)
+    if (from > 0) yield* checks.yieldToLoop(exchange)
     findings.meter.pay(perTurn)
     const candidates = unmetered(tools).slice(from, Math.min(room, from + perTurn)).map((tool, index): Candidate => {
       const own = isObject(tool) ? member(tool, 'name') : undefined
       const name = isString(own) ? own : undefined
-      const sent = !isObject(tool) ? undefined : name === undefined ? tool : catalog.held(name, tool)
+      const sent = !isObject(tool) ? undefined : name === undefined ? tool : catalog.interned(name, tool)
       const reason = sent && catalog.noRoom(listing, listed, sent)
-      return { index: from + index, name, sent, setting: name === undefined ? undefined : options.tools.get(name), surplus: reason }
+      return { index: from + index, name, sent, setting: name === undefined ? undefined : options.tools.get(name), overLimit: reason }
     })
     const subjects = candidates.map(schemasOf)
     const inspected = yield* checks.check(subjects.flat(), exchange)
     let next = 0
     for (const [index, one] of candidates.entries()) {
       const schemas = inspected.slice(next, (next += subjects[index]?.length ?? 0)).flat()
-      const reason = one.surplus ?? (one.sent && catalog.noRoom(listing, listed, one.sent))
+      const reason = one.overLimit ?? (one.sent && catalog.noRoom(listing, listed, one.sent))
       if (reason === undefined) yield* judge(one, schemas)
-      else surplus({ path: ['result', 'tools', one.index], remove: true }, 1, reason)
+      else overLimit({ path: ['result', 'tools', one.index], remove: true }, 1, reason)
     }
   }
-  if (room < count) surplus({ path: ['result', 'tools'], length: room }, count - room, `more than ${options.maxTools} tools`)
+  if (room < count) overLimit({ path: ['result', 'tools'], length: room }, count - room, `more than ${options.maxTools} tools`)
   const next = member(result, 'nextCursor')
   const lifetime = member(result, 'ttlMs')
   if (!isString(next) && listing.whole && offer !== undefined) {
@@ -151,12 +150,12 @@ export function* judgePage(
   return {
     edits,
     page: {
-      listed, accepted, next: isString(next) && next !== '' ? next : undefined, lifetime: typeof lifetime === 'number' ? lifetime : 0, isPartial,
+      listed, accepted: passed, next: isString(next) && next !== '' ? next : undefined, lifetime: typeof lifetime === 'number' ? lifetime : 0, isPartial,
     },
   }
 }
 
-/** Asks the rules about a value, and mends it where the policy says so. @returns what mends it */
+/** Asks the rules about a value, and mends it if the policy says so. @returns the mends as edits of the frame */
 export function* judgeWhole<Asked extends 'onList' | 'onReading'>(
   core: Core, power: Asked, value: JsonObject, at: Path, subjectOf: (value: JsonObject) => Flow<Subjects[Asked]>,
   exchange: Exchange, findings: Findings,
@@ -173,12 +172,11 @@ export function* judgeWhole<Asked extends 'onList' | 'onReading'>(
   const last = yield* mended({ mends, power, path }, yield* judge(value), judge)
   findings.include(last.findings)
   const edits = difference(value, last.value, meter) ?? []
-  // The text is changed in another turn.
-  if (meter.isTurnSpent) yield* core.turn(meter, exchange)
+  if (meter.isTurnSpent) yield* core.yieldToLoop(meter, exchange)
   return edits.map(edit => ({ ...edit, path: [...at, ...edit.path] }))
 }
 
-/** What the rules say of a list as such. @returns what mends it */
+/** Asks the rules about a list as a whole. @returns the mends as edits of the frame */
 export const judgeList = (
   core: Core, method: string, revision: Revision, result: JsonObject, exchange: Exchange, findings: Findings,
 ): Flow<readonly Edit[]> =>
@@ -186,15 +184,15 @@ export const judgeList = (
     return { method, result, revision }
   }, exchange, findings)
 
-/** The schemas of a tool by which anything will be judged. */
-const schemasOf = ({ index, sent, setting, surplus }: Candidate): readonly Subject[] =>
+/** The schemas of a tool that values will be validated by. */
+const schemasOf = ({ index, sent, setting, overLimit }: Candidate): readonly Subject[] =>
   ['inputSchema', 'outputSchema'].flatMap((key): Subject[] => {
     const theirs = key === 'outputSchema' ? setting?.outputSchema : undefined
     const schema = theirs ?? member(sent, key)
-    return schema === undefined || surplus !== undefined ? [] : [{ kind: 'schema', schema, path: pointer('result', 'tools', index, key) }]
+    return schema === undefined || overLimit !== undefined ? [] : [{ kind: 'schema', schema, path: pointer('result', 'tools', index, key) }]
   })
 
-/** What the operator puts into a tool. */
+/** The operator's changes of a tool. */
 const operators = (mended: JsonObject, setting: ToolSetting | undefined): readonly Edit[] => {
   const edits: Edit[] = []
   if (setting?.outputSchema !== undefined) edits.push({ path: ['outputSchema'], replace: JSON.stringify(setting.outputSchema) })
@@ -210,7 +208,7 @@ export const toolOf = (name: string, definition: JsonObject, operators?: Schema)
   return {
     name,
     definition,
-    // A definition without a usable schema passes only where the operator lets it: then nothing is declared.
+    // A tool without a usable schema passes only by policy; then any arguments are valid.
     inputSchemas: [isObject(input) ? input : true],
     outputSchemas: isObject(output) || typeof output === 'boolean' ? [output] : [],
   }

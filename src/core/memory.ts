@@ -1,10 +1,11 @@
 
-/** So many entries may be taken out before the collection is made anew, and twice as many as are left in it. */
+/** A collection is rebuilt after this many deletions plus twice its size. */
 const maxTaken = 64
 
 /**
- * A Map that is filled and emptied without end: an entry for each request. V8 links each table that a Map outgrows to the next; once one of them is
- * old, all that came after it stay until the next full collection of garbage, with all that hangs on what was ever in them. A new Map links to none.
+ * A Map for entries that come and go with every request. V8 links each table that a Map outgrows to the next. Once one of them is in
+ * the old generation, the later ones and all their former entries live until the next full garbage collection. So the Map is replaced
+ * from time to time.
  */
 export class ChurnMap<Key, Value> {
   #map = new Map<Key, Value>()
@@ -26,7 +27,7 @@ export class ChurnMap<Key, Value> {
     this.#map.set(key, value)
   }
 
-  /** @returns false when it was not there */
+  /** @returns false when there is no such entry */
   delete(key: Key): boolean {
     if (!this.#map.delete(key)) return false
     if (++this.#taken > maxTaken + 2 * this.#map.size) {
@@ -36,12 +37,11 @@ export class ChurnMap<Key, Value> {
     return true
   }
 
-  /** Those that are there now, the oldest first. */
+  /** A snapshot, the oldest first, as are `values` and `entries`. */
   keys(): readonly Key[] {
     return [...this.#map.keys()]
   }
 
-  /** Those that are there now, the oldest first. */
   values(): readonly Value[] {
     return [...this.#map.values()]
   }
@@ -56,7 +56,7 @@ export class ChurnMap<Key, Value> {
   }
 }
 
-/** The same for a Set. */
+/** `ChurnMap` as a Set. */
 export class ChurnSet<Value> {
   readonly #map = new ChurnMap<Value, true>()
 
@@ -72,22 +72,21 @@ export class ChurnSet<Value> {
     this.#map.set(value, true)
   }
 
-  /** @returns false when it was not there */
+  /** @returns false when there is no such entry */
   delete(value: Value): boolean {
     return this.#map.delete(value)
   }
 
-  /** Those that are there now, the oldest first. */
   values(): readonly Value[] {
     return this.#map.keys()
   }
 }
 
-/** Several values under a key. */
+/** `ChurnMap` with several values for each key. */
 export class ChurnGroups<Key, Value> {
   readonly #groups = new ChurnMap<Key, Set<Value>>()
 
-  /** Keys that have values. */
+  /** The number of keys. */
   get size(): number {
     return this.#groups.size
   }
@@ -103,7 +102,6 @@ export class ChurnGroups<Key, Value> {
     if (group?.delete(value) === true && group.size === 0) this.#groups.delete(key)
   }
 
-  /** Those that are there now, the oldest first. */
   of(key: Key): readonly Value[] {
     return [...(this.#groups.get(key) ?? [])]
   }
@@ -114,37 +112,37 @@ export class ChurnGroups<Key, Value> {
 }
 
 /**
- * Bytes that are kept because of what clients and servers sent: an account of one kind of thing, of a session, or of the
- * process. What is added to an account is added to all accounts that it belongs to.
+ * Counts the bytes that are kept for clients and servers. The accounts form a tree: the process, its sessions, and the kinds of data
+ * in a session. Bytes added to an account count in its ancestors too.
  */
 export class Ledger {
   #kept = 0
   #isClosed = false
 
-  /** @param most the bound, in bytes */
-  constructor(readonly most: number, readonly of?: Ledger) {}
+  /** @param max in bytes */
+  constructor(readonly max: number, readonly of?: Ledger) {}
 
   get kept(): number {
     return this.#kept
   }
 
-  /** @param of the account that is part of this one */
-  account(most: number): Ledger {
-    return new Ledger(most, this)
+  /** Opens an account below this one. */
+  account(max: number): Ledger {
+    return new Ledger(max, this)
   }
 
   hasRoom(bytes: number): boolean {
-    return this.#kept + bytes <= this.most && this.of?.hasRoom(bytes) !== false
+    return this.#kept + bytes <= this.max && this.of?.hasRoom(bytes) !== false
   }
 
-  /** @param bytes negative when something is let go */
+  /** @param bytes negative to release */
   add(bytes: number): void {
     if (this.#isClosed) return
     this.#kept += bytes
     this.of?.add(bytes)
   }
 
-  /** Everything is let go, and nothing is counted any more: whoever lets go of a part later has been counted already. */
+  /** Releases everything, and ignores later changes. */
   close(): void {
     this.add(-this.#kept)
     this.#isClosed = true
@@ -152,7 +150,7 @@ export class Ledger {
 }
 
 /**
- * What one object costs beside its bytes and texts, in bytes: itself, its place in a Map, the closures and generators that
- * belong to it. Measured by `test/core/ledger.test.ts`.
+ * The bytes of an object beside its buffers and strings: itself, its entry in a Map, its closures and generators. Measured by
+ * `test/core/ledger.test.ts`.
  */
-export const weights = { clientRequest: 3000, heldRequest: 1000, serverRequest: 600, ownId: 150, task: 800 } as const
+export const weights = { clientRequest: 3000, queuedRequest: 1000, serverRequest: 600, relayId: 150, task: 800 } as const

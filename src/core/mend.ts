@@ -5,14 +5,14 @@ import { actionOf, type Findings, type Policy } from './findings.js'
 import type { Flow } from './flow.js'
 import type { Mend, MendPower, Rule, RuleName, Subjects } from './rule.js'
 
-/** The rules whose findings are mended, in the order in which they are. */
+/** The rules whose findings are mended, in that order. */
 export type Mends = ReadonlyMap<RuleName, { readonly mend: Mend; readonly action: 'mend' | 'block' }>
 
 /** What a policy says about mending. */
 export interface Mending {
   readonly policy: Policy
   readonly mends: Mends
-  /** The policy about what is not mended, because it cannot be or because nobody comes to it. */
+  /** The policy for findings that are not mended. */
   readonly unmended: Policy
 }
 
@@ -29,14 +29,14 @@ export const mendingFor = (rules: readonly Rule[], policy: Policy): Mending => (
   })),
 })
 
-/** A value that a rule's power was asked about, and what was found. */
+/** A value with the findings about it. */
 export interface Judged<Asked extends MendPower> {
   readonly value: JsonObject
   readonly subject: Subjects[Asked]
   readonly findings: Findings
 }
 
-/** What is mended, and where. */
+/** The mends, and the place of the value. */
 interface Place<Asked extends MendPower> {
   readonly mends: Mends
   readonly power: Asked
@@ -46,9 +46,9 @@ interface Place<Asked extends MendPower> {
 }
 
 /**
- * Mends what the policy says is to be mended, one rule after the other, and judges it again each time, as what will be sent. A mend that
- * heals nothing, or breaks something else than good practice, is not made; nor is one of which no text would be read alike by all.
- * @param judge says of a changed value what it says of the first; undefined where it must not be sent, whatever is found
+ * Mends a value by one rule after the other, and judges the result each time. A mend is dropped if its finding remains, if it causes a
+ * finding of another rule (but advice), or if the result has no unambiguous JSON text.
+ * @param judge judges a changed value; undefined when it must not be sent
  */
 export function* mended<Asked extends MendPower>(
   place: Place<Asked>, first: Judged<Asked>, judge: (value: JsonObject) => Flow<Judged<Asked> | undefined>,
@@ -73,7 +73,7 @@ export function* mended<Asked extends MendPower>(
   return last
 }
 
-/** A mend that throws is none. @throws OverBudget */
+/** @returns undefined when the mend throws @throws OverBudget */
 const attempt = <Asked extends MendPower>(mend: Mend, power: Asked, subject: Subjects[Asked], meter: Meter): JsonObject | undefined => {
   const make: { readonly [Power in MendPower]?: (subject: Subjects[Power], meter: Meter) => JsonObject | undefined } = mend
   try {
@@ -84,13 +84,13 @@ const attempt = <Asked extends MendPower>(mend: Mend, power: Asked, subject: Sub
   }
 }
 
-/** Changes that are told of one mend. */
-const told = 5
+/** Changes that are named for one mend. */
+const maxNamed = 5
 
 const inWords = (edits: readonly Edit[], path: string): string => {
-  const first = edits.slice(0, told).map(edit => {
+  const first = edits.slice(0, maxNamed).map(edit => {
     const place = path + wirePath(...edit.path)
     return `${'remove' in edit ? 'removed' : 'written'} ${place.slice(0, 200)}`
   })
-  return first.join(', ') + (edits.length > told ? `, and ${edits.length - told} more` : '')
+  return first.join(', ') + (edits.length > maxNamed ? `, and ${edits.length - maxNamed} more` : '')
 }

@@ -1,31 +1,31 @@
-import { meaningOf, written } from '../protocol/message.js'
+import { meaningOf } from '../protocol/message.js'
 import type { Id, IdKey } from '../protocol/json-rpc.js'
-import { ChurnGroups, ChurnMap, type Ledger, weights } from './memory.js'
+import { ChurnGroups, ChurnMap, type Ledger } from './memory.js'
 import { type Exchange, stdioExchange } from './event.js'
-import { isString } from '../protocol/json.js'
+import type { PendingRequest } from './request.js'
 
-/** Something that was asked and not yet answered. */
+/** A request in flight. */
 export interface Pending {
   readonly exchange: Exchange
   readonly id: Id
   readonly key: IdKey
-  /** The memory that it keeps now, in bytes. */
+  /** Its memory now, in bytes. */
   readonly weight: number
-  /** What of that is in the ledger. */
+  /** The part of it that is in the ledger. */
   kept: number
 }
 
 /**
- * What one side asked and the other has not yet answered. Each is taken out by its one answer.
+ * The requests of one side that the other has not answered yet.
  *
- * In a session an id is in flight once, whichever stream its answer comes by (a resumed stream is another exchange).
- * Without a session each exchange has ids of its own: two clients that both ask with 1 never meet.
+ * In a session, an id is unique over all exchanges: the response may come on another stream, such as a resumed one. Without a session,
+ * an id is unique within its exchange only, because two clients may use the same id.
  */
 export class PendingRequests<Kind extends Pending> {
   readonly #scopes = new ChurnMap<Exchange, ChurnMap<IdKey, Kind>>()
-  /** Where an exchange is not the whole of its scope. */
+  /** Requests by exchange, where the scope is the session. */
   readonly #exchanges = new ChurnGroups<Exchange, Kind>()
-  /** By what a lenient reader takes their ids for, those that are not spelt as it would spell them. */
+  /** Requests with unusually spelled ids, by the meaning of the id to a lenient reader. */
   readonly #odd = new ChurnMap<Exchange, ChurnGroups<string, Kind>>()
   readonly #stateless: boolean
   readonly #ledger: Ledger
@@ -40,19 +40,19 @@ export class PendingRequests<Kind extends Pending> {
     return this.#size
   }
 
-  /** Whether one more may be kept: one alone always may. */
+  /** Whether there is memory for one more. The first always has room. */
   hasRoom(pending: Kind): boolean {
     return this.#size === 0 || this.#ledger.hasRoom(pending.weight)
   }
 
-  /** The pending request keeps more or less than before. */
+  /** Updates the ledger after the request's weight has changed. */
   reweigh(pending: Kind): void {
     const { weight } = pending
     this.#ledger.add(weight - pending.kept)
     pending.kept = weight
   }
 
-  /** @returns false when a request of this id is in flight: the first lives, this one is not taken in */
+  /** @returns false when a request with this id is in flight already; then this one is not added */
   open(pending: Kind): boolean {
     const { exchange, key } = pending
     const scope = this.#scope(exchange)
@@ -77,8 +77,8 @@ export class PendingRequests<Kind extends Pending> {
   }
 
   /**
-   * As `find`, whatever the exchange: an answer may come by another one than the question went by. Without a session only the
-   * credentials tell clients apart, and an id that one of them has in flight several times names none of them.
+   * As `find`, on any exchange of the same client: a response may come by another HTTP request. Without a session, clients are told
+   * apart by their credentials, and an id that one client uses several times at once is ambiguous.
    */
   findAnywhere(exchange: Exchange, key: IdKey): Kind | undefined {
     const here = this.find(exchange, key)
@@ -89,8 +89,8 @@ export class PendingRequests<Kind extends Pending> {
   }
 
   /**
-   * The request that an answer with another type or spelling of its id must have meant: `"1"` or `1.0` for 1.
-   * Such an answer never passes, but its request must not wait for ever.
+   * The request that a response means by another type or spelling of its id: `"1"` or `1.0` for 1. Such a response is blocked, but
+   * its request must not wait for ever.
    */
   findMeant(exchange: Exchange, key: IdKey): Kind | undefined {
     const meaning = meaningOf(key)
@@ -98,20 +98,20 @@ export class PendingRequests<Kind extends Pending> {
     return this.find(exchange, meaning) ?? this.find(exchange, JSON.stringify(meaning)) ?? odd
   }
 
-  /** The only request in flight, where there is no other: an answer without a usable id can mean nothing else. */
+  /** The request in flight, if there is exactly one: a response without a usable id must belong to it. */
   findOnly(exchange: Exchange): Kind | undefined {
     const those = this.#scopes.get(this.#scope(exchange))
     return those?.size === 1 ? those.first() : undefined
   }
 
-  /** @returns false when the request was answered before */
+  /** @returns false when the request was removed before */
   close(pending: Kind): boolean {
     const { exchange, key } = pending
     const scope = this.#scope(exchange)
     const those = this.#scopes.get(scope)
     if (those?.get(key) !== pending) return false
     those.delete(key)
-    // The pipe's stays: one request after the other would make it anew.
+    // The scope of a session stays, because the next request would create it again.
     if (those.size === 0 && scope !== stdioExchange) this.#scopes.delete(scope)
     if (exchange !== scope) this.#exchanges.delete(exchange, pending)
     const odd = this.#odd.get(scope)
@@ -125,7 +125,7 @@ export class PendingRequests<Kind extends Pending> {
     return true
   }
 
-  /** The one that came first. */
+  /** The first that was opened. */
   oldest(): Kind | undefined {
     return this.#scopes.values().find(({ size }) => size > 0)?.first()
   }
@@ -144,79 +144,56 @@ export class PendingRequests<Kind extends Pending> {
   }
 }
 
-/** So many ids of ours are remembered, and so many bytes of them: an answer may come late, or twice. */
-const maxMade = 1000
+/** Most bytes of answered requests that a session keeps; the oldest is forgotten first. */
 const maxBytes = 128 * 1024
 
-/** Of a longer id of the client's only the beginning is imitated, in characters. */
-const longestLike = 256
+/** Longer arguments are not kept: the record of a replayed response lacks their digest. */
+const maxArguments = 4096
 
-/** Ids of the relay's own requests: of the form that the client's have, so that a server cannot tell them apart. */
-export class OwnIds {
-  readonly #made = new Set<IdKey>()
+/**
+ * Answered requests whose response may be replayed, because it was sent on a stream that can be resumed (2025-11-25,
+ * Streamable HTTP, Resumability and Redelivery; contract section 5).
+ */
+export class GivenAnswers {
+  readonly #given = new Map<IdKey, { readonly request: PendingRequest; readonly context: string | undefined; readonly weight: number }>()
   readonly #ledger: Ledger
-  /** The greatest number that the client has used. */
-  #greatest = 0
-  #state: number
 
-  /** @param nonce unguessable */
-  constructor(nonce: string, session: Ledger) {
+  constructor(session: Ledger) {
     this.#ledger = session.account(maxBytes)
-    this.#state = Buffer.from(nonce).reduce((state, one) => (Math.imul(state, 31) + one) | 0, 1) || 1
   }
 
-  saw(id: Id): void {
-    if (!isString(id) && Number.isSafeInteger(id) && id > this.#greatest) this.#greatest = id
-  }
-
-  /**
-   * An id that the client will not use.
-   * @param like an id of the client's. After a number comes a greater one, far from those that the client will count through; in a text
-   *   digits and letters are others, and a text that is too short to be one of many is made longer
-   */
-  next(like: Id): Id {
-    const id = isString(like) ? this.#textLike(like.slice(0, longestLike)) : this.#greater()
-    const key = written(id)
-    this.#made.add(key)
-    this.#ledger.add(weightOf(key))
-    for (const oldest of this.#made) {
-      if (this.#made.size <= maxMade && this.#ledger.kept <= maxBytes) break
-      this.#made.delete(oldest)
-      this.#ledger.add(-weightOf(oldest))
+  add(request: PendingRequest, { context }: Exchange): void {
+    if (request.bytes > maxArguments) request.arguments = undefined
+    const { key, weight } = request
+    this.#forget(key)
+    this.#given.set(key, { request, context, weight })
+    this.#ledger.add(weight)
+    for (const oldest of this.#given.keys()) {
+      if (this.#ledger.kept <= maxBytes) return
+      this.#forget(oldest)
     }
-    return id
   }
 
-  /** Whether it is one of ours: what names it must never reach the client. */
-  isOurs(key: IdKey): boolean {
-    return this.#made.has(key)
+  /** The request of a replayed response, on a stream resumed by the same authorization context. */
+  find({ resumed, context }: Exchange, key: IdKey): PendingRequest | undefined {
+    const given = this.#given.get(key)
+    if (resumed !== true || given === undefined || given.context !== context) return undefined
+    this.#forget(key)
+    return given.request
   }
 
-  #greater(): number {
-    const greater = this.#greatest + 100_000 + this.#random(900_000)
-    // Beyond the greatest there is only what a client that has come so far will not count to again.
-    if (greater > Number.MAX_SAFE_INTEGER) return -1 - this.#random(2 ** 31)
-    return (this.#greatest = greater)
+  /** Keeps a request longer, because its response may not have been delivered. */
+  refresh(key: IdKey): void {
+    const given = this.#given.get(key)
+    if (given === undefined) return
+    this.#given.delete(key)
+    this.#given.set(key, given)
   }
 
-  #textLike(like: string): string {
-    const made = like.replace(/[0-9a-fA-F]/g, character => this.#alike(character))
-    const varied = like.replace(/[^0-9a-fA-F]/g, '').length
-    return varied >= 16 ? made : made + Array.from({ length: 12 }, () => String(this.#random(10))).join('')
-  }
-
-  #alike(character: string): string {
-    if (character >= '0' && character <= '9') return String(this.#random(10))
-    return String.fromCharCode((character < 'a' ? 65 : 97) + this.#random(6))
-  }
-
-  /** A whole number below the bound (xorshift). */
-  #random(bound: number): number {
-    this.#state ^= this.#state << 13
-    this.#state ^= this.#state >>> 17
-    this.#state ^= this.#state << 5
-    return (this.#state >>> 0) % bound
+  #forget(key: IdKey): void {
+    const given = this.#given.get(key)
+    if (given === undefined) return
+    this.#given.delete(key)
+    this.#ledger.add(-given.weight)
   }
 }
-
-const weightOf = (key: IdKey): number => weights.ownId + 2 * key.length

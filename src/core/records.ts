@@ -5,9 +5,10 @@ import type { Entry, Operation, Side } from './event.js'
 import type { Findings } from './findings.js'
 import type { RelayOptions } from './options.js'
 import type { Output } from './core.js'
-import type { Handshake, PendingRequest, Terms } from './request.js'
+import type { PendingRequest } from './request.js'
+import type { Handshake, Terms } from './terms.js'
 
-/** Puts decisions on record; each record goes before the frame that it is about, so that nothing leaves unrecorded (promise 7). */
+/** Emits audit records. Each record is emitted before the frame that it is about (promise 7). */
 export class Records {
   readonly #options: RelayOptions
   readonly #output: Output
@@ -20,14 +21,14 @@ export class Records {
     this.#handshake = handshake
   }
 
-  /** The session's first record: written when it is known who the client says it is. */
+  /** Writes the session's first record, once the client's name is known. */
   start(terms: Terms = this.#handshake.terms): void {
     if (this.#started) return
     this.#started = true
     this.write({ event: 'session/start', from: 'relay', peer: this.#options.peer }, undefined, terms)
   }
 
-  /** @param findings none: nothing was found */
+  /** @param findings undefined: none */
   write(entry: Pick<Entry, 'event' | 'from'> & Partial<Entry>, findings?: Findings, terms: Terms = this.#handshake.terms): void {
     this.start(terms)
     const { server, session } = this.#options
@@ -39,12 +40,12 @@ export class Records {
     })
   }
 
-  /** Of what passes unless something is found, only that goes on record. */
+  /** Writes a record only if there are findings. */
   note(event: string, from: Side, findings: Findings): void {
     if (findings.kept.length > 0) this.write({ event, from }, findings)
   }
 
-  /** A call is about to leave. */
+  /** Records a call before it is sent. */
   sent(request: PendingRequest): void {
     if (!this.#options.intent || request.method !== 'tools/call') return
     const { called, id, bytes, findings, terms, trace } = request
@@ -54,9 +55,9 @@ export class Records {
   }
 
   /**
-   * A request is answered, or never will be.
-   * @param response the server's; undefined where there was none
-   * @param sent what the client gets
+   * Records a finished request.
+   * @param response the server's response, if there was one
+   * @param sent the client's response, if it gets one
    */
   answered(request: PendingRequest, response: Frame | undefined, sent: Frame | undefined): void {
     const { method, terms, findings, called } = request
@@ -66,7 +67,7 @@ export class Records {
     if (!isRecorded && observed !== true) return
     if (isRecorded) this.start(terms)
     const { now } = this.#output
-    // Spelt out: V8 gives every object that another was spread into a shape of its own, and makes all that reads it slow.
+    // No spread: V8 gives each object made by one a shape of its own, which makes its readers slow.
     const entry = {
       event: eventOf(method, 'client'),
       from: 'client' as const,
@@ -100,8 +101,8 @@ export class Records {
 }
 
 /**
- * A method as the name of an event. A peer may call its request anything: only what MCP knows of that side stands bare, so that
- * no name of a peer's can be taken for an event of ours, nor a server's `tools/call` for a call.
+ * The name of an event for a method. Methods that MCP does not define for this side get a prefix, so that a peer cannot forge the name
+ * of another event, nor a server a `tools/call`.
  */
 export const eventOf = (method: string, from: Side): string => {
   const known = methodOf(method)?.from

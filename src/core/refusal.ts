@@ -7,46 +7,46 @@ import { responseBytes } from '../protocol/message.js'
 import { clip, quote } from '../protocol/quote.js'
 import type { Findings } from './findings.js'
 
-/** Whom an answer of ours answers. */
-export interface Asker {
+/** The id of the request that a response of ours answers. */
+export interface RequestId {
   readonly id: Id
   readonly key: IdKey
 }
 
-/** A JSON-RPC error of ours. */
-export const errorAnswer = ({ id, key }: Asker, code: number, message: string, data?: JsonObject): Frame => {
+/** A JSON-RPC error made by the relay. */
+export const errorAnswer = ({ id, key }: RequestId, code: number, message: string, data?: JsonObject): Frame => {
   const error = { code, message, ...(data && { data }) }
   return {
     bytes: responseBytes(key, 'error', error),
     message: { kind: 'error', id, key, error },
     faults: [],
-    own: true,
+    relayMade: true,
   }
 }
 
 /**
- * @param meant a tool that is listed, and that was probably meant
- * @param wasAccepted it is in the lock, but not listed as it was accepted
+ * @param meant a listed tool with a similar name
+ * @param wasAccepted true for a tool that is in the lock, but is no longer listed as accepted
  */
-export const unknownTool = (asker: Asker, name: string, meant: string | undefined, wasAccepted: boolean): Frame => {
+export const unknownTool = (asker: RequestId, name: string, meant: string | undefined, wasAccepted: boolean): Frame => {
   const told = name === '' ? '(the call names none)' : clip(name)
   const message = `Unknown tool: ${told}${wasAccepted ? '; it is not what was accepted any more: the operator may look at it with "mcp-customs lock"' : ''}`
   return errorAnswer(asker, errorCode.invalidParams, message, meant === undefined ? undefined : { didYouMean: clip(meant) })
 }
 
-/** For whatever is blocked and is no tool result. */
-export const blocked = (asker: Asker, findings: Findings): Frame =>
+/** The error for any blocked message but a tool result. */
+export const blocked = (asker: RequestId, findings: Findings): Frame =>
   errorAnswer(asker, errorCode.blocked, `Blocked by mcp-customs: ${summary(findings)}`, listed(findings))
 
-/** Headers are wrong only on a request's way; a server's wire/http never comes here. */
+/** True when a request was stopped for its HTTP headers. */
 export const isMismatch = (findings: Findings): boolean => findings.stopping.includes('wire/http')
 
-/** For an HTTP request whose headers say something else than its body (2026-07-28, server validation). */
-export const headerMismatch = (asker: Asker, findings: Findings): Frame =>
+/** The error for an HTTP request whose headers contradict its body (2026-07-28, server validation). */
+export const headerMismatch = (asker: RequestId, findings: Findings): Frame =>
   errorAnswer(asker, errorCode.headerMismatch, `Header mismatch: ${summary(findings)}`)
 
-/** A tool's call that is not let through: a result that a model can act on. */
-export const refusedCall = (asker: Asker, name: string, findings: Findings, modern: boolean): Frame =>
+/** The result in place of a stopped tool call, with text that a model can act on. */
+export const refusedCall = (asker: RequestId, name: string, findings: Findings, modern: boolean): Frame =>
   toolError(
     asker,
     findings.stopping.includes('call/denied')
@@ -56,8 +56,8 @@ export const refusedCall = (asker: Asker, name: string, findings: Findings, mode
     modern,
   )
 
-/** A tool's result that is not let through. */
-export const refusedResult = (asker: Asker, name: string, findings: Findings, modern: boolean): Frame =>
+/** The result in place of a stopped tool result. */
+export const refusedResult = (asker: RequestId, name: string, findings: Findings, modern: boolean): Frame =>
   toolError(
     asker,
     `The result of the tool ${quote(name)} was withheld by mcp-customs: ${summary(findings)}. ` +
@@ -67,9 +67,8 @@ export const refusedResult = (asker: Asker, name: string, findings: Findings, mo
   )
 
 /**
- * A tool's result whose content may be read, but not relied on: the original blocks, `isError`, an explanation, and
- * nothing structured. Everything else leaves as it came.
- * @param at where the result stands in the frame: `['result']`, or deeper for that of a task
+ * A tool result marked as unreliable: the original blocks, an explanation, `isError`, and no structured content.
+ * @param at the path of the result in the frame: `['result']`, or deeper for a task
  */
 export const demoted = (
   frame: Frame,
@@ -103,12 +102,12 @@ export const demoted = (
   }
 }
 
-/** An answer of ours travels in the wrapping of the one that it replaces: the SSE id that lets a stream be resumed. */
+/** Gives our response the envelope of the one it replaces: its SSE id lets a stream be resumed. */
 export const inItsPlace = ({ envelope }: Frame, refusal: Frame): Frame => (envelope ? { ...refusal, envelope } : refusal)
 
 const findingsKey = 'mcp-customs/findings'
 
-const toolError = ({ id, key }: Asker, text: string, findings: Findings, modern: boolean): Frame => {
+const toolError = ({ id, key }: RequestId, text: string, findings: Findings, modern: boolean): Frame => {
   const { findings: found, more } = listed(findings)
   const result = {
     content: [{ type: 'text', text }],
@@ -120,21 +119,21 @@ const toolError = ({ id, key }: Asker, text: string, findings: Findings, modern:
     bytes: responseBytes(key, 'result', result),
     message: { kind: 'result', id, key, result },
     faults: [],
-    own: true,
+    relayMade: true,
   }
 }
 
-/** Findings told in a text: a model needs the first few, the audit has more of them. */
-const told = 3
+/** Findings named in the text; the audit log has more. */
+const maxSummarized = 3
 
 const summary = (findings: Findings): string => {
-  const all = findings.told()
-  const first = all.slice(0, told).map(({ rule, path, message }) => `${rule} at ${path || '/'}: ${message}`)
+  const all = findings.decisive()
+  const first = all.slice(0, maxSummarized).map(({ rule, path, message }) => `${rule} at ${path || '/'}: ${message}`)
   const more = all.length - first.length + findings.more
   return first.join('; ') + (more > 0 ? `; and ${more} more` : '')
 }
 
 const listed = (findings: Findings): { readonly findings: Json[]; readonly more?: number } => ({
-  findings: findings.told().map(({ rule, path, message }) => ({ rule, path, message })),
+  findings: findings.decisive().map(({ rule, path, message }) => ({ rule, path, message })),
   ...(findings.more > 0 && { more: findings.more }),
 })

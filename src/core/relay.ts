@@ -16,13 +16,12 @@ import { ServerRequests } from './server-requests.js'
 import { ToolCalls } from './tool-calls.js'
 import { ToolLists } from './tool-lists.js'
 
-/** In bytes: more is not taken from the pipe while a request is held. */
-const crowdedBytes = 1024 * 1024
+/** Bytes of queued frames above which the client's input is paused. */
+const highWaterBytes = 1024 * 1024
 
 /**
- * The one choke point: every frame, in both directions and on every transport, is decided here, and every message of
- * ours is made here. Pure: it is handed what happened and returns what is to be done, in order. It knows single messages;
- * `Batches` stands in front of it.
+ * The one core: every frame, in both directions and on every transport, gets its verdict here, and every relay-made message is made
+ * here. Pure: it takes events and returns effects, in order. It handles single messages; `Batches` stands in front of it.
  */
 export class Relay {
   readonly #core: Core
@@ -30,10 +29,10 @@ export class Relay {
   readonly #answers: Answers
   readonly #requests: ClientRequests
   readonly #serverRequests: ServerRequests
-  /** Frames of a pipe that came after a request that is held: the server gets them in the order in which they came. */
+  /** Stdio frames that arrived after a queued request: the server gets them in order. */
   readonly #queue: { readonly frame: Frame; readonly weight: number }[] = []
   #queuedBytes = 0
-  /** Why the session is over: the relay failed outside flows. */
+  /** Set when an exception outside of flows ended the session. */
   #failure: string | undefined
 
   constructor(options: RelayOptions) {
@@ -45,13 +44,13 @@ export class Relay {
     this.#serverRequests = new ServerRequests(core, (...said) => this.#answers.judgeUnasked(...said))
   }
 
-  /** @param now a monotonic clock in milliseconds: the core has none of its own */
+  /** @param now a monotonic clock, in milliseconds */
   handle(event: Event, now: number): readonly Effect[] {
     const { output } = this.#core
     output.now = now
     if (this.#failure !== undefined) return this.#afterFailure(event, this.#failure)
     try {
-      this.#happened(event)
+      this.#onEvent(event)
       this.#openQueue()
     } catch (cause) {
       this.#failed(event, cause)
@@ -59,7 +58,7 @@ export class Relay {
     return output.take()
   }
 
-  /** Judges a batch as such. @returns whether its members may be handled; where they may not, what is done instead */
+  /** Judges a batch as a whole. @returns whether its members may be handled, and the effects */
   admit(from: Side, exchange: Exchange, frame: Frame, now: number): { readonly isFine: boolean; readonly effects: readonly Effect[] } {
     const { output, records } = this.#core
     output.now = now
@@ -74,40 +73,40 @@ export class Relay {
     return this.#core.ledger
   }
 
-  /** True while something of the client's is not yet at the server: its input must stay open. */
+  /** True while client frames are queued: the server's input must stay open. */
   get holding(): boolean {
-    return this.#requests.held > 0 || this.#queue.length > 0
+    return this.#requests.queued > 0 || this.#queue.length > 0
   }
 
-  /** True while the client waits for an answer that is bound to come. */
+  /** True while the client waits for a response that is bound to come. */
   get isAwaited(): boolean {
     return this.#requests.isAwaited
   }
 
-  /** True while the client sends more than can wait for what is held: it must be held back itself. */
-  get isCrowded(): boolean {
-    return this.#queuedBytes > crowdedBytes
+  /** True while the queue is above the high-water mark: the client's input must be paused. */
+  get isAboveHighWater(): boolean {
+    return this.#queuedBytes > highWaterBytes
   }
 
-  /** True while the client's frame is not yet at the server, and may still go there. */
-  isHeld(exchange: Exchange, frame: Frame): boolean {
+  /** True while the client's frame may still be sent to the server. */
+  isQueued(exchange: Exchange, frame: Frame): boolean {
     if (this.#queue.some(queued => queued.frame === frame)) return true
-    return frame.message.kind === 'request' && this.#requests.stageOf(exchange, frame.message.key) === 'held'
+    return frame.message.kind === 'request' && this.#requests.stageOf(exchange, frame.message.key) === 'queued'
   }
 
-  /** True while the client waits for the answer to a request. */
+  /** True while the client waits for the response to a request. */
   isAwaiting(exchange: Exchange, key: IdKey): boolean {
     const stage = this.#requests.stageOf(exchange, key)
     return (stage !== undefined && stage !== 'cancelled') || this.#queue.some(({ frame }) => isRequestOf(frame, key))
   }
 
-  /** The input schema by which a call is checked, as headers are made from it as well. */
+  /** The newest input schema of a tool; HTTP headers of a call are made from it. */
   inputSchemaOf(tool: string) {
     const found = this.#lists.catalog.lookup(tool, this.#core.output.now)
     return found === 'absent' ? undefined : found?.inputSchemas[0]
   }
 
-  #happened(event: Event): void {
+  #onEvent(event: Event): void {
     switch (event.type) {
       case 'frame-received':
         return event.from === 'server' ? this.#fromServer(event.exchange, event.frame) : this.#clientFrame(event.exchange, event.frame)
@@ -135,8 +134,8 @@ export class Relay {
   }
 
   /**
-   * An exception outside flows. Without a session, many clients share this relay: the event's exchange fails alone. Else the
-   * session ends. Whoever waits is told so, and what was decided before is done.
+   * Contains an exception outside of flows. Without a session, many clients share the relay, and only the event's exchange fails.
+   * Otherwise the session ends. All requests concerned get an error, and effects decided before are kept.
    */
   #failed(event: Event, cause: unknown): void {
     const { output, records, options } = this.#core
@@ -159,7 +158,7 @@ export class Relay {
     this.#core.ledger.close()
   }
 
-  /** Until the session has ended, requests still come. */
+  /** Answers requests that arrive between the failure and the end of the session. */
   #afterFailure(event: Event, reason: string): readonly Effect[] {
     if (event.type !== 'frame-received' || event.from !== 'client' || event.frame.message.kind !== 'request') return []
     this.#core.output.toClient(event.exchange, errorAnswer(event.frame.message, errorCode.blocked, `mcp-customs: ${reason}`), 'client')
@@ -180,7 +179,7 @@ export class Relay {
   }
 
   #openQueue(): void {
-    while (this.#requests.held === 0) {
+    while (this.#requests.queued === 0) {
       const next = this.#unqueue()
       if (next === undefined) return
       this.#fromClient(stdioExchange, next)
@@ -211,11 +210,11 @@ export class Relay {
     }
   }
 
-  /** @returns true when the server must hear of it */
+  /** @returns true when the cancellation must go to the server */
   #cancelled(exchange: Exchange, frame: Frame): boolean {
     const key = keyIn(frame, 'requestId')
     if (key === undefined) return true
-    // Where an id was repeated, the request that came first is meant.
+    // A cancellation of a repeated id means the first request.
     const isKnown = this.#requests.stageOf(exchange, key) !== undefined
     const queued = isKnown ? -1 : this.#queue.findIndex(({ frame }) => isRequestOf(frame, key))
     const unsent = queued < 0 ? undefined : this.#unqueue(queued)
@@ -224,7 +223,7 @@ export class Relay {
     return false
   }
 
-  /** A frame of the client's that goes nowhere: whoever asks by it is told, and so is the server where it waits for it. */
+  /** Blocks a client frame: its requests get an error, and so does a server that waits for a response in it. */
   #refuse(exchange: Exchange, frame: Frame, findings: Findings): void {
     this.#core.records.write({ event: 'wire', from: 'client', bytes: { request: frame.bytes.length } }, findings)
     for (const one of membersOf(frame)) for (const key of keysOf(one)) this.#refuseRequest(exchange, one, key, findings)
@@ -272,22 +271,22 @@ export class Relay {
     if (!findings.isStop) output.toClient(arrived.exchange, arrived.frame)
   }
 
-  /** The life of a notification of the server's. */
+  /** A notification of the server, from its arrival to the client. */
   *#notified(exchange: Exchange, frame: Frame, notification: Notification, findings: Findings): Flow {
     const { output, records } = this.#core
     const { method, params } = notification
     const event = findings.kept.length > 0 ? 'wire' : eventOf(method, 'server')
     const sent = yield* this.#answers.judgeUnasked(method, exchange, frame, params, findings)
     records.note(event, 'server', findings)
-    // What it says of a request of ours is for nobody else.
+    // Progress and cancellation of relay-made requests do not concern the client.
     const key = keyIn(frame, isCancellation(notification) ? 'requestId' : 'progressToken')
-    if (key !== undefined && this.#lists.ids.isOurs(key)) return
+    if (key !== undefined && this.#lists.ids.isRelayMade(key)) return
     if (key !== undefined && isCancellation(notification)) this.#serverRequests.cancelled(exchange, key)
     if (method === 'notifications/tools/list_changed' && !this.#lists.changed(exchange, frame)) return
     if (!findings.isStop) output.toClient(exchange, sent)
   }
 
-  /** A frame of the server's that is blocked as such. Nobody who waits for it, or for an answer to it, may wait for ever. */
+  /** Blocks a server frame: requests that wait for it get an error, and so do the server's own requests in it. */
   #unusable(exchange: Exchange, frame: Frame, findings: Findings): void {
     const isAnswer = frame.message.kind !== 'request' && frame.message.kind !== 'notification'
     if (isAnswer && this.#requests.unusable({ exchange, frame }, answerKeysOf(frame), isAnonymousAnswer(frame), findings)) return
@@ -298,7 +297,7 @@ export class Relay {
     }
   }
 
-  /** What the rules say of a frame as such. */
+  /** Asks the rules about a frame as a whole. */
   #found(from: Side, exchange: Exchange, frame: Frame): Findings {
     const findings = this.#core.findings(from)
     const asked = from === 'server' ? this.#requests.termsOn(exchange) : undefined
@@ -313,12 +312,12 @@ const isRequestOf = ({ message }: Frame, key: IdKey): boolean => message.kind ==
 /** The messages in a frame. */
 export const membersOf = (frame: Frame): readonly Frame[] => (frame.message.kind === 'batch' ? frame.message.members : [frame])
 
-/** The ids of the requests that a frame of the server's may answer. */
+/** The ids of client requests that a server frame may answer. */
 const answerKeysOf = (frame: Frame): readonly IdKey[] => membersOf(frame).filter(({ message }) => message.kind !== 'request').flatMap(keysOf)
 
-/** A bad frame of the client's that may have been a request: what surely is none gets no answer. */
+/** True for a bad client frame that may be a request, and so needs a response. */
 const asks = ({ message }: Frame): boolean => message.kind !== 'notification' && message.kind !== 'result' && message.kind !== 'error'
 
-/** The id that a member of the params is; undefined where it is none. */
+/** The id in a member of a notification's params, if there is one. */
 const keyIn = (frame: Frame, name: 'requestId' | 'progressToken'): IdKey | undefined =>
   frame.message.kind === 'notification' ? keyAt(frame, ['params', name]) : undefined

@@ -1,6 +1,6 @@
 import { slice } from '../protocol/scan.js'
 import type { Frame, Trace } from '../protocol/frame.js'
-import { isObject, isString, type Json, type JsonObject, member, weigh } from '../protocol/json.js'
+import { isObject, isString, type JsonObject, member, weigh } from '../protocol/json.js'
 import type { ErrorResponse, Id, IdKey, Page, Request, Result } from '../protocol/json-rpc.js'
 import type { Tool } from './catalog.js'
 import type { Exchange } from './event.js'
@@ -8,64 +8,63 @@ import type { Findings } from './findings.js'
 import { type Flow, Slot } from './flow.js'
 import { weights } from './memory.js'
 import type { Pending } from './pending.js'
-import { clip } from '../protocol/quote.js'
-import { inMeta, metaPrefix, nearest, newestLegacy, type Revision, traitsOf } from '../protocol/revisions/index.js'
+import type { Terms } from './terms.js'
 
-/** What came for a request. */
+/** A server frame for a request. */
 export interface Arrived {
-  /** Where it came, which may be another stream than the one it was asked on. */
+  /** The exchange on which it arrived; it may differ from the request's. */
   readonly exchange: Exchange
   readonly frame: Frame
-  /** Undefined when the frame cannot be used. */
+  /** Undefined when the frame is unusable. */
   readonly message: Result | ErrorResponse | Page | undefined
 }
 
-/** Which tool is called, and what is known of it. */
+/** The tool of a call. */
 export interface Called {
   readonly name: string
   tool: Tool | undefined
-  /** False when no list could be had, so that `tool` being undefined says nothing. */
+  /** False when the relay could not get a list, so that an undefined `tool` may exist. */
   listed: boolean
 }
 
 /**
- * held: not yet at the server. sent: the server has the request. cancelled: the server has it, and the client waits no longer.
- * answered: the answer is being judged. over: the request was answered, or never will be.
+ * queued: not sent yet. sent: the server has it. cancelled: the server has it, and the client has cancelled it.
+ * answered: its response is being judged. over: answered or given up.
  */
-type Stage = 'held' | 'sent' | 'cancelled' | 'answered' | 'over'
+type Stage = 'queued' | 'sent' | 'cancelled' | 'answered' | 'over'
 
-/** A request of the client's, from its arrival to its one answer (promise 3). Its stages are changed here alone. */
+/** A client request, from its arrival to its one response (promise 3). Only this class changes its stage. */
 export class PendingRequest implements Pending {
   readonly id: Id
   readonly key: IdKey
   readonly method: string
-  /** Of the request's frame. */
+  /** The length of its frame. */
   readonly bytes: number
   answer = new Slot<Arrived>()
-  /** For `tools/call`: the JSON text of its arguments. */
+  /** The JSON text of the arguments of `tools/call`. */
   arguments: Buffer | undefined
-  /** What of its params its answer is judged by. */
+  /** The params that its response is judged by. */
   readonly cursor: string | undefined
   readonly taskId: string | undefined
   readonly wantsTask: boolean
   readonly trace: Trace | undefined
-  /** For a call, or what asks for the outcome of one: the declaration by which the result is judged. */
+  /** The called tool, for `tools/call` and for requests about its task. */
   called: Called | undefined = undefined
   flow: Flow | undefined = undefined
-  /** The timer that limits how long its answer may take. */
+  /** The timer for `requestMs`. */
   timer: string | undefined = undefined
-  stage: Stage = 'held'
+  stage: Stage = 'queued'
   sentAt: number | undefined = undefined
   answeredAt: number | undefined = undefined
   kept = 0
-  /** Why the relay failed on it. */
+  /** The reason when the relay failed on it. */
   failure: string | undefined = undefined
-  /** Of its params as parsed, in bytes. */
+  /** Memory of its parsed params, in bytes. */
   readonly #parsed: number
-  /** As it came; undefined once the server has it. */
+  /** The frame and its message; undefined once sent. */
   request: { readonly frame: Frame; readonly message: Request } | undefined
 
-  /** @param findings what was found so far; its record is written with the answer */
+  /** @param findings those about the frame; recorded with the response */
   constructor(
     readonly exchange: Exchange,
     frame: Frame,
@@ -87,14 +86,14 @@ export class PendingRequest implements Pending {
     this.#parsed = parsedWeight(frame)
   }
 
-  /** The memory that it keeps, in bytes. A slice of a frame keeps all of the frame's bytes. */
+  /** Its memory, in bytes. A slice of a frame keeps the whole frame. */
   get weight(): number {
     const own = weights.clientRequest + 2 * (this.key.length + this.method.length) + this.findings.weight
-    if (this.request !== undefined) return own + weights.heldRequest + this.bytes + this.#parsed
+    if (this.request !== undefined) return own + weights.queuedRequest + this.bytes + this.#parsed
     return own + (this.arguments === undefined ? 0 : this.bytes) + 2 * ((this.cursor?.length ?? 0) + (this.taskId?.length ?? 0))
   }
 
-  /** The server has it, and has not answered. */
+  /** True while the server has it and has not responded. */
   get isAtServer(): boolean {
     return this.stage === 'sent' || this.stage === 'cancelled'
   }
@@ -102,7 +101,7 @@ export class PendingRequest implements Pending {
   sent(at: number): void {
     this.stage = 'sent'
     this.sentAt = at
-    // From now on memory is kept only for the record and the answer.
+    // Only the data for the record and the response is kept.
     this.request = undefined
   }
 
@@ -115,7 +114,7 @@ export class PendingRequest implements Pending {
     this.answeredAt = at
   }
 
-  /** Its answer was given, and comes again. */
+  /** The server replays its response. */
   askedAgain(findings: Findings): void {
     this.stage = 'sent'
     this.answer = new Slot()
@@ -129,125 +128,15 @@ export class PendingRequest implements Pending {
   }
 }
 
-/** In bytes: params of less are not weighed one by one; parsed JSON takes at most so many times its text (`{}`, `[0]`). */
+/** Shorter frames, in bytes, are not weighed value by value; parsed JSON takes at most `maxParsed` times its text (`{}`, `[0]`). */
 const small = 4096
 const maxParsed = 24
 
-/** About the memory that a frame takes beside its bytes. */
+/** Estimated memory of a frame beside its bytes. */
 export const parsedWeight = ({ bytes, message }: Frame): number =>
   bytes.length < small ? maxParsed * bytes.length : 'params' in message ? weigh(message.params ?? null) : 0
 
 export const text = (params: JsonObject | undefined, key: string): string | undefined => {
   const value = member(params, key)
   return isString(value) ? value : undefined
-}
-
-/** Who asks, and by which revision and capabilities one request is to be judged. */
-export interface Terms {
-  readonly revision: Revision
-  /** What the client declared; undefined where that was not seen. */
-  readonly capabilities: JsonObject | undefined
-  readonly client: Implementation | undefined
-}
-
-export interface Implementation {
-  readonly name: string
-  readonly version: string
-}
-
-/** Before any handshake a session is read by the newest legacy revision: a modern request says itself what it is. */
-
-/** What the handshake of a legacy session agreed on; a modern request carries its own terms. */
-export class Handshake {
-  #agreed = false
-  #terms: Terms
-  readonly #stateless: boolean
-
-  /**
-   * @param seen false where a handshake may have taken place elsewhere
-   * @param stateless true where many clients speak, each with a handshake of its own or none: nothing is kept of one
-   */
-  constructor(seen: boolean, stateless: boolean) {
-    this.#terms = { revision: newestLegacy, capabilities: seen ? {} : undefined, client: undefined }
-    this.#stateless = stateless
-  }
-
-  get terms(): Terms {
-    return this.#terms
-  }
-
-  /** @param headers of the HTTP request that carried it: without a session, they alone name a legacy revision */
-  termsOf(request: Request, headers?: ReadonlyMap<string, string>): Terms {
-    const { method, params } = request
-    const version = inMeta(params, 'protocolVersion')
-    if (isString(version)) {
-      return {
-        revision: nearest(version),
-        capabilities: declaredIn(inMeta(params, 'clientCapabilities')),
-        client: implementation(inMeta(params, 'clientInfo')),
-      }
-    }
-    return method === 'initialize' ? this.#offered(params) : this.legacyTerms(headers)
-  }
-
-  /** The terms of what does not carry its own. */
-  legacyTerms(headers?: ReadonlyMap<string, string>): Terms {
-    const named = headers?.get('mcp-protocol-version')
-    return this.#agreed || named === undefined ? this.#terms : { ...this.#terms, revision: legacy(named) }
-  }
-
-  /** The server's answer to `initialize`: the revision that both speak from now on. */
-  agreed(result: JsonObject): void {
-    const version = member(result, 'protocolVersion')
-    if (!isString(version) || this.#stateless) return
-    this.#agreed = true
-    this.#terms = { ...this.#terms, revision: legacy(version) }
-  }
-
-  /** The client's `initialize`: who it is and what it can do. */
-  #offered(params: JsonObject | undefined): Terms {
-    const asked = member(params, 'protocolVersion')
-    const offered = {
-      // Until the server says what it speaks, by what the client asked for.
-      revision: isString(asked) ? legacy(asked) : this.#terms.revision,
-      capabilities: declaredIn(member(params, 'capabilities')),
-      client: implementation(member(params, 'clientInfo')),
-    }
-    if (!this.#stateless) this.#terms = offered
-    return offered
-  }
-}
-
-/** The capabilities that anything is judged by; of what a client declares nothing else is kept. */
-interface Known {
-  readonly [capability: string]: Known
-}
-
-const knownCapabilities: Known = {
-  sampling: { tools: {}, context: {} },
-  elicitation: { form: {}, url: {} },
-  roots: {},
-  tasks: { requests: { sampling: { createMessage: {} }, elicitation: { create: {} } } },
-  extensions: { [`${metaPrefix}tasks`]: {} },
-}
-
-const declaredIn = (value: Json | undefined): JsonObject => (isObject(value) ? kept(value, knownCapabilities) : {})
-
-const kept = (declared: JsonObject, known: Known): JsonObject =>
-  Object.fromEntries(Object.entries(known).flatMap(([name, inner]) => {
-    const value = member(declared, name)
-    return value === undefined ? [] : [[name, isObject(value) ? kept(value, inner) : null]]
-  }))
-
-/** A handshake never agrees on a revision that has none. */
-const legacy = (version: string): Revision => {
-  const revision = nearest(version)
-  return traitsOf(revision).modern ? newestLegacy : revision
-}
-
-const implementation = (value: unknown): Implementation | undefined => {
-  if (!isObject(value)) return undefined
-  const name = member(value, 'name')
-  const version = member(value, 'version')
-  return { name: isString(name) ? clip(name) : '', version: isString(version) ? clip(version) : '' }
 }

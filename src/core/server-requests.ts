@@ -10,15 +10,15 @@ import { weights } from './memory.js'
 import { type Pending, PendingRequests } from './pending.js'
 import { eventOf } from './records.js'
 import { blocked, errorAnswer } from './refusal.js'
-import type { Terms } from './request.js'
+import type { Terms } from './terms.js'
 
-/** Requests of a server that wait for the client at a time, and their weight in bytes; the oldest is forgotten first. */
+/** Most server requests in flight, and their bytes; the oldest is forgotten first. */
 const maxPending = 1000
 const maxBytes = 1024 * 1024
 
 type JudgeUnasked = (method: string, exchange: Exchange, frame: Frame, params: JsonObject | undefined, findings: Findings) => Flow<Frame>
 
-/** Requests that the server sends to the client: sampling, elicitation, roots, ping. */
+/** The server's requests to the client: sampling, elicitation, roots, ping. */
 export class ServerRequests {
   readonly #core: Core
   readonly #judgeUnasked: JudgeUnasked
@@ -54,7 +54,7 @@ export class ServerRequests {
     this.#core.output.toServer(exchange, errorAnswer(message, errorCode.blocked, `mcp-customs: ${reason}`), 'server')
   }
 
-  /** The client's answer. */
+  /** The client's response. */
   answered(exchange: Exchange, frame: Frame, { key }: Result | ErrorResponse, findings: Findings): void {
     const { ask, output, records, options } = this.#core
     const pending = this.#pending.findAnywhere(exchange, key)
@@ -65,13 +65,13 @@ export class ServerRequests {
     else if (pending !== undefined) output.toServer(exchange, blocked(pending, findings))
   }
 
-  /** Takes back a request; `notifications/cancelled` of the server's. */
+  /** The server cancels a request. */
   cancelled(exchange: Exchange, key: IdKey): void {
     const pending = this.#pending.findAnywhere(exchange, key)
     if (pending !== undefined) this.#pending.close(pending)
   }
 
-  /** A frame of the client's that cannot be used, though its id can be read: the server need not wait for more. */
+  /** An unusable client frame with a readable id: its request gets an error. @returns false when there is none */
   unusable(exchange: Exchange, key: IdKey, findings: Findings): boolean {
     const pending = this.#pending.findAnywhere(exchange, key)
     if (pending === undefined) return false
@@ -87,7 +87,7 @@ export class ServerRequests {
 }
 
 /**
- * What the rules say of a request of the server's, sent as one or embedded in another message.
+ * Asks the rules about a server request, whether sent or embedded in another message.
  * @param path JSON Pointer of the request in the frame
  */
 export const judgeServerRequest = (core: Core, request: JsonObject, terms: Terms, path: string, findings: Findings): void => {

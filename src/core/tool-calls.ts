@@ -1,7 +1,7 @@
 import { compareHeaders } from '../protocol/headers.js'
 import type { Frame } from '../protocol/frame.js'
-import { isObject, isString, type JsonObject, member, weigh } from '../protocol/json.js'
-import { hasFinalMember, metaPrefix, traitsOf } from '../protocol/revisions/index.js'
+import { isObject, isString, type JsonObject, member } from '../protocol/json.js'
+import { traitsOf } from '../protocol/revisions/index.js'
 import { acceptedFor } from './accepted.js'
 import type { Lookup } from './catalog.js'
 import type { Subject } from './check.js'
@@ -9,25 +9,26 @@ import type { Core } from './core.js'
 import type { Flow } from './flow.js'
 import { toolOf } from './listing.js'
 import { actionOf, isStop } from './findings.js'
-import type { Called, PendingRequest, Terms } from './request.js'
+import type { Called, PendingRequest } from './request.js'
+import type { Terms } from './terms.js'
 import { headerMismatch, isMismatch, refusedCall, unknownTool } from './refusal.js'
 import type { Rule } from './rule.js'
 import type { ToolLists } from './tool-lists.js'
-import { type Ledger, weights } from './memory.js'
 
-/** `tools/call`, from its arrival until it goes to the server. */
+/** `tools/call`, from its arrival until it is sent. */
 export class ToolCalls {
   readonly #core: Core
   readonly #lists: ToolLists
-  readonly #ofArguments: readonly Rule[]
+  /** Rules about arguments. */
+  readonly #argumentRules: readonly Rule[]
 
   constructor(core: Core, lists: ToolLists) {
     this.#core = core
     this.#lists = lists
-    this.#ofArguments = core.options.rules.filter(({ onArguments }) => onArguments !== undefined)
+    this.#argumentRules = core.options.rules.filter(({ onArguments }) => onArguments !== undefined)
   }
 
-  /** @returns the answer that refuses the call; undefined when it may go to the server */
+  /** @returns the refusal of the call; undefined when it may be sent */
   *judge(request: PendingRequest): Flow<Frame | undefined> {
     const params = request.request?.message.params
     const name = member(params, 'name')
@@ -47,18 +48,18 @@ export class ToolCalls {
       mismatch: mismatchOf(request),
     }
     this.#core.ask('onCall', call, request.findings, '/params')
-    if (this.checks === 'first') yield* this.check(request, params)
+    if (this.checks === 'before') yield* this.check(request, params)
     return request.findings.isStop ? this.#refusal(request, called.name) : undefined
   }
 
-  /** When the engine is asked about arguments: before the server has the call, where that can keep it from it; beside; or not at all. */
-  get checks(): 'first' | 'beside' | 'never' {
+  /** When arguments are validated: before the call is sent if that can stop it, after it is sent, or never. */
+  get checks(): 'before' | 'after' | 'never' {
     const { policy } = this.#core.options
-    let found: 'first' | 'beside' | 'never' = 'never'
-    for (const { name } of this.#ofArguments) {
+    let found: 'before' | 'after' | 'never' = 'never'
+    for (const { name } of this.#argumentRules) {
       const action = actionOf(policy, name)
-      if (isStop(action)) return 'first'
-      if (action !== 'off') found = 'beside'
+      if (isStop(action)) return 'before'
+      if (action !== 'off') found = 'after'
     }
     return found
   }
@@ -72,7 +73,7 @@ export class ToolCalls {
     this.#core.ask('onArguments', { checked: checked.flat() }, request.findings, '/params/arguments')
   }
 
-  /** By what was accepted, where that alone counts. */
+  /** The tool by a frozen lock; undefined without one. */
   #frozen(name: string, terms: Terms): Lookup {
     const { accepted, tools } = this.#core.options
     if (accepted?.isFrozen !== true) return undefined
@@ -88,7 +89,7 @@ export class ToolCalls {
   }
 }
 
-/** `Mcp-Param-*` headers repeat arguments that the tool's schema names: only here are both known. */
+/** Compares `Mcp-Param-*` headers, which repeat arguments that the input schema names, with the call. */
 const mismatchOf = ({ called, request, terms }: PendingRequest): string | undefined => {
   const headers = request?.frame.envelope?.headers
   const schema = called?.tool?.inputSchemas[0]
@@ -96,10 +97,10 @@ const mismatchOf = ({ called, request, terms }: PendingRequest): string | undefi
   return compareHeaders(headers, request.message, schema)
 }
 
-/** So many names are compared to find the one that was meant. */
+/** Names that are compared with an unknown one. */
 const maxCompared = 500
 
-/** The listed name that was meant, as far as can be told: the same but for case and punctuation. */
+/** A listed name that differs only in case and punctuation. */
 const nearest = (name: string, names: Iterable<string>): string | undefined => {
   const wanted = lettersOf(name)
   if (wanted === '') return undefined
@@ -112,85 +113,3 @@ const nearest = (name: string, names: Iterable<string>): string | undefined => {
 }
 
 const lettersOf = (name: string): string => name.slice(0, 128).toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
-
-/** Tasks remembered, and what they may weigh; the oldest is forgotten first, and its result is then result/unchecked. So is one whose id is no id. */
-const maxTasks = 10_000
-const maxBytes = 16 * 1024 * 1024
-const longestId = 1000
-
-const extension = `${metaPrefix}tasks`
-
-/** A call that runs as a task: by what its result is judged, and by which terms. */
-export interface Task {
-  readonly called: Called
-  readonly terms: Terms
-  readonly weight: number
-  /** Its outcome was told: the server may use its id again. */
-  isOver: boolean
-}
-
-/**
- * Which tool a task runs, so that its final result is judged like a direct one: 2025-11-25 (`params.task`,
- * `tasks/result`) and the extension `io.modelcontextprotocol/tasks` (`resultType: "task"`, `tasks/get`).
- */
-export class Tasks {
-  readonly #tasks = new Map<string, Task>()
-  readonly #ledger: Ledger
-
-  constructor(session: Ledger) {
-    this.#ledger = session.account(maxBytes)
-  }
-
-  /**
-   * True when the result is a task's handle, asked for by the client, and nothing else: a result that has content as
-   * well is judged as a result, for a lenient client would read it as one.
-   */
-  creates(request: PendingRequest, result: JsonObject): boolean {
-    const { terms, called } = request
-    const handle = traitsOf(terms.revision).modern ? modernHandle(terms, result) : legacyHandle(request, result)
-    const id = member(handle, 'taskId')
-    if (!isString(id) || called === undefined || hasFinalMember(result)) return false
-    // A running task cannot be given another tool: what says so is judged as the result that it then is not.
-    const known = this.#tasks.get(id)
-    if (known !== undefined && !known.isOver && known.called.name !== called.name) return false
-    this.#remember(id, called, terms)
-    return true
-  }
-
-  find(id: string | undefined): Task | undefined {
-    return id === undefined ? undefined : this.#tasks.get(id)
-  }
-
-  /** What the server says of a task. @param method that was asked */
-  told(id: string | undefined, method: string, state: JsonObject): void {
-    const task = this.find(id)
-    if (task !== undefined && (method === 'tasks/result' || outcomes.includes(member(state, 'status') ?? null))) task.isOver = true
-  }
-
-  #remember(id: string, { name, tool, listed }: Called, terms: Terms): void {
-    if (id.length > longestId) return
-    const weight = weights.task + 2 * id.length + (tool?.outputSchemas.reduce((sum, schema) => sum + weigh(schema), 0) ?? 0)
-    this.#ledger.add(weight - (this.#tasks.get(id)?.weight ?? 0))
-    // Of the declaration only that by which the result is judged.
-    this.#tasks.set(id, { called: { name, tool: tool && { ...tool, definition: {}, inputSchemas: [] }, listed }, terms, weight, isOver: false })
-    for (const [oldest, task] of this.#tasks) {
-      if (this.#tasks.size <= maxTasks && this.#ledger.kept <= maxBytes) return
-      this.#tasks.delete(oldest)
-      this.#ledger.add(-task.weight)
-    }
-  }
-}
-
-/** Statuses after which nothing more comes (2025-11-25, Tasks, Task Status Lifecycle). */
-const outcomes: readonly unknown[] = ['completed', 'failed', 'cancelled']
-
-const legacyHandle = ({ wantsTask }: PendingRequest, result: JsonObject): JsonObject | undefined => {
-  const task = member(result, 'task')
-  return wantsTask && isObject(task) ? task : undefined
-}
-
-const modernHandle = ({ capabilities }: Terms, result: JsonObject): JsonObject | undefined => {
-  const extensions = member(capabilities, 'extensions')
-  const declared = isObject(extensions) && isObject(member(extensions, extension))
-  return declared && member(result, 'resultType') === 'task' ? result : undefined
-}

@@ -9,62 +9,63 @@ import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import { type Flow, Slot } from './flow.js'
 import { type JudgedPage, judgePage } from './listing.js'
-import { OwnIds } from './pending.js'
-import type { PendingRequest, Terms } from './request.js'
+import { RelayIds } from './relay-ids.js'
+import type { PendingRequest } from './request.js'
+import type { Terms } from './terms.js'
 
 const listTimer = 'list'
 
-/** A server that never ends its pages is stopped here, and so is one with cursors that nobody would keep: no real one has come near it. */
+/** Limits for the relay's own listing, against endless pages and huge cursors. */
 const maxPages = 1000
 const longestCursor = 16_384
 
-/** Lists of the relay's own for one call: a server whose list changes faster than it can be read is not waited for. */
+/** Listings by the relay for one call, against a list that changes all the time. */
 const maxLists = 3
 
-/** The answer to a page of ours; undefined when none will come. */
+/** The response to a page of the relay's own listing; undefined when none will come. */
 type PageAnswer = { readonly exchange: Exchange; readonly frame: Frame; readonly message: Result | ErrorResponse | undefined; readonly findings: Findings } | undefined
 
 type Asked = NonNullable<PendingRequest['request']>
 
-/** A list of the relay's own, under way. */
+/** The relay's own listing, in progress. */
 interface Walk {
-  /** In whose place it is asked for: on its exchange, with its credentials and in its terms. */
+  /** The client request that it imitates: same exchange, credentials and terms. */
   readonly request: PendingRequest
   readonly like: Asked
-  /** Whether the whole list could be had. */
+  /** Filled with true when the whole list was read. */
   readonly listed: Slot<boolean>
   flow: Flow | undefined
   key: IdKey | undefined
   page: Slot<PageAnswer>
 }
 
-/** Every page of `tools/list`: the client's, judged as it passes, and those that the relay asks for itself. */
+/** All pages of `tools/list`: the client's, and those of the relay's own listings. */
 export class ToolLists {
   readonly catalog: Catalog
-  readonly ids: OwnIds
+  readonly ids: RelayIds
   readonly #core: Core
   readonly #waiting = new Set<PendingRequest>()
-  /** Said while lists of ours were under way: the client hears of it where it was no echo of them. */
+  /** list_changed received during our own tools/list; forwarded afterwards unless the list turned out unchanged. */
   readonly #changes: { readonly exchange: Exchange; readonly frame: Frame }[] = []
-  /** True while every list of ours since then said what was known before. */
+  /** True while all our listings since then repeated the known list. */
   #isEcho = true
   #walk: Walk | undefined
-  /** A list could not be had: until then it is not asked for again, so that pipelined calls do not wait one after the other. */
+  /** After a failed listing, none is tried until this time, so that pipelined calls do not each wait for one. */
   #triedUntil = -Infinity
 
   constructor(core: Core) {
     this.#core = core
     this.catalog = new Catalog(core.options.maxTools, core.ledger)
-    this.ids = new OwnIds(core.options.nonce, core.ledger)
+    this.ids = new RelayIds(core.options.nonce, core.ledger)
   }
 
-  /** Judges the page that answers the client's request. @param exchange where it arrived @returns what the client gets; undefined where it is no list */
+  /** Judges a page for the client. @param exchange on which it arrived @returns the client's frame; undefined for no list */
   *page({ cursor, terms, findings }: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject): Flow<Frame | undefined> {
     const judged = yield* this.#judge(this.catalog.listing(cursor), terms, exchange, frame, result, findings)
     return judged && edited(frame, judged.edits)
   }
 
-  /** What is known of a tool, after walking all pages in the client's place as often as it takes (contract section 6). */
+  /** Looks a tool up, after listing all pages on behalf of the client if necessary (contract section 6). */
   *find(name: string, request: PendingRequest): Flow<Lookup> {
     this.#waiting.add(request)
     try {
@@ -80,7 +81,7 @@ export class ToolLists {
     }
   }
 
-  /** `notifications/tools/list_changed`. @returns false when it is not to be passed on now */
+  /** On `notifications/tools/list_changed`. @returns false when it must not be forwarded now */
   changed(exchange: Exchange, frame: Frame): boolean {
     this.catalog.changed()
     if (this.#walk === undefined) return true
@@ -88,7 +89,7 @@ export class ToolLists {
     return false
   }
 
-  /** What was said meanwhile is passed on, unless the lists show that nothing has changed. */
+  /** Forwards a postponed list_changed, unless the listings show that nothing has changed. */
   #passChanges(): void {
     if (this.#walk !== undefined || this.#waiting.size > 0) return
     const changes = this.#changes.splice(0)
@@ -96,22 +97,22 @@ export class ToolLists {
     this.#isEcho = true
   }
 
-  /** True when the frame answers a list of the relay's own: it must never reach the client. */
-  owns(exchange: Exchange, key: IdKey): boolean {
+  /** True when this id is that of our own request: its response must never reach the client. */
+  awaits(exchange: Exchange, key: IdKey): boolean {
     const walk = this.#walk
     return walk?.key === key && (!this.#core.options.stateless || walk.request.exchange === exchange)
   }
 
-  /** The answer to a list of ours. @param message undefined when the frame cannot be used */
+  /** The response to our own request. @param message undefined when the frame is unusable */
   answered(exchange: Exchange, frame: Frame, message: Result | ErrorResponse | undefined, findings: Findings): void {
     const walk = this.#walk
     if (walk === undefined) return
-    // Taken: a second answer to the same page is an answer to nothing.
+    // A second response to the same request has no request.
     walk.key = undefined
     this.#core.driver.fill(walk.page, { exchange, frame, message, findings })
   }
 
-  /** No answer will come. */
+  /** No response will come. */
   lost(): void {
     const walk = this.#walk
     if (walk === undefined) return
@@ -122,7 +123,7 @@ export class ToolLists {
     if (timer === listTimer) this.lost()
   }
 
-  /** Those who waited on this exchange are gone; others who share the list ask again on their own. */
+  /** Stops a listing on a closed exchange; it starts again for a call that waits on another exchange. */
   exchangeEnded(exchange: Exchange): void {
     const walk = this.#walk
     if (walk?.request.exchange !== exchange) return
@@ -131,7 +132,7 @@ export class ToolLists {
     if (next !== undefined) this.#begin(next, walk.listed)
   }
 
-  /** Whether the whole list could be had, by a walk of its own or by one that is under way. */
+  /** Waits for a listing, started here if none is in progress. @returns whether it was complete */
   *#listed(request: PendingRequest): Flow<boolean> {
     const listed = this.#walk?.listed ?? new Slot<boolean>()
     if (this.#walk === undefined) this.#begin(request, listed)
@@ -140,7 +141,7 @@ export class ToolLists {
 
   #begin(request: PendingRequest, listed: Slot<boolean>): void {
     const like = request.request
-    // Only what is not yet at the server asks for a list.
+    // A request that was sent already has no frame to imitate.
     if (like === undefined) return this.#core.driver.fill(listed, false)
     const walk: Walk = { request, like, listed, flow: undefined, key: undefined, page: new Slot() }
     this.#walk = walk
@@ -219,8 +220,7 @@ export class ToolLists {
 }
 
 /**
- * Like one of the client's: its own request, with another method and other params. Of `_meta` all is repeated but the token by which it
- * would hear of progress.
+ * The client's request with the method `tools/list`, and with `_meta` except for the progress token.
  */
 const listRequest = (id: Id, key: IdKey, cursor: string | undefined, { frame, message }: Asked): Frame => {
   const theirs = member(message.params, '_meta')

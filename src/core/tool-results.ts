@@ -13,42 +13,43 @@ import { actionOf, type Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { toolOf } from './listing.js'
 import { type Judged, mended } from './mend.js'
-import type { Called, Terms } from './request.js'
+import type { Called } from './request.js'
+import type { Terms } from './terms.js'
 import type { Rule } from './rule.js'
 import { parseFrame } from '../protocol/parse.js'
 
-/** The result of a tool, and where it stands: that of a task stands deeper in its frame. */
+/** A tool result, with its path in the frame: deeper for a task. */
 export interface ToolResult {
   readonly called: Called | undefined
   readonly at: Path
-  /** Empty in the place of what is no object. */
+  /** An empty object in place of any other value. */
   readonly result: JsonObject
   readonly isObject: boolean
 }
 
 export interface JudgedResults {
-  /** As it was, or as it is sent. */
+  /** Changed by mends. */
   readonly frame: Frame
   readonly outcomes: readonly ToolResult[]
 }
 
-/** How it arrived. */
+/** The frame of the results. */
 interface Arrived {
   readonly terms: Terms
   readonly exchange: Exchange
   readonly frame: Frame
-  /** What stands in the frame's result, where it has one outcome. */
+  /** The collected content of the frame's result, if it has one outcome. */
   readonly found: Collected | undefined
   readonly meter: Meter
 }
 
-/** What the text of a result could become, looked for where it is asked for. */
+/** Finds the structured content in the text of a result, once. */
 type Promoting = () => Promotion | undefined
 
-/** Judges the results of tools, wherever they stand, as what will be sent of them. */
+/** Judges and mends tool results, wherever they are in a frame. */
 export class ToolResults {
   readonly #core: Core
-  /** Who asks what the engine says of results. */
+  /** Rules that need the output to be validated. */
   readonly #checking: readonly Rule[]
 
   constructor(core: Core) {
@@ -56,11 +57,11 @@ export class ToolResults {
     this.#checking = core.options.rules.filter(({ needsCheck }) => needsCheck === true)
   }
 
-  /** Every finding about the results of a frame. Of several none is changed: each may be a part of another. */
+  /** Judges all results of a frame. Several are not mended, because one may be part of another. */
   *judge(outcomes: readonly ToolResult[], arrived: Arrived, findings: Findings): Flow<JudgedResults> {
     const { frame } = arrived
     const [only] = outcomes
-    if (only !== undefined && outcomes.length === 1) return yield* this.#judgeSole(only, arrived, findings)
+    if (only !== undefined && outcomes.length === 1) return yield* this.#judgeOnly(only, arrived, findings)
     for (const outcome of outcomes) {
       const contract = yield* this.#contract(outcome, arrived)
       findings.include((yield* this.#judge(outcome, outcome.result, arrived, contract, () => undefined)).findings)
@@ -68,8 +69,8 @@ export class ToolResults {
     return { frame, outcomes }
   }
 
-  /** With structured content of its text where that is the operator's word, and mended. */
-  *#judgeSole(outcome: ToolResult, arrived: Arrived, findings: Findings): Flow<JudgedResults> {
+  /** Judges a single result, with structured content from its text if the operator wants that, and mends it. */
+  *#judgeOnly(outcome: ToolResult, arrived: Arrived, findings: Findings): Flow<JudgedResults> {
     const { at, called, result: sent } = outcome
     const { mends, options } = this.#core
     const promotion = once(() => promotionOf(sent, arrived.meter))
@@ -82,8 +83,7 @@ export class ToolResults {
     const result = fits(last, sent) ? last.value : sent
     if (result === sent) return { frame: arrived.frame, outcomes: [outcome] }
     const edits = difference(sent, result, arrived.meter, spellingOf(promotion)) ?? []
-    // The text is changed in another turn.
-    if (arrived.meter.isTurnSpent) yield* this.#core.turn(arrived.meter, arrived.exchange)
+    if (arrived.meter.isTurnSpent) yield* this.#core.yieldToLoop(arrived.meter, arrived.exchange)
     return { frame: edited(arrived.frame, edits.map(one => ({ ...one, path: [...at, ...one.path] }))), outcomes: [{ ...outcome, result }] }
   }
 
@@ -96,7 +96,7 @@ export class ToolResults {
     })
   }
 
-  /** The result as the server sent it, by the operator's word on the whole of it. */
+  /** Validates the server's result by the operator's `resultSchema`. */
   *#contract({ called, at, result }: ToolResult, { exchange }: Arrived): Flow<Checked | undefined> {
     const { options, checks } = this.#core
     const schema = options.tools.get(called?.name ?? '')?.resultSchema
@@ -108,7 +108,7 @@ export class ToolResults {
     return this.#core.found(new Places(path, traitsOf(terms.revision).modern, meter).inOutcome(result), exchange)
   }
 
-  /** @param result that of the outcome, or what it becomes */
+  /** @param result the outcome's result, or its mended form */
   *#judge(
     { called, at, result: sent }: ToolResult, result: JsonObject, arrived: Arrived, contract: Checked | undefined,
     promotion: Promoting,
@@ -117,7 +117,7 @@ export class ToolResults {
     const { options, checks } = this.#core
     const { name, listed } = called ?? { name: '', listed: false }
     const operators = options.tools.get(name)?.outputSchema
-    // The operator's schema stands, whether or not a list could be had.
+    // The operator's schema applies even without a list.
     const tool = operators === undefined ? called?.tool : toolOf(name, called?.tool?.definition ?? {}, operators)
     const path = pointer(...at)
     const structured = member(result, 'structuredContent')
@@ -131,10 +131,10 @@ export class ToolResults {
     const structuredText = () => (isSent ? slice(frame, [...at, 'structuredContent'])?.toString() : promotion()?.text)
     const isAsItCame = result === sent && at.length === 1
     const { parts, links } = (isAsItCame ? found : undefined) ?? (yield* this.#found(result, path, arrived))
-    // Spelt out: V8 gives every object that another was spread into a shape of its own, and makes all that reads it slow.
+    // No spread: V8 gives each object made by one a shape of its own, which makes its readers slow.
     const answer = {
       method: 'tools/call', value: result, path, parts, links, revision, name, tool, checked, contract, structuredText, promotion,
-      // What it becomes has other blocks, and strings that stood escaped in a text.
+      // The facts are about the original bytes, and do not hold for a changed result.
       plain: result === sent && frame.facts?.plain === true,
       repeats: isAsItCame ? (frame.facts?.repeats ?? none) : none,
     }
@@ -153,20 +153,20 @@ const once = <Value>(make: () => Value): (() => Value) => {
 
 const spellingOf = (promotion: Promoting): Spelling => value => (value === promotion()?.value ? promotion()?.text : undefined)
 
-/** Of content that is made of a text: a strict client would refuse what does not fit, whatever the policy makes of it. */
+/** True unless structured content was made from text and is not valid: a strict client would refuse that, whatever the policy. */
 const fits = ({ value, subject: { checked } }: Judged<'onResult'>, sent: JsonObject): boolean => {
   const structured = member(value, 'structuredContent')
   return structured === undefined || structured === member(sent, 'structuredContent') || checked?.every(({ kind }) => kind === 'format') === true
 }
 
-/** An error says what went wrong: it is no data, whatever it looks like. */
+/** Adds the structured content that the text holds. The text of an error is not data. */
 const promoted = (sent: JsonObject, promotion: Promoting, meter: Meter): JsonObject => {
   if (member(sent, 'structuredContent') !== undefined || member(sent, 'isError') === true) return sent
   const value = promotion()?.value
   return isObject(value) ? withMembers(sent, { structuredContent: value }, meter) : sent
 }
 
-/** What a text can become: structured content, as it is read, and as it will be written. */
+/** Structured content made from text: the value and its JSON text. */
 export interface Promotion {
   readonly value: Json
   readonly text: string
@@ -175,14 +175,14 @@ export interface Promotion {
 const before = '{"jsonrpc":"2.0","id":0,"result":{"structuredContent":'
 const limits = { messageBytes: Infinity, depth: 128 }
 
-/** Of a result with more texts that look like JSON, nobody would take one for its data. */
+/** Results with more texts that look like JSON are not promoted. */
 const maxCandidates = 20
 
-/** The JSON object or array that one text block of a result holds; undefined where none does or several do, or where two parsers could read it differently. */
+/** The JSON value in the only text block that holds one; undefined if two parsers could read it differently. */
 export const promotionOf = (result: JsonObject, meter: Meter): Promotion | undefined => {
   const candidates = textsOf(result, meter).flatMap(({ json }) => json ?? [])
   if (candidates.length > maxCandidates) return undefined
-  // Each by itself: in a message, a text could close that and go on.
+  // Parsed alone first: inserted into a message, a text could close it and go on.
   const [only, ...others] = candidates.filter(json => parseJson(json) !== undefined)
   if (only === undefined || others.length > 0) return undefined
   const { message, faults } = parseFrame(Buffer.from(`${before}${only}}}`), limits)

@@ -7,76 +7,63 @@ import { errorAnswer } from '../core/refusal.js'
 import { errorCode } from '../protocol/json-rpc.js'
 import type { Frame } from '../protocol/frame.js'
 import type { Exit, Transport, TransportEvent } from '../transport/transport.js'
-import type { Flush } from '../audit/chain.js'
-import { Held, Leaving, withheld } from './leaving.js'
-import type { Judging } from './open.js'
-import { followed, type Observer } from './observer.js'
+import { Backpressure } from './backpressure.js'
+import type { RunningChecks } from './checks.js'
+import { type Hooks, traced } from './hooks.js'
+import { Outbox, withheld } from './outbox.js'
 
-export interface SessionParts {
+export interface SessionParts extends Hooks {
   readonly client: Transport
   readonly server: Transport
   readonly relay: Batches
-  readonly judging: Judging
-  /** @returns waits until the record is written, where it is not yet; throws when it cannot be */
-  readonly audit: (entry: Entry) => Flush | undefined
-  readonly observer?: Observer | undefined
-  readonly recorder?: Recorder | undefined
-  /** Hears of each exception that was contained: the session goes on. */
-  readonly failed?: ((cause: unknown) => void) | undefined
-}
-
-/** Told of all that the relay is told, and of what it asks for. */
-export interface Recorder {
-  /** The engine was asked. @param isLate it did not answer at once */
-  asked(isLate: boolean): void
-  handled(event: Event, now: number, effects: readonly Effect[]): void
+  readonly checks: RunningChecks
 }
 
 export interface Ended {
   readonly reason: string
-  /** How the server's process ended, where it is one. */
+  /** How the server's process ended, if it is one. */
   readonly exit: Exit | undefined
-  /** Why the relay had to stop: a log that cannot be written is an error, never a silence. */
+  /** The error that stopped the session, if any. */
   readonly failure: Error | undefined
-  /** True when the audit log has failed, and not the relay. */
+  /** True when the audit log failed, and not the relay. */
   readonly isAuditFailure: boolean
 }
 
-/** The loop of one session: what the transports tell becomes events, what the relay asks for is done. */
+/** The loop of one session: turns transport events into relay events, and performs the effects. */
 export class Session {
   readonly ended: Promise<Ended>
   readonly #ends: Readonly<Record<Side, Transport>>
   readonly #relay: Batches
-  readonly #audit: SessionParts['audit']
-  readonly #observer: SessionParts['observer']
+  readonly #audit: Hooks['audit']
+  readonly #observer: Hooks['observer']
   readonly #recorder: SessionParts['recorder']
   readonly #timers = new ChurnMap<Timer, NodeJS.Timeout>()
-  readonly #held: Held
-  readonly #leaving = new Leaving(failure => this.#fail(failure, noAudit), cause => this.#fail(cause, brokenRelay))
+  readonly #backpressure: Backpressure
+  readonly #outbox = new Outbox(failure => this.#fail(failure, noAudit), cause => this.#fail(cause, brokenRelay))
   readonly #waiting: Event[] = []
-  readonly #judging: Judging
-  /** The exchange of the client's frame in hand, and whether the relay has sent anything on it to either side. */
-  #inHand: { readonly exchange: Exchange; readonly sent: Record<Side, boolean> } | undefined
+  readonly #checks: RunningChecks
+  /** The exchange of the client frame that is handled now, and the sides to which the relay sent a frame on it. */
+  #current: { readonly exchange: Exchange; readonly sent: Record<Side, boolean> } | undefined
   #busy = false
   #clientIsGone = false
-  /** Runs while the client, which says nothing more, still waits for answers. */
+  /** Runs while a client that closed its input still waits for responses. */
   #grace: NodeJS.Timeout | undefined
-  #stops = 0
-  /** Resolves when nothing of the server is left. */
+  #urgency = 0
+  /** Resolves when the server is closed. */
   #serverClosed: Promise<void> | undefined
   #over = false
   #failure: Error | undefined
-  /** Why nothing may leave any more, as those who wait are told: records cannot be written. */
+  /** Set when records cannot be written: the reason that waiting requests get. */
   #withheld: string | undefined
   readonly #contained: (cause: unknown) => void
   #exit: Exit | undefined
   #resolve: (ended: Ended) => void = () => undefined
 
-  constructor({ client, server, relay, judging, audit, observer, recorder, failed }: SessionParts) {
+  constructor({ client, server, relay, checks, audit, observer, recorder, failed }: SessionParts) {
     this.#ends = { client, server }
-    this.#held = new Held(this.#ends)
+    this.#backpressure = new Backpressure(this.#ends)
     this.#relay = relay
-    this.#judging = judging
+    this.#checks = checks
     this.#audit = audit
     this.#observer = observer
     this.#recorder = recorder
@@ -87,22 +74,22 @@ export class Session {
   }
 
   start(): void {
-    for (const side of ['server', 'client'] as const) this.#ends[side].start(event => this.#guarded(() => this.#heard(side, event)))
+    for (const side of ['server', 'client'] as const) this.#ends[side].start(event => this.#guarded(() => this.#onEvent(side, event)))
   }
 
   /**
-   * Stops: the server is asked to end, and what it still answers is passed on.
-   * @param urgency 1 is polite; with each more the server is in more of a hurry
+   * Asks the server to end; its last responses are forwarded.
+   * @param urgency from 1; each step ends the server faster
    */
   stop(urgency = 1): void {
-    if (urgency <= this.#stops) return
-    this.#stops = urgency
-    this.#leaving.do(() => {
+    if (urgency <= this.#urgency) return
+    this.#urgency = urgency
+    this.#outbox.do(() => {
       this.#serverClosed = this.#ends.server.close(urgency)
     })
   }
 
-  /** The net under what no flow holds: an exception ends this session, and nothing else. */
+  /** An exception outside of flows ends this session only. */
   #guarded(act: () => void): void {
     try {
       act()
@@ -111,22 +98,22 @@ export class Session {
     }
   }
 
-  #heard(side: Side, event: TransportEvent): void {
+  #onEvent(side: Side, event: TransportEvent): void {
     switch (event.type) {
       case 'frame':
-        if (side === 'client') return this.#clientFrame(event.exchange, this.#followed(event.frame))
+        if (side === 'client') return this.#clientFrame(event.exchange, this.#traced(event.frame))
         this.#frame(side, event)
-        // Should nobody wait for it any more, there is nothing else to wait for.
-        if (event.whole) this.#judging.after(event.exchange, () => this.#complete(event.exchange))
+        // If the request was already answered, close the HTTP response now.
+        if (event.whole) this.#checks.after(event.exchange, () => this.#complete(event.exchange))
         return
       case 'bare-request':
-        return this.#leaving.do(() => this.#ends.server.open?.(event.exchange, event))
+        return this.#outbox.do(() => this.#ends.server.open?.(event.exchange, event))
       case 'head':
       case 'between':
       case 'stream-ended':
-        // The end of a response must not overtake an answer in it that is still being judged.
-        return this.#judging.after(event.exchange, () => this.#leaving.do(() => {
-          if (this.#ends.client.hand?.(event) === false) this.#held.hold('server', 'client', event.exchange)
+        // The end of a stream must not overtake a response in it that is still being judged.
+        return this.#checks.after(event.exchange, () => this.#outbox.do(() => {
+          if (this.#ends.client.hand?.(event) === false) this.#backpressure.pause('server', 'client', event.exchange)
         }))
       case 'lost':
         return this.#dispatch({ type: 'request-lost', exchange: event.exchange, key: event.key, reason: event.reason })
@@ -134,14 +121,14 @@ export class Session {
         return this.#dispatch({ type: 'undelivered', key: event.key })
       case 'exchange-ended':
         this.#dispatch({ type: 'exchange-ended', exchange: event.exchange })
-        return this.#leaving.do(() => this.#ends.server.shut?.(event.exchange))
+        return this.#outbox.do(() => this.#ends.server.shut?.(event.exchange))
       case 'drained':
-        return this.#held.release(side, event.exchange)
+        return this.#backpressure.resume(side, event.exchange)
       case 'ended':
         if (side === 'server') {
           this.#dispatch({ type: 'server-gone', reason: event.reason })
           this.#exit = event.exit
-          return this.#judging.afterAll(() => this.#dispatch({ type: 'session-ended', reason: event.reason }))
+          return this.#checks.afterAll(() => this.#dispatch({ type: 'session-ended', reason: event.reason }))
         }
         return this.#clientEnded(event.graceMs)
       default:
@@ -149,9 +136,9 @@ export class Session {
     }
   }
 
-  #followed(frame: Frame): Frame {
+  #traced(frame: Frame): Frame {
     const begun = this.#observer?.begun
-    return begun === undefined ? frame : followed(frame, begun)
+    return begun === undefined ? frame : traced(frame, begun)
   }
 
   #frame(from: Side, { exchange, frame }: { readonly exchange: Exchange; readonly frame: Frame }): void {
@@ -159,21 +146,21 @@ export class Session {
     this.#dispatch({ type: 'frame-received', from, exchange, frame })
   }
 
-  /** A message of the client's; by HTTP it comes in a request, which needs an end even where no answer is owed. */
+  /** A client message. Its HTTP request needs an end even when no response is due. */
   #clientFrame(exchange: Exchange, frame: Frame): void {
     const { server } = this.#ends
     const headers = frame.envelope?.headers
-    if (headers) this.#leaving.do(() => server.open?.(exchange, { method: 'POST', headers, body: frame.bytes }))
+    if (headers) this.#outbox.do(() => server.open?.(exchange, { method: 'POST', headers, body: frame.bytes }))
     const sent = { client: false, server: false }
-    this.#inHand = { exchange, sent }
+    this.#current = { exchange, sent }
     this.#frame('client', { exchange, frame })
-    this.#inHand = undefined
-    if (owesAnswer(frame) || sent.client || (server.open && sent.server)) return
+    this.#current = undefined
+    if (expectsResponse(frame) || sent.client || (server.open && sent.server)) return
     this.#complete(exchange)
   }
 
   #complete(exchange: Exchange): void {
-    this.#leaving.do(() => this.#ends.client.complete?.(exchange))
+    this.#outbox.do(() => this.#ends.client.complete?.(exchange))
   }
 
   #clientEnded(graceMs = 0): void {
@@ -184,7 +171,7 @@ export class Session {
     this.#stopIfAlone()
   }
 
-  /** Events that arrive while one is being handled wait for their turn: effects are performed in order. */
+  /** Events that arrive while one is handled are queued, so that effects are performed in order. */
   #dispatch(event: Event): void {
     this.#waiting.push(event)
     this.#handleWaiting()
@@ -198,49 +185,49 @@ export class Session {
     } finally {
       this.#busy = false
     }
-    if (this.#relay.isCrowded) this.#held.hold('client', 'queue', stdioExchange)
-    else this.#held.release('queue', stdioExchange)
+    if (this.#relay.isAboveHighWater) this.#backpressure.pause('client', 'queue', stdioExchange)
+    else this.#backpressure.resume('queue', stdioExchange)
     this.#stopIfAlone()
   }
 
   #stopIfAlone(): void {
-    // A request that the relay holds back is not yet at the server: its input stays open for it.
+    // The server's input stays open for queued requests.
     if (!this.#clientIsGone || this.#relay.holding) return
     if (this.#grace === undefined || !this.#relay.isAwaited) this.stop()
   }
 
   #handle(event: Event): void {
     if (this.#over) return
-    const heardAt = performance.now()
-    const effects = this.#relay.handle(event, heardAt)
-    this.#recorder?.handled(event, heardAt, effects)
+    const startedAt = performance.now()
+    const effects = this.#relay.handle(event, startedAt)
+    this.#recorder?.handled(event, startedAt, effects)
     for (const effect of effects) {
       try {
-        this.#perform(effect, heardAt)
+        this.#perform(effect, startedAt)
       } catch (error) {
         this.#fail(error, brokenRelay)
       }
     }
-    if (event.type === 'checked') this.#judging.ended(event.check)
+    if (event.type === 'checked') this.#checks.ended(event.check)
     if (event.type === 'session-ended') this.#finish(event.reason)
   }
 
-  #perform(effect: Effect, heardAt: number): void {
+  #perform(effect: Effect, startedAt: number): void {
     switch (effect.type) {
       case 'send':
-        if (this.#inHand?.exchange === effect.exchange) this.#inHand.sent[effect.to] = true
-        this.#leaving.do(() => this.#send(effect))
+        if (this.#current?.exchange === effect.exchange) this.#current.sent[effect.to] = true
+        this.#outbox.do(() => this.#send(effect))
         break
       case 'audit':
-        // For the core no time passes while it handles an event.
-        if (effect.entry.ms !== undefined) effect.entry.ms += performance.now() - heardAt
+        // The core's clock stands still while it handles an event: add the time since.
+        if (effect.entry.ms !== undefined) effect.entry.ms += performance.now() - startedAt
         this.#record(effect.entry)
         break
       case 'observe':
         this.#observer?.done(effect.operation)
         break
       case 'check':
-        void this.#judging
+        void this.#checks
           .begin(effect.check, effect.subjects, effect.exchange)
           .then(results => this.#guarded(() => this.#dispatch({ type: 'checked', check: effect.check, results })))
         break
@@ -252,7 +239,7 @@ export class Session {
         this.#timers.delete(effect.timer)
         break
       case 'abandon':
-        this.#leaving.do(() => this.#ends.server.abandon?.(effect.exchange, effect.key))
+        this.#outbox.do(() => this.#ends.server.abandon?.(effect.exchange, effect.key))
         break
       case 'complete':
         this.#complete(effect.exchange)
@@ -268,19 +255,19 @@ export class Session {
     }
   }
 
-  /** What would leave without its record does not. */
+  /** Sends a frame, unless its record could not be written. */
   #send({ to, exchange, frame, cause }: Extract<Effect, { readonly type: 'send' }>): void {
     const kept = this.#withheld === undefined ? frame : withheld(frame, this.#withheld)
     if (kept === undefined) return
     try {
-      if (!this.#ends[to].send(exchange, kept)) this.#held.hold(cause, to, exchange)
+      if (!this.#ends[to].send(exchange, kept)) this.#backpressure.pause(cause, to, exchange)
     } catch (error) {
       this.#contained(error)
       this.#notSent(to, exchange, kept)
     }
   }
 
-  /** A transport failed on one frame: whoever waits for that frame, or for an answer to it, is told so. */
+  /** A transport failed on one frame: requests that wait for it get an error. */
   #notSent(to: Side, exchange: Exchange, { message }: Frame): void {
     for (const one of message.kind === 'batch' ? message.members.map(member => member.message) : [message]) {
       if (to === 'server' && one.kind === 'request') this.#dispatch({ type: 'request-lost', exchange, key: one.key, reason: notSent })
@@ -305,13 +292,13 @@ export class Session {
     if (this.#failure !== undefined) return
     try {
       const flush = this.#audit(entry)
-      if (flush !== undefined) this.#leaving.recorded(flush)
+      if (flush !== undefined) this.#outbox.recorded(flush)
     } catch (failure) {
       this.#fail(failure, noAudit)
     }
   }
 
-  /** The session ends: those who wait are told why. */
+  /** Ends the session; waiting requests get the reason. */
   #fail(failure: unknown, reason: string): void {
     if (this.#failure !== undefined) return
     this.#failure = failure instanceof Error ? failure : new Error(String(failure))
@@ -327,9 +314,9 @@ export class Session {
     clearTimeout(this.#grace)
     this.stop()
     this.#observer?.ended?.(this.#failure !== undefined)
-    this.#leaving.do(() => {
+    this.#outbox.do(() => {
       const clientClosed = this.#ends.client.close()
-      // A server may say that it has ended while it is being told to: only then is there what to wait for.
+      // `close` may report the end of the server before it returns its promise: wait for the promise.
       void Promise.resolve().then(() => Promise.all([clientClosed, this.#serverClosed])).then(() =>
         this.#resolve({ reason, exit: this.#exit, failure: this.#failure, isAuditFailure: this.#withheld !== undefined }),
       )
@@ -341,6 +328,6 @@ const notSent = 'the message could not be sent'
 const brokenRelay = 'the relay failed on a message of this session, which is over'
 const noAudit = 'the audit log cannot be written, so nothing may pass'
 
-const owesAnswer = ({ message }: Frame): boolean =>
+const expectsResponse = ({ message }: Frame): boolean =>
   message.kind === 'request' ||
   (message.kind === 'batch' && message.members.some(({ message: { kind } }) => kind === 'request'))

@@ -4,10 +4,10 @@ import type { Transport } from '../transport/transport.js'
 import { type Guard, type OpenServer, openSession } from './open.js'
 import type { Ended, Session } from './session.js'
 
-/** The servers that are offered now, by name: replaced as a whole when the configuration changes. */
+/** The upstream servers by name; replaced together when the configuration changes. */
 export class Upstreams {
   #current: ReadonlyMap<string, Upstream>
-  /** Those of before, in front of which sessions still run. */
+  /** Former upstreams that still have sessions. */
   readonly #retired = new Set<Upstream>()
   #urgency = 0
 
@@ -55,22 +55,22 @@ export class Upstreams {
     return new Map(await Promise.all([...this.#current].map(async ([name, upstream]) => [name, await upstream.ready()] as const)))
   }
 
-  /** Ends what runs, in front of retired upstreams too. @param urgency as that of a session's `stop` */
+  /** Ends all sessions. @param urgency as that of `Session.stop` */
   async stop(urgency: number): Promise<void> {
     this.#urgency = urgency
     await Promise.all([...this.#current.values(), ...this.#retired].map(upstream => upstream.stop(urgency)))
   }
 }
 
-/** How one server is reached by the sessions in front of it. */
+/** Connects sessions to one server. */
 export interface Connector {
-  /** A process, started for a session or for all clients that have none; or an HTTP server. */
+  /** stdio: a process for each session, and one for all clients without a session. */
   readonly kind: 'stdio' | 'http'
-  /** The server's side of a session. */
+  /** Opens the server's side of a session. */
   connect(opening: NewSession): OpenServer
-  /** Whether it answers at all. */
+  /** Whether the server can be reached. */
   ready(): Promise<boolean>
-  /** After the last session. */
+  /** Called after the last session. */
   close(): Promise<void>
 }
 
@@ -81,7 +81,7 @@ export interface UpstreamOptions {
   readonly sessionEnded: (session: Pick<Ended, 'failure' | 'isAuditFailure'>) => void
 }
 
-/** One server as it is offered to many clients: the sessions in front of it, and what they share. */
+/** One server with its sessions, and the parts that they share. */
 export class Upstream {
   readonly #options: UpstreamOptions
   readonly #sessions = new ChurnSet<Session>()
@@ -118,14 +118,14 @@ export class Upstream {
     })
   }
 
-  /** Takes no new sessions; what runs may finish. Resolves when nothing is left. */
+  /** Takes no new sessions. Resolves after the last running session. */
   retire(): Promise<void> {
     this.#retired = true
     this.#closeIfLast()
     return this.closed
   }
 
-  /** Ends what runs. @param urgency as that of a session's `stop` */
+  /** Ends all sessions. @param urgency as that of `Session.stop` */
   stop(urgency: number): Promise<void> {
     for (const session of this.#sessions.values()) session.stop(urgency)
     return this.retire()
@@ -138,7 +138,7 @@ export class Upstream {
   }
 }
 
-/** A client's side that cannot be served: told so by its end. */
+/** Closes a client that cannot be served. */
 export const turnAway = (transport: Transport): void => {
   transport.start(() => undefined)
   void transport.close()

@@ -1,13 +1,51 @@
 import { stdioExchange, type Exchange } from '../core/event.js'
-import type { Frame, FrameLimits } from '../protocol/frame.js'
+import type { Envelope, Frame, FrameLimits } from '../protocol/frame.js'
+import { parseJson } from '../protocol/json.js'
+import { parseFrame } from '../protocol/parse.js'
 import { isCancellation, keyAt } from '../protocol/message.js'
 import type { IdKey } from '../protocol/json-rpc.js'
 import type { Transport, TransportEvent } from '../transport/transport.js'
-import { Parcels, type Parcel } from './parcels.js'
 
-/** A message of the client's, whose `send` is settled when it is known what became of it. */
-export interface Outgoing extends Parcel {
-  /** It is on its way to the server: what becomes of that settles it. */
+/** An SDK message with its extra data. */
+export interface SdkMessage {
+  readonly message: unknown
+  /** `extra` of a received message, `options` of one to send. */
+  readonly extra: unknown
+}
+
+/**
+ * Maps frames back to SDK messages, so that an unchanged message comes out as the same object. The key is the frame's envelope, which the
+ * relay keeps on any frame that it makes of this one.
+ */
+export class MessageMap<Kind extends SdkMessage> {
+  readonly #limits: FrameLimits
+  readonly #sent = new WeakMap<Envelope, { readonly bytes: Buffer; readonly original: Kind }>()
+
+  constructor(limits: FrameLimits) {
+    this.#limits = limits
+  }
+
+  /** @throws TypeError when the message is no JSON value */
+  frameOf(original: Kind): Frame {
+    const text: unknown = JSON.stringify(original.message)
+    if (typeof text !== 'string') throw new TypeError('the message is no JSON value')
+    const envelope = {}
+    const bytes = Buffer.from(text)
+    this.#sent.set(envelope, { bytes, original })
+    return { ...parseFrame(bytes, this.#limits), bytes, envelope }
+  }
+
+  /** The message to deliver, and the original that it was made from; undefined for a relay-made message. */
+  open(frame: Frame): { readonly message: unknown; readonly original: Kind | undefined } {
+    const found = frame.envelope && this.#sent.get(frame.envelope)
+    const message: unknown = found?.bytes === frame.bytes ? found.original.message : parseJson(frame.bytes.toString())
+    return { message, original: found?.original }
+  }
+}
+
+/** A client message whose `send` promise is pending. */
+export interface Outgoing extends SdkMessage {
+  /** True once it was handed to the server's transport, which decides the promise. */
   taken: boolean
   readonly done: () => void
   readonly fail: (error: unknown) => void
@@ -17,18 +55,18 @@ type Deliver = (message: unknown, extra: unknown) => void
 
 /** The client's end of the session: the SDK's client speaks to it. */
 export class ClientEnd implements Transport {
-  readonly outgoing: Parcels<Outgoing>
-  readonly incoming: Parcels<Parcel>
+  readonly outgoing: MessageMap<Outgoing>
+  readonly incoming: MessageMap<SdkMessage>
   readonly #deliver: Deliver
-  /** Requests whose `send` is not settled yet. */
+  /** Requests whose `send` promise is pending. */
   readonly #asked = new Map<IdKey, Outgoing>()
   #hear: ((event: TransportEvent) => void) | undefined
-  /** Its `send` has failed, and with that its caller has an answer: another one would be one too many. */
+  /** send() rejected, so do not also deliver our error response for this id. */
   #failing: IdKey | undefined
 
   constructor(limits: FrameLimits, deliver: Deliver) {
-    this.outgoing = new Parcels(limits)
-    this.incoming = new Parcels(limits)
+    this.outgoing = new MessageMap(limits)
+    this.incoming = new MessageMap(limits)
     this.#deliver = deliver
   }
 
@@ -36,14 +74,14 @@ export class ClientEnd implements Transport {
     this.#hear = hear
   }
 
-  /** @returns when the message was handed on, or answered in the server's place; rejects as the transport's own `send` does */
-  say(message: unknown, options: unknown): Promise<void> {
+  /** @returns resolves when the message was sent or answered by the relay; rejects as the transport's own `send` does */
+  submit(message: unknown, options: unknown): Promise<void> {
     return new Promise((resolve, reject) => {
       if (!this.#hear) throw new Error('the transport is not open')
       const forget = () => {
-        if (key !== undefined && this.#asked.get(key) === parcel) this.#asked.delete(key)
+        if (key !== undefined && this.#asked.get(key) === outgoing) this.#asked.delete(key)
       }
-      const parcel: Outgoing = {
+      const outgoing: Outgoing = {
         message, extra: options, taken: false,
         done: () => {
           forget()
@@ -51,39 +89,39 @@ export class ClientEnd implements Transport {
         },
         fail: reason => {
           forget()
-          // As the transport's own: whatever it rejects with.
+          // The transport's own reason, of any type.
           // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
           reject(reason)
         },
       }
-      const frame = this.outgoing.frameOf(parcel)
+      const frame = this.outgoing.frameOf(outgoing)
       const key = frame.message.kind === 'request' ? frame.message.key : undefined
-      if (key !== undefined) this.#asked.set(key, parcel)
+      if (key !== undefined) this.#asked.set(key, outgoing)
       this.#hear({ type: 'frame', exchange: stdioExchange, frame })
-      // Whoever cancels does not wait.
+      // The caller of a cancelled request does not wait.
       const cancelled = isCancellation(frame.message) ? keyAt(frame, ['params', 'requestId']) : undefined
       if (cancelled !== undefined) this.#asked.get(cancelled)?.done()
-      // A request is handed on or answered, now or later. Anything else that was not handed on by now was blocked.
-      if (frame.message.kind !== 'request' && !parcel.taken) resolve()
+      // Any message but a request was either handed on by now, or blocked.
+      if (frame.message.kind !== 'request' && !outgoing.taken) resolve()
     })
   }
 
   send(_exchange: Exchange, frame: Frame): boolean {
-    const { message, parcel } = this.incoming.open(frame)
+    const { message, original } = this.incoming.open(frame)
     if (frame.message.kind === 'result' || frame.message.kind === 'error') {
       const { key } = frame.message
       this.#asked.get(key)?.done()
       if (key === this.#failing) return true
     }
-    this.#deliver(message, parcel?.extra)
+    this.#deliver(message, original?.extra)
     return true
   }
 
-  /** Whatever happens meanwhile, the request of this id is not answered. */
-  without(key: IdKey, happens: () => void): void {
+  /** Runs an action during which the request of this id gets no response. */
+  withoutResponse(key: IdKey, act: () => void): void {
     this.#failing = key
     try {
-      happens()
+      act()
     } finally {
       this.#failing = undefined
     }

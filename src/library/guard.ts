@@ -9,17 +9,16 @@ import { ServerEnd } from './server-end.js'
 
 export interface GuardOptions extends JudgeOptions {
   /**
-   * Hears every decision before its message is handed on. When it throws, nothing passes any more: the transport is closed, and
-   * the error goes to `onerror`. It is not waited for: when it returns a promise that is rejected, nothing passes from then on.
+   * Called with each record before its message is forwarded. When it throws, nothing passes any more: the transport is closed, and
+   * the error goes to `onerror`. A returned promise is not awaited; if it is rejected, nothing passes from then on.
    */
   readonly onRecord?: (entry: Entry) => unknown
-  /** Judges by schemas, with the limits that it was made with; for several guards, and to be closed by whoever made it. Default: one of its own. */
+  /** A schema checker for several guards, with its own limits; the caller closes it. Default: one for this guard. */
   readonly checker?: SchemaChecker
 }
 
 /**
- * A transport for an MCP client, with a relay in it: what passes is judged as `mcp-customs wrap` judges it, and what is blocked
- * is answered as the relay answers. `client.connect(guard(transport))`.
+ * Wraps a transport of an MCP client with a relay that judges messages like `mcp-customs wrap`: `client.connect(guard(transport))`.
  * @throws CustomsError BAD_CONFIG, naming the option
  */
 export const guard = (transport: SdkTransport, options: GuardOptions = {}): GuardedTransport => new Guarded(transport, options)
@@ -36,7 +35,7 @@ class Guarded implements GuardedTransport {
   readonly #client: ClientEnd
   readonly #server: ServerEnd
   readonly #begin: () => void
-  /** Of a record that was made later. */
+  /** The rejection of an `onRecord` promise. */
   #failure: { readonly error: unknown } | undefined
 
   constructor(inner: SdkTransport, options: GuardOptions) {
@@ -72,7 +71,7 @@ class Guarded implements GuardedTransport {
   }
 
   send(message: unknown, options?: unknown): Promise<void> {
-    return this.#client.say(message, options)
+    return this.#client.submit(message, options)
   }
 
   close(): Promise<void> {
@@ -87,7 +86,7 @@ class Guarded implements GuardedTransport {
     })
   }
 
-  /** Calls what the caller has set: what it throws, now or later, is its own affair, and stops no one else. */
+  /** Calls a handler of the application. Its errors go to `onerror`. */
   #call(handler: () => unknown): void {
     try {
       settled(handler(), error => this.#tell(error))
@@ -98,7 +97,7 @@ class Guarded implements GuardedTransport {
 
   #tell(error: unknown): void {
     try {
-      // Nobody is left to be told of what it throws itself.
+      // Errors of `onerror` itself are dropped.
       settled(this.onerror?.(error instanceof Error ? error : new Error(String(error))), () => undefined)
     } catch {}
   }
@@ -108,7 +107,7 @@ const settled = (returned: unknown, failed: (error: unknown) => void): void => {
   if (returned instanceof Promise) returned.catch(failed)
 }
 
-/** What an SDK reads of a transport, or tells it, besides the messages; only what this one has. */
+/** Passes on the other members that SDKs use, if the inner transport has them. */
 const mirror = (inner: SdkTransport, outer: Guarded): void => {
   for (const name of ['sessionId', 'hasPerRequestStream'] as const) {
     Object.defineProperty(outer, name, { get: () => inner[name], enumerable: true, configurable: true })

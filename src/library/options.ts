@@ -9,31 +9,31 @@ import {
 import { CustomsError } from '../errors.js'
 import { isObject, type JsonObject } from '../protocol/unmetered.js'
 
-/** By what to judge; everything has a default. */
+/** How to judge; every option has a default. */
 export interface JudgeOptions {
   /** Default: `standard`. */
   readonly policy?: Preset
-  /** Actions that stand in place of the policy's. */
+  /** Actions that override the policy's. */
   readonly rules?: Readonly<Partial<Record<RuleName, Action>>>
   /** Believe the annotations of this server. Default: false. */
   readonly trusted?: boolean
-  /** What the operator says of single tools, by their names. */
+  /** Settings of single tools, by name. */
   readonly tools?: Readonly<Record<string, ToolOptions>>
   readonly limits?: Partial<Limits>
-  /** What the records call the server. Default: `server`. */
+  /** The server's name in records. Default: `server`. */
   readonly server?: string
 }
 
 export interface ToolOptions {
-  /** Leave it out of lists, and refuse its calls. */
+  /** Removes it from lists, and refuses its calls. */
   readonly deny?: boolean
-  /** Stands in place of the server's, in the client's list too. */
+  /** Replaces the server's schema, in the client's list too. */
   readonly outputSchema?: object | boolean
-  /** What each of its results must be as a whole (rule `result/contract`). */
+  /** The schema of each whole result (rule `result/contract`). */
   readonly resultSchema?: object | boolean
   /** The JSON object in the one text block of a result becomes its structured content, where it fits `outputSchema`. */
   readonly structured?: 'from-text'
-  /** Stand over the server's. */
+  /** Merged over the server's annotations. */
   readonly annotations?: object
 }
 
@@ -45,12 +45,12 @@ export interface Judgement {
   readonly limits: Limits
 }
 
-/** What each option has to be. */
+/** The type of each option. */
 const judging: Options = { policy: 'string', rules: 'object', trusted: 'boolean', tools: 'object', limits: 'object', server: 'string' }
 const ofTool: Options = { deny: 'boolean', outputSchema: 'schema', resultSchema: 'schema', structured: 'string', annotations: 'object' }
 
 /**
- * @param own what else may be given, and is the caller's affair
+ * @param own further options of the caller
  * @throws CustomsError BAD_CONFIG, naming the option
  */
 export const readOptions = (given: JudgeOptions, own: Options): Judgement => {
@@ -67,7 +67,7 @@ export const readOptions = (given: JudgeOptions, own: Options): Judgement => {
 
 export type Options = Readonly<Record<string, 'string' | 'boolean' | 'object' | 'function' | 'schema'>>
 
-// Callers without a compiler give anything.
+// JavaScript callers may pass anything.
 const check = (given: unknown, options: Options, of: string): void => {
   if (typeof given !== 'object' || given === null) fail(`${of === '' ? 'the options' : of.slice(0, -2)} must be an object`)
   for (const [name, value] of Object.entries(given as object) as [string, unknown][]) {
@@ -114,13 +114,13 @@ const readTool = (name: string, tool: ToolOptions): ToolSetting => {
 const schemaOf = (schema: object | boolean | undefined, option: string): JsonObject | boolean | undefined =>
   typeof schema === 'boolean' ? schema : schema && jsonOf(schema, option)
 
-/** As it will be sent, so that what the caller does to the object afterwards changes nothing. */
+/** A copy, so that later changes by the caller have no effect. */
 const jsonOf = (value: object, option: string): JsonObject => {
   const json = copyOf(value)
   return isObject(json) ? json : fail(`${option} must be an object of JSON`)
 }
 
-/** Undefined for what is no JSON: circular, or with a BigInt in it. */
+/** Undefined for a value that is not JSON, such as a circular one. */
 const copyOf = (value: object): unknown => {
   try {
     return JSON.parse(JSON.stringify(value))

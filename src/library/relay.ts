@@ -1,37 +1,42 @@
 import { randomUUID } from 'node:crypto'
-import type { Checked, Subject } from '../core/check.js'
+import type { Limits } from '../config/limits.js'
+import type { Checked, SchemaChecker, Subject } from '../core/check.js'
 import {
   type Effect as CoreEffect, type Event as CoreEvent, type Named, NamedExchanges,
 } from '../core/event.js'
 import { Batches } from '../core/batches.js'
+import type { Frame } from '../protocol/frame.js'
+import { parseFrame as parse } from '../protocol/parse.js'
+import { isObject, isString, member } from '../protocol/unmetered.js'
 import { rules } from '../rules/index.js'
-import { type JudgeOptions, readOptions } from './options.js'
+import { createSchemaChecker as create } from '../schema/index.js'
+import { type JudgeOptions, readLimits, readOptions } from './options.js'
 
-/** What can happen. An exchange is named as its embedder likes, the whole of a pipe `'stdio'`. */
+/** The input. The embedder names exchanges; `'stdio'` is a stdio connection. */
 export type Event = Named<CoreEvent>
 
-/** What is to be done. */
+/** The output. */
 export type Effect = Named<CoreEffect>
 
-/** The pure core: it is handed what happened, and returns what is to be done, in order. */
+/** The pure core: takes events and returns effects, in order. */
 export interface Relay {
   /** @param now a monotonic clock, in milliseconds */
   handle(event: Event, now: number): readonly Effect[]
-  /** True while a request of the client's waits to be sent to the server: the way there must stay open. */
+  /** True while client frames are queued: the connection to the server must stay open. */
   readonly holding: boolean
 }
 
 export interface RelayOptions extends JudgeOptions {
   /** Names the session in the records. Default: a random UUID. */
   readonly session?: string
-  /** Each exchange has ids of its own (HTTP without a session). Default: false. */
+  /** Ids are unique within an exchange only (HTTP without a session). Default: false. */
   readonly stateless?: boolean
-  /** What a check says, where that is known at once. Default: nothing is, and each is asked for by the effect `check`. */
+  /** The result of a cheap check. Default: each check is requested by the effect `check`. */
   readonly checkNow?: (subject: Subject) => Checked | undefined
 }
 
 /**
- * A relay with every rule, by a preset policy. It does no IO and has no clock: whoever embeds it performs the effects.
+ * A relay with every rule and a preset policy. It does no IO and has no clock: the embedder performs the effects.
  * @throws CustomsError BAD_CONFIG, naming the option
  */
 export const createRelay = (options: RelayOptions = {}): Relay => {
@@ -49,3 +54,44 @@ export const createRelay = (options: RelayOptions = {}): Relay => {
     },
   }
 }
+
+/**
+ * Performs the relay's `check` effects. Its checks never throw or reject. Close it after use.
+ * @throws CustomsError BAD_CONFIG for an unknown or invalid limit
+ */
+export const createSchemaChecker = (limits: Partial<Limits> = {}): SchemaChecker => {
+  const checker = create(readLimits(limits))
+  return {
+    check: (subject: unknown) => (isSubject(subject) ? checker.check(subject) : noSubject),
+    close: () => checker.close(),
+  }
+}
+
+const noSubject: Checked = [{ kind: 'unchecked', path: '', message: 'could not be judged: it is no JSON, or nested too deep' }]
+
+// JavaScript callers may pass anything. A circular value is too deep.
+const isSubject = (subject: unknown): subject is Subject => {
+  try {
+    if (!isObject(subject) || !isString(member(subject, 'path')) || !isJson(member(subject, 'schema'))) return false
+    const kind = member(subject, 'kind')
+    return kind === 'schema' || (kind === 'value' && isJson(member(subject, 'value')))
+  } catch {
+    return false
+  }
+}
+
+/** @throws RangeError for what is nested too deep */
+const isJson = (value: unknown): boolean => {
+  if (Array.isArray(value)) return value.every(isJson)
+  if (isObject(value)) return Object.values(value).every(inner => inner === undefined || isJson(inner))
+  return value === null || isString(value) || typeof value === 'boolean' || Number.isFinite(value)
+}
+
+/**
+ * Parses the bytes of one message, without line end, for the relay's `frame-received`. Invalid bytes never throw; they are listed in the
+ * frame's `faults`.
+ * @throws CustomsError BAD_CONFIG for an unknown or invalid limit
+ */
+export const parseFrame = (bytes: Buffer, limits: Partial<Limits> = {}): Frame =>
+  // Parsed completely, so that the embedder can clone the frame.
+  parse(bytes, { ...readLimits(limits), judgedBytes: 0 })

@@ -1,8 +1,8 @@
-/** Parameters of a method may be narrower in the type that is given: transports of both SDKs are taken as they are. */
+/** Method parameters are bivariant, so that the transports of both SDKs fit. */
 type Handler<Parameters extends unknown[]> = { handle(...parameters: Parameters): void }['handle']
 
 /**
- * A transport of an MCP SDK for TypeScript, as far as it is used here: that of `@modelcontextprotocol/sdk` (v1), and that of
+ * The used part of a transport of the MCP SDK for TypeScript: `@modelcontextprotocol/sdk` (v1) or
  * `@modelcontextprotocol/client` (v2).
  */
 export interface SdkTransport {
@@ -13,13 +13,13 @@ export interface SdkTransport {
   onclose?: Handler<[]> | undefined
   onerror?: Handler<[error: Error]> | undefined
   readonly sessionId?: string | undefined
-  /** One HTTP request for each message: closing it is what cancels (v2). */
+  /** Each message has an HTTP request, which is cancelled by closing it (v2). */
   readonly hasPerRequestStream?: boolean | undefined
   setProtocolVersion?: Handler<[version: string]> | undefined
   setSupportedProtocolVersions?: Handler<[versions: string[]]> | undefined
 }
 
-/** The same, as the SDKs' clients take it. */
+/** The same with the types that the SDKs' clients expect. */
 export interface GuardedTransport {
   start(): Promise<void>
   send(message: unknown, options?: unknown): Promise<void>

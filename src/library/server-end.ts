@@ -6,36 +6,36 @@ import type { Transport, TransportEvent } from '../transport/transport.js'
 import type { ClientEnd, Outgoing } from './client-end.js'
 import type { SdkTransport } from './sdk-transport.js'
 
-/** Of v2's `TransportSendOptions`. */
+/** Part of v2's `TransportSendOptions`. */
 interface StreamOptions {
   readonly requestSignal?: AbortSignal | undefined
   readonly onRequestStreamEnd?: (() => void) | undefined
 }
 
-export interface Told {
+export interface ServerEndEvents {
   error(error: unknown): void
   closed(): void
 }
 
-/** The server's end of the session: it speaks through the SDK's transport. */
+/** The server's end of the session, on top of the SDK's transport. */
 export class ServerEnd implements Transport {
   readonly #inner: SdkTransport
   readonly #client: ClientEnd
-  readonly #told: Told
+  readonly #events: ServerEndEvents
   #hear: ((event: TransportEvent) => void) | undefined
   #ended = false
   #closing: Promise<void> | undefined
 
-  constructor(inner: SdkTransport, client: ClientEnd, told: Told) {
+  constructor(inner: SdkTransport, client: ClientEnd, events: ServerEndEvents) {
     this.#inner = inner
     this.#client = client
-    this.#told = told
+    this.#events = events
   }
 
   start(hear: (event: TransportEvent) => void): void {
     this.#hear = hear
     const inner = this.#inner
-    // Whoever listened before goes on listening, as with the SDKs' own clients.
+    // Existing handlers are called too, as the SDKs' own clients do.
     const { onmessage, onerror, onclose } = inner
     inner.onmessage = (message, extra) => {
       onmessage?.call(inner, message, extra)
@@ -43,7 +43,7 @@ export class ServerEnd implements Transport {
     }
     inner.onerror = error => {
       onerror?.call(inner, error)
-      this.#told.error(error)
+      this.#events.error(error)
     }
     inner.onclose = () => {
       onclose?.call(inner)
@@ -52,12 +52,12 @@ export class ServerEnd implements Transport {
   }
 
   send(_exchange: Exchange, frame: Frame): boolean {
-    const { message, parcel } = this.#client.outgoing.open(frame)
+    const { message, original } = this.#client.outgoing.open(frame)
     const key = frame.message.kind === 'request' ? frame.message.key : undefined
-    if (parcel) parcel.taken = true
-    this.#send(message, parcel, key).then(
-      () => parcel?.done(),
-      (error: unknown) => this.#failed(error, parcel, key),
+    if (original) original.taken = true
+    this.#send(message, original, key).then(
+      () => original?.done(),
+      (error: unknown) => this.#failed(error, original, key),
     )
     return true
   }
@@ -66,32 +66,32 @@ export class ServerEnd implements Transport {
 
   resume(): void {}
 
-  /** As the session asks for it: that the transport cannot close is told, and holds up nothing. */
+  /** Called by the session. A failure is reported to `onerror`, and does not reject. */
   close(): Promise<void> {
-    return this.#ended ? Promise.resolve() : this.disconnect().catch((error: unknown) => this.#told.error(error))
+    return this.#ended ? Promise.resolve() : this.disconnect().catch((error: unknown) => this.#events.error(error))
   }
 
-  /** As the caller asks for it. @returns rejects as the transport's own `close` does */
+  /** Called by the application. @returns rejects as the transport's own `close` does */
   disconnect(): Promise<void> {
     if (!this.#ended) this.#closing ??= this.#shut().finally(() => this.end('the connection was closed'))
     return this.#closing ?? Promise.resolve()
   }
 
-  /** Everything that waits is answered first. */
+  /** Pending requests get an error first. */
   end(reason: string): void {
     if (this.#ended) return
     this.#ended = true
     this.#hear?.({ type: 'ended', reason })
-    this.#told.closed()
+    this.#events.closed()
   }
 
-  // A transport that throws at once is as good as one that rejects.
+  // async: a transport that throws rejects.
   async #shut(): Promise<void> {
     await this.#inner.close()
   }
 
-  async #send(message: unknown, parcel: Outgoing | undefined, key: IdKey | undefined): Promise<void> {
-    await this.#inner.send(message, this.#optionsOf(parcel, key))
+  async #send(message: unknown, original: Outgoing | undefined, key: IdKey | undefined): Promise<void> {
+    await this.#inner.send(message, this.#optionsOf(original, key))
   }
 
   #received(message: unknown, extra: unknown): void {
@@ -99,34 +99,34 @@ export class ServerEnd implements Transport {
       const frame = this.#client.incoming.frameOf({ message, extra })
       this.#hear?.({ type: 'frame', exchange: stdioExchange, frame })
     } catch (error) {
-      this.#told.error(error)
+      this.#events.error(error)
     }
   }
 
-  /** Of a request, the end of its stream is of interest, and that its caller gave it up (v2 over HTTP). */
-  #optionsOf(parcel: Outgoing | undefined, key: IdKey | undefined): unknown {
-    const options = parcel?.extra
+  /** Adds handlers for the end of a request's stream and for its cancellation (v2 over HTTP). */
+  #optionsOf(original: Outgoing | undefined, key: IdKey | undefined): unknown {
+    const options = original?.extra
     if (key === undefined) return options
     const given = isObject(options) ? options : {}
-    const { requestSignal: signal, onRequestStreamEnd: told } = given as StreamOptions
+    const { requestSignal: signal, onRequestStreamEnd } = given as StreamOptions
     signal?.addEventListener('abort', () => this.#givenUp(key, 'cancelled'), { once: true })
     return {
       ...given,
       onRequestStreamEnd: () => {
         this.#lost(key, 'the response ended before the answer')
-        told?.()
+        onRequestStreamEnd?.()
       },
     }
   }
 
-  #failed(error: unknown, parcel: Outgoing | undefined, key: IdKey | undefined): void {
+  #failed(error: unknown, original: Outgoing | undefined, key: IdKey | undefined): void {
     const reason = 'the request could not be sent'
-    if (!parcel) {
-      // The relay's own.
+    if (!original) {
+      // A relay-made request.
       if (key !== undefined) this.#lost(key, reason)
       return
     }
-    parcel.fail(error)
+    original.fail(error)
     if (key !== undefined) this.#givenUp(key, reason)
   }
 
@@ -134,8 +134,8 @@ export class ServerEnd implements Transport {
     this.#hear?.({ type: 'lost', exchange: stdioExchange, key, reason })
   }
 
-  /** Its caller knows by other means that there will be no answer. */
+  /** Its caller knows already that there will be no response. */
   #givenUp(key: IdKey, reason: string): void {
-    this.#client.without(key, () => this.#lost(key, reason))
+    this.#client.withoutResponse(key, () => this.#lost(key, reason))
   }
 }

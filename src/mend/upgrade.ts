@@ -9,9 +9,9 @@ import {
 const newestUri = 'https://json-schema.org/draft/2020-12/schema'
 
 /**
- * A schema of draft-04, -06, -07 or 2019-09 as one of 2020-12 that judges every value alike. What needs no other words keeps them.
+ * Translates a schema of draft-04, -06, -07 or 2019-09 to an equivalent one of 2020-12, with as few changes as possible.
  * @param schema valid in the dialect that it names
- * @returns undefined where that cannot be said, or not exactly
+ * @returns undefined when there is no equivalent
  */
 export const upgrade = (schema: JsonObject, meter: Meter): JsonObject | undefined => {
   const named = member(schema, '$schema')
@@ -25,22 +25,22 @@ export const upgrade = (schema: JsonObject, meter: Meter): JsonObject | undefine
   }
 }
 
-/** There is no way to say it, or none that is sure to be read alike everywhere. */
+/** There is no equivalent, or none that all validators read alike. */
 class Inexact extends Error {}
 
-/** The base of what names none. */
+/** The base URI of a schema without an id. */
 const unnamed = 'schema://unnamed/'
 
-/** Each id is resolved against the one before: longer ones would be copied as often as there are ids. */
+/** Longest id: each is resolved against its parent's, which copies it. */
 const longestId = 2048
 
-/** Parts with a URI of their own; no tool's schema has come near it. */
+/** Most subschemas with a URI of their own. */
 const maxResources = 100
 
-/** Stands for the dynamic scope of `$recursiveAnchor`, which had no names. */
+/** The `$dynamicAnchor` in place of the nameless `$recursiveAnchor`. */
 const recursive = 'recursive'
 
-/** An id, taken apart. */
+/** The parts of an id. */
 interface Identity {
   readonly uri: string
   readonly anchor: string
@@ -50,9 +50,9 @@ class Upgrade {
   readonly #schema: JsonObject
   readonly #dialect: Dialect
   readonly #meter: Meter
-  /** Schemas with a URI of their own, by it. */
+  /** Schemas by their URI. */
   readonly #resources = new Map<string, JsonObject>()
-  /** Their names, each behind the URI of its resource. */
+  /** Anchors, each after the URI of its resource. */
   readonly #anchors = new Set<string>()
   readonly #keywords = new Set<string>()
 
@@ -64,12 +64,12 @@ class Upgrade {
 
   run(): JsonObject {
     this.#look(this.#schema, unnamed)
-    // Since 2020-12 what `contains` has found counts as evaluated.
+    // In 2020-12, items that match `contains` count as evaluated.
     if (this.#keywords.has('contains') && this.#keywords.has('unevaluatedItems')) throw new Inexact()
     return this.#rewrite(this.#schema, unnamed)
   }
 
-  /** Finds the resources, and which keywords there are. */
+  /** Collects resources, anchors and keywords. */
   #look(schema: Json, base: string): void {
     if (!isObject(schema)) return
     const { base: own, identity } = this.#baseOf(schema, base)
@@ -79,15 +79,15 @@ class Upgrade {
     }
     if (identity !== undefined && identity.anchor !== '') this.#anchors.add(`${own}#${identity.anchor}`)
     for (const [keyword, value] of each(schema, this.#meter)) {
-      if (!this.#isMeant(keyword, schema)) continue
+      if (!this.#hasEffect(keyword, schema)) continue
       if (keyword === '$anchor' && isString(value)) this.#anchors.add(`${own}#${value}`)
       this.#keywords.add(keyword)
       for (const child of childrenOf(keyword, value, this.#meter)) this.#look(child, own)
     }
   }
 
-  /** Whether it says anything in the dialect: neither a later keyword does, nor one beside a `$ref` that stands alone, nor the rest of no tuple. */
-  #isMeant(keyword: string, schema: JsonObject): boolean {
+  /** False for a keyword without effect in the dialect: a later one, one beside a legacy `$ref`, `additionalItems` without a tuple. */
+  #hasEffect(keyword: string, schema: JsonObject): boolean {
     const isAside = isLegacy(this.#dialect) && isString(member(schema, '$ref')) && keyword !== '$ref' && !isAnnotation(keyword)
     const isRestOfNone = keyword === 'additionalItems' && !isArray(member(schema, 'items'))
     const meansNothing = isLater(keyword, this.#dialect) && !isAnnotation(keyword)
@@ -113,7 +113,7 @@ class Upgrade {
     if (identity !== undefined && identity.uri !== '') made.set('$id', identity.uri)
     if (identity !== undefined && identity.anchor !== '') made.set('$anchor', identity.anchor)
     for (const [keyword, value] of each(schema, this.#meter)) {
-      if (keyword !== idKeyword(this.#dialect) && this.#isMeant(keyword, schema)) this.#keyword(keyword, value, schema, base, made)
+      if (keyword !== idKeyword(this.#dialect) && this.#hasEffect(keyword, schema)) this.#keyword(keyword, value, schema, base, made)
     }
     return Object.fromEntries(made)
   }
@@ -125,7 +125,7 @@ class Upgrade {
     switch (keyword) {
       case '$schema':
         if (schema === this.#schema) made.set(keyword, newestUri)
-        // A part of another dialect would take reading it as that.
+        // A subschema of another dialect is not supported.
         else if (value !== member(this.#schema, '$schema')) throw new Inexact()
         return
       case '$anchor':
@@ -161,14 +161,14 @@ class Upgrade {
       default: {
         const form = formOf(keyword)
         const child = form === 'map' ? all(value) : form === 'list' && isArray(value) ? mapped(value, this.#meter, rewritten) : value
-        // A `$recursiveRef` beside it may have made an `allOf` already.
+        // A sibling `$recursiveRef` may have added an `allOf`.
         const before = keyword === 'allOf' ? made.get(keyword) : undefined
         made.set(keyword, form === 'schema' ? rewritten(value) : isArray(before) && isArray(child) ? [...this.#copied(child), ...this.#copied(before)] : child)
       }
     }
   }
 
-  /** Of one resource alone, what a `$recursiveRef` means is known beforehand. */
+  /** With a single resource, the target of `$recursiveRef` is known. */
   get #isDynamic(): boolean {
     return this.#resources.size > 1
   }
@@ -214,7 +214,7 @@ class Upgrade {
       const keyword = decoded(tokens.shift())
       const value: Json | undefined = member(at, keyword)
       const form = formOf(keyword)
-      if (form === undefined || value === undefined || !this.#isMeant(keyword, at)) throw new Inexact()
+      if (form === undefined || value === undefined || !this.#hasEffect(keyword, at)) throw new Inexact()
       made.push(this.#nameOf(keyword, value, at))
       if (form === 'schema' || (form === 'items' && !isArray(value))) at = value
       else {
@@ -276,7 +276,7 @@ const below = (value: Json, key: string): Json => {
   return child
 }
 
-/** The schemas in a keyword's value. */
+/** The subschemas in a keyword's value. */
 const childrenOf = (keyword: string, value: Json, meter: Meter): readonly Json[] => {
   const schemas = schemasIn(keyword)
   if (schemas === undefined) return []

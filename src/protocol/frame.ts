@@ -24,7 +24,7 @@ export interface Frame {
   /** Further ids of a frame that names more than one: a duplicated `id`. */
   readonly otherKeys?: readonly IdKey[] | undefined
   /** A response that the relay made. */
-  readonly own?: true
+  readonly relayMade?: true
   /** For the transport on the other side; kept with the frame that is sent in its place. */
   readonly envelope?: Envelope
 }

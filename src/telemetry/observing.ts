@@ -1,6 +1,6 @@
 import type { Operation } from '../core/event.js'
 import type { ObservedSession } from '../gateway/open.js'
-import type { Observer } from '../gateway/observer.js'
+import type { Observer } from '../gateway/hooks.js'
 import type { Trace } from '../protocol/frame.js'
 import type { Request } from '../protocol/json-rpc.js'
 import { type Attributes, measured, other, type Role, spoken, where } from './attributes.js'

@@ -78,12 +78,12 @@ t.test('what waits is bounded: the client is held back', t => {
   script.holdChecks = true
   script.client(call(1, 'weather'))
   for (let id = 2; id < 5; id++) {
-    t.notOk(script.relay.isCrowded)
+    t.notOk(script.relay.isAboveHighWater)
     script.client(call(id, 'weather', { text: 'x'.repeat(400_000) }))
   }
-  t.ok(script.relay.isCrowded)
+  t.ok(script.relay.isAboveHighWater)
   script.release()
-  t.notOk(script.relay.isCrowded)
+  t.notOk(script.relay.isAboveHighWater)
   t.end()
 })
 

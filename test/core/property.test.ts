@@ -5,7 +5,7 @@ import {
   type Effect, type Entry, type Exchange, exchangeNamed, type Side, stdioExchange,
 } from '../../dist/core/event.js'
 import { Batches } from '../../dist/core/batches.js'
-import { followed } from '../../dist/gateway/observer.js'
+import { traced } from '../../dist/gateway/hooks.js'
 import type { Trace } from '../../dist/protocol/frame.js'
 import { keysOf } from '../../dist/protocol/message.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
@@ -161,7 +161,7 @@ class Play {
 
   #hear(from: Side, exchange: Exchange, line: string): void {
     const parsed = parseFrame(Buffer.from(line), { messageBytes: 1 << 20, depth: 64 })
-    const frame = from === 'client' ? followed(parsed, () => ({ headers: () => new Map() })) : parsed
+    const frame = from === 'client' ? traced(parsed, () => ({ headers: () => new Map() })) : parsed
     const members = frame.message.kind === 'batch' ? frame.message.members : [frame]
     for (const one of from === 'client' ? members : []) {
       const { message } = one

@@ -4,7 +4,7 @@ import type { SchemaChecker } from '../../dist/core/check.js'
 import { type Exchange, stdioExchange } from '../../dist/core/event.js'
 import type { RelayOptions } from '../../dist/core/options.js'
 import type { Power, Rule } from '../../dist/core/rule.js'
-import { Judging } from '../../dist/gateway/open.js'
+import { RunningChecks } from '../../dist/gateway/checks.js'
 import { Session } from '../../dist/gateway/session.js'
 import type { Frame } from '../../dist/protocol/frame.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
@@ -115,11 +115,11 @@ const play = async (faults: Faults): Promise<{ readonly asked: readonly number[]
     },
     close: () => Promise.resolve(),
   }
-  const judging = new Judging(checker, 's')
+  const checks = new RunningChecks(checker, 's')
   const tools = new Map()
   const options: RelayOptions = {
     server: 'test', session: 's', nonce: 'n', stateless: false, rules: rules.map(rule => breaking(rule, faults)), trusted: false, listMs: 1000, requestMs: 0,
-    maxTools: 100, intent: false, checkNow: judging.now, policy,
+    maxTools: 100, intent: false, checkNow: checks.now, policy,
     // Read in flows and outside of them.
     get tools() {
       faults.maybe('flow')
@@ -129,7 +129,7 @@ const play = async (faults: Faults): Promise<{ readonly asked: readonly number[]
   const audit = (): undefined => {
     faults.maybe('audit')
   }
-  const session = new Session({ client, server, relay: new Batches(options), judging, audit, failed: () => undefined })
+  const session = new Session({ client, server, relay: new Batches(options), checks, audit, failed: () => undefined })
   session.start()
   client.tell({ type: 'frame', exchange: stdioExchange, frame: frame({ id: 0, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } } }) })
   for (let id = 1; id <= callsOfEach && !client.isClosed; id++) {

@@ -198,7 +198,7 @@ export class Reply {
   /** An answer of ours has a status of ours: the server's may say that there is none. */
   #statusOf(answers: readonly Frame[]): number {
     const status = this.#head?.status
-    const isOurs = answers.every(({ own, message }) => own === true || message.kind === 'batch')
+    const isOurs = answers.every(({ relayMade, message }) => relayMade === true || message.kind === 'batch')
     return status === undefined || (isOurs && status < 400) ? this.#owed.statusOf(answers) : this.#carrying(status)
   }
 

@@ -188,7 +188,7 @@ t.test('what an HTTP server chose is what the client gets', async t => {
       'an answer of ours in the place of one: the headers are the server\'s, the status is not',
       (exchange, { transport }) => {
         const head = { status: 226, headers: headers({ 'content-type': 'application/json', 'x-own': 'a' }) }
-        transport.send(exchange, { ...frameOf(response), own: true, envelope: { response: head } })
+        transport.send(exchange, { ...frameOf(response), relayMade: true, envelope: { response: head } })
       },
       { status: 200, headers: { 'x-own': 'a' }, body: response },
     ],

@@ -1,0 +1,82 @@
+import type { Flush } from '../audit/chain.js'
+import { joined } from '../core/batches.js'
+import { errorAnswer } from '../core/refusal.js'
+import type { Frame } from '../protocol/frame.js'
+import { errorCode } from '../protocol/json-rpc.js'
+
+/**
+ * Performs actions toward the peers in order, each after the audit records before it are written (promise 7). The records of one turn of
+ * the event loop, in all sessions, are written together.
+ */
+export class Outbox {
+  readonly #failed: (failure: unknown) => void
+  readonly #broken: (cause: unknown) => void
+  readonly #waiting: (() => void)[] = []
+  /** Writes the newest record that is not written yet. */
+  #flush: Flush | undefined
+  /** True while draining; actions queued meanwhile run after those already queued. */
+  #isDraining = false
+
+  /**
+   * @param failed called when a record could not be written, before the actions that wait for it
+   * @param broken called when an action threw; the actions behind it are performed
+   */
+  constructor(failed: (failure: unknown) => void, broken: (cause: unknown) => void) {
+    this.#failed = failed
+    this.#broken = broken
+  }
+
+  /** Actions after this record wait until it is written. */
+  recorded(flush: Flush): void {
+    const before = this.#flush
+    if (flush === before) return
+    this.#flush = flush
+    if (before === undefined) process.nextTick(this.#write)
+    else this.#attempt(before)
+  }
+
+  do(act: () => void): void {
+    if (!this.#isBlocked && !this.#isDraining) this.#perform(act)
+    else this.#waiting.push(act)
+  }
+
+  readonly #write = (): void => {
+    if (this.#flush !== undefined) this.#attempt(this.#flush)
+    this.#flush = undefined
+    this.#isDraining = true
+    try {
+      while (!this.#isBlocked && this.#waiting.length > 0) for (const act of this.#waiting.splice(0)) this.#perform(act)
+    } finally {
+      this.#isDraining = false
+    }
+  }
+
+  #perform(act: () => void): void {
+    try {
+      act()
+    } catch (cause) {
+      this.#broken(cause)
+    }
+  }
+
+  get #isBlocked(): boolean {
+    return this.#flush !== undefined
+  }
+
+  #attempt(flush: Flush): void {
+    try {
+      flush()
+    } catch (failure) {
+      this.#failed(failure)
+    }
+  }
+}
+
+/** The frame in place of one that may not be sent: errors for its responses, and nothing else. */
+export const withheld = ({ message }: Frame, reason: string): Frame | undefined => {
+  if (message.kind !== 'batch') {
+    return message.kind === 'result' || message.kind === 'error' ? errorAnswer(message, errorCode.gone, `mcp-customs: ${reason}`) : undefined
+  }
+  const answers = message.members.flatMap(member => withheld(member, reason) ?? [])
+  return answers.length === 0 ? undefined : joined(answers)
+}
