@@ -159,8 +159,8 @@ t.test('one reader gives a content type its meaning', t => {
 const unmetered = new Map([
   ...['audit', 'capture', 'clients', 'commands', 'config', 'inspect', 'learn', 'lock', 'report'].map(room => [room, 'a command, or a file of the operator'] as const),
   ['schema', 'the budget of the engine'],
-  ['library/checker.ts', 'what the caller gave'],
   ['library/options.ts', 'what the caller gave'],
+  ['library/relay.ts', 'what the caller gave'],
   ['library/server-end.ts', 'what the caller gave'],
   ['protocol/message.ts', 'one copy of an error, linear in its frame'],
   ['protocol/parse.ts', 'the members of one message, linear in its frame'],

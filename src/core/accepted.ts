@@ -21,7 +21,8 @@ export interface Drift {
 
 /** The parts of a server's offer, with the name of one element of each in findings. */
 const kinds = {
-  serverInfo: 'server info', instructions: 'instructions', tools: 'tool', prompts: 'prompt', resources: 'resource', resourceTemplates: 'resource template',
+  serverInfo: 'server info', instructions: 'instructions', tools: 'tool', prompts: 'prompt',
+  resources: 'resource', resourceTemplates: 'resource template',
 } as const
 
 export type AcceptedPart = keyof typeof kinds
@@ -33,7 +34,9 @@ export interface AcceptedOffer {
   /** The JSON text of a definition, with all digits of its numbers. */
   readonly textOf: (part: AcceptedPart, name: string) => string | undefined
   /** @param said parsed by `exactly` @returns undefined when nothing differs */
-  readonly drift: (part: AcceptedPart, name: string, said: Json | undefined, meter: Meter) => Drift | undefined
+  readonly drift: (
+    part: AcceptedPart, name: string, said: Json | undefined, meter: Meter,
+  ) => Drift | undefined
 }
 
 /** The lock of a server, which its messages are compared with (contract section 7). */
@@ -44,7 +47,7 @@ export interface Accepted {
   readonly isTrusted: boolean
   /** Judges calls by the lock alone, without asking the server for its tools. */
   readonly isFrozen: boolean
-  /** Parses a message that has numbers which a double cannot hold, with all their digits; undefined for any other. */
+  /** Parses a message with all digits of its numbers; undefined when doubles hold all of them. */
   readonly exactly: (bytes: Buffer) => Json | undefined
   /** The action for each class of change. */
   readonly actions: Readonly<Record<string, string>>
@@ -53,19 +56,23 @@ export interface Accepted {
 }
 
 /** The accepted definitions for a client of these terms; undefined without a lock. */
-export const acceptedFor = ({ options: { accepted } }: Core, { revision }: Pick<Terms, 'revision'>): AcceptedOffer | undefined =>
-  accepted && (traitsOf(revision).modern ? accepted.modern : accepted.legacy)
+export const acceptedFor = (
+  { options: { accepted } }: Core, { revision }: Pick<Terms, 'revision'>,
+): AcceptedOffer | undefined => accepted && (traitsOf(revision).modern ? accepted.modern : accepted.legacy)
 
 /** The result, parsed with all digits of its numbers where the lock needs them. */
-export const exactResult = ({ options: { accepted } }: Core, { bytes }: Frame, result: JsonObject): JsonObject => {
+export const exactResult = (
+  { options: { accepted } }: Core, { bytes }: Frame, result: JsonObject,
+): JsonObject => {
   const message = accepted?.exactly(bytes)
   const exact = isObject(message) ? member(message, 'result') : undefined
   return isObject(exact) ? exact : result
 }
 
-/** Compares one definition with the lock. @param said the server's definition, parsed by `exactly` @param at its path in the frame */
+/** Compares the server's definition with the lock. @param said parsed by `exactly` @param at in the frame */
 export const judgeDrift = (
-  core: Core, offer: AcceptedOffer | undefined, part: AcceptedPart, name: string | undefined, said: Json | undefined, at: Path, findings: Findings,
+  core: Core, offer: AcceptedOffer | undefined, part: AcceptedPart, name: string | undefined,
+  said: Json | undefined, at: Path, findings: Findings,
 ): 'same' | 'logged' | 'stopped' => {
   const drift = offer?.drift(part, name ?? '', said, findings.meter)
   if (drift === undefined) return 'same'
@@ -76,8 +83,11 @@ export const judgeDrift = (
   return found.isStop ? 'stopped' : 'logged'
 }
 
-/** The member that names an element of each list. `tools/list` is not here: listing.ts judges tools one by one. */
-const lists: ReadonlyMap<string, { readonly part: 'prompts' | 'resources' | 'resourceTemplates'; readonly key: string }> = new Map([
+/** The member that names an element of each list. For `tools/list` see listing.ts. */
+const lists: ReadonlyMap<
+  string,
+  { readonly part: 'prompts' | 'resources' | 'resourceTemplates'; readonly key: string }
+> = new Map([
   ['prompts/list', { part: 'prompts', key: 'name' }],
   ['resources/list', { part: 'resources', key: 'uri' }],
   ['resources/templates/list', { part: 'resourceTemplates', key: 'uriTemplate' }],
@@ -103,7 +113,9 @@ export class Drifts {
    * The edits that remove changed definitions from a result, or put the accepted ones in their place.
    * @param exchange of the message that is judged
    */
-  *edits(method: string, terms: Terms, exchange: Exchange, frame: Frame, result: JsonObject, findings: Findings): Flow<readonly Edit[]> {
+  *edits(
+    method: string, terms: Terms, exchange: Exchange, frame: Frame, result: JsonObject, findings: Findings,
+  ): Flow<readonly Edit[]> {
     const { meter } = findings
     const offer = acceptedFor(this.#core, terms)
     if (offer === undefined) return []
@@ -111,7 +123,11 @@ export class Drifts {
     const about = serverInfoIn(exact)
     const edits: Edit[] = about === undefined ? [] : this.#serverInfo(offer, about, findings)
     if (method === 'initialize' || method === 'server/discover') {
-      edits.push(...this.#edit(offer, 'instructions', '', member(exact, 'instructions'), ['result', 'instructions'], findings))
+      edits.push(
+        ...this.#edit(
+          offer, 'instructions', '', member(exact, 'instructions'), ['result', 'instructions'], findings,
+        ),
+      )
     }
     const list = lists.get(method)
     const listed = list && member(exact, list.part)
@@ -119,7 +135,9 @@ export class Drifts {
     for (const [index, one] of each(listed, meter)) {
       const name = isObject(one) ? member(one, list.key) : undefined
       meter.pay(perElement)
-      const found = this.#edit(offer, list.part, isString(name) ? name : undefined, one, ['result', list.part, index], findings)
+      const found = this.#edit(
+        offer, list.part, isString(name) ? name : undefined, one, ['result', list.part, index], findings,
+      )
       edits.push(...found)
       if (meter.isTurnSpent) yield* this.#core.yieldToLoop(meter, exchange)
       if (list.part !== 'prompts' || !isString(name) || !offer.definitions.prompts.has(name)) continue
@@ -138,7 +156,10 @@ export class Drifts {
     judgeDrift(this.#core, offer, 'prompts', name, null, ['params', 'name'], findings)
   }
 
-  #edit(offer: AcceptedOffer, part: AcceptedPart, name: string | undefined, said: Json | undefined, path: Path, findings: Findings): readonly Edit[] {
+  #edit(
+    offer: AcceptedOffer, part: AcceptedPart, name: string | undefined, said: Json | undefined, path: Path,
+    findings: Findings,
+  ): readonly Edit[] {
     const verdict = judgeDrift(this.#core, offer, part, name, said, path, findings)
     if (verdict === 'same') return []
     if (verdict === 'stopped') return said === undefined ? [] : [{ path, remove: true }]
@@ -152,11 +173,19 @@ export class Drifts {
       const value = member(info, key)
       return value === undefined ? [] : [[key, value]]
     })
-    if (judgeDrift(this.#core, offer, 'serverInfo', '', said.length === 0 ? undefined : Object.fromEntries(said), path, findings) === 'same') return []
+    if (
+      judgeDrift(
+        this.#core, offer, 'serverInfo', '', said.length === 0 ? undefined : Object.fromEntries(said), path,
+        findings,
+      ) === 'same'
+    )
+      return []
     const accepted = offer.definitions.serverInfo.get('')
     return aboutMembers.map((key): Edit => {
       const value = isObject(accepted) ? member(accepted, key) : undefined
-      return value === undefined ? { path: [...path, key], remove: true } : { path: [...path, key], replace: JSON.stringify(value) }
+      return value === undefined
+        ? { path: [...path, key], remove: true }
+        : { path: [...path, key], replace: JSON.stringify(value) }
     })
   }
 }

@@ -56,19 +56,27 @@ export class Answers {
     const found = yield* this.#found(about, whole, findings)
     if (isTools) {
       const edits = yield* this.#read(about, frame, whole, findings, found)
-      return findings.stopping.length > 0 ? replaced(request, frame) : yield* this.#list(request, exchange, frame, result, edits)
+      return findings.stopping.length > 0
+        ? replaced(request, frame)
+        : yield* this.#list(request, exchange, frame, result, edits)
     }
     const outcomes = this.#outcomes(request, result, found)
     const only = found.outcomes.length === 1 ? found : undefined
-    const judged = yield* this.#results.judge(outcomes, { terms, exchange, frame, found: only, meter: findings.meter }, findings)
+    const judged = yield* this.#results.judge(
+      outcomes, { terms, exchange, frame, found: only, meter: findings.meter }, findings,
+    )
     const [first] = judged.outcomes
-    if (first !== undefined && outcomes.some(outcome => outcome.result === result)) return instead(request, judged.frame, judged.outcomes)
+    if (first !== undefined && outcomes.some(outcome => outcome.result === result))
+      return instead(request, judged.frame, judged.outcomes)
     const drifted = yield* this.drifts.edits(method, terms, exchange, frame, result, findings)
     // Accepted definitions replace changed ones first, and are mended like the server's.
     const locked = edited(judged.frame, drifted.filter(edit => 'replace' in edit))
     const shown = locked === judged.frame ? unjudged(result, outcomes) : resultIn(locked)
     const read = yield* this.#read(about, locked, shown, findings, shown === whole ? found : undefined)
-    const listed = methodOf(method)?.list === undefined ? [] : yield* judgeList(this.#core, method, terms.revision, shown, exchange, findings)
+    const listed =
+      methodOf(method)?.list === undefined
+        ? []
+        : yield* judgeList(this.#core, method, terms.revision, shown, exchange, findings)
     const changed = edited(locked, [...read, ...listed, ...drifted.filter(edit => 'remove' in edit)])
     if (first !== undefined) return instead(request, changed, judged.outcomes)
     // These edits deal with drift. A finding of any other stopping rule replaces the whole response.
@@ -97,15 +105,19 @@ export class Answers {
   /** Asks the rules about the text of such a body, as clients show it to models. */
   readPage({ facts }: Frame, text: string, findings: Findings): void {
     const { revision } = this.#core.handshake.terms
-    const page = { method: '', value: { text }, path: '', parts: [], links: [], revision, plain: facts?.plain === true }
+    const page = {
+      method: '', value: { text }, path: '', parts: [], links: [], revision, plain: facts?.plain === true,
+    }
     this.#core.ask('onReading', page, findings, '')
   }
 
   /**
-   * Judges the text that a model reads in a notification or request of the server, and the outcome of a task in it.
+   * Judges the text of a server notification or request that a model reads, and a task's outcome in it.
    * @returns the frame for the client, if it passes
    */
-  *judgeUnasked(method: string, exchange: Exchange, frame: Frame, params: JsonObject | undefined, findings: Findings): Flow<Frame> {
+  *judgeUnasked(
+    method: string, exchange: Exchange, frame: Frame, params: JsonObject | undefined, findings: Findings,
+  ): Flow<Frame> {
     const read = methodOf(method)?.read
     if (params === undefined || read === undefined) return frame
     try {
@@ -116,16 +128,26 @@ export class Answers {
     }
   }
 
-  *#unasked(method: string, exchange: Exchange, frame: Frame, params: JsonObject, read: readonly string[] | 'all', findings: Findings): Flow<Frame> {
+  *#unasked(
+    method: string, exchange: Exchange, frame: Frame, params: JsonObject, read: readonly string[] | 'all',
+    findings: Findings,
+  ): Flow<Frame> {
     const task = this.#taskIn(params)
     const terms = task?.terms ?? (method === 'notifications/tasks' ? unknownTask : this.#core.handshake.terms)
     const about: About = { method, terms, exchange, at: 'params' }
     const found = yield* this.#found(about, params, findings)
     const outcomes: ToolResult[] = []
     for (const outcome of found.outcomes) this.#addResults(outcome, 'params', undefined, outcomes)
-    const judged = yield* this.#results.judge(outcomes, { terms, exchange, frame, found: undefined, meter: findings.meter }, findings)
-    const value = read === 'all' ? unjudged(params, outcomes) : Object.fromEntries(read.map(key => [key, member(params, key)]))
-    return edited(judged.frame, yield* this.#read(about, frame, value, findings, value === params ? found : undefined))
+    const judged = yield* this.#results.judge(
+      outcomes, { terms, exchange, frame, found: undefined, meter: findings.meter }, findings,
+    )
+    const value =
+      read === 'all'
+        ? unjudged(params, outcomes)
+        : Object.fromEntries(read.map(key => [key, member(params, key)]))
+    return edited(
+      judged.frame, yield* this.#read(about, frame, value, findings, value === params ? found : undefined),
+    )
   }
 
   #taskIn(state: JsonObject): Task | undefined {
@@ -148,10 +170,13 @@ export class Answers {
   }
 
   /** Adds a result once for the tool that was called, and once for the tool of the task that it names. */
-  #addResults({ value, holder, way }: Outcome, at: string, asked: Called | undefined, into: ToolResult[]): void {
+  #addResults(
+    { value, holder, way }: Outcome, at: string, asked: Called | undefined, into: ToolResult[],
+  ): void {
     const own = this.#taskIn(holder)?.called
     const [place, result] = [[at, ...way], isObject(value) ? value : {}]
-    const add = (called: Called | undefined) => into.push({ called, at: place, result, isObject: result === value })
+    const add = (called: Called | undefined) =>
+      into.push({ called, at: place, result, isObject: result === value })
     if (own === undefined || asked !== undefined) add(asked)
     if (own !== undefined && own.name !== asked?.name) add(own)
   }
@@ -164,7 +189,10 @@ export class Answers {
       findings.meter.pay(perRequest)
       if (kind === 'request') judgeServerRequest(this.#core, value, terms, path, findings)
       else {
-        const asked = { method: 'elicitation/create', params: value, clientCapabilities: terms.capabilities, methodPath: path, paramsPath: path }
+        const asked = {
+          method: 'elicitation/create', params: value, clientCapabilities: terms.capabilities,
+          methodPath: path, paramsPath: path,
+        }
         this.#core.ask('onServerRequest', asked, findings, path)
       }
       if (findings.meter.isTurnSpent) yield* this.#core.yieldToLoop(findings.meter, exchange)
@@ -173,11 +201,15 @@ export class Answers {
   }
 
   #walked({ method, at, terms, exchange }: About, value: JsonObject, { meter }: Findings): Flow<Collected> {
-    return this.#core.found(new Places(`/${at}`, traitsOf(terms.revision).modern, meter).in(at, method, value), exchange)
+    return this.#core.found(
+      new Places(`/${at}`, traitsOf(terms.revision).modern, meter).in(at, method, value), exchange,
+    )
   }
 
-  /** Judges the text that a model reads. @param known the collected content of the value, if known @returns the mends */
-  #read(about: About, { facts }: Frame, value: JsonObject, findings: Findings, known: Collected | undefined): Flow<readonly Edit[]> {
+  /** Judges text that a model reads. @param known the collected content of the value @returns the mends */
+  #read(
+    about: About, { facts }: Frame, value: JsonObject, findings: Findings, known: Collected | undefined,
+  ): Flow<readonly Edit[]> {
     const { method, terms: { revision }, exchange, at } = about
     const walked = (read: JsonObject) => this.#walked(about, read, findings)
     const subjectOf = function* (read: JsonObject): Flow<Reading> {
@@ -187,7 +219,9 @@ export class Answers {
     return judgeWhole(this.#core, 'onReading', value, [at], subjectOf, exchange, findings)
   }
 
-  *#list(request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject, edits: readonly Edit[]): Flow<Frame> {
+  *#list(
+    request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject, edits: readonly Edit[],
+  ): Flow<Frame> {
     const page = yield* this.#lists.page(request, exchange, frame, result)
     // Findings about single tools are dealt with in the page. Only a result that is no list gets an error.
     return page === undefined ? replaced(request, frame) : edited(page, edits)
@@ -225,14 +259,17 @@ const resultIn = ({ bytes }: Frame): JsonObject => {
 const replaced = (request: PendingRequest, frame: Frame): Frame =>
   request.findings.isStop ? inItsPlace(frame, blocked(request, request.findings)) : frame
 
-/** The frame for the client in place of a tool result. Only a single result that is an object can be demoted. */
+/** The client's frame in place of a tool result. Only a single result that is an object is demoted. */
 const instead = (request: PendingRequest, frame: Frame, outcomes: readonly ToolResult[]): Frame => {
   const { findings, terms } = request
   const [first] = outcomes
   if (!findings.isStop || first === undefined) return frame
   const { called, at, result } = first
   const name = called?.name ?? ''
-  if (findings.verdict === 'demote' && outcomes.length === 1 && first.isObject) return demoted(frame, at, result, name, findings)
+  if (findings.verdict === 'demote' && outcomes.length === 1 && first.isObject)
+    return demoted(frame, at, result, name, findings)
   const { modern } = traitsOf(terms.revision)
-  return inItsPlace(frame, at.length === 1 ? refusedResult(request, name, findings, modern) : blocked(request, findings))
+  return inItsPlace(
+    frame, at.length === 1 ? refusedResult(request, name, findings, modern) : blocked(request, findings),
+  )
 }

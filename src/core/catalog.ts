@@ -43,8 +43,8 @@ export interface Page {
   readonly accepted: ReadonlyMap<string, Tool>
   readonly next: string | undefined
   /**
-   * `ttlMs`. Zero means "do not cache", but such a list is kept until `list_changed`, like one without `ttlMs`: asking before each
-   * call would double the requests.
+   * `ttlMs`. Zero means "do not cache", but such a list is kept until `list_changed`, like one without
+   * `ttlMs`: asking before each call would double the requests.
    */
   readonly lifetime: number
   /** True when tools beyond the limits passed, by policy. */
@@ -52,8 +52,8 @@ export interface Page {
 }
 
 /**
- * One way in which a tool was listed. A server may show the client and the relay different schemas: validate against every
- * variant since the last list_changed, and the last one that the client saw.
+ * One way in which a tool was listed. A server may show the client and the relay different schemas: validate
+ * against every variant since the last list_changed, and the last one that the client saw.
  */
 interface Variant {
   readonly tool: Tool
@@ -133,7 +133,8 @@ export class Catalog {
     if (open !== undefined) return { ...open, tools: new Map(open.tools), names: new Set(open.names) }
     const generation = this.#generation
     return {
-      whole: cursor === undefined, isRelayMade, generation, arrived: generation, tools: new Map(), names: new Set(), weight: 0, isPartial: false,
+      whole: cursor === undefined, isRelayMade, generation, arrived: generation, tools: new Map(),
+      names: new Set(), weight: 0, isPartial: false,
       isRepeated: false,
     }
   }
@@ -160,8 +161,10 @@ export class Catalog {
     return known.find(stored => stored !== undefined && equal(stored, definition)) ?? definition
   }
 
-  /** The reason why there is no room for another tool; undefined if there is room. @param listed on this page so far */
-  noRoom(listing: Listing, listed: ReadonlyMap<string, JsonObject>, definition: JsonObject): string | undefined {
+  /** Why another tool has no room; undefined if it has. @param listed on this page so far */
+  noRoom(
+    listing: Listing, listed: ReadonlyMap<string, JsonObject>, definition: JsonObject,
+  ): string | undefined {
     if (listing.names.size + listed.size >= this.#maxTools) return `more than ${this.#maxTools} tools`
     const own = this.#weightOf(definition)
     if (own > maxDefinition) return 'a definition that is too long to be read'
@@ -191,8 +194,9 @@ export class Catalog {
 
   #completed(listing: Listing, expires: number): void {
     listing.isRepeated = this.#last !== undefined && isSame(listing, this.#last)
-    // Some servers send list_changed in response to each tools/list: an unchanged list is current nevertheless.
-    const isFresh = listing.generation === this.#generation || (listing.isRepeated && listing.arrived === this.#generation)
+    // Some servers send list_changed in response to each tools/list: an unchanged list is current.
+    const isFresh =
+      listing.generation === this.#generation || (listing.isRepeated && listing.arrived === this.#generation)
     for (const name of this.#variants.keys()) if (!listing.tools.has(name)) this.#unlisted(name)
     this.#tools = new Map(listing.tools)
     this.#whole = isFresh && !listing.isPartial
@@ -219,7 +223,9 @@ export class Catalog {
 
   /** The tool with the schemas of all its variants. */
   #withVariants(tool: Tool): Tool {
-    const others = this.#variantsSince(tool.name).filter(variant => variant.tool.definition !== tool.definition)
+    const others = this.#variantsSince(tool.name).filter(
+      variant => variant.tool.definition !== tool.definition,
+    )
     const variants = [{ tool, generation: this.#generation }, ...others.slice(-maxVariants)]
     this.#keepVariants(tool.name, variants)
     if (variants.length === 1) return tool
@@ -231,14 +237,18 @@ export class Catalog {
   }
 
   #keepVariants(name: string, variants: readonly Variant[]): void {
-    const weightOf = (kept: readonly Variant[] = []) => kept.slice(1).reduce((sum, { tool }) => sum + this.#weightOf(tool.definition), 0)
+    const weightOf = (kept: readonly Variant[] = []) =>
+      kept.slice(1).reduce((sum, { tool }) => sum + this.#weightOf(tool.definition), 0)
     this.#variantsWeight += weightOf(variants) - weightOf(this.#variants.get(name))
     if (variants.length > 0) this.#variants.set(name, variants)
     else this.#variants.delete(name)
   }
 
   #hasRoom(weight: number): boolean {
-    return this.#firstWeight + this.#variantsWeight + weight <= maxWeight && this.#ledger.of?.hasRoom(weight) !== false
+    return (
+      this.#firstWeight + this.#variantsWeight + weight <= maxWeight &&
+      this.#ledger.of?.hasRoom(weight) !== false
+    )
   }
 
   /** Makes room: forgets the first definitions of tools that are no longer listed. */

@@ -10,14 +10,18 @@ export type Subject =
   /** Is this schema usable? Asked when a tool is listed. */
   | { readonly kind: 'schema'; readonly schema: Json; readonly path: string }
   /** Does the value match the schema? */
-  | { readonly kind: 'value'; readonly schema: JsonObject | boolean; readonly value: Json; readonly path: string }
+  | {
+    readonly kind: 'value'; readonly schema: JsonObject | boolean; readonly value: Json
+    readonly path: string
+  }
 
 /** One problem of a schema or a value. */
 export interface SchemaProblem {
   /**
-   * schema: not valid in its dialect, dialect unknown, `$ref` unresolved; external-ref: a `$ref` to a file or the network;
-   * cost: over the limits; mismatch: the value breaks the schema; format: the value breaks only `format` assertions;
-   * unchecked: no verdict was possible (does not compile, budget spent, the engine failed).
+   * schema: not valid in its dialect, dialect unknown, `$ref` unresolved; external-ref: a `$ref` to a file or
+   * the network; cost: over the limits; mismatch: the value breaks the schema; format: the value breaks only
+   * `format` assertions; unchecked: no verdict was possible (does not compile, budget spent, the engine
+   * failed).
    */
   readonly kind: 'schema' | 'external-ref' | 'cost' | 'mismatch' | 'format' | 'unchecked'
   /** JSON Pointer into the frame, at or below the subject's path; parts from the wire are quoted. */
@@ -91,4 +95,6 @@ export class Checks {
 const isDone = (result: Checked | undefined): result is Checked => result !== undefined
 
 /** Used when the engine returns too few results. */
-const unchecked = (subject: Subject | undefined): Checked => [{ kind: 'unchecked', path: subject?.path ?? '', message: 'the engine gave no verdict' }]
+const unchecked = (subject: Subject | undefined): Checked => [
+  { kind: 'unchecked', path: subject?.path ?? '', message: 'the engine gave no verdict' },
+]

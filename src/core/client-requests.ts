@@ -55,7 +55,9 @@ export class ClientRequests {
 
   /** True while a request waits for its response; cancelled and long-lasting requests do not count. */
   get isAwaited(): boolean {
-    return this.#pending.all().some(({ stage, method }) => stage !== 'cancelled' && methodOf(method)?.lasting !== true)
+    return this.#pending
+      .all()
+      .some(({ stage, method }) => stage !== 'cancelled' && methodOf(method)?.lasting !== true)
   }
 
   /** The terms of the requests on an exchange, where there is no session. */
@@ -73,7 +75,10 @@ export class ClientRequests {
     const terms = handshake.termsOf(message, frame.envelope?.headers)
     const request = new PendingRequest(exchange, frame, message, terms, output.now, findings)
     records.start(terms)
-    if (this.#gone !== undefined) return this.#reply(request, undefined, errorAnswer(request, this.#gone.code, `mcp-customs: ${this.#gone.reason}`))
+    if (this.#gone !== undefined)
+      return this.#reply(
+        request, undefined, errorAnswer(request, this.#gone.code, `mcp-customs: ${this.#gone.reason}`),
+      )
     if (!this.#hasRoom(request)) ask('onId', { use: 'too-many', from: 'client' }, findings, '/id')
     if (findings.isStop) return this.#reply(request, undefined, blocked(request, findings))
     if (!this.#pending.open(request)) return this.#repeated(request, frame)
@@ -83,7 +88,8 @@ export class ClientRequests {
   /** A result or an error from the server. */
   answered(arrived: Arrived & { readonly message: Result | ErrorResponse }, findings: Findings): void {
     const { exchange, frame, message } = arrived
-    if (this.#lists.awaits(exchange, message.key)) return this.#lists.answered(exchange, frame, message, findings)
+    if (this.#lists.awaits(exchange, message.key))
+      return this.#lists.answered(exchange, frame, message, findings)
     const request = this.#pending.find(exchange, message.key) ?? this.#asAgain(exchange, message.key)
     if (request?.isAtServer === true) this.#arrived(request, arrived, findings)
     else this.#unasked(arrived, message.key, findings)
@@ -102,11 +108,14 @@ export class ClientRequests {
   /**
    * A server frame that is no usable message, or is blocked: each request that waits for it gets our error.
    * @param keys the ids that could be read from it, likeliest first
-   * @param isAnonymous true for a response without an id, which must belong to the only request in flight. If the policy lets it
+   * @param isAnonymous true for a response without an id, which must belong to the only request in flight. If
+   *   the policy lets it
    *   pass, the client cannot tell whose it is, and goes on waiting
    * @returns false when it answers no request
    */
-  unusable(arrived: Omit<Arrived, 'message'>, keys: readonly IdKey[], isAnonymous: boolean, findings: Findings): boolean {
+  unusable(
+    arrived: Omit<Arrived, 'message'>, keys: readonly IdKey[], isAnonymous: boolean, findings: Findings,
+  ): boolean {
     const { exchange, frame } = arrived
     if (keys.some(key => this.#lists.awaits(exchange, key))) {
       this.#lists.answered(exchange, frame, undefined, findings)
@@ -114,13 +123,17 @@ export class ClientRequests {
     }
     const meant = keys.map(key => this.#pending.find(exchange, key) ?? this.#pending.findMeant(exchange, key))
     if (keys.length === 0 && isAnonymous && findings.isStop) meant.push(this.#pending.findOnly(exchange))
-    const waiting = [...new Set(meant)].filter(request => request !== undefined).filter(({ isAtServer }) => isAtServer)
+    const waiting = [...new Set(meant)]
+      .filter(request => request !== undefined)
+      .filter(({ isAtServer }) => isAtServer)
     if (keys.length > 0 && !findings.isStop && waiting.some(({ key }) => !keys.includes(key))) {
       this.#core.ask('onId', { use: 'unasked', from: 'server' }, findings, '/id')
     }
-    if (findings.isStop) for (const request of waiting) this.#arrived(request, { ...arrived, message: undefined }, findings)
+    if (findings.isStop)
+      for (const request of waiting) this.#arrived(request, { ...arrived, message: undefined }, findings)
     // If the policy lets it pass, it is judged as a lenient reader reads it: the response to its first id.
-    else if (waiting[0] !== undefined) this.#arrived(waiting[0], { ...arrived, message: lenientAnswer(frame) }, findings)
+    else if (waiting[0] !== undefined)
+      this.#arrived(waiting[0], { ...arrived, message: lenientAnswer(frame) }, findings)
     return waiting.length > 0
   }
 
@@ -222,7 +235,8 @@ export class ClientRequests {
 
   /** A request from its arrival to its response. */
   *#life(request: PendingRequest): Flow {
-    const refusal = request.method === 'tools/call' ? yield* this.#calls.judge(request) : this.#unaccepted(request)
+    const refusal =
+      request.method === 'tools/call' ? yield* this.#calls.judge(request) : this.#unaccepted(request)
     if (refusal !== undefined) return this.#reply(request, undefined, refusal)
     yield* this.#forwarded(request)
     yield* this.#outcome(request)
@@ -239,7 +253,8 @@ export class ClientRequests {
   *#forwarded(request: PendingRequest): Flow {
     const params = request.request?.message.params
     this.#forward(request)
-    if (request.method === 'tools/call' && this.#calls.checks === 'after') yield* this.#calls.check(request, params)
+    if (request.method === 'tools/call' && this.#calls.checks === 'after')
+      yield* this.#calls.check(request, params)
     this.#pending.reweigh(request)
   }
 
@@ -269,8 +284,10 @@ export class ClientRequests {
     const { frame, message } = arrived
     const exchange = exchangeOf(request, arrived)
     if (message?.kind === 'page') return this.#answers.judgePage(request, frame, message)
-    if (message?.kind === 'error') return yield* this.#answers.judgeError(request, exchange, frame, message.error)
-    if (message === undefined && request.findings.isStop) return inItsPlace(frame, blocked(request, request.findings))
+    if (message?.kind === 'error')
+      return yield* this.#answers.judgeError(request, exchange, frame, message.error)
+    if (message === undefined && request.findings.isStop)
+      return inItsPlace(frame, blocked(request, request.findings))
     // A frame that is no message and passes by policy is judged as an empty result.
     return yield* this.#answers.judge(request, exchange, frame, message?.result ?? {})
   }
@@ -326,8 +343,12 @@ export class ClientRequests {
     const { exchange, frame } = arrived
     ask('onId', { use: 'unasked', from: 'server' }, findings, '/id')
     const meant = this.#pending.findMeant(exchange, key)
-    if (meant?.isAtServer === true) return this.#arrived(meant, findings.isStop ? { ...arrived, message: undefined } : arrived, findings)
-    if (findings.isStop) return records.write({ event: 'wire', from: 'server', bytes: { response: frame.bytes.length } }, findings)
+    if (meant?.isAtServer === true)
+      return this.#arrived(meant, findings.isStop ? { ...arrived, message: undefined } : arrived, findings)
+    if (findings.isStop)
+      return records.write(
+        { event: 'wire', from: 'server', bytes: { response: frame.bytes.length } }, findings,
+      )
     records.note('wire', 'server', findings)
     output.toClient(exchange, frame)
   }
@@ -352,7 +373,8 @@ export class ClientRequests {
     records.answered(request, arrived?.frame, sent)
     request.end()
     if (arrived === undefined) return output.toClient(request.exchange, sent, 'client')
-    if (arrived.frame.envelope?.event !== undefined && !this.#core.options.stateless) this.#given.add(request, arrived.exchange)
+    if (arrived.frame.envelope?.event !== undefined && !this.#core.options.stateless)
+      this.#given.add(request, arrived.exchange)
     output.toClient(exchangeOf(request, arrived), sent)
   }
 
@@ -364,7 +386,8 @@ export class ClientRequests {
     this.#core.records.answered(request, undefined, undefined)
     request.end()
     // The server never saw it, so nothing else ends the client's HTTP request.
-    if (isQueued && request.exchange !== stdioExchange) this.#core.output.emit({ type: 'complete', exchange: request.exchange })
+    if (isQueued && request.exchange !== stdioExchange)
+      this.#core.output.emit({ type: 'complete', exchange: request.exchange })
   }
 
   #close(request: PendingRequest): void {
@@ -383,7 +406,8 @@ export class ClientRequests {
 }
 
 /** The exchange on which the client waits: a response over stdio does not say it, so the request's. */
-const exchangeOf = (request: PendingRequest, { exchange }: Arrived): Exchange => (exchange === stdioExchange ? request.exchange : exchange)
+const exchangeOf = (request: PendingRequest, { exchange }: Arrived): Exchange =>
+  exchange === stdioExchange ? request.exchange : exchange
 
 const cancellation = ({ id }: PendingRequest, reason: string): Frame => {
   const params = { requestId: id, reason }

@@ -53,18 +53,25 @@ export class Core {
 
   /** @param from the side that sent the frame, or the frame's meter for findings about a part of it */
   readonly findings = (from: Side | Meter): Findings =>
-    new Findings(this.#current.unmended, this.options.maxFindings, from instanceof Meter ? from : new Meter(this.#turns[from]))
+    new Findings(
+      this.#current.unmended, this.options.maxFindings,
+      from instanceof Meter ? from : new Meter(this.#turns[from]),
+    )
 
   /**
    * Asks every rule that has the power. A rule that throws is a finding of that rule.
    * @param path reported for a rule that failed
    */
-  readonly ask = <Asked extends Power>(power: Asked, subject: Subjects[Asked], into: Findings, path: string): void => {
+  readonly ask = <Asked extends Power>(
+    power: Asked, subject: Subjects[Asked], into: Findings, path: string,
+  ): void => {
     for (const asking of this.#having(power)) ask(asking, subject, into, path)
   }
 
-  /** As `ask`, but yields to the event loop between rules when the frame's turn is spent. @param exchange of the frame */
-  *judge<Asked extends Power>(power: Asked, subject: Subjects[Asked], into: Findings, path: string, exchange: Exchange): Flow {
+  /** As `ask`, but yields to the event loop between rules when the frame's turn is spent. */
+  *judge<Asked extends Power>(
+    power: Asked, subject: Subjects[Asked], into: Findings, path: string, exchange: Exchange,
+  ): Flow {
     for (const asking of this.#having(power)) {
       ask(asking, subject, into, path)
       if (into.meter.isTurnSpent) yield* this.yieldToLoop(into.meter, exchange)
@@ -86,12 +93,14 @@ export class Core {
   /** Reports a contained exception to the operator. @returns the reason for the client */
   failed(cause: unknown): string {
     this.output.emit({ type: 'failed', cause })
-    return `the relay failed on this message (${cause instanceof Error ? clip(cause.name) : 'an unknown cause'})`
+    const name = cause instanceof Error ? clip(cause.name) : 'an unknown cause'
+    return `the relay failed on this message (${name})`
   }
 
   #having<Asked extends Power>(power: Asked): readonly Having<Asked>[] {
     const { policy, rules } = this.options
-    if (this.#on?.policy !== policy) this.#on = { policy, rules: byPower(rules.filter(({ name }) => actionOf(policy, name) !== 'off')) }
+    if (this.#on?.policy !== policy)
+      this.#on = { policy, rules: byPower(rules.filter(({ name }) => actionOf(policy, name) !== 'off')) }
     return this.#on.rules[power]
   }
 }
@@ -113,8 +122,9 @@ const byPower = (rules: readonly Rule[]): RulesByPower => {
     })
   return {
     onFrame: having('onFrame'), onId: having('onId'), onTool: having('onTool'), onDrift: having('onDrift'),
-    onOverLimit: having('onOverLimit'), onList: having('onList'), onCall: having('onCall'), onArguments: having('onArguments'),
-    onResult: having('onResult'), onReading: having('onReading'), onServerRequest: having('onServerRequest'),
+    onOverLimit: having('onOverLimit'), onList: having('onList'), onCall: having('onCall'),
+    onArguments: having('onArguments'), onResult: having('onResult'), onReading: having('onReading'),
+    onServerRequest: having('onServerRequest'),
   }
 }
 

@@ -7,8 +7,8 @@ import type { Finding } from './rule.js'
 export type Side = 'client' | 'server'
 
 /**
- * Made by a transport for one HTTP request with its response, or for a whole stdio connection; the core echoes it. Exchanges are
- * compared by identity.
+ * Made by a transport for one HTTP request with its response, or for a whole stdio connection; the core
+ * echoes it. Exchanges are compared by identity.
  */
 export interface Exchange {
   /** For captures and logs; unique within a session. */
@@ -28,12 +28,18 @@ export type Timer = string
 
 /** The input of the relay. */
 export type Event =
-  | { readonly type: 'frame-received'; readonly from: Side; readonly exchange: Exchange; readonly frame: Frame }
+  | {
+    readonly type: 'frame-received'; readonly from: Side; readonly exchange: Exchange
+    readonly frame: Frame
+  }
   /** The results of a `check` effect; one for each subject. */
   | { readonly type: 'checked'; readonly check: number; readonly results: readonly Checked[] }
   | { readonly type: 'timer-fired'; readonly timer: Timer }
   /** The transport knows that this request will get no response from the server. */
-  | { readonly type: 'request-lost'; readonly exchange: Exchange; readonly key: IdKey; readonly reason: string }
+  | {
+    readonly type: 'request-lost'; readonly exchange: Exchange; readonly key: IdKey
+    readonly reason: string
+  }
   /** The response to this request may not have reached the client. */
   | { readonly type: 'undelivered'; readonly key: IdKey }
   /** The client closed the exchange, and reads no more responses on it. */
@@ -44,7 +50,9 @@ export type Event =
   | { readonly type: 'session-ended'; readonly reason: string }
 
 /** The same with the exchange's name in its place, for captures and embedders. */
-export type Named<One> = One extends { readonly exchange: Exchange } ? Omit<One, 'exchange'> & { readonly exchange: string } : One
+export type Named<One> = One extends { readonly exchange: Exchange }
+  ? Omit<One, 'exchange'> & { readonly exchange: string }
+  : One
 
 /** Maps names back to the exchanges of one session. */
 export class NamedExchanges {
@@ -67,11 +75,17 @@ export class NamedExchanges {
 /** The output of the relay, to be performed in order. */
 export type Effect =
   /** @property cause the side whose message led to this, which is paused when `to` does not read */
-  | { readonly type: 'send'; readonly to: Side; readonly exchange: Exchange; readonly frame: Frame; readonly cause: Side }
+  | {
+    readonly type: 'send'; readonly to: Side; readonly exchange: Exchange; readonly frame: Frame
+    readonly cause: Side
+  }
   /** The client gave up this request: the transport need not wait for the response. */
   | { readonly type: 'abandon'; readonly exchange: Exchange; readonly key: IdKey }
   /** To be followed by `checked`. @property exchange of the judged message, whose end must not overtake it */
-  | { readonly type: 'check'; readonly check: number; readonly subjects: readonly Subject[]; readonly exchange: Exchange }
+  | {
+    readonly type: 'check'; readonly check: number; readonly subjects: readonly Subject[]
+    readonly exchange: Exchange
+  }
   | { readonly type: 'audit'; readonly entry: Entry }
   /** A client request is over; only with the option `observed`. */
   | { readonly type: 'observe'; readonly operation: Operation }
@@ -86,7 +100,7 @@ export type Effect =
 
 /** One decision, for the audit log; `audit/` adds time, sequence, digests and chain (contract section 8). */
 export interface Entry {
-  /** A method of MCP, `method:NAME` for any other; or `session/start`, `session/end`, `wire`, `http/refused`. */
+  /** An MCP method, `method:NAME` for any other, `session/start`, `session/end`, `wire` or `http/refused`. */
   readonly event: string
   /** The sender of the request or frame. */
   readonly from: Side | 'relay'
@@ -95,7 +109,7 @@ export interface Entry {
   readonly server: string
   readonly session: string
   readonly client: { readonly name: string; readonly version: string } | undefined
-  /** The network peer that began the session or was refused. @property token the index of the token that it used */
+  /** The network peer that began the session or was refused, and the index of its token. */
   readonly peer?: { readonly address: string; readonly token: number | undefined } | undefined
   readonly revision: string | undefined
   readonly tool?: string | undefined
@@ -104,12 +118,13 @@ export interface Entry {
   readonly findings: readonly Finding[]
   /** The number of findings that were not kept. */
   readonly more?: number | undefined
-  /** From the request's arrival to the response's departure. The core fills in the time until the response arrived; the session adds the rest. */
+  /** From arrival to the response's departure. The session adds the time after the core's handling. */
   ms?: number | undefined
   /** The server's part of `ms`; undefined when the request was not sent. */
   readonly serverMs?: number | undefined
-  readonly bytes?: { readonly request?: number | undefined; readonly response?: number | undefined } | undefined
-  /** The JSON text of `params.arguments` and of `result`, as they crossed the wire: for digests and payloads. */
+  readonly bytes?:
+    { readonly request?: number | undefined; readonly response?: number | undefined } | undefined
+  /** The JSON texts of `params.arguments` and `result` on the wire, for digests and payloads. */
   readonly arguments?: Buffer | undefined
   readonly result?: Buffer | undefined
   /** The code of the JSON-RPC error that the client got. */
@@ -126,7 +141,7 @@ export interface Operation {
   readonly entry: Entry & { readonly ms: number }
   /** True when the server lists the tool; any other name is the client's free choice. */
   readonly isListed: boolean
-  /** In milliseconds: from arrival to sending, and from sending to the response; undefined when it was not sent. */
+  /** Milliseconds from arrival to sending, and from sending to the response; undefined when not sent. */
   readonly atServer: { readonly afterMs: number; readonly ms: number } | undefined
   /** The server's response, if there was one. */
   readonly response: Frame | undefined

@@ -51,7 +51,9 @@ export class Findings {
 
   /** Estimated memory, in bytes. */
   get weight(): number {
-    return this.#kept.length === 0 ? 0 : 2 * (this.#max * usualCharacters - this.#room) + 100 * this.#kept.length
+    return this.#kept.length === 0
+      ? 0
+      : 2 * (this.#max * usualCharacters - this.#room) + 100 * this.#kept.length
   }
 
   /** The number of findings that were not kept. */
@@ -76,7 +78,9 @@ export class Findings {
   add(rule: RuleName, problems: readonly Problem[]): void {
     if (problems.length === 0) return
     const action = actionOf(this.#policy, rule)
-    this.#note(rule, isStop(action) && problems.every(({ isMinor }) => isMinor === true) ? 'log' : action, problems)
+    this.#note(
+      rule, isStop(action) && problems.every(({ isMinor }) => isMinor === true) ? 'log' : action, problems,
+    )
   }
 
   /** Adds one finding for an exhausted work budget. @throws any other error */
@@ -89,7 +93,8 @@ export class Findings {
   mended(rule: RuleName, action: Exclude<Action, 'off'>, before: Findings, change: string): void {
     this.#see(rule)
     this.#decide(action, none)
-    for (const finding of before.#kept) if (finding.rule === rule) this.#keep(rule, { ...finding, mended: change }, action)
+    for (const finding of before.#kept)
+      if (finding.rule === rule) this.#keep(rule, { ...finding, mended: change }, action)
   }
 
   /** Keeps the findings of other rules from before a mend, even if the mend has hidden their cause. */
@@ -106,7 +111,9 @@ export class Findings {
 
   /** The findings that led to the verdict. */
   decisive(): readonly Finding[] {
-    return this.#kept.filter(({ mended }, index) => mended === undefined && this.#actions[index] === this.#verdict)
+    return this.#kept.filter(
+      ({ mended }, index) => mended === undefined && this.#actions[index] === this.#verdict,
+    )
   }
 
   /** Adds the findings about a part of the frame. */
@@ -118,7 +125,8 @@ export class Findings {
     const decisive = part.decisive()
     const take = (isDecisive: boolean) => {
       for (const [index, finding] of part.#kept.entries()) {
-        if (decisive.includes(finding) === isDecisive) this.#keep(finding.rule, finding, part.#actions[index] ?? 'log')
+        if (decisive.includes(finding) === isDecisive)
+          this.#keep(finding.rule, finding, part.#actions[index] ?? 'log')
       }
     }
     take(true)
@@ -145,7 +153,8 @@ export class Findings {
       this.#more++
     }
     this.#verdict = severer(this.#verdict, verdict)
-    for (const rule of stopping) if (this.#stopping?.includes(rule) !== true) (this.#stopping ??= []).push(rule)
+    for (const rule of stopping)
+      if (this.#stopping?.includes(rule) !== true) (this.#stopping ??= []).push(rule)
   }
 
   get #isFull(): boolean {
@@ -160,7 +169,9 @@ export class Findings {
     const shown = path.length <= longestPath ? path : `${path.slice(0, longestPath - 1)}…`
     this.#actions.push(action)
     this.#room -= shown.length + message.length + (mended?.length ?? 0)
-    this.#kept.push(mended === undefined ? { rule, path: shown, message } : { rule, path: shown, message, mended })
+    this.#kept.push(
+      mended === undefined ? { rule, path: shown, message } : { rule, path: shown, message, mended },
+    )
   }
 }
 

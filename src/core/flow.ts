@@ -1,4 +1,6 @@
-/** The handling of a request, a list or a notification as one generator. A flow yields the slot that it waits for. */
+/**
+ * The handling of a request, list or notification as a generator, which yields the slot that it waits for.
+ */
 export type Flow<Result = void> = Generator<Slot<unknown>, Result, void>
 
 /** A running flow. `failed` is called once when it throws. */

@@ -46,7 +46,8 @@ interface Candidate {
  * @returns undefined when the page is blocked as a whole
  */
 export function* judgePage(
-  core: Core, catalog: Catalog, listing: Listing, terms: Terms, exchange: Exchange, frame: Frame, result: JsonObject, findings: Findings,
+  core: Core, catalog: Catalog, listing: Listing, terms: Terms, exchange: Exchange, frame: Frame,
+  result: JsonObject, findings: Findings,
 ): Flow<JudgedPage | undefined> {
   const { options, ask, checks, mends, findings: none } = core
   const { revision } = terms
@@ -72,26 +73,46 @@ export function* judgePage(
     const { index, name, sent, setting } = candidate
     const path = pointer('result', 'tools', index)
     const repeated = name !== undefined && (listing.names.has(name) || listed.has(name))
-    // Rules judge the server's definition. An operator's output schema is only checked to be a schema (`schemas`).
-    const definitionOf = (tool: JsonObject) => (setting?.outputSchema !== undefined ? omit(tool, 'outputSchema') : tool)
+    // Rules judge the server's definition. The operator's output schema is only inspected (`schemas`).
+    const definitionOf = (tool: JsonObject) =>
+      setting?.outputSchema !== undefined ? omit(tool, 'outputSchema') : tool
     // With a lock, drift is measured from the lock, and not from the first listing.
     const first = offer !== undefined ? sent : name === undefined ? undefined : catalog.firstListed(name)
     const denied = setting?.denied === true
     const accepted = name === undefined ? undefined : offer?.definitions.tools.get(name)
     const locked = isObject(accepted) ? accepted : undefined
     const found = none(findings.meter)
-    const drift = sent === undefined ? 'same' : judgeDrift(core, offer, 'tools', name, isArray(exact) ? exact[index] : sent, ['result', 'tools', index], found)
+    const drift =
+      sent === undefined
+        ? 'same'
+        : judgeDrift(
+            core, offer, 'tools', name, isArray(exact) ? exact[index] : sent, ['result', 'tools', index],
+            found,
+          )
     const trusted = options.trusted || (options.accepted?.isTrusted === true && drift === 'same')
     const asked = (definition: JsonObject | undefined, schemas: Checked) => {
-      const subject = { sent, definition, path, revision, trusted, schemas, repeated, first, settled: catalog.hasWholeList, denied }
+      const subject = {
+        sent, definition, path, revision, trusted, schemas, repeated, first, settled: catalog.hasWholeList,
+        denied,
+      }
       const found = none(findings.meter)
       ask('onTool', subject, found, path)
       return { subject, findings: found }
     }
     const judged = function* (value: JsonObject): Flow<Judged<'onTool'>> {
       if (findings.meter.isTurnSpent) yield* core.yieldToLoop(findings.meter, exchange)
-      const isSame = sent !== undefined && ['inputSchema', 'outputSchema'].every(key => member(value, key) === member(definitionOf(sent), key))
-      return { value, ...asked(value, isSame ? inspected : (yield* checks.check(schemasOf({ ...candidate, sent: value }), exchange)).flat()) }
+      const isSame =
+        sent !== undefined &&
+        ['inputSchema', 'outputSchema'].every(key => member(value, key) === member(definitionOf(sent), key))
+      return {
+        value,
+        ...asked(
+          value,
+          isSame
+            ? inspected
+            : (yield* checks.check(schemasOf({ ...candidate, sent: value }), exchange)).flat(),
+        ),
+      }
     }
     const ofServer = asked(sent && definitionOf(sent), inspected)
     if (findings.meter.isTurnSpent) yield* core.yieldToLoop(findings.meter, exchange)
@@ -109,7 +130,8 @@ export function* judgePage(
       const own = operators(last.value, setting)
       const changes = [...(difference(whole, last.value, findings.meter) ?? []), ...own]
       const text = shown === sent || name === undefined ? undefined : offer?.textOf('tools', name)
-      if (text !== undefined) edits.push({ path: ['result', 'tools', index], replace: edit(Buffer.from(text), changes) })
+      if (text !== undefined)
+        edits.push({ path: ['result', 'tools', index], replace: edit(Buffer.from(text), changes) })
       else for (const one of changes) edits.push({ ...one, path: ['result', 'tools', index, ...one.path] })
     }
     if (name === undefined || sent === undefined || shown === undefined || repeated) return
@@ -123,13 +145,18 @@ export function* judgePage(
   for (let from = 0; from < room; from += perTurn) {
     if (from > 0) yield* checks.yieldToLoop(exchange)
     findings.meter.pay(perTurn)
-    const candidates = unmetered(tools).slice(from, Math.min(room, from + perTurn)).map((tool, index): Candidate => {
-      const own = isObject(tool) ? member(tool, 'name') : undefined
-      const name = isString(own) ? own : undefined
-      const sent = !isObject(tool) ? undefined : name === undefined ? tool : catalog.interned(name, tool)
-      const reason = sent && catalog.noRoom(listing, listed, sent)
-      return { index: from + index, name, sent, setting: name === undefined ? undefined : options.tools.get(name), overLimit: reason }
-    })
+    const candidates = unmetered(tools)
+      .slice(from, Math.min(room, from + perTurn))
+      .map((tool, index): Candidate => {
+        const own = isObject(tool) ? member(tool, 'name') : undefined
+        const name = isString(own) ? own : undefined
+        const sent = !isObject(tool) ? undefined : name === undefined ? tool : catalog.interned(name, tool)
+        const reason = sent && catalog.noRoom(listing, listed, sent)
+        return {
+          index: from + index, name, sent, setting: name === undefined ? undefined : options.tools.get(name),
+          overLimit: reason,
+        }
+      })
     const subjects = candidates.map(schemasOf)
     const inspected = yield* checks.check(subjects.flat(), exchange)
     let next = 0
@@ -140,25 +167,31 @@ export function* judgePage(
       else overLimit({ path: ['result', 'tools', one.index], remove: true }, 1, reason)
     }
   }
-  if (room < count) overLimit({ path: ['result', 'tools'], length: room }, count - room, `more than ${options.maxTools} tools`)
+  if (room < count)
+    overLimit(
+      { path: ['result', 'tools'], length: room }, count - room, `more than ${options.maxTools} tools`,
+    )
   const next = member(result, 'nextCursor')
   const lifetime = member(result, 'ttlMs')
   if (!isString(next) && listing.whole && offer !== undefined) {
-    const gone = [...offer.definitions.tools.keys()].filter(name => !listing.names.has(name) && !listed.has(name))
+    const gone = [...offer.definitions.tools.keys()].filter(
+      name => !listing.names.has(name) && !listed.has(name),
+    )
     for (const name of gone) judgeDrift(core, offer, 'tools', name, undefined, ['result', 'tools'], findings)
   }
   return {
     edits,
     page: {
-      listed, accepted: passed, next: isString(next) && next !== '' ? next : undefined, lifetime: typeof lifetime === 'number' ? lifetime : 0, isPartial,
+      listed, accepted: passed, next: isString(next) && next !== '' ? next : undefined,
+      lifetime: typeof lifetime === 'number' ? lifetime : 0, isPartial,
     },
   }
 }
 
-/** Asks the rules about a value, and mends it if the policy says so. @returns the mends as edits of the frame */
+/** Asks the rules about a value, and mends it if the policy says so. @returns edits of the frame */
 export function* judgeWhole<Asked extends 'onList' | 'onReading'>(
-  core: Core, power: Asked, value: JsonObject, at: Path, subjectOf: (value: JsonObject) => Flow<Subjects[Asked]>,
-  exchange: Exchange, findings: Findings,
+  core: Core, power: Asked, value: JsonObject, at: Path,
+  subjectOf: (value: JsonObject) => Flow<Subjects[Asked]>, exchange: Exchange, findings: Findings,
 ): Flow<readonly Edit[]> {
   const { mends } = core
   const { meter } = findings
@@ -189,16 +222,25 @@ const schemasOf = ({ index, sent, setting, overLimit }: Candidate): readonly Sub
   ['inputSchema', 'outputSchema'].flatMap((key): Subject[] => {
     const theirs = key === 'outputSchema' ? setting?.outputSchema : undefined
     const schema = theirs ?? member(sent, key)
-    return schema === undefined || overLimit !== undefined ? [] : [{ kind: 'schema', schema, path: pointer('result', 'tools', index, key) }]
+    return schema === undefined || overLimit !== undefined
+      ? []
+      : [{ kind: 'schema', schema, path: pointer('result', 'tools', index, key) }]
   })
 
 /** The operator's changes of a tool. */
 const operators = (mended: JsonObject, setting: ToolSetting | undefined): readonly Edit[] => {
   const edits: Edit[] = []
-  if (setting?.outputSchema !== undefined) edits.push({ path: ['outputSchema'], replace: JSON.stringify(setting.outputSchema) })
+  if (setting?.outputSchema !== undefined)
+    edits.push({ path: ['outputSchema'], replace: JSON.stringify(setting.outputSchema) })
   if (setting?.annotations === undefined) return edits
   const theirs = member(mended, 'annotations')
-  return [...edits, { path: ['annotations'], replace: JSON.stringify({ ...(isObject(theirs) && theirs), ...setting.annotations }) }]
+  return [
+    ...edits,
+    {
+      path: ['annotations'],
+      replace: JSON.stringify({ ...(isObject(theirs) && theirs), ...setting.annotations }),
+    },
+  ]
 }
 
 /** @param operators schema in place of the server's */

@@ -3,9 +3,9 @@
 const maxTaken = 64
 
 /**
- * A Map for entries that come and go with every request. V8 links each table that a Map outgrows to the next. Once one of them is in
- * the old generation, the later ones and all their former entries live until the next full garbage collection. So the Map is replaced
- * from time to time.
+ * A Map for entries that come and go with every request. V8 links each table that a Map outgrows to the next.
+ * Once one of them is in the old generation, the later ones and all their former entries live until the next
+ * full garbage collection. So the Map is replaced from time to time.
  */
 export class ChurnMap<Key, Value> {
   #map = new Map<Key, Value>()
@@ -112,8 +112,8 @@ export class ChurnGroups<Key, Value> {
 }
 
 /**
- * Counts the bytes that are kept for clients and servers. The accounts form a tree: the process, its sessions, and the kinds of data
- * in a session. Bytes added to an account count in its ancestors too.
+ * Counts the bytes that are kept for clients and servers. The accounts form a tree: the process, its
+ * sessions, and the kinds of data in a session. Bytes added to an account count in its ancestors too.
  */
 export class Ledger {
   #kept = 0
@@ -150,7 +150,9 @@ export class Ledger {
 }
 
 /**
- * The bytes of an object beside its buffers and strings: itself, its entry in a Map, its closures and generators. Measured by
- * `test/core/ledger.test.ts`.
+ * The bytes of an object beside its buffers and strings: itself, its entry in a Map, its closures and
+ * generators. Measured by `test/core/ledger.test.ts`.
  */
-export const weights = { clientRequest: 3000, queuedRequest: 1000, serverRequest: 600, relayId: 150, task: 800 } as const
+export const weights = {
+  clientRequest: 3000, queuedRequest: 1000, serverRequest: 600, relayId: 150, task: 800,
+} as const

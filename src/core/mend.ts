@@ -46,8 +46,9 @@ interface Place<Asked extends MendPower> {
 }
 
 /**
- * Mends a value by one rule after the other, and judges the result each time. A mend is dropped if its finding remains, if it causes a
- * finding of another rule (but advice), or if the result has no unambiguous JSON text.
+ * Mends a value by one rule after the other, and judges the result each time. A mend is dropped if its
+ * finding remains, if it causes a finding of another rule (but advice), or if the result has no unambiguous
+ * JSON text.
  * @param judge judges a changed value; undefined when it must not be sent
  */
 export function* mended<Asked extends MendPower>(
@@ -65,7 +66,11 @@ export function* mended<Asked extends MendPower>(
     const next = yield* judge(made)
     if (next === undefined) continue
     const { findings } = next
-    if (findings.has(rule) || findings.rules.some(one => !last.findings.has(one) && !one.startsWith('advice/'))) continue
+    if (
+      findings.has(rule) ||
+      findings.rules.some(one => !last.findings.has(one) && !one.startsWith('advice/'))
+    )
+      continue
     findings.carry(last.findings, one => one === rule || mends.has(one) || mend.heals?.includes(one) === true)
     findings.mended(rule, action, last.findings, inWords(edits, path))
     last = next
@@ -74,8 +79,12 @@ export function* mended<Asked extends MendPower>(
 }
 
 /** @returns undefined when the mend throws @throws OverBudget */
-const attempt = <Asked extends MendPower>(mend: Mend, power: Asked, subject: Subjects[Asked], meter: Meter): JsonObject | undefined => {
-  const make: { readonly [Power in MendPower]?: (subject: Subjects[Power], meter: Meter) => JsonObject | undefined } = mend
+const attempt = <Asked extends MendPower>(
+  mend: Mend, power: Asked, subject: Subjects[Asked], meter: Meter,
+): JsonObject | undefined => {
+  const make: {
+    readonly [Power in MendPower]?: (subject: Subjects[Power], meter: Meter) => JsonObject | undefined
+  } = mend
   try {
     return make[power]?.(subject, meter)
   } catch (error) {

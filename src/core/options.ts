@@ -13,16 +13,17 @@ export interface ToolSetting {
   readonly outputSchema: JsonObject | boolean | undefined
   /** Each whole result must match this schema, which clients do not see. */
   readonly resultSchema?: JsonObject | boolean | undefined
-  /** The JSON object in the one text block of a result becomes its structured content, where it fits the output schema. */
+  /** JSON in the text of a result becomes its structured content, if it matches the output schema. */
   readonly structured?: 'from-text' | undefined
   /** Merged over the server's annotations. */
   readonly annotations: JsonObject | undefined
 }
 
 /**
- * How a relay judges. `policy` and `tools` are read at each use, because the operator may replace them while the session runs.
- * The features reach the core here: `rules` (with their mends), `accepted` (the lock), `observed` (telemetry), `intent` and
- * `session` (records). Captures record options, events and effects from outside.
+ * How a relay judges. `policy` and `tools` are read at each use, because the operator may replace them while
+ * the session runs. The features reach the core here: `rules` (with their mends), `accepted` (the lock),
+ * `observed` (telemetry), `intent` and `session` (records). Captures record options, events and effects from
+ * outside.
  */
 export interface RelayOptions {
   /** The server's name in the configuration; never `serverInfo.name`, which the server chooses itself. */

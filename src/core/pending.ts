@@ -18,8 +18,9 @@ export interface Pending {
 /**
  * The requests of one side that the other has not answered yet.
  *
- * In a session, an id is unique over all exchanges: the response may come on another stream, such as a resumed one. Without a session,
- * an id is unique within its exchange only, because two clients may use the same id.
+ * In a session, an id is unique over all exchanges: the response may come on another stream, such as a
+ * resumed one. Without a session, an id is unique within its exchange only, because two clients may use the
+ * same id.
  */
 export class PendingRequests<Kind extends Pending> {
   readonly #scopes = new ChurnMap<Exchange, ChurnMap<IdKey, Kind>>()
@@ -77,8 +78,9 @@ export class PendingRequests<Kind extends Pending> {
   }
 
   /**
-   * As `find`, on any exchange of the same client: a response may come by another HTTP request. Without a session, clients are told
-   * apart by their credentials, and an id that one client uses several times at once is ambiguous.
+   * As `find`, on any exchange of the same client: a response may come by another HTTP request. Without a
+   * session, clients are told apart by their credentials, and an id that one client uses several times at
+   * once is ambiguous.
    */
   findAnywhere(exchange: Exchange, key: IdKey): Kind | undefined {
     const here = this.find(exchange, key)
@@ -89,8 +91,8 @@ export class PendingRequests<Kind extends Pending> {
   }
 
   /**
-   * The request that a response means by another type or spelling of its id: `"1"` or `1.0` for 1. Such a response is blocked, but
-   * its request must not wait for ever.
+   * The request that a response means by another type or spelling of its id: `"1"` or `1.0` for 1. Such a
+   * response is blocked, but its request must not wait for ever.
    */
   findMeant(exchange: Exchange, key: IdKey): Kind | undefined {
     const meaning = meaningOf(key)
@@ -151,11 +153,14 @@ const maxBytes = 128 * 1024
 const maxArguments = 4096
 
 /**
- * Answered requests whose response may be replayed, because it was sent on a stream that can be resumed (2025-11-25,
- * Streamable HTTP, Resumability and Redelivery; contract section 5).
+ * Answered requests whose response may be replayed, because it was sent on a stream that can be resumed
+ * (2025-11-25, Streamable HTTP, Resumability and Redelivery; contract section 5).
  */
 export class GivenAnswers {
-  readonly #given = new Map<IdKey, { readonly request: PendingRequest; readonly context: string | undefined; readonly weight: number }>()
+  readonly #given = new Map<
+    IdKey,
+    { readonly request: PendingRequest; readonly context: string | undefined; readonly weight: number }
+  >()
   readonly #ledger: Ledger
 
   constructor(session: Ledger) {

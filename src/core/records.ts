@@ -29,14 +29,19 @@ export class Records {
   }
 
   /** @param findings undefined: none */
-  write(entry: Pick<Entry, 'event' | 'from'> & Partial<Entry>, findings?: Findings, terms: Terms = this.#handshake.terms): void {
+  write(
+    entry: Pick<Entry, 'event' | 'from'> & Partial<Entry>, findings?: Findings,
+    terms: Terms = this.#handshake.terms,
+  ): void {
     this.start(terms)
     const { server, session } = this.#options
     const { client, revision } = terms
     const { verdict = 'pass', kept = [], more = 0 } = findings ?? {}
     this.#output.emit({
       type: 'audit',
-      entry: { server, session, client, revision, verdict, findings: kept, more: more || undefined, ...entry },
+      entry: {
+        server, session, client, revision, verdict, findings: kept, more: more || undefined, ...entry,
+      },
     })
   }
 
@@ -49,9 +54,14 @@ export class Records {
   sent(request: PendingRequest): void {
     if (!this.#options.intent || request.method !== 'tools/call') return
     const { called, id, bytes, findings, terms, trace } = request
-    this.write({
-      event: request.method, from: 'client', phase: 'sent', tool: called?.name, id, bytes: { request: bytes }, arguments: request.arguments, trace,
-    }, findings, terms)
+    this.write(
+      {
+        event: request.method, from: 'client', phase: 'sent', tool: called?.name, id,
+        bytes: { request: bytes }, arguments: request.arguments, trace,
+      },
+      findings,
+      terms,
+    )
   }
 
   /**
@@ -62,7 +72,8 @@ export class Records {
   answered(request: PendingRequest, response: Frame | undefined, sent: Frame | undefined): void {
     const { method, terms, findings, called } = request
     const isCall = method === 'tools/call'
-    const isRecorded = isCall || method === 'tools/list' || findings.kept.length > 0 || request.failure !== undefined
+    const isRecorded =
+      isCall || method === 'tools/list' || findings.kept.length > 0 || request.failure !== undefined
     const { server, session, observed } = this.#options
     if (!isRecorded && observed !== true) return
     if (isRecorded) this.start(terms)
@@ -93,16 +104,22 @@ export class Records {
     if (observed === true) this.#observe(request, { entry, response, sent })
   }
 
-  #observe({ arrivedAt, sentAt, answeredAt, called }: PendingRequest, known: Pick<Operation, 'entry' | 'response' | 'sent'>): void {
+  #observe(
+    { arrivedAt, sentAt, answeredAt, called }: PendingRequest,
+    known: Pick<Operation, 'entry' | 'response' | 'sent'>,
+  ): void {
     const { now } = this.#output
-    const atServer = sentAt === undefined ? undefined : { afterMs: sentAt - arrivedAt, ms: (answeredAt ?? now) - sentAt }
-    this.#output.emit({ type: 'observe', operation: { ...known, isListed: called?.tool !== undefined, atServer } })
+    const atServer =
+      sentAt === undefined ? undefined : { afterMs: sentAt - arrivedAt, ms: (answeredAt ?? now) - sentAt }
+    this.#output.emit({
+      type: 'observe', operation: { ...known, isListed: called?.tool !== undefined, atServer },
+    })
   }
 }
 
 /**
- * The name of an event for a method. Methods that MCP does not define for this side get a prefix, so that a peer cannot forge the name
- * of another event, nor a server a `tools/call`.
+ * The name of an event for a method. Methods that MCP does not define for this side get a prefix, so that a
+ * peer cannot forge the name of another event, nor a server a `tools/call`.
  */
 export const eventOf = (method: string, from: Side): string => {
   const known = methodOf(method)?.from

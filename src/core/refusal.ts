@@ -14,7 +14,9 @@ export interface RequestId {
 }
 
 /** A JSON-RPC error made by the relay. */
-export const errorAnswer = ({ id, key }: RequestId, code: number, message: string, data?: JsonObject): Frame => {
+export const errorAnswer = (
+  { id, key }: RequestId, code: number, message: string, data?: JsonObject,
+): Frame => {
   const error = { code, message, ...(data && { data }) }
   return {
     bytes: responseBytes(key, 'error', error),
@@ -28,10 +30,16 @@ export const errorAnswer = ({ id, key }: RequestId, code: number, message: strin
  * @param meant a listed tool with a similar name
  * @param wasAccepted true for a tool that is in the lock, but is no longer listed as accepted
  */
-export const unknownTool = (asker: RequestId, name: string, meant: string | undefined, wasAccepted: boolean): Frame => {
+export const unknownTool = (
+  asker: RequestId, name: string, meant: string | undefined, wasAccepted: boolean,
+): Frame => {
   const told = name === '' ? '(the call names none)' : clip(name)
-  const message = `Unknown tool: ${told}${wasAccepted ? '; it is not what was accepted any more: the operator may look at it with "mcp-customs lock"' : ''}`
-  return errorAnswer(asker, errorCode.invalidParams, message, meant === undefined ? undefined : { didYouMean: clip(meant) })
+  const drifted =
+    '; it is not what was accepted any more: the operator may look at it with "mcp-customs lock"'
+  const message = `Unknown tool: ${told}${wasAccepted ? drifted : ''}`
+  return errorAnswer(
+    asker, errorCode.invalidParams, message, meant === undefined ? undefined : { didYouMean: clip(meant) },
+  )
 }
 
 /** The error for any blocked message but a tool result. */
@@ -50,8 +58,10 @@ export const refusedCall = (asker: RequestId, name: string, findings: Findings, 
   toolError(
     asker,
     findings.stopping.includes('call/denied')
-      ? `The tool ${quote(name)} may not be called here: ${summary(findings)}. Do not call it again; use another tool or ask the user.`
-      : `The tool ${quote(name)} was not called: ${summary(findings)}. Correct the arguments and call it again.`,
+      ? `The tool ${quote(name)} may not be called here: ${summary(findings)}. ` +
+        'Do not call it again; use another tool or ask the user.'
+      : `The tool ${quote(name)} was not called: ${summary(findings)}. ` +
+        'Correct the arguments and call it again.',
     findings,
     modern,
   )
@@ -67,7 +77,8 @@ export const refusedResult = (asker: RequestId, name: string, findings: Findings
   )
 
 /**
- * A tool result marked as unreliable: the original blocks, an explanation, `isError`, and no structured content.
+ * A tool result marked as unreliable: the original blocks, an explanation, `isError`, and no structured
+ * content.
  * @param at the path of the result in the frame: `['result']`, or deeper for a task
  */
 export const demoted = (
@@ -80,7 +91,9 @@ export const demoted = (
   const content = member(result, 'content')
   const explanation = {
     type: 'text',
-    text: `mcp-customs: the result of the tool ${quote(name)} breaks its declaration: ${summary(findings)}. Do not rely on it.`,
+    text:
+      `mcp-customs: the result of the tool ${quote(name)} breaks its declaration: ${summary(findings)}. ` +
+      'Do not rely on it.',
   }
   const meta = member(result, '_meta')
   const found = JSON.stringify(listed(findings)['findings'])
@@ -103,7 +116,8 @@ export const demoted = (
 }
 
 /** Gives our response the envelope of the one it replaces: its SSE id lets a stream be resumed. */
-export const inItsPlace = ({ envelope }: Frame, refusal: Frame): Frame => (envelope ? { ...refusal, envelope } : refusal)
+export const inItsPlace = ({ envelope }: Frame, refusal: Frame): Frame =>
+  envelope ? { ...refusal, envelope } : refusal
 
 const findingsKey = 'mcp-customs/findings'
 
@@ -128,7 +142,9 @@ const maxSummarized = 3
 
 const summary = (findings: Findings): string => {
   const all = findings.decisive()
-  const first = all.slice(0, maxSummarized).map(({ rule, path, message }) => `${rule} at ${path || '/'}: ${message}`)
+  const first = all
+    .slice(0, maxSummarized)
+    .map(({ rule, path, message }) => `${rule} at ${path || '/'}: ${message}`)
   const more = all.length - first.length + findings.more
   return first.join('; ') + (more > 0 ? `; and ${more} more` : '')
 }

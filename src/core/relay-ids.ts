@@ -10,7 +10,7 @@ const maxBytes = 128 * 1024
 /** Characters of a client's id that are imitated. */
 const longestLike = 256
 
-/** Ids for relay-made requests. They have the form of the client's ids, so that a server cannot tell them apart. */
+/** Ids for relay-made requests, in the form of the client's, so that a server cannot tell them apart. */
 export class RelayIds {
   readonly #made = new Set<IdKey>()
   readonly #ledger: Ledger
@@ -30,7 +30,8 @@ export class RelayIds {
 
   /**
    * An id that the client will not use.
-   * @param like an id of the client's. The new id is a much greater number, or a string with other hexadecimal digits; short strings
+   * @param like an id of the client's. The new id is a much greater number, or a string with other
+   *   hexadecimal digits; short strings
    *   are made longer
    */
   next(like: Id): Id {

@@ -20,8 +20,9 @@ import { ToolLists } from './tool-lists.js'
 const highWaterBytes = 1024 * 1024
 
 /**
- * The one core: every frame, in both directions and on every transport, gets its verdict here, and every relay-made message is made
- * here. Pure: it takes events and returns effects, in order. It handles single messages; `Batches` stands in front of it.
+ * The one core: every frame, in both directions and on every transport, gets its verdict here, and every
+ * relay-made message is made here. Pure: it takes events and returns effects, in order. It handles single
+ * messages; `Batches` stands in front of it.
  */
 export class Relay {
   readonly #core: Core
@@ -59,7 +60,9 @@ export class Relay {
   }
 
   /** Judges a batch as a whole. @returns whether its members may be handled, and the effects */
-  admit(from: Side, exchange: Exchange, frame: Frame, now: number): { readonly isFine: boolean; readonly effects: readonly Effect[] } {
+  admit(
+    from: Side, exchange: Exchange, frame: Frame, now: number,
+  ): { readonly isFine: boolean; readonly effects: readonly Effect[] } {
     const { output, records } = this.#core
     output.now = now
     const findings = this.#found(from, exchange, frame)
@@ -91,13 +94,18 @@ export class Relay {
   /** True while the client's frame may still be sent to the server. */
   isQueued(exchange: Exchange, frame: Frame): boolean {
     if (this.#queue.some(queued => queued.frame === frame)) return true
-    return frame.message.kind === 'request' && this.#requests.stageOf(exchange, frame.message.key) === 'queued'
+    return (
+      frame.message.kind === 'request' && this.#requests.stageOf(exchange, frame.message.key) === 'queued'
+    )
   }
 
   /** True while the client waits for the response to a request. */
   isAwaiting(exchange: Exchange, key: IdKey): boolean {
     const stage = this.#requests.stageOf(exchange, key)
-    return (stage !== undefined && stage !== 'cancelled') || this.#queue.some(({ frame }) => isRequestOf(frame, key))
+    return (
+      (stage !== undefined && stage !== 'cancelled') ||
+      this.#queue.some(({ frame }) => isRequestOf(frame, key))
+    )
   }
 
   /** The newest input schema of a tool; HTTP headers of a call are made from it. */
@@ -109,7 +117,8 @@ export class Relay {
   #onEvent(event: Event): void {
     switch (event.type) {
       case 'frame-received':
-        return event.from === 'server' ? this.#fromServer(event.exchange, event.frame) : this.#clientFrame(event.exchange, event.frame)
+        if (event.from === 'server') return this.#fromServer(event.exchange, event.frame)
+        return this.#clientFrame(event.exchange, event.frame)
       case 'checked':
         return this.#core.checks.done(event.check, event.results)
       case 'timer-fired':
@@ -134,24 +143,36 @@ export class Relay {
   }
 
   /**
-   * Contains an exception outside of flows. Without a session, many clients share the relay, and only the event's exchange fails.
-   * Otherwise the session ends. All requests concerned get an error, and effects decided before are kept.
+   * Contains an exception outside of flows. Without a session, many clients share the relay, and only the
+   * event's exchange fails. Otherwise the session ends. All requests concerned get an error, and effects
+   * decided before are kept.
    */
   #failed(event: Event, cause: unknown): void {
     const { output, records, options } = this.#core
     const reason = this.#core.failed(cause)
     const exchange = 'exchange' in event ? event.exchange : undefined
-    const asked = event.type === 'frame-received' && event.from === 'client' && event.frame.message.kind === 'request' ? event.frame.message : undefined
-    const isLost = asked !== undefined && exchange !== undefined && this.#requests.stageOf(exchange, asked.key) === undefined
+    const asked =
+      event.type === 'frame-received' && event.from === 'client' && event.frame.message.kind === 'request'
+        ? event.frame.message
+        : undefined
+    const isLost =
+      asked !== undefined &&
+      exchange !== undefined &&
+      this.#requests.stageOf(exchange, asked.key) === undefined
     if (isLost) {
-      records.write({ event: eventOf(asked.method, 'client'), from: 'client', id: asked.id, verdict: 'block', reason })
+      records.write({
+        event: eventOf(asked.method, 'client'), from: 'client', id: asked.id, verdict: 'block', reason,
+      })
       output.toClient(exchange, errorAnswer(asked, errorCode.blocked, `mcp-customs: ${reason}`), 'client')
     }
     if (options.stateless && exchange !== undefined) return this.#requests.failedOn(exchange, reason)
     this.#failure = reason
     this.#requests.serverGone(reason, true)
     for (let next = this.#unqueue(); next !== undefined; next = this.#unqueue()) {
-      if (next.message.kind === 'request') output.toClient(stdioExchange, errorAnswer(next.message, errorCode.blocked, `mcp-customs: ${reason}`), 'client')
+      if (next.message.kind === 'request')
+        output.toClient(
+          stdioExchange, errorAnswer(next.message, errorCode.blocked, `mcp-customs: ${reason}`), 'client',
+        )
     }
     records.write({ event: 'session/end', from: 'relay', verdict: 'block', reason })
     output.emit({ type: 'close', reason, cause })
@@ -160,14 +181,18 @@ export class Relay {
 
   /** Answers requests that arrive between the failure and the end of the session. */
   #afterFailure(event: Event, reason: string): readonly Effect[] {
-    if (event.type !== 'frame-received' || event.from !== 'client' || event.frame.message.kind !== 'request') return []
-    this.#core.output.toClient(event.exchange, errorAnswer(event.frame.message, errorCode.blocked, `mcp-customs: ${reason}`), 'client')
+    if (event.type !== 'frame-received' || event.from !== 'client' || event.frame.message.kind !== 'request')
+      return []
+    this.#core.output.toClient(
+      event.exchange, errorAnswer(event.frame.message, errorCode.blocked, `mcp-customs: ${reason}`), 'client',
+    )
     return this.#core.output.take()
   }
 
   /** Stdio frames are forwarded in order. Responses to the server, cancellations and pings skip the queue. */
   #clientFrame(exchange: Exchange, frame: Frame): void {
-    if (exchange !== stdioExchange || !this.holding || this.#skipsQueue(frame)) return this.#fromClient(exchange, frame)
+    if (exchange !== stdioExchange || !this.holding || this.#skipsQueue(frame))
+      return this.#fromClient(exchange, frame)
     const weight = frame.bytes.length + parsedWeight(frame)
     this.#queue.push({ frame, weight })
     this.#queuedBytes += frame.bytes.length
@@ -175,7 +200,12 @@ export class Relay {
   }
 
   #skipsQueue({ message }: Frame): boolean {
-    return message.kind === 'result' || message.kind === 'error' || isCancellation(message) || (message.kind === 'request' && message.method === 'ping')
+    return (
+      message.kind === 'result' ||
+      message.kind === 'error' ||
+      isCancellation(message) ||
+      (message.kind === 'request' && message.method === 'ping')
+    )
   }
 
   #openQueue(): void {
@@ -203,10 +233,12 @@ export class Relay {
     const findings = this.#found('client', exchange, frame)
     if (findings.isStop) this.#refuse(exchange, frame, findings)
     else if (message.kind === 'request') this.#requests.received(exchange, frame, message, findings)
-    else if (message.kind === 'result' || message.kind === 'error') this.#serverRequests.answered(exchange, frame, message, findings)
+    else if (message.kind === 'result' || message.kind === 'error')
+      this.#serverRequests.answered(exchange, frame, message, findings)
     else {
       this.#core.records.note('wire', 'client', findings)
-      if (!isCancellation(message) || this.#cancelled(exchange, frame)) this.#core.output.toServer(exchange, frame)
+      if (!isCancellation(message) || this.#cancelled(exchange, frame))
+        this.#core.output.toServer(exchange, frame)
     }
   }
 
@@ -223,10 +255,13 @@ export class Relay {
     return false
   }
 
-  /** Blocks a client frame: its requests get an error, and so does a server that waits for a response in it. */
+  /** Blocks a client frame. Its requests get an error, and so do server requests that it answers. */
   #refuse(exchange: Exchange, frame: Frame, findings: Findings): void {
-    this.#core.records.write({ event: 'wire', from: 'client', bytes: { request: frame.bytes.length } }, findings)
-    for (const one of membersOf(frame)) for (const key of keysOf(one)) this.#refuseRequest(exchange, one, key, findings)
+    this.#core.records.write(
+      { event: 'wire', from: 'client', bytes: { request: frame.bytes.length } }, findings,
+    )
+    for (const one of membersOf(frame))
+      for (const key of keysOf(one)) this.#refuseRequest(exchange, one, key, findings)
   }
 
   #refuseRequest(exchange: Exchange, frame: Frame, key: IdKey, findings: Findings): void {
@@ -246,18 +281,29 @@ export class Relay {
       case 'error':
         return this.#requests.answered({ exchange, frame, message }, findings)
       case 'request':
-        return this.#core.driver.run(this.#serverRequests.received(exchange, frame, message, findings), cause => {
-          this.#serverRequests.failed(exchange, message, this.#core.failed(cause))
-        })
+        return this.#core.driver.run(
+          this.#serverRequests.received(exchange, frame, message, findings),
+          cause => {
+            this.#serverRequests.failed(exchange, message, this.#core.failed(cause))
+          },
+        )
       case 'notification':
         return this.#core.driver.run(this.#notified(exchange, frame, message, findings), cause => {
-          this.#core.records.write({ event: 'wire', from: 'server', verdict: 'block', reason: this.#core.failed(cause), bytes: { request: frame.bytes.length } })
+          this.#core.records.write({
+            event: 'wire', from: 'server', verdict: 'block', reason: this.#core.failed(cause),
+            bytes: { request: frame.bytes.length },
+          })
         })
       case 'page':
         return this.#page({ exchange, frame, message }, findings)
       case 'batch':
       case 'unusable':
-        if (this.#requests.unusable({ exchange, frame }, answerKeysOf(frame), isAnonymousAnswer(frame), findings)) return
+        if (
+          this.#requests.unusable(
+            { exchange, frame }, answerKeysOf(frame), isAnonymousAnswer(frame), findings,
+          )
+        )
+          return
         this.#core.records.note('wire', 'server', findings)
         this.#core.output.toClient(exchange, frame)
     }
@@ -286,14 +332,22 @@ export class Relay {
     if (!findings.isStop) output.toClient(exchange, sent)
   }
 
-  /** Blocks a server frame: requests that wait for it get an error, and so do the server's own requests in it. */
+  /** Blocks a server frame. Requests that wait for it get an error, and so do its own requests. */
   #unusable(exchange: Exchange, frame: Frame, findings: Findings): void {
     const isAnswer = frame.message.kind !== 'request' && frame.message.kind !== 'notification'
-    if (isAnswer && this.#requests.unusable({ exchange, frame }, answerKeysOf(frame), isAnonymousAnswer(frame), findings)) return
-    this.#core.records.write({ event: 'wire', from: 'server', bytes: { request: frame.bytes.length } }, findings)
+    if (
+      isAnswer &&
+      this.#requests.unusable({ exchange, frame }, answerKeysOf(frame), isAnonymousAnswer(frame), findings)
+    )
+      return
+    this.#core.records.write(
+      { event: 'wire', from: 'server', bytes: { request: frame.bytes.length } }, findings,
+    )
     for (const { message } of membersOf(frame)) {
       if (message.kind !== 'request') continue
-      this.#core.output.toServer(exchange, errorAnswer(message, errorCode.methodNotFound, 'Blocked by mcp-customs'), 'server')
+      this.#core.output.toServer(
+        exchange, errorAnswer(message, errorCode.methodNotFound, 'Blocked by mcp-customs'), 'server',
+      )
     }
   }
 
@@ -307,16 +361,22 @@ export class Relay {
   }
 }
 
-const isRequestOf = ({ message }: Frame, key: IdKey): boolean => message.kind === 'request' && message.key === key
+const isRequestOf = ({ message }: Frame, key: IdKey): boolean =>
+  message.kind === 'request' && message.key === key
 
 /** The messages in a frame. */
-export const membersOf = (frame: Frame): readonly Frame[] => (frame.message.kind === 'batch' ? frame.message.members : [frame])
+export const membersOf = (frame: Frame): readonly Frame[] =>
+  frame.message.kind === 'batch' ? frame.message.members : [frame]
 
 /** The ids of client requests that a server frame may answer. */
-const answerKeysOf = (frame: Frame): readonly IdKey[] => membersOf(frame).filter(({ message }) => message.kind !== 'request').flatMap(keysOf)
+const answerKeysOf = (frame: Frame): readonly IdKey[] =>
+  membersOf(frame)
+    .filter(({ message }) => message.kind !== 'request')
+    .flatMap(keysOf)
 
 /** True for a bad client frame that may be a request, and so needs a response. */
-const asks = ({ message }: Frame): boolean => message.kind !== 'notification' && message.kind !== 'result' && message.kind !== 'error'
+const asks = ({ message }: Frame): boolean =>
+  message.kind !== 'notification' && message.kind !== 'result' && message.kind !== 'error'
 
 /** The id in a member of a notification's params, if there is one. */
 const keyIn = (frame: Frame, name: 'requestId' | 'progressToken'): IdKey | undefined =>

@@ -28,8 +28,8 @@ export interface Called {
 }
 
 /**
- * queued: not sent yet. sent: the server has it. cancelled: the server has it, and the client has cancelled it.
- * answered: its response is being judged. over: answered or given up.
+ * queued: not sent yet. sent: the server has it. cancelled: the server has it, and the client has cancelled
+ * it. answered: its response is being judged. over: answered or given up.
  */
 type Stage = 'queued' | 'sent' | 'cancelled' | 'answered' | 'over'
 
@@ -90,7 +90,11 @@ export class PendingRequest implements Pending {
   get weight(): number {
     const own = weights.clientRequest + 2 * (this.key.length + this.method.length) + this.findings.weight
     if (this.request !== undefined) return own + weights.queuedRequest + this.bytes + this.#parsed
-    return own + (this.arguments === undefined ? 0 : this.bytes) + 2 * ((this.cursor?.length ?? 0) + (this.taskId?.length ?? 0))
+    return (
+      own +
+      (this.arguments === undefined ? 0 : this.bytes) +
+      2 * ((this.cursor?.length ?? 0) + (this.taskId?.length ?? 0))
+    )
   }
 
   /** True while the server has it and has not responded. */
@@ -128,7 +132,7 @@ export class PendingRequest implements Pending {
   }
 }
 
-/** Shorter frames, in bytes, are not weighed value by value; parsed JSON takes at most `maxParsed` times its text (`{}`, `[0]`). */
+/** Frames below `small` bytes are estimated: parsed JSON takes at most `maxParsed` times its text (`[0]`). */
 const small = 4096
 const maxParsed = 24
 

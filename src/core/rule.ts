@@ -9,7 +9,8 @@ import type { Side } from './event.js'
 import type { Promotion } from './tool-results.js'
 
 /** The core knows few rules by name. The table of all rules is in `rules/index.ts`. */
-export type RuleName = `${'wire' | 'tool' | 'list' | 'call' | 'result' | 'content' | 'server' | 'advice'}/${string}`
+export type RuleName =
+  `${'wire' | 'tool' | 'list' | 'call' | 'result' | 'content' | 'server' | 'advice'}/${string}`
 
 /** One problem. Text from the wire must be quoted by `quote` or `clip`. */
 export interface Problem {
@@ -165,7 +166,9 @@ export interface Subjects {
 export type Power = keyof Subjects
 
 /** A rule has the powers that it needs. It pays the meter for loops over wire data. */
-export type Powers = { readonly [Asked in Power]?: (subject: Subjects[Asked], meter: Meter) => readonly Problem[] }
+export type Powers = {
+  readonly [Asked in Power]?: (subject: Subjects[Asked], meter: Meter) => readonly Problem[]
+}
 
 /** The powers whose values can be mended: a tool definition, a list, a tool result, other text. */
 export type MendPower = 'onTool' | 'onList' | 'onResult' | 'onReading'

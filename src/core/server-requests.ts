@@ -16,7 +16,9 @@ import type { Terms } from './terms.js'
 const maxPending = 1000
 const maxBytes = 1024 * 1024
 
-type JudgeUnasked = (method: string, exchange: Exchange, frame: Frame, params: JsonObject | undefined, findings: Findings) => Flow<Frame>
+type JudgeUnasked = (
+  method: string, exchange: Exchange, frame: Frame, params: JsonObject | undefined, findings: Findings,
+) => Flow<Frame>
 
 /** The server's requests to the client: sampling, elicitation, roots, ping. */
 export class ServerRequests {
@@ -38,20 +40,31 @@ export class ServerRequests {
     while (!this.#pending.hasRoom(pending) || this.#pending.size >= maxPending) this.#forgetOldest()
     const isFresh = this.#pending.open(pending)
     if (!isFresh) ask('onId', { use: 'repeated', from: 'server' }, findings, '/id')
-    judgeServerRequest(this.#core, params === undefined ? { method } : { method, params }, handshake.terms, '', findings)
+    judgeServerRequest(
+      this.#core, params === undefined ? { method } : { method, params }, handshake.terms, '', findings,
+    )
     const sent = yield* this.#judgeUnasked(method, exchange, frame, params, findings)
-    records.write({ event: eventOf(method, 'server'), from: 'server', id, bytes: { request: frame.bytes.length } }, findings)
+    records.write(
+      { event: eventOf(method, 'server'), from: 'server', id, bytes: { request: frame.bytes.length } },
+      findings,
+    )
     if (!findings.isStop) return output.toClient(exchange, sent)
     if (isFresh) this.#pending.close(pending)
-    output.toServer(exchange, errorAnswer(message, errorCode.methodNotFound, `Method not found: ${clip(method)}`), 'server')
+    output.toServer(
+      exchange, errorAnswer(message, errorCode.methodNotFound, `Method not found: ${clip(method)}`), 'server',
+    )
   }
 
   /** The relay failed on a request: the server gets an error. */
   failed(exchange: Exchange, message: Request, reason: string): void {
     const pending = this.#pending.find(exchange, message.key)
     if (pending !== undefined) this.#pending.close(pending)
-    this.#core.records.write({ event: eventOf(message.method, 'server'), from: 'server', id: message.id, verdict: 'block', reason })
-    this.#core.output.toServer(exchange, errorAnswer(message, errorCode.blocked, `mcp-customs: ${reason}`), 'server')
+    this.#core.records.write({
+      event: eventOf(message.method, 'server'), from: 'server', id: message.id, verdict: 'block', reason,
+    })
+    this.#core.output.toServer(
+      exchange, errorAnswer(message, errorCode.blocked, `mcp-customs: ${reason}`), 'server',
+    )
   }
 
   /** The client's response. */
@@ -71,7 +84,7 @@ export class ServerRequests {
     if (pending !== undefined) this.#pending.close(pending)
   }
 
-  /** An unusable client frame with a readable id: its request gets an error. @returns false when there is none */
+  /** An unusable response of the client with a readable id. @returns false when its request is unknown */
   unusable(exchange: Exchange, key: IdKey, findings: Findings): boolean {
     const pending = this.#pending.findAnywhere(exchange, key)
     if (pending === undefined) return false
@@ -90,7 +103,9 @@ export class ServerRequests {
  * Asks the rules about a server request, whether sent or embedded in another message.
  * @param path JSON Pointer of the request in the frame
  */
-export const judgeServerRequest = (core: Core, request: JsonObject, terms: Terms, path: string, findings: Findings): void => {
+export const judgeServerRequest = (
+  core: Core, request: JsonObject, terms: Terms, path: string, findings: Findings,
+): void => {
   const method = member(request, 'method')
   const params = member(request, 'params')
   const asked = {

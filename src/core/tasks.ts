@@ -4,7 +4,7 @@ import { type Ledger, weights } from './memory.js'
 import type { Called, PendingRequest } from './request.js'
 import type { Terms } from './terms.js'
 
-/** Most tasks that are remembered, and their bytes. The result of a forgotten one, or of one with a longer id, is result/unchecked. */
+/** Bounds for remembered tasks, oldest forgotten first. The result of any other task is result/unchecked. */
 const maxTasks = 10_000
 const maxBytes = 16 * 1024 * 1024
 const longestId = 1000
@@ -33,12 +33,14 @@ export class Tasks {
   }
 
   /**
-   * True when the result is a task handle that the client asked for. A handle with content is judged as a result,
-   * because a lenient client would read it as one.
+   * True when the result is a task handle that the client asked for. A handle with content is judged as a
+   * result, because a lenient client would read it as one.
    */
   creates(request: PendingRequest, result: JsonObject): boolean {
     const { terms, called } = request
-    const handle = traitsOf(terms.revision).modern ? modernHandle(terms, result) : legacyHandle(request, result)
+    const handle = traitsOf(terms.revision).modern
+      ? modernHandle(terms, result)
+      : legacyHandle(request, result)
     const id = member(handle, 'taskId')
     if (!isString(id) || called === undefined || hasFinalMember(result)) return false
     // The id of a running task of another tool: judged as a result, which it fails to be.
@@ -55,15 +57,25 @@ export class Tasks {
   /** The server reports the state of a task. @param method of the request */
   onState(id: string | undefined, method: string, state: JsonObject): void {
     const task = this.find(id)
-    if (task !== undefined && (method === 'tasks/result' || outcomes.includes(member(state, 'status') ?? null))) task.isOver = true
+    if (
+      task !== undefined &&
+      (method === 'tasks/result' || outcomes.includes(member(state, 'status') ?? null))
+    )
+      task.isOver = true
   }
 
   #remember(id: string, { name, tool, listed }: Called, terms: Terms): void {
     if (id.length > longestId) return
-    const weight = weights.task + 2 * id.length + (tool?.outputSchemas.reduce((sum, schema) => sum + weigh(schema), 0) ?? 0)
+    const weight =
+      weights.task +
+      2 * id.length +
+      (tool?.outputSchemas.reduce((sum, schema) => sum + weigh(schema), 0) ?? 0)
     this.#ledger.add(weight - (this.#tasks.get(id)?.weight ?? 0))
     // Only the output schemas are kept.
-    this.#tasks.set(id, { called: { name, tool: tool && { ...tool, definition: {}, inputSchemas: [] }, listed }, terms, weight, isOver: false })
+    this.#tasks.set(id, {
+      called: { name, tool: tool && { ...tool, definition: {}, inputSchemas: [] }, listed }, terms, weight,
+      isOver: false,
+    })
     for (const [oldest, task] of this.#tasks) {
       if (this.#tasks.size <= maxTasks && this.#ledger.kept <= maxBytes) return
       this.#tasks.delete(oldest)

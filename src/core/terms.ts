@@ -92,7 +92,8 @@ const knownCapabilities: Known = {
   extensions: { [`${metaPrefix}tasks`]: {} },
 }
 
-const declaredIn = (value: Json | undefined): JsonObject => (isObject(value) ? kept(value, knownCapabilities) : {})
+const declaredIn = (value: Json | undefined): JsonObject =>
+  isObject(value) ? kept(value, knownCapabilities) : {}
 
 const kept = (declared: JsonObject, known: Known): JsonObject =>
   Object.fromEntries(Object.entries(known).flatMap(([name, inner]) => {

@@ -37,14 +37,22 @@ export class ToolCalls {
     const { options } = this.#core
     const isDenied = () => options.tools.get(called.name)?.denied === true
     if (!isDenied() || !isStop(actionOf(options.policy, 'call/denied'))) {
-      const found = this.#frozen(called.name, request.terms) ?? this.#lists.catalog.lookup(called.name, this.#core.output.now) ?? (yield* this.#lists.find(called.name, request))
+      const found =
+        this.#frozen(called.name, request.terms) ??
+        this.#lists.catalog.lookup(called.name, this.#core.output.now) ??
+        (yield* this.#lists.find(called.name, request))
       called.tool = found === 'absent' ? undefined : found
       called.listed = found !== undefined
     }
     const given = member(params, 'arguments')
     const { revision } = request.terms
     const call = {
-      name: called.name, arguments: isObject(given) ? given : undefined, tool: called.tool, denied: isDenied(), listed: called.listed, revision,
+      name: called.name,
+      arguments: isObject(given) ? given : undefined,
+      tool: called.tool,
+      denied: isDenied(),
+      listed: called.listed,
+      revision,
       mismatch: mismatchOf(request),
     }
     this.#core.ask('onCall', call, request.findings, '/params')
@@ -52,7 +60,7 @@ export class ToolCalls {
     return request.findings.isStop ? this.#refusal(request, called.name) : undefined
   }
 
-  /** When arguments are validated: before the call is sent if that can stop it, after it is sent, or never. */
+  /** When arguments are validated: before the call is sent if that can stop it, after, or never. */
   get checks(): 'before' | 'after' | 'never' {
     const { policy } = this.#core.options
     let found: 'before' | 'after' | 'never' = 'never'
@@ -68,7 +76,9 @@ export class ToolCalls {
     const tool = request.called?.tool
     if (tool === undefined) return
     const value = member(params, 'arguments') ?? {}
-    const subjects = tool.inputSchemas.map((schema): Subject => ({ kind: 'value', schema, value, path: '/params/arguments' }))
+    const subjects = tool.inputSchemas.map((schema): Subject => ({
+      kind: 'value', schema, value, path: '/params/arguments',
+    }))
     const checked = yield* this.#core.checks.check(subjects, request.exchange)
     this.#core.ask('onArguments', { checked: checked.flat() }, request.findings, '/params/arguments')
   }
@@ -84,7 +94,11 @@ export class ToolCalls {
   #refusal(request: PendingRequest, name: string): Frame {
     const { findings, terms } = request
     if (isMismatch(findings)) return headerMismatch(request, findings)
-    if (findings.stopping.includes('call/unlisted')) return unknownTool(request, name, nearest(name, this.#lists.catalog.names()), acceptedFor(this.#core, terms)?.definitions.tools.has(name) === true)
+    if (findings.stopping.includes('call/unlisted'))
+      return unknownTool(
+        request, name, nearest(name, this.#lists.catalog.names()),
+        acceptedFor(this.#core, terms)?.definitions.tools.has(name) === true,
+      )
     return refusedCall(request, name, findings, traitsOf(terms.revision).modern)
   }
 }
@@ -93,7 +107,13 @@ export class ToolCalls {
 const mismatchOf = ({ called, request, terms }: PendingRequest): string | undefined => {
   const headers = request?.frame.envelope?.headers
   const schema = called?.tool?.inputSchemas[0]
-  if (request === undefined || headers === undefined || schema === undefined || !traitsOf(terms.revision).modern) return undefined
+  if (
+    request === undefined ||
+    headers === undefined ||
+    schema === undefined ||
+    !traitsOf(terms.revision).modern
+  )
+    return undefined
   return compareHeaders(headers, request.message, schema)
 }
 

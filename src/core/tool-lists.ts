@@ -22,8 +22,13 @@ const longestCursor = 16_384
 /** Listings by the relay for one call, against a list that changes all the time. */
 const maxLists = 3
 
-/** The response to a page of the relay's own listing; undefined when none will come. */
-type PageAnswer = { readonly exchange: Exchange; readonly frame: Frame; readonly message: Result | ErrorResponse | undefined; readonly findings: Findings } | undefined
+/** The response to a page of the relay's own listing. */
+interface PageAnswer {
+  readonly exchange: Exchange
+  readonly frame: Frame
+  readonly message: Result | ErrorResponse | undefined
+  readonly findings: Findings
+}
 
 type Asked = NonNullable<PendingRequest['request']>
 
@@ -36,7 +41,8 @@ interface Walk {
   readonly listed: Slot<boolean>
   flow: Flow | undefined
   key: IdKey | undefined
-  page: Slot<PageAnswer>
+  /** Filled with undefined when no response will come. */
+  page: Slot<PageAnswer | undefined>
 }
 
 /** All pages of `tools/list`: the client's, and those of the relay's own listings. */
@@ -45,12 +51,12 @@ export class ToolLists {
   readonly ids: RelayIds
   readonly #core: Core
   readonly #waiting = new Set<PendingRequest>()
-  /** list_changed received during our own tools/list; forwarded afterwards unless the list turned out unchanged. */
+  /** list_changed received during our own tools/list; forwarded afterwards unless the list is unchanged. */
   readonly #changes: { readonly exchange: Exchange; readonly frame: Frame }[] = []
   /** True while all our listings since then repeated the known list. */
   #isEcho = true
   #walk: Walk | undefined
-  /** After a failed listing, none is tried until this time, so that pipelined calls do not each wait for one. */
+  /** Until this time after a failed listing, none is tried, so that pipelined calls do not each wait. */
   #triedUntil = -Infinity
 
   constructor(core: Core) {
@@ -59,8 +65,10 @@ export class ToolLists {
     this.ids = new RelayIds(core.options.nonce, core.ledger)
   }
 
-  /** Judges a page for the client. @param exchange on which it arrived @returns the client's frame; undefined for no list */
-  *page({ cursor, terms, findings }: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject): Flow<Frame | undefined> {
+  /** Judges a page. @param exchange on which it arrived @returns the client's frame; undefined for no list */
+  *page(
+    { cursor, terms, findings }: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject,
+  ): Flow<Frame | undefined> {
     const judged = yield* this.#judge(this.catalog.listing(cursor), terms, exchange, frame, result, findings)
     return judged && edited(frame, judged.edits)
   }
@@ -93,7 +101,8 @@ export class ToolLists {
   #passChanges(): void {
     if (this.#walk !== undefined || this.#waiting.size > 0) return
     const changes = this.#changes.splice(0)
-    if (!this.#isEcho || !this.catalog.isCurrent) for (const { exchange, frame } of changes) this.#core.output.toClient(exchange, frame)
+    if (!this.#isEcho || !this.catalog.isCurrent)
+      for (const { exchange, frame } of changes) this.#core.output.toClient(exchange, frame)
     this.#isEcho = true
   }
 
@@ -104,7 +113,9 @@ export class ToolLists {
   }
 
   /** The response to our own request. @param message undefined when the frame is unusable */
-  answered(exchange: Exchange, frame: Frame, message: Result | ErrorResponse | undefined, findings: Findings): void {
+  answered(
+    exchange: Exchange, frame: Frame, message: Result | ErrorResponse | undefined, findings: Findings,
+  ): void {
     const walk = this.#walk
     if (walk === undefined) return
     // A second response to the same request has no request.
@@ -183,14 +194,18 @@ export class ToolLists {
       this.#ask(walk, cursor)
       const answer = yield* walk.page.value()
       if (answer === undefined) {
-        records.write({ event: 'tools/list', from: 'relay', reason: 'no answer came in time' }, undefined, terms)
+        records.write(
+          { event: 'tools/list', from: 'relay', reason: 'no answer came in time' }, undefined, terms,
+        )
         return false
       }
       walk.page = new Slot()
       const { exchange, frame, message, findings } = answer
       const result = message?.kind === 'result' && !findings.isStop ? message.result : undefined
       const judged = result && (yield* this.#judge(listing, terms, exchange, frame, result, findings))
-      records.write({ event: 'tools/list', from: 'relay', bytes: { response: frame.bytes.length } }, findings, terms)
+      records.write(
+        { event: 'tools/list', from: 'relay', bytes: { response: frame.bytes.length } }, findings, terms,
+      )
       if (judged?.page === undefined) return false
       cursor = judged.page.next
       if (cursor === undefined) return true
@@ -206,10 +221,14 @@ export class ToolLists {
     this.#core.output.toServer(exchange, listRequest(id, walk.key, cursor, walk.like))
   }
 
-  *#judge(listing: Listing, terms: Terms, exchange: Exchange, frame: Frame, result: JsonObject, findings: Findings): Flow<JudgedPage | undefined> {
+  *#judge(
+    listing: Listing, terms: Terms, exchange: Exchange, frame: Frame, result: JsonObject, findings: Findings,
+  ): Flow<JudgedPage | undefined> {
     this.catalog.arrived(listing, this.#core.output.now)
     try {
-      const judged = yield* judgePage(this.#core, this.catalog, listing, terms, exchange, frame, result, findings)
+      const judged = yield* judgePage(
+        this.#core, this.catalog, listing, terms, exchange, frame, result, findings,
+      )
       if (judged?.page !== undefined) this.catalog.page(listing, judged.page, this.#core.output.now)
       return judged
     } catch (error) {
@@ -231,5 +250,8 @@ const listRequest = (id: Id, key: IdKey, cursor: string | undefined, { frame, me
     { path: ['method'], replace: '"tools/list"' },
     { path: ['params'], replace: JSON.stringify(params) },
   ]
-  return { bytes: edit(frame.bytes, edits), message: { kind: 'request', id, key, method: 'tools/list', params }, faults: [] }
+  return {
+    bytes: edit(frame.bytes, edits), message: { kind: 'request', id, key, method: 'tools/list', params },
+    faults: [],
+  }
 }

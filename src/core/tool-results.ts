@@ -64,19 +64,23 @@ export class ToolResults {
     if (only !== undefined && outcomes.length === 1) return yield* this.#judgeOnly(only, arrived, findings)
     for (const outcome of outcomes) {
       const contract = yield* this.#contract(outcome, arrived)
-      findings.include((yield* this.#judge(outcome, outcome.result, arrived, contract, () => undefined)).findings)
+      findings.include(
+        (yield* this.#judge(outcome, outcome.result, arrived, contract, () => undefined)).findings,
+      )
     }
     return { frame, outcomes }
   }
 
-  /** Judges a single result, with structured content from its text if the operator wants that, and mends it. */
+  /** Judges and mends a single result, with structured content from its text if the operator wants that. */
   *#judgeOnly(outcome: ToolResult, arrived: Arrived, findings: Findings): Flow<JudgedResults> {
     const { at, called, result: sent } = outcome
     const { mends, options } = this.#core
     const promotion = once(() => promotionOf(sent, arrived.meter))
     const contract = yield* this.#contract(outcome, arrived)
     const isFromText = options.tools.get(called?.name ?? '')?.structured === 'from-text'
-    const first = yield* this.#judge(outcome, isFromText ? promoted(sent, promotion, arrived.meter) : sent, arrived, contract, promotion)
+    const first = yield* this.#judge(
+      outcome, isFromText ? promoted(sent, promotion, arrived.meter) : sent, arrived, contract, promotion,
+    )
     const isMendable = first.findings.rules.some(rule => mends.has(rule))
     const last = isMendable ? yield* this.#mended(first, outcome, arrived, contract, promotion) : first
     findings.include(last.findings)
@@ -84,12 +88,21 @@ export class ToolResults {
     if (result === sent) return { frame: arrived.frame, outcomes: [outcome] }
     const edits = difference(sent, result, arrived.meter, spellingOf(promotion)) ?? []
     if (arrived.meter.isTurnSpent) yield* this.#core.yieldToLoop(arrived.meter, arrived.exchange)
-    return { frame: edited(arrived.frame, edits.map(one => ({ ...one, path: [...at, ...one.path] }))), outcomes: [{ ...outcome, result }] }
+    return {
+      frame: edited(arrived.frame, edits.map(one => ({ ...one, path: [...at, ...one.path] }))),
+      outcomes: [{ ...outcome, result }],
+    }
   }
 
-  #mended(first: Judged<'onResult'>, outcome: ToolResult, arrived: Arrived, contract: Checked | undefined, promotion: Promoting): Flow<Judged<'onResult'>> {
+  #mended(
+    first: Judged<'onResult'>, outcome: ToolResult, arrived: Arrived, contract: Checked | undefined,
+    promotion: Promoting,
+  ): Flow<Judged<'onResult'>> {
     const judge = (result: JsonObject) => this.#judge(outcome, result, arrived, contract, promotion)
-    const place = { mends: this.#core.mends, power: 'onResult', path: pointer(...outcome.at), spelling: spellingOf(promotion) } as const
+    const place = {
+      mends: this.#core.mends, power: 'onResult', path: pointer(...outcome.at),
+      spelling: spellingOf(promotion),
+    } as const
     return mended(place, first, function* (result): Flow<Judged<'onResult'> | undefined> {
       const next = yield* judge(result)
       return fits(next, outcome.result) ? next : undefined
@@ -101,16 +114,23 @@ export class ToolResults {
     const { options, checks } = this.#core
     const schema = options.tools.get(called?.name ?? '')?.resultSchema
     if (schema === undefined || actionOf(options.policy, 'result/contract') === 'off') return undefined
-    return (yield* checks.check([{ kind: 'value', schema, value: result, path: pointer(...at) }], exchange)).flat()
+    return (yield* checks.check(
+      [{ kind: 'value', schema, value: result, path: pointer(...at) }], exchange,
+    )).flat()
   }
 
   #found(result: JsonObject, path: string, { terms, exchange, meter }: Arrived): Flow<Collected> {
-    return this.#core.found(new Places(path, traitsOf(terms.revision).modern, meter).inOutcome(result), exchange)
+    return this.#core.found(
+      new Places(path, traitsOf(terms.revision).modern, meter).inOutcome(result), exchange,
+    )
   }
 
   /** @param result the outcome's result, or its mended form */
   *#judge(
-    { called, at, result: sent }: ToolResult, result: JsonObject, arrived: Arrived, contract: Checked | undefined,
+    { called, at, result: sent }: ToolResult,
+    result: JsonObject,
+    arrived: Arrived,
+    contract: Checked | undefined,
     promotion: Promoting,
   ): Flow<Judged<'onResult'>> {
     const { terms: { revision }, exchange, frame, found, meter } = arrived
@@ -118,22 +138,42 @@ export class ToolResults {
     const { name, listed } = called ?? { name: '', listed: false }
     const operators = options.tools.get(name)?.outputSchema
     // The operator's schema applies even without a list.
-    const tool = operators === undefined ? called?.tool : toolOf(name, called?.tool?.definition ?? {}, operators)
+    const tool =
+      operators === undefined ? called?.tool : toolOf(name, called?.tool?.definition ?? {}, operators)
     const path = pointer(...at)
     const structured = member(result, 'structuredContent')
     let checked: Checked | undefined
-    if (tool === undefined && !listed) checked = [{ kind: 'unchecked', path, message: 'the declaration of its tool could not be had' }]
-    else if (tool !== undefined && structured !== undefined && this.#checking.some(rule => actionOf(options.policy, rule.name) !== 'off')) {
-      const subjects = tool.outputSchemas.map((schema): Subject => ({ kind: 'value', schema, value: structured, path: `${path}/structuredContent` }))
+    if (tool === undefined && !listed)
+      checked = [{ kind: 'unchecked', path, message: 'the declaration of its tool could not be had' }]
+    else if (
+      tool !== undefined &&
+      structured !== undefined &&
+      this.#checking.some(rule => actionOf(options.policy, rule.name) !== 'off')
+    ) {
+      const subjects = tool.outputSchemas.map((schema): Subject => ({
+        kind: 'value', schema, value: structured, path: `${path}/structuredContent`,
+      }))
       checked = (yield* checks.check(subjects, exchange)).flat()
     }
     const isSent = structured === member(sent, 'structuredContent')
-    const structuredText = () => (isSent ? slice(frame, [...at, 'structuredContent'])?.toString() : promotion()?.text)
+    const structuredText = () =>
+      isSent ? slice(frame, [...at, 'structuredContent'])?.toString() : promotion()?.text
     const isAsItCame = result === sent && at.length === 1
     const { parts, links } = (isAsItCame ? found : undefined) ?? (yield* this.#found(result, path, arrived))
     // No spread: V8 gives each object made by one a shape of its own, which makes its readers slow.
     const answer = {
-      method: 'tools/call', value: result, path, parts, links, revision, name, tool, checked, contract, structuredText, promotion,
+      method: 'tools/call',
+      value: result,
+      path,
+      parts,
+      links,
+      revision,
+      name,
+      tool,
+      checked,
+      contract,
+      structuredText,
+      promotion,
       // The facts are about the original bytes, and do not hold for a changed result.
       plain: result === sent && frame.facts?.plain === true,
       repeats: isAsItCame ? (frame.facts?.repeats ?? none) : none,
@@ -151,12 +191,19 @@ const once = <Value>(make: () => Value): (() => Value) => {
   return () => (made ??= { value: make() }).value
 }
 
-const spellingOf = (promotion: Promoting): Spelling => value => (value === promotion()?.value ? promotion()?.text : undefined)
+const spellingOf =
+  (promotion: Promoting): Spelling =>
+  value =>
+    value === promotion()?.value ? promotion()?.text : undefined
 
-/** True unless structured content was made from text and is not valid: a strict client would refuse that, whatever the policy. */
+/** False for structured content made from text that is not valid: a strict client would refuse it. */
 const fits = ({ value, subject: { checked } }: Judged<'onResult'>, sent: JsonObject): boolean => {
   const structured = member(value, 'structuredContent')
-  return structured === undefined || structured === member(sent, 'structuredContent') || checked?.every(({ kind }) => kind === 'format') === true
+  return (
+    structured === undefined ||
+    structured === member(sent, 'structuredContent') ||
+    checked?.every(({ kind }) => kind === 'format') === true
+  )
 }
 
 /** Adds the structured content that the text holds. The text of an error is not data. */
@@ -178,7 +225,7 @@ const limits = { messageBytes: Infinity, depth: 128 }
 /** Results with more texts that look like JSON are not promoted. */
 const maxCandidates = 20
 
-/** The JSON value in the only text block that holds one; undefined if two parsers could read it differently. */
+/** The JSON value in the only text block with one; undefined if parsers may read it differently. */
 export const promotionOf = (result: JsonObject, meter: Meter): Promotion | undefined => {
   const candidates = textsOf(result, meter).flatMap(({ json }) => json ?? [])
   if (candidates.length > maxCandidates) return undefined
@@ -186,6 +233,9 @@ export const promotionOf = (result: JsonObject, meter: Meter): Promotion | undef
   const [only, ...others] = candidates.filter(json => parseJson(json) !== undefined)
   if (only === undefined || others.length > 0) return undefined
   const { message, faults } = parseFrame(Buffer.from(`${before}${only}}}`), limits)
-  const value = message.kind === 'result' && faults.length === 0 ? member(message.result, 'structuredContent') : undefined
-  return isObject(value) || isArray(value) ? { value, text: onOneLine(Buffer.from(only)).toString() } : undefined
+  const value =
+    message.kind === 'result' && faults.length === 0 ? member(message.result, 'structuredContent') : undefined
+  return isObject(value) || isArray(value)
+    ? { value, text: onOneLine(Buffer.from(only)).toString() }
+    : undefined
 }

@@ -39,7 +39,8 @@ export class Backpressure {
     this.#paused.delete(place)
     const others = [...this.#paused.values()]
     for (const side of paused.sides) {
-      if (!others.some(other => other.where === paused.where && other.sides.has(side))) this.#ends[side].resume(paused.where)
+      if (!others.some(other => other.where === paused.where && other.sides.has(side)))
+        this.#ends[side].resume(paused.where)
     }
   }
 }

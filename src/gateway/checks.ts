@@ -74,8 +74,8 @@ export class RunningChecks {
 const failed = ({ path }: Subject): Checked => [{ kind: 'unchecked', path, message: 'the engine failed' }]
 
 /**
- * The schema engine, loaded while the server starts: it is a quarter of the relay's code, and not needed before the first list or
- * call. Earlier checks wait for it.
+ * The schema engine, loaded while the server starts: it is a quarter of the relay's code, and not needed
+ * before the first list or call. Earlier checks wait for it.
  */
 export const loadChecker = (limits: SchemaLimits): SchemaChecker => {
   let engine: SchemaChecker | undefined
@@ -85,7 +85,8 @@ export const loadChecker = (limits: SchemaLimits): SchemaChecker => {
     return engine
   })
   return {
-    check: (subject, session) => (engine ? engine.check(subject, session) : loaded.then(ready => ready.check(subject, session))),
+    check: (subject, session) =>
+      engine ? engine.check(subject, session) : loaded.then(ready => ready.check(subject, session)),
     close: async () => (await loaded).close(),
   }
 }

@@ -5,7 +5,7 @@ import type { Request } from '../protocol/json-rpc.js'
 
 /** The hooks by which the audit log, telemetry and captures see a session. */
 export interface Hooks {
-  /** Writes a record. @returns a function that waits until it is written, if it is not yet. Both throw on failure */
+  /** Writes a record. @returns waits until it is written, if it is not yet. Both throw on failure */
   readonly audit: (entry: Entry) => Flush | undefined
   readonly observer?: Observer | undefined
   readonly recorder?: Recorder | undefined
@@ -33,8 +33,15 @@ export interface Recorder {
 }
 
 /** The client's frame with a trace for each request in it. */
-export const traced = (frame: Frame, begun: NonNullable<Observer['begun']>, headers = frame.envelope?.headers): Frame => {
+export const traced = (
+  frame: Frame, begun: NonNullable<Observer['begun']>, headers = frame.envelope?.headers,
+): Frame => {
   const { message } = frame
-  if (message.kind === 'batch') return { ...frame, message: { ...message, members: message.members.map(one => traced(one, begun, headers)) } }
-  return message.kind === 'request' ? { ...frame, envelope: { ...frame.envelope, trace: begun(message, headers) } } : frame
+  if (message.kind === 'batch')
+    return {
+      ...frame, message: { ...message, members: message.members.map(one => traced(one, begun, headers)) },
+    }
+  return message.kind === 'request'
+    ? { ...frame, envelope: { ...frame.envelope, trace: begun(message, headers) } }
+    : frame
 }

@@ -11,7 +11,7 @@ import { RunningChecks } from './checks.js'
 import type { Hooks, Observer, Recorder } from './hooks.js'
 import { Session } from './session.js'
 
-/** The settings and services of all sessions of one server. `policy` and `tools` may be replaced while sessions run. */
+/** The settings and services of a server's sessions. `policy` and `tools` may be replaced meanwhile. */
 export interface Guard {
   readonly name: string
   readonly policy: Policy
@@ -48,14 +48,20 @@ export const openSession = (
   guard: Guard,
   client: Transport,
   openServer: OpenServer,
-  { stateless, joined = false, peer }: Pick<RelayOptions, 'stateless' | 'joined' | 'peer'> = { stateless: false },
+  {
+    stateless, joined = false, peer,
+  }: Pick<RelayOptions, 'stateless' | 'joined' | 'peer'> = { stateless: false },
 ): Session => {
-  const { name, checker, audit, failed, observe, record, trusted, accepted, listMs, requestMs, maxTools, maxFindings, intent } = guard
+  const {
+    name, checker, audit, failed, observe, record, trusted, accepted, listMs, requestMs, maxTools,
+    maxFindings, intent,
+  } = guard
   const session = randomUUID()
   const checks = new RunningChecks(checker, session)
   const observer = observe?.({ id: session, peer, stateless })
   const options: RelayOptions = {
-    server: name, session, nonce: randomUUID(), stateless, rules, trusted, accepted, listMs, requestMs, maxTools, maxFindings, intent,
+    server: name, session, nonce: randomUUID(), stateless, rules, trusted, accepted, listMs, requestMs,
+    maxTools, maxFindings, intent,
     observed: observer !== undefined,
     ...(joined && { joined }),
     ...(peer && { peer }),
@@ -69,5 +75,8 @@ export const openSession = (
   }
   const recorder = record?.(options)
   const relay = new Batches(options)
-  return new Session({ client, server: openServer(tool => relay.inputSchemaOf(tool)), relay, checks, audit, observer, recorder, failed })
+  return new Session({
+    client, server: openServer(tool => relay.inputSchemaOf(tool)), relay, checks, audit, observer, recorder,
+    failed,
+  })
 }

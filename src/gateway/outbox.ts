@@ -5,8 +5,8 @@ import type { Frame } from '../protocol/frame.js'
 import { errorCode } from '../protocol/json-rpc.js'
 
 /**
- * Performs actions toward the peers in order, each after the audit records before it are written (promise 7). The records of one turn of
- * the event loop, in all sessions, are written together.
+ * Performs actions toward the peers in order, each after the audit records before it are written (promise 7).
+ * The records of one turn of the event loop, in all sessions, are written together.
  */
 export class Outbox {
   readonly #failed: (failure: unknown) => void
@@ -45,7 +45,8 @@ export class Outbox {
     this.#flush = undefined
     this.#isDraining = true
     try {
-      while (!this.#isBlocked && this.#waiting.length > 0) for (const act of this.#waiting.splice(0)) this.#perform(act)
+      while (!this.#isBlocked && this.#waiting.length > 0)
+        for (const act of this.#waiting.splice(0)) this.#perform(act)
     } finally {
       this.#isDraining = false
     }
@@ -75,7 +76,9 @@ export class Outbox {
 /** The frame in place of one that may not be sent: errors for its responses, and nothing else. */
 export const withheld = ({ message }: Frame, reason: string): Frame | undefined => {
   if (message.kind !== 'batch') {
-    return message.kind === 'result' || message.kind === 'error' ? errorAnswer(message, errorCode.gone, `mcp-customs: ${reason}`) : undefined
+    return message.kind === 'result' || message.kind === 'error'
+      ? errorAnswer(message, errorCode.gone, `mcp-customs: ${reason}`)
+      : undefined
   }
   const answers = message.members.flatMap(member => withheld(member, reason) ?? [])
   return answers.length === 0 ? undefined : joined(answers)

@@ -39,10 +39,12 @@ export class Session {
   readonly #recorder: SessionParts['recorder']
   readonly #timers = new ChurnMap<Timer, NodeJS.Timeout>()
   readonly #backpressure: Backpressure
-  readonly #outbox = new Outbox(failure => this.#fail(failure, noAudit), cause => this.#fail(cause, brokenRelay))
+  readonly #outbox = new Outbox(
+    failure => this.#fail(failure, noAudit), cause => this.#fail(cause, brokenRelay),
+  )
   readonly #waiting: Event[] = []
   readonly #checks: RunningChecks
-  /** The exchange of the client frame that is handled now, and the sides to which the relay sent a frame on it. */
+  /** The exchange of the client frame that is handled now, and the sides that were sent a frame on it. */
   #current: { readonly exchange: Exchange; readonly sent: Record<Side, boolean> } | undefined
   #busy = false
   #clientIsGone = false
@@ -74,7 +76,8 @@ export class Session {
   }
 
   start(): void {
-    for (const side of ['server', 'client'] as const) this.#ends[side].start(event => this.#guarded(() => this.#onEvent(side, event)))
+    for (const side of ['server', 'client'] as const)
+      this.#ends[side].start(event => this.#guarded(() => this.#onEvent(side, event)))
   }
 
   /**
@@ -112,11 +115,16 @@ export class Session {
       case 'between':
       case 'stream-ended':
         // The end of a stream must not overtake a response in it that is still being judged.
-        return this.#checks.after(event.exchange, () => this.#outbox.do(() => {
-          if (this.#ends.client.hand?.(event) === false) this.#backpressure.pause('server', 'client', event.exchange)
-        }))
+        return this.#checks.after(event.exchange, () =>
+          this.#outbox.do(() => {
+            if (this.#ends.client.hand?.(event) === false)
+              this.#backpressure.pause('server', 'client', event.exchange)
+          }),
+        )
       case 'lost':
-        return this.#dispatch({ type: 'request-lost', exchange: event.exchange, key: event.key, reason: event.reason })
+        return this.#dispatch({
+          type: 'request-lost', exchange: event.exchange, key: event.key, reason: event.reason,
+        })
       case 'undelivered':
         return this.#dispatch({ type: 'undelivered', key: event.key })
       case 'exchange-ended':
@@ -150,7 +158,8 @@ export class Session {
   #clientFrame(exchange: Exchange, frame: Frame): void {
     const { server } = this.#ends
     const headers = frame.envelope?.headers
-    if (headers) this.#outbox.do(() => server.open?.(exchange, { method: 'POST', headers, body: frame.bytes }))
+    if (headers)
+      this.#outbox.do(() => server.open?.(exchange, { method: 'POST', headers, body: frame.bytes }))
     const sent = { client: false, server: false }
     this.#current = { exchange, sent }
     this.#frame('client', { exchange, frame })
@@ -181,7 +190,8 @@ export class Session {
     if (this.#busy) return
     this.#busy = true
     try {
-      for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) this.#handle(next)
+      for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift())
+        this.#handle(next)
     } finally {
       this.#busy = false
     }
@@ -229,7 +239,9 @@ export class Session {
       case 'check':
         void this.#checks
           .begin(effect.check, effect.subjects, effect.exchange)
-          .then(results => this.#guarded(() => this.#dispatch({ type: 'checked', check: effect.check, results })))
+          .then(results =>
+            this.#guarded(() => this.#dispatch({ type: 'checked', check: effect.check, results })),
+          )
         break
       case 'start-timer':
         this.#startTimer(effect.timer, effect.ms)
@@ -270,7 +282,8 @@ export class Session {
   /** A transport failed on one frame: requests that wait for it get an error. */
   #notSent(to: Side, exchange: Exchange, { message }: Frame): void {
     for (const one of message.kind === 'batch' ? message.members.map(member => member.message) : [message]) {
-      if (to === 'server' && one.kind === 'request') this.#dispatch({ type: 'request-lost', exchange, key: one.key, reason: notSent })
+      if (to === 'server' && one.kind === 'request')
+        this.#dispatch({ type: 'request-lost', exchange, key: one.key, reason: notSent })
       if (to === 'client' && (one.kind === 'result' || one.kind === 'error')) {
         this.#ends.client.send(exchange, errorAnswer(one, errorCode.blocked, `mcp-customs: ${notSent}`))
       }
@@ -317,9 +330,13 @@ export class Session {
     this.#outbox.do(() => {
       const clientClosed = this.#ends.client.close()
       // `close` may report the end of the server before it returns its promise: wait for the promise.
-      void Promise.resolve().then(() => Promise.all([clientClosed, this.#serverClosed])).then(() =>
-        this.#resolve({ reason, exit: this.#exit, failure: this.#failure, isAuditFailure: this.#withheld !== undefined }),
-      )
+      void Promise.resolve()
+        .then(() => Promise.all([clientClosed, this.#serverClosed]))
+        .then(() =>
+          this.#resolve({
+            reason, exit: this.#exit, failure: this.#failure, isAuditFailure: this.#withheld !== undefined,
+          }),
+        )
     })
   }
 }

@@ -15,7 +15,7 @@ export class Upstreams {
     this.#current = upstreams
   }
 
-  /** New sessions get the new upstreams. Running sessions keep the old ones, which close after their last session, or are ended. */
+  /** New sessions get the new upstreams. Running sessions keep the old ones, or are ended. */
   replace(upstreams: ReadonlyMap<string, Upstream>, running: 'finish' | 'end' = 'finish'): void {
     for (const upstream of this.#current.values()) {
       this.#retired.add(upstream)
@@ -52,7 +52,11 @@ export class Upstreams {
 
   /** Whether each server can be reached. */
   async ready(): Promise<ReadonlyMap<string, boolean>> {
-    return new Map(await Promise.all([...this.#current].map(async ([name, upstream]) => [name, await upstream.ready()] as const)))
+    return new Map(
+      await Promise.all(
+        [...this.#current].map(async ([name, upstream]) => [name, await upstream.ready()] as const),
+      ),
+    )
   }
 
   /** Ends all sessions. @param urgency as that of `Session.stop` */

@@ -14,8 +14,8 @@ export interface SdkMessage {
 }
 
 /**
- * Maps frames back to SDK messages, so that an unchanged message comes out as the same object. The key is the frame's envelope, which the
- * relay keeps on any frame that it makes of this one.
+ * Maps frames back to SDK messages, so that an unchanged message comes out as the same object. The key is the
+ * frame's envelope, which the relay keeps on any frame that it makes of this one.
  */
 export class MessageMap<Kind extends SdkMessage> {
   readonly #limits: FrameLimits
@@ -38,7 +38,8 @@ export class MessageMap<Kind extends SdkMessage> {
   /** The message to deliver, and the original that it was made from; undefined for a relay-made message. */
   open(frame: Frame): { readonly message: unknown; readonly original: Kind | undefined } {
     const found = frame.envelope && this.#sent.get(frame.envelope)
-    const message: unknown = found?.bytes === frame.bytes ? found.original.message : parseJson(frame.bytes.toString())
+    const message: unknown =
+      found?.bytes === frame.bytes ? found.original.message : parseJson(frame.bytes.toString())
     return { message, original: found?.original }
   }
 }
@@ -74,7 +75,7 @@ export class ClientEnd implements Transport {
     this.#hear = hear
   }
 
-  /** @returns resolves when the message was sent or answered by the relay; rejects as the transport's own `send` does */
+  /** @returns resolves when the message was sent or answered; rejects as the transport's own `send` does */
   submit(message: unknown, options: unknown): Promise<void> {
     return new Promise((resolve, reject) => {
       if (!this.#hear) throw new Error('the transport is not open')

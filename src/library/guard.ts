@@ -9,19 +9,21 @@ import { ServerEnd } from './server-end.js'
 
 export interface GuardOptions extends JudgeOptions {
   /**
-   * Called with each record before its message is forwarded. When it throws, nothing passes any more: the transport is closed, and
-   * the error goes to `onerror`. A returned promise is not awaited; if it is rejected, nothing passes from then on.
+   * Called with each record before its message is forwarded. When it throws, nothing passes any more: the
+   * transport is closed, and the error goes to `onerror`. A returned promise is not awaited; if it is
+   * rejected, nothing passes from then on.
    */
   readonly onRecord?: (entry: Entry) => unknown
-  /** A schema checker for several guards, with its own limits; the caller closes it. Default: one for this guard. */
+  /** A schema checker for several guards, with its own limits; the caller closes it. Default: a new one. */
   readonly checker?: SchemaChecker
 }
 
 /**
- * Wraps a transport of an MCP client with a relay that judges messages like `mcp-customs wrap`: `client.connect(guard(transport))`.
+ * Wraps a client transport with a relay like that of `mcp-customs wrap`: `client.connect(guard(transport))`.
  * @throws CustomsError BAD_CONFIG, naming the option
  */
-export const guard = (transport: SdkTransport, options: GuardOptions = {}): GuardedTransport => new Guarded(transport, options)
+export const guard = (transport: SdkTransport, options: GuardOptions = {}): GuardedTransport =>
+  new Guarded(transport, options)
 
 class Guarded implements GuardedTransport {
   onmessage?: ((message: unknown, extra?: unknown) => void) | undefined
@@ -42,7 +44,9 @@ class Guarded implements GuardedTransport {
     const { limits, server, ...judgement } = readOptions(options, { onRecord: 'function', checker: 'object' })
     const { listMs, requestMs, tools: maxTools } = limits
     this.#inner = inner
-    this.#client = new ClientEnd(limits, (message, extra) => this.#call(() => this.onmessage?.(message, extra)))
+    this.#client = new ClientEnd(limits, (message, extra) =>
+      this.#call(() => this.onmessage?.(message, extra)),
+    )
     this.#server = new ServerEnd(inner, this.#client, {
       error: error => this.#tell(error),
       closed: () => this.#call(() => this.onclose?.()),
@@ -50,7 +54,10 @@ class Guarded implements GuardedTransport {
     this.#begin = () => {
       const checker = options.checker ?? createSchemaChecker(limits)
       const audit = (entry: Entry): undefined => this.#record(options.onRecord, entry)
-      const session = openSession({ ...judgement, name: server, listMs, requestMs, maxTools, intent: false, checker, audit }, this.#client, () => this.#server)
+      const session = openSession(
+        { ...judgement, name: server, listMs, requestMs, maxTools, intent: false, checker, audit },
+        this.#client, () => this.#server,
+      )
       session.start()
       void session.ended.then(async ({ failure }) => {
         if (options.checker === undefined) await checker.close()
@@ -113,5 +120,6 @@ const mirror = (inner: SdkTransport, outer: Guarded): void => {
     Object.defineProperty(outer, name, { get: () => inner[name], enumerable: true, configurable: true })
   }
   if (inner.setProtocolVersion) outer.setProtocolVersion = version => inner.setProtocolVersion?.(version)
-  if (inner.setSupportedProtocolVersions) outer.setSupportedProtocolVersions = versions => inner.setSupportedProtocolVersions?.(versions)
+  if (inner.setSupportedProtocolVersions)
+    outer.setSupportedProtocolVersions = versions => inner.setSupportedProtocolVersions?.(versions)
 }

@@ -31,7 +31,7 @@ export interface ToolOptions {
   readonly outputSchema?: object | boolean
   /** The schema of each whole result (rule `result/contract`). */
   readonly resultSchema?: object | boolean
-  /** The JSON object in the one text block of a result becomes its structured content, where it fits `outputSchema`. */
+  /** JSON in the text of a result becomes its structured content, if it matches `outputSchema`. */
   readonly structured?: 'from-text'
   /** Merged over the server's annotations. */
   readonly annotations?: object
@@ -46,8 +46,13 @@ export interface Judgement {
 }
 
 /** The type of each option. */
-const judging: Options = { policy: 'string', rules: 'object', trusted: 'boolean', tools: 'object', limits: 'object', server: 'string' }
-const ofTool: Options = { deny: 'boolean', outputSchema: 'schema', resultSchema: 'schema', structured: 'string', annotations: 'object' }
+const judging: Options = {
+  policy: 'string', rules: 'object', trusted: 'boolean', tools: 'object', limits: 'object', server: 'string',
+}
+const ofTool: Options = {
+  deny: 'boolean', outputSchema: 'schema', resultSchema: 'schema', structured: 'string',
+  annotations: 'object',
+}
 
 /**
  * @param own further options of the caller
@@ -55,7 +60,9 @@ const ofTool: Options = { deny: 'boolean', outputSchema: 'schema', resultSchema:
  */
 export const readOptions = (given: JudgeOptions, own: Options): Judgement => {
   check(given, { ...judging, ...own }, '')
-  const { policy = 'standard', rules = {}, trusted = false, tools = {}, limits = {}, server = 'server' } = given
+  const {
+    policy = 'standard', rules = {}, trusted = false, tools = {}, limits = {}, server = 'server',
+  } = given
   return {
     server,
     policy: readPolicy(policy, rules),
@@ -69,12 +76,19 @@ export type Options = Readonly<Record<string, 'string' | 'boolean' | 'object' | 
 
 // JavaScript callers may pass anything.
 const check = (given: unknown, options: Options, of: string): void => {
-  if (typeof given !== 'object' || given === null) fail(`${of === '' ? 'the options' : of.slice(0, -2)} must be an object`)
+  if (typeof given !== 'object' || given === null)
+    fail(`${of === '' ? 'the options' : of.slice(0, -2)} must be an object`)
   for (const [name, value] of Object.entries(given as object) as [string, unknown][]) {
-    const wanted = Object.hasOwn(options, name) ? options[name] : fail(`${of}no option ${named(name, Object.keys(options))}`)
+    const wanted = Object.hasOwn(options, name)
+      ? options[name]
+      : fail(`${of}no option ${named(name, Object.keys(options))}`)
     if (value === undefined || wanted === undefined) continue
-    const isOne = wanted === 'schema' ? typeof value === 'object' || typeof value === 'boolean' : typeof value === wanted
-    const words = { string: 'text', boolean: 'true or false', object: 'an object', function: 'a function', schema: 'an object, true or false' }
+    const isOne =
+      wanted === 'schema' ? typeof value === 'object' || typeof value === 'boolean' : typeof value === wanted
+    const words = {
+      string: 'text', boolean: 'true or false', object: 'an object', function: 'a function',
+      schema: 'an object, true or false',
+    }
     if (!isOne || value === null) fail(`${of}${name} must be ${words[wanted]}`)
   }
 }
@@ -83,12 +97,16 @@ const named = (name: string, candidates: readonly string[]): string =>
   JSON.stringify(name) + (suggestion(name, candidates) || ` (${candidates.join(', ')})`)
 
 const readPolicy = (preset: string, rules: Readonly<Record<string, string | undefined>>): Policy => {
-  const known = presets.find(one => one === preset) ?? fail(`policy: no preset ${JSON.stringify(preset)} (${presets.join(', ')})`)
+  const known =
+    presets.find(one => one === preset) ??
+    fail(`policy: no preset ${JSON.stringify(preset)} (${presets.join(', ')})`)
   const policy = presetPolicy(known, { purpose: 'relay', locked: false })
   for (const [rule, asked] of Object.entries(rules)) {
     if (asked === undefined) continue
     if (!isRuleName(rule)) return fail(`rules: no rule ${JSON.stringify(rule)}${suggestion(rule, ruleNames)}`)
-    const action = actions.find(one => one === asked) ?? fail(`rules: ${rule}: no action ${JSON.stringify(asked)} (${actions.join(', ')})`)
+    const action =
+      actions.find(one => one === asked) ??
+      fail(`rules: ${rule}: no action ${JSON.stringify(asked)} (${actions.join(', ')})`)
     if (!actionsOf(rule).includes(action)) return fail(`rules: ${rule}: ${notFor(action)}`)
     policy.set(rule, action)
   }
@@ -101,7 +119,8 @@ const readTool = (name: string, tool: ToolOptions): ToolSetting => {
   const { deny = false, outputSchema, resultSchema, structured, annotations } = tool
   const source: string | undefined = structured
   if (source !== undefined && source !== 'from-text') fail(`${of}structured must be from-text`)
-  if (structured !== undefined && outputSchema === undefined) fail(`${of}structured goes only with outputSchema`)
+  if (structured !== undefined && outputSchema === undefined)
+    fail(`${of}structured goes only with outputSchema`)
   return {
     denied: deny,
     outputSchema: schemaOf(outputSchema, `${of}outputSchema`),

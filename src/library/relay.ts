@@ -36,13 +36,20 @@ export interface RelayOptions extends JudgeOptions {
 }
 
 /**
- * A relay with every rule and a preset policy. It does no IO and has no clock: the embedder performs the effects.
+ * A relay with every rule and a preset policy. It does no IO and has no clock: the embedder performs the
+ * effects.
  * @throws CustomsError BAD_CONFIG, naming the option
  */
 export const createRelay = (options: RelayOptions = {}): Relay => {
-  const { limits: { listMs, requestMs, tools: maxTools }, ...judgement } = readOptions(options, { session: 'string', stateless: 'boolean', checkNow: 'function' })
+  const {
+    limits: { listMs, requestMs, tools: maxTools },
+    ...judgement
+  } = readOptions(options, { session: 'string', stateless: 'boolean', checkNow: 'function' })
   const { session = randomUUID(), stateless = false, checkNow = () => undefined } = options
-  const relay = new Batches({ ...judgement, session, stateless, nonce: randomUUID(), rules, listMs, requestMs, maxTools, intent: false, checkNow })
+  const relay = new Batches({
+    ...judgement, session, stateless, nonce: randomUUID(), rules, listMs, requestMs, maxTools, intent: false,
+    checkNow,
+  })
   const exchanges = new NamedExchanges()
   return {
     handle: (event, now) =>
@@ -67,12 +74,15 @@ export const createSchemaChecker = (limits: Partial<Limits> = {}): SchemaChecker
   }
 }
 
-const noSubject: Checked = [{ kind: 'unchecked', path: '', message: 'could not be judged: it is no JSON, or nested too deep' }]
+const noSubject: Checked = [
+  { kind: 'unchecked', path: '', message: 'could not be judged: it is no JSON, or nested too deep' },
+]
 
 // JavaScript callers may pass anything. A circular value is too deep.
 const isSubject = (subject: unknown): subject is Subject => {
   try {
-    if (!isObject(subject) || !isString(member(subject, 'path')) || !isJson(member(subject, 'schema'))) return false
+    if (!isObject(subject) || !isString(member(subject, 'path')) || !isJson(member(subject, 'schema')))
+      return false
     const kind = member(subject, 'kind')
     return kind === 'schema' || (kind === 'value' && isJson(member(subject, 'value')))
   } catch {
@@ -88,8 +98,8 @@ const isJson = (value: unknown): boolean => {
 }
 
 /**
- * Parses the bytes of one message, without line end, for the relay's `frame-received`. Invalid bytes never throw; they are listed in the
- * frame's `faults`.
+ * Parses the bytes of one message, without line end, for the relay's `frame-received`. Invalid bytes never
+ * throw; they are listed in the frame's `faults`.
  * @throws CustomsError BAD_CONFIG for an unknown or invalid limit
  */
 export const parseFrame = (bytes: Buffer, limits: Partial<Limits> = {}): Frame =>

@@ -68,7 +68,9 @@ export class ServerEnd implements Transport {
 
   /** Called by the session. A failure is reported to `onerror`, and does not reject. */
   close(): Promise<void> {
-    return this.#ended ? Promise.resolve() : this.disconnect().catch((error: unknown) => this.#events.error(error))
+    return this.#ended
+      ? Promise.resolve()
+      : this.disconnect().catch((error: unknown) => this.#events.error(error))
   }
 
   /** Called by the application. @returns rejects as the transport's own `close` does */

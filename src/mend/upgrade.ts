@@ -9,7 +9,8 @@ import {
 const newestUri = 'https://json-schema.org/draft/2020-12/schema'
 
 /**
- * Translates a schema of draft-04, -06, -07 or 2019-09 to an equivalent one of 2020-12, with as few changes as possible.
+ * Translates a schema of draft-04, -06, -07 or 2019-09 to an equivalent one of 2020-12, with as few changes
+ * as possible.
  * @param schema valid in the dialect that it names
  * @returns undefined when there is no equivalent
  */
@@ -86,9 +87,13 @@ class Upgrade {
     }
   }
 
-  /** False for a keyword without effect in the dialect: a later one, one beside a legacy `$ref`, `additionalItems` without a tuple. */
+  /** False for a later keyword, one beside a legacy `$ref`, and `additionalItems` without a tuple. */
   #hasEffect(keyword: string, schema: JsonObject): boolean {
-    const isAside = isLegacy(this.#dialect) && isString(member(schema, '$ref')) && keyword !== '$ref' && !isAnnotation(keyword)
+    const isAside =
+      isLegacy(this.#dialect) &&
+      isString(member(schema, '$ref')) &&
+      keyword !== '$ref' &&
+      !isAnnotation(keyword)
     const isRestOfNone = keyword === 'additionalItems' && !isArray(member(schema, 'items'))
     const meansNothing = isLater(keyword, this.#dialect) && !isAnnotation(keyword)
     return !meansNothing && !isAside && !isRestOfNone
@@ -102,9 +107,13 @@ class Upgrade {
     return { uri, anchor }
   }
 
-  #baseOf(schema: JsonObject, base: string): { readonly base: string; readonly identity: Identity | undefined } {
+  #baseOf(
+    schema: JsonObject, base: string,
+  ): { readonly base: string; readonly identity: Identity | undefined } {
     const identity = this.#identityOf(schema)
-    return { identity, base: identity === undefined || identity.uri === '' ? base : resolved(identity.uri, base) }
+    return {
+      identity, base: identity === undefined || identity.uri === '' ? base : resolved(identity.uri, base),
+    }
   }
 
   #rewrite(schema: JsonObject, outer: string): JsonObject {
@@ -113,7 +122,8 @@ class Upgrade {
     if (identity !== undefined && identity.uri !== '') made.set('$id', identity.uri)
     if (identity !== undefined && identity.anchor !== '') made.set('$anchor', identity.anchor)
     for (const [keyword, value] of each(schema, this.#meter)) {
-      if (keyword !== idKeyword(this.#dialect) && this.#hasEffect(keyword, schema)) this.#keyword(keyword, value, schema, base, made)
+      if (keyword !== idKeyword(this.#dialect) && this.#hasEffect(keyword, schema))
+        this.#keyword(keyword, value, schema, base, made)
     }
     return Object.fromEntries(made)
   }
@@ -134,7 +144,8 @@ class Upgrade {
       case '$ref':
         return void made.set(keyword, isString(value) ? this.#reference(value, base) : value)
       case '$recursiveAnchor':
-        if (value === true && this.#isDynamic && [...this.#resources.values()].includes(schema)) made.set('$dynamicAnchor', recursive)
+        if (value === true && this.#isDynamic && [...this.#resources.values()].includes(schema))
+          made.set('$dynamicAnchor', recursive)
         return
       case '$recursiveRef':
         return this.#recursiveRef(value, base, made)
@@ -147,23 +158,40 @@ class Upgrade {
       case 'additionalItems':
         return void made.set('items', rewritten(value))
       case 'dependencies':
-        return isLegacy(this.#dialect) ? this.#dependencies(value, rewritten, made) : void made.set(keyword, value)
+        return isLegacy(this.#dialect)
+          ? this.#dependencies(value, rewritten, made)
+          : void made.set(keyword, value)
       case 'maximum':
       case 'minimum':
         if (member(schema, exclusive[keyword]) !== true) made.set(keyword, value)
         return
       case 'exclusiveMaximum':
       case 'exclusiveMinimum': {
-        const bound = typeof value === 'boolean' ? member(schema, keyword === 'exclusiveMaximum' ? 'maximum' : 'minimum') : value
+        const bound =
+          typeof value === 'boolean'
+            ? member(schema, keyword === 'exclusiveMaximum' ? 'maximum' : 'minimum')
+            : value
         if (value !== false && bound !== undefined) made.set(keyword, bound)
         return
       }
       default: {
         const form = formOf(keyword)
-        const child = form === 'map' ? all(value) : form === 'list' && isArray(value) ? mapped(value, this.#meter, rewritten) : value
+        const child =
+          form === 'map'
+            ? all(value)
+            : form === 'list' && isArray(value)
+              ? mapped(value, this.#meter, rewritten)
+              : value
         // A sibling `$recursiveRef` may have added an `allOf`.
         const before = keyword === 'allOf' ? made.get(keyword) : undefined
-        made.set(keyword, form === 'schema' ? rewritten(value) : isArray(before) && isArray(child) ? [...this.#copied(child), ...this.#copied(before)] : child)
+        made.set(
+          keyword,
+          form === 'schema'
+            ? rewritten(value)
+            : isArray(before) && isArray(child)
+              ? [...this.#copied(child), ...this.#copied(before)]
+              : child,
+        )
       }
     }
   }
@@ -176,7 +204,10 @@ class Upgrade {
   #recursiveRef(value: Json, base: string, made: Map<string, Json>): void {
     const root = this.#resources.get(base)
     if (value !== '#' || root === undefined) throw new Inexact()
-    const reference = this.#isDynamic && member(root, '$recursiveAnchor') === true ? { $dynamicRef: `#${recursive}` } : { $ref: '#' }
+    const reference =
+      this.#isDynamic && member(root, '$recursiveAnchor') === true
+        ? { $dynamicRef: `#${recursive}` }
+        : { $ref: '#' }
     const before = made.get('allOf')
     made.set('allOf', [...(isArray(before) ? this.#copied(before) : []), reference])
   }
@@ -188,7 +219,9 @@ class Upgrade {
   #dependencies(value: Json, rewritten: (child: Json) => Json, made: Map<string, Json>): void {
     const all = isObject(value) ? [...each(value, this.#meter)] : []
     const lists = all.filter(([, child]) => isArray(child))
-    const schemas = all.filter(([, child]) => !isArray(child)).map(([name, child]) => [name, rewritten(child)] as const)
+    const schemas = all
+      .filter(([, child]) => !isArray(child))
+      .map(([name, child]) => [name, rewritten(child)] as const)
     if (lists.length > 0) made.set('dependentRequired', Object.fromEntries(lists))
     if (schemas.length > 0) made.set('dependentSchemas', Object.fromEntries(schemas))
   }
@@ -200,8 +233,13 @@ class Upgrade {
     const fragment = hash < 0 ? '' : reference.slice(hash + 1)
     const there = uri === '' ? base : resolved(uri, base)
     const target = this.#resources.get(there)
-    // Whoever refers to a meta-schema of its dialect needs one that knows that dialect; what is never read may refer to nothing.
-    if (target === undefined || !(fragment === '' || fragment.startsWith('/') || this.#anchors.has(`${there}#${fragment}`))) throw new Inexact()
+    // Whoever refers to a meta-schema of its dialect needs one that knows that dialect; what is never read
+    // may refer to nothing.
+    if (
+      target === undefined ||
+      !(fragment === '' || fragment.startsWith('/') || this.#anchors.has(`${there}#${fragment}`))
+    )
+      throw new Inexact()
     return fragment.startsWith('/') ? `${uri}#${this.#pointer(fragment, target)}` : reference
   }
 
@@ -252,7 +290,8 @@ const isAnnotation = (keyword: string): boolean => jsonSchemaKeywords.get(keywor
 const exclusive = { maximum: 'exclusiveMaximum', minimum: 'exclusiveMinimum' } as const
 
 /** Where both are there each stays: 2020-12 still knows the old name as one for schemas to refer to. */
-const definitionsIn = (schema: JsonObject): string => (Object.hasOwn(schema, '$defs') ? 'definitions' : '$defs')
+const definitionsIn = (schema: JsonObject): string =>
+  Object.hasOwn(schema, '$defs') ? 'definitions' : '$defs'
 
 /** A name that an anchor may have in every dialect. */
 const isAnchor = (name: string): boolean => /^[A-Za-z_][-A-Za-z0-9._]*$/.test(name)
@@ -271,7 +310,13 @@ const decoded = (token = ''): string => {
 }
 
 const below = (value: Json, key: string): Json => {
-  const child = isArray(value) ? (/^(0|[1-9]\d*)$/.test(key) ? value[Number(key)] : undefined) : isObject(value) ? member(value, key) : undefined
+  const child = isArray(value)
+    ? /^(0|[1-9]\d*)$/.test(key)
+      ? value[Number(key)]
+      : undefined
+    : isObject(value)
+      ? member(value, key)
+      : undefined
   if (child === undefined) throw new Inexact()
   return child
 }
@@ -280,6 +325,7 @@ const below = (value: Json, key: string): Json => {
 const childrenOf = (keyword: string, value: Json, meter: Meter): readonly Json[] => {
   const schemas = schemasIn(keyword)
   if (schemas === undefined) return []
-  if (isArray(value) || (schemas === 'members' && isObject(value))) return [...each(value, meter)].map(([, child]) => child)
+  if (isArray(value) || (schemas === 'members' && isObject(value)))
+    return [...each(value, meter)].map(([, child]) => child)
   return [value]
 }

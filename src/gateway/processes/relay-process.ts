@@ -7,30 +7,30 @@ import { BackOff } from '../../transport/shared/process.js'
 import type { FrontCalls, RelayCalls } from './calls.js'
 
 export interface RelayProcessOptions {
-  /** What it is told when it begins. */
+  /** The setup for a new process. */
   readonly setup: () => object
-  /** For the bodies of all requests, whichever process has them. */
+  /** The quota for the request bodies of all processes. */
   readonly bodies: Quota
-  /** It ends when it had nothing to do for so many milliseconds. */
+  /** Idle milliseconds after which it is ended. */
   readonly idleMs: () => number
-  /** It ended, and was not told to. */
+  /** It ended without being asked to. */
   readonly failed: (failed: { readonly pid: number | undefined; readonly reason: string }) => void
-  /** It is gone, however it ended. */
+  /** It is gone, for any reason. */
   readonly gone: () => void
   /** A response has named a session. */
   readonly named: (session: string) => void
   readonly records: FrontCalls['records']
 }
 
-/** From one look at a process to the next, in milliseconds, and how many heartbeats it may leave unanswered: 5 seconds. */
+/** Milliseconds between looks at a process, and the heartbeats that it may miss: 5 seconds. */
 const lookMs = 500
 const maxMissed = 10
-/** It may take so long to begin, in milliseconds, and, when it was asked to, to end. */
+/** Longest time to begin, and to end when asked to, in milliseconds. */
 const beginMs = 30_000
 const endMs = 60_000
-/** Longest wait for the answer to what is asked of it, in milliseconds. */
+/** Longest wait for the answer to a call, in milliseconds. */
 const askMs = 4000
-/** One that lived so long, in milliseconds, has worked: should it end, another is started at once. */
+/** After this life, in milliseconds, a process that ends is replaced at once. */
 const longLifeMs = 60_000
 
 interface Running extends RelayChild {
@@ -43,23 +43,23 @@ interface Running extends RelayChild {
   isReady: boolean
   /** When it was asked to end. */
   endingAt: number | undefined
-  /** Looks since the last heartbeat was answered; undefined: none is due. */
+  /** Looks since the last answered heartbeat; undefined: none is due. */
   missed: number | undefined
   vitals: Vitals | undefined
-  /** Since when it has nothing to do. */
+  /** When it became idle. */
   idleSince: number | undefined
-  /** Why it was killed, or what it said of its end. */
+  /** The reason for its end: the watchdog's, or its own. */
   reason: string | undefined
 }
 
 /**
- * The place of one relay process: started when it is first needed, watched, replaced when it fails, ended when it is idle. The
- * watchdog kills a process that does not answer heartbeats, or that has taken too much memory.
+ * Manages one relay process: starts it when it is first needed, replaces it when it fails, ends it when it is
+ * idle. The watchdog kills a process that misses heartbeats or takes too much memory.
  */
 export class RelayProcess {
   readonly #options: RelayProcessOptions
   readonly #backOff = new BackOff(() => performance.now(), Math.random)
-  /** Requests that came while it was ending: another process gets them, for a log has one writer. */
+  /** Requests that arrived while it was ending, for the next process: a log has one writer. */
   #waiting: Admitted[] = []
   #running: Running | undefined
   #hurries = 0
@@ -78,7 +78,7 @@ export class RelayProcess {
     return this.#running?.child.pid
   }
 
-  /** It failed, and may not be started again yet. */
+  /** True while a failed process may not be started again yet. */
   get isDown(): boolean {
     return this.#running === undefined && this.#backOff.waitMs > 0
   }
@@ -91,14 +91,16 @@ export class RelayProcess {
     } else (this.#running ?? this.#start()).end.handOver(admitted)
   }
 
-  /** @returns undefined when there is no process that serves; or it fails, or takes too long */
-  async ask<Name extends 'ready' | 'counted'>(name: Name): Promise<Awaited<ReturnType<RelayCalls[Name]>> | undefined> {
+  /** @returns undefined when no process is ready, or the call fails or takes too long */
+  async ask<Name extends 'ready' | 'counted'>(
+    name: Name,
+  ): Promise<Awaited<ReturnType<RelayCalls[Name]>> | undefined> {
     const running = this.#running
     if (running?.isReady !== true) return undefined
     return running.end.calls.call(name, undefined, askMs).catch(() => undefined)
   }
 
-  /** @throws Error what the process has against the setup */
+  /** @throws Error when the process rejects the setup */
   async reload(): Promise<void> {
     await this.#running?.end.calls.call('reload', this.#options.setup() as never)
   }
@@ -111,12 +113,12 @@ export class RelayProcess {
     await this.#running?.end.calls.call('giveUp', reason).catch(() => undefined)
   }
 
-  /** Has it end. @param urgency 1 is polite; each more is in more of a hurry */
+  /** Ends it. @param urgency from 1; each step ends it faster */
   async stop(urgency: number): Promise<void> {
     const running = this.#running
     for (; this.#hurries < urgency; this.#hurries += 1) if (running) this.#hurry(running)
     await running?.gone
-    // What a process that failed has left behind is being ended.
+    // The process groups of a failed process are being killed.
     await this.#cleared
   }
 
@@ -148,40 +150,52 @@ export class RelayProcess {
     let tellGone = () => {}
     const gone = new Promise<void>(resolve => (tellGone = resolve))
     const running: Running = {
-      ...spawned, end, gone, tellGone, groups, begunAt: performance.now(), timer: setInterval(() => this.#look(running), lookMs),
-      isReady: false, endingAt: undefined, missed: undefined, vitals: undefined, idleSince: undefined, reason: undefined,
+      ...spawned, end, gone, tellGone, groups, begunAt: performance.now(),
+      timer: setInterval(() => this.#look(running), lookMs), isReady: false, endingAt: undefined,
+      missed: undefined, vitals: undefined, idleSince: undefined, reason: undefined,
     }
     this.#running = running
     const { child } = spawned
     child.on('error', error => {
-      // One that was never born has no exit.
+      // A process that failed to start has no `close` event.
       if (child.pid === undefined) this.#gone(running, error.message)
     })
-    // What it said last is read by then.
-    child.on('close', (code, signal) => this.#gone(running, signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`))
-    end.calls.call('begin', this.#options.setup() as never).then(() => (running.isReady = true), () => undefined)
+    // Not `exit`: its last messages are read by `close`.
+    child.on('close', (code, signal) =>
+      this.#gone(running, signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`),
+    )
+    end.calls.call('begin', this.#options.setup() as never).then(
+      () => (running.isReady = true), () => undefined,
+    )
     return running
   }
 
-  /** The watchdog. It counts looks, and no time: when all processes were stopped for a while, nobody is late. */
+  /** The watchdog. It counts looks and not time, in case all processes were suspended for a while. */
   #look(running: Running): void {
     const { child, end, mostBytes, isReady, endingAt, vitals } = running
     const now = performance.now()
     const bytes = (child.pid === undefined ? undefined : residentBytes(child.pid)) ?? vitals?.rss ?? 0
-    if (bytes > mostBytes) return this.#kill(running, `it took ${toMebibytes(bytes)} MiB of memory, and may have ${toMebibytes(mostBytes)}`)
-    if (!isReady && now - running.begunAt > beginMs) return this.#kill(running, `it did not begin within ${beginMs / 1000} s`)
-    if (endingAt !== undefined && now - endingAt > endMs) return this.#kill(running, `it did not end within ${endMs / 1000} s`)
+    if (bytes > mostBytes)
+      return this.#kill(
+        running, `it took ${toMebibytes(bytes)} MiB of memory, and may have ${toMebibytes(mostBytes)}`,
+      )
+    if (!isReady && now - running.begunAt > beginMs)
+      return this.#kill(running, `it did not begin within ${beginMs / 1000} s`)
+    if (endingAt !== undefined && now - endingAt > endMs)
+      return this.#kill(running, `it did not end within ${endMs / 1000} s`)
     if (!isReady) return
     if (running.missed === undefined) end.ping()
     running.missed = (running.missed ?? 0) + 1
-    if (running.missed > maxMissed) return this.#kill(running, `it gave no sign of life for ${maxMissed * lookMs / 1000} s`)
+    if (running.missed > maxMissed)
+      return this.#kill(running, `it gave no sign of life for ${(maxMissed * lookMs) / 1000} s`)
     if (endingAt === undefined) this.#endIfIdle(running, now)
   }
 
   #endIfIdle(running: Running, now: number): void {
     const isIdle = running.end.inFlight === 0 && running.vitals?.sessions === 0
-    running.idleSince = isIdle ? running.idleSince ?? now : undefined
-    if (running.idleSince !== undefined && now - running.idleSince >= this.#options.idleMs()) this.#hurry(running)
+    running.idleSince = isIdle ? (running.idleSince ?? now) : undefined
+    if (running.idleSince !== undefined && now - running.idleSince >= this.#options.idleMs())
+      this.#hurry(running)
   }
 
   #hurry(running: Running): void {

@@ -5,28 +5,30 @@ import { isModernVersion } from '../../transport/http/headers.js'
 import type { FrontCalls } from './calls.js'
 import { RelayProcess } from './relay-process.js'
 
-/** A server of the configuration, for relay processes to stand in front of. */
+/** A configured server that has relay processes. */
 export interface RelayedServer {
   readonly name: string
   readonly kind: 'stdio' | 'http'
-  /** How many relay processes it has. */
+  /** The number of its relay processes. */
   readonly workers: number
-  /** What one of them is told. @param number from 1 @param isOffered false: it serves the sessions that it has to their end */
+  /**
+   * The setup of a process. @param number from 1 @param isOffered false: it serves its present sessions only
+   */
   readonly setup: (number: number, isOffered: boolean) => object
-  /** Whether it can be reached, as far as that can be told without a relay process. */
+  /** Whether it can be reached, as known without a relay process. */
   readonly reachable: () => Promise<boolean>
 }
 
 export interface RelaysOptions {
   readonly servers: readonly RelayedServer[]
-  /** Most sessions at a time that have a process of their own, over all servers. */
+  /** Most concurrent sessions with a server process of their own, over all servers. */
   readonly maxProcesses: () => number
-  /** Most bytes of request bodies held at a time, over all servers. */
+  /** Most bytes of buffered request bodies, over all servers. */
   readonly bufferedBytes: () => number
   /** See `RelayProcessOptions`. */
   readonly idleMs: () => number
   readonly failed: (failed: FailedRelay) => void
-  /** A relay process is gone. @param id as `counted` names it */
+  /** A relay process is gone. @param id as in `counted` */
   readonly gone: (id: number) => void
   readonly records: FrontCalls['records']
 }
@@ -39,25 +41,25 @@ export interface FailedRelay {
 
 interface Served {
   server: RelayedServer
-  /** Undefined, where the configuration names it no more: then it serves the sessions that it has to their end. */
+  /** False when it is no longer configured: it serves its present sessions only. */
   isOffered: boolean
   readonly members: readonly Member[]
-  /** Which process has a session whose id the server chose: by its hash, the oldest first. */
+  /** The process of each session with a server's id, by the id's hash; the oldest first. */
   readonly homes: Map<string, number>
 }
 
 interface Member {
   /** From 1. */
   readonly number: number
-  /** Of all relay processes. */
+  /** Unique over all relay processes. */
   readonly id: number
   readonly process: RelayProcess
 }
 
-/** So many ids of servers' sessions are remembered for each server. */
+/** Session ids that are remembered for each server. */
 const maxHomes = 10_000
 
-/** The relay processes of a gateway: finds the one that a request belongs to by its path and session, and never looks at its body. */
+/** The relay processes of a gateway. Routes requests by path and session, and never reads their bodies. */
 export class Relays implements FrontBackend {
   readonly #options: RelaysOptions
   readonly #processes: Quota
@@ -75,10 +77,13 @@ export class Relays implements FrontBackend {
 
   has(path: string): boolean {
     const served = this.#paths.get(path)
-    return served !== undefined && (served.isOffered || served.members.some(({ process }) => process.pid !== undefined))
+    return (
+      served !== undefined &&
+      (served.isOffered || served.members.some(({ process }) => process.pid !== undefined))
+    )
   }
 
-  /** Which server stands at a path. */
+  /** The name of the server at a path. */
   nameAt(path: string): string | undefined {
     return this.#paths.get(path)?.server.name
   }
@@ -90,10 +95,12 @@ export class Relays implements FrontBackend {
     const version = headers['mcp-protocol-version']
     const isModern = isModernVersion(typeof version === 'string' ? version : undefined)
     const session = isModern ? undefined : headers['mcp-session-id']
-    // A session in front of a process begins without an id.
+    // A request without an id may begin a session, which takes a place for its process.
     const mayBegin = served.server.kind === 'stdio' && method === 'POST' && !isModern && session === undefined
-    const place = mayBegin ? this.#processes.place(clientOf(arrival)).take() ?? 'full' : undefined
-    memberFor(served, typeof session === 'string' ? session : undefined).process.handOver({ request, response, arrival, place })
+    const place = mayBegin ? (this.#processes.place(clientOf(arrival)).take() ?? 'full') : undefined
+    memberFor(served, typeof session === 'string' ? session : undefined).process.handOver({
+      request, response, arrival, place,
+    })
   }
 
   endStreams(): void {
@@ -104,30 +111,40 @@ export class Relays implements FrontBackend {
     return Promise.all(this.#members().map(({ process }) => process.giveUp(reason)))
   }
 
-  /** Other servers from now on. @throws Error what a relay process has against it */
+  /** Replaces the servers. @throws Error when a relay process rejects its setup */
   async replace(servers: readonly RelayedServer[]): Promise<void> {
     this.#offer(servers)
     await Promise.all(this.#members().map(({ process }) => process.reload()))
   }
 
-  /** Whether each server can be reached; one whose relay process failed, and may not be started again yet, cannot. */
+  /** Whether each server can be reached. One whose relay process is down cannot. */
   async ready(): Promise<ReadonlyMap<string, boolean>> {
     const offered = [...this.#served.values()].filter(({ isOffered }) => isOffered)
-    return new Map(await Promise.all(offered.map(async ({ server, members }) => [server.name, await isReady(server, members)] as const)))
+    return new Map(
+      await Promise.all(
+        offered.map(async ({ server, members }) => [server.name, await isReady(server, members)] as const),
+      ),
+    )
   }
 
-  /** What the relay processes that run have counted, by their ids. */
+  /** The counts of the running relay processes, by their ids. */
   async counted(): Promise<ReadonlyMap<number, readonly object[]>> {
-    const counts = await Promise.all(this.#members().map(async ({ id, process }) => [id, await process.ask('counted')] as const))
+    const counts = await Promise.all(
+      this.#members().map(async ({ id, process }) => [id, await process.ask('counted')] as const),
+    )
     return new Map(counts.flatMap(([id, counted]) => (counted === undefined ? [] : [[id, counted] as const])))
   }
 
-  /** How many relay processes of each server run. */
+  /** The number of running relay processes of each server. */
   running(): ReadonlyMap<string, number> {
-    return new Map([...this.#served].map(([name, { members }]) => [name, members.filter(({ process }) => process.pid !== undefined).length]))
+    return new Map(
+      [...this.#served].map(([name, { members }]) => [
+        name, members.filter(({ process }) => process.pid !== undefined).length,
+      ]),
+    )
   }
 
-  /** @param urgency 1 is polite; each more is in more of a hurry */
+  /** @param urgency from 1; each step ends them faster */
   async stop(urgency: number): Promise<void> {
     await Promise.all(this.#members().map(({ process }) => process.stop(urgency)))
   }
@@ -156,7 +173,9 @@ export class Relays implements FrontBackend {
   }
 
   #newServed(server: RelayedServer): Served {
-    const members = Array.from({ length: server.workers }, (_, index) => this.#newMember(() => served, index + 1))
+    const members = Array.from({ length: server.workers }, (_, index) =>
+      this.#newMember(() => served, index + 1),
+    )
     const served: Served = { server, isOffered: true, members, homes: new Map() }
     return served
   }
@@ -174,7 +193,8 @@ export class Relays implements FrontBackend {
         gone(id)
       },
       named: session => {
-        if (served().members.length > 1 && served().server.kind === 'http') remember(served(), session, number)
+        if (served().members.length > 1 && served().server.kind === 'http')
+          remember(served(), session, number)
       },
     })
     return { number, id, process }
@@ -188,13 +208,14 @@ const isReady = async (server: RelayedServer, members: readonly Member[]): Promi
   return told.length > 0 ? told.every(Boolean) : server.reachable()
 }
 
-/** A session is served by the process that began it; whoever has none, by the one with the least to do. */
+/** A session belongs to the process that began it; a request without one goes to the least busy process. */
 const memberFor = (served: Served, session: string | undefined): Member => {
   const { members, homes, server: { kind } } = served
   const [first, ...more] = members
   if (first === undefined) throw new Error('a server has a relay process')
   if (more.length === 0) return first
-  const known = session === undefined ? undefined : kind === 'http' ? homes.get(digestOf(session)) : numberIn(session)
+  const known =
+    session === undefined ? undefined : kind === 'http' ? homes.get(digestOf(session)) : numberIn(session)
   const home = members.find(({ number }) => number === known)
   if (home) return home
   const least = more.reduce((best, one) => (one.process.inFlight < best.process.inFlight ? one : best), first)
@@ -214,7 +235,7 @@ const remember = ({ homes }: Served, session: string, number: number): void => {
 
 const digestOf = (session: string): string => hash('sha256', session, 'base64')
 
-/** An id that a relay process has made begins with the number of that process. */
+/** A session id made by a relay process begins with the number of that process. */
 const numberIn = (session: string): number | undefined => {
   const number = /^(\d+)\.[0-9a-f]{8}-[0-9a-f-]{27}$/.exec(session)?.[1]
   return number === undefined ? undefined : Number(number)
