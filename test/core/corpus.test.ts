@@ -37,7 +37,9 @@ interface Outcome {
 /** What comes of everything that a server sent, under a preset. */
 const outcomes = (server: string, preset: Preset): readonly Outcome[] => {
   const { negotiated } = JSON.parse(lines(server, 'meta.json').join('\n')) as { negotiated: string }
-  const script = new Script({ policy: presetPolicy(preset, { purpose: 'relay', locked: false }), checkNow: checkAtOnce })
+  const script = new Script({
+    policy: presetPolicy(preset, { purpose: 'relay', locked: false }), checkNow: checkAtOnce,
+  })
   const found: Outcome[] = []
   const exchange = (what: string, request: object, response: string) => {
     script.client({ jsonrpc: '2.0', ...request })
@@ -46,21 +48,29 @@ const outcomes = (server: string, preset: Preset): readonly Outcome[] => {
     const sent = script.raw.at(-1)?.bytes ?? ''
     const [entry] = script.entries
     found.push({
-      what, verdict: entry?.verdict ?? 'pass', rules: entry?.findings.filter(({ mended }) => mended !== undefined).map(({ rule }) => rule) ?? [],
+      what, verdict: entry?.verdict ?? 'pass',
+      rules: entry?.findings.filter(({ mended }) => mended !== undefined).map(({ rule }) => rule) ?? [],
       tools: (JSON.parse(sent) as Message).result?.tools?.length ?? 0, isSame: sent === response.trim(),
     })
   }
   const [first] = lines(server, 'initialize.json')
   script.client(initialize(negotiated))
-  if (first !== undefined) script.server(JSON.stringify({ ...(JSON.parse(lines(server, 'initialize.json').join('\n')) as object), id: 0 }))
+  if (first !== undefined)
+    script.server(
+      JSON.stringify({ ...(JSON.parse(lines(server, 'initialize.json').join('\n')) as object), id: 0 }),
+    )
   let cursor: string | undefined
   for (const [index, line] of lines(server, 'tools-list.jsonl').entries()) {
-    exchange(`page ${index}`, { id: idOf(line), method: 'tools/list', params: { ...(cursor !== undefined && { cursor }) } }, line)
+    exchange(
+      `page ${index}`,
+      { id: idOf(line), method: 'tools/list', params: { ...(cursor !== undefined && { cursor }) } }, line,
+    )
     cursor = (JSON.parse(line) as Message).result?.nextCursor
   }
   for (const [index, line] of lines(server, 'calls.jsonl').entries()) {
     const { params, response } = JSON.parse(line) as Call
-    if (response !== null && idOf(response) !== undefined) exchange(`call ${index}`, { id: idOf(response), method: 'tools/call', params }, response)
+    if (response !== null && idOf(response) !== undefined)
+      exchange(`call ${index}`, { id: idOf(response), method: 'tools/call', params }, response)
   }
   return found
 }

@@ -8,6 +8,9 @@ import { read } from '../../dist/schema/read/read.js'
 export const checkAtOnce = (subject: Subject): Checked => {
   const budget = new Budget(10_000_000)
   const reading = read(unmetered(subject.schema), 5000, budget, mainThreadDepth)
-  const problems = subject.kind === 'schema' ? reading.problems : verdict(reading, unmetered(subject.value), budget, mainThreadDepth)
+  const problems =
+    subject.kind === 'schema'
+      ? reading.problems
+      : verdict(reading, unmetered(subject.value), budget, mainThreadDepth)
   return problems.map(problem => ({ ...problem, path: subject.path + problem.path }))
 }

@@ -28,16 +28,40 @@ class Quiet extends Script {
 }
 
 /** Each fills one door. */
-const doors: Readonly<Record<string, { readonly setting?: Setting; readonly revision?: Revision; readonly times: number; readonly fill: (script: Script, index: number) => void }>> = {
-  'small requests in flight': { times: 4000, fill: (script, index) => script.client({ jsonrpc: '2.0', id: index, method: 'ping' }) },
-  'calls in flight': { times: 4000, fill: (script, index) => script.client(call(index, 'weather', { text: text(1000) })) },
-  'calls that are held': { setting: { actions: { 'call/arguments': 'block' } }, times: 400, fill: (script, index) => script.client(call(index, 'weather', { list: Array.from({ length: 2000 }, () => ({})) }), `post-${index}`) },
+const doors: Readonly<
+  Record<
+    string,
+    {
+      readonly setting?: Setting
+      readonly revision?: Revision
+      readonly times: number
+      readonly fill: (script: Script, index: number) => void
+    }
+  >
+> = {
+  'small requests in flight': {
+    times: 4000, fill: (script, index) => script.client({ jsonrpc: '2.0', id: index, method: 'ping' }),
+  },
+  'calls in flight': {
+    times: 4000, fill: (script, index) => script.client(call(index, 'weather', { text: text(1000) })),
+  },
+  'calls that are held': {
+    setting: { actions: { 'call/arguments': 'block' } },
+    times: 400,
+    fill: (script, index) =>
+      script.client(
+        call(index, 'weather', { list: Array.from({ length: 2000 }, () => ({})) }), `post-${index}`,
+      ),
+  },
   'notifications behind a call that is held': {
     setting: { actions: { 'call/arguments': 'block' } },
     times: 200,
     fill: (script, index) => {
       if (index === 1_000_000) script.client(call(index, 'weather', {}))
-      script.client({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: index, list: Array.from({ length: 2000 }, () => ({})) } })
+      script.client({
+        jsonrpc: '2.0', method: 'notifications/progress',
+        params: { progressToken: index, list: Array.from({ length: 2000 }, () => ({})) },
+      })
     },
   },
   'batches with a call that is held': {
@@ -45,7 +69,10 @@ const doors: Readonly<Record<string, { readonly setting?: Setting; readonly revi
     revision: '2025-03-26',
     times: 200,
     fill: (script, index) => {
-      const told = { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: index, list: Array.from({ length: 2000 }, () => ({})) } }
+      const told = {
+        jsonrpc: '2.0', method: 'notifications/progress',
+        params: { progressToken: index, list: Array.from({ length: 2000 }, () => ({})) },
+      }
       script.client([call(index, 'weather', {}), told], `post-${index}`)
     },
   },
@@ -53,31 +80,55 @@ const doors: Readonly<Record<string, { readonly setting?: Setting; readonly revi
     revision: '2025-03-26',
     times: 200,
     fill: (script, index) => {
-      script.client([{ jsonrpc: '2.0', id: `a${index}`, method: 'ping' }, { jsonrpc: '2.0', id: `b${index}`, method: 'ping' }], `post-${index}`)
+      script.client(
+        [
+          { jsonrpc: '2.0', id: `a${index}`, method: 'ping' },
+          { jsonrpc: '2.0', id: `b${index}`, method: 'ping' },
+        ],
+        `post-${index}`,
+      )
       script.server(result(`a${index}`, { list: Array.from({ length: 5000 }, () => ({})) }), `post-${index}`)
     },
   },
-  'requests of the server': { times: 900, fill: (script, index) => script.server({ jsonrpc: '2.0', id: `${text(900)}${index}`, method: 'ping' }) },
+  'requests of the server': {
+    times: 900,
+    fill: (script, index) => script.server({ jsonrpc: '2.0', id: `${text(900)}${index}`, method: 'ping' }),
+  },
   'modern requests with large capabilities': {
     times: 300,
     fill: (script, index) => {
       const experimental = Object.fromEntries(Array.from({ length: 500 }, (_, member) => [`m${member}`, {}]))
-      const meta = { [`${metaPrefix}protocolVersion`]: '2026-07-28', [`${metaPrefix}clientCapabilities`]: { experimental }, [`${metaPrefix}clientInfo`]: { name: 'c', version: '1' } }
+      const meta = {
+        [`${metaPrefix}protocolVersion`]: '2026-07-28', [`${metaPrefix}clientCapabilities`]: { experimental },
+        [`${metaPrefix}clientInfo`]: { name: 'c', version: '1' },
+      }
       script.client({ jsonrpc: '2.0', id: index, method: 'resources/list', params: { _meta: meta } })
     },
   },
   'tasks': {
     times: 3000,
     fill: (script, index) => {
-      script.client({ jsonrpc: '2.0', id: index, method: 'tools/call', params: { name: 'weather', arguments: {}, task: {} } })
-      script.server(result(index, { task: { taskId: `${text(300)}${index}`, status: 'working', createdAt: '2026-01-01T00:00:00Z', lastUpdatedAt: '2026-01-01T00:00:00Z', ttl: null } }))
+      script.client({
+        jsonrpc: '2.0', id: index, method: 'tools/call', params: { name: 'weather', arguments: {}, task: {} },
+      })
+      script.server(
+        result(index, {
+          task: {
+            taskId: `${text(300)}${index}`, status: 'working', createdAt: '2026-01-01T00:00:00Z',
+            lastUpdatedAt: '2026-01-01T00:00:00Z', ttl: null,
+          },
+        }),
+      )
     },
   },
   'tools': {
     times: 1,
     fill: (script, index) => {
       script.client({ jsonrpc: '2.0', id: index, method: 'tools/list' })
-      const tools = Array.from({ length: 2000 }, (_, tool) => ({ name: `tool-${index}-${tool}`, description: text(400), inputSchema: { type: 'object', properties: { a: { type: 'string' }, b: { type: 'number' } } } }))
+      const tools = Array.from({ length: 2000 }, (_, tool) => ({
+        name: `tool-${index}-${tool}`, description: text(400),
+        inputSchema: { type: 'object', properties: { a: { type: 'string' }, b: { type: 'number' } } },
+      }))
       script.server(result(index, { tools }))
     },
   },
@@ -90,7 +141,7 @@ const doors: Readonly<Record<string, { readonly setting?: Setting; readonly revi
   },
 }
 
-t.test('what a session keeps is in the ledger: the heap grows by no more than that', t => {
+t.test('the heap of a session grows by no more than its ledger says', t => {
   for (const [door, { setting, revision, times, fill }] of Object.entries(doors)) {
     const process = new Ledger(Infinity)
     const script = new Quiet({ ...setting, ledger: process }).begin(undefined, revision)
@@ -115,8 +166,13 @@ t.test('a session and a process have a bound, and one request alone always passe
   const other = new Script({ ledger: process }).begin()
   const large = { text: text(400_000) }
   t.match(one.client(call(1, 'weather', large)), [['to server', { id: 1 }]])
-  t.match(one.client(call(2, 'weather', large)), [['to client', { id: 2, error: { code: -31000, message: /wire\/size/ } }]], 'the process has no room')
-  t.match(other.client(call(1, 'weather', large)), [['to server', { id: 1 }]], 'another session still has its one')
+  t.match(
+    one.client(call(2, 'weather', large)),
+    [['to client', { id: 2, error: { code: -31000, message: /wire\/size/ } }]], 'the process has no room',
+  )
+  t.match(
+    other.client(call(1, 'weather', large)), [['to server', { id: 1 }]], 'another session still has its one',
+  )
   one.server(result(1, { content: [] }))
   t.end()
 })

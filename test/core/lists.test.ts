@@ -9,13 +9,22 @@ t.test('a list of ours looks like a request of the client\'s: its form of id, it
   const cases = [
     [7, /^\d+$/],
     ['7', /^\d{13}$/],
-    ['a3f0c1d2-0b1c-4d2e-8f3a-123456789abc', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/],
+    [
+      'a3f0c1d2-0b1c-4d2e-8f3a-123456789abc',
+      /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/,
+    ],
     ['req_12', /^r[a-f]q_\d\d\d{12}$/],
   ] as const
   for (const [id, form] of cases) {
     const script = new Script()
-    const params = { name: 'weather', _meta: { progressToken: 1, traceparent: 'x', 'io.modelcontextprotocol/protocolVersion': '2026-07-28' }, arguments: {} }
-    script.client(`{ "method": "tools/call", "params": ${JSON.stringify(params)}, "jsonrpc": "2.0", "id": ${JSON.stringify(id)} }`)
+    const params = {
+      name: 'weather',
+      _meta: { progressToken: 1, traceparent: 'x', 'io.modelcontextprotocol/protocolVersion': '2026-07-28' },
+      arguments: {},
+    }
+    script.client(
+      `{ "method": "tools/call", "params": ${JSON.stringify(params)}, "jsonrpc": "2.0", "id": ${JSON.stringify(id)} }`,
+    )
     t.match(String(script.ownId), form)
     t.equal(typeof script.ownId, typeof id)
     t.not(script.ownId, id)
@@ -31,10 +40,15 @@ t.test('ids of ours never reach the client, whatever the server says with them',
   const script = new Script({ actions: { 'wire/id': 'log' } })
   script.client(call(1, 'weather'))
   const first = script.ownId
-  t.same(script.server({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: first } }), [])
+  t.same(
+    script.server({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: first } }), [],
+  )
   script.server(result(first, { tools: [weather] }))
   t.same(script.server(result(first, { tools: [] })), [], 'a second answer')
-  t.same(script.server({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: first } }), [], 'later')
+  t.same(
+    script.server({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: first } }), [],
+    'later',
+  )
   t.end()
 })
 
@@ -57,19 +71,25 @@ t.test('a server that says "changed" whenever it is asked can be called, and the
   t.end()
 })
 
-t.test('a list that changes as fast as it is read: the last one counts, and the client hears of it', t => {
+t.test('of a list that changes all the time the last one counts, and list_changed reaches the client', t => {
   const script = new Script()
   script.client(call(1, 'weather'))
   for (let list = 0; list < 3; list++) {
     script.server(changed)
     script.server(result(script.ownId, { tools: [{ ...weather, description: String(list) }] }))
   }
-  t.match(script.raw.slice(-2).map(({ to, bytes }) => [to, bytes]), [['client', JSON.stringify(changed)], ['server', /tools\/call/]])
-  t.match(script.server(answer(1, 'hot')), [['to client', { result: { isError: true } }]], 'and its results are judged')
+  t.match(
+    script.raw.slice(-2).map(({ to, bytes }) => [to, bytes]),
+    [['client', JSON.stringify(changed)], ['server', /tools\/call/]],
+  )
+  t.match(
+    script.server(answer(1, 'hot')), [['to client', { result: { isError: true } }]],
+    'and its results are judged',
+  )
   t.end()
 })
 
-t.test('a tool that was listed in two ways is judged by both, until the list is said to have changed', t => {
+t.test('a tool that was listed in two ways is validated by both until list_changed', t => {
   for (const [first, second] of [[strict, lax], [lax, strict]]) {
     const script = new Script().begin([first ?? {}])
     script.client({ jsonrpc: '2.0', id: 'm', method: 'tools/list' })
@@ -82,7 +102,9 @@ t.test('a tool that was listed in two ways is judged by both, until the list is 
   script.client({ jsonrpc: '2.0', id: 'm', method: 'tools/list' })
   script.server(result('m', { tools: [lax] }))
   script.client(call(1, 'weather'))
-  t.match(script.server(answer(1, { any: 1 })), [['to client', { result: { structuredContent: { any: 1 } } }]])
+  t.match(script.server(answer(1, { any: 1 })), [
+    ['to client', { result: { structuredContent: { any: 1 } } }],
+  ])
   const expired = new Script()
   for (const [id, tool] of [['a', strict], ['b', lax]] as const) {
     expired.client({ jsonrpc: '2.0', id, method: 'tools/list' })
@@ -92,76 +114,109 @@ t.test('a tool that was listed in two ways is judged by both, until the list is 
   expired.client({ jsonrpc: '2.0', id: 'c', method: 'tools/list' })
   expired.server(result('c', { tools: [lax], ttlMs: 10_000 }))
   expired.client(call(1, 'weather'))
-  t.match(expired.server(result(1, { content: [] })), [['to client', { result: { content: [] } }]], 'nor when the time of the first was over')
+  t.match(
+    expired.server(result(1, { content: [] })), [['to client', { result: { content: [] } }]],
+    'nor when the time of the first was over',
+  )
   t.end()
 })
 
 t.test('an empty cursor ends a list, as it does for clients', t => {
   const script = new Script()
   script.client(call(1, 'nowhere'))
-  t.match(script.server(result(script.ownId, { tools: [weather], nextCursor: '' })), [['stop timer', 'list'], ['to client', { error: { code: -32602 } }]])
+  t.match(script.server(result(script.ownId, { tools: [weather], nextCursor: '' })), [
+    ['stop timer', 'list'], ['to client', { error: { code: -32602 } }],
+  ])
   t.end()
 })
 
-t.test('a list of ours that does not come is on record', t => {
+t.test('a tools/list of the relay without a response is recorded', t => {
   const late = new Script()
   late.client(call(1, 'weather'))
   late.happens({ type: 'timer-fired', timer: 'list' })
-  t.match(late.entries, [{ event: 'session/start' }, { event: 'tools/list', reason: 'no answer came in time' }])
+  t.match(late.entries, [
+    { event: 'session/start' }, { event: 'tools/list', reason: 'no answer came in time' },
+  ])
   t.end()
 })
 
-t.test('a denied tool that is taken from a list is on record', t => {
+t.test('a denied tool that is removed from a list is recorded', t => {
   const denied = { denied: true, outputSchema: undefined, annotations: undefined }
   const script = new Script({ tools: new Map([['weather', denied]]) })
   script.client({ jsonrpc: '2.0', id: 'l', method: 'tools/list' })
-  t.match(script.server(result('l', { tools: [weather, { ...lax, name: 'other' }] })), [['to client', { result: { tools: [{ name: 'other' }] } }]])
-  t.match(script.entries.at(-1), { verdict: 'block', findings: [{ rule: 'call/denied', path: '/result/tools/0' }] })
+  t.match(script.server(result('l', { tools: [weather, { ...lax, name: 'other' }] })), [
+    ['to client', { result: { tools: [{ name: 'other' }] } }],
+  ])
+  t.match(script.entries.at(-1), {
+    verdict: 'block', findings: [{ rule: 'call/denied', path: '/result/tools/0' }],
+  })
   t.end()
 })
 
-t.test('who names a tool nearly is told which was meant', t => {
+t.test('the error for a nearly right tool name suggests the listed one', t => {
   const script = new Script().begin([{ ...lax, name: 'get_weather' }])
-  t.match(script.client(call(1, 'getWeather')), [['to client', { error: { code: -32602, message: 'Unknown tool: getWeather', data: { didYouMean: 'get_weather' } } }]])
-  t.match(script.client({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: {} }), [['to client', { error: { message: /names none/ } }]])
+  t.match(script.client(call(1, 'getWeather')), [
+    [
+      'to client',
+      { error: { code: -32602, message: 'Unknown tool: getWeather', data: { didYouMean: 'get_weather' } } },
+    ],
+  ])
+  t.match(script.client({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: {} }), [
+    ['to client', { error: { message: /names none/ } }],
+  ])
   t.end()
 })
 
-t.test('a change that a list of ours does not show is told, whoever gave up meanwhile', t => {
-  // The client is shown the first form; then the list changes twice while we ask for it.
-  const script = new Script().begin([strict])
-  script.server(changed)
-  script.client(call(1, 'weather'))
-  t.same(script.server(changed), [], 'it may be an echo')
-  script.server(result(script.ownId, { tools: [lax] }))
-  t.match(script.server(result(script.ownId, { tools: [lax] })).slice(-2), [['to client', changed], ['to server', { method: 'tools/call' }]])
-  const left = new Script().begin([strict])
-  left.server(changed)
-  left.client(call(1, 'weather'))
-  left.server(changed)
-  left.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } })
-  t.match(left.server(result(left.ownId, { tools: [lax] })).at(-1), ['to client', changed], 'nobody waits for the list any more')
-  t.end()
-})
+t.test(
+  'a list_changed without a visible change is forwarded, also when a call was cancelled meanwhile',
+  t => {
+    // The client is shown the first form; then the list changes twice while we ask for it.
+    const script = new Script().begin([strict])
+    script.server(changed)
+    script.client(call(1, 'weather'))
+    t.same(script.server(changed), [], 'it may be an echo')
+    script.server(result(script.ownId, { tools: [lax] }))
+    t.match(script.server(result(script.ownId, { tools: [lax] })).slice(-2), [
+      ['to client', changed], ['to server', { method: 'tools/call' }],
+    ])
+    const left = new Script().begin([strict])
+    left.server(changed)
+    left.client(call(1, 'weather'))
+    left.server(changed)
+    left.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } })
+    t.match(
+      left.server(result(left.ownId, { tools: [lax] })).at(-1), ['to client', changed],
+      'nobody waits for the list any more',
+    )
+    t.end()
+  },
+)
 
-t.test('after list_changed the new list counts for every call, also where the client does not list again', t => {
-  const script = new Script().begin([strict])
-  script.server(changed)
-  script.client(call(1, 'weather'))
-  script.server(result(script.ownId, { tools: [lax] }))
-  t.match(script.server(result(1, { content: [] })), [['to client', { result: { content: [] } }]])
-  script.server(changed)
-  script.client(call(2, 'weather'))
-  script.server(result(script.ownId, { tools: [strict] }))
-  t.match(script.server(result(2, { content: [] })), [['to client', { result: { isError: true } }]])
-  t.end()
-})
+t.test(
+  'after list_changed the new list counts for every call, also where the client does not list again',
+  t => {
+    const script = new Script().begin([strict])
+    script.server(changed)
+    script.client(call(1, 'weather'))
+    script.server(result(script.ownId, { tools: [lax] }))
+    t.match(script.server(result(1, { content: [] })), [['to client', { result: { content: [] } }]])
+    script.server(changed)
+    script.client(call(2, 'weather'))
+    script.server(result(script.ownId, { tools: [strict] }))
+    t.match(script.server(result(2, { content: [] })), [['to client', { result: { isError: true } }]])
+    t.end()
+  },
+)
 
-t.test('a list that could not be had is not asked for again by every call that waits', t => {
+t.test('after a failed tools/list, waiting calls do not each ask again', t => {
   const script = new Script()
   for (let id = 1; id <= 6; id++) script.client(call(id, 'weather'))
-  t.match(script.client({ jsonrpc: '2.0', id: 7, method: 'ping' }), [['to server', { method: 'ping' }]], 'a ping waits for nothing')
-  const asked = () => script.raw.filter(({ to, bytes }) => to === 'server' && bytes.includes('"tools/list"')).length
+  t.match(
+    script.client({ jsonrpc: '2.0', id: 7, method: 'ping' }), [['to server', { method: 'ping' }]],
+    'a ping waits for nothing',
+  )
+  const asked = () =>
+    script.raw.filter(({ to, bytes }) => to === 'server' && bytes.includes('"tools/list"')).length
   t.equal(asked(), 1)
   script.happens({ type: 'timer-fired', timer: 'list' })
   t.equal(asked(), 1, 'the others do not wait as long again')
@@ -182,13 +237,16 @@ t.test('list_changed during the first list of ours reaches the client, who may h
   t.end()
 })
 
-t.test('a list of ours ends at a cursor that nobody would keep, and at one that was there before', t => {
+t.test('a tools/list of the relay ends at a huge or repeated cursor', t => {
   for (const cursor of ['x'.repeat(20_000), 'again']) {
     const script = new Script()
     script.client(call(1, 'nowhere'))
     script.server(result(script.ownId, { tools: [weather], nextCursor: cursor }))
     if (cursor === 'again') script.server(result(script.ownId, { tools: [], nextCursor: cursor }))
-    t.match(script.raw.at(-1), { to: 'server', bytes: /"nowhere"/ }, 'no list could be had, so that nothing is known of the tool')
+    t.match(
+      script.raw.at(-1), { to: 'server', bytes: /"nowhere"/ },
+      'no list could be had, so that nothing is known of the tool',
+    )
   }
   t.end()
 })

@@ -8,7 +8,7 @@ import { ChurnMap, ChurnSet } from '../../dist/core/memory.js'
 const key = fc.nat({ max: 9 })
 const steps = fc.array(fc.oneof(fc.record({ key, value: fc.nat() }), fc.record({ key })), { maxLength: 500 })
 
-t.test('what is put in and taken out is as in a Map', t => {
+t.test('a ChurnMap behaves like a Map', t => {
   fc.assert(fc.property(steps, all => {
     const [map, set, expected] = [new ChurnMap<number, number>(), new ChurnSet<number>(), new Map<number, number>()]
     for (const step of all) {
@@ -28,7 +28,7 @@ t.test('what is put in and taken out is as in a Map', t => {
   t.end()
 })
 
-t.test('nothing is held of what was taken out, without a full collection of garbage', t => {
+t.test('deleted entries are released without a full garbage collection', t => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as (how?: { readonly type: 'minor' }) => void
   const map = new ChurnMap<number, Buffer>()

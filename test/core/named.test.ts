@@ -2,7 +2,7 @@ import t from 'tap'
 import { stdioExchange } from '../../dist/core/event.js'
 import { NamedExchanges } from '../../dist/core/event.js'
 
-t.test('a name is that of one exchange, in one session', t => {
+t.test('a name belongs to one exchange of one session', t => {
   const [exchanges, others] = [new NamedExchanges(), new NamedExchanges()]
   const a = exchanges.of('a')
   t.equal(a.name, 'a')
@@ -12,7 +12,7 @@ t.test('a name is that of one exchange, in one session', t => {
   t.end()
 })
 
-t.test('the whole of a pipe is the same to all', t => {
+t.test('the stdio exchange is the same in all sessions', t => {
   t.equal(new NamedExchanges().of('stdio'), stdioExchange)
   t.end()
 })

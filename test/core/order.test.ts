@@ -9,7 +9,7 @@ const methods = (script: Script) =>
 
 const ping = (id: number) => ({ jsonrpc: '2.0', id, method: 'ping' })
 
-t.test('what follows a call on a pipe waits while the call waits for a check that could stop it', t => {
+t.test('stdio frames after a call are queued during a check that could stop the call', t => {
   const script = new Script({ actions: { 'call/arguments': 'block' } }).begin()
   script.holdChecks = true
   script.client(call(1, 'weather'))
@@ -24,21 +24,24 @@ t.test('what follows a call on a pipe waits while the call waits for a check tha
   t.end()
 })
 
-t.test('a check that can stop nothing holds nothing back: the call goes at once, and is judged beside it', t => {
+t.test('a check that cannot stop a call does not delay it', t => {
   const script = new Script().begin()
   script.holdChecks = true
   script.client(call(1, 'weather'))
   script.client(ping(2))
   t.same(methods(script), ['tools/call 1', 'ping 2'])
   script.server(answer(1, {}))
-  t.equal(script.raw.filter(({ to }) => to === 'client').length, 0, 'its answer waits for what is still being judged')
+  t.equal(
+    script.raw.filter(({ to }) => to === 'client').length, 0,
+    'its answer waits for what is still being judged',
+  )
   script.release()
   t.match(script.entries.filter(({ event }) => event === 'tools/call'), [{ id: 1, verdict: 'pass' }])
   t.match(script.raw.at(-1), { to: 'client', bytes: /"id":1/ })
   t.end()
 })
 
-t.test('what follows a call on a pipe waits while the list is asked for', t => {
+t.test('stdio frames after a call are queued while the relay asks for the list', t => {
   const script = new Script()
   script.client(call(1, 'weather'))
   script.client(ping(2))
@@ -48,7 +51,7 @@ t.test('what follows a call on a pipe waits while the list is asked for', t => {
   t.end()
 })
 
-t.test('answers to the server, and what is taken back, do not wait', t => {
+t.test('responses to the server and cancellations skip the queue', t => {
   const script = new Script({ actions: { 'call/arguments': 'block' } }).begin()
   script.server({ jsonrpc: '2.0', id: 's', method: 'ping' })
   script.holdChecks = true
@@ -60,7 +63,10 @@ t.test('answers to the server, and what is taken back, do not wait', t => {
   script.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } })
   script.release()
   t.same(methods(script).filter(method => method.startsWith('tools')), [], 'neither call reaches the server')
-  t.match(script.entries.filter(({ event }) => event === 'tools/call'), [{ id: 2 }, { id: 1 }], 'both are on record, when they are taken back')
+  t.match(
+    script.entries.filter(({ event }) => event === 'tools/call'), [{ id: 2 }, { id: 1 }],
+    'both are on record, when they are taken back',
+  )
   t.end()
 })
 
@@ -73,7 +79,7 @@ t.test('requests by HTTP do not wait for each other', t => {
   t.end()
 })
 
-t.test('what waits is bounded: the client is held back', t => {
+t.test('above the high-water mark of the queue the client is paused', t => {
   const script = new Script({ actions: { 'call/arguments': 'block' } }).begin()
   script.holdChecks = true
   script.client(call(1, 'weather'))
@@ -87,17 +93,19 @@ t.test('what waits is bounded: the client is held back', t => {
   t.end()
 })
 
-t.test('a session that ends has on record what never left', t => {
+t.test('requests that are queued when the session ends are recorded', t => {
   const script = new Script({ actions: { 'call/arguments': 'block' } }).begin()
   script.holdChecks = true
   script.client(call(1, 'weather'))
   script.client(call(2, 'weather'))
   script.happens({ type: 'session-ended', reason: 'over' })
-  t.match(script.entries, [{ event: 'tools/call', id: 1 }, { event: 'tools/call', id: 2 }, { event: 'session/end' }])
+  t.match(script.entries, [
+    { event: 'tools/call', id: 1 }, { event: 'tools/call', id: 2 }, { event: 'session/end' },
+  ])
   t.end()
 })
 
-t.test('each frame names who caused it: he is held back where the other side does not read', t => {
+t.test('each send names the side that caused it, for backpressure', t => {
   const script = new Script({ actions: { 'call/arguments': 'block' } }).begin()
   script.holdChecks = true
   script.client(call(1, 'weather'))
@@ -112,11 +120,14 @@ t.test('each frame names who caused it: he is held back where the other side doe
   const cold = new Script()
   cold.client(call(1, 'weather'))
   cold.server(result(cold.ownId, { tools: [weather] }))
-  t.match(cold.raw.map(({ to, cause }) => [to, cause]), [['server', 'client'], ['server', 'client']], 'a call that was held for the list')
+  t.match(
+    cold.raw.map(({ to, cause }) => [to, cause]), [['server', 'client'], ['server', 'client']],
+    'a call that was held for the list',
+  )
   t.end()
 })
 
-t.test('in a batch that waits, answers to the server and what is taken back do not wait; the rest leaves together', t => {
+t.test('in a queued batch, responses and cancellations skip the queue; the rest is sent together', t => {
   const script = new Script().begin([weather], '2025-03-26')
   script.server({ jsonrpc: '2.0', id: 's', method: 'ping' })
   script.server({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
@@ -133,18 +144,24 @@ t.test('in a batch that waits, answers to the server and what is taken back do n
   t.end()
 })
 
-t.test('the members of a batch have gone when they leave, not when they are judged', t => {
+t.test('the members of a batch count as sent when they are sent, not when they are judged', t => {
   const script = new Script({ requestMs: 1000, intent: true }).begin([weather], '2025-03-26')
   script.server({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
   const did = script.client([ping(1), call(2, 'weather')])
-  t.same(did.filter(([what, message]) => what === 'to server' && Array.isArray(message)), [], 'the ping waits for the call')
-  t.match(script.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }), [], 'it can be taken back unsent')
+  t.same(
+    did.filter(([what, message]) => what === 'to server' && Array.isArray(message)), [],
+    'the ping waits for the call',
+  )
+  t.match(
+    script.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }), [],
+    'it can be taken back unsent',
+  )
   script.server(result(script.ownId, { tools: [weather] }))
   t.match(script.raw.at(-1), { to: 'server', bytes: /"id":2/ })
   t.end()
 })
 
-t.test('the client waits for what it asked, but not for what it took back, nor for what lasts', t => {
+t.test('the client waits for its requests, except for cancelled and long-lasting ones', t => {
   const script = new Script().begin()
   const { relay } = script
   const ask = (id: number, method: string) => script.client({ jsonrpc: '2.0', id, method, params: {} })

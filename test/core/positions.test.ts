@@ -15,12 +15,19 @@ const root = new URL('../../', import.meta.url)
 const file = readFileSync(new URL('test/protocol/positions.json', root), 'utf8')
 const positions = JSON.parse(file) as Readonly<Record<Revision, readonly Position[]>>
 
-const spec = (await import(new URL('scripts/positions.mjs', root).href)) as { isAtHand: boolean; text: () => string }
+const spec = (await import(new URL('scripts/positions.mjs', root).href)) as {
+  isAtHand: boolean
+  text: () => string
+}
 
-t.test('the list of positions is what the specification says', { skip: spec.isAtHand ? false : 'the specification is not here' }, t => {
-  t.equal(file, spec.text(), 'node scripts/positions.mjs writes it')
-  t.end()
-})
+t.test(
+  'the list of positions is what the specification says',
+  { skip: spec.isAtHand ? false : 'the specification is not here' },
+  t => {
+    t.equal(file, spec.text(), 'node scripts/positions.mjs writes it')
+    t.end()
+  },
+)
 
 /** What stands at the end of a way, with all that leads there. */
 const within = (way: readonly Step[], value: unknown): unknown =>
@@ -35,13 +42,27 @@ const pathOf = (part: Part, way: readonly Step[]): string =>
 const anyRequest = ['sampling/createMessage', 'elicitation/create', 'roots/list']
 
 /** Something bad of each kind, and which rule says so, at which place below. */
-const badOf = ([method, part, kind, way]: Position): readonly { readonly value: unknown; readonly rule: string; readonly below: string }[] => {
+const badOf = ([method, part, kind, way]: Position): readonly {
+  readonly value: unknown
+  readonly rule: string
+  readonly below: string
+}[] => {
   const last = way.at(-1)
   switch (kind) {
     case 'text':
-      return [{ value: 'a\u202eb', rule: method === 'tools/list' && way[0] === 'tools' ? 'tool/hidden-text' : 'content/hidden-text', below: '' }]
+      return [
+        {
+          value: 'a\u202eb',
+          rule: method === 'tools/list' && way[0] === 'tools' ? 'tool/hidden-text' : 'content/hidden-text',
+          below: '',
+        },
+      ]
     case 'uri':
-      return [{ value: 'javascript:alert(1)', rule: last === 'websiteUrl' ? 'tool/icon' : 'content/uri', below: '' }]
+      return [
+        {
+          value: 'javascript:alert(1)', rule: last === 'websiteUrl' ? 'tool/icon' : 'content/uri', below: '',
+        },
+      ]
     case 'byte':
       return [{ value: '!', rule: 'content/base64', below: '' }]
     case 'content':
@@ -49,15 +70,24 @@ const badOf = ([method, part, kind, way]: Position): readonly { readonly value: 
     case 'Icon':
       return [{ value: { src: 'javascript:alert(1)' }, rule: 'tool/icon', below: '' }]
     case 'Tool':
-      return [{ value: { name: 1, inputSchema: { type: 'object' } }, rule: 'tool/definition', below: '/name' }]
+      return [
+        { value: { name: 1, inputSchema: { type: 'object' } }, rule: 'tool/definition', below: '/name' },
+      ]
     case 'CallToolResult':
-      return [{ value: { content: [], structuredContent: 'hot' }, rule: 'result/schema', below: '/structuredContent' }]
+      return [
+        {
+          value: { content: [], structuredContent: 'hot' }, rule: 'result/schema',
+          below: '/structuredContent',
+        },
+      ]
     case 'elicitation':
       return [{ value: { mode: 'url', url: 'https://a.example/' }, rule: 'server/request', below: '' }]
     case 'request':
       return part === 'params'
         ? [{ value: {}, rule: 'server/request', below: '/method' }]
-        : anyRequest.map(method => ({ value: { method, params: {} }, rule: 'server/request', below: '/method' }))
+        : anyRequest.map(method => ({
+            value: { method, params: {} }, rule: 'server/request', below: '/method',
+          }))
     default:
       throw new Error(`nobody judges ${kind}`)
   }
@@ -65,7 +95,10 @@ const badOf = ([method, part, kind, way]: Position): readonly { readonly value: 
 
 /** Why no rule judges what stands in some params: what a model reads there is judged all the same. */
 const exempt = new Map([
-  ['sampling/createMessage Tool', 'a tool for the model of the client, which nobody calls through this relay'],
+  [
+    'sampling/createMessage Tool',
+    'a tool for the model of the client, which nobody calls through this relay',
+  ],
   ['tasks/get text', 'the id of a task, which the client gave it'],
   ['tasks/result text', 'the same'],
   ['tasks/cancel text', 'the same'],
@@ -109,13 +142,16 @@ const findingsIn = (revision: Revision, [method, part]: Position, value: unknown
     if (method === 'initialize') script.client(initialize(revision))
     else asks('x', method || 'ping', { name: 'weather', uri: 'a:b', taskId: 't' })
     const id = method === 'initialize' ? 0 : 'x'
-    script.server({ jsonrpc: '2.0', id, [part]: part === 'error' ? { code: -32042, message: 'm', ...(value as object) } : value })
+    script.server({
+      jsonrpc: '2.0', id,
+      [part]: part === 'error' ? { code: -32042, message: 'm', ...(value as object) } : value,
+    })
   }
   return script.entries.flatMap(({ findings }) => findings.map(({ rule, path }) => `${rule} ${path}`))
 }
 
 for (const revision of revisions) {
-  t.test(`${revision}: what is bad is found wherever the specification lets it stand`, t => {
+  t.test(`${revision}: bad content is found at every position of the specification`, t => {
     for (const position of positions[revision]) {
       if (isExempt(position)) continue
       const [method, part, kind, way] = position
@@ -130,7 +166,10 @@ for (const revision of revisions) {
   })
 
   t.test(`${revision}: the table of methods covers every position`, t => {
-    const kinds = new Map([['Icon', 'icon'], ['Tool', 'icon'], ['CallToolResult', 'outcome'], ['request', 'request'], ['elicitation', 'elicitation']])
+    const kinds = new Map([
+      ['Icon', 'icon'], ['Tool', 'icon'], ['CallToolResult', 'outcome'], ['request', 'request'],
+      ['elicitation', 'elicitation'],
+    ])
     for (const [method, part, kind, way] of positions[revision]) {
       const expected = kinds.get(kind)
       if (expected === undefined || (part === 'params' && way.length === 0)) continue
@@ -140,10 +179,16 @@ for (const revision of revisions) {
       const places = new Places(`/${part}`, traitsOf(revision).modern, new Meter())
       const { outcomes, links, requests } = places.in(part, method, value).findAll()
       // What stands in a tool's result is looked for where that is judged.
-      const below = outcomes.length === 0 ? [] : new Places(`/${part}`, places.modern, places.meter).inOutcome(value).findAll().links
+      const below =
+        outcomes.length === 0
+          ? []
+          : new Places(`/${part}`, places.modern, places.meter).inOutcome(value).findAll().links
       const found = [...outcomes, ...links, ...requests, ...below]
       const path = pathOf(part, [...way, ...inner])
-      t.ok(found.some(thing => thing.kind === expected && thing.path === path), `${method} ${part} ${expected} ${path}`)
+      t.ok(
+        found.some(thing => thing.kind === expected && thing.path === path),
+        `${method} ${part} ${expected} ${path}`,
+      )
     }
     t.end()
   })

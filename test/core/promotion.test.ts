@@ -7,23 +7,39 @@ import { call, Script } from './script.js'
 
 const block = (text: string) => ({ type: 'text', text })
 const plain = { name: 'weather', inputSchema: { type: 'object' } }
-const setting: ToolSetting = { denied: false, outputSchema: { type: 'object' }, structured: 'from-text', annotations: undefined }
+const setting: ToolSetting = {
+  denied: false, outputSchema: { type: 'object' }, structured: 'from-text', annotations: undefined,
+}
 
-const answered = (result: JsonObject | string, more: Partial<ToolSetting> = {}, options: ConstructorParameters<typeof Script>[0] = {}) => {
-  const script = new Script({ tools: new Map([['weather', { ...setting, ...more }]]), ...options }).begin([plain])
+const answered = (
+  result: JsonObject | string, more: Partial<ToolSetting> = {},
+  options: ConstructorParameters<typeof Script>[0] = {},
+) => {
+  const script = new Script({ tools: new Map([['weather', { ...setting, ...more }]]), ...options }).begin([
+    plain,
+  ])
   script.client(call(1, 'weather'))
   script.raw.length = 0
   const text = typeof result === 'string' ? result : JSON.stringify(result)
   script.server(`{"jsonrpc":"2.0","id":1, "result": ${text} }`)
-  return { bytes: script.raw[0]?.bytes ?? '', findings: script.entries.at(-1)?.findings.map(({ rule }) => rule) ?? [] }
+  return {
+    bytes: script.raw[0]?.bytes ?? '',
+    findings: script.entries.at(-1)?.findings.map(({ rule }) => rule) ?? [],
+  }
 }
 
-t.test('what a text can become', t => {
+t.test('the structured content in a text', t => {
   const cases = [
     ['an object', [block('{"a":1}')], '{"a":1}'],
-    ['an object beside a picture', [{ type: 'image', data: '', mimeType: 'image/png' }, block('{"a":1}')], '{"a":1}'],
+    [
+      'an object beside a picture', [{ type: 'image', data: '', mimeType: 'image/png' }, block('{"a":1}')],
+      '{"a":1}',
+    ],
     ['lines become one', [block(' {\n  "a": 1\r\n}\n')], '{   "a": 1  }'],
-    ['a big integer stays as it is spelt', [block('{"a":12345678901234567890}')], '{"a":12345678901234567890}'],
+    [
+      'a big integer stays as it is spelt', [block('{"a":12345678901234567890}')],
+      '{"a":12345678901234567890}',
+    ],
     ['prose', [block('It rains.')], undefined],
     ['a list', [block('[1]')], '[1]'],
     ['data beside prose', [block('[It] rains.'), block('{"a":1}')], '{"a":1}'],
@@ -41,13 +57,19 @@ t.test('what a text can become', t => {
 
 t.test('a text that fits becomes structured content; every other byte stays', t => {
   const sent = '{ "content": [{"type":"text","text":"{\\"a\\": 1}"}] }'
-  t.same(answered(sent), { bytes: '{"jsonrpc":"2.0","id":1, "result": { "content": [{"type":"text","text":"{\\"a\\": 1}"}],"structuredContent":{"a": 1} } }', findings: [] })
+  t.same(answered(sent), {
+    bytes:
+      '{"jsonrpc":"2.0","id":1, "result": { "content": [{"type":"text","text":"{\\"a\\": 1}"}],"structuredContent":{"a": 1} } }',
+    findings: [],
+  })
   t.end()
 })
 
-t.test('what does not fit does not become it, whatever the policy makes of that', t => {
+t.test('text that does not match the schema does not become structured content, whatever the policy', t => {
   const fits = { outputSchema: { type: 'array' } }
-  t.match(answered({ content: [block('{"a":1}')] }, fits), { bytes: /"isError":true/, findings: ['result/schema'] })
+  t.match(answered({ content: [block('{"a":1}')] }, fits), {
+    bytes: /"isError":true/, findings: ['result/schema'],
+  })
   const logged = answered({ content: [block('{"a":1}')] }, fits, { actions: { 'result/schema': 'log' } })
   t.notMatch(logged.bytes, 'structuredContent')
   t.same(logged.findings, ['result/schema'])
@@ -55,9 +77,16 @@ t.test('what does not fit does not become it, whatever the policy makes of that'
 })
 
 t.test('prose, errors and structured content of the server are left alone', t => {
-  t.match(answered({ content: [block('It rains.')] }), { bytes: /It rains\..*"isError":true/, findings: ['result/missing'] })
-  for (const result of [{ content: [block('{"a":1}')], isError: true }, { content: [block('{"a":1}')], structuredContent: { a: 1 } }]) {
-    t.same(answered(result), { bytes: `{"jsonrpc":"2.0","id":1, "result": ${JSON.stringify(result)} }`, findings: [] })
+  t.match(answered({ content: [block('It rains.')] }), {
+    bytes: /It rains\..*"isError":true/, findings: ['result/missing'],
+  })
+  for (const result of [
+    { content: [block('{"a":1}')], isError: true },
+    { content: [block('{"a":1}')], structuredContent: { a: 1 } },
+  ]) {
+    t.same(answered(result), {
+      bytes: `{"jsonrpc":"2.0","id":1, "result": ${JSON.stringify(result)} }`, findings: [],
+    })
   }
   t.end()
 })
@@ -65,12 +94,20 @@ t.test('prose, errors and structured content of the server are left alone', t =>
 t.test('the outcome of a task has it too, asked for or told', t => {
   const script = new Script({ tools: new Map([['weather', setting]]) }).begin([plain])
   script.client({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'weather', task: {} } })
-  script.server({ jsonrpc: '2.0', id: 1, result: { task: { taskId: 't', status: 'working', createdAt: '', ttl: 1 } } })
+  script.server({
+    jsonrpc: '2.0', id: 1, result: { task: { taskId: 't', status: 'working', createdAt: '', ttl: 1 } },
+  })
   script.client({ jsonrpc: '2.0', id: 2, method: 'tasks/result', params: { taskId: 't' } })
   const result = { content: [block('{"a":1}')] }
-  t.match(script.server({ jsonrpc: '2.0', id: 2, result }), [['to client', { result: { structuredContent: { a: 1 } } }]])
-  t.match(script.server({ jsonrpc: '2.0', method: 'notifications/tasks', params: { taskId: 't', status: 'completed', result } }),
-    [['to client', { params: { result: { structuredContent: { a: 1 } } } }]])
+  t.match(script.server({ jsonrpc: '2.0', id: 2, result }), [
+    ['to client', { result: { structuredContent: { a: 1 } } }],
+  ])
+  t.match(
+    script.server({
+      jsonrpc: '2.0', method: 'notifications/tasks', params: { taskId: 't', status: 'completed', result },
+    }),
+    [['to client', { params: { result: { structuredContent: { a: 1 } } } }]],
+  )
   t.end()
 })
 
@@ -88,8 +125,16 @@ t.test('a result that breaks the operator\'s contract is a finding, and passes a
   const fine = { content: [block('It rains.')] }
   const passes = `{"jsonrpc":"2.0","id":1, "result": ${JSON.stringify(fine)} }`
   t.same(answered(fine, { ...only, resultSchema: { type: 'object' } }), { bytes: passes, findings: [] })
-  t.same(answered(fine, { ...only, resultSchema: { type: 'array' } }), { bytes: passes, findings: ['result/contract'] })
-  t.same(answered(fine, { ...only, resultSchema: { type: 'array' } }, { actions: { 'result/contract': 'off' } }), { bytes: passes, findings: [] })
-  t.match(answered(fine, { ...only, resultSchema: { type: 'array' } }, { actions: { 'result/contract': 'block' } }), { bytes: /"isError":true/ })
+  t.same(answered(fine, { ...only, resultSchema: { type: 'array' } }), {
+    bytes: passes, findings: ['result/contract'],
+  })
+  t.same(
+    answered(fine, { ...only, resultSchema: { type: 'array' } }, { actions: { 'result/contract': 'off' } }),
+    { bytes: passes, findings: [] },
+  )
+  t.match(
+    answered(fine, { ...only, resultSchema: { type: 'array' } }, { actions: { 'result/contract': 'block' } }),
+    { bytes: /"isError":true/ },
+  )
   t.end()
 })

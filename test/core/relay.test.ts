@@ -2,9 +2,10 @@ import t from 'tap'
 import { parseFrame } from '../../dist/protocol/parse.js'
 import { answer, call, initialize, result, Script, weather } from './script.js'
 
-t.test('a frame that breaks no rule leaves as the very bytes that came', t => {
+t.test('a frame without findings passes with its own bytes', t => {
   const script = new Script()
-  const odd = '{ "jsonrpc" : "2.0", "id":1 , "method":"x/unknown", "params":{"big":12345678901234567890,"f":1.0} }'
+  const odd =
+    '{ "jsonrpc" : "2.0", "id":1 , "method":"x/unknown", "params":{"big":12345678901234567890,"f":1.0} }'
   script.client(odd)
   const reply = '{"id":1,"jsonrpc":"2.0","result":{"vendor":{"x":1e2},"null":null}}\r'
   script.server(reply)
@@ -15,18 +16,30 @@ t.test('a frame that breaks no rule leaves as the very bytes that came', t => {
 t.test('a result that breaks its schema is blocked, and the caller is told', t => {
   const script = new Script().begin()
   script.client(call(1, 'weather'))
-  t.match(script.server(answer(1, 'hot')), [['to client', { id: 1, result: { isError: true, content: [{ type: 'text', text: /result\/schema/ }] } }]])
-  t.match(script.entries, [{ event: 'tools/call', tool: 'weather', verdict: 'block', findings: [{ rule: 'result/shape' }, { rule: 'result/schema' }] }])
+  t.match(script.server(answer(1, 'hot')), [
+    ['to client', { id: 1, result: { isError: true, content: [{ type: 'text', text: /result\/schema/ }] } }],
+  ])
+  t.match(script.entries, [
+    {
+      event: 'tools/call', tool: 'weather', verdict: 'block',
+      findings: [{ rule: 'result/shape' }, { rule: 'result/schema' }],
+    },
+  ])
   t.end()
 })
 
 t.test('a result without the structured content that was declared keeps its text, as an error', t => {
   const script = new Script().begin()
   script.client(call(1, 'weather'))
-  const [[, sent]] = script.server(result(1, { content: [{ type: 'text', text: '20 degrees' }], _meta: { a: 1 } })) as [[string, unknown]]
+  const [[, sent]] = script.server(
+    result(1, { content: [{ type: 'text', text: '20 degrees' }], _meta: { a: 1 } }),
+  ) as [[string, unknown]]
   t.match(sent, {
     id: 1,
-    result: { isError: true, content: [{ text: '20 degrees' }, { text: /result\/missing/ }], _meta: { a: 1, 'mcp-customs/findings': [{ rule: 'result/missing' }] } },
+    result: {
+      isError: true, content: [{ text: '20 degrees' }, { text: /result\/missing/ }],
+      _meta: { a: 1, 'mcp-customs/findings': [{ rule: 'result/missing' }] },
+    },
   })
   t.match(script.entries, [{ verdict: 'demote' }])
   t.end()
@@ -99,9 +112,12 @@ t.test('a tool that the operator denies is in no list and cannot be called', t =
   const denied = { denied: true, outputSchema: undefined, annotations: undefined }
   const script = new Script({ tools: new Map([['weather', denied]]) })
   script.client({ jsonrpc: '2.0', id: 'l', method: 'tools/list' })
-  t.strictSame(script.server('{"jsonrpc":"2.0","id":"l","result":{"tools":[{"name":"weather","inputSchema":{"type":"object"}}]}}'), [
-    ['to client', { jsonrpc: '2.0', id: 'l', result: { tools: [] } }],
-  ])
+  t.strictSame(
+    script.server(
+      '{"jsonrpc":"2.0","id":"l","result":{"tools":[{"name":"weather","inputSchema":{"type":"object"}}]}}',
+    ),
+    [['to client', { jsonrpc: '2.0', id: 'l', result: { tools: [] } }]],
+  )
   t.match(script.client(call(1, 'weather')), [['to client', { id: 1, result: { isError: true } }]])
   t.match(script.entries.at(-1), { verdict: 'block', findings: [{ rule: 'call/denied' }] })
   t.end()
@@ -110,7 +126,9 @@ t.test('a tool that the operator denies is in no list and cannot be called', t =
 t.test('annotations of a server that is not trusted are cut out of the page, and nothing else is', t => {
   const script = new Script({ trusted: false })
   script.client({ jsonrpc: '2.0', id: 'l', method: 'tools/list' })
-  script.server('{"jsonrpc":"2.0","id":"l","result":{"tools":[ {"name":"a","x":1.0, "annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}} ]}}')
+  script.server(
+    '{"jsonrpc":"2.0","id":"l","result":{"tools":[ {"name":"a","x":1.0, "annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}} ]}}',
+  )
   t.equal(
     script.raw.at(-1)?.bytes,
     '{"jsonrpc":"2.0","id":"l","result":{"tools":[ {"name":"a","x":1.0,"inputSchema":{"type":"object"}} ]}}',
@@ -118,42 +136,53 @@ t.test('annotations of a server that is not trusted are cut out of the page, and
   t.end()
 })
 
-t.test('of a name that is listed twice the first stays', t => {
+t.test('of two tools with one name the first stays', t => {
   const script = new Script()
   script.client({ jsonrpc: '2.0', id: 'l', method: 'tools/list' })
   script.server(result('l', { tools: [weather], nextCursor: 'n' }))
   script.client({ jsonrpc: '2.0', id: 'm', method: 'tools/list', params: { cursor: 'n' } })
-  t.match(script.server(result('m', { tools: [{ ...weather, outputSchema: { type: 'string' } }] })), [['to client', { result: { tools: [] } }]])
+  t.match(script.server(result('m', { tools: [{ ...weather, outputSchema: { type: 'string' } }] })), [
+    ['to client', { result: { tools: [] } }],
+  ])
   script.client(call(1, 'weather'))
   t.match(script.server(answer(1, {})), [['to client', { result: { structuredContent: {} } }]])
   t.end()
 })
 
-t.test('an answer with another type or spelling of its id never passes, and its caller is told', t => {
+t.test('a response with another type or spelling of its id is blocked, and its request gets an error', t => {
   for (const id of ['"1"', '1.0', '1e0']) {
     const script = new Script()
     script.client({ jsonrpc: '2.0', id: 1, method: 'ping' })
-    t.match(script.server(`{"jsonrpc":"2.0","id":${id},"result":{}}`), [['to client', { id: 1, error: { code: -31000 } }]], id)
+    t.match(
+      script.server(`{"jsonrpc":"2.0","id":${id},"result":{}}`),
+      [['to client', { id: 1, error: { code: -31000 } }]], id,
+    )
     t.match(script.entries.at(-1), { event: 'ping', verdict: 'block', findings: [{ rule: 'wire/id' }] })
-    t.strictSame(script.server('{"jsonrpc":"2.0","id":1,"result":{}}'), [], 'the late true answer is one too many')
+    t.strictSame(
+      script.server('{"jsonrpc":"2.0","id":1,"result":{}}'), [], 'the late true answer is one too many',
+    )
   }
   t.end()
 })
 
-t.test('an answer to nothing asked, or a second one, does not pass', t => {
+t.test('a response without a request, or a second one, is blocked', t => {
   const script = new Script()
   script.client({ jsonrpc: '2.0', id: 1, method: 'ping' })
   t.strictSame(script.server(result(7, {})), [])
   t.match(script.server(result(1, {})), [['to client', { id: 1, result: {} }]])
   t.strictSame(script.server(result(1, {})), [])
-  t.match(script.entries.slice(1), [{ event: 'wire', findings: [{ rule: 'wire/id' }] }, { event: 'wire', findings: [{ rule: 'wire/id' }] }])
+  t.match(script.entries.slice(1), [
+    { event: 'wire', findings: [{ rule: 'wire/id' }] }, { event: 'wire', findings: [{ rule: 'wire/id' }] },
+  ])
   t.end()
 })
 
 t.test('of two requests in flight with one id the second is refused, and the first lives', t => {
   const script = new Script()
   script.client({ jsonrpc: '2.0', id: 1, method: 'ping' })
-  t.match(script.client({ jsonrpc: '2.0', id: 1, method: 'ping' }), [['to client', { id: 1, error: { code: -31000 } }]])
+  t.match(script.client({ jsonrpc: '2.0', id: 1, method: 'ping' }), [
+    ['to client', { id: 1, error: { code: -31000 } }],
+  ])
   t.match(script.server(result(1, { first: true })), [['to client', { id: 1, result: { first: true } }]])
   t.end()
 })
@@ -164,14 +193,17 @@ t.test('without a session two exchanges may use one id', t => {
   script.client({ jsonrpc: '2.0', id: 1, method: 'ping' }, 'b')
   script.server(result(1, { for: 'b' }), 'b')
   script.server(result(1, { for: 'a' }), 'a')
-  t.strictSame(script.raw.filter(({ to }) => to === 'client').map(({ exchange, bytes }) => [exchange, bytes]), [
-    ['b', '{"jsonrpc":"2.0","id":1,"result":{"for":"b"}}'],
-    ['a', '{"jsonrpc":"2.0","id":1,"result":{"for":"a"}}'],
-  ])
+  t.strictSame(
+    script.raw.filter(({ to }) => to === 'client').map(({ exchange, bytes }) => [exchange, bytes]),
+    [
+      ['b', '{"jsonrpc":"2.0","id":1,"result":{"for":"b"}}'],
+      ['a', '{"jsonrpc":"2.0","id":1,"result":{"for":"a"}}'],
+    ],
+  )
   t.end()
 })
 
-t.test('when the server is gone everyone who waits is told, and so is everyone who asks later', t => {
+t.test('when the server is gone, waiting and later requests get an error', t => {
   const script = new Script().begin()
   script.client(call(1, 'weather'))
   script.client({ jsonrpc: '2.0', id: 2, method: 'ping' })
@@ -187,7 +219,7 @@ t.test('when the server is gone everyone who waits is told, and so is everyone w
   t.end()
 })
 
-t.test('an answer that is late is replaced, the server is told to stop, and what comes later does not pass', t => {
+t.test('after requestMs the request gets an error, the server a cancellation, and a late response is blocked', t => {
   const script = new Script({ requestMs: 50 })
   t.match(script.client({ jsonrpc: '2.0', id: 1, method: 'ping' }), [['start timer', 'request 1'], ['to server', { id: 1 }]])
   t.match(script.happens({ type: 'timer-fired', timer: 'request 1' } as never), [
@@ -200,11 +232,14 @@ t.test('an answer that is late is replaced, the server is told to stop, and what
   t.end()
 })
 
-t.test('what cannot be read as an answer still ends the wait of whoever it was meant for', t => {
+t.test('an unreadable response still ends the wait of the request that it was meant for', t => {
   const cases: readonly [string, string][] = [
     ['{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"te', 'truncated'],
     ['{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"x"}}', 'both result and error'],
-    ['{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}', 'no id, and only one waits'],
+    [
+      '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}',
+      'no id, and only one waits',
+    ],
     ['{"jsonrpc":"2.0","id":1,"id":2,"result":{}}', 'two ids'],
     ['{"jsonrpc":"2.0","id":1,"result":{"a":1,"a":2}}', 'a duplicate key'],
   ]
@@ -223,15 +258,20 @@ t.test('what cannot be read as an answer still ends the wait of whoever it was m
 t.test('a cancelled call that waits for the list never reaches the server', t => {
   const script = new Script()
   script.client(call(1, 'weather'))
-  t.strictSame(script.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }), [])
+  t.strictSame(
+    script.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }), [],
+  )
   t.strictSame(script.server(result(script.ownId, { tools: [weather] })), [['stop timer', 'list']])
   t.match(script.entries.find(({ event }) => event === 'tools/call'), { verdict: 'pass', tool: 'weather' })
   t.end()
 })
 
-const ourNames = ['session/start', 'session/end', 'wire', 'http/refused', 'audit/checkpoint', 'audit/lost', 'server/health', 'Session/End', 'session/end\u200b', 'tools/call', 'tools/list']
+const ourNames = [
+  'session/start', 'session/end', 'wire', 'http/refused', 'audit/checkpoint', 'audit/lost', 'server/health',
+  'Session/End', 'session/end\u200b', 'tools/call', 'tools/list',
+]
 
-t.test('no name that a peer chooses stands in the log as one of ours, and a call of the server is no call', t => {
+t.test('a method name of a peer cannot forge an event of the log, nor can a server record a tools/call', t => {
   const script = new Script().begin()
   for (const method of [...ourNames, 'roots/list']) {
     script.entries.length = 0
@@ -241,7 +281,8 @@ t.test('no name that a peer chooses stands in the log as one of ours, and a call
   for (const from of ['client', 'server'] as const) {
     for (const method of ourNames.slice(0, 7)) {
       script.entries.length = 0
-      // Each has a finding: an invisible character in a place that a model reads, or an id that was used before.
+      // Each has a finding: an invisible character in a place that a model reads, or an id that was used
+      // before.
       script[from]({ jsonrpc: '2.0', id: 'again', method })
       script[from]({ jsonrpc: '2.0', method: 'notifications/message', params: { data: 'a\u202eb' } })
       script[from]({ jsonrpc: '2.0', id: 'again', method })
@@ -253,10 +294,14 @@ t.test('no name that a peer chooses stands in the log as one of ours, and a call
 })
 
 t.test('a request of the server passes only when the client declared the capability', t => {
-  const asked = { jsonrpc: '2.0', id: 's', method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } }
+  const asked = {
+    jsonrpc: '2.0', id: 's', method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 },
+  }
   const without = new Script().begin()
   t.match(without.server(asked), [['to server', { id: 's', error: { code: -32601 } }]])
-  t.match(without.entries, [{ event: 'sampling/createMessage', verdict: 'block', findings: [{ rule: 'server/request' }] }])
+  t.match(without.entries, [
+    { event: 'sampling/createMessage', verdict: 'block', findings: [{ rule: 'server/request' }] },
+  ])
   const script = new Script()
   script.client(initialize('2025-11-25', { sampling: {} }))
   script.server(result(0, { protocolVersion: '2025-11-25' }))
@@ -284,7 +329,10 @@ t.test('a batch of 2025-03-26 leaves whole, and its answers come back as one', t
   t.equal(script.raw.at(-1)?.bytes, whole)
 
   script.client([call(3, 'weather'), call(4, 'nowhere'), { jsonrpc: '2.0', method: 'notifications/x' }])
-  t.match(script.raw.at(-1), { to: 'server', bytes: /^\[.*"id":3.*notifications\/x.*\]$/ }, 'members that pass go on together')
+  t.match(
+    script.raw.at(-1), { to: 'server', bytes: /^\[.*"id":3.*notifications\/x.*\]$/ },
+    'members that pass go on together',
+  )
   t.match(script.server(answer(3, 'hot')), [
     ['to client', [{ id: 4, error: { code: -32602 } }, { id: 3, result: { isError: true } }]],
   ])
@@ -293,17 +341,21 @@ t.test('a batch of 2025-03-26 leaves whole, and its answers come back as one', t
 
 t.test('a batch in any other revision is refused, each of its requests', t => {
   const script = new Script().begin()
-  t.match(script.client([{ jsonrpc: '2.0', id: 1, method: 'ping' }, { jsonrpc: '2.0', id: 2, method: 'ping' }]), [
-    ['to client', { id: 1, error: { code: -31000 } }],
-    ['to client', { id: 2, error: { code: -31000 } }],
-  ])
+  t.match(
+    script.client([{ jsonrpc: '2.0', id: 1, method: 'ping' }, { jsonrpc: '2.0', id: 2, method: 'ping' }]),
+    [['to client', { id: 1, error: { code: -31000 } }], ['to client', { id: 2, error: { code: -31000 } }]],
+  )
   t.end()
 })
 
 t.test('the result of a task is judged like that of a call, and an unknown task is unchecked', t => {
   const script = new Script().begin()
-  script.client({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'weather', arguments: {}, task: {} } })
-  t.match(script.server(result(1, { task: { taskId: 't', status: 'working' } })), [['to client', { result: { task: { taskId: 't' } } }]])
+  script.client({
+    jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'weather', arguments: {}, task: {} },
+  })
+  t.match(script.server(result(1, { task: { taskId: 't', status: 'working' } })), [
+    ['to client', { result: { task: { taskId: 't' } } }],
+  ])
   script.client({ jsonrpc: '2.0', id: 2, method: 'tasks/result', params: { taskId: 't' } })
   t.match(script.server(answer(2, 'hot')), [['to client', { id: 2, result: { isError: true } }]])
   script.client({ jsonrpc: '2.0', id: 3, method: 'tasks/result', params: { taskId: 'u' } })
@@ -312,12 +364,14 @@ t.test('the result of a task is judged like that of a call, and an unknown task 
   t.end()
 })
 
-t.test('a result that only calls itself a task is judged as a result', t => {
+t.test('a result that only claims to be a task is judged as a result', t => {
   const script = new Script().begin()
   script.client(call(1, 'weather'))
   t.match(script.server(result(1, { task: { taskId: 't' } })), [['to client', { result: { isError: true } }]])
   script.client(call(2, 'weather'))
-  t.match(script.server(result(2, { resultType: 'input_required', inputRequests: {} })), [['to client', { result: { isError: true } }]])
+  t.match(script.server(result(2, { resultType: 'input_required', inputRequests: {} })), [
+    ['to client', { result: { isError: true } }],
+  ])
   t.end()
 })
 
@@ -332,11 +386,23 @@ const modern = (capabilities: object = {}) => ({
 
 t.test('a modern call carries its own terms, and so does the list that the relay asks for', t => {
   const script = new Script()
-  t.match(script.client({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'weather', ...modern() } }).at(-1), [
-    'to server',
-    { method: 'tools/list', params: { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', progressToken: undefined } } },
-  ])
-  script.server(result(script.ownId, { tools: [weather], resultType: 'complete', ttlMs: 0, cacheScope: 'private' }))
+  t.match(
+    script
+      .client({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'weather', ...modern() } })
+      .at(-1),
+    [
+      'to server',
+      {
+        method: 'tools/list',
+        params: {
+          _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', progressToken: undefined },
+        },
+      },
+    ],
+  )
+  script.server(
+    result(script.ownId, { tools: [weather], resultType: 'complete', ttlMs: 0, cacheScope: 'private' }),
+  )
   t.match(script.server(result(1, { resultType: 'complete', content: [], structuredContent: 1 })), [
     ['to client', { result: { isError: true, resultType: 'complete' } }],
   ])
@@ -349,9 +415,14 @@ t.test('requests inside an input_required result need the capability that the ca
     const script = new Script()
     script.client({ jsonrpc: '2.0', id: 'l', method: 'tools/list', params: modern() })
     script.server(result('l', { tools: [weather], resultType: 'complete' }))
-    script.client({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'weather', ...modern(capabilities) } })
+    script.client({
+      jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'weather', ...modern(capabilities) },
+    })
     return script.server(
-      result(1, { resultType: 'input_required', inputRequests: { a: { method: 'elicitation/create', params: { message: 'x', requestedSchema: {} } } } }),
+      result(1, {
+        resultType: 'input_required',
+        inputRequests: { a: { method: 'elicitation/create', params: { message: 'x', requestedSchema: {} } } },
+      }),
     )
   }
   t.match(ask({}), [['to client', { id: 1, error: { code: -31000 } }]])
@@ -369,11 +440,17 @@ t.test('a result that is both a final one and a request for input is judged as b
   }
   const inputRequests = { a: { method: 'sampling/createMessage', params: {} } }
   const content = [{ type: 'text', text: 'x' }]
-  t.match(ask({ resultType: 'input_required', content, structuredContent: 'hot' }), [['to client', { result: { isError: true } }]])
-  t.match(ask({ resultType: 'complete', content, structuredContent: {}, inputRequests }), [['to client', { result: { isError: true } }]])
+  t.match(ask({ resultType: 'input_required', content, structuredContent: 'hot' }), [
+    ['to client', { result: { isError: true } }],
+  ])
+  t.match(ask({ resultType: 'complete', content, structuredContent: {}, inputRequests }), [
+    ['to client', { result: { isError: true } }],
+  ])
   const script = new Script()
   script.client({ jsonrpc: '2.0', id: 'l', method: 'tools/list', params: modern() })
-  t.match(script.server(result('l', { tools: [], resultType: 'input_required', inputRequests })), [['to client', { error: { code: -31000 } }]])
+  t.match(script.server(result('l', { tools: [], resultType: 'input_required', inputRequests })), [
+    ['to client', { error: { code: -31000 } }],
+  ])
   t.end()
 })
 
@@ -404,30 +481,46 @@ t.test('a definition that changes within a session is drift each time, against w
   t.end()
 })
 
-t.test('HTTP headers that disagree with the arguments that they repeat are refused as a header mismatch', t => {
-  const tool = { name: 'query', inputSchema: { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } } }
-  const ask = (region: string) => {
-    const script = new Script({ stateless: true })
-    script.client({ jsonrpc: '2.0', id: 'l', method: 'tools/list', params: modern() }, 'x')
-    script.server(result('l', { tools: [tool], resultType: 'complete' }), 'x')
-    const request = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'query', arguments: { region: 'eu' }, ...modern() } }
-    const frame = parseFrame(Buffer.from(JSON.stringify(request)), { messageBytes: 9999, depth: 9 })
-    const headers = new Map([
-      ['mcp-protocol-version', '2026-07-28'], ['mcp-method', 'tools/call'], ['mcp-name', 'query'], ['mcp-param-region', region],
-    ])
-    return script.happens({ type: 'frame-received', from: 'client', exchange: 'x', frame: { ...frame, envelope: { headers } } } as never)
-  }
-  t.match(ask('eu'), [['to server', { id: 1 }]])
-  t.match(ask('us'), [['to client', { id: 1, error: { code: -32020 } }]])
-  t.end()
-})
+t.test(
+  'HTTP headers that disagree with the arguments that they repeat are refused as a header mismatch',
+  t => {
+    const tool = {
+      name: 'query',
+      inputSchema: { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } },
+    }
+    const ask = (region: string) => {
+      const script = new Script({ stateless: true })
+      script.client({ jsonrpc: '2.0', id: 'l', method: 'tools/list', params: modern() }, 'x')
+      script.server(result('l', { tools: [tool], resultType: 'complete' }), 'x')
+      const request = {
+        jsonrpc: '2.0', id: 1, method: 'tools/call',
+        params: { name: 'query', arguments: { region: 'eu' }, ...modern() },
+      }
+      const frame = parseFrame(Buffer.from(JSON.stringify(request)), { messageBytes: 9999, depth: 9 })
+      const headers = new Map([
+        ['mcp-protocol-version', '2026-07-28'], ['mcp-method', 'tools/call'], ['mcp-name', 'query'],
+        ['mcp-param-region', region],
+      ])
+      return script.happens({
+        type: 'frame-received', from: 'client', exchange: 'x', frame: { ...frame, envelope: { headers } },
+      } as never)
+    }
+    t.match(ask('eu'), [['to server', { id: 1 }]])
+    t.match(ask('us'), [['to client', { id: 1, error: { code: -32020 } }]])
+    t.end()
+  },
+)
 
-t.test('a request without an id is no notification: it goes nowhere, either way', t => {
+t.test('a request without an id is no notification, and is blocked in both directions', t => {
   const script = new Script().begin()
   t.strictSame(script.client({ jsonrpc: '2.0', method: 'tools/call', params: { name: 'weather' } }), [])
   t.strictSame(script.server({ jsonrpc: '2.0', method: 'sampling/createMessage', params: {} }), [])
-  t.match(script.entries, [{ findings: [{ rule: 'wire/json-rpc' }] }, { findings: [{ rule: 'wire/json-rpc' }] }])
-  t.match(script.client({ jsonrpc: '2.0', method: 'vendor/event' }), [['to server', { method: 'vendor/event' }]])
+  t.match(script.entries, [
+    { findings: [{ rule: 'wire/json-rpc' }] }, { findings: [{ rule: 'wire/json-rpc' }] },
+  ])
+  t.match(script.client({ jsonrpc: '2.0', method: 'vendor/event' }), [
+    ['to server', { method: 'vendor/event' }],
+  ])
   t.end()
 })
 
@@ -437,7 +530,9 @@ t.test('a task cannot be given another tool', t => {
   script.client({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'loose', task: {} } })
   script.server(result(1, { task: { taskId: 'x', status: 'working' } }))
   script.client({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'weather', task: {} } })
-  t.match(script.server(result(2, { task: { taskId: 'x', status: 'working' } })), [['to client', { id: 2, result: { isError: true } }]])
+  t.match(script.server(result(2, { task: { taskId: 'x', status: 'working' } })), [
+    ['to client', { id: 2, result: { isError: true } }],
+  ])
   t.end()
 })
 
@@ -446,19 +541,28 @@ t.test('an operator\'s schema stands even when no list can be had', t => {
   const script = new Script({ tools: new Map([['weather', setting]]) })
   script.client(call(1, 'weather'))
   script.server({ jsonrpc: '2.0', id: script.ownId, error: { code: -32601, message: 'no' } })
-  t.match(script.server(result(1, { content: [{ type: 'text', text: 'x' }] })), [['to client', { result: { isError: true } }]])
-  t.match(script.entries.at(-1), { verdict: 'demote', findings: [{ rule: 'call/unchecked' }, { rule: 'result/missing' }] })
+  t.match(script.server(result(1, { content: [{ type: 'text', text: 'x' }] })), [
+    ['to client', { result: { isError: true } }],
+  ])
+  t.match(script.entries.at(-1), {
+    verdict: 'demote', findings: [{ rule: 'call/unchecked' }, { rule: 'result/missing' }],
+  })
   t.end()
 })
 
 t.test('a page that is asked for twice is the same page twice', t => {
   const script = new Script()
-  const ask = (id: string, cursor?: string) => script.client({ jsonrpc: '2.0', id, method: 'tools/list', params: cursor === undefined ? {} : { cursor } })
+  const ask = (id: string, cursor?: string) =>
+    script.client({
+      jsonrpc: '2.0', id, method: 'tools/list', params: cursor === undefined ? {} : { cursor },
+    })
   ask('a')
   script.server(result('a', { tools: [{ ...weather, name: 'one' }], nextCursor: 'p2' }))
   for (const id of ['b', 'c']) {
     ask(id, 'p2')
-    t.match(script.server(result(id, { tools: [weather] })), [['to client', { result: { tools: [{ name: 'weather' }] } }]])
+    t.match(script.server(result(id, { tools: [weather] })), [
+      ['to client', { result: { tools: [{ name: 'weather' }] } }],
+    ])
   }
   t.end()
 })

@@ -10,22 +10,35 @@ import { answer, call, initialize, result, Script, weather } from './script.js'
 // The one answer of each request, where something comes between.
 
 const frameOf = (message: object, event?: string): Frame => ({
-  ...parseFrame(Buffer.from(JSON.stringify(message)), { messageBytes: 1 << 20, depth: 64 }), ...(event !== undefined && { envelope: { event } }),
+  ...parseFrame(Buffer.from(JSON.stringify(message)), { messageBytes: 1 << 20, depth: 64 }),
+  ...(event !== undefined && { envelope: { event } }),
 })
 
-const on = (name: string, more: Partial<Exchange> = {}): Exchange => ({ ...exchangeNamed(name), context: 'alice', ...more })
+const on = (name: string, more: Partial<Exchange> = {}): Exchange => ({
+  ...exchangeNamed(name), context: 'alice', ...more,
+})
 
-const hear = (script: Script, from: 'client' | 'server', exchange: Exchange, frame: Frame) => script.perform({ type: 'frame-received', from, exchange, frame })
+const hear = (script: Script, from: 'client' | 'server', exchange: Exchange, frame: Frame) =>
+  script.perform({ type: 'frame-received', from, exchange, frame })
 
-t.test('an answer that comes again on a resumed stream is judged again, by its request, and passes', t => {
+t.test('a response that is replayed on a resumed stream is judged again by its request, and passes', t => {
   for (const [structured, passes] of [[{ a: 1 }, true], ['text', false]] as const) {
     const script = new Script().begin()
     hear(script, 'client', on('post'), frameOf(call(7, 'weather')))
     hear(script, 'server', on('post'), frameOf(answer(7, structured), 'id: 1'))
     script.perform({ type: 'undelivered', key: '7' })
-    const replayed = hear(script, 'server', on('get', { resumed: true }), frameOf(answer(7, structured), 'id: 1'))
-    t.match(replayed, [['to client', passes ? { id: 7, result: { structuredContent: structured } } : { id: 7, result: { isError: true } }]])
-    t.match(script.entries.at(-1), { event: 'tools/call', tool: 'weather', verdict: passes ? 'pass' : 'block' })
+    const replayed = hear(
+      script, 'server', on('get', { resumed: true }), frameOf(answer(7, structured), 'id: 1'),
+    )
+    t.match(replayed, [
+      [
+        'to client',
+        passes ? { id: 7, result: { structuredContent: structured } } : { id: 7, result: { isError: true } },
+      ],
+    ])
+    t.match(script.entries.at(-1), {
+      event: 'tools/call', tool: 'weather', verdict: passes ? 'pass' : 'block',
+    })
   }
   t.end()
 })
@@ -45,34 +58,54 @@ t.test('a replay passes only on a stream that the same authorization context res
   t.end()
 })
 
-t.test('a batch works towards a server without sessions: its members have the terms of their HTTP request', t => {
-  const script = new Script({ stateless: true })
-  const headers = new Map([['mcp-protocol-version', '2025-03-26']])
-  const batch = { ...frameOf([{ jsonrpc: '2.0', id: 1, method: 'ping' }, { jsonrpc: '2.0', id: 2, method: 'ping' }]), envelope: { headers } }
-  const exchange = on('post')
-  t.match(hear(script, 'client', exchange, batch), [['to server', [{ id: 1 }, { id: 2 }]]])
-  t.match(hear(script, 'server', exchange, frameOf([result(1, {}), result(2, {})])), [['to client', [{ id: 1, result: {} }, { id: 2, result: {} }]]])
-  t.end()
-})
+t.test(
+  'a batch works towards a server without sessions: its members have the terms of their HTTP request',
+  t => {
+    const script = new Script({ stateless: true })
+    const headers = new Map([['mcp-protocol-version', '2025-03-26']])
+    const batch = {
+      ...frameOf([{ jsonrpc: '2.0', id: 1, method: 'ping' }, { jsonrpc: '2.0', id: 2, method: 'ping' }]),
+      envelope: { headers },
+    }
+    const exchange = on('post')
+    t.match(hear(script, 'client', exchange, batch), [['to server', [{ id: 1 }, { id: 2 }]]])
+    t.match(hear(script, 'server', exchange, frameOf([result(1, {}), result(2, {})])), [
+      ['to client', [{ id: 1, result: {} }, { id: 2, result: {} }]],
+    ])
+    t.end()
+  },
+)
 
-t.test('without sessions the initialize of one client says nothing of another', t => {
+t.test('without sessions the initialize of one client does not affect another', t => {
   const script = new Script({ stateless: true })
   script.client({ ...initialize('2025-11-25', { sampling: {} }), id: 1 }, 'a')
-  script.server(result(1, { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 's', version: '1' } }), 'a')
+  script.server(
+    result(1, { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 's', version: '1' } }),
+    'a',
+  )
   script.client({ ...initialize('2024-11-05'), id: 1 }, 'b')
   script.client({ jsonrpc: '2.0', id: 2, method: 'ping' }, 'a')
-  t.match(script.server({ jsonrpc: '2.0', id: 'q', method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } }, 'a'), [['to client', { id: 'q' }]])
+  t.match(
+    script.server(
+      { jsonrpc: '2.0', id: 'q', method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } },
+      'a',
+    ),
+    [['to client', { id: 'q' }]],
+  )
   t.end()
 })
 
-t.test('a request that is cancelled while it is held ends its HTTP request', t => {
+t.test('cancelling a queued request ends its HTTP request', t => {
   const script = new Script()
   script.client(call(1, 'weather'), 'post')
-  t.match(script.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }, 'other'), [['complete', 'post']])
+  t.match(
+    script.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }, 'other'),
+    [['complete', 'post']],
+  )
   t.end()
 })
 
-t.test('a cancellation takes back the first of two requests of one id', t => {
+t.test('a cancellation means the first of two requests with one id', t => {
   const script = new Script({ actions: { 'call/arguments': 'block', 'wire/id': 'log' } }).begin()
   script.holdChecks = true
   script.client(call(1, 'weather'))
@@ -83,44 +116,59 @@ t.test('a cancellation takes back the first of two requests of one id', t => {
   t.end()
 })
 
-t.test('a limit of time says nothing more of a request that the client took back', t => {
+t.test('requestMs does not apply to a cancelled request', t => {
   const script = new Script({ requestMs: 1000 }).begin()
   const did = script.client(call(1, 'weather'))
   const timer = did.find(([what]) => what === 'start timer')?.[1]
-  t.match(script.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }), [['stop timer', timer], ['to server', { params: { requestId: 1 } }]])
+  t.match(script.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }), [
+    ['stop timer', timer], ['to server', { params: { requestId: 1 } }],
+  ])
   t.same(script.happens({ type: 'timer-fired', timer: String(timer) }), [])
   t.end()
 })
 
-t.test('a policy that changes while a call is at the server still names the rule that stopped the result', t => {
-  const before = new Findings(new Map([['result/schema', 'log']]), undefined, new Meter())
-  const after = new Findings(new Map([['result/schema', 'block']]), undefined, new Meter())
-  after.add('result/schema', [{ path: '/result', message: 'must be an object' }])
-  before.include(after)
-  t.match(before.decisive(), [{ rule: 'result/schema' }])
-  t.equal(before.verdict, 'block')
-  t.end()
-})
+t.test(
+  'a policy that changes while a call is at the server still names the rule that stopped the result',
+  t => {
+    const before = new Findings(new Map([['result/schema', 'log']]), undefined, new Meter())
+    const after = new Findings(new Map([['result/schema', 'block']]), undefined, new Meter())
+    after.add('result/schema', [{ path: '/result', message: 'must be an object' }])
+    before.include(after)
+    t.match(before.decisive(), [{ rule: 'result/schema' }])
+    t.equal(before.verdict, 'block')
+    t.end()
+  },
+)
 
 t.test('without a session, a client answers no request of the server that another client was asked', t => {
   for (const [context, passes] of [['alice', true], ['mallory', false]] as const) {
     const script = new Script({ stateless: true })
     hear(script, 'client', on('post'), frameOf({ jsonrpc: '2.0', id: 1, method: 'ping' }))
     hear(script, 'server', on('post'), frameOf({ jsonrpc: '2.0', id: 9, method: 'ping' }))
-    const sent = hear(script, 'client', on('post-2', { context }), frameOf({ jsonrpc: '2.0', id: 9, result: {} }))
+    const sent = hear(
+      script, 'client', on('post-2', { context }), frameOf({ jsonrpc: '2.0', id: 9, result: {} }),
+    )
     t.match(sent, passes ? [['to server', { id: 9 }]] : [], context)
     t.equal(sent.length, passes ? 1 : 0, context)
   }
   t.end()
 })
 
-t.test('a batch that is open when its session ends is let go in the ledger once', t => {
+t.test('a batch that is open when its session ends is released in the ledger once', t => {
   for (const answered of [false, true]) {
     const process = new Ledger(Infinity)
-    const script = new Script({ ledger: process, actions: { 'call/arguments': 'block' } }).begin(undefined, '2025-03-26')
+    const script = new Script({ ledger: process, actions: { 'call/arguments': 'block' } }).begin(
+      undefined, '2025-03-26',
+    )
     script.holdChecks = true
-    const told = { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 1, text: 'a'.repeat(10_000) } }
-    script.client([answered ? { jsonrpc: '2.0', id: 1, method: 'ping' } : call(1, 'weather'), { jsonrpc: '2.0', id: 2, method: 'ping' }, told])
+    const told = {
+      jsonrpc: '2.0', method: 'notifications/progress',
+      params: { progressToken: 1, text: 'a'.repeat(10_000) },
+    }
+    script.client([
+      answered ? { jsonrpc: '2.0', id: 1, method: 'ping' } : call(1, 'weather'),
+      { jsonrpc: '2.0', id: 2, method: 'ping' }, told,
+    ])
     if (answered) script.server(result(1, { text: 'a'.repeat(10_000) }))
     t.ok(process.kept > 10_000, 'the batch is in the ledger')
     script.happens({ type: 'session-ended', reason: 'over' })
@@ -131,22 +179,30 @@ t.test('a batch that is open when its session ends is let go in the ledger once'
   t.end()
 })
 
-t.test('answers that wait for the rest of their batch have a bound: one that finds no room is an error', t => {
-  const script = new Script({ ledger: new Ledger(100_000) }).begin(undefined, '2025-03-26')
-  script.client([{ jsonrpc: '2.0', id: 1, method: 'ping' }, { jsonrpc: '2.0', id: 2, method: 'ping' }])
-  script.server(result(1, { text: 'a'.repeat(200_000) }))
-  t.match(script.server(result(2, {})), [['to client', [{ id: 1, error: { code: -31000 } }, { id: 2, result: {} }]]])
-  t.end()
-})
+t.test(
+  'responses that wait for the rest of their batch are bounded; one without room becomes an error',
+  t => {
+    const script = new Script({ ledger: new Ledger(100_000) }).begin(undefined, '2025-03-26')
+    script.client([{ jsonrpc: '2.0', id: 1, method: 'ping' }, { jsonrpc: '2.0', id: 2, method: 'ping' }])
+    script.server(result(1, { text: 'a'.repeat(200_000) }))
+    t.match(script.server(result(2, {})), [
+      ['to client', [{ id: 1, error: { code: -31000 } }, { id: 2, result: {} }]],
+    ])
+    t.end()
+  },
+)
 
-t.test('a batch of the server that is blocked fails no request of the client that has the id of a request in it', t => {
-  const script = new Script().begin()
-  script.client(call(1, 'weather'))
-  const did = script.server([{ jsonrpc: '2.0', id: 1, method: 'ping' }])
-  t.match(did, [['to server', { id: 1, error: { code: -32601 } }]])
-  t.match(script.server(answer(1, {})), [['to client', { id: 1, result: { structuredContent: {} } }]])
-  t.end()
-})
+t.test(
+  'a blocked server batch does not fail the client request that has the id of a server request in it',
+  t => {
+    const script = new Script().begin()
+    script.client(call(1, 'weather'))
+    const did = script.server([{ jsonrpc: '2.0', id: 1, method: 'ping' }])
+    t.match(did, [['to server', { id: 1, error: { code: -32601 } }]])
+    t.match(script.server(answer(1, {})), [['to client', { id: 1, result: { structuredContent: {} } }]])
+    t.end()
+  },
+)
 
 t.test('a tool that is denied while its call waits for the list is not called', t => {
   const tools = new Map<string, { denied: boolean; outputSchema: undefined; annotations: undefined }>()
@@ -161,8 +217,12 @@ t.test('a tool that is denied while its call waits for the list is not called', 
 t.test('the id of a task that has ended may be that of another tool', t => {
   const other = { ...weather, name: 'other' }
   const script = new Script().begin([weather, other])
-  const ask = (id: number, name: string) => script.client({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: {}, task: {} } })
-  const task = { taskId: 't', status: 'working', createdAt: '2026-01-01T00:00:00Z', lastUpdatedAt: '2026-01-01T00:00:00Z', ttl: null }
+  const ask = (id: number, name: string) =>
+    script.client({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: {}, task: {} } })
+  const task = {
+    taskId: 't', status: 'working', createdAt: '2026-01-01T00:00:00Z', lastUpdatedAt: '2026-01-01T00:00:00Z',
+    ttl: null,
+  }
   ask(1, 'weather')
   script.server(result(1, { task }))
   script.client({ jsonrpc: '2.0', id: 2, method: 'tasks/result', params: { taskId: 't' } })

@@ -17,8 +17,9 @@ export interface Setting extends Partial<RelayOptions> {
 export type Did = readonly [string, unknown]
 
 /**
- * A relay driven as a script: what is heard goes in, what it does comes out. Checks are answered at once by `type` alone,
- * which is all of JSON Schema that a test of the core needs, unless they are held back by `holdChecks`.
+ * A relay driven as a script: what is heard goes in, what it does comes out. Checks are answered at once by
+ * `type` alone, which is all of JSON Schema that a test of the core needs, unless they are held back by
+ * `holdChecks`.
  */
 export class Script {
   readonly relay: Batches
@@ -35,7 +36,8 @@ export class Script {
   constructor({ actions = {}, judgedBytes, ...options }: Setting = {}) {
     this.#limits = { messageBytes: 1 << 24, depth: 128, ...(judgedBytes !== undefined && { judgedBytes }) }
     const policy = presetPolicy('standard', { purpose: 'relay', locked: false })
-    for (const [rule, action] of Object.entries(actions)) if (isRuleName(rule) && action !== undefined) policy.set(rule, action)
+    for (const [rule, action] of Object.entries(actions))
+      if (isRuleName(rule) && action !== undefined) policy.set(rule, action)
     this.relay = new Batches({
       server: 'weather', session: 's1', nonce: 'nonce', stateless: false, policy, rules, trusted: true,
       tools: new Map(), listMs: 1000, requestMs: 0, maxTools: 5000, intent: false,
@@ -70,7 +72,13 @@ export class Script {
   /** A legacy handshake and a list of tools. */
   begin(tools: readonly object[] = [weather], revision = '2025-11-25'): this {
     this.client(initialize(revision))
-    this.server({ jsonrpc: '2.0', id: 0, result: { protocolVersion: revision, capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } } })
+    this.server({
+      jsonrpc: '2.0',
+      id: 0,
+      result: {
+        protocolVersion: revision, capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' },
+      },
+    })
     this.client({ jsonrpc: '2.0', id: 'list', method: 'tools/list' })
     this.server({ jsonrpc: '2.0', id: 'list', result: { tools } })
     this.entries.length = 0
@@ -94,7 +102,10 @@ export class Script {
     return effects.flatMap((effect): Did[] => {
       switch (effect.type) {
         case 'send':
-          this.raw.push({ to: effect.to, exchange: effect.exchange.name, bytes: effect.frame.bytes.toString(), cause: effect.cause })
+          this.raw.push({
+            to: effect.to, exchange: effect.exchange.name, bytes: effect.frame.bytes.toString(),
+            cause: effect.cause,
+          })
           return [[`to ${effect.to}`, readable(effect.frame.bytes)]]
         case 'audit':
           this.entries.push(effect.entry)
@@ -141,7 +152,8 @@ const verdict = (subject: Subject): Checked => {
   if (schema === true) return []
   if (schema.type === 'broken') return [{ kind: 'unchecked', path, message: 'the schema does not compile' }]
   const actual = Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value
-  if (schema.type !== undefined && schema.type !== actual) return [{ kind: 'mismatch', path, message: `must be ${JSON.stringify(schema.type)}` }]
+  if (schema.type !== undefined && schema.type !== actual)
+    return [{ kind: 'mismatch', path, message: `must be ${JSON.stringify(schema.type)}` }]
   return []
 }
 

@@ -12,7 +12,8 @@ const modern = (capabilities: object = { extensions: { 'io.modelcontextprotocol/
   },
 })
 
-const findingsOf = (script: Script) => script.entries.flatMap(({ findings }) => findings.map(({ rule, path }) => `${rule} ${path}`))
+const findingsOf = (script: Script) =>
+  script.entries.flatMap(({ findings }) => findings.map(({ rule, path }) => `${rule} ${path}`))
 
 /** A session in which the weather runs as the task `t`. */
 const withTask = (isModern: boolean): Script => {
@@ -35,31 +36,56 @@ const bad = { content: [{ type: 'text', text: 'x' }], structuredContent: 'hot' }
 const good = { content: [{ type: 'text', text: 'x' }], structuredContent: {} }
 
 /** Where the outcome of a task may stand beside where it belongs, and what is found of a bad one. */
-const doors: readonly (readonly [isModern: boolean, method: string, holds: (outcome: unknown) => object, path: string])[] = [
+const doors: readonly (readonly [
+  isModern: boolean, method: string, holds: (outcome: unknown) => object, path: string,
+])[] = [
   [true, 'tasks/get', outcome => ({ taskId: 't', status: 'completed', result: outcome }), '/result/result'],
-  [true, 'tasks/cancel', outcome => ({ taskId: 't', status: 'cancelled', result: outcome }), '/result/result'],
+  [
+    true, 'tasks/cancel', outcome => ({ taskId: 't', status: 'cancelled', result: outcome }),
+    '/result/result',
+  ],
   [true, 'tasks/cancel', outcome => ({ taskId: 't', ...(outcome as object) }), '/result'],
   [true, 'tasks/update', outcome => ({ result: outcome }), '/result/result'],
   [true, 'tasks/update', outcome => ({ ...(outcome as object) }), '/result'],
-  [true, 'notifications/tasks', outcome => ({ taskId: 't', status: 'completed', result: outcome }), '/params/result'],
+  [
+    true, 'notifications/tasks', outcome => ({ taskId: 't', status: 'completed', result: outcome }),
+    '/params/result',
+  ],
   [false, 'tasks/get', outcome => ({ taskId: 't', status: 'completed', result: outcome }), '/result/result'],
-  [false, 'tasks/cancel', outcome => ({ taskId: 't', status: 'cancelled', result: outcome }), '/result/result'],
-  [false, 'tasks/list', outcome => ({ tasks: [{ taskId: 'u' }, { taskId: 't', status: 'completed', result: outcome }] }), '/result/tasks/1/result'],
+  [
+    false, 'tasks/cancel', outcome => ({ taskId: 't', status: 'cancelled', result: outcome }),
+    '/result/result',
+  ],
+  [
+    false, 'tasks/list',
+    outcome => ({ tasks: [{ taskId: 'u' }, { taskId: 't', status: 'completed', result: outcome }] }),
+    '/result/tasks/1/result',
+  ],
   [false, 'tasks/list', outcome => ({ tasks: [{ taskId: 't', ...(outcome as object) }] }), '/result/tasks/0'],
-  [false, 'tools/call', outcome => ({ task: { taskId: 'v', status: 'completed', result: outcome } }), '/result/task/result'],
-  [false, 'tools/call', outcome => ({ task: { taskId: 'v', status: 'completed', ...(outcome as object) } }), '/result/task'],
-  [false, 'notifications/tasks/status', outcome => ({ taskId: 't', status: 'completed', result: outcome }), '/params/result'],
+  [
+    false, 'tools/call', outcome => ({ task: { taskId: 'v', status: 'completed', result: outcome } }),
+    '/result/task/result',
+  ],
+  [
+    false, 'tools/call', outcome => ({ task: { taskId: 'v', status: 'completed', ...(outcome as object) } }),
+    '/result/task',
+  ],
+  [
+    false, 'notifications/tasks/status', outcome => ({ taskId: 't', status: 'completed', result: outcome }),
+    '/params/result',
+  ],
 ]
 
 const says = (isModern: boolean, method: string, members: object) => {
   const script = withTask(isModern)
-  if (method.startsWith('notifications/')) return { sent: script.server({ jsonrpc: '2.0', method, params: members }), found: findingsOf(script) }
+  if (method.startsWith('notifications/'))
+    return { sent: script.server({ jsonrpc: '2.0', method, params: members }), found: findingsOf(script) }
   const params = method === 'tools/call' ? { name: 'weather', task: {} } : { taskId: 't' }
   script.client({ jsonrpc: '2.0', id: 2, method, params: isModern ? { ...params, ...modern() } : params })
   return { sent: script.server(result(2, members)), found: findingsOf(script) }
 }
 
-t.test('the result of a tool is judged at every side door', t => {
+t.test('a tool result is judged at every place where a client may read it', t => {
   for (const [isModern, method, holds, path] of doors) {
     const title = `${method} ${isModern ? 'of the extension' : 'of 2025-11-25'} at ${path}`
     const { sent, found } = says(isModern, method, holds(bad))
@@ -76,14 +102,20 @@ t.test('the outcome of a task that is no object breaks result/shape', t => {
   for (const [isModern, method, holds, path] of doors) {
     if (!path.endsWith('/result') || path === '/result') continue
     for (const outcome of [[good], 'sunny', 7, [], false]) {
-      t.ok(says(isModern, method, holds(outcome)).found.includes(`result/shape ${path}/content`), `${method}: ${JSON.stringify(outcome)}`)
+      t.ok(
+        says(isModern, method, holds(outcome)).found.includes(`result/shape ${path}/content`),
+        `${method}: ${JSON.stringify(outcome)}`,
+      )
     }
     if (!isModern) t.same(says(isModern, method, holds(null)).found, [], `${method}: null is none`)
   }
   for (const method of ['tasks/get', 'notifications/tasks']) {
     for (const none of [{}, { result: null }]) {
       const { found } = says(true, method, { taskId: 't', status: 'completed', ...none })
-      t.ok(found.some(one => one.startsWith('result/shape')), `${method}: a task that is completed has an outcome`)
+      t.ok(
+        found.some(one => one.startsWith('result/shape')),
+        `${method}: a task that is completed has an outcome`,
+      )
       t.same(says(true, method, { taskId: 't', status: 'working', ...none }).found, [])
     }
   }
@@ -99,39 +131,91 @@ t.test('a task answered with the state of another is judged by the tools of both
   script.server(result(2, { resultType: 'task', taskId: 'o', status: 'working' }))
   script.client({ jsonrpc: '2.0', id: 3, method: 'tasks/get', params: { taskId: 't', ...modern() } })
   script.entries.length = 0
-  t.match(script.server(result(3, { taskId: 'o', status: 'completed', result: good })), [['to client', { error: { code: -31000 } }]])
+  t.match(script.server(result(3, { taskId: 'o', status: 'completed', result: good })), [
+    ['to client', { error: { code: -31000 } }],
+  ])
   t.same(findingsOf(script), ['result/schema /result/result/structuredContent'])
   t.end()
 })
 
 /** Bad icons and websites: the JSON text of a result, and what is left of it. */
-const icons: readonly (readonly [revision: string, method: string, sent: string, left: string, path: string])[] = [
-  ['2025-11-25', 'prompts/list', '{"prompts": [{"name":"a", "icons":[{"src":"https://x/"}, {"src":"javascript:1"}] }]}',
-    '{"prompts": [{"name":"a", "icons":[{"src":"https://x/"}] }]}', '/result/prompts/0/icons/1'],
-  ['2025-11-25', 'resources/list', '{"resources":[{"name":"a","uri":"a:b","icons":[ {"src":"http://169.254.169.254/"} ],"size": 1.0}]}',
-    '{"resources":[{"name":"a","uri":"a:b","icons":[  ],"size": 1.0}]}', '/result/resources/0/icons/0'],
-  ['2025-11-25', 'resources/templates/list', '{"resourceTemplates":[{"name":"a","uriTemplate":"a:{b}","icons":[{"src":"file:///x"},{"src":"data:image/png;base64,"}]}]}',
-    '{"resourceTemplates":[{"name":"a","uriTemplate":"a:{b}","icons":[{"src":"data:image/png;base64,"}]}]}', '/result/resourceTemplates/0/icons/0'],
-  ['2025-11-25', 'initialize', '{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1","websiteUrl":"javascript:1"}}',
-    '{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}', '/result/serverInfo/websiteUrl'],
-  ['2025-11-25', 'initialize', '{"protocolVersion":"2025-11-25","serverInfo":{"name":"s","icons":{"src":"ftp://x/"},"version":"1"}}',
-    '{"protocolVersion":"2025-11-25","serverInfo":{"name":"s","version":"1"}}', '/result/serverInfo/icons'],
-  ['2025-11-25', 'prompts/get', '{"messages":[{"role":"user","content":{"type":"resource_link","name":"a","uri":"a:b","icons":["javascript:1"]}}]}',
-    '{"messages":[{"role":"user","content":{"type":"resource_link","name":"a","uri":"a:b","icons":[]}}]}', '/result/messages/0/content/icons/0'],
-  ['2025-11-25', 'tools/call', '{"content":[{"type":"resource_link","name":"a","uri":"a:b","icons":[{"src":"http://x"}]},{"type":"text","text":"x"}],"structuredContent": { "a": 1.0 }}',
-    '{"content":[{"type":"resource_link","name":"a","uri":"a:b","icons":[]},{"type":"text","text":"x"}],"structuredContent": { "a": 1.0 }}', '/result/content/0/icons/0'],
-  ['2026-07-28', 'tools/list', '{"tools":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1","websiteUrl":"http://x/"}}}',
-    '{"tools":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}', '/result/_meta/io.modelcontextprotocol~1serverInfo/websiteUrl'],
+const icons: readonly (readonly [
+  revision: string, method: string, sent: string, left: string, path: string,
+])[] = [
+  [
+    '2025-11-25',
+    'prompts/list',
+    '{"prompts": [{"name":"a", "icons":[{"src":"https://x/"}, {"src":"javascript:1"}] }]}',
+    '{"prompts": [{"name":"a", "icons":[{"src":"https://x/"}] }]}',
+    '/result/prompts/0/icons/1',
+  ],
+  [
+    '2025-11-25',
+    'resources/list',
+    '{"resources":[{"name":"a","uri":"a:b","icons":[ {"src":"http://169.254.169.254/"} ],"size": 1.0}]}',
+    '{"resources":[{"name":"a","uri":"a:b","icons":[  ],"size": 1.0}]}',
+    '/result/resources/0/icons/0',
+  ],
+  [
+    '2025-11-25',
+    'resources/templates/list',
+    '{"resourceTemplates":[{"name":"a","uriTemplate":"a:{b}","icons":[{"src":"file:///x"},{"src":"data:image/png;base64,"}]}]}',
+    '{"resourceTemplates":[{"name":"a","uriTemplate":"a:{b}","icons":[{"src":"data:image/png;base64,"}]}]}',
+    '/result/resourceTemplates/0/icons/0',
+  ],
+  [
+    '2025-11-25', 'initialize',
+    '{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1","websiteUrl":"javascript:1"}}',
+    '{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}',
+    '/result/serverInfo/websiteUrl',
+  ],
+  [
+    '2025-11-25',
+    'initialize',
+    '{"protocolVersion":"2025-11-25","serverInfo":{"name":"s","icons":{"src":"ftp://x/"},"version":"1"}}',
+    '{"protocolVersion":"2025-11-25","serverInfo":{"name":"s","version":"1"}}',
+    '/result/serverInfo/icons',
+  ],
+  [
+    '2025-11-25', 'prompts/get',
+    '{"messages":[{"role":"user","content":{"type":"resource_link","name":"a","uri":"a:b","icons":["javascript:1"]}}]}',
+    '{"messages":[{"role":"user","content":{"type":"resource_link","name":"a","uri":"a:b","icons":[]}}]}',
+    '/result/messages/0/content/icons/0',
+  ],
+  [
+    '2025-11-25',
+    'tools/call',
+    '{"content":[{"type":"resource_link","name":"a","uri":"a:b","icons":[{"src":"http://x"}]},{"type":"text","text":"x"}],"structuredContent": { "a": 1.0 }}',
+    '{"content":[{"type":"resource_link","name":"a","uri":"a:b","icons":[]},{"type":"text","text":"x"}],"structuredContent": { "a": 1.0 }}',
+    '/result/content/0/icons/0',
+  ],
+  [
+    '2026-07-28',
+    'tools/list',
+    '{"tools":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1","websiteUrl":"http://x/"}}}',
+    '{"tools":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}',
+    '/result/_meta/io.modelcontextprotocol~1serverInfo/websiteUrl',
+  ],
 ]
 
-t.test('an icon or website that is not https: is removed where it stands, and every other byte stays', t => {
+t.test('an icon or website that is not https: is removed, and every other byte stays', t => {
   for (const [revision, method, sent, left, path] of icons) {
     for (const action of ['mend', 'log'] as const) {
       const script = new Script({ actions: { 'tool/icon': action } })
       if (revision !== '2026-07-28' && method !== 'initialize') script.begin([weather], revision)
-      script.client(method === 'initialize' ? initialize(revision) : { ...call(0, 'weather'), method, params: { name: 'weather', uri: 'a:b', ...(revision === '2026-07-28' && modern()) } })
+      script.client(
+        method === 'initialize'
+          ? initialize(revision)
+          : {
+              ...call(0, 'weather'), method,
+              params: { name: 'weather', uri: 'a:b', ...(revision === '2026-07-28' && modern()) },
+            },
+      )
       script.server(`{"jsonrpc":"2.0","id":0,"result":${sent}}`)
-      t.equal(script.raw.at(-1)?.bytes, `{"jsonrpc":"2.0","id":0,"result":${action === 'mend' ? left : sent}}`, `${method} ${path}`)
+      t.equal(
+        script.raw.at(-1)?.bytes, `{"jsonrpc":"2.0","id":0,"result":${action === 'mend' ? left : sent}}`,
+        `${method} ${path}`,
+      )
       const entry = script.entries.find(({ findings }) => findings.some(({ rule }) => rule === 'tool/icon'))
       t.match(entry, { verdict: action, findings: [{ rule: 'tool/icon', path }] }, `${method} ${path}`)
       t.equal(entry?.findings[0]?.mended, action === 'mend' ? `removed ${path}` : undefined)
@@ -141,7 +225,10 @@ t.test('an icon or website that is not https: is removed where it stands, and ev
 })
 
 t.test('an elicitation in an error is one that the client has to have declared', t => {
-  const error = { code: -32042, message: 'm', data: { elicitations: [{ mode: 'url', elicitationId: '1', url: 'javascript:alert(1)', message: 'a' }] } }
+  const error = {
+    code: -32042, message: 'm',
+    data: { elicitations: [{ mode: 'url', elicitationId: '1', url: 'javascript:alert(1)', message: 'a' }] },
+  }
   const asks = (capabilities: object) => {
     const script = new Script()
     script.client(initialize('2025-11-25', capabilities))
@@ -152,17 +239,24 @@ t.test('an elicitation in an error is one that the client has to have declared',
   const undeclared = asks({})
   t.match(undeclared.sent, [['to client', { error: { code: -31000 } }]])
   t.ok(undeclared.found.includes('server/request /error/data/elicitations/0'))
-  t.match(asks({ elicitation: { form: {} } }).sent, [['to client', { error: { code: -31000 } }]], 'a client that takes forms only')
+  t.match(
+    asks({ elicitation: { form: {} } }).sent, [['to client', { error: { code: -31000 } }]],
+    'a client that takes forms only',
+  )
   const declared = asks({ elicitation: { url: {} } })
   t.match(declared.sent, [['to client', { error: { code: -32042 } }]])
   t.same(declared.found, ['content/uri /error/data/elicitations/0/url'])
   t.end()
 })
 
-t.test('observe passes what is no message as it came', t => {
-  for (const rest of ['"result":[1]', '"result":"s"', '"result":null', '"other":1', '"result":7,"error":null']) {
+t.test('observe passes frames that are no messages unchanged', t => {
+  for (const rest of [
+    '"result":[1]', '"result":"s"', '"result":null', '"other":1', '"result":7,"error":null',
+  ]) {
     for (const method of ['tools/call', 'tools/list', 'prompts/list', 'initialize', 'tasks/result']) {
-      const script = new Script({ policy: presetPolicy('observe', { purpose: 'relay', locked: false }) }).begin()
+      const script = new Script({
+        policy: presetPolicy('observe', { purpose: 'relay', locked: false }),
+      }).begin()
       script.client({ jsonrpc: '2.0', id: 5, method, params: { name: 'weather', taskId: 't' } })
       const answer = `{"jsonrpc":"2.0", "id":5,${rest}}`
       script.server(answer)
@@ -181,17 +275,31 @@ const many = (element: string, count: number): string => `[${`${element},`.repea
 
 const everythingDrifts = accepting({}, () => ({ classes: 'added', isMinor: false }))
 
-const floods: readonly (readonly [title: string, setting: Setting, method: string, isModern: boolean, part: string])[] = [
-  ['requests in an array', {}, 'tools/call', true, `"result":{"resultType":"input_required","inputRequests":${many('0', 5_000_000)}}`],
-  ['embedded requests', {}, 'tools/call', true, `"result":{"resultType":"input_required","inputRequests":${many('{}', 300_000)}}`],
-  ['elicitations in an error', {}, 'prompts/list', false, `"error":{"code":-32042,"message":"m","data":{"elicitations":${many('{}', 300_000)}}}`],
-  ['prompts that were not accepted', { accepted: everythingDrifts }, 'prompts/list', false, `"result":{"prompts":${many('0', 1_000_000)}}`],
+const floods: readonly (readonly [
+  title: string, setting: Setting, method: string, isModern: boolean, part: string,
+])[] = [
+  [
+    'requests in an array', {}, 'tools/call', true,
+    `"result":{"resultType":"input_required","inputRequests":${many('0', 5_000_000)}}`,
+  ],
+  [
+    'embedded requests', {}, 'tools/call', true,
+    `"result":{"resultType":"input_required","inputRequests":${many('{}', 300_000)}}`,
+  ],
+  [
+    'elicitations in an error', {}, 'prompts/list', false,
+    `"error":{"code":-32042,"message":"m","data":{"elicitations":${many('{}', 300_000)}}}`,
+  ],
+  [
+    'prompts that were not accepted', { accepted: everythingDrifts }, 'prompts/list', false,
+    `"result":{"prompts":${many('0', 1_000_000)}}`,
+  ],
   ['tasks', {}, 'tasks/list', false, `"result":{"tasks":${many('{}', 500_000)}}`],
   ['icons', {}, 'prompts/list', false, `"result":{"prompts":[{"name":"a","icons":${many('{}', 500_000)}}]}`],
   ['blocks', {}, 'tools/call', false, `"result":{"content":${many('{}', 500_000)}}`],
 ]
 
-t.test('a message of very many parts is judged in turns, and is wire/size when its share is spent', t => {
+t.test('judging a message of very many parts yields to the event loop, and ends in wire/size when its budget is spent', t => {
   for (const [title, setting, method, isModern, part] of floods) {
     const script = new Script(setting)
     if (!isModern) script.begin()
@@ -211,21 +319,27 @@ t.test('a message of very many parts is judged in turns, and is wire/size when i
   t.end()
 })
 
-t.test('very many nulls in a list are mended, or told of, and end nothing', t => {
+t.test('very many nulls in a list are mended or reported, and do not end the session', t => {
   const script = new Script().begin()
-  const element = '{"name":"a","uri":"a:b","title":null,"description":null,"mimeType":null,"size":null,"annotations":null}'
+  const element =
+    '{"name":"a","uri":"a:b","title":null,"description":null,"mimeType":null,"size":null,"annotations":null}'
   script.client({ jsonrpc: '2.0', id: 5, method: 'resources/list' })
-  t.match(script.server(`{"jsonrpc":"2.0","id":5,"result":{"resources":${many(element, 26_000)}}}`), [['to client', { id: 5, result: { resources: { length: 26_000 } } }]])
+  t.match(script.server(`{"jsonrpc":"2.0","id":5,"result":{"resources":${many(element, 26_000)}}}`), [
+    ['to client', { id: 5, result: { resources: { length: 26_000 } } }],
+  ])
   t.notMatch(script.raw.at(-1)?.bytes.slice(0, 10_000), 'null')
   t.end()
 })
 
-t.test('what is on record as mended is mended, also where a list that is none passes', t => {
+t.test('a finding recorded as mended is mended, also in a result without a list', t => {
   const actions: Partial<Record<'tool/definition', Action>> = { 'tool/definition': 'log' }
   const script = new Script({ actions }).begin()
   script.client({ jsonrpc: '2.0', id: 5, method: 'tools/list' })
   script.server('{"jsonrpc":"2.0","id":5,"result":{"tools":{}, "nextCursor":null}}')
-  t.match(script.entries.at(-1)?.findings.find(({ rule }) => rule === 'list/shape'), { mended: 'removed /result/nextCursor' })
+  t.match(
+    script.entries.at(-1)?.findings.find(({ rule }) => rule === 'list/shape'),
+    { mended: 'removed /result/nextCursor' },
+  )
   t.equal(script.raw.at(-1)?.bytes, '{"jsonrpc":"2.0","id":5,"result":{"tools":{}}}')
   t.end()
 })

@@ -15,7 +15,10 @@ const ends = (isHttp: boolean) => {
     close: () => Promise.resolve(),
     ...(isHttp && side === 'server' && { open: () => {} }),
   })
-  return { backpressure: new Backpressure({ client: end('client'), server: end('server') }), take: () => log.splice(0) }
+  return {
+    backpressure: new Backpressure({ client: end('client'), server: end('server') }),
+    take: () => log.splice(0),
+  }
 }
 
 t.test('of an HTTP server, only the response to a full reader is paused', t => {

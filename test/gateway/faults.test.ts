@@ -11,7 +11,8 @@ import { parseFrame } from '../../dist/protocol/parse.js'
 import { presetPolicy, rules } from '../../dist/rules/index.js'
 import type { Transport, TransportEvent } from '../../dist/transport/transport.js'
 
-// Everything that a session calls throws at random, once in so many calls. Whoever asks has exactly one answer all the same.
+// Everything that a session calls throws at random, once in so many calls. Whoever asks has exactly one
+// answer all the same.
 
 const oneIn = 1000
 const sessions = Number(process.env['SESSIONS'] ?? 16)
@@ -39,7 +40,10 @@ const injecting = (isOn: boolean): Faults => {
   return { maybe, injected }
 }
 
-const frame = (message: object): Frame => parseFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })), { messageBytes: 1 << 20, depth: 32 })
+const frame = (message: object): Frame =>
+  parseFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })), {
+    messageBytes: 1 << 20, depth: 32,
+  })
 
 class End implements Transport {
   tell: (event: TransportEvent) => void = () => {}
@@ -85,12 +89,15 @@ const breaking = (rule: Rule, { maybe }: Faults): Rule =>
   })) as unknown as Rule & Record<Power, never>
 
 /** The answers to each request, by id, of one session that a client and a server speak through. */
-const play = async (faults: Faults): Promise<{ readonly asked: readonly number[]; readonly answers: ReadonlyMap<number, number> }> => {
+const play = async (
+  faults: Faults,
+): Promise<{ readonly asked: readonly number[]; readonly answers: ReadonlyMap<number, number> }> => {
   const answers = new Map<number, number>()
   const asked = [0]
   const policy = presetPolicy('standard', { purpose: 'relay', locked: false })
   const client = new End('client', faults, ({ message }) => {
-    if ((message.kind === 'result' || message.kind === 'error') && typeof message.id === 'number') answers.set(message.id, (answers.get(message.id) ?? 0) + 1)
+    if ((message.kind === 'result' || message.kind === 'error') && typeof message.id === 'number')
+      answers.set(message.id, (answers.get(message.id) ?? 0) + 1)
   })
   const server: End = new End('server', faults, ({ message }) => {
     if (message.kind !== 'request') return
@@ -118,8 +125,18 @@ const play = async (faults: Faults): Promise<{ readonly asked: readonly number[]
   const checks = new RunningChecks(checker, 's')
   const tools = new Map()
   const options: RelayOptions = {
-    server: 'test', session: 's', nonce: 'n', stateless: false, rules: rules.map(rule => breaking(rule, faults)), trusted: false, listMs: 1000, requestMs: 0,
-    maxTools: 100, intent: false, checkNow: checks.now, policy,
+    server: 'test',
+    session: 's',
+    nonce: 'n',
+    stateless: false,
+    rules: rules.map(rule => breaking(rule, faults)),
+    trusted: false,
+    listMs: 1000,
+    requestMs: 0,
+    maxTools: 100,
+    intent: false,
+    checkNow: checks.now,
+    policy,
     // Read in flows and outside of them.
     get tools() {
       faults.maybe('flow')
@@ -129,12 +146,22 @@ const play = async (faults: Faults): Promise<{ readonly asked: readonly number[]
   const audit = (): undefined => {
     faults.maybe('audit')
   }
-  const session = new Session({ client, server, relay: new Batches(options), checks, audit, failed: () => undefined })
+  const session = new Session({
+    client, server, relay: new Batches(options), checks, audit, failed: () => undefined,
+  })
   session.start()
-  client.tell({ type: 'frame', exchange: stdioExchange, frame: frame({ id: 0, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } } }) })
+  client.tell({
+    type: 'frame',
+    exchange: stdioExchange,
+    frame: frame({
+      id: 0, method: 'initialize',
+      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
+    }),
+  })
   for (let id = 1; id <= callsOfEach && !client.isClosed; id++) {
     asked.push(id)
-    const [method, params] = [['ping', {}], ['tools/call', { name: 'a', arguments: {} }], ['tools/list', {}]][random(3)] ?? []
+    const [method, params] =
+      [['ping', {}], ['tools/call', { name: 'a', arguments: {} }], ['tools/list', {}]][random(3)] ?? []
     client.tell({ type: 'frame', exchange: stdioExchange, frame: frame({ id, method, params }) })
     if (random(3) === 0) await new Promise(resolve => setImmediate(resolve))
   }

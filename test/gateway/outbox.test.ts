@@ -46,16 +46,19 @@ t.test('an action that is added by an action runs after those already queued', a
   t.strictSame(log, ['written', 'a', 'b', 'c'])
 })
 
-t.test('a failed write is reported before the actions that wait for it, also when a later record is written', async t => {
-  const log: string[] = []
-  const outbox = new Outbox(failure => void log.push(String(failure)), () => t.fail('no act threw'))
-  const full = (): never => {
-    throw new Error('full')
-  }
-  outbox.recorded(full)
-  outbox.do(() => log.push('a'))
-  outbox.recorded(() => void log.push('written'))
-  outbox.do(() => log.push('b'))
-  await turn()
-  t.strictSame(log, ['Error: full', 'written', 'a', 'b'])
-})
+t.test(
+  'a failed write is reported before the actions that wait for it, also when a later record is written',
+  async t => {
+    const log: string[] = []
+    const outbox = new Outbox(failure => void log.push(String(failure)), () => t.fail('no act threw'))
+    const full = (): never => {
+      throw new Error('full')
+    }
+    outbox.recorded(full)
+    outbox.do(() => log.push('a'))
+    outbox.recorded(() => void log.push('written'))
+    outbox.do(() => log.push('b'))
+    await turn()
+    t.strictSame(log, ['Error: full', 'written', 'a', 'b'])
+  },
+)

@@ -9,7 +9,8 @@ import { exchange } from '../exchange.js'
 
 const limits = { messageBytes: 9999, depth: 32 }
 
-const frame = (message: object) => parseFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })), limits)
+const frame = (message: object) =>
+  parseFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })), limits)
 
 /** One end of a session, in the hands of the test. */
 class End implements Transport {
@@ -74,8 +75,16 @@ class SlowChecker implements SchemaChecker {
 const begin = (record: (entry: Entry) => (() => void) | undefined = () => undefined) => {
   const [client, server, checker, records] = [new End(), new End(), new SlowChecker(), new Array<Entry>()]
   const guard = {
-    name: 'test', policy: presetPolicy('standard', { purpose: 'relay', locked: false }), trusted: false, tools: new Map(), listMs: 1000,
-    requestMs: 0, maxTools: 5000, intent: false, checker, audit: (entry: Entry) => {
+    name: 'test',
+    policy: presetPolicy('standard', { purpose: 'relay', locked: false }),
+    trusted: false,
+    tools: new Map(),
+    listMs: 1000,
+    requestMs: 0,
+    maxTools: 5000,
+    intent: false,
+    checker,
+    audit: (entry: Entry) => {
       const flush = record(entry)
       records.push(entry)
       return flush
@@ -86,11 +95,14 @@ const begin = (record: (entry: Entry) => (() => void) | undefined = () => undefi
   const asks = (name: string, id: number, method: string) =>
     client.tell({ type: 'frame', exchange: exchange(name), frame: frame({ id, method, params: {} }) })
   const lists = (name: string, id: number) =>
-    server.tell({ type: 'frame', exchange: exchange(name), frame: frame({ id, result: { tools: [{ name: 'a', inputSchema: { type: 'object' } }] } }) })
+    server.tell({
+      type: 'frame', exchange: exchange(name),
+      frame: frame({ id, result: { tools: [{ name: 'a', inputSchema: { type: 'object' } }] } }),
+    })
   return { client, server, checker, records, session, asks, lists }
 }
 
-t.test('the end of a response waits for the answer in it that is still being judged', async t => {
+t.test('the end of a stream waits for a response in it that is still being judged', async t => {
   const { client, server, checker, asks, lists } = begin()
   asks('x', 1, 'tools/list')
   lists('x', 1)
@@ -102,17 +114,23 @@ t.test('the end of a response waits for the answer in it that is still being jud
   t.match(client.log, ['stream-ended', /^x \{.*"id":1/, 'between', 'stream-ended'])
 })
 
-t.test('a whole response ends its exchange, once it is judged, for those who wait for it no more', async t => {
-  const { client, server, checker, asks } = begin()
-  asks('x', 1, 'tools/list')
-  server.tell({ type: 'frame', exchange: exchange('x'), whole: true, frame: frame({ id: 1, result: { tools: [{ name: 'a', inputSchema: { type: 'object' } }] } }) })
-  server.tell({ type: 'frame', exchange: exchange('y'), whole: true, frame: frame({ id: 2, result: {} }) })
-  t.same(client.log, ['settled y'])
-  await checker.answer()
-  t.match(client.log, ['settled y', /^x \{.*"id":1/, 'settled x'])
-})
+t.test(
+  'a complete response ends its exchange, once judged, also when its request was already answered',
+  async t => {
+    const { client, server, checker, asks } = begin()
+    asks('x', 1, 'tools/list')
+    server.tell({
+      type: 'frame', exchange: exchange('x'), whole: true,
+      frame: frame({ id: 1, result: { tools: [{ name: 'a', inputSchema: { type: 'object' } }] } }),
+    })
+    server.tell({ type: 'frame', exchange: exchange('y'), whole: true, frame: frame({ id: 2, result: {} }) })
+    t.same(client.log, ['settled y'])
+    await checker.answer()
+    t.match(client.log, ['settled y', /^x \{.*"id":1/, 'settled x'])
+  },
+)
 
-t.test('what comes after the judging is not held', async t => {
+t.test('a frame after a finished check is not delayed', async t => {
   const { client, server, checker, asks, lists } = begin()
   asks('x', 1, 'tools/list')
   lists('x', 1)
@@ -121,53 +139,64 @@ t.test('what comes after the judging is not held', async t => {
   t.match(client.log, [/"id":1/, 'stream-ended'])
 })
 
-t.test('a server that ends has its last answer judged and passed on, and others are told', async t => {
-  const { client, server, checker, records, session, asks, lists } = begin()
-  asks('x', 1, 'tools/list')
-  asks('y', 2, 'ping')
-  lists('x', 1)
-  server.tell({ type: 'ended', reason: 'the server exited with 0' })
-  t.equal(client.closed, 0)
-  await checker.answer()
-  await session.ended
-  t.match(client.log, [/^y .*"id":2,"error":\{"code":-31001/, /^x .*"id":1,"result"/])
-  t.equal(records.at(-1)?.event, 'session/end')
-  t.equal(client.closed, 1)
-})
+t.test(
+  'when the server ends, its last response is judged and forwarded, and other requests get an error',
+  async t => {
+    const { client, server, checker, records, session, asks, lists } = begin()
+    asks('x', 1, 'tools/list')
+    asks('y', 2, 'ping')
+    lists('x', 1)
+    server.tell({ type: 'ended', reason: 'the server exited with 0' })
+    t.equal(client.closed, 0)
+    await checker.answer()
+    await session.ended
+    t.match(client.log, [/^y .*"id":2,"error":\{"code":-31001/, /^x .*"id":1,"result"/])
+    t.equal(records.at(-1)?.event, 'session/end')
+    t.equal(client.closed, 1)
+  },
+)
 
-t.test('after the audit has failed nothing passes any more, not even what was being judged', async t => {
-  let isFull = false
-  const { client, server, checker, session, asks, lists } = begin((): undefined => {
-    if (isFull) throw new Error('no space left')
-  })
-  asks('x', 1, 'tools/list')
-  asks('y', 2, 'tools/list')
-  lists('x', 1)
-  isFull = true
-  lists('y', 2)
-  server.tell({ type: 'frame', exchange: exchange('x'), frame: frame({ id: 's', method: 'roots/list' }) })
-  await checker.answer()
-  await checker.answer()
-  server.tell({ type: 'frame', exchange: exchange('x'), frame: frame({ id: 't', method: 'roots/list' }) })
-  server.tell({ type: 'ended', reason: 'the server exited' })
-  const { failure } = await session.ended
-  t.match(failure, /no space left/)
-  t.same(client.log.filter(line => !line.includes('-31001')), [])
-  t.match(client.log, [/"id":1,"error"/, /"id":2,"error"/])
-})
+t.test(
+  'after the audit has failed nothing passes any more, not even a response that was being judged',
+  async t => {
+    let isFull = false
+    const { client, server, checker, session, asks, lists } = begin((): undefined => {
+      if (isFull) throw new Error('no space left')
+    })
+    asks('x', 1, 'tools/list')
+    asks('y', 2, 'tools/list')
+    lists('x', 1)
+    isFull = true
+    lists('y', 2)
+    server.tell({ type: 'frame', exchange: exchange('x'), frame: frame({ id: 's', method: 'roots/list' }) })
+    await checker.answer()
+    await checker.answer()
+    server.tell({ type: 'frame', exchange: exchange('x'), frame: frame({ id: 't', method: 'roots/list' }) })
+    server.tell({ type: 'ended', reason: 'the server exited' })
+    const { failure } = await session.ended
+    t.match(failure, /no space left/)
+    t.same(client.log.filter(line => !line.includes('-31001')), [])
+    t.match(client.log, [/"id":1,"error"/, /"id":2,"error"/])
+  },
+)
 
-t.test('what waits for records that are not written after all is withheld, whoever it was for', async t => {
+t.test('frames whose records could not be written are withheld, in both directions', async t => {
   let isFull = false
   const { client, server, records, session } = begin(() => () => {
     if (isFull) throw new Error('no space left')
   })
   const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
-  client.tell({ type: 'frame', exchange: exchange('x'), frame: frame({ id: 1, method: 'initialize', params: {} }) })
+  client.tell({
+    type: 'frame', exchange: exchange('x'), frame: frame({ id: 1, method: 'initialize', params: {} }),
+  })
   t.equal(server.log.length, 0, 'the record of the session goes before its first request')
   await turn()
   t.equal(server.log.length, 1)
   client.tell({ type: 'frame', exchange: exchange('x'), frame: frame({ id: 2, method: 'ping' }) })
-  client.tell({ type: 'frame', exchange: exchange('y'), frame: frame({ id: 3, method: 'tools/call', params: { name: 'a' } }) })
+  client.tell({
+    type: 'frame', exchange: exchange('y'),
+    frame: frame({ id: 3, method: 'tools/call', params: { name: 'a' } }),
+  })
   server.tell({ type: 'frame', exchange: exchange('y'), frame: frame({ id: 3, result: { content: [] } }) })
   server.tell({ type: 'stream-ended', exchange: exchange('y'), resumable: false })
   isFull = true
@@ -176,23 +205,37 @@ t.test('what waits for records that are not written after all is withheld, whoev
   const { failure } = await session.ended
   t.match(failure, /no space left/)
   t.ok(records.length > 1)
-  t.same(client.log.filter(line => line !== 'stream-ended' && !line.includes('-31001')), [], 'no answer but that there is none')
-  for (const id of [1, 2, 3]) t.equal(client.log.filter(line => line.includes(`"id":${id},"error"`)).length, 1)
+  t.same(
+    client.log.filter(line => line !== 'stream-ended' && !line.includes('-31001')), [],
+    'no answer but that there is none',
+  )
+  for (const id of [1, 2, 3])
+    t.equal(client.log.filter(line => line.includes(`"id":${id},"error"`)).length, 1)
   t.equal(server.closed, 1)
 })
 
-t.test('of a batch that is withheld every member is told so', async t => {
+t.test('every request in a withheld batch gets an error', async t => {
   let isFull = false
   const { client, server, session } = begin((): undefined => {
     if (isFull) throw new Error('no space left')
   })
-  client.tell({ type: 'frame', exchange: stdioExchange, frame: frame({ id: 0, method: 'initialize', params: { protocolVersion: '2025-03-26' } }) })
-  server.tell({ type: 'frame', exchange: stdioExchange, frame: frame({ id: 0, result: { protocolVersion: '2025-03-26' } }) })
+  client.tell({
+    type: 'frame', exchange: stdioExchange,
+    frame: frame({ id: 0, method: 'initialize', params: { protocolVersion: '2025-03-26' } }),
+  })
+  server.tell({
+    type: 'frame', exchange: stdioExchange,
+    frame: frame({ id: 0, result: { protocolVersion: '2025-03-26' } }),
+  })
   const asked = [1, 2].map(id => ({ jsonrpc: '2.0', id, method: 'tools/list' }))
-  client.tell({ type: 'frame', exchange: stdioExchange, frame: parseFrame(Buffer.from(JSON.stringify(asked)), limits) })
+  client.tell({
+    type: 'frame', exchange: stdioExchange, frame: parseFrame(Buffer.from(JSON.stringify(asked)), limits),
+  })
   isFull = true
   const answers = [1, 2].map(id => ({ jsonrpc: '2.0', id, error: { code: -1, message: 'no' } }))
-  server.tell({ type: 'frame', exchange: stdioExchange, frame: parseFrame(Buffer.from(JSON.stringify(answers)), limits) })
+  server.tell({
+    type: 'frame', exchange: stdioExchange, frame: parseFrame(Buffer.from(JSON.stringify(answers)), limits),
+  })
   server.tell({ type: 'ended', reason: 'the server exited' })
   await session.ended
   t.match(client.log.at(-1), /^stdio \[.*"id":1,"error":{"code":-31001.*"id":2,"error":{"code":-31001.*\]/)
@@ -212,35 +255,57 @@ t.test('a request that cannot be written to the server is answered, and the sess
   t.equal(failure, undefined)
 })
 
-t.test('a peer that does not read holds back who writes to it: the client for the server, even after a check', async t => {
+t.test('a peer that does not read pauses the other side, also after a check', async t => {
   const { client, server, checker, asks, lists } = begin()
   asks('stdio', 1, 'tools/list')
   lists('stdio', 1)
   await checker.answer()
   server.isFull = true
-  client.tell({ type: 'frame', exchange: stdioExchange, frame: frame({ id: 2, method: 'tools/call', params: { name: 'a' } }) })
+  client.tell({
+    type: 'frame', exchange: stdioExchange,
+    frame: frame({ id: 2, method: 'tools/call', params: { name: 'a' } }),
+  })
   await checker.answer()
   t.same([client.paused, server.paused], [true, false])
   server.isFull = false
   server.tell({ type: 'drained', exchange: stdioExchange })
   t.same([client.paused, server.paused], [false, false])
   client.isFull = true
-  server.tell({ type: 'frame', exchange: stdioExchange, frame: frame({ method: 'notifications/message', params: { level: 'info', data: 1 } }) })
+  server.tell({
+    type: 'frame', exchange: stdioExchange,
+    frame: frame({ method: 'notifications/message', params: { level: 'info', data: 1 } }),
+  })
   t.same([client.paused, server.paused], [false, true])
 })
 
 t.test('an exception in a flow answers its request, and the session goes on', async t => {
   const { client, server, session, records, asks } = begin()
   asks('x', 1, 'ping')
-  server.tell({ type: 'frame', exchange: exchange('x'), frame: { ...frame({ id: 1, result: {} }), message: { kind: 'result', id: 1, key: '1', get result(): never { throw new TypeError('broken') } } } })
+  server.tell({
+    type: 'frame',
+    exchange: exchange('x'),
+    frame: {
+      ...frame({ id: 1, result: {} }),
+      message: {
+        kind: 'result',
+        id: 1,
+        key: '1',
+        get result(): never {
+          throw new TypeError('broken')
+        },
+      },
+    },
+  })
   t.match(client.log, [/"id":1,"error":\{"code":-31000/])
   server.tell({ type: 'ended', reason: 'it was closed' })
   const { failure } = await session.ended
   t.equal(failure, undefined)
-  t.match(records.map(({ event, verdict }) => [event, verdict]).slice(-2), [['ping', 'block'], ['session/end', 'pass']])
+  t.match(records.map(({ event, verdict }) => [event, verdict]).slice(-2), [
+    ['ping', 'block'], ['session/end', 'pass'],
+  ])
 })
 
-t.test('a client that says nothing more is given its answers before the server is told to end', async t => {
+t.test('a client that closed its input gets its responses before the server is closed', async t => {
   const { client, server, asks } = begin()
   asks('stdio', 1, 'ping')
   client.tell({ type: 'ended', reason: 'it closed its output', graceMs: 1 << 30 })
@@ -251,7 +316,7 @@ t.test('a client that says nothing more is given its answers before the server i
   server.tell({ type: 'ended', reason: 'it was closed' })
 })
 
-t.test('but not for ever, and not when it reads nothing more', async t => {
+t.test('but only within the grace period, and not when it no longer reads', async t => {
   for (const more of [undefined, { type: 'ended', reason: 'it reads no more' } as const]) {
     const { client, server, asks } = begin()
     asks('stdio', 1, 'ping')

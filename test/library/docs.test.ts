@@ -19,7 +19,9 @@ t.test('the examples print what the document says', t => {
     const file = fileURLToPath(new URL(`example-${index}.mjs`, import.meta.url))
     writeFileSync(file, example)
     t.teardown(() => rmSync(file))
-    const { status, stdout, stderr } = spawnSync(process.execPath, [file], { cwd: root, encoding: 'utf8', timeout: 30_000 })
+    const { status, stdout, stderr } = spawnSync(process.execPath, [file], {
+      cwd: root, encoding: 'utf8', timeout: 30_000,
+    })
     t.equal(stderr, '')
     t.equal(status, 0)
     t.equal(stdout, outputs[index])

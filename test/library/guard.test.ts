@@ -6,11 +6,14 @@ import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/clien
 import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { InMemoryTransport as InMemoryV1 } from '@modelcontextprotocol/sdk/inMemory.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { Client as ClientV2, InMemoryTransport as InMemoryV2, StreamableHTTPClientTransport as HttpV2 } from '@modelcontextprotocol/client'
+import {
+  Client as ClientV2, InMemoryTransport as InMemoryV2, StreamableHTTPClientTransport as HttpV2,
+} from '@modelcontextprotocol/client'
 import { StdioClientTransport as StdioV2 } from '@modelcontextprotocol/client/stdio'
 import t from 'tap'
 import {
-  createRelay, createSchemaChecker, CustomsError, guard, type Entry, type GuardOptions, type SchemaChecker, type SdkTransport, type Subject,
+  createRelay, createSchemaChecker, CustomsError, guard, type Entry, type GuardOptions, type SchemaChecker,
+  type SdkTransport, type Subject,
 } from '../../dist/index.js'
 import { lineOf, start } from '../e2e/harness.js'
 import { ScriptedServer, tick } from './scripted.js'
@@ -19,7 +22,8 @@ const lying = fileURLToPath(new URL('../../docker/demo/lying-server.mjs', import
 const lyingServer = { command: process.execPath, args: [lying] }
 const info = { name: 'test', version: '1' }
 
-const rulesOf = (entries: readonly Entry[]): string[] => entries.flatMap(({ findings }) => findings.map(({ rule }) => rule))
+const rulesOf = (entries: readonly Entry[]): string[] =>
+  entries.flatMap(({ findings }) => findings.map(({ rule }) => rule))
 
 t.test('clients of both SDKs get the checks with one line', async t => {
   const recorded: Entry[] = []
@@ -35,7 +39,10 @@ t.test('clients of both SDKs get the checks with one line', async t => {
     const names = tools.map(tool => tool.name)
     t.ok(names.includes('get_weather'), `${name}: an honest definition passes`)
     t.notOk(names.includes('add_numbers'), `${name}: hidden text is kept out of the list`)
-    t.strictSame(tools.find(tool => tool.name === 'delete_everything')?.annotations, { title: 'Look around' }, `${name}: no claims of strangers`)
+    t.strictSame(
+      tools.find(tool => tool.name === 'delete_everything')?.annotations, { title: 'Look around' },
+      `${name}: no claims of strangers`,
+    )
 
     const paris = await client.callTool({ name: 'get_weather', arguments: { city: 'Paris' } })
     t.strictSame(paris.structuredContent, { temperature: 21.5, conditions: 'sunny' }, name)
@@ -47,7 +54,10 @@ t.test('clients of both SDKs get the checks with one line', async t => {
     await t.rejects(unlisted, { code: -32602, message: /Unknown tool: add_numbers/ }, name)
   }
   t.ok(rulesOf(recorded).includes('result/schema'))
-  t.match(recorded.find(({ event }) => event === 'tools/call'), { tool: 'get_weather', verdict: 'pass', client: { name: 'test' } })
+  t.match(
+    recorded.find(({ event }) => event === 'tools/call'),
+    { tool: 'get_weather', verdict: 'pass', client: { name: 'test' } },
+  )
 })
 
 t.test('a modern client of v2 gets the same checks', async t => {
@@ -60,7 +70,7 @@ t.test('a modern client of v2 gets the same checks', async t => {
   t.match(await client.callTool({ name: 'get_weather', arguments: { city: 'Atlantis' } }), { isError: true })
 })
 
-t.test('over HTTP as over pipes', async t => {
+t.test('the checks are the same over HTTP and stdio', async t => {
   const server = start(t, process.execPath, [lying, '--http', '0'])
   const [, url = ''] = await lineOf(server.child.stderr ?? process.stdin, /listening on (\S+)/)
   const v1 = new ClientV1(info)
@@ -70,16 +80,22 @@ t.test('over HTTP as over pipes', async t => {
   t.equal(v2.getNegotiatedProtocolVersion(), '2026-07-28')
   for (const client of [v1, v2]) {
     // Without a list: the guard asks for it.
-    t.match(await client.callTool({ name: 'get_weather', arguments: { city: 'Atlantis' } }), { isError: true })
-    t.match(await client.callTool({ name: 'get_weather', arguments: { city: 'Paris' } }), { structuredContent: { temperature: 21.5 } })
+    t.match(await client.callTool({ name: 'get_weather', arguments: { city: 'Atlantis' } }), {
+      isError: true,
+    })
+    t.match(await client.callTool({ name: 'get_weather', arguments: { city: 'Paris' } }), {
+      structuredContent: { temperature: 21.5 },
+    })
     const { tools } = await client.listTools()
     t.notOk(tools.some(({ name }) => name === 'add_numbers'))
     await client.close()
   }
 })
 
-t.test('the error of a server that wants to know who asks reaches the client as it is', async t => {
-  const server = createServer((_request, response) => response.writeHead(401, { 'www-authenticate': 'Bearer' }).end())
+t.test('an authorization error of the server reaches the client unchanged', async t => {
+  const server = createServer((_request, response) =>
+    response.writeHead(401, { 'www-authenticate': 'Bearer' }).end(),
+  )
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => server.close())
   const { port } = server.address() as AddressInfo
@@ -105,9 +121,11 @@ const open = async (options: GuardOptions = {}) => {
   return { near, far, guarded, server, received, closed }
 }
 
-const call = (id: number, name: string) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: {} } })
+const call = (id: number, name: string) => ({
+  jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: {} },
+})
 
-t.test('what breaks no rule is handed on as the very object that came, with what came along', async t => {
+t.test('a message without findings is delivered as the same object, with its extra data', async t => {
   const { guarded, server, far } = await open()
   const extras: unknown[] = []
   const received: unknown[] = []
@@ -120,7 +138,9 @@ t.test('what breaks no rule is handed on as the very object that came, with what
   t.equal(server.received[0], ping)
   const pong = { jsonrpc: '2.0', id: 1, result: { _meta: { big: 1.5 } } } as const
   await far.send(pong)
-  const note = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: null } } as const
+  const note = {
+    jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: null },
+  } as const
   const authInfo = { token: 't', clientId: 'c', scopes: [] }
   await far.send(note, { authInfo })
   t.equal(received[0], pong)
@@ -148,7 +168,9 @@ t.test('options of send reach the transport', async t => {
   const onresumptiontoken = () => {}
   await guarded.send({ jsonrpc: '2.0', id: 1, method: 'ping' }, { resumptionToken: 'r', onresumptiontoken })
   const options = { relatedRequestId: 7 }
-  await guarded.send({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 1, progress: 1 } }, options)
+  await guarded.send(
+    { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 1, progress: 1 } }, options,
+  )
   t.match(sent[0]?.options, { resumptionToken: 'r', onresumptiontoken })
   t.equal(sent[1]?.options, options)
   await guarded.close()
@@ -157,7 +179,9 @@ t.test('options of send reach the transport', async t => {
 t.test('the version that was agreed on reaches the transport', async t => {
   const versions: string[] = []
   const [near, far] = InMemoryV1.createLinkedPair()
-  const inner: SdkTransport = Object.assign(near, { setProtocolVersion: (version: string) => versions.push(version) })
+  const inner: SdkTransport = Object.assign(near, {
+    setProtocolVersion: (version: string) => versions.push(version),
+  })
   const server = new ScriptedServer(far)
   server.answerInitialize()
   await far.start()
@@ -171,7 +195,9 @@ t.test('a send that fails fails for its caller with the error itself, and with n
   const failure = new Error('unauthorized')
   const received: unknown[] = []
   const recorded: Entry[] = []
-  const inner: SdkTransport = { start: () => Promise.resolve(), send: () => Promise.reject(failure), close: () => Promise.resolve() }
+  const inner: SdkTransport = {
+    start: () => Promise.resolve(), send: () => Promise.reject(failure), close: () => Promise.resolve(),
+  }
   const guarded = guard(inner, { onRecord: entry => recorded.push(entry) })
   guarded.onmessage = message => received.push(message)
   await guarded.start()
@@ -185,7 +211,8 @@ t.test('a send that fails fails for its caller with the error itself, and with n
 t.test('a call whose list cannot be asked for is judged without it', async t => {
   const inner: SdkTransport = {
     start: () => Promise.resolve(),
-    send: message => (JSON.stringify(message).includes('tools/list') ? Promise.reject(new Error('no')) : Promise.resolve()),
+    send: message =>
+      JSON.stringify(message).includes('tools/list') ? Promise.reject(new Error('no')) : Promise.resolve(),
     close: () => Promise.resolve(),
   }
   const recorded: Entry[] = []
@@ -200,8 +227,10 @@ t.test('a call whose list cannot be asked for is judged without it', async t => 
   await guarded.close()
 })
 
-t.test('a request that its caller gives up is let go of', async t => {
-  const inner: SdkTransport = { start: () => Promise.resolve(), send: () => new Promise(() => {}), close: () => Promise.resolve() }
+t.test('a cancelled request is forgotten', async t => {
+  const inner: SdkTransport = {
+    start: () => Promise.resolve(), send: () => new Promise(() => {}), close: () => Promise.resolve(),
+  }
   const recorded: Entry[] = []
   const guarded = guard(inner, { onRecord: entry => recorded.push(entry) })
   const received: unknown[] = []
@@ -229,21 +258,25 @@ t.test('a stream that ends before the answer is an answer, and its caller is tol
   const heard: unknown[] = []
   guarded.onmessage = message => heard.push(message)
   await guarded.start()
-  await guarded.send({ jsonrpc: '2.0', id: 1, method: 'ping' }, { onRequestStreamEnd: () => heard.push('told') })
+  await guarded.send(
+    { jsonrpc: '2.0', id: 1, method: 'ping' }, { onRequestStreamEnd: () => heard.push('told') },
+  )
   end?.()
   end?.()
   t.match(heard, [{ id: 1, error: { code: -31001 } }, 'told', 'told'])
   await guarded.close()
 })
 
-t.test('a request that the server makes unasked is refused, and the client never sees it', async t => {
+t.test('a server request without a declared capability is refused, and never reaches the client', async t => {
   const { far, server, received } = await open()
-  await far.send({ jsonrpc: '2.0', id: 9, method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } })
+  await far.send({
+    jsonrpc: '2.0', id: 9, method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 },
+  })
   t.strictSame(received, [])
   t.match(server.received, [{ id: 9, error: { code: -32601 } }])
 })
 
-t.test('whoever waits is answered before the connection is said to be closed', async t => {
+t.test('pending requests get an error before onclose is called', async t => {
   const { far, guarded } = await open()
   const heard: unknown[] = []
   guarded.onmessage = message => heard.push(message)
@@ -254,7 +287,7 @@ t.test('whoever waits is answered before the connection is said to be closed', a
   await t.rejects(guarded.send({ jsonrpc: '2.0', id: 2, method: 'ping' }), /not open/)
 })
 
-t.test('closing closes the transport, once, and says so once', async t => {
+t.test('close closes the transport once, and calls onclose once', async t => {
   const heard: string[] = []
   const inner: SdkTransport = {
     start: () => Promise.resolve(),
@@ -275,8 +308,10 @@ t.test('closing closes the transport, once, and says so once', async t => {
   t.strictSame(heard, ['close', 'closed'])
 })
 
-t.test('a transport that closes without a word is closed all the same', async t => {
-  const guarded = guard({ start: () => Promise.resolve(), send: () => Promise.resolve(), close: () => Promise.resolve() })
+t.test('a transport that never calls onclose is closed all the same', async t => {
+  const guarded = guard({
+    start: () => Promise.resolve(), send: () => Promise.resolve(), close: () => Promise.resolve(),
+  })
   const heard: unknown[] = []
   guarded.onmessage = message => heard.push(message)
   guarded.onclose = () => heard.push('closed')
@@ -286,13 +321,15 @@ t.test('a transport that closes without a word is closed all the same', async t 
   t.match(heard, [{ id: 1, error: { code: -31001 } }, 'closed'])
 })
 
-t.test('a transport that does not start says why', async t => {
+t.test('the error of a transport that does not start is thrown', async t => {
   const failure = new Error('no such program')
-  const guarded = guard({ start: () => Promise.reject(failure), send: () => Promise.resolve(), close: () => Promise.resolve() })
+  const guarded = guard({
+    start: () => Promise.reject(failure), send: () => Promise.resolve(), close: () => Promise.resolve(),
+  })
   await t.rejects(guarded.start(), failure)
 })
 
-t.test('errors of the transport are heard by who listened before, and by the client', async t => {
+t.test('errors of the transport go to its former handler and to the client', async t => {
   const [near] = InMemoryV2.createLinkedPair()
   const heard: string[] = []
   near.onerror = error => heard.push(`before: ${error.message}`)
@@ -305,7 +342,7 @@ t.test('errors of the transport are heard by who listened before, and by the cli
   t.strictSame(heard, ['before: noise', 'noise', 'before: closed'])
 })
 
-t.test('a record that cannot be made stops everything', async t => {
+t.test('when onRecord throws, nothing passes any more', async t => {
   const failure = new Error('disk full')
   const { guarded, closed, server, received } = await open({
     onRecord: ({ event }) => {
@@ -334,37 +371,64 @@ t.test('a message that is no JSON value is an error, not a message', async t => 
   t.strictSame(received, [])
 })
 
-t.test('an option that is none is named', t => {
-  const inner: SdkTransport = { start: () => Promise.resolve(), send: () => Promise.resolve(), close: () => Promise.resolve() }
+t.test('an unknown option is named in the error', t => {
+  const inner: SdkTransport = {
+    start: () => Promise.resolve(), send: () => Promise.resolve(), close: () => Promise.resolve(),
+  }
   const cases: [string, object, RegExp][] = [
     ['a policy', { policy: 'lax' }, /policy: no preset "lax" \(observe, standard, strict, compat\)/],
     ['a rule', { rules: { 'result/shema': 'log' } }, /rules: no rule "result\/shema"/],
     ['an action', { rules: { 'result/schema': 'warn' } }, /rules: result\/schema: no action "warn"/],
-    ['demote where there is nothing to demote', { rules: { 'tool/name': 'demote' } }, /demote is for rules under result\//],
+    [
+      'demote where there is nothing to demote',
+      { rules: { 'tool/name': 'demote' } },
+      /demote is for rules under result\//,
+    ],
     ['a limit', { limits: { bytes: 1 } }, /limits: no limit "bytes"/],
     ['a limit out of range', { limits: { depth: 1 } }, /limits: depth must be an integer from 8 to 1000/],
     ['an option', { polcy: 'strict' }, /^no option "polcy"; did you mean "policy"\?$/],
-    ['an option that is like nothing', { xxxxxxxxxx: 1 }, /^no option "xxxxxxxxxx" \(policy, rules, trusted, tools, limits, server, onRecord, checker\)$/],
+    [
+      'an option that is like nothing', { xxxxxxxxxx: 1 },
+      /^no option "xxxxxxxxxx" \(policy, rules, trusted, tools, limits, server, onRecord, checker\)$/,
+    ],
     ['an option of prototypes', { constructor: {} }, /^no option "constructor"/],
-    ['a tool\'s option', { tools: { rm: { denied: true } } }, /^tools: rm: no option "denied" \(deny, outputSchema, resultSchema, structured, annotations\)$/],
+    [
+      "a tool's option", { tools: { rm: { denied: true } } },
+      /^tools: rm: no option "denied" \(deny, outputSchema, resultSchema, structured, annotations\)$/,
+    ],
     ['a tool that is none', { tools: { rm: 'deny' } }, /^tools: rm must be an object$/],
     ['a denial that is none', { tools: { rm: { deny: 'yes' } } }, /^tools: rm: deny must be true or false$/],
-    ['a schema that is none', { tools: { rm: { outputSchema: null } } }, /^tools: rm: outputSchema must be an object, true or false$/],
+    [
+      'a schema that is none', { tools: { rm: { outputSchema: null } } },
+      /^tools: rm: outputSchema must be an object, true or false$/,
+    ],
     ['trust that is none', { trusted: 'no' }, /^trusted must be true or false$/],
     ['rules that are none', { rules: null }, /^rules must be an object$/],
     ['limits that are none', { limits: 5 }, /^limits must be an object$/],
     ['a hearer that is none', { onRecord: {} }, /^onRecord must be a function$/],
     ['a rule that nearly is one', { rules: { 'result/shema': 'log' } }, /did you mean "result\/schema"\?$/],
-    ['annotations that are no JSON', { tools: { echo: { annotations: { n: 1n } } } }, /^tools: echo: annotations must be an object of JSON$/],
-    ['annotations that are a list', { tools: { echo: { annotations: [] } } }, /tools: echo: annotations must be an object/],
+    [
+      'annotations that are no JSON', { tools: { echo: { annotations: { n: 1n } } } },
+      /^tools: echo: annotations must be an object of JSON$/,
+    ],
+    [
+      'annotations that are a list', { tools: { echo: { annotations: [] } } },
+      /tools: echo: annotations must be an object/,
+    ],
   ]
   for (const [name, options, message] of cases) {
     t.throws(() => guard(inner, options), { code: 'BAD_CONFIG', message }, name)
     t.throws(() => guard(inner, options), CustomsError, name)
   }
-  t.throws(() => guard(inner, null as never), { code: 'BAD_CONFIG', message: 'the options must be an object' })
-  t.throws(() => createRelay({ sesion: 'x' } as never), { code: 'BAD_CONFIG', message: 'no option "sesion"; did you mean "session"?' })
-  t.throws(() => createRelay({ onRecord() {} } as never), { code: 'BAD_CONFIG', message: /no option "onRecord"/ })
+  t.throws(() => guard(inner, null as never), {
+    code: 'BAD_CONFIG', message: 'the options must be an object',
+  })
+  t.throws(() => createRelay({ sesion: 'x' } as never), {
+    code: 'BAD_CONFIG', message: 'no option "sesion"; did you mean "session"?',
+  })
+  t.throws(() => createRelay({ onRecord() {} } as never), {
+    code: 'BAD_CONFIG', message: /no option "onRecord"/,
+  })
   t.end()
 })
 
@@ -400,8 +464,10 @@ t.test('whatever a caller\'s own functions throw, now or later, is told, and sto
   }
 })
 
-t.test('a record that fails later stops everything from then on', async t => {
-  const { guarded, server, received, closed } = await open({ onRecord: ({ event }) => (event === 'tools/list' ? Promise.reject(new Error('disk full')) : undefined) })
+t.test('when a promise of onRecord is rejected, nothing passes from then on', async t => {
+  const { guarded, server, received, closed } = await open({
+    onRecord: ({ event }) => (event === 'tools/list' ? Promise.reject(new Error('disk full')) : undefined),
+  })
   const errors: string[] = []
   guarded.onerror = ({ message }) => errors.push(message)
   server.answer('tools/list', { tools: [{ name: 'echo', inputSchema: { type: 'object' } }] })
@@ -414,15 +480,17 @@ t.test('a record that fails later stops everything from then on', async t => {
   t.equal(received.length, before)
 })
 
-t.test('a signal that is none fails its own request alone', async t => {
+t.test('an invalid signal fails only its own request', async t => {
   const { guarded, server, received } = await open()
-  await t.rejects(guarded.send({ jsonrpc: '2.0', id: 1, method: 'tools/list' }, { requestSignal: {} }), TypeError)
+  await t.rejects(
+    guarded.send({ jsonrpc: '2.0', id: 1, method: 'tools/list' }, { requestSignal: {} }), TypeError,
+  )
   server.answer('tools/list', { tools: [] })
   await guarded.send({ jsonrpc: '2.0', id: 2, method: 'tools/list' })
   t.match(received.at(-1), { id: 2, result: { tools: [] } })
 })
 
-t.test('guards share a checker, which is not theirs to close', async t => {
+t.test('guards share a checker, and do not close it', async t => {
   const inner = createSchemaChecker()
   let checks = 0
   let closes = 0
@@ -433,7 +501,9 @@ t.test('guards share a checker, which is not theirs to close', async t => {
   t.teardown(() => inner.close())
   for (const name of ['one', 'two']) {
     const { guarded, server, received } = await open({ checker })
-    server.answer('tools/list', { tools: [{ name, inputSchema: { type: 'object' }, outputSchema: { type: 'object', required: ['n'] } }] })
+    server.answer('tools/list', {
+      tools: [{ name, inputSchema: { type: 'object' }, outputSchema: { type: 'object', required: ['n'] } }],
+    })
     server.answer('tools/call', { content: [], structuredContent: {} })
     await guarded.send({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
     await guarded.send(call(2, name))
@@ -445,7 +515,7 @@ t.test('guards share a checker, which is not theirs to close', async t => {
   t.equal(closes, 0)
 })
 
-t.test('what is no JSON is not judged, and harms nobody', async t => {
+t.test('a value that is not JSON is not checked, and does no harm', async t => {
   const checker = createSchemaChecker()
   t.teardown(() => checker.close())
   const circular: Record<string, unknown> = {}
@@ -462,7 +532,10 @@ t.test('what is no JSON is not judged, and harms nobody', async t => {
   for (const subject of cases) {
     t.match(await checker.check(subject as Subject), [{ kind: 'unchecked' }])
   }
-  t.strictSame(await checker.check({ kind: 'value', schema: { type: 'object' }, value: {}, path: '' }), [], 'the next is judged')
+  t.strictSame(
+    await checker.check({ kind: 'value', schema: { type: 'object' }, value: {}, path: '' }), [],
+    'the next is judged',
+  )
 })
 
 t.test('options decide: rules, trust, single tools', async t => {
@@ -474,9 +547,16 @@ t.test('options decide: rules, trust, single tools', async t => {
   })
   const inputSchema = { type: 'object' }
   const annotations = { readOnlyHint: true }
-  server.answer('tools/list', { tools: [{ name: 'näme', inputSchema, annotations }, { name: 'denied', inputSchema }, { name: 'typed', inputSchema }] })
+  server.answer('tools/list', {
+    tools: [
+      { name: 'näme', inputSchema, annotations }, { name: 'denied', inputSchema },
+      { name: 'typed', inputSchema },
+    ],
+  })
   await guarded.send({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
-  t.match(received[0], { result: { tools: [{ name: 'näme', annotations }, { name: 'typed', outputSchema: { required: ['n'] } }] } })
+  t.match(received[0], {
+    result: { tools: [{ name: 'näme', annotations }, { name: 'typed', outputSchema: { required: ['n'] } }] },
+  })
   server.answer('tools/call', { content: [], structuredContent: {} })
   await guarded.send(call(2, 'typed'))
   t.match(received[1], { id: 2, result: { isError: true } })

@@ -1,5 +1,8 @@
 import t from 'tap'
-import { createRelay, createSchemaChecker, parseFrame, type Effect, type Entry, type Event, type Relay, type RelayOptions, type SchemaChecker } from '../../dist/index.js'
+import {
+  createRelay, createSchemaChecker, parseFrame, type Effect, type Entry, type Event, type Relay,
+  type RelayOptions, type SchemaChecker,
+} from '../../dist/index.js'
 
 /** Performs effects as an embedding program does, and keeps what would be sent. */
 class Embedding {
@@ -13,7 +16,10 @@ class Embedding {
   }
 
   async hear(from: 'client' | 'server', message: object): Promise<void> {
-    await this.handle({ type: 'frame-received', from, exchange: 'stdio', frame: parseFrame(Buffer.from(JSON.stringify(message))) })
+    await this.handle({
+      type: 'frame-received', from, exchange: 'stdio',
+      frame: parseFrame(Buffer.from(JSON.stringify(message))),
+    })
   }
 
   async handle(event: Event): Promise<void> {
@@ -21,7 +27,8 @@ class Embedding {
   }
 
   async #perform(effect: Effect): Promise<void> {
-    if (effect.type === 'send') this.sent.push({ to: effect.to, message: JSON.parse(effect.frame.bytes.toString()) })
+    if (effect.type === 'send')
+      this.sent.push({ to: effect.to, message: JSON.parse(effect.frame.bytes.toString()) })
     if (effect.type === 'audit') this.entries.push(effect.entry)
     if (effect.type === 'check') {
       const results = await Promise.all(effect.subjects.map(async subject => this.#checker.check(subject)))
@@ -37,7 +44,9 @@ class Embedding {
 const weather = {
   name: 'weather',
   inputSchema: { type: 'object' },
-  outputSchema: { type: 'object', properties: { temperature: { type: 'number' } }, required: ['temperature'] },
+  outputSchema: {
+    type: 'object', properties: { temperature: { type: 'number' } }, required: ['temperature'],
+  },
 }
 
 t.test('one call gives a relay with every rule, by the standard policy', async t => {
@@ -47,23 +56,38 @@ t.test('one call gives a relay with every rule, by the standard policy', async t
   await embedding.hear('client', list)
   t.strictSame(embedding.sent, [{ to: 'server', message: list }])
   await embedding.hear('server', { jsonrpc: '2.0', id: 1, result: { tools: [weather, { name: 'bad' }] } })
-  t.strictSame(embedding.sent[1], { to: 'client', message: { jsonrpc: '2.0', id: 1, result: { tools: [weather] } } })
-  await embedding.hear('client', { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'weather', arguments: {} } })
-  await embedding.hear('server', { jsonrpc: '2.0', id: 2, result: { content: [], structuredContent: { temperature: 'hot' } } })
+  t.strictSame(embedding.sent[1], {
+    to: 'client', message: { jsonrpc: '2.0', id: 1, result: { tools: [weather] } },
+  })
+  await embedding.hear('client', {
+    jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'weather', arguments: {} },
+  })
+  await embedding.hear('server', {
+    jsonrpc: '2.0', id: 2, result: { content: [], structuredContent: { temperature: 'hot' } },
+  })
   t.match(embedding.sent[3], { to: 'client', message: { id: 2, result: { isError: true } } })
-  t.match(embedding.entries.at(-1), { event: 'tools/call', server: 'server', tool: 'weather', verdict: 'block', findings: [{ rule: 'result/schema' }] })
+  t.match(embedding.entries.at(-1), {
+    event: 'tools/call', server: 'server', tool: 'weather', verdict: 'block',
+    findings: [{ rule: 'result/schema' }],
+  })
 })
 
 t.test('a policy, and rules over it', async t => {
-  const embedding = new Embedding({ policy: 'observe', rules: { 'tool/definition': 'block' }, server: 'weather', session: 's1' })
+  const embedding = new Embedding({
+    policy: 'observe', rules: { 'tool/definition': 'block' }, server: 'weather', session: 's1',
+  })
   t.teardown(() => embedding.close())
   await embedding.hear('client', { jsonrpc: '2.0', id: 1, method: 'tools/list' })
-  await embedding.hear('server', { jsonrpc: '2.0', id: 1, result: { tools: [{ ...weather, annotations: {} }, { name: 'bad' }] } })
-  t.strictSame(embedding.sent[1]?.message, { jsonrpc: '2.0', id: 1, result: { tools: [{ ...weather, annotations: {} }] } })
+  await embedding.hear('server', {
+    jsonrpc: '2.0', id: 1, result: { tools: [{ ...weather, annotations: {} }, { name: 'bad' }] },
+  })
+  t.strictSame(embedding.sent[1]?.message, {
+    jsonrpc: '2.0', id: 1, result: { tools: [{ ...weather, annotations: {} }] },
+  })
   t.match(embedding.entries.at(-1), { server: 'weather', session: 's1' })
 })
 
-t.test('a call of a tool that is not known yet is held back', async t => {
+t.test('a call of an unknown tool is queued', async t => {
   const embedding = new Embedding()
   t.teardown(() => embedding.close())
   t.equal(embedding.relay.holding, false)
@@ -81,7 +105,7 @@ t.test('without a session, each exchange has ids of its own', async t => {
   }
 })
 
-t.test('limits bound what is read', t => {
+t.test('limits apply to parsing', t => {
   const long = Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'x'.repeat(2000) }))
   t.match(parseFrame(long, { messageBytes: 1024 }).faults, [{ kind: 'size' }])
   t.strictSame(parseFrame(long).faults, [])
@@ -89,7 +113,7 @@ t.test('limits bound what is read', t => {
   t.end()
 })
 
-t.test('the parse never throws for what is in the bytes', t => {
+t.test('parseFrame never throws for invalid bytes', t => {
   for (const bytes of ['', '\0', '{', '[]', 'null', '"\ud800"', '{"jsonrpc":"2.0","id":{}}']) {
     const { message, faults } = parseFrame(Buffer.from(bytes))
     t.equal(message.kind, 'unusable', JSON.stringify(bytes))

@@ -5,7 +5,10 @@ interface Message {
   readonly method?: string
 }
 
-/** A server at the other end of an in-memory transport, that answers what it was told to and keeps what it got. */
+/**
+ * A server at the other end of an in-memory transport, that answers what it was told to and keeps what it
+ * got.
+ */
 export class ScriptedServer {
   readonly received: unknown[] = []
   readonly #transport: Transport
@@ -17,7 +20,8 @@ export class ScriptedServer {
       this.received.push(message)
       const { id, method = '' } = message as Message
       const result = this.#answers.get(method)
-      if (result !== undefined && id !== undefined) void this.#transport.send({ jsonrpc: '2.0', id, result: { ...result } })
+      if (result !== undefined && id !== undefined)
+        void this.#transport.send({ jsonrpc: '2.0', id, result: { ...result } })
     }
   }
 
@@ -26,7 +30,9 @@ export class ScriptedServer {
   }
 
   answerInitialize(): void {
-    this.answer('initialize', { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'scripted', version: '1' } })
+    this.answer('initialize', {
+      protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'scripted', version: '1' },
+    })
   }
 
   /** How often it was asked this. */
