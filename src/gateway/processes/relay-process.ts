@@ -1,6 +1,6 @@
 import { FrontEnd, answerLost, type Admitted } from '../../transport/channel/front-end.js'
 import type { Vitals } from '../../transport/channel/relay-end.js'
-import type { Quota } from '../../transport/front/connections.js'
+import type { Quota } from '../../transport/front/quota.js'
 import { killGroup } from '../../transport/process/group.js'
 import { residentBytes, spawnRelay, type RelayChild } from '../../transport/process/relay.js'
 import { BackOff } from '../../transport/shared/process.js'

@@ -1,40 +1,8 @@
 import { errorCode } from '../../protocol/json-rpc.js'
 import { unpackers, type Unpacker } from '../http/content-coding.js'
-import type { Quota } from './connections.js'
+import type { Share } from './quota.js'
 import { refusal, type Refusal } from './refusal.js'
 import type { FrontRequest, FrontResponse } from './request.js'
-
-/** What the body of one request takes of the memory for all of them, in which each client has a share. */
-export class Share {
-  readonly #bodies: Quota
-  readonly #client: string
-  #taken = 0
-  #isOver = false
-
-  constructor(bodies: Quota, client: string) {
-    this.#bodies = bodies
-    this.#client = client
-  }
-
-  /** @returns false when so many bytes more are not to be had */
-  take(bytes: number): boolean {
-    if (this.#isOver || !this.#bodies.take(this.#client, bytes)) return false
-    this.#taken += bytes
-    return true
-  }
-
-  give(bytes: number): void {
-    if (this.#isOver) return
-    this.#taken -= bytes
-    this.#bodies.leave(this.#client, bytes)
-  }
-
-  /** Gives back all of it; nothing is taken any more. */
-  end(): void {
-    this.give(this.#taken)
-    this.#isOver = true
-  }
-}
 
 /**
  * Why a body need not be sent: told by the head.

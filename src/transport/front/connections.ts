@@ -1,58 +1,8 @@
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Peer } from './arrival.js'
-import type { FrontResponse, ProcessPlace } from './request.js'
-
-/**
- * Who shares places with others: all who show the same token; where none is asked for, all who come from the
- * same network.
- */
-export const clientOf = ({ address, token }: Peer): string => (token === undefined ? `address ${networkOf(address)}` : `token ${token}`)
-
-/**
- * The holder of an address of IPv6 usually has all 2^64 that begin like it (RFC 6177). Those of a link
- * (`fe80::`) are single: their beginning is everybody's.
- */
-const networkOf = (address: string): string => {
-  if (!address.includes(':') || /^fe[89ab]/i.test(address)) return address
-  const [before = [], after = []] = address.split('::').map(groups => groups.split(':').filter(group => group !== ''))
-  return [...before, ...Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0'), ...after].slice(0, 4).join(':')
-}
-
-/** Places of which one client cannot take all: it may have nine in ten of those that others leave. */
-export class Quota {
-  readonly #max: () => number
-  readonly #taken = new Map<string, number>()
-  #all = 0
-
-  constructor(max: () => number) {
-    this.#max = max
-  }
-
-  /** @returns false when there is no place for this client, or not so many */
-  take(client: string, count = 1): boolean {
-    const own = this.#taken.get(client) ?? 0
-    const left = this.#max() - (this.#all - own)
-    if (own + count > Math.ceil((9 * left) / 10)) return false
-    this.#taken.set(client, own + count)
-    this.#all += count
-    return true
-  }
-
-  /** A place for a process of this client's. */
-  place(client: string): ProcessPlace {
-    return { take: () => (this.take(client) ? () => this.leave(client) : undefined) }
-  }
-
-  leave(client: string, count = 1): void {
-    const own = this.#taken.get(client) ?? 0
-    const left = Math.min(count, own)
-    if (own > left) this.#taken.set(client, own - left)
-    else this.#taken.delete(client)
-    this.#all -= left
-  }
-}
+import { clientOf, Quota } from './quota.js'
+import type { FrontResponse } from './request.js'
 
 /** From so many requests on that wait behind an open answer of their connection, its socket is not read. */
 const manyWaiting = 8

@@ -8,7 +8,7 @@ import { FrontEnd } from '../../../dist/transport/channel/front-end.js'
 import { RelayEnd } from '../../../dist/transport/channel/relay-end.js'
 import { kinds, windowBytes, Wire, type Kind } from '../../../dist/transport/channel/wire.js'
 import { Arrival } from '../../../dist/transport/front/arrival.js'
-import { Quota } from '../../../dist/transport/front/connections.js'
+import { Quota } from '../../../dist/transport/front/quota.js'
 import type { FrontResponse } from '../../../dist/transport/front/request.js'
 
 /** One end of a channel: collects what is written to it. */

@@ -7,8 +7,8 @@ import type { Transport } from '../../transport.js'
 import {
   isInitialize, isUnknownRevision, lacksEnvelope, unsupportedVersion, type Arrival, type Peer,
 } from '../arrival.js'
-import { clientOf, type Quota } from '../connections.js'
 import type { Credentials } from '../credentials.js'
+import { clientOf, type Quota } from '../quota.js'
 import { refusal, type Refusal } from '../refusal.js'
 import { Sessions } from './registry.js'
 import { FrontSession, type SessionKind } from './session.js'

@@ -1,6 +1,6 @@
 import { ChurnMap } from '../../../core/memory.js'
 import type { Timers } from '../../timers.js'
-import { Quota } from '../connections.js'
+import { Quota } from '../quota.js'
 
 export interface SessionsOptions {
   /** Most sessions at a time. */
