@@ -13,23 +13,29 @@ interface Import {
   readonly typesOnly: boolean
 }
 
-const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.ts')).map(file => file.replaceAll('\\', '/'))
+const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.ts'))
+  .map(file => file.replaceAll('\\', '/'))
   // Another language, of which only the compiled module is used.
   .filter(file => !file.startsWith('judge/assembly/'))
 
 const importsOf = (file: string): readonly Import[] => {
   const found: Import[] = []
   const note = (specifier: ts.Node | undefined, typesOnly: boolean) => {
-    if (specifier !== undefined && ts.isStringLiteral(specifier)) found.push({ file, from: specifier.text, typesOnly })
+    if (specifier !== undefined && ts.isStringLiteral(specifier)) {
+      found.push({ file, from: specifier.text, typesOnly })
+    }
   }
   const visit = (node: ts.Node): void => {
     if (ts.isImportDeclaration(node)) {
       const clause = node.importClause
       const named = clause?.namedBindings
-      const each = named && ts.isNamedImports(named) && clause.name === undefined && named.elements.every(one => one.isTypeOnly)
+      const each = named && ts.isNamedImports(named) && clause.name === undefined
+        && named.elements.every(one => one.isTypeOnly)
       note(node.moduleSpecifier, (clause?.phaseModifier === ts.SyntaxKind.TypeKeyword) || each === true)
     } else if (ts.isExportDeclaration(node)) note(node.moduleSpecifier, node.isTypeOnly)
-    else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) note(node.arguments[0], false)
+    else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) note(
+      node.arguments[0], false,
+    )
     ts.forEachChild(node, visit)
   }
   visit(ts.createSourceFile(file, readFileSync(join(root, file), 'utf8'), ts.ScriptTarget.Latest))
@@ -38,11 +44,16 @@ const importsOf = (file: string): readonly Import[] => {
 
 const imports = files.flatMap(importsOf)
 
-const layerOf = (file: string): string => (file.includes('/') ? file.slice(0, file.indexOf('/')) : file.replace('.ts', ''))
+const layerOf = (file: string): string =>
+  (file.includes('/') ? file.slice(0, file.indexOf('/')) : file.replace('.ts', ''))
 
-const targetOf = ({ file, from }: Import): string => relative(root, join(root, dirname(file), from)).replaceAll('\\', '/')
+const targetOf = ({ file, from }: Import): string =>
+  relative(root, join(root, dirname(file), from)).replaceAll('\\', '/')
 
-/** Who may import whom: judge <- protocol <- core <- { rules, schema, lock, audit, transport } <- gateway <- commands <- cli. */
+/**
+ * Who may import whom: judge <- protocol <- core <- { rules, schema, lock, audit, transport } <- gateway <-
+ * commands <- cli.
+ */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   errors: [],
   canonical: [],
@@ -65,13 +76,19 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   gateway: ['gateway', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors'],
   inspect: ['inspect', 'lock', 'rules', 'gateway', 'transport', 'core', 'protocol', 'errors'],
   report: ['report', 'inspect', 'audit', 'core', 'protocol', 'errors'],
-  commands: ['commands', 'report', 'clients', 'capture', 'learn', 'inspect', 'gateway', 'config', 'admin', 'telemetry', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors', 'operator-file'],
+  commands: [
+    'commands', 'report', 'clients', 'capture', 'learn', 'inspect', 'gateway', 'config', 'admin', 'telemetry',
+    'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors', 'operator-file',
+  ],
   cli: ['commands', 'errors'],
   library: ['library', 'gateway', 'config', 'rules', 'schema', 'transport', 'core', 'protocol', 'errors'],
   index: ['library', 'core', 'protocol', 'errors'],
 }
 
-/** config/ reads the table of rules, and the actions, which are data of the core, and knows an object of JSON; all else that it needs of others is types. */
+/**
+ * config/ reads the table of rules, and the actions, which are data of the core, and knows an object of JSON;
+ * all else that it needs of others is types.
+ */
 const ofOthers = ['core/findings.js', 'protocol/unmetered.js']
 
 t.test('every module imports only what lies below it', t => {
@@ -79,7 +96,10 @@ t.test('every module imports only what lies below it', t => {
     const layer = layerOf(one.file)
     const target = targetOf(one)
     const free = layer === 'config' && (one.typesOnly || ofOthers.includes(target))
-    t.ok(free || allowed[layer]?.includes(layerOf(target.replace('.js', '.ts'))), `${one.file} imports ${target}`)
+    t.ok(
+      free || allowed[layer]?.includes(layerOf(target.replace('.js', '.ts'))),
+      `${one.file} imports ${target}`,
+    )
   }
   t.end()
 })
@@ -88,9 +108,12 @@ const isBuiltin = (from: string): boolean => from.startsWith('node:') || builtin
 
 /** Which layers may name a package; one that is not here may be named anywhere below commands/. */
 const owners: Readonly<Record<string, string>> = {
-  ajv: 'config', undici: 'transport', pino: 'audit', 'jsonc-parser': 'clients', 'toml-eslint-parser': 'clients', '@opentelemetry': 'telemetry',
+  ajv: 'config', undici: 'transport', pino: 'audit', 'jsonc-parser': 'clients',
+  'toml-eslint-parser': 'clients', '@opentelemetry': 'telemetry',
 }
-const ownedBuiltins: Readonly<Record<string, string>> = { 'node:http': 'transport', 'node:https': 'transport', 'node:child_process': 'transport' }
+const ownedBuiltins: Readonly<Record<string, string>> = {
+  'node:http': 'transport', 'node:https': 'transport', 'node:child_process': 'transport',
+}
 
 t.test('packages and sockets have one owner each', t => {
   for (const { file, from } of imports.filter(({ from }) => !from.startsWith('.'))) {
@@ -99,8 +122,12 @@ t.test('packages and sockets have one owner each', t => {
     const owner = owners[name] ?? owners[name.split('/')[0] ?? name] ?? ownedBuiltins[from]
     // The admin listener is a plain HTTP server of its own: it speaks no MCP.
     if (owner !== undefined && layer !== 'admin') t.equal(layer, owner, `${file} imports ${from}`)
-    if (layer === 'core' || layer === 'protocol') t.ok(from === 'node:buffer', `${file} imports ${from}: the core is pure`)
-    if (layer === 'schema') t.ok(isBuiltin(from), `${file} imports ${from}: what a stranger's schema costs is ours to count`)
+    if (layer === 'core' || layer === 'protocol') {
+      t.ok(from === 'node:buffer', `${file} imports ${from}: the core is pure`)
+    }
+    if (layer === 'schema') {
+      t.ok(isBuiltin(from), `${file} imports ${from}: what a stranger's schema costs is ours to count`)
+    }
     if (layer === 'cli') t.ok(isBuiltin(from), `${file} loads no package: it is on the way of every start`)
   }
   t.end()
@@ -109,12 +136,19 @@ t.test('packages and sockets have one owner each', t => {
 t.test('the pure core has no clock, no timer and no promise', t => {
   for (const file of files.filter(file => file.startsWith('core/'))) {
     const source = readFileSync(join(root, file), 'utf8').replace(/\/\*[^]*?\*\/|\/\/.*/g, '')
-    t.notMatch(source, /\b(?:Date\.now|new Date|performance\.|setTimeout|setInterval|setImmediate|process\.|await |new Promise|fetch\()/, file)
+    t.notMatch(
+      source,
+      /\b(?:Date\.now|new Date|performance\.|setTimeout|setInterval|setImmediate|process\.|await |new Promise|fetch\()/,
+      file,
+    )
   }
   t.end()
 })
 
-/** Where `JSON.parse` stands, and why. What comes from a client or server, whole or a slice of it, goes through protocol/json.ts, which never throws. */
+/**
+ * Where `JSON.parse` stands, and why. What comes from a client or server, whole or a slice of it, goes
+ * through protocol/json.ts, which never throws.
+ */
 const parsers = new Map([
   ['protocol/json.ts', 'the reader of everything that crossed the wire'],
   ['config/json-text.ts', 'the operator reads where their file is wrong'],
@@ -132,32 +166,41 @@ t.test('one reader gives JSON its meaning', t => {
   const callsOf = (file: string): number => {
     let calls = 0
     const visit = (node: ts.Node): void => {
-      if (ts.isPropertyAccessExpression(node) && node.expression.getText() === 'JSON' && node.name.text === 'parse') calls++
+      if (ts.isPropertyAccessExpression(
+        node
+      ) && node.expression.getText() === 'JSON' && node.name.text === 'parse') calls++
       ts.forEachChild(node, visit)
     }
     visit(ts.createSourceFile(file, readFileSync(join(root, file), 'utf8'), ts.ScriptTarget.Latest, true))
     return calls
   }
   t.strictSame(files.filter(file => callsOf(file) > 0).sort(), [...parsers.keys()].sort())
-  t.match(readFileSync(join(root, 'protocol/json.ts'), 'utf8'), /try \{\n    return JSON\.parse\(text\) as Json\n  \} catch \{\n    return undefined/)
+  t.match(
+    readFileSync(join(root, 'protocol/json.ts'), 'utf8'),
+    /try \{\n    return JSON\.parse\(text\) as Json\n  \} catch \{\n    return undefined/,
+  )
   t.end()
 })
 
 t.test('one writer gives ids and responses their text', t => {
-  const writers = files.filter(file => /JSON\.stringify\(id\)[^}]|"id":\$\{(?!idText)/.test(readFileSync(join(root, file), 'utf8')))
+  const writers = files.filter(file =>
+    /JSON\.stringify\(id\)[^}]|"id":\$\{(?!idText)/.test(readFileSync(join(root, file), 'utf8')))
   t.strictSame(writers, ['protocol/message.ts'])
   t.end()
 })
 
 t.test('one reader gives a content type its meaning', t => {
-  const readers = files.filter(file => /charset\\s\*=|startsWith\('charset|split\(\/\[ \\t;\]/.test(readFileSync(join(root, file), 'utf8')))
+  const readers = files.filter(file =>
+    /charset\\s\*=|startsWith\('charset|split\(\/\[ \\t;\]/.test(readFileSync(join(root, file), 'utf8')))
   t.strictSame(readers, ['protocol/headers.ts'])
   t.end()
 })
 
 /** Who may walk JSON without a meter, and what bounds the work instead. */
 const unmetered = new Map([
-  ...['audit', 'capture', 'clients', 'commands', 'config', 'inspect', 'learn', 'lock', 'report'].map(room => [room, 'a command, or a file of the operator'] as const),
+  ...[
+    'audit', 'capture', 'clients', 'commands', 'config', 'inspect', 'learn', 'lock', 'report',
+  ].map(room => [room, 'a command, or a file of the operator'] as const),
   ['schema', 'the budget of the engine'],
   ['library/options.ts', 'what the caller gave'],
   ['library/relay.ts', 'what the caller gave'],
@@ -172,23 +215,31 @@ const unmetered = new Map([
 ])
 
 t.test('JSON from the wire is walked with a meter', { timeout: 120_000 }, t => {
-  const using = imports.filter(one => targetOf(one) === 'protocol/unmetered.js').map(({ file }) => (unmetered.has(layerOf(file)) ? layerOf(file) : file))
+  const using = imports.filter(one => targetOf(one) === 'protocol/unmetered.js').map(({ file }) =>
+    (unmetered.has(layerOf(file)) ? layerOf(file) : file))
   t.strictSame([...new Set(using)].sort(), [...unmetered.keys()].sort())
 
   // The compiler refuses loops; of what it cannot refuse, the types tell.
   const program = ts.createProgram(files.map(file => join(root, file)), {
-    target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.NodeNext, strict: true, noEmit: true, skipLibCheck: true, types: ['node'], jsx: ts.JsxEmit.ReactJSX,
+    target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.NodeNext, strict: true, noEmit: true,
+    skipLibCheck: true, types: ['node'], jsx: ts.JsxEmit.ReactJSX,
   })
   const checker = program.getTypeChecker()
   const isWire = (type: ts.Type): boolean =>
-    type.isUnion() ? type.types.some(isWire) : type.getProperties().some(({ escapedName }) => String(escapedName).startsWith('__@wire'))
+    type.isUnion() ? type.types.some(isWire) : type.getProperties().some(({ escapedName }) =>
+      String(escapedName).startsWith('__@wire'))
   const found: string[] = []
   for (const file of files) {
     const source = program.getSourceFile(join(root, file))
-    if (source === undefined || unmetered.has(layerOf(file)) || unmetered.has(file) || file === 'protocol/json.ts') continue
+    if (source === undefined || unmetered.has(
+      layerOf(file)
+    ) || unmetered.has(file) || file === 'protocol/json.ts') continue
     const visit = (node: ts.Node): void => {
-      const walked = ts.isSpreadAssignment(node) || ts.isSpreadElement(node) || ts.isForInStatement(node) ? node.expression : undefined
-      if (walked !== undefined && isWire(checker.getTypeAtLocation(walked))) found.push(`${file}: ${node.getText().split('\n')[0] ?? ''}`)
+      const walked = ts.isSpreadAssignment(node) || ts.isSpreadElement(node)
+        || ts.isForInStatement(node) ? node.expression : undefined
+      if (walked !== undefined && isWire(checker.getTypeAtLocation(walked))) {
+        found.push(`${file}: ${node.getText().split('\n')[0] ?? ''}`)
+      }
       ts.forEachChild(node, visit)
     }
     visit(source)
@@ -211,13 +262,18 @@ const loadedWith = (file: string, seen = new Set<string>()): ReadonlySet<string>
 const built = fileURLToPath(new URL('../dist', import.meta.url))
 
 t.test('a relay that nobody asked for telemetry loads nothing of it', t => {
-  const chunks = readdirSync(join(built, 'chunks')).filter(file => /^(?:wrap|serve)-[A-Z0-9]+\.js$/.test(file))
+  const chunks =
+    readdirSync(join(built, 'chunks')).filter(file => /^(?:wrap|serve)-[A-Z0-9]+\.js$/.test(file))
   t.equal(chunks.length, 2)
   for (const chunk of chunks) {
     const loaded = [...loadedWith(join('chunks', chunk))]
     t.ok(loaded.length > 10, 'it is read')
     t.strictSame(loaded.filter(name => /opentelemetry|^pino/.test(name)), [], chunk)
-    for (const name of loaded.filter(file => file.startsWith('chunks/'))) t.notMatch(readFileSync(join(built, name), 'utf8'), /PeriodicExportingMetricReader|pino\.transport/, name)
+    for (const name of loaded.filter(file => file.startsWith('chunks/'))) {
+      t.notMatch(
+        readFileSync(join(built, name), 'utf8'), /PeriodicExportingMetricReader|pino\.transport/, name,
+      )
+    }
   }
   t.end()
 })
@@ -226,7 +282,9 @@ t.test('a relay of one process loads nothing of several', t => {
   const chunks = readdirSync(join(built, 'chunks'))
   const [serve = ''] = chunks.filter(file => /^serve-[A-Z0-9]+\.js$/.test(file))
   const [front = ''] = chunks.filter(file => /^relays-[A-Z0-9]+\.js$/.test(file))
-  const textOf = (chunk: string) => [...loadedWith(join('chunks', chunk))].filter(file => file.startsWith('chunks/')).map(file => readFileSync(join(built, file), 'utf8')).join('')
+  const textOf = (chunk: string) => [
+    ...loadedWith(join('chunks', chunk))
+  ].filter(file => file.startsWith('chunks/')).map(file => readFileSync(join(built, file), 'utf8')).join('')
   const several = /\bclass (?:Wire|Relays)\b|\b(?:Wire|Relays) = class/
   t.match(textOf(front), several)
   t.notMatch(textOf(serve), several)

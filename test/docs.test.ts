@@ -5,7 +5,8 @@ import t from 'tap'
 import { commands } from '../dist/commands/index.js'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
-const docs = readdirSync(resolve(root, 'docs')).filter(name => name.endsWith('.md')).map(name => `docs/${name}`)
+const docs =
+  readdirSync(resolve(root, 'docs')).filter(name => name.endsWith('.md')).map(name => `docs/${name}`)
 const pages = ['README.md', 'CONTRIBUTING.md', 'docker/README.md', ...docs]
 
 const read = (page: string): string => readFileSync(resolve(root, page), 'utf8')
@@ -16,7 +17,9 @@ const prose = (page: string): string => read(page).replace(/^( *)```[^]*?^\1```$
 /** The anchors that GitHub makes of the headings of a page. */
 const anchorsOf = (page: string): readonly string[] =>
   [...prose(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
-    heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '').replaceAll(' ', '-'))
+    heading.replace(
+      /\[([^\]]*)\]\([^)]*\)/g, '$1',
+    ).toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '').replaceAll(' ', '-'))
 
 const linksOf = (page: string): readonly string[] =>
   [...prose(page).replace(/`[^`\n]*`/g, '').matchAll(/\]\(([^)\s]+)\)/g)]
@@ -37,7 +40,9 @@ for (const page of pages) {
       const [path = '', anchor] = link.split('#')
       const target = path === '' ? page : relative(root, resolve(root, dirname(page), path))
       if (!t.ok(existsSync(resolve(root, target)), `${link}: there is no ${target}`)) continue
-      if (anchor !== undefined) t.ok(anchorsOf(target).includes(anchor), `${link}: ${target} has no such heading`)
+      if (anchor !== undefined) {
+        t.ok(anchorsOf(target).includes(anchor), `${link}: ${target} has no such heading`)
+      }
     }
     t.end()
   })
@@ -60,8 +65,11 @@ t.test('the README links to every page of docs', t => {
 
 t.test('the pages that the README links to are in the package', t => {
   const { files } = JSON.parse(read('package.json')) as { files: readonly string[] }
-  const isPublished = (link: string): boolean => files.some(file => link === file || link.startsWith(`${file}/`))
-  t.strictSame(linksOf('README.md').map(link => link.replace(/#.*/, '')).filter(link => !isPublished(link)), [])
+  const isPublished = (link: string): boolean =>
+    files.some(file => link === file || link.startsWith(`${file}/`))
+  t.strictSame(
+    linksOf('README.md').map(link => link.replace(/#.*/, '')).filter(link => !isPublished(link)), [],
+  )
   t.end()
 })
 

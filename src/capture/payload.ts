@@ -48,7 +48,8 @@ const scrubbed = (text: string): string =>
 const ofProtocol: ReadonlySet<string> = new Set([
   'tools', 'prompts', 'resources', 'resourceTemplates', 'capabilities', 'clientInfo', 'serverInfo',
   'protocolVersion', 'supportedVersions', 'nextCursor', 'cursor', 'name', 'requestId', 'progressToken',
-  'progress', 'total', 'taskId', 'task', 'status', 'ttlMs', 'isError', 'resultType', 'requestedSchema', 'code',
+  'progress', 'total', 'taskId', 'task', 'status', 'ttlMs', 'isError', 'resultType', 'requestedSchema',
+  'code',
   'level',
 ])
 

@@ -72,7 +72,9 @@ export class ServerRequests {
     const { ask, output, records, options } = this.#core
     const pending = this.#pending.findAnywhere(exchange, key)
     if (pending !== undefined) this.#pending.close(pending)
-    else ask('onId', { use: options.joined === true ? 'unknown' : 'unasked', from: 'client' }, findings, '/id')
+    else ask(
+      'onId', { use: options.joined === true ? 'unknown' : 'unasked', from: 'client' }, findings, '/id',
+    )
     records.note('wire', 'client', findings)
     if (!findings.isStop) output.toServer(exchange, frame)
     else if (pending !== undefined) output.toServer(exchange, blocked(pending, findings))

@@ -111,7 +111,9 @@ export class Upstream {
   open(opening: NewSession): void {
     const { guard, connector, sessionStarted, sessionEnded } = this.#options
     const { kind, joined, peer } = opening
-    const session = openSession(guard, opening.transport, connector.connect(opening), { stateless: kind === 'stateless', joined, peer })
+    const session = openSession(
+      guard, opening.transport, connector.connect(opening), { stateless: kind === 'stateless', joined, peer },
+    )
     this.#sessions.add(session)
     sessionStarted()
     session.start()

@@ -27,7 +27,10 @@ export interface Range {
   readonly last: number
 }
 
-/** A long string in one of the first blocks of content, whose value is its text, or the text of structuredContent. */
+/**
+ * A long string in one of the first blocks of content, whose value is its text, or the text of
+ * structuredContent.
+ */
 export interface LongString {
   readonly block: number
   readonly member: number
@@ -42,14 +45,18 @@ export interface ResultParts {
   readonly plain: boolean
   /** The text of structuredContent. */
   readonly structured: Buffer | undefined
-  /** Some of the blocks of content, by index, whose text is that of structuredContent, white space between tokens apart. */
+  /**
+   * Some of the blocks of content, by index, whose text is that of structuredContent, white space between
+   * tokens apart.
+   */
   readonly repeats: readonly number[]
   readonly strings: readonly LongString[]
 }
 
 /**
- * Validates JSON texts from their bytes, in WebAssembly. The answer is *surely valid*, or nothing: then the text is parsed
- * and evaluated. Answers depend on the arguments alone; the text that was read last is kept only to save reading it again.
+ * Validates JSON texts from their bytes, in WebAssembly. The answer is *surely valid*, or nothing: then the
+ * text is parsed and evaluated. Answers depend on the arguments alone; the text that was read last is kept
+ * only to save reading it again.
  */
 export class ByteValidator {
   readonly #hidden: readonly Range[]
@@ -70,8 +77,8 @@ export class ByteValidator {
   /**
    * Reads a message.
    * @param depth allowed levels of nesting
-   * @returns undefined unless the message is surely JSON that all parsers read alike: UTF-8, no member twice, no lone
-   * surrogate, no number beyond a double
+   * @returns undefined unless the message is surely JSON that all parsers read alike: UTF-8, no member twice,
+   * no lone surrogate, no number beyond a double
    */
   readResult(bytes: Buffer, depth: number): ResultParts | undefined {
     return this.#unlessFailed(() => {
@@ -117,7 +124,9 @@ export class ByteValidator {
   #found(bytes: Buffer): ResultParts {
     const word = (offset: number) => this.#memory.readUInt32LE(layout.FOUND + offset)
     const structured = word(layout.STRUCTURED)
-    const text = structured === 0 ? undefined : bytes.subarray(word(layout.STRUCTURED_START), word(layout.STRUCTURED_END))
+    const text = structured === 0
+      ? undefined
+      : bytes.subarray(word(layout.STRUCTURED_START), word(layout.STRUCTURED_END))
     if (text !== undefined) this.#last = { text, value: structured }
     return {
       plain: word(layout.PLAIN) === 1,
@@ -125,12 +134,18 @@ export class ByteValidator {
       repeats: listOf(word(layout.REPEAT_COUNT), index => word(layout.REPEATS + 4 * index)),
       strings: listOf(word(layout.STRING_COUNT), index => {
         const at = layout.STRINGS + layout.STRING_BYTES * index
-        return { block: word(at), member: word(at + 4), text: bytes.subarray(word(at + 8), word(at + 12)), isStructuredText: word(at + 16) === 1 }
+        return {
+          block: word(at), member: word(at + 4), text: bytes.subarray(word(at + 8), word(at + 12)),
+          isStructuredText: word(at + 16) === 1,
+        }
       }),
     }
   }
 
-  /** Without WebAssembly, without memory, or after a trap the answer is nothing, and the next text gets a new instance. */
+  /**
+   * Without WebAssembly, without memory, or after a trap the answer is nothing, and the next text gets a new
+   * instance.
+   */
   #unlessFailed<Answer>(ask: () => Answer): Answer | undefined {
     try {
       return ask()
@@ -143,7 +158,9 @@ export class ByteValidator {
 
   #instance(length: number): Module {
     this.#short = length > shortBytes ? 0 : this.#short + 1
-    if (this.#module !== undefined && (this.#short < maxShort || this.#memory.length <= heldBytes)) return this.#module
+    if (this.#module !== undefined && (this.#short < maxShort || this.#memory.length <= heldBytes)) {
+      return this.#module
+    }
     const module = instantiate()
     module.setSeed(randomBytes(8).readBigUInt64LE())
     this.#view(module).set(bitsOf(this.#hidden), layout.HIDDEN)

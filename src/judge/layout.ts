@@ -1,6 +1,6 @@
-// The layout of the memory that TypeScript shares with the WebAssembly module. Both compile this file (its types are
-// AssemblyScript's; to TypeScript each is a number), so that every number of the layout stands in one place. Offsets and
-// sizes are in bytes; a word has four.
+// The layout of the memory that TypeScript shares with the WebAssembly module. Both compile this file (its
+// types are AssemblyScript's; to TypeScript each is a number), so that every number of the layout stands in
+// one place. Offsets and sizes are in bytes; a word has four.
 
 // Regions. Only the tape has no fixed place: it follows the text.
 
@@ -19,7 +19,10 @@ export const HEADS: usize = 0x80000
 /** Tape indexes of the open containers. */
 export const OPEN: usize = 0x90000
 export const MAX_OPEN: i32 = 0x1000
-/** The text. PADDING zero bytes follow it: no token continues there, so that most loops need not ask where the text ends. */
+/**
+ * The text. PADDING zero bytes follow it: no token continues there, so that most loops need not ask where the
+ * text ends.
+ */
 export const TEXT: usize = 0xa0000
 export const PADDING: i32 = 64
 
@@ -36,7 +39,10 @@ export const STRING_COUNT: usize = 20
 /** Blocks of content, by index, whose text repeats structuredContent. */
 export const REPEATS: usize = 24
 export const MAX_REPEATS: u32 = 8
-/** Long strings in the first blocks of content: the block, which member (below), start, end, whether it is structuredContent's very text. */
+/**
+ * Long strings in the first blocks of content: the block, which member (below), start, end, whether it is
+ * structuredContent's very text.
+ */
 export const STRINGS: usize = 56
 export const STRING_BYTES: usize = 20
 export const MAX_BLOCKS: u32 = 8
@@ -54,8 +60,8 @@ export const INVALID: i32 = 0
 export const VALID: i32 = 1
 export const UNKNOWN: i32 = 2
 
-// TABLE: the first word is the place of the root schema. Places count from the beginning of the table; 0 is none, or a
-// schema that allows everything.
+// TABLE: the first word is the place of the root schema. Places count from the beginning of the table; 0 is
+// none, or a schema that allows everything.
 
 /** Types of values, a bit each. An integer is a number as well. */
 export const NULL: u32 = 1
@@ -67,7 +73,10 @@ export const ARRAY: u32 = 32
 export const OBJECT: u32 = 64
 export const ALL_TYPES: u32 = 127
 
-/** A schema: the allowed types, the types of which the table cannot say everything, and the places of its rules. */
+/**
+ * A schema: the allowed types, the types of which the table cannot say everything, and the places of its
+ * rules.
+ */
 export const TYPES: usize = 0
 export const UNSUPPORTED: usize = 4
 export const NUMBER_RULES: usize = 8
@@ -93,14 +102,17 @@ export const PATTERN: usize = 12
 export const UNKNOWN_PATTERN: u32 = 1
 
 /**
- * An automaton: its first state, 4 * (1 + the class) for each byte in two bytes, and a row for each state: the verdict on a
- * text that ends there, and for each class where the next row begins, counted from ROWS.
+ * An automaton: its first state, 4 * (1 + the class) for each byte in two bytes, and a row for each state:
+ * the verdict on a text that ends there, and for each class where the next row begins, counted from ROWS.
  */
 export const FIRST_STATE: usize = 0
 export const BYTE_CLASSES: usize = 4
 export const ROWS: usize = 516
 
-/** Rules for arrays: ITEMS is the schema of the items behind the first PREFIX_COUNT, which have schemas of their own. */
+/**
+ * Rules for arrays: ITEMS is the schema of the items behind the first PREFIX_COUNT, which have schemas of
+ * their own.
+ */
 export const MIN_ITEMS: usize = 0
 export const MAX_ITEMS: usize = 4
 export const ITEMS: usize = 8

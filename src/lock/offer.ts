@@ -21,7 +21,8 @@ export type Offer = Readonly<Record<Part, Definitions>>
 
 export const offer = (definitions: (part: Part) => Definitions): Offer => ({
   serverInfo: definitions('serverInfo'), instructions: definitions('instructions'),
-  tools: definitions('tools'), prompts: definitions('prompts'), resources: definitions('resources'), resourceTemplates: definitions(
+  tools: definitions('tools'), prompts: definitions('prompts'), resources: definitions('resources'),
+  resourceTemplates: definitions(
     'resourceTemplates',
   ),
 })

@@ -110,7 +110,12 @@ t.test('a named file has one writer: another relay is told so', async t => {
   t.equal(writing.length, 1)
   const [{ child } = { child: undefined }] = writing
   for (const one of said) {
-    if (one.child !== child) t.equal(one.said, `the audit log ${file} cannot be written: process ${child?.pid} on ${hostname()} is writing it, and a log that is named has one writer`)
+    if (one.child !== child) {
+      t.equal(
+        one.said,
+        `the audit log ${file} cannot be written: process ${child?.pid} on ${hostname()} is writing it, and a log that is named has one writer`,
+      )
+    }
   }
   await t.rejects(open(file), { code: 'CANNOT_AUDIT', exitCode: 2, message: /has one writer$/ })
   await Promise.all(said.map(finish))

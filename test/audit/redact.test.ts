@@ -8,16 +8,23 @@ import type { Json } from '../../dist/protocol/unmetered.js'
 import { entry } from './entries.js'
 
 const secretKeys = [
-  'password', 'Password', 'userPassword', 'user_password', 'PASSWD', 'passphrase', 'pwd', 'db.pwd', 'token', 'accessToken',
-  'x-auth-token', 'refresh_token', 'Authorization', 'proxy-authorization', 'api_key', 'apiKey', 'API-Key', 'X-Api-Key',
-  'secret', 'client_secret', 'AWS_SECRET_ACCESS_KEY', 'private_key', 'Cookie', 'set-cookie', 'credentials', 'auth', 'pin', 'otp',
-  'DB_PASS', 'db_pass', 'userPass', 'SMTP_PASS', 'smtp.pass', 'dbpass', 'MYSQLPASS', 'user_pw', 'dbpw', 'X-Amz-Signature', 'sig', 'X-Amz-Credential',
-  'encryption_key', 'HMAC_KEY', 'license-key', 'PHPSESSID', 'JSESSIONID', 'connect.sid', 'user_pin', 'smsOtp', 'basic_auth', 'slack_webhook_url',
+  'password', 'Password', 'userPassword', 'user_password', 'PASSWD', 'passphrase', 'pwd', 'db.pwd', 'token',
+  'accessToken',
+  'x-auth-token', 'refresh_token', 'Authorization', 'proxy-authorization', 'api_key', 'apiKey', 'API-Key',
+  'X-Api-Key',
+  'secret', 'client_secret', 'AWS_SECRET_ACCESS_KEY', 'private_key', 'Cookie', 'set-cookie', 'credentials',
+  'auth', 'pin', 'otp',
+  'DB_PASS', 'db_pass', 'userPass', 'SMTP_PASS', 'smtp.pass', 'dbpass', 'MYSQLPASS', 'user_pw', 'dbpw',
+  'X-Amz-Signature', 'sig', 'X-Amz-Credential',
+  'encryption_key', 'HMAC_KEY', 'license-key', 'PHPSESSID', 'JSESSIONID', 'connect.sid', 'user_pin', 'smsOtp',
+  'basic_auth', 'slack_webhook_url',
   'pass\u200bword', 'p\u00adassword', 'ｐａｓｓｗｏｒｄ', 'pass\u0000word', 'pa\u0301ssword', 'ᴾassword',
 ]
 const plainKeys = [
-  'compass', 'bypass', 'overpass', 'trespass', 'underpass', 'encompass', 'monkey', 'primary_key', 'publicKey', 'sort-key', 'passport', 'design', 'signal',
-  'desktop', 'authors', 'spinning', 'city', 'name', 'author', 'passenger', 'pinned', 'keyboard', 'key', 'authority', 'opinion', 'Stadt', '名前', '',
+  'compass', 'bypass', 'overpass', 'trespass', 'underpass', 'encompass', 'monkey', 'primary_key', 'publicKey',
+  'sort-key', 'passport', 'design', 'signal',
+  'desktop', 'authors', 'spinning', 'city', 'name', 'author', 'passenger', 'pinned', 'keyboard', 'key',
+  'authority', 'opinion', 'Stadt', '名前', '',
 ]
 
 t.test('keys that name secrets are known, in any spelling', t => {
@@ -168,11 +175,16 @@ t.test('secrets in texts go, the rest stays', t => {
 })
 
 const harmless = [
-  'the quick brown fox', 'https://a.example/path?page=2', 'mail bob@a.example', '2026-11-20T12:00:00Z', '{"city":"Bern"}',
-  'sk-1', 'risk-assessment-of-everything', 'a basic understanding', 'the bearer of news', 'Zürich ☀️ 20°', 'مرحبا', 'नमस्ते',
-  'https://registry.example:8080/@scope/package', 'https://a.example:8080/x:y@z', 'password expired', 'the token is invalid', 'pass the salt2you',
-  'basic instructions', 'monkey=1', 'primary_key=id', 'bypass=yes', '12:30 AAAA', 'see 10:AAA', 'sk-1', 'ghp_', 'https://a.example/?page=2&keyword=x',
-  'const author = 1', '<b>bold</b> text', '<input name="q" value="x">', 'name: bob\nvalue: x', 'the key: x', 'a [b] (c)', 'token count"', 'x://y z', 'passenger: bob', '[not json',
+  'the quick brown fox', 'https://a.example/path?page=2', 'mail bob@a.example', '2026-11-20T12:00:00Z',
+  '{"city":"Bern"}',
+  'sk-1', 'risk-assessment-of-everything', 'a basic understanding', 'the bearer of news', 'Zürich ☀️ 20°',
+  'مرحبا', 'नमस्ते',
+  'https://registry.example:8080/@scope/package', 'https://a.example:8080/x:y@z', 'password expired',
+  'the token is invalid', 'pass the salt2you',
+  'basic instructions', 'monkey=1', 'primary_key=id', 'bypass=yes', '12:30 AAAA', 'see 10:AAA', 'sk-1',
+  'ghp_', 'https://a.example/?page=2&keyword=x',
+  'const author = 1', '<b>bold</b> text', '<input name="q" value="x">', 'name: bob\nvalue: x', 'the key: x',
+  'a [b] (c)', 'token count"', 'x://y z', 'passenger: bob', '[not json',
 ]
 
 t.test('what is no secret stays as it is', t => {
@@ -244,8 +256,13 @@ t.test('no text takes long to search', t => {
   // What is quadratic takes minutes at this length, and the test's own limit ends it.
   const length = 1_000_000
   const pieces = [
-    'eyJ', '-eyJ', 'eyJaaaaaaaa.', 'a=', 'a="', 'password="', 'password=\\"', 'password:', "token='", '--token ', '://', '://a:', 'bearer ', 'basic ',
-    '-----BEGIN PRIVATE KEY-----', '-----BEGIN ', 'sk-', '\\', ' ', '=', '"', 'ghp_', 'SG.a', 'SG.aaaaaaaa.', 'é\u200b', 'AKIA', 'basic aaaa', 'basic a', '://a:b', '://a:/', '?key=', 'password a', 'password 1 ', '1:', '1:AA', 'bot1:AA', 'hooks.slack.com/services/', 'key-', 'cookie: \n', '<', '<a ', '<password>', '<a name=', 'name:', 'name: password, ', 'password: |\n ', 'password=[', 'api key ', 'key %3D', 'password is ', '-u ', '-u a:', 'auth=digest ', '@', '://a@', '<a><![CDATA[',
+    'eyJ', '-eyJ', 'eyJaaaaaaaa.', 'a=', 'a="', 'password="', 'password=\\"', 'password:', "token='",
+    '--token ', '://', '://a:', 'bearer ', 'basic ',
+    '-----BEGIN PRIVATE KEY-----', '-----BEGIN ', 'sk-', '\\', ' ', '=', '"', 'ghp_', 'SG.a', 'SG.aaaaaaaa.',
+    'é\u200b', 'AKIA', 'basic aaaa', 'basic a', '://a:b', '://a:/', '?key=', 'password a', 'password 1 ',
+    '1:', '1:AA', 'bot1:AA', 'hooks.slack.com/services/', 'key-', 'cookie: \n', '<', '<a ', '<password>',
+    '<a name=', 'name:', 'name: password, ', 'password: |\n ', 'password=[', 'api key ', 'key %3D',
+    'password is ', '-u ', '-u a:', 'auth=digest ', '@', '://a@', '<a><![CDATA[',
   ]
   for (const piece of pieces) {
     t.type(withoutSecrets(piece.repeat(length / piece.length)), 'string')

@@ -100,7 +100,8 @@ t.test('a transport that is not there is an error of the configuration', async t
   await t.rejects(openTargets(
     [{ target: 'no-such-transport', options: {}, from: '/etc/customs.yaml' }], told().options,
   ), {
-    code: 'BAD_CONFIG', message: '/etc/customs.yaml: audit.targets: there is no module "no-such-transport" (it has to be installed beside mcp-customs or the file)',
+    code: 'BAD_CONFIG',
+    message: '/etc/customs.yaml: audit.targets: there is no module "no-such-transport" (it has to be installed beside mcp-customs or the file)',
   })
 })
 
@@ -110,9 +111,21 @@ const failing: readonly (readonly [string, string, RegExp])[] = [
     /cannot use \[redacted\]/,
   ],
   ['is no transport', 'export default 1', /is no pino transport/],
-  ['complains', 'import { Writable } from "node:stream"\nexport default o => new Writable({ write(l, e, d) { console.error("refused", o.token); d() } })', /refused \[redacted\]/],
-  ['fails with a record', 'import { Writable } from "node:stream"\nexport default () => new Writable({ write(l, e, d) { d(new Error("no more")) } })', /no more/],
-  ['writes to the standard output', 'import { Writable } from "node:stream"\nexport default () => new Writable({ write(l, e, d) { console.log("hello"); d() } })', /hello/],
+  [
+    'complains',
+    'import { Writable } from "node:stream"\nexport default o => new Writable({ write(l, e, d) { console.error("refused", o.token); d() } })',
+    /refused \[redacted\]/,
+  ],
+  [
+    'fails with a record',
+    'import { Writable } from "node:stream"\nexport default () => new Writable({ write(l, e, d) { d(new Error("no more")) } })',
+    /no more/,
+  ],
+  [
+    'writes to the standard output',
+    'import { Writable } from "node:stream"\nexport default () => new Writable({ write(l, e, d) { console.log("hello"); d() } })',
+    /hello/,
+  ],
 ]
 for (const [what, source, expected] of failing) {
   t.test(`a transport that ${what} is told of and counted, and the file has every record`, async t => {
@@ -137,8 +150,14 @@ for (const [what, source, expected] of failing) {
 
 for (const [what, source] of [
   ['never begins', 'export default () => new Promise(() => {})'],
-  ['takes nothing', 'import { Writable } from "node:stream"\nexport default () => new Writable({ highWaterMark: 1, write() {} })'],
-  ['never ends', 'import { Writable } from "node:stream"\nexport default () => new Writable({ write(l, e, d) { d() }, final() {} })'],
+  [
+    'takes nothing',
+    'import { Writable } from "node:stream"\nexport default () => new Writable({ highWaterMark: 1, write() {} })',
+  ],
+  [
+    'never ends',
+    'import { Writable } from "node:stream"\nexport default () => new Writable({ write(l, e, d) { d() }, final() {} })',
+  ],
   ['is busy for ever', 'export default () => { for (;;); }'],
 ] as const) {
   t.test(`a transport that ${what} does not hold the end`, async t => {

@@ -64,7 +64,10 @@ t.test('what is no capture is said to be none; half a line is left out', t => {
     ['none', 'newer', 'cut'].map(name => join(folder, name)) as [string, string, string]
   writeFileSync(none, '{"event":"tools/list"}\n')
   writeFileSync(newer, '{"capture":2,"session":"a"}\n')
-  writeFileSync(cut, '{"session":"a","time":"2026-11-22T00:00:00.000Z","number":0,"at":1,"event":{"type":"session-ended","reason":"x"}}\n{"session":"a","num')
+  writeFileSync(
+    cut,
+    '{"session":"a","time":"2026-11-22T00:00:00.000Z","number":0,"at":1,"event":{"type":"session-ended","reason":"x"}}\n{"session":"a","num',
+  )
   t.throws(() => [...linesOf([none])], { code: 'BAD_USAGE', message: /is no capture/ })
   t.throws(() => [...linesOf([newer])], { code: 'BAD_USAGE', message: /version 2/ })
   t.throws(() => [...linesOf([join(folder, 'missing')])], { code: 'BAD_USAGE', message: /ENOENT/ })

@@ -19,7 +19,10 @@ t.test('a frame without a secret is kept byte for byte', t => {
 
 t.test('secrets go, wherever a payload holds them; everything else of the frame stays', t => {
   const cases = [
-    ['{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"login","arguments":{"password":"hunter2"}}}', '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"login","arguments":{"password":"[redacted]"}}}'],
+    [
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"login","arguments":{"password":"hunter2"}}}',
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"login","arguments":{"password":"[redacted]"}}}',
+    ],
     [
       '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"password: hunter2"}]}}',
       '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"password: [redacted]"}]}}',

@@ -231,7 +231,8 @@ t.test('hidden text is found in every text that a model reads', t => {
 
 t.test('a batch with a call that passes whole reaches the server with its own bytes', t => {
   const script = new Script({ actions: { 'call/arguments': 'block' } }).begin([weather], '2025-03-26')
-  const batch = `[ ${JSON.stringify(call(1, 'weather'))} , ${JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'ping' })}]`
+  const batch =
+    `[ ${JSON.stringify(call(1, 'weather'))} , ${JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'ping' })}]`
   script.holdChecks = true
   script.client(batch)
   t.same(script.raw, [])

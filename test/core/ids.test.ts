@@ -30,7 +30,9 @@ for (const stateless of [false, true]) {
         }
       }
     }
-    for (const { to, bytes } of relay.raw) if (to === 'client') t.doesNotThrow(() => JSON.parse(bytes) as unknown, bytes)
+    for (const { to, bytes } of relay.raw) {
+      if (to === 'client') t.doesNotThrow(() => JSON.parse(bytes) as unknown, bytes)
+    }
     t.match(relay.client({ jsonrpc: '2.0', id: 2, method: 'ping' }), [['to server', { id: 2 }]], 'it goes on')
   })
 }

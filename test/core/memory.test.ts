@@ -10,7 +10,9 @@ const steps = fc.array(fc.oneof(fc.record({ key, value: fc.nat() }), fc.record({
 
 t.test('a ChurnMap behaves like a Map', t => {
   fc.assert(fc.property(steps, all => {
-    const [map, set, expected] = [new ChurnMap<number, number>(), new ChurnSet<number>(), new Map<number, number>()]
+    const [
+      map, set, expected,
+    ] = [new ChurnMap<number, number>(), new ChurnSet<number>(), new Map<number, number>()]
     for (const step of all) {
       if ('value' in step) {
         map.set(step.key, step.value)
@@ -22,7 +24,10 @@ t.test('a ChurnMap behaves like a Map', t => {
       }
       deepEqual([map.get(step.key), set.has(step.key)], [expected.get(step.key), expected.has(step.key)])
     }
-    deepEqual([map.entries(), map.keys(), map.values(), map.size, map.first()], [[...expected], [...expected.keys()], [...expected.values()], expected.size, [...expected.values()][0]])
+    deepEqual(
+      [map.entries(), map.keys(), map.values(), map.size, map.first()],
+      [[...expected], [...expected.keys()], [...expected.values()], expected.size, [...expected.values()][0]],
+    )
     deepEqual([set.values(), set.size], [[...expected.keys()], expected.size])
   }))
   t.end()

@@ -84,25 +84,43 @@ t.test(
 )
 
 t.test('nulls that no revision knows go, and with them what else they broke', t => {
-  t.match(listing('"tools":[], "nextCursor":null'), { bytes: '"tools":[]', verdict: 'mend', found: [['list/shape', '/result/nextCursor', 'removed /result/nextCursor']] })
-  t.match(listed('{"name":"a","description":null,"inputSchema":{"type":"object","required":null,"properties":{"required":{"default":null,"title":null}}},"_meta":{"title":null}}'), {
+  t.match(listing('"tools":[], "nextCursor":null'), {
+    bytes: '"tools":[]', verdict: 'mend',
+    found: [['list/shape', '/result/nextCursor', 'removed /result/nextCursor']],
+  })
+  t.match(listed(
+    '{"name":"a","description":null,"inputSchema":{"type":"object","required":null,"properties":{"required":{"default":null,"title":null}}},"_meta":{"title":null}}'
+  ), {
     tools: '{"name":"a","inputSchema":{"type":"object","properties":{"required":{"default":null}}},"_meta":{"title":null}}',
     verdict: 'mend',
   })
-  t.match(listing('"prompts":[{"name":"p","title":null,"arguments":[{"name":"x","required":null}]}]', {}, 'prompts/list'), { bytes: '"prompts":[{"name":"p","arguments":[{"name":"x"}]}]', verdict: 'mend' })
-  t.match(listing('"tools":[],"ttlMs":"long"'), { bytes: '"tools":[],"ttlMs":"long"', verdict: 'log' }, 'what cannot be mended is logged')
-  t.match(listed('{"name":null,"inputSchema":{"type":"object"}}'), { tools: '', verdict: 'block' }, 'a name is needed')
-  t.match(listed('{"name":"a","description":null,"inputSchema":{"type":"text"}}'), { tools: '', verdict: 'block' }, 'what else is wrong stays wrong')
+  t.match(listing(
+    '"prompts":[{"name":"p","title":null,"arguments":[{"name":"x","required":null}]}]', {}, 'prompts/list',
+  ), { bytes: '"prompts":[{"name":"p","arguments":[{"name":"x"}]}]', verdict: 'mend' })
+  t.match(
+    listing('"tools":[],"ttlMs":"long"'), { bytes: '"tools":[],"ttlMs":"long"', verdict: 'log' },
+    'what cannot be mended is logged',
+  )
+  t.match(
+    listed('{"name":null,"inputSchema":{"type":"object"}}'), { tools: '', verdict: 'block' },
+    'a name is needed',
+  )
+  t.match(
+    listed('{"name":"a","description":null,"inputSchema":{"type":"text"}}'), { tools: '', verdict: 'block' },
+    'what else is wrong stays wrong',
+  )
   t.end()
 })
 
 t.test(
   'a schema of another dialect is translated to 2020-12 by policy, and results are validated by the original',
   t => {
-    const tool = `{"name":"a","inputSchema":{"$schema":"${draft07}","type":"object","additionalProperties":false}}`
+    const tool =
+      `{"name":"a","inputSchema":{"$schema":"${draft07}","type":"object","additionalProperties":false}}`
     t.match(listed(tool), { tools: tool, verdict: 'pass' })
     t.match(listed(tool, { policy: compat }), { tools: tool.replace(draft07, newest), verdict: 'mend' })
-    const left = `{"name":"a","inputSchema":{"type":"object"},"outputSchema":{"$schema":"${draft07}","type":"object","properties":{"s":{"$ref":"${draft07}"}},"required":["s"]}}`
+    const left =
+      `{"name":"a","inputSchema":{"type":"object"},"outputSchema":{"$schema":"${draft07}","type":"object","properties":{"s":{"$ref":"${draft07}"}},"required":["s"]}}`
     t.match(
       listed(left, { policy: compat }),
       { tools: '{"name":"a","inputSchema":{"type":"object"}}', verdict: 'mend' },

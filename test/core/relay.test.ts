@@ -66,10 +66,12 @@ t.test('a call of an unknown tool waits while all pages are listed, and the list
 
 t.test('a list that repeats its cursor, fails, or does not come in time lets the call go on unchecked, and blocks its result', t => {
   const ends = {
-    'a cursor again': (script: Script) => script.server(result(script.ownId, { tools: [], nextCursor: 'again' })).concat(
+    'a cursor again': (script: Script) =>
+      script.server(result(script.ownId, { tools: [], nextCursor: 'again' })).concat(
       script.server(result(script.ownId, { tools: [], nextCursor: 'again' })),
     ),
-    'an error': (script: Script) => script.server({ jsonrpc: '2.0', id: script.ownId, error: { code: -32601, message: 'no' } }),
+    'an error': (script: Script) =>
+      script.server({ jsonrpc: '2.0', id: script.ownId, error: { code: -32601, message: 'no' } }),
     'no list': (script: Script) => script.server(result(script.ownId, {})),
     'time over': (script: Script) => script.happens({ type: 'timer-fired', timer: 'list' } as never),
   }
@@ -78,7 +80,10 @@ t.test('a list that repeats its cursor, fails, or does not come in time lets the
     script.client(call(1, 'weather'))
     t.match(end(script).at(-1), ['to server', { id: 1, method: 'tools/call' }], name)
     t.match(script.server(answer(1, {})), [['to client', { id: 1, result: { isError: true } }]], name)
-    t.match(script.entries.at(-1), { verdict: 'block', findings: [{ rule: 'call/unchecked' }, { rule: 'result/unchecked' }] }, name)
+    t.match(
+      script.entries.at(-1),
+      { verdict: 'block', findings: [{ rule: 'call/unchecked' }, { rule: 'result/unchecked' }] }, name,
+    )
   }
   t.end()
 })
@@ -86,7 +91,9 @@ t.test('a list that repeats its cursor, fails, or does not come in time lets the
 t.test('after list_changed and after its time a list is asked for again; a list that says "do not cache" stays', t => {
   const script = new Script().begin()
   script.server({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
-  t.match(script.client(call(1, 'weather')), [['start timer', 'list'], ['to server', { method: 'tools/list' }]])
+  t.match(
+    script.client(call(1, 'weather')), [['start timer', 'list'], ['to server', { method: 'tools/list' }]],
+  )
   const timed = (ttlMs: number) => {
     const other = new Script()
     other.client({ jsonrpc: '2.0', id: 'l', method: 'tools/list' })
@@ -215,13 +222,19 @@ t.test('when the server is gone, waiting and later requests get an error', t => 
     ['to client', { id: 3, error: { code: -31001 } }],
     ['stop timer', 'list'],
   ])
-  t.match(script.client({ jsonrpc: '2.0', id: 4, method: 'ping' }), [['to client', { id: 4, error: { code: -31001 } }]])
+  t.match(
+    script.client({ jsonrpc: '2.0', id: 4, method: 'ping' }),
+    [['to client', { id: 4, error: { code: -31001 } }]],
+  )
   t.end()
 })
 
 t.test('after requestMs the request gets an error, the server a cancellation, and a late response is blocked', t => {
   const script = new Script({ requestMs: 50 })
-  t.match(script.client({ jsonrpc: '2.0', id: 1, method: 'ping' }), [['start timer', 'request 1'], ['to server', { id: 1 }]])
+  t.match(
+    script.client({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+    [['start timer', 'request 1'], ['to server', { id: 1 }]],
+  )
   t.match(script.happens({ type: 'timer-fired', timer: 'request 1' } as never), [
     ['stop timer', 'request 1'],
     ['to client', { id: 1, error: { code: -31002 } }],
@@ -276,7 +289,9 @@ t.test('a method name of a peer cannot forge an event of the log, nor can a serv
   for (const method of [...ourNames, 'roots/list']) {
     script.entries.length = 0
     script.server({ jsonrpc: '2.0', id: 's', method })
-    t.match(script.entries, [{ from: 'server', event: method === 'roots/list' ? method : `method:${method}` }])
+    t.match(
+      script.entries, [{ from: 'server', event: method === 'roots/list' ? method : `method:${method}` }],
+    )
   }
   for (const from of ['client', 'server'] as const) {
     for (const method of ourNames.slice(0, 7)) {
@@ -287,7 +302,9 @@ t.test('a method name of a peer cannot forge an event of the log, nor can a serv
       script[from]({ jsonrpc: '2.0', method: 'notifications/message', params: { data: 'a\u202eb' } })
       script[from]({ jsonrpc: '2.0', id: 'again', method })
       t.ok(script.entries.length > 0)
-      for (const { event, from: asker } of script.entries) t.ok(asker === from && (event === 'wire' || !ourNames.includes(event)), `${event} ${asker}`)
+      for (const { event, from: asker } of script.entries) {
+        t.ok(asker === from && (event === 'wire' || !ourNames.includes(event)), `${event} ${asker}`)
+      }
     }
   }
   t.end()

@@ -303,7 +303,10 @@ t.test('judging a message of very many parts yields to the event loop, and ends 
   for (const [title, setting, method, isModern, part] of floods) {
     const script = new Script(setting)
     if (!isModern) script.begin()
-    script.client({ jsonrpc: '2.0', id: 5, method, params: isModern ? { name: 'weather', ...modern() } : { name: 'weather' } })
+    script.client({
+      jsonrpc: '2.0', id: 5, method,
+      params: isModern ? { name: 'weather', ...modern() } : { name: 'weather' },
+    })
     if (isModern) {
       const own = script.ownId
       if (own !== 'none') script.server(result(own, { tools: [weather] }))
@@ -313,7 +316,10 @@ t.test('judging a message of very many parts yields to the event loop, and ends 
     const [[to, sent] = []] = script.server(`{"jsonrpc":"2.0","id":5,${part}}`)
     t.match([to, sent], ['to client', { id: 5 }], title)
     t.match(script.entries.at(-1), { verdict: 'block' }, title)
-    t.ok(findingsOf(script).some(found => found.startsWith('wire/size')), title, { found: findingsOf(script).slice(0, 3) })
+    t.ok(
+      findingsOf(script).some(found => found.startsWith('wire/size')), title,
+      { found: findingsOf(script).slice(0, 3) },
+    )
     t.ok(script.turns > 3, `${title}: in ${script.turns} turns`)
   }
   t.end()

@@ -9,7 +9,8 @@ import { start, type Started } from './harness.js'
 /** The built command. */
 export const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
 
-const scriptedServer = fileURLToPath(new URL('../../test/fixtures/lying/scripted-server.mjs', import.meta.url))
+const scriptedServer =
+  fileURLToPath(new URL('../../test/fixtures/lying/scripted-server.mjs', import.meta.url))
 
 /** A client at one end of the relay and a scripted server at the other, over whatever transports. */
 export interface Open {
@@ -84,14 +85,21 @@ export const scripted = (
   return { command: [process.execPath, scriptedServer, script], received: () => linesOf(received) }
 }
 
-export const auditOf = (file: string): AuditRecord[] => linesOf(file).map(line => JSON.parse(line) as AuditRecord)
+export const auditOf = (file: string): AuditRecord[] =>
+  linesOf(file).map(line => JSON.parse(line) as AuditRecord)
 
-/** The arguments that hand a configuration on; one that names servers says itself where the scripted one is, and no other is given. */
-export const configured = (directory: string, config: object | undefined, place: { command: readonly string[] } | { url: string }): string[] => {
+/**
+ * The arguments that hand a configuration on; one that names servers says itself where the scripted one is,
+ * and no other is given.
+ */
+export const configured = (
+  directory: string, config: object | undefined, place: { command: readonly string[] } | { url: string },
+): string[] => {
   const words = 'command' in place ? ['--', ...place.command] : [place.url]
   if (config === undefined) return words
   const file = join(directory, 'customs.json')
-  const isServer = (value: unknown): value is object => typeof value === 'object' && value !== null && 'command' in value
+  const isServer = (value: unknown): value is object =>
+    typeof value === 'object' && value !== null && 'command' in value
   const placed = (value: unknown) => (isServer(value) ? { ...value, command: undefined, ...place } : value)
   writeFileSync(file, JSON.stringify(config, (_, value: unknown) => placed(value)))
   return ['--config', file, ...('servers' in config ? [] : words)]
@@ -104,7 +112,9 @@ export interface Wrapped {
 }
 
 /** Starts `wrap` before a scripted server. */
-export const wrap = (t: Test, { options = [], config, reactions, scenes }: Partial<Setup> & Pick<Setup, 'reactions'>): Wrapped => {
+export const wrap = (
+  t: Test, { options = [], config, reactions, scenes }: Partial<Setup> & Pick<Setup, 'reactions'>,
+): Wrapped => {
   const directory = scratch(t)
   const { command, received } = scripted(directory, reactions, scenes)
   const audit = join(directory, 'audit.ndjson')
@@ -139,7 +149,10 @@ export const stdioToHttp: Bridge = {
     const server = start(t, node, [...script, '--http'])
     const audit = join(directory, 'audit.ndjson')
     const url = `http://127.0.0.1:${await server.next()}/mcp`
-    const relay = start(t, process.execPath, [cli, 'wrap', '--audit', audit, ...options, ...configured(directory, config, { url })])
+    const relay = start(
+      t, process.execPath,
+      [cli, 'wrap', '--audit', audit, ...options, ...configured(directory, config, { url })],
+    )
     return {
       send: line => relay.send(line),
       next: () => relay.next(),

@@ -33,7 +33,9 @@ export interface Step {
   readonly gets: readonly Expected[]
 }
 
-/** A tool definition as the server lists it, and as the client gets it: the same text, or another, or none. */
+/**
+ * A tool definition as the server lists it, and as the client gets it: the same text, or another, or none.
+ */
 export interface ListedTool {
   readonly sent: string
   readonly gets: string | undefined
@@ -50,7 +52,10 @@ export interface Case {
   readonly options: readonly string[]
   /** A configuration file's content. */
   readonly config: object | undefined
-  /** Tools that are in the server's list from the start; undefined when the case has to do with lists itself, and needs a session of its own. */
+  /**
+   * Tools that are in the server's list from the start; undefined when the case has to do with lists itself,
+   * and needs a session of its own.
+   */
   readonly tools: readonly ListedTool[] | undefined
   readonly reactions: readonly Reaction[]
   readonly steps: readonly Step[]
@@ -79,25 +84,35 @@ const metaText = (capabilities: string) =>
   `"io.modelcontextprotocol/clientCapabilities":${capabilities}}`
 
 /** A request as a client of the revision spells it; `params` without its braces. */
-export const request = (revision: Revision, id: string, method: string, params = '', capabilities = '{}'): string => {
-  const all = isModern(revision) ? [params, metaText(capabilities)].filter(part => part !== '').join(',') : params
+export const request =
+  (revision: Revision, id: string, method: string, params = '', capabilities = '{}'): string => {
+  const all =
+    isModern(revision) ? [params, metaText(capabilities)].filter(part => part !== '').join(',') : params
   return `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{${all}}}`
 }
 
-export const call = (revision: Revision, id: string, name: string, args = '{}', capabilities = '{}'): string =>
+export const call =
+  (revision: Revision, id: string, name: string, args = '{}', capabilities = '{}'): string =>
   request(revision, id, 'tools/call', `"name":"${name}","arguments":${args}`, capabilities)
 
-export const answer = (id: string, result: string): string => `{"jsonrpc":"2.0","id":${id},"result":${result}}`
+export const answer = (id: string, result: string): string =>
+  `{"jsonrpc":"2.0","id":${id},"result":${result}}`
 
 /** A result as a server of the revision spells it. */
 export const result = (revision: Revision, text: string): string =>
-  isModern(revision) && !text.includes('"resultType"') ? text.replace('{', text === '{}' ? '{"resultType":"complete"' : '{"resultType":"complete",') : text
+  isModern(revision) && !text.includes('"resultType"')
+    ? text.replace('{', text === '{}' ? '{"resultType":"complete"' : '{"resultType":"complete",')
+    : text
 
 export const listResult = (revision: Revision, tools: readonly string[], more = ''): string =>
-  result(revision, `{"tools":[${tools.join(',')}]${more}${isModern(revision) ? ',"ttlMs":3600000,"cacheScope":"private"' : ''}}`)
+  result(
+    revision,
+    `{"tools":[${tools.join(',')}]${more}${isModern(revision) ? ',"ttlMs":3600000,"cacheScope":"private"' : ''}}`,
+  )
 
 /** An honest tool, to see that others pass while one does not. */
-export const honest = '{"name":"honest","description":"Says what it is given.","inputSchema":{"type":"object"}}'
+export const honest =
+  '{"name":"honest","description":"Says what it is given.","inputSchema":{"type":"object"}}'
 
 /** A tool with an output schema, or none. */
 export const report = (outputSchema?: string, name = 'report'): string =>
@@ -126,7 +141,10 @@ export const session = (
 // Cases share sessions: no two of them may list tools of one name.
 let count = 0
 
-/** One tool definition in a list: it passes as it is, or goes, or loses the part that is named, or has it made into another. */
+/**
+ * One tool definition in a list: it passes as it is, or goes, or loses the part that is named, or has it made
+ * into another.
+ */
 export const definition = (
   rule: RuleName,
   name: string,
@@ -138,7 +156,10 @@ export const definition = (
   const sent = tool.replace('"suspect"', () => `"suspect_${(count += 1)}"`)
   const gets = cut !== undefined ? sent.replace(cut, () => made) : verdict === 'block' ? undefined : sent
   return revisions.map(revision =>
-    session({ ...rest, name: `${name} (${revision})`, rule, revision, verdict, event: 'tools/list', tools: [{ sent, gets }], reactions: [], steps: [] }),
+    session({
+      ...rest, name: `${name} (${revision})`, rule, revision, verdict, event: 'tools/list',
+      tools: [{ sent, gets }], reactions: [], steps: [],
+    }),
   )
 }
 
@@ -147,7 +168,9 @@ export const outcome = (
   rule: RuleName,
   name: string,
   verdict: Verdict,
-  about: { outputSchema?: string; result: string; content?: string; path?: string; revisions?: readonly Revision[] } & Given,
+  about: {
+    outputSchema?: string; result: string; content?: string; path?: string; revisions?: readonly Revision[]
+  } & Given,
 ): readonly Case[] => {
   const { outputSchema, content = '[]', revisions = bothEras, path, result: text, ...rest } = about
   const tool = `report_${(count += 1)}`

@@ -1,8 +1,13 @@
 import t from 'tap'
-import { answer, call, honest, legacy, listResult, modern, on, report, result, type Reaction } from './cases.js'
-import { cold, ended, errorOf, fine, findingsOf, lie, limited, nothingMore, okay, weather } from './sessions.js'
+import {
+  answer, call, honest, legacy, listResult, modern, on, report, result, type Reaction,
+} from './cases.js'
+import {
+  cold, ended, errorOf, fine, findingsOf, lie, limited, nothingMore, okay, weather,
+} from './sessions.js'
 
-const page = (tools: readonly string[], next?: string) => listResult(legacy, tools, next === undefined ? '' : `,"nextCursor":"${next}"`)
+const page = (tools: readonly string[], next?: string) =>
+  listResult(legacy, tools, next === undefined ? '' : `,"nextCursor":"${next}"`)
 const pages: readonly Reaction[] = [
   on('page-3', answer('$ID', page([report(weather)]))),
   on('page-2', answer('$ID', page([honest], 'page-3'))),
@@ -10,7 +15,9 @@ const pages: readonly Reaction[] = [
 ]
 
 t.test('a call before any list waits until the relay has listed every page', async t => {
-  const wrapped = await cold(t, [...pages, { when: '"report"', say: [answer('$ID', lie)] }, on('tools/call', answer('$ID', fine))])
+  const wrapped = await cold(
+    t, [...pages, { when: '"report"', say: [answer('$ID', lie)] }, on('tools/call', answer('$ID', fine))],
+  )
   wrapped.relay.send(call(legacy, '1', 'honest'))
   t.equal(await wrapped.relay.next(), okay('1'), 'and nothing of the lists reaches the client')
   wrapped.relay.send(call(legacy, '2', 'report'))
@@ -19,17 +26,27 @@ t.test('a call before any list waits until the relay has listed every page', asy
   await ended(t, wrapped)
   const lists = wrapped.received().filter(line => line.includes('"tools/list"'))
   t.equal(lists.length, 3, 'once')
-  t.strictSame(wrapped.received().filter(line => line.includes('"tools/call"')), [call(legacy, '1', 'honest'), call(legacy, '2', 'report')], 'the calls arrive as they were sent')
+  t.strictSame(
+    wrapped.received().filter(line => line.includes('"tools/call"')),
+    [call(legacy, '1', 'honest'), call(legacy, '2', 'report')], 'the calls arrive as they were sent',
+  )
 })
 
 t.test('a call before any list, stateless, is listed for with what the call brought along', async t => {
-  const wrapped = await cold(t, [on('tools/list', answer('$ID', listResult(modern, [report(weather)]))), on('tools/call', answer('$ID', result(modern, lie)))], {}, modern)
+  const wrapped = await cold(t, [
+    on('tools/list', answer('$ID', listResult(modern, [report(weather)]))),
+    on('tools/call', answer('$ID', result(modern, lie))),
+  ], {}, modern)
   wrapped.relay.send(call(modern, '1', 'report', '{}', '{"roots":{}}'))
   t.strictSame(findingsOf(await wrapped.relay.next()), ['result/schema'])
   await ended(t, wrapped)
-  const list = JSON.parse(wrapped.received()[0] ?? '{}') as { method?: string; params?: { _meta?: Record<string, unknown> } }
+  const list = JSON.parse(wrapped.received()[0] ?? '{}') as {
+    method?: string; params?: { _meta?: Record<string, unknown> }
+  }
   t.equal(list.method, 'tools/list')
-  t.match(list.params?._meta, { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} })
+  t.match(list.params?._meta, {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {},
+  })
 })
 
 t.test('several calls that wait for one list go on in their order', async t => {
@@ -74,11 +91,15 @@ const failures: readonly (readonly [string, readonly Reaction[]])[] = [
 
 for (const [how, reactions] of failures) {
   t.test(`a call whose list ${how} passes, and its result does not`, async t => {
-    const wrapped = await cold(t, [...reactions, on('tools/call', answer('$ID', fine))], limited({ listMs: 300 }))
+    const wrapped =
+      await cold(t, [...reactions, on('tools/call', answer('$ID', fine))], limited({ listMs: 300 }))
     wrapped.relay.send(call(legacy, '1', 'unknown'))
     t.strictSame(findingsOf(await wrapped.relay.answerTo('1')), ['result/unchecked'])
     await ended(t, wrapped)
-    t.match(wrapped.audit().flatMap(record => record.findings.map(finding => finding.rule)).join(' '), 'call/unchecked')
+    t.match(
+      wrapped.audit().flatMap(record => record.findings.map(finding => finding.rule)).join(' '),
+      'call/unchecked',
+    )
   })
 }
 
@@ -90,10 +111,14 @@ t.test('a server that ends while the relay lists leaves no call unanswered', asy
 })
 
 t.test("the relay's ids are nobody else's", async t => {
-  const wrapped = await cold(t, [...pages, on('tools/call', answer('$ID', fine)), on('x/echo', answer('$ID', '{"echo":true}')), { when: '"x/replay"', say: [answer('$ID', '{}')] }])
+  const wrapped = await cold(t, [
+    ...pages, on('tools/call', answer('$ID', fine)), on('x/echo', answer('$ID', '{"echo":true}')),
+    { when: '"x/replay"', say: [answer('$ID', '{}')] },
+  ])
   wrapped.relay.send(call(legacy, '1', 'honest'))
   t.equal(await wrapped.relay.next(), okay('1'))
-  const used = wrapped.received().filter(line => line.includes('"tools/list"')).map(line => JSON.stringify((JSON.parse(line) as { id: unknown }).id))
+  const used = wrapped.received().filter(line => line.includes('"tools/list"')).map(line =>
+    JSON.stringify((JSON.parse(line) as { id: unknown }).id))
   t.equal(new Set(used).size, 3)
   for (const id of used) {
     wrapped.relay.send(`{"jsonrpc":"2.0","id":${id},"method":"x/echo"}`)

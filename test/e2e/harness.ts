@@ -27,14 +27,23 @@ interface Test {
   teardown(handler: () => void): unknown
 }
 
-/** How long a test waits for what should come at once, in milliseconds; it ends tests that would hang, and measures nothing. */
+/**
+ * How long a test waits for what should come at once, in milliseconds; it ends tests that would hang, and
+ * measures nothing.
+ */
 const patience = 15_000
 
-/** Starts a command in a process group of its own, which is killed when the test ends, and talks raw lines to it. */
-export const start = (t: Test, command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Started => {
-  // The test runner adds to the options of what is spawned: where a test sets them, they are set by env(1), which is run first.
+/**
+ * Starts a command in a process group of its own, which is killed when the test ends, and talks raw lines to
+ * it.
+ */
+export const start =
+  (t: Test, command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Started => {
+  // The test runner adds to the options of what is spawned: where a test sets them, they are set by env(1),
+  // which is run first.
   const options = env['NODE_OPTIONS']
-  const [first, words] = options === undefined ? [command, args] : ['env', [`NODE_OPTIONS=${options}`, command, ...args]]
+  const [first, words] =
+    options === undefined ? [command, args] : ['env', [`NODE_OPTIONS=${options}`, command, ...args]]
   const child = spawn(first, words, { detached: true, env: { ...process.env, ...env } })
   const lines: string[] = []
   const waiting = new Set<() => void>()
@@ -123,7 +132,8 @@ export const isAnswerTo = (line: string, key: string): boolean => {
   } catch {
     return false
   }
-  return typeof message === 'object' && message !== null && 'id' in message && !('method' in message) && JSON.stringify(message.id) === key
+  return typeof message === 'object' && message !== null && 'id' in message && !('method' in message)
+    && JSON.stringify(message.id) === key
 }
 
 /** Resolves with the first line of a stream that fits. */

@@ -1,17 +1,23 @@
 import { join } from 'node:path'
-import { scratch, scripted, auditOf, cli, configured, type Bridge, type Open, type Setup, type Test } from './bridge.js'
+import {
+  scratch, scripted, auditOf, cli, configured, type Bridge, type Open, type Setup, type Test,
+} from './bridge.js'
 import { isModern, type Act, type Case, type Reaction } from './cases.js'
 import { lineOf, start, type Started } from './harness.js'
 
 /**
- * The cases for a client that speaks HTTP: of each rule, verdict, revision and side the first that shares its session with
- * others, and where a rule's finding is in none of those, the first that does not; all of them where MCP_CUSTOMS_TEST_ALL is
- * set. A message that is too long is refused by its length, with 413, before anybody has read its id.
+ * The cases for a client that speaks HTTP: of each rule, verdict, revision and side the first that shares its
+ * session with others, and where a rule's finding is in none of those, the first that does not; all of them
+ * where MCP_CUSTOMS_TEST_ALL is set. A message that is too long is refused by its length, with 413, before
+ * anybody has read its id.
  */
 export const posted = (cases: readonly Case[]): readonly Case[] => {
   const possible = cases.filter(({ name }) => name !== 'from the client: a request that is too long')
   if (process.env['MCP_CUSTOMS_TEST_ALL'] !== undefined) return possible
-  const shared = firstOf(possible.filter(sharesSession), ({ rule, verdict, revision, name }) => [rule, verdict, revision, name.startsWith('from the client')])
+  const shared = firstOf(
+    possible.filter(sharesSession),
+    ({ rule, verdict, revision, name }) => [rule, verdict, revision, name.startsWith('from the client')],
+  )
   const found = new Set(shared.filter(isFinding).map(({ rule, revision }) => rule + revision))
   const others = possible.filter(each => isFinding(each) && !found.has(each.rule + each.revision))
   return [...shared, ...firstOf(others, ({ rule, revision }) => [rule, revision])]
@@ -26,7 +32,10 @@ const firstOf = (cases: readonly Case[], kindOf: (each: Case) => readonly unknow
   ...new Map(cases.toReversed().map(each => [JSON.stringify(kindOf(each)), each])).values(),
 ].reverse()
 
-/** A client that speaks Streamable HTTP, line by line: what it sends is posted, what comes back is read in its order. */
+/**
+ * A client that speaks Streamable HTTP, line by line: what it sends is posted, what comes back is read in its
+ * order.
+ */
 export class HttpClient {
   readonly #url: string
   readonly #lines: string[] = []
@@ -55,7 +64,9 @@ export class HttpClient {
 
   /** What HTTP says to a message that is not waited for. */
   async status(line: string): Promise<number> {
-    const headers = { ...this.#headers(), 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+    const headers = {
+      ...this.#headers(), 'content-type': 'application/json', accept: 'application/json, text/event-stream',
+    }
     const response = await fetch(this.#url, { method: 'POST', headers, body: line })
     await response.body?.cancel()
     return response.status
@@ -73,10 +84,15 @@ export class HttpClient {
   }
 
   async #exchange(line: string): Promise<void> {
-    const headers = { ...this.#headers(), ...metadata(line), 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+    const headers = {
+      ...this.#headers(), ...metadata(line), 'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    }
     const response = await fetch(this.#url, { method: 'POST', headers, body: line })
     this.#session ??= response.headers.get('mcp-session-id') ?? undefined
-    if (line.includes('"method":"initialize"')) this.#revision ??= /"protocolVersion":"([^"]+)"/.exec(line)?.[1]
+    if (line.includes('"method":"initialize"')) {
+      this.#revision ??= /"protocolVersion":"([^"]+)"/.exec(line)?.[1]
+    }
     if (response.headers.get('content-type') === 'text/event-stream') return this.#events(response)
     const text = await response.text()
     // An error to nobody in particular is what HTTP says where stdio says nothing.
@@ -90,7 +106,8 @@ export class HttpClient {
       const events = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split('\n\n')
       rest = events.pop() ?? ''
       for (const event of events) {
-        const data = event.split('\n').filter(field => field.startsWith('data: ')).map(field => field.slice(6))
+        const data =
+          event.split('\n').filter(field => field.startsWith('data: ')).map(field => field.slice(6))
         if (data.join('') !== '') this.#hear(data.join('\n'))
       }
     }
@@ -113,9 +130,13 @@ export class HttpClient {
 const metadata = (line: string): Record<string, string> => {
   const version = /"io\.modelcontextprotocol\/protocolVersion":"([^"]+)"/.exec(line)?.[1]
   if (version === undefined) return {}
-  const { method = '', params } = JSON.parse(line) as { method?: string; params?: { name?: string; uri?: string; taskId?: string } }
-  const name = method === 'tools/call' || method === 'prompts/get' ? params?.name : method === 'resources/read' ? params?.uri : undefined
-  return { 'mcp-protocol-version': version, 'mcp-method': method, ...(name !== undefined && { 'mcp-name': name }) }
+  const { method = '', params } =
+    JSON.parse(line) as { method?: string; params?: { name?: string; uri?: string; taskId?: string } }
+  const name = method === 'tools/call'
+    || method === 'prompts/get' ? params?.name : method === 'resources/read' ? params?.uri : undefined
+  return {
+    'mcp-protocol-version': version, 'mcp-method': method, ...(name !== undefined && { 'mcp-name': name }),
+  }
 }
 
 /** Starts `serve`. @param node options of the runtime's own @returns where it listens */
@@ -130,15 +151,20 @@ export const serve = async (
 }
 
 const opened = async (
-  t: Test, directory: string, { options, config }: Setup, target: { command: readonly string[] } | { url: string }, received: () => string[],
+  t: Test, directory: string, { options, config }: Setup,
+  target: { command: readonly string[] } | { url: string }, received: () => string[],
 ): Promise<Open> => {
   const audit = join(directory, 'audit.ndjson')
-  const { relay, url } = await serve(t, ['--audit', audit, ...options, ...configured(directory, config, target)])
+  const { relay, url } =
+    await serve(t, ['--audit', audit, ...options, ...configured(directory, config, target)])
   const client = new HttpClient(`${url}/mcp`)
   return {
     send: line => client.send(line),
     next: () => client.next(),
-    traces: () => ({ received: received().map(line => asSent(line, client.sent)), audit: auditOf(audit), stderr: relay.stderr() }),
+    traces: () => ({
+      received: received().map(line => asSent(line, client.sent)), audit: auditOf(audit),
+      stderr: relay.stderr(),
+    }),
     async close() {
       await client.close()
       relay.child.kill('SIGTERM')
@@ -153,7 +179,10 @@ export const httpToStdio: Bridge = {
   open(t, setup) {
     const directory = scratch(t)
     // Modern clients share a process, in which their requests have ids of the relay's.
-    const anyId = (reactions: readonly Reaction[]) => (isShared(setup) ? reactions.map(each => ({ ...each, say: each.say.map(answeringWhatWasAsked) })) : reactions)
+    const anyId = (reactions: readonly Reaction[]) =>
+      (isShared(
+        setup
+      ) ? reactions.map(each => ({ ...each, say: each.say.map(answeringWhatWasAsked) })) : reactions)
     const { command, received } = scripted(directory, anyId(setup.reactions), setup.scenes?.map(anyId))
     return opened(t, directory, setup, { command }, received)
   },
@@ -166,7 +195,8 @@ export const httpToHttp: Bridge = {
     const directory = scratch(t)
     const { command: [node = '', ...script], received } = scripted(directory, setup.reactions, setup.scenes)
     const server = start(t, node, [...script, '--http'])
-    const open = await opened(t, directory, setup, { url: `http://127.0.0.1:${await server.next()}/mcp` }, received)
+    const open =
+      await opened(t, directory, setup, { url: `http://127.0.0.1:${await server.next()}/mcp` }, received)
     return {
       ...open,
       async close() {
@@ -182,7 +212,8 @@ const isShared = ({ revision }: Setup): boolean => revision !== undefined && isM
 
 const anId = /"id":(?:"(?:[^"\\]|\\.)*"|-?[\d.eE+-]+)/
 
-const answeringWhatWasAsked = (act: Act): Act => (typeof act === 'string' ? act.replace(/"id":\d+(?=,"(?:result|error)")/, '"id":$ID') : act)
+const answeringWhatWasAsked = (act: Act): Act =>
+  (typeof act === 'string' ? act.replace(/"id":\d+(?=,"(?:result|error)")/, '"id":$ID') : act)
 
 /** A line as it was sent, whatever id it has now. */
 const asSent = (line: string, sent: readonly string[]): string => {

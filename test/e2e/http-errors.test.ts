@@ -7,13 +7,16 @@ import { start, type Started } from './harness.js'
 
 const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
 
-const error = (id: string, code = -32000) => `{"jsonrpc":"2.0",${id}"error":{"code":${code},"message":"Session not found"}}`
+const error = (id: string, code = -32000) =>
+  `{"jsonrpc":"2.0",${id}"error":{"code":${code},"message":"Session not found"}}`
 const json = { 'content-type': 'application/json' }
 const text = { 'content-type': 'text/plain; charset=utf-8' }
 const html = { 'content-type': 'text/html' }
 
 /** What real servers answer when they refuse a request. `says` is what a JSON-RPC client is told by it. */
-const answers: readonly (readonly [name: string, status: number, headers: Readonly<Record<string, string>>, body: string, says?: number])[] = [
+const answers: readonly (readonly [
+  name: string, status: number, headers: Readonly<Record<string, string>>, body: string, says?: number,
+])[] = [
   ['an error whose id is null', 400, json, error('"id":null,'), -32000],
   ['an error without an id', 400, json, error(''), -32000],
   ['an error with the id that was asked', 400, json, 'asked', -32000],
@@ -21,10 +24,15 @@ const answers: readonly (readonly [name: string, status: number, headers: Readon
   ['no session, as the official SDK says it', 404, json, error('"id":null,', -32001), -32001],
   ['a page that is not found', 404, html, '<html><body>Not found</body></html>'],
   ['nothing', 404, {}, ''],
-  ['a token that is not known', 401, { ...json, 'www-authenticate': 'Bearer resource_metadata="https://x.example/"' }, '{"error":"invalid_token"}'],
+  ['a token that is not known', 401, {
+    ...json, 'www-authenticate': 'Bearer resource_metadata="https://x.example/"',
+  }, '{"error":"invalid_token"}'],
   ['a token that is wanted', 401, { 'www-authenticate': 'Bearer' }, ''],
   ['a text', 403, text, 'Forbidden'],
-  ['a method that is not allowed, as the official SDK says it', 405, { ...json, allow: 'POST' }, error('"id":null,'), -32000],
+  [
+    'a method that is not allowed, as the official SDK says it', 405, { ...json, allow: 'POST' },
+    error('"id":null,'), -32000,
+  ],
   ['a method that is not allowed', 405, { allow: 'POST' }, ''],
   ['a type that is not acceptable', 406, json, error('"id":null,'), -32000],
   ['too many requests', 429, { ...text, 'retry-after': '3' }, 'Slow down'],
@@ -35,14 +43,20 @@ const answers: readonly (readonly [name: string, status: number, headers: Readon
 ]
 
 const requests = [
-  ['initialize', 'POST', '{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}'],
+  [
+    'initialize', 'POST',
+    '{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}',
+  ],
   ['a call', 'POST', '{"jsonrpc":"2.0","id":7,"method":"tools/list"}'],
   ['a notification', 'POST', '{"jsonrpc":"2.0","method":"notifications/initialized"}'],
   ['GET', 'GET', undefined],
   ['DELETE', 'DELETE', undefined],
 ] as const
 
-/** Answers everything with one of the above, chosen by `answer`; the id of the body is the one that was asked where it must be. */
+/**
+ * Answers everything with one of the above, chosen by `answer`; the id of the body is the one that was asked
+ * where it must be.
+ */
 const refusing = async (t: Test) => {
   const chosen: { answer: (typeof answers)[number] | undefined } = { answer: undefined }
   const server = createServer((request, response) => {
@@ -64,9 +78,13 @@ const refusing = async (t: Test) => {
 }
 
 const seen = async (url: string, method: string, body: string | undefined) => {
-  const headers = { accept: 'application/json, text/event-stream', 'mcp-session-id': 's', 'mcp-protocol-version': '2025-11-25', ...(body !== undefined && json) }
+  const headers = {
+    accept: 'application/json, text/event-stream', 'mcp-session-id': 's',
+    'mcp-protocol-version': '2025-11-25', ...(body !== undefined && json),
+  }
   const response = await fetch(url, { method, headers, ...(body !== undefined && { body }) })
-  const told = ['content-type', 'allow', 'retry-after', 'www-authenticate'].map(name => response.headers.get(name))
+  const told = ['content-type', 'allow', 'retry-after', 'www-authenticate'].map(name =>
+    response.headers.get(name))
   return { status: response.status, told, body: await response.text() }
 }
 
@@ -90,10 +108,16 @@ t.test('what a server refuses a request with reaches an HTTP client as it is', a
       const relayed = await seen(through, method, body)
       const label = `${name} (${status}) to ${asked}`
       const due = asked === 'initialize' || asked === 'a call'
-      // Promise 3: who is due an answer gets one, by its id, where the server says nothing or names another's.
+      // Promise 3: who is due an answer gets one, by its id, where the server says nothing or names
+      // another's.
       if (due && said === '') {
-        t.match(relayed, { ...direct, told: ['application/json', ...direct.told.slice(1)], body: /"id":7,"error":\{"code":-31001/ }, label)
-      } else if (due && said.includes('server-error')) t.strictSame(relayed, { ...direct, body: direct.body.replace('"server-error"', '7') }, label)
+        t.match(relayed, {
+          ...direct, told: ['application/json', ...direct.told.slice(1)],
+          body: /"id":7,"error":\{"code":-31001/,
+        }, label)
+      } else if (due && said.includes('server-error')) t.strictSame(
+        relayed, { ...direct, body: direct.body.replace('"server-error"', '7') }, label,
+      )
       else t.strictSame(relayed, direct, label)
     }
   }
@@ -114,7 +138,9 @@ t.test('and a client with a pipe as the error that it is, or as the status', asy
         await notified
         continue
       }
-      const told = says === undefined ? { code: -31001, message: new RegExp(`HTTP ${status}`) } : { code: says, message: 'Session not found' }
+      const told = says === undefined
+        ? { code: -31001, message: new RegExp(`HTTP ${status}`) }
+        : { code: says, message: 'Session not found' }
       t.match(JSON.parse(await relay.next()), { id: 7, error: told }, `${name} (${status}) to ${asked}`)
     }
     t.strictSame(relay.untaken, [], `${name}: a notification has no answer`)

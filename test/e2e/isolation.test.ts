@@ -9,7 +9,10 @@ import { initialize } from './stubborn.js'
 t.test('a server of a gateway sees nothing of its neighbours: neither their variables, nor the tokens of clients', async t => {
   const [directory, seen] = [scratch(t), join(scratch(t), 'seen')]
   const file = join(directory, 'curious.mjs')
-  writeFileSync(file, 'import { writeFileSync } from "node:fs"; process.stdin.once("data", () => { writeFileSync(process.argv[2] + process.argv[3], JSON.stringify(process.env)); process.exit() })')
+  writeFileSync(
+    file,
+    'import { writeFileSync } from "node:fs"; process.stdin.once("data", () => { writeFileSync(process.argv[2] + process.argv[3], JSON.stringify(process.env)); process.exit() })',
+  )
   const commandOf = (name: string) => [process.execPath, file, seen, name]
   const config = join(directory, 'customs.json')
   writeFileSync(config, JSON.stringify({
@@ -25,23 +28,32 @@ t.test('a server of a gateway sees nothing of its neighbours: neither their vari
   const environments = await Promise.all(['tickets', 'curious'].map(async name => {
     await fetch(`${url}/${name}/mcp`, {
       method: 'POST', body: initialize,
-      headers: { authorization: 'Bearer of-the-clients', 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      headers: {
+        authorization: 'Bearer of-the-clients', 'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
     }).then(response => response.text())
     return JSON.parse(readFileSync(seen + name, 'utf8')) as Record<string, string>
   }))
-  const known = (environment: Record<string, string> | undefined) => Object.entries(environment ?? {}).filter(([name]) => ['CLIENT_TOKEN', 'TICKETS_TOKEN', 'TOKEN', 'LANG'].includes(name))
+  const known = (environment: Record<string, string> | undefined) => Object.entries(environment ?? {})
+    .filter(([name]) => ['CLIENT_TOKEN', 'TICKETS_TOKEN', 'TOKEN', 'LANG'].includes(name))
   t.strictSame(environments.map(known), [[['TOKEN', 'of-tickets']], [['LANG', 'C']]])
   t.notMatch(JSON.stringify(environments), /of-the-clients/)
 })
 
 t.test('a cookie of one server of a gateway is for no other; that of the only one passes as it is', async t => {
-  const script = 'require("http").createServer((_, response) => response.writeHead(200, { "content-type": "application/json", "set-cookie": "a=1; Path=/" }).end("{}")).listen(0, "127.0.0.1", function () { console.log(this.address().port) })'
+  const script =
+    'require("http").createServer((_, response) => response.writeHead(200, { "content-type": "application/json", "set-cookie": "a=1; Path=/" }).end("{}")).listen(0, "127.0.0.1", function () { console.log(this.address().port) })'
   const upstream = `http://127.0.0.1:${await start(t, process.execPath, ['-e', script]).next()}/mcp`
   for (const [names, expected] of [[['one', 'two'], 'a=1; Path=/one/'], [['one'], 'a=1; Path=/']] as const) {
     const config = join(scratch(t), 'customs.json')
-    writeFileSync(config, JSON.stringify({ version: 1, servers: Object.fromEntries(names.map(name => [name, { url: upstream }])) }))
+    writeFileSync(config, JSON.stringify({
+      version: 1, servers: Object.fromEntries(names.map(name => [name, { url: upstream }])),
+    }))
     const { url } = await serve(t, ['--audit', 'none', '--config', config])
     const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
-    t.equal((await fetch(`${url}/one/mcp`, { method: 'POST', headers, body: initialize })).headers.get('set-cookie'), expected)
+    t.equal((await fetch(
+      `${url}/one/mcp`, { method: 'POST', headers, body: initialize },
+    )).headers.get('set-cookie'), expected)
   }
 })

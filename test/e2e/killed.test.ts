@@ -14,24 +14,34 @@ const server = fileURLToPath(new URL('../../test/fixtures/lying/mortal-server.mj
 const kills = 10
 const calls = 400
 
-/** A relay under load, killed when so many calls are answered. @returns the ids of all answers that left it */
-const killed = async (t: Test & Pick<TapTest, 'match'>, round: number, options: readonly string[], env: NodeJS.ProcessEnv): Promise<readonly string[]> => {
-  const relay = start(t, process.execPath, [cli, 'wrap', ...options, '--', process.execPath, server, '0'], env)
-  const initialize = `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"load","version":"1"}`
+/**
+ * A relay under load, killed when so many calls are answered.
+ * @returns the ids of all answers that left it
+ */
+const killed = async (
+  t: Test & Pick<TapTest, 'match'>, round: number, options: readonly string[], env: NodeJS.ProcessEnv,
+): Promise<readonly string[]> => {
+  const relay =
+    start(t, process.execPath, [cli, 'wrap', ...options, '--', process.execPath, server, '0'], env)
+  const initialize =
+    `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"load","version":"1"}`
   relay.send(request(legacy, '0', 'initialize', initialize))
   await relay.next()
   relay.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
   // Some are longer than a page, so that a record may be cut in the middle.
   const word = (at: number): string => 'x'.repeat(at % 10 === 0 ? 20_000 : 10)
   for (let at = 0; at < calls; at++) {
-    relay.send(request(legacy, `"${round}-${at}"`, 'tools/call', `"name":"echo","arguments":{"word":"${word(at)}"}`))
+    relay.send(request(
+      legacy, `"${round}-${at}"`, 'tools/call', `"name":"echo","arguments":{"word":"${word(at)}"}`,
+    ))
   }
   const answers: string[] = []
   while (answers.length <= (round * 37) % (calls / 2)) answers.push(await relay.next())
   relay.child.kill('SIGKILL')
   t.match(await relay.exit, { signal: 'SIGKILL' })
   // What was cut in the middle has not left.
-  return [...answers, ...relay.untaken].filter(line => line.endsWith('}')).map(line => (JSON.parse(line) as { id: string }).id)
+  return [...answers, ...relay.untaken].filter(line => line.endsWith('}')).map(line =>
+    (JSON.parse(line) as { id: string }).id)
 }
 
 const kinds = [
@@ -45,9 +55,13 @@ for (const [name, named] of kinds) {
     const { signKey, key } = keysIn(folder)
     const logs = join(folder, 'mcp-customs')
     const config = join(folder, 'customs.json')
-    writeFileSync(config, JSON.stringify({ audit: { payloads: 'full', ...(named && { signKey, file: join(logs, 'audit.ndjson') }) } }))
+    writeFileSync(config, JSON.stringify(
+      { audit: { payloads: 'full', ...(named && { signKey, file: join(logs, 'audit.ndjson') }) } }
+    ))
     const left: string[] = []
-    for (let round = 0; round < kills; round++) left.push(...(await killed(t, round, ['--config', config], { XDG_STATE_HOME: folder })))
+    for (let round = 0; round < kills; round++) {
+      left.push(...(await killed(t, round, ['--config', config], { XDG_STATE_HOME: folder })))
+    }
 
     const found = await findLogs([logs])
     t.equal(found.length, named ? 1 : kills)
@@ -61,6 +75,9 @@ for (const [name, named] of kinds) {
       if (!ok) t.match(first?.reason, /^half-cut/)
       t.equal(open.sessions, named ? kills : 1)
     }
-    t.equal(existsSync(join(logs, 'audit.ndjson.lock')), named, 'the claim of a dead process stays until somebody takes it over')
+    t.equal(
+      existsSync(join(logs, 'audit.ndjson.lock')), named,
+      'the claim of a dead process stays until somebody takes it over',
+    )
   })
 }

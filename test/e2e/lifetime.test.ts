@@ -50,12 +50,16 @@ const connected = async (relay: Started, url: string): Promise<number> => {
 const nothingLeft = async (t: Test, audit: string, ...servers: readonly number[]): Promise<void> => {
   t.same(servers.filter(lives), [], 'no server outlives the relay')
   const sessions = auditOf(audit).map(({ event }) => event).filter(event => event.startsWith('session/'))
-  t.equal(sessions.filter(event => event === 'session/end').length, servers.length, 'every session has its end on record')
+  t.equal(
+    sessions.filter(event => event === 'session/end').length, servers.length,
+    'every session has its end on record',
+  )
   t.match(verify([audit]), { ok: true, open: { sessions: 0 } })
 }
 
 const signals: readonly (readonly NodeJS.Signals[])[] = [
-  ['SIGINT', 'SIGINT'], ['SIGTERM', 'SIGTERM'], ['SIGINT', 'SIGTERM'], ['SIGTERM', 'SIGHUP', 'SIGHUP'], ['SIGHUP'],
+  ['SIGINT', 'SIGINT'], ['SIGTERM', 'SIGTERM'], ['SIGINT', 'SIGTERM'], ['SIGTERM', 'SIGHUP', 'SIGHUP'],
+  ['SIGHUP'],
 ]
 
 for (const sent of signals) {
@@ -88,7 +92,9 @@ const configured = async (t: Test, node: readonly string[] = []) => {
   return { relay, url, audit, reload }
 }
 
-t.test('sessions of before a reload end as the others do, their servers and records too', { skip }, async t => {
+t.test('sessions of before a reload end as the others do, their servers and records too', {
+  skip
+}, async t => {
   const { relay, url, audit, reload } = await configured(t)
   const before = await connected(relay, url)
   await reload()
@@ -106,8 +112,11 @@ t.test('SIGHUP does not keep serve --config from its end, nor hurry it', { skip 
   await nothingLeft(t, audit, server)
 })
 
-t.test('a system that can watch no more files is a warning, and the file is read on SIGHUP', { skip }, async t => {
-  const without = 'import fs from "node:fs";import { syncBuiltinESMExports } from "node:module";fs.watch = () => { throw new Error("ENOSPC: no watchers left") };syncBuiltinESMExports()'
+t.test('a system that can watch no more files is a warning, and the file is read on SIGHUP', {
+  skip
+}, async t => {
+  const without =
+    'import fs from "node:fs";import { syncBuiltinESMExports } from "node:module";fs.watch = () => { throw new Error("ENOSPC: no watchers left") };syncBuiltinESMExports()'
   const { relay, reload } = await configured(t, ['--import', `data:text/javascript,${without}`])
   await reload()
   t.match(relay.stderr(), /customs\.json is not watched.*ENOSPC/)
@@ -117,7 +126,9 @@ const broken = 'process.on("SIGUSR1", () => { throw new TypeError("nobody caught
 
 t.test('an error that nobody caught ends all the same in order, and is told', { skip }, async t => {
   const audit = join(scratch(t), 'audit.ndjson')
-  const { relay, url } = await serve(t, ['--audit', audit, '--', ...stubborn(scratch(t))], ['--import', `data:text/javascript,${broken}`])
+  const { relay, url } = await serve(
+    t, ['--audit', audit, '--', ...stubborn(scratch(t))], ['--import', `data:text/javascript,${broken}`],
+  )
   const server = await connected(relay, url)
   relay.child.kill('SIGUSR1')
   t.strictSame(await relay.exit, { code: 70, signal: null })
@@ -127,7 +138,10 @@ t.test('an error that nobody caught ends all the same in order, and is told', { 
 
 t.test('so it is with wrap', { skip }, async t => {
   const audit = join(scratch(t), 'audit.ndjson')
-  const relay = start(t, process.execPath, ['--import', `data:text/javascript,${broken}`, cli, 'wrap', '--audit', audit, '--', ...stubborn(scratch(t))])
+  const relay = start(t, process.execPath, [
+    '--import', `data:text/javascript,${broken}`, cli, 'wrap', '--audit', audit, '--',
+    ...stubborn(scratch(t)),
+  ])
   const started = lineOf(errorsOf(relay), /started (\d+)/)
   relay.send(initialize)
   await relay.next()
@@ -161,7 +175,9 @@ t.test('requests that are in flight when the input of wrap ends are answered', a
   const file = join(scratch(t), 'hasty.mjs')
   writeFileSync(file, hasty)
   const relay = start(t, process.execPath, [cli, 'wrap', '--audit', 'none', '--', process.execPath, file])
-  for (const line of [initialize, request(legacy, '1', 'tools/call', '"name":"honest","arguments":{}')]) relay.send(line)
+  for (const line of [initialize, request(legacy, '1', 'tools/call', '"name":"honest","arguments":{}')]) {
+    relay.send(line)
+  }
   relay.closeInput()
   t.match(JSON.parse(await relay.answerTo('1')), { result: { content: [] } })
   t.strictSame(await relay.exit, { code: 0, signal: null })
@@ -171,7 +187,9 @@ t.test('what lasts is not waited for, and neither is what takes longer than the 
   const lasting = request(legacy, '1', 'subscriptions/listen')
   const endless = request(legacy, '1', 'tools/call', '"name":"honest","arguments":{}')
   for (const [grace, line] of [['600', lasting], ['0', endless]] as const) {
-    const relay = start(t, process.execPath, [cli, 'wrap', '--audit', 'none', '--grace', grace, '--', ...stubborn(scratch(t))])
+    const relay = start(
+      t, process.execPath, [cli, 'wrap', '--audit', 'none', '--grace', grace, '--', ...stubborn(scratch(t))],
+    )
     const started = lineOf(errorsOf(relay), /started (\d+)/)
     for (const each of [initialize, line]) relay.send(each)
     const [, server] = await started
@@ -186,7 +204,8 @@ t.test('a server that dies is one line on stderr, with its name', async t => {
   const file = join(scratch(t), 'mortal.mjs')
   writeFileSync(file, 'process.stdin.once("data", () => process.exit(3))')
   const command = [process.execPath, file]
-  const wrapped = start(t, process.execPath, [cli, 'wrap', '--audit', 'none', '--server', 'weather', '--', ...command])
+  const wrapped =
+    start(t, process.execPath, [cli, 'wrap', '--audit', 'none', '--server', 'weather', '--', ...command])
   wrapped.send(initialize)
   t.match(JSON.parse(await wrapped.next()), { error: { code: -31001 } })
   t.strictSame(await wrapped.exit, { code: 3, signal: null })
@@ -194,5 +213,7 @@ t.test('a server that dies is one line on stderr, with its name', async t => {
   const line = lineOf(errorsOf(relay), /exited/)
   const client = new HttpClient(`${url}/mcp`)
   client.send(initialize)
-  for (const text of [wrapped.stderr(), (await line).input]) t.strictSame(text.match(/"msg":"weather: [^"]*/g), ['"msg":"weather: the server exited with code 3'])
+  for (const text of [wrapped.stderr(), (await line).input]) {
+    t.strictSame(text.match(/"msg":"weather: [^"]*/g), ['"msg":"weather: the server exited with code 3'])
+  }
 })

@@ -23,7 +23,10 @@ const peakOf = (pid: number): number => {
 const ask = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
 
 t.test('a line that does not end is not held', { skip }, async t => {
-  const relay = start(t, process.execPath, [cli, 'wrap', '--audit', 'none', '--', process.execPath, flood, 'line', String(300 << 20)])
+  const relay = start(
+    t, process.execPath,
+    [cli, 'wrap', '--audit', 'none', '--', process.execPath, flood, 'line', String(300 << 20)],
+  )
   relay.send(ask)
   t.match(await relay.answerTo('1'), '"result":{}', 'what follows it is heard')
   t.ok(peakOf(relay.pid) < most, `at most ${peakOf(relay.pid) >> 20} MB`)
@@ -31,10 +34,14 @@ t.test('a line that does not end is not held', { skip }, async t => {
   await relay.exit
 })
 
-t.test('half a gigabyte for a client that does not read it is not held', { skip, timeout: 120_000 }, async t => {
+t.test('half a gigabyte for a client that does not read it is not held', {
+  skip, timeout: 120_000,
+}, async t => {
   const total = 1 << 29
   const progress = join(scratch(t), 'progress')
-  const relay = spawn(process.execPath, [cli, 'wrap', '--audit', 'none', '--', process.execPath, flood, 'frames', String(total), progress], {
+  const relay = spawn(process.execPath, [
+    cli, 'wrap', '--audit', 'none', '--', process.execPath, flood, 'frames', String(total), progress,
+  ], {
     detached: true,
     stdio: ['pipe', 'pipe', 'inherit'],
   })
@@ -59,7 +66,10 @@ t.test('half a gigabyte for a client that does not read it is not held', { skip,
     if (tail.endsWith('{"jsonrpc":"2.0","id":1,"result":{}}\n')) break
     if (++chunks % 1000 === 0) await pause(1)
   }
-  t.equal(taken, Number(readFileSync(progress, 'utf8')) + '{"jsonrpc":"2.0","id":1,"result":{}}\n'.length, 'every byte arrives')
+  t.equal(
+    taken, Number(readFileSync(progress, 'utf8')) + '{"jsonrpc":"2.0","id":1,"result":{}}\n'.length,
+    'every byte arrives',
+  )
   t.ok(peakOf(pid) < most, `${peakOf(pid) >> 20} MB in the end`)
   relay.stdin.end()
   if (relay.exitCode === null) await once(relay, 'exit')

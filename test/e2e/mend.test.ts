@@ -16,9 +16,11 @@ import { auditOf, cli, scratch } from './bridge.js'
 t.jobs = 3
 
 const scripted = fileURLToPath(new URL('../../test/fixtures/lying/scripted-server.mjs', import.meta.url))
-const initialized = '{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}'
+const initialized =
+  '{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}'
 const good = '{"content":[{"type":"text","text":"{\\"n\\":1}"}],"structuredContent":{"n":1}}'
-const output = (dialect: string) => `{"$schema":"${dialect}","type":"object","properties":{"n":{"type":"number"}},"required":["n"]}`
+const output = (dialect: string) =>
+  `{"$schema":"${dialect}","type":"object","properties":{"n":{"type":"number"}},"required":["n"]}`
 const draft07 = 'http://json-schema.org/draft-07/schema#'
 const newest = 'https://json-schema.org/draft/2020-12/schema'
 
@@ -30,11 +32,15 @@ interface Case {
   /** Who fails without us. */
   readonly refused: readonly Name[]
   /** What each gets with us. */
-  readonly gets: { readonly content: readonly object[]; readonly structuredContent?: object; readonly isError?: true }
+  readonly gets: {
+    readonly content: readonly object[]; readonly structuredContent?: object; readonly isError?: true
+  }
   readonly rule: string
 }
 
-const names = ['SDK 1.x', 'SDK 1.x with a validator for 2020-12', 'SDK 2.0 before its release', 'SDK 2.x'] as const
+const names = [
+  'SDK 1.x', 'SDK 1.x with a validator for 2020-12', 'SDK 2.0 before its release', 'SDK 2.x',
+] as const
 
 type Name = (typeof names)[number]
 
@@ -47,35 +53,58 @@ const text = (text: string) => ({ type: 'text', text })
 const counted = { content: [text('{"n":1}')], structuredContent: { n: 1 } }
 
 const cases: readonly Case[] = [
-  { title: 'a schema without a type', list: tool('"inputSchema":{"properties":{"a":true}}'), answer: nothing, refused: names, gets: { content: [] }, rule: 'tool/input-type' },
-  { title: 'a cursor that is null', list: tool(typed).replace(/}$/, ',"nextCursor":null}'), answer: nothing, refused: names, gets: { content: [] }, rule: 'list/shape' },
-  { title: 'required that is null', list: tool('"inputSchema":{"type":"object","required":null}'), answer: nothing, refused: names, gets: { content: [] }, rule: 'list/shape' },
-  { title: 'a schema in draft-07', list: tool(`${typed},"outputSchema":${output(draft07)}`), answer: good, refused: [strict, early], gets: counted, rule: 'tool/dialect' },
   {
-    title: 'a schema in draft-04', list: tool(`${typed},"outputSchema":${output('http://json-schema.org/draft-04/schema#').replace('"number"', '"number","minimum":0,"exclusiveMinimum":true')}`),
+    title: 'a schema without a type', list: tool('"inputSchema":{"properties":{"a":true}}'), answer: nothing,
+    refused: names, gets: { content: [] }, rule: 'tool/input-type',
+  },
+  {
+    title: 'a cursor that is null', list: tool(typed).replace(/}$/, ',"nextCursor":null}'), answer: nothing,
+    refused: names, gets: { content: [] }, rule: 'list/shape',
+  },
+  {
+    title: 'required that is null', list: tool('"inputSchema":{"type":"object","required":null}'),
+    answer: nothing, refused: names, gets: { content: [] }, rule: 'list/shape',
+  },
+  {
+    title: 'a schema in draft-07', list: tool(`${typed},"outputSchema":${output(draft07)}`), answer: good,
+    refused: [strict, early], gets: counted, rule: 'tool/dialect',
+  },
+  {
+    title: 'a schema in draft-04',
+    list: tool(
+      `${typed},"outputSchema":${output('http://json-schema.org/draft-04/schema#').replace('"number"', '"number","minimum":0,"exclusiveMinimum":true')}`
+    ),
     answer: good, refused: names, gets: counted, rule: 'tool/dialect',
   },
   {
-    title: 'a promise that only the text keeps', list: tool(`${typed},"outputSchema":${output(newest)}`), answer: good.replace(/,"structuredContent".*/, '}'),
+    title: 'a promise that only the text keeps', list: tool(`${typed},"outputSchema":${output(newest)}`),
+    answer: good.replace(/,"structuredContent".*/, '}'),
     refused: names, gets: counted, rule: 'result/missing',
   },
   {
     title: 'an error that hides behind its data', list: tool(`${typed},"outputSchema":${output(newest)}`),
     answer: '{"content":[{"type":"text","text":"no such thing"}],"isError":true,"structuredContent":{"n":"x"}}',
-    refused: [first, strict], gets: { content: [text('no such thing')], isError: true }, rule: 'result/error-structured',
+    refused: [first, strict], gets: { content: [text('no such thing')], isError: true },
+    rule: 'result/error-structured',
   },
 ]
 
 /** A command that speaks to the server, through the relay or not. */
-const commandOf = (t: Test, { list, answer }: Pick<Case, 'list' | 'answer'>, options: readonly string[] | undefined): readonly string[] => {
+const commandOf = (
+  t: Test, { list, answer }: Pick<Case, 'list' | 'answer'>, options: readonly string[] | undefined,
+): readonly string[] => {
   const directory = scratch(t)
   const say = (result: string) => [`{"jsonrpc":"2.0","id":$ID,"result":${result}}`]
   const script = join(directory, 'script.json')
   writeFileSync(script, JSON.stringify({
     received: join(directory, 'received'),
     reactions: [
-      { when: '"initialize"', say: [initialized] }, { when: '"tools/list"', say: say(list) }, { when: '"tools/call"', say: say(answer) },
-      { when: '"server/discover"', say: ['{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"no such method"}}'] },
+      { when: '"initialize"', say: [initialized] }, { when: '"tools/list"', say: say(list) },
+      { when: '"tools/call"', say: say(answer) },
+      {
+        when: '"server/discover"',
+        say: ['{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"no such method"}}'],
+      },
     ],
   }))
   const server = [process.execPath, scripted, script]
@@ -90,10 +119,15 @@ interface Session {
   readonly close: () => Promise<void>
 }
 
-type Open = (server: { command: string; args: string[]; stderr: 'ignore'; env: Record<string, string> }) => Session
+type Open =
+  (server: { command: string; args: string[]; stderr: 'ignore'; env: Record<string, string> }) => Session
 
-const sessionOf = <Transport>(client: { connect: (transport: Transport) => Promise<void> } & Omit<Session, 'connect'>, transport: Transport): Session => ({
-  connect: () => client.connect(transport), listTools: () => client.listTools(), callTool: call => client.callTool(call), close: () => client.close(),
+const sessionOf = <Transport>(
+  client: { connect: (transport: Transport) => Promise<void> } & Omit<Session, 'connect'>,
+  transport: Transport,
+): Session => ({
+  connect: () => client.connect(transport), listTools: () => client.listTools(),
+  callTool: call => client.callTool(call), close: () => client.close(),
 })
 
 const self = { name: 'strict', version: '1' }
@@ -102,7 +136,10 @@ const self = { name: 'strict', version: '1' }
 const clients: readonly (readonly [Name, Open])[] = [
   [names[0], server => sessionOf(new Client(self), new StdioClientTransport(server))],
   [names[1], server =>
-    sessionOf(new Client(self, { jsonSchemaValidator: new AjvJsonSchemaValidator(new Ajv2020({ strict: false })) }), new StdioClientTransport(server))],
+    sessionOf(
+      new Client(self, { jsonSchemaValidator: new AjvJsonSchemaValidator(new Ajv2020({ strict: false })) }),
+      new StdioClientTransport(server),
+    )],
   [names[2], server => sessionOf(new EarlyClient(self), new EarlyTransport(server))],
   [names[3], server => sessionOf(new ModernClient(self), new ModernTransport(server))],
 ]
@@ -125,9 +162,15 @@ for (const { list, answer, gets, rule, title, refused } of cases) {
       if (refused.includes(name)) await t.rejects(plain, `${name} refuses it`)
       else t.match(await plain, { content: gets.content }, `${name} takes it as it comes`)
       const audit = join(scratch(t), 'audit.ndjson')
-      results.push(await asked(t, open, commandOf(t, { list, answer }, ['--policy', 'compat', '--trust', '--audit', audit])))
-      const findings = auditOf(audit).flatMap(record => record.findings) as readonly { readonly rule: string; readonly mended?: string }[]
-      t.ok(findings.some(one => one.rule === rule && one.mended !== undefined), 'it is on record what was changed')
+      results.push(await asked(
+        t, open, commandOf(t, { list, answer }, ['--policy', 'compat', '--trust', '--audit', audit]),
+      ))
+      const findings = auditOf(audit)
+        .flatMap(record => record.findings) as readonly { readonly rule: string; readonly mended?: string }[]
+      t.ok(
+        findings.some(one => one.rule === rule && one.mended !== undefined),
+        'it is on record what was changed',
+      )
     }
     t.strictSame(results, clients.map(() => gets), 'every model gets the same')
   })

@@ -12,10 +12,11 @@ import { cli } from './bridge.js'
 import { serve } from './http-bridges.js'
 import { lineOf, start } from './harness.js'
 
-// The official clients of both SDKs over every bridge, before an official server of either: each answer is what the client
-// gets from the server directly.
+// The official clients of both SDKs over every bridge, before an official server of either: each answer is
+// what the client gets from the server directly.
 
-const everything = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
+const everything =
+  createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
 const fixture = (name: string) => fileURLToPath(new URL(`../../test/conformance/${name}`, import.meta.url))
 
 /** Where a client connects to. */
@@ -126,7 +127,8 @@ for (const server of servers) {
   t.test(server.name, { buffered: true }, async t => {
     const command = [process.execPath, ...server.command]
     const url = await listening(t, server)
-    const [byCommand, byUrl] = await Promise.all([serve(t, [...trusted, '--', ...command]), serve(t, [...trusted, url])])
+    const [byCommand, byUrl] =
+      await Promise.all([serve(t, [...trusted, '--', ...command]), serve(t, [...trusted, url])])
     const local: Place = { command }
     const remote: Place = { url }
     const bridges = [
@@ -136,7 +138,9 @@ for (const server of servers) {
       ['HTTP to HTTP', remote, { url: `${byUrl.url}/mcp` }],
     ] as const
     for (const [who, connect] of Object.entries(clients)) {
-      const directly = new Map(await Promise.all([local, remote].map(async place => [place, await session(await connect(place), server)] as const)))
+      const directly = new Map(await Promise.all([
+        local, remote,
+      ].map(async place => [place, await session(await connect(place), server)] as const)))
       for (const [bridge, direct, relayed] of bridges) {
         t.strictSame(await session(await connect(relayed), server), directly.get(direct), `${who}, ${bridge}`)
       }

@@ -14,10 +14,15 @@ t.jobs = 3
 const server = (name: string) => resolve(`@modelcontextprotocol/server-${name}/dist/index.js`)
 
 /** The official SDK's client, in front of a command. */
-const connect = async (t: Test, words: readonly string[], env: Record<string, string> = {}): Promise<Client> => {
-  const client = new Client({ name: 'official', version: '1.0.0' }, { capabilities: { roots: {}, sampling: {}, elicitation: {} } })
+const connect =
+  async (t: Test, words: readonly string[], env: Record<string, string> = {}): Promise<Client> => {
+  const client = new Client(
+    { name: 'official', version: '1.0.0' }, { capabilities: { roots: {}, sampling: {}, elicitation: {} } },
+  )
   const [command = '', ...args] = words
-  await client.connect(new StdioClientTransport({ command, args, stderr: 'ignore', env: { PATH: process.env['PATH'] ?? '', ...env } }))
+  await client.connect(new StdioClientTransport({
+    command, args, stderr: 'ignore', env: { PATH: process.env['PATH'] ?? '', ...env },
+  }))
   t.teardown(() => client.close())
   return client
 }
@@ -44,7 +49,9 @@ const everything: readonly Step[] = [
   step('getPrompt', client => client.getPrompt({ name: 'args-prompt', arguments: { city: 'Paris' } })),
   step('listResources', client => client.listResources()),
   step('listResourceTemplates', client => client.listResourceTemplates()),
-  step('complete', client => client.complete({ ref: { type: 'ref/prompt', name: 'completable-prompt' }, argument: { name: 'department', value: 'E' } })),
+  step('complete', client => client.complete({
+    ref: { type: 'ref/prompt', name: 'completable-prompt' }, argument: { name: 'department', value: 'E' },
+  })),
   step('ping', client => client.ping()),
   step('an unknown prompt', client => client.getPrompt({ name: 'nobody' })),
   step('instructions', async client => client.getInstructions()),
@@ -62,7 +69,10 @@ const filesystem = (directory: string): readonly Step[] => [
 ]
 
 const memory: readonly Step[] = [
-  call('create_entities', { entities: [{ name: 'A', entityType: 'thing', observations: ['new'] }, { name: 'B', entityType: 'thing', observations: [] }] }),
+  call('create_entities', { entities: [
+    { name: 'A', entityType: 'thing', observations: ['new'] },
+    { name: 'B', entityType: 'thing', observations: [] },
+  ] }),
   call('create_relations', { relations: [{ from: 'A', to: 'B', relationType: 'knows' }] }),
   call('add_observations', { observations: [{ entityName: 'A', contents: ['older'] }] }),
   call('read_graph'),
@@ -82,13 +92,21 @@ const outcomeOf = async (client: Client, { run }: Step): Promise<unknown> => {
 interface Subject {
   readonly name: string
   /** A fresh command and the steps for it: servers remember. */
-  readonly prepare: (t: Test) => { command: readonly string[]; env?: Record<string, string>; steps: readonly Step[] }
+  readonly prepare: (t: Test) => {
+    command: readonly string[]; env?: Record<string, string>; steps: readonly Step[]
+  }
 }
 
-const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64')
+const png = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
 
 const subjects: readonly Subject[] = [
-  { name: 'everything', prepare: () => ({ command: [process.execPath, server('everything'), 'stdio'], steps: everything }) },
+  {
+    name: 'everything',
+    prepare: () => ({ command: [process.execPath, server('everything'), 'stdio'], steps: everything }),
+  },
   {
     name: 'filesystem',
     prepare: t => {
@@ -99,13 +117,18 @@ const subjects: readonly Subject[] = [
   },
   {
     name: 'memory',
-    prepare: t => ({ command: [process.execPath, server('memory')], env: { MEMORY_FILE_PATH: join(scratch(t), 'memory.jsonl') }, steps: memory }),
+    prepare: t => ({
+      command: [process.execPath, server('memory')],
+      env: { MEMORY_FILE_PATH: join(scratch(t), 'memory.jsonl') }, steps: memory,
+    }),
   },
 ]
 
 /** Directories differ from run to run, and nothing else. */
 const comparable = (value: unknown, directory: string | undefined): unknown =>
-  JSON.parse(directory === undefined ? JSON.stringify(value) : JSON.stringify(value).replaceAll(directory, '/data'))
+  JSON.parse(directory === undefined ? JSON.stringify(value) : JSON.stringify(value).replaceAll(
+    directory, '/data',
+  ))
 
 for (const { name, prepare } of subjects) {
   t.test(`the official ${name} server gives the same answers through the relay, and keeps its annotations when the operator trusts it`, async t => {
@@ -118,18 +141,28 @@ for (const { name, prepare } of subjects) {
     const list = await before.listTools()
     const listed = list.tools
     t.ok(listed.some(tool => tool.annotations !== undefined), 'the server has annotations')
-    const bare = listed.map(tool => Object.fromEntries(Object.entries(tool).filter(([key]) => key !== 'annotations')))
+    const bare =
+      listed.map(tool => Object.fromEntries(Object.entries(tool).filter(([key]) => key !== 'annotations')))
     t.strictSame((await after.listTools()).tools, bare, 'the tools are the same, but for their annotations')
-    const keeping = await connect(t, [process.execPath, cli, 'wrap', '--trust', '--audit', 'none', '--', ...trusted.command], trusted.env)
+    const keeping = await connect(
+      t, [process.execPath, cli, 'wrap', '--trust', '--audit', 'none', '--', ...trusted.command], trusted.env,
+    )
     t.strictSame(await keeping.listTools(), list, 'trusted, they are the same')
 
-    const paths = [direct.command[2], relayed.command[2]].map(path => (name === 'filesystem' ? path : undefined))
+    const paths = [direct.command[2], relayed.command[2]].map(path =>
+      (name === 'filesystem' ? path : undefined))
     for (const [index, each] of direct.steps.entries()) {
       const same = relayed.steps[index]
       if (same === undefined) throw new Error('the steps are the same')
-      t.strictSame(comparable(await outcomeOf(after, same), paths[1]), comparable(await outcomeOf(before, each), paths[0]), each.name)
+      t.strictSame(
+        comparable(await outcomeOf(after, same), paths[1]),
+        comparable(await outcomeOf(before, each), paths[0]), each.name,
+      )
     }
     await after.close()
-    t.strictSame(auditOf(audit).filter(record => record.event === 'tools/call' && record.verdict === 'block'), [], 'no call was blocked')
+    t.strictSame(
+      auditOf(audit).filter(record => record.event === 'tools/call' && record.verdict === 'block'), [],
+      'no call was blocked',
+    )
   })
 }

@@ -14,9 +14,12 @@ import { serve } from './http-bridges.js'
 t.jobs = 3
 
 const skip = process.platform !== 'linux' && 'reads /proc'
-const fixture = (name: string) => fileURLToPath(new URL(`../../test/fixtures/process/${name}`, import.meta.url))
+const fixture = (name: string) =>
+  fileURLToPath(new URL(`../../test/fixtures/process/${name}`, import.meta.url))
 
-/** Speaks HTTP, names its sessions, and asks in the middle of each call; what it is answered is its answer. */
+/**
+ * Speaks HTTP, names its sessions, and asks in the middle of each call; what it is answered is its answer.
+ */
 const askingServer = `
 import { createServer } from 'node:http'
 const waiting = new Map()
@@ -40,8 +43,12 @@ const server = createServer((request, response) => {
 server.listen(0, '127.0.0.1', () => console.log(server.address().port))
 `
 
-const initialize = request(legacy, '0', 'initialize', `"protocolVersion":"${legacy}","capabilities":{"elicitation":{}},"clientInfo":{"name":"test","version":"1"}`)
-const call = (id: number, name: string, given: object = {}, revision = legacy) => request(revision, String(id), 'tools/call', `"name":"${name}","arguments":${JSON.stringify(given)}`)
+const initialize = request(
+  legacy, '0', 'initialize',
+  `"protocolVersion":"${legacy}","capabilities":{"elicitation":{}},"clientInfo":{"name":"test","version":"1"}`,
+)
+const call = (id: number, name: string, given: object = {}, revision = legacy) =>
+  request(revision, String(id), 'tools/call', `"name":"${name}","arguments":${JSON.stringify(given)}`)
 
 interface Reply {
   readonly status: number
@@ -49,19 +56,26 @@ interface Reply {
   readonly text: string
 }
 
-const begin = async (url: string, method: string, headers: Record<string, string>, body: string): Promise<IncomingMessage> => {
-  const sent = httpRequest(url, { method, agent: false, headers: { accept: 'application/json, text/event-stream', 'content-type': 'application/json', ...headers } })
+const begin = async (
+  url: string, method: string, headers: Record<string, string>, body: string,
+): Promise<IncomingMessage> => {
+  const sent = httpRequest(url, { method, agent: false, headers: {
+    accept: 'application/json, text/event-stream', 'content-type': 'application/json', ...headers,
+  } })
   sent.end(body)
   const [response] = (await once(sent, 'response')) as [IncomingMessage]
   return response
 }
 
-const send = async (url: string, headers: Record<string, string>, body = '', method = 'POST'): Promise<Reply> => {
+const send =
+  async (url: string, headers: Record<string, string>, body = '', method = 'POST'): Promise<Reply> => {
   const response = await begin(url, method, headers, body)
   let text = ''
   for await (const chunk of response.setEncoding('utf8')) text += String(chunk)
   const session = response.headers['mcp-session-id']
-  return { status: response.statusCode ?? 0, session: typeof session === 'string' ? session : undefined, text }
+  return {
+    status: response.statusCode ?? 0, session: typeof session === 'string' ? session : undefined, text,
+  }
 }
 
 const open = async (url: string): Promise<Record<string, string>> => {
@@ -87,7 +101,8 @@ const lives = (pid: number): boolean => {
   }
 }
 
-const childrenOf = (pid: number): readonly number[] => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
+const childrenOf = (pid: number): readonly number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
 
 const linesOf = (file: string): readonly string[] => readFileSync(file, 'utf8').split('\n').filter(Boolean)
 
@@ -102,17 +117,25 @@ interface Gateway {
   readonly write: (servers: readonly string[], more?: object) => void
 }
 
-const gateway = async (t: Test, servers: readonly string[], options: readonly string[] = [], env: NodeJS.ProcessEnv = {}, more: object = {}): Promise<Gateway> => {
+const gateway = async (
+  t: Test, servers: readonly string[], options: readonly string[] = [], env: NodeJS.ProcessEnv = {},
+  more: object = {},
+): Promise<Gateway> => {
   const directory = scratch(t)
   const [config, pids] = [join(directory, 'customs.json'), join(directory, 'pids')]
   writeFileSync(pids, '')
   const write = (names: readonly string[], also: object = {}) => {
     const command = [process.execPath, fixture('fault-server.mjs'), pids]
-    writeFileSync(`${config}.new`, JSON.stringify({ version: 1, ...also, servers: Object.fromEntries(names.map(name => [name, { command }])) }))
+    writeFileSync(`${config}.new`, JSON.stringify({
+      version: 1, ...also, servers: Object.fromEntries(names.map(name => [name, { command }])),
+    }))
     renameSync(`${config}.new`, config)
   }
   write(servers, more)
-  const { relay, url } = await serve(t, ['--audit', join(directory, 'audit.ndjson'), '--log-level', 'info', '--config', config, ...options], [], env)
+  const { relay, url } = await serve(
+    t, ['--audit', join(directory, 'audit.ndjson'), '--log-level', 'info', '--config', config, ...options],
+    [], env,
+  )
   t.teardown(() => {
     // Servers have groups of their own.
     for (const pid of linesOf(pids).map(Number).filter(lives)) process.kill(pid, 'SIGKILL')
@@ -126,7 +149,8 @@ const gateway = async (t: Test, servers: readonly string[], options: readonly st
 }
 
 const verified = async (t: Test, directory: string): Promise<void> => {
-  const logs = readdirSync(directory).filter(file => file.endsWith('.ndjson')).map(file => join(directory, file))
+  const logs =
+    readdirSync(directory).filter(file => file.endsWith('.ndjson')).map(file => join(directory, file))
   const verify = start(t, process.execPath, [cli, 'audit', 'verify', ...logs])
   t.same(await verify.exit, { code: 0, signal: null }, verify.stderr())
 }
@@ -142,7 +166,9 @@ const faults = [
 ] as const
 
 for (const [fault, reason] of faults) {
-  t.test(`a fault in one server's relay process (${fault}) is nobody else's, and the server answers again`, { skip }, async t => {
+  t.test(`a fault in one server's relay process (${fault}) is nobody else's, and the server answers again`, {
+    skip
+  }, async t => {
     const env = { NODE_OPTIONS: `--max-old-space-size=256 --import=${fixture('faults.mjs')}` }
     const { url, directory, relay, pids } = await gateway(t, ['victim', 'other'], [], env)
     const [victim, other] = [await open(url('victim')), await open(url('other'))]
@@ -164,12 +190,18 @@ for (const [fault, reason] of faults) {
     if (fault !== 'exception') t.match(lost, { status: 502, text: /-31001/ })
     t.match(also, { status: 502, text: /"id":2,.*-31001/ }, 'whoever waits is told, by the id of the request')
     await until(async () => (await send(url('victim'), victim, call(4, 'pid'))).status === 404)
-    t.equal(textOf(await send(url('victim'), await open(url('victim')), call(5, 'echo', { word: 'again' }))), 'again')
+    t.equal(
+      textOf(await send(url('victim'), await open(url('victim')), call(5, 'echo', { word: 'again' }))),
+      'again',
+    )
     await until(() => !lives(victims))
     over.abort()
     await others
     t.match(relay.stderr(), new RegExp(`victim: the relay process \\d+ has ended: [^"]*(?:${reason.source})`))
-    t.match(auditOf(join(directory, 'audit._front.ndjson')).filter(({ event }) => event === 'server/health'), [{ server: 'victim', reason }])
+    t.match(
+      auditOf(join(directory, 'audit._front.ndjson')).filter(({ event }) => event === 'server/health'),
+      [{ server: 'victim', reason }],
+    )
     relay.child.kill('SIGTERM')
     t.same(await relay.exit, { code: 0, signal: null })
     t.same(pids().filter(lives), [], 'no server is left')
@@ -177,7 +209,9 @@ for (const [fault, reason] of faults) {
   })
 }
 
-t.test('a relay process is started when it is first used, and ends when nobody uses it', { skip }, async t => {
+t.test('a relay process is started when it is first used, and ends when nobody uses it', {
+  skip
+}, async t => {
   const { url, relays, directory } = await gateway(t, ['one', 'two'], ['--idle', '1'])
   t.same(relays(), [])
   const first = await open(url('one'))
@@ -186,7 +220,9 @@ t.test('a relay process is started when it is first used, and ends when nobody u
   await until(() => !lives(pid))
   t.equal((await send(url('one'), first, call(1, 'pid'))).status, 404)
   t.match(textOf(await send(url('one'), await open(url('one')), call(1, 'echo', { word: 'again' }))), 'again')
-  t.match(auditOf(join(directory, 'audit.one.ndjson')).map(({ event }) => event).filter(event => event.startsWith('session/')), ['session/start', 'session/end', 'session/start'])
+  t.match(auditOf(join(directory, 'audit.one.ndjson')).map(
+    ({ event }) => event
+  ).filter(event => event.startsWith('session/')), ['session/start', 'session/end', 'session/start'])
 })
 
 t.test('a server inherits nothing of the channel', { skip }, async t => {
@@ -194,7 +230,9 @@ t.test('a server inherits nothing of the channel', { skip }, async t => {
   t.equal(textOf(await send(url('one'), await open(url('one')), call(1, 'descriptors'))), '0')
 })
 
-t.test('sessions stay with one of several relay processes, whichever connection their requests come by', { skip }, async t => {
+t.test('sessions stay with one of several relay processes, whichever connection their requests come by', {
+  skip
+}, async t => {
   const { url, relays, directory } = await gateway(t, ['one'], ['--workers', '2'])
   const held: Promise<unknown>[] = []
   const sessions: Record<string, string>[] = []
@@ -207,20 +245,28 @@ t.test('sessions stay with one of several relay processes, whichever connection 
   t.equal(relays().length, 2)
   t.same(new Set(sessions.map(session => session['mcp-session-id']?.split('.')[0])), new Set(['1', '2']))
   for (const session of sessions) {
-    const pids = await Promise.all([1, 2, 3, 4].map(async id => textOf(await send(url('one'), session, call(id + 1, 'pid')))))
+    const pids = await Promise.all([
+      1, 2, 3, 4,
+    ].map(async id => textOf(await send(url('one'), session, call(id + 1, 'pid')))))
     t.equal(new Set(pids).size, 1)
   }
   for (const session of sessions) t.equal((await send(url('one'), session, '', 'DELETE')).status, 200)
   await Promise.all(held)
-  const starts = [1, 2].map(number => auditOf(join(directory, `audit.one.${number}.ndjson`)).filter(({ event }) => event === 'session/start').length)
+  const starts = [1, 2].map(number =>
+    auditOf(join(
+      directory, `audit.one.${number}.ndjson`,
+    )).filter(({ event }) => event === 'session/start').length)
   t.same(starts, [2, 2])
 })
 
-t.test('what a server that names its sessions asks is answered in the relay process that has the session', { skip }, async t => {
+t.test('what a server that names its sessions asks is answered in the relay process that has the session', {
+  skip
+}, async t => {
   const file = join(scratch(t), 'server.mjs')
   writeFileSync(file, askingServer)
   const server = start(t, process.execPath, [file])
-  const { relay, url } = await serve(t, ['--audit', 'none', '--workers', '2', `http://127.0.0.1:${await server.next()}/mcp`])
+  const { relay, url } =
+    await serve(t, ['--audit', 'none', '--workers', '2', `http://127.0.0.1:${await server.next()}/mcp`])
   const sessions: Record<string, string>[] = []
   const streams: IncomingMessage[] = []
   for (let id = 1; id <= 4; id += 1) {
@@ -239,34 +285,46 @@ t.test('what a server that names its sessions asks is answered in the relay proc
   }
 })
 
-t.test('clients without a session are served, and places of processes are counted over all servers', { skip }, async t => {
+t.test('clients without a session are served, and places of processes are counted over all servers', {
+  skip
+}, async t => {
   const { url } = await gateway(t, ['one', 'two'], [], {}, { sessions: { maxProcesses: 2 } })
   const headers = { 'mcp-protocol-version': modern, 'mcp-method': 'tools/call', 'mcp-name': 'echo' }
   const first = await open(url('one'))
   const second = await open(url('two'))
   t.equal((await send(url('two'), {}, initialize)).status, 503)
-  t.equal(textOf(await send(url('one'), headers, call(1, 'echo', { word: 'modern' }, modern))), 'modern', 'they need no place')
+  t.equal(
+    textOf(await send(url('one'), headers, call(1, 'echo', { word: 'modern' }, modern))), 'modern',
+    'they need no place',
+  )
   t.equal((await send(url('one'), first, '', 'DELETE')).status, 200)
   await until(async () => (await send(url('two'), {}, initialize)).status === 200)
   t.equal(textOf(await send(url('two'), second, call(1, 'echo', { word: 'still' }))), 'still')
 })
 
-t.test('long bodies pass in both directions, and a client that does not read delays nobody', { skip }, async t => {
+t.test('long bodies pass in both directions, and a client that does not read delays nobody', {
+  skip
+}, async t => {
   const { url } = await gateway(t, ['one'])
   const session = await open(url('one'))
   const word = 'y'.repeat(3_000_000)
   t.ok(textOf(await send(url('one'), session, call(1, 'echo', { word }))) === word, 'the same text')
   const idle = await begin(url('one'), 'POST', session, call(2, 'length', { word: '12000000' }))
-  for (const id of [3, 4, 5]) t.equal(textOf(await send(url('one'), session, call(id, 'echo', { word: 'quick' }))), 'quick')
+  for (const id of [3, 4, 5]) {
+    t.equal(textOf(await send(url('one'), session, call(id, 'echo', { word: 'quick' }))), 'quick')
+  }
   let length = 0
   for await (const chunk of idle) length += (chunk as Buffer).length
   t.ok(length > 12_000_000)
 })
 
-t.test('a changed file holds in relay processes: new servers are offered, and one that is gone serves its sessions to their end', { skip }, async t => {
+t.test('a changed file holds in relay processes: new servers are offered, and one that is gone serves its sessions to their end', {
+  skip
+}, async t => {
   const { url, write, relay } = await gateway(t, ['one', 'two'])
   const session = await open(url('one'))
-  const readAgain = (times: number) => until(() => (relay.stderr().match(/was read again/g)?.length ?? 0) >= times)
+  const readAgain = (times: number) =>
+    until(() => (relay.stderr().match(/was read again/g)?.length ?? 0) >= times)
   write(['two', 'three'])
   await readAgain(1)
   t.equal(textOf(await send(url('one'), session, call(1, 'echo', { word: 'kept' }))), 'kept')
@@ -275,7 +333,10 @@ t.test('a changed file holds in relay processes: new servers are offered, and on
   write(['one', 'two'], { auth: { tokens: ['t'] } })
   await readAgain(2)
   t.equal((await send(url('one'), session, call(2, 'pid'))).status, 401)
-  t.equal((await send(url('one'), { ...session, authorization: 'Bearer t' }, call(3, 'pid'))).status, 404, 'it was begun without a token')
+  t.equal(
+    (await send(url('one'), { ...session, authorization: 'Bearer t' }, call(3, 'pid'))).status, 404,
+    'it was begun without a token',
+  )
 })
 
 t.test('when the front is killed, relay processes end by themselves, in order', { skip }, async t => {
@@ -285,7 +346,9 @@ t.test('when the front is killed, relay processes end by themselves, in order', 
   relay.child.kill('SIGKILL')
   await relay.exit
   await until(() => !lives(pid))
-  t.match(auditOf(join(directory, 'audit.ndjson')).map(({ event }) => event), ['session/start', 'session/end'])
+  t.match(
+    auditOf(join(directory, 'audit.ndjson')).map(({ event }) => event), ['session/start', 'session/end'],
+  )
   t.same(pids().filter(lives), [])
 })
 
@@ -293,6 +356,7 @@ t.test('a relay process that cannot begin answers its requests, and says why', {
   const { url, relay, directory } = await gateway(t, ['one', 'two'])
   writeFileSync(join(directory, 'audit.one.ndjson'), 'no log\n')
   t.match(await send(url('one'), {}, initialize), { status: 502, text: /-31001/ })
-  await until(() => /one: the relay process \d+ has ended: .*holds something else than an audit log/.test(relay.stderr()))
+  await until(() =>
+    /one: the relay process \d+ has ended: .*holds something else than an audit log/.test(relay.stderr()))
   t.equal(textOf(await send(url('two'), await open(url('two')), call(1, 'echo', { word: 'fine' }))), 'fine')
 })

@@ -9,11 +9,19 @@ import { start, type Started } from './harness.js'
 
 const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
 
-const post = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-11-25' }
-const request = (id: number, method: string, params: object = {}): string => JSON.stringify({ jsonrpc: '2.0', id, method, params })
+const post = {
+  'content-type': 'application/json', accept: 'application/json, text/event-stream',
+  'mcp-protocol-version': '2025-11-25',
+}
+const request = (id: number, method: string, params: object = {}): string =>
+  JSON.stringify({ jsonrpc: '2.0', id, method, params })
 const answer = (id: number, result: object): string => JSON.stringify({ jsonrpc: '2.0', id, result })
-const weather = { name: 'weather', inputSchema: { type: 'object' }, outputSchema: { type: 'object', properties: { degrees: { type: 'number' } }, required: ['degrees'] } }
-const wrong = (id: number): string => answer(id, { content: [{ type: 'text', text: 'EVIL' }], structuredContent: { degrees: 'EVIL' } })
+const weather = {
+  name: 'weather', inputSchema: { type: 'object' },
+  outputSchema: { type: 'object', properties: { degrees: { type: 'number' } }, required: ['degrees'] },
+}
+const wrong = (id: number): string =>
+  answer(id, { content: [{ type: 'text', text: 'EVIL' }], structuredContent: { degrees: 'EVIL' } })
 
 /** An HTTP server at whose every byte we are. */
 const serverOf = async (t: Test, answers: RequestListener): Promise<string> => {
@@ -28,7 +36,8 @@ const serverOf = async (t: Test, answers: RequestListener): Promise<string> => {
 }
 
 /** An HTTP server that lists one tool; `call` answers its calls. */
-const weatherServer = (t: Test, call: (id: number, response: Parameters<RequestListener>[1]) => void): Promise<string> =>
+const weatherServer =
+  (t: Test, call: (id: number, response: Parameters<RequestListener>[1]) => void): Promise<string> =>
   serverOf(t, (incoming, response) => {
     let body = ''
     incoming.on('data', chunk => (body += String(chunk))).on('end', () => {
@@ -36,13 +45,18 @@ const weatherServer = (t: Test, call: (id: number, response: Parameters<RequestL
       if (id === undefined) return void response.writeHead(incoming.method === 'POST' ? 202 : 405).end()
       if (method === 'tools/call') return call(id, response)
       response.setHeader('content-type', 'application/json')
-      response.end(answer(id, method === 'tools/list' ? { tools: [weather] } : { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }))
+      response.end(answer(id, method === 'tools/list' ? { tools: [weather] } : {
+        protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' },
+      }))
     })
   })
 
 const relayTo = async (t: Test, ...target: readonly string[]): Promise<{ relay: Started; url: string }> => {
   const audit = target.includes('--audit') ? [] : ['--audit', 'none']
-  const relay = start(t, process.execPath, [cli, 'serve', ...audit, '--log-level', 'silent', '--listen', '127.0.0.1:0', ...target])
+  const relay = start(
+    t, process.execPath,
+    [cli, 'serve', ...audit, '--log-level', 'silent', '--listen', '127.0.0.1:0', ...target],
+  )
   for (;;) {
     const url = /listening on (http:\S+)/.exec(relay.stderr())?.[1]
     if (url !== undefined) return { relay, url: `${url}/mcp` }
@@ -57,7 +71,10 @@ const ask = async (url: string, body: string, headers: Readonly<Record<string, s
 
 t.test('whatever marks and fields a stream begins with, a result that breaks its schema does not leave', async t => {
   const mark = '\ufeff'
-  const beginnings = [`${mark}${mark}data: `, `${mark}${mark}${mark}data: `, `: x\n${mark}data: `, `${mark}\n${mark}data: `, ' data: ', 'Data: ', 'data : ', `id: 1\u2028data: `]
+  const beginnings = [
+    `${mark}${mark}data: `, `${mark}${mark}${mark}data: `, `: x\n${mark}data: `, `${mark}\n${mark}data: `,
+    ' data: ', 'Data: ', 'data : ', `id: 1\u2028data: `,
+  ]
   let begins = ''
   const server = await weatherServer(t, (id, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`${begins}${wrong(id)}\n\n`)
@@ -76,16 +93,27 @@ t.test('a session is found by whose token began it, and by nobody else', async t
     incoming.resume()
     response.setHeader('mcp-session-id', 'theirs')
     response.setHeader('content-type', 'application/json')
-    response.end(answer(1, { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 's', version: '1' } }))
+    response.end(answer(
+      1, { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 's', version: '1' } },
+    ))
   })
   const file = join(t.testdir({ tokens: 'a\nb\n' }), 'tokens')
   const { url } = await relayTo(t, '--token-file', file, server)
   const as = (token: string) => ({ authorization: `Bearer ${token}`, 'mcp-session-id': 'theirs' })
-  const begun = await fetch(url, { method: 'POST', headers: { ...post, authorization: 'Bearer a' }, body: request(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } }) })
+  const begun =
+    await fetch(url, { method: 'POST', headers: { ...post, authorization: 'Bearer a' }, body: request(
+    1, 'initialize',
+    { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
+  ) })
   t.equal(begun.headers.get('mcp-session-id'), 'theirs')
   t.equal((await ask(url, request(1, 'ping'), as('a'))).status, 200)
   t.equal((await ask(url, request(1, 'ping'), as('b'))).status, 404)
-  for (const method of ['GET', 'DELETE']) t.equal((await fetch(url, { method, headers: { accept: 'text/event-stream', ...as('b') } })).status, 404, method)
+  for (const method of ['GET', 'DELETE']) {
+    t.equal(
+      (await fetch(url, { method, headers: { accept: 'text/event-stream', ...as('b') } })).status, 404,
+      method,
+    )
+  }
 })
 
 t.test('an answer comes with a status by which clients read it', async t => {
@@ -112,7 +140,8 @@ t.test('whatever an HTTP error calls its body, a result in it that breaks its sc
     ['text/html; charset=iso-8859-1', utf8],
     ['application/json', text => Buffer.from(`\ufeff${text}`)],
     ['application/json', text => Buffer.from(`${' '.repeat(70_000)}${text}`)],
-    ['application/json', text => Buffer.concat([Buffer.from(text.slice(0, -1)), Buffer.from(',"x":"\xff"}', 'latin1')])],
+    ['application/json', text =>
+      Buffer.concat([Buffer.from(text.slice(0, -1)), Buffer.from(',"x":"\xff"}', 'latin1')])],
     ['application/json; charset=utf-16', utf16],
     ['application/json', utf16],
     ['application/json', text => Buffer.concat([Buffer.from([0xff, 0xfe]), utf16(text)])],
@@ -122,14 +151,20 @@ t.test('whatever an HTTP error calls its body, a result in it that breaks its sc
   let isPage = false
   const server = await weatherServer(t, (id, response) => {
     const [type, encode] = answered
-    response.writeHead(500, type === undefined ? {} : { 'content-type': type }).end(isPage ? 'Not today' : encode(wrong(id)))
+    response.writeHead(500, type === undefined ? {} : { 'content-type': type })
+      .end(isPage ? 'Not today' : encode(wrong(id)))
   })
   const { url } = await relayTo(t, server)
   await ask(url, request(1, 'tools/list'))
   for (answered of cases) {
-    const got = await fetch(url, { method: 'POST', headers: post, body: request(2, 'tools/call', { name: 'weather', arguments: {} }) })
+    const got = await fetch(
+      url,
+      { method: 'POST', headers: post, body: request(2, 'tools/call', { name: 'weather', arguments: {} }) },
+    )
     const body = Buffer.from(await got.arrayBuffer())
-    for (const encoding of ['utf8', 'utf16le'] as const) t.notMatch(body.toString(encoding), /EVIL/, String(answered[0]))
+    for (const encoding of ['utf8', 'utf16le'] as const) {
+      t.notMatch(body.toString(encoding), /EVIL/, String(answered[0]))
+    }
     t.equal(got.headers.get('content-type'), 'application/json')
     t.match(JSON.parse(body.toString()), { id: 2 }, 'and the call is answered')
   }
@@ -151,8 +186,12 @@ const cutting = `require('readline').createInterface({ input: process.stdin }).o
 })`
 
 t.test('a call whose answer is cut off is answered by us', async t => {
-  const relay = start(t, process.execPath, [cli, 'wrap', '--audit', 'none', '--', process.execPath, '-e', cutting])
-  relay.send(request(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } }))
+  const relay =
+    start(t, process.execPath, [cli, 'wrap', '--audit', 'none', '--', process.execPath, '-e', cutting])
+  relay.send(request(
+    1, 'initialize',
+    { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
+  ))
   await relay.answerTo('1')
   relay.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
   relay.send(request(2, 'tools/list'))
@@ -173,18 +212,24 @@ t.test('where a server asks for credentials, its user is told how to give them',
 
 t.test('headers that act on what stands in front of the relay pass where the operator says so', async t => {
   const acting = {
-    'x-accel-redirect': '/etc/passwd', 'x-accel-buffering': 'yes', 'x-sendfile': '/etc/passwd', location: 'https://evil.example/', refresh: '0; url=https://evil.example/',
-    'clear-site-data': '"*"', 'strict-transport-security': 'max-age=1', link: '<https://evil.example/>; rel=preload', nel: '{}', 'report-to': '{}',
+    'x-accel-redirect': '/etc/passwd', 'x-accel-buffering': 'yes', 'x-sendfile': '/etc/passwd',
+    location: 'https://evil.example/', refresh: '0; url=https://evil.example/',
+    'clear-site-data': '"*"', 'strict-transport-security': 'max-age=1',
+    link: '<https://evil.example/>; rel=preload', nel: '{}', 'report-to': '{}',
   }
   const server = await serverOf(t, (incoming, response) => {
     incoming.resume()
-    response.writeHead(200, { ...acting, 'x-own': 'a', 'content-type': 'application/json' }).end(answer(1, {}))
+    response.writeHead(200, { ...acting, 'x-own': 'a', 'content-type': 'application/json' })
+      .end(answer(1, {}))
   })
   const { url } = await relayTo(t, server)
   const { headers } = await ask(url, request(1, 'ping'))
   for (const name of Object.keys(acting)) t.equal(headers.get(name), null, name)
   t.equal(headers.get('x-own'), 'a')
-  const file = join(t.testdir({ 'customs.yaml': `version: 1\nservers: { a: { url: "${server}", passHeaders: [Link] } }\n` }), 'customs.yaml')
+  const file = join(
+    t.testdir({ 'customs.yaml': `version: 1\nservers: { a: { url: "${server}", passHeaders: [Link] } }\n` }),
+    'customs.yaml',
+  )
   const passing = await relayTo(t, '--config', file)
   const passed = (await ask(passing.url, request(1, 'ping'))).headers
   t.equal(passed.get('link'), acting.link)
@@ -199,7 +244,9 @@ t.test('in a session that began at another relay, calls are judged, and what the
     incoming.on('data', chunk => (body += String(chunk))).on('end', () => {
       const { id, method } = JSON.parse(body || '{}') as { id?: number; method?: string }
       if (method === undefined) told = body
-      if (id === undefined || method === undefined) return void response.writeHead(incoming.method === 'POST' ? 202 : 405).end()
+      if (id === undefined || method === undefined) {
+        return void response.writeHead(incoming.method === 'POST' ? 202 : 405).end()
+      }
       if (method !== 'tools/call') {
         response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'theirs' })
         return void response.end(answer(id, method === 'tools/list' ? { tools: [weather] } : {
@@ -212,19 +259,25 @@ t.test('in a session that began at another relay, calls are judged, and what the
       const timer = setInterval(() => {
         if (told?.includes(asked) !== true) return
         clearInterval(timer)
-        response.end(`data: ${answer(id, { content: [{ type: 'text', text: JSON.stringify({ degrees }) }], structuredContent: { degrees } })}\n\n`)
+        response.end(
+          `data: ${answer(id, { content: [{ type: 'text', text: JSON.stringify({ degrees }) }], structuredContent: { degrees } })}\n\n`
+        )
       }, 5)
       response.on('close', () => clearInterval(timer))
     })
   })
   const log = join(t.testdir({}), 'audit.ndjson')
   const first = await relayTo(t, server)
-  const client = { protocolVersion: '2025-11-25', capabilities: { roots: {} }, clientInfo: { name: 'c', version: '1' } }
+  const client = {
+    protocolVersion: '2025-11-25', capabilities: { roots: {} }, clientInfo: { name: 'c', version: '1' },
+  }
   const began = await ask(first.url, request(1, 'initialize', client))
   t.equal(began.headers.get('mcp-session-id'), 'theirs')
   const headers = { 'mcp-session-id': 'theirs' }
   const second = await relayTo(t, '--audit', log, server)
-  for (const [id, value, expected] of [[2, 20, /"structuredContent":\{"degrees":20\}/], [3, 'EVIL', /"isError":true/]] as const) {
+  for (const [
+    id, value, expected,
+  ] of [[2, 20, /"structuredContent":\{"degrees":20\}/], [3, 'EVIL', /"isError":true/]] as const) {
     degrees = value
     const call = ask(second.url, request(id, 'tools/call', { name: 'weather', arguments: {} }), headers)
     const result = `{"jsonrpc":"2.0","id":"asked-${id}","result":{"roots":[]}}`
@@ -252,16 +305,28 @@ t.test('a batch gets the body of an HTTP error as it is, and its answers in a st
       const message = JSON.parse(body || '{}') as { id?: number } | { id: number }[]
       if (!Array.isArray(message)) {
         response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'theirs' })
-        return void response.end(answer(message.id ?? 0, { protocolVersion: '2025-03-26', capabilities: {}, serverInfo: { name: 's', version: '1' } }))
+        return void response.end(answer(
+          message.id ?? 0,
+          { protocolVersion: '2025-03-26', capabilities: {}, serverInfo: { name: 's', version: '1' } },
+        ))
       }
-      if (message[0]?.id === 2) return void response.writeHead(401, { 'www-authenticate': 'Bearer', 'content-type': 'application/json' }).end(page)
+      if (message[0]?.id === 2) {
+        return void response.writeHead(
+          401, { 'www-authenticate': 'Bearer', 'content-type': 'application/json' },
+        ).end(page)
+      }
       response.writeHead(200, { 'content-type': 'text/event-stream' })
-      response.end(message.map(({ id }) => `event: message\nid: event-${id}\ndata: ${answer(id, {})}\n\n`).join(''))
+      response.end(
+        message.map(({ id }) => `event: message\nid: event-${id}\ndata: ${answer(id, {})}\n\n`).join('')
+      )
     })
   })
   const { url } = await relayTo(t, server)
   const headers = { 'mcp-session-id': 'theirs', 'mcp-protocol-version': '2025-03-26' }
-  await ask(url, request(1, 'initialize', { protocolVersion: '2025-03-26', capabilities: {}, clientInfo: { name: 'c', version: '1' } }), headers)
+  await ask(url, request(
+    1, 'initialize',
+    { protocolVersion: '2025-03-26', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
+  ), headers)
   const refused = await ask(url, `[${request(2, 'ping')},${request(3, 'ping')}]`, headers)
   t.strictSame([refused.status, refused.body, refused.headers.get('www-authenticate')], [401, page, 'Bearer'])
   const { body } = await ask(url, `[${request(4, 'ping')},${request(5, 'ping')}]`, headers)

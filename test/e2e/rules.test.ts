@@ -6,11 +6,17 @@ import { runCases, together } from './run-cases.js'
 
 t.jobs = 3
 
-const bridges = [[stdioToStdio, cases], [stdioToHttp, posted(cases)], [httpToStdio, posted(cases)], [httpToHttp, posted(cases)]] as const
+const bridges = [
+  [stdioToStdio, cases], [stdioToHttp, posted(cases)], [httpToStdio, posted(cases)],
+  [httpToHttp, posted(cases)],
+] as const
 
 for (const [bridge, cases] of bridges) {
   for (const group of together(cases)) {
     const [first] = group
-    t.test(`${bridge.name}: ${first?.rule}: ${first?.name}, and ${group.length - 1} more`, { buffered: true }, t => runCases(t, group, bridge))
+    t.test(
+      `${bridge.name}: ${first?.rule}: ${first?.name}, and ${group.length - 1} more`, { buffered: true },
+      t => runCases(t, group, bridge),
+    )
   }
 }

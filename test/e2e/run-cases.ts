@@ -1,6 +1,8 @@
 import type { Test as TapTest } from 'tap'
 import type { AuditRecord, Bridge, Open, Traces } from './bridge.js'
-import { answer, honest, isModern, kept, listResult, on, request, result, type Case, type Expected, type ListedTool } from './cases.js'
+import {
+  answer, honest, isModern, kept, listResult, on, request, result, type Case, type Expected, type ListedTool,
+} from './cases.js'
 import { isAnswerTo } from './harness.js'
 
 /** Cases that one session can hold, one after the other. @param most of them in one */
@@ -11,7 +13,9 @@ export const together = (cases: readonly Case[], most = cases.length): readonly 
   for (const [index, each] of ordered.entries()) {
     const { revision, capabilities, options, config, tools } = each
     // Modern clients declare with every request what they can.
-    const kind = tools === undefined ? String(index) : JSON.stringify([revision, isModern(revision) ? undefined : capabilities, options, config])
+    const kind = tools === undefined
+      ? String(index)
+      : JSON.stringify([revision, isModern(revision) ? undefined : capabilities, options, config])
     const group = groups.get(kind)
     if (group === undefined) groups.set(kind, [each])
     else group.push(each)
@@ -22,9 +26,12 @@ export const together = (cases: readonly Case[], most = cases.length): readonly 
 const listsAgain = ({ steps }: Case): boolean => steps.some(({ send }) => send.includes('"tools/list"'))
 
 const inParts = (group: readonly Case[], most: number): readonly (readonly Case[])[] =>
-  Array.from({ length: Math.ceil(group.length / most) }, (_, index) => group.slice(index * most, (index + 1) * most))
+  Array.from({ length: Math.ceil(group.length / most) }, (_, index) =>
+    group.slice(index * most, (index + 1) * most))
 
-/** Runs cases of one session over a bridge: what the client gets, what the server gets, and what is recorded. */
+/**
+ * Runs cases of one session over a bridge: what the client gets, what the server gets, and what is recorded.
+ */
 export const runCases = async (t: TapTest, cases: readonly Case[], bridge: Bridge): Promise<void> => {
   const [first] = cases
   if (first === undefined) return
@@ -33,10 +40,16 @@ export const runCases = async (t: TapTest, cases: readonly Case[], bridge: Bridg
   const lists = first.tools !== undefined
   // A client that has listed the tools: the first scene. Then a scene for each case.
   const scenes = [
-    [on('initialize', initialized(revision)), ...(lists ? [on('tools/list', answer('2', listResult(revision, tools.map(tool => tool.sent))))] : [])],
+    [
+      on('initialize', initialized(revision)),
+      ...(lists ? [on('tools/list', answer('2', listResult(revision, tools.map(tool => tool.sent))))] : []),
+    ],
     ...cases.map(each => each.reactions),
   ]
-  const open = await bridge.open(t, { revision, options, config, scenes, reactions: [on('x/fence', answer('$ID', result(revision, '{}')))] })
+  const open = await bridge.open(
+    t,
+    { revision, options, config, scenes, reactions: [on('x/fence', answer('$ID', result(revision, '{}')))] },
+  )
   const script = new Script(open, revision)
   await shakeHands(t, open, first)
   const listed = lists ? await list(t, open, revision, tools) : ''
@@ -46,7 +59,9 @@ export const runCases = async (t: TapTest, cases: readonly Case[], bridge: Bridg
     await t.test(`${each.rule}: ${each.name}`, async t => {
       for (const tool of each.tools ?? []) {
         if (tool.gets !== undefined) t.ok(listed.includes(tool.gets), 'the tool is listed as it should be')
-        if (tool.gets !== tool.sent) t.notOk(listed.includes(tool.sent), 'the tool is not listed as it was sent')
+        if (tool.gets !== tool.sent) {
+          t.notOk(listed.includes(tool.sent), 'the tool is not listed as it was sent')
+        }
       }
       for (const step of each.steps) {
         open.send(step.send)
@@ -80,7 +95,9 @@ class Script {
   async scene(): Promise<Traces & { surplus: readonly string[] }> {
     this.open.send(request(this.revision, fence, 'x/fence'))
     const surplus: string[] = []
-    for (let line = await this.open.next(); !isAnswerTo(line, fence); line = await this.open.next()) surplus.push(line)
+    for (let line = await this.open.next(); !isAnswerTo(line, fence); line = await this.open.next()) {
+      surplus.push(line)
+    }
     const { received, audit, stderr } = this.open.traces()
     const scene = {
       surplus,
@@ -94,20 +111,30 @@ class Script {
   }
 }
 
-const unique = (tools: readonly ListedTool[]): readonly ListedTool[] => [...new Map(tools.map(tool => [tool.sent, tool])).values()]
+const unique = (
+  tools: readonly ListedTool[]
+): readonly ListedTool[] => [...new Map(tools.map(tool => [tool.sent, tool])).values()]
 
 const initialized = (revision: string) =>
-  answer('0', `{"protocolVersion":"${revision}","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"scripted","version":"1"}}`)
+  answer(
+    '0',
+    `{"protocolVersion":"${revision}","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"scripted","version":"1"}}`,
+  )
 
 const shakeHands = async (t: TapTest, open: Open, { revision, capabilities }: Case): Promise<void> => {
   if (isModern(revision)) return
-  open.send(request(revision, '0', 'initialize', `"protocolVersion":"${revision}","capabilities":${capabilities},"clientInfo":{"name":"case","version":"1"}`))
+  open.send(request(
+    revision, '0', 'initialize',
+    `"protocolVersion":"${revision}","capabilities":${capabilities},"clientInfo":{"name":"case","version":"1"}`,
+  ))
   t.equal(await open.next(), initialized(revision), 'the handshake passes')
   open.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
 }
 
 /** @returns the list, as the client got it */
-const list = async (t: TapTest, open: Open, revision: Case['revision'], tools: readonly ListedTool[]): Promise<string> => {
+const list = async (
+  t: TapTest, open: Open, revision: Case['revision'], tools: readonly ListedTool[],
+): Promise<string> => {
   open.send(request(revision, '2', 'tools/list'))
   const line = await open.next()
   const left = tools.flatMap(tool => tool.gets ?? [])
@@ -121,14 +148,18 @@ const inList = (audit: readonly AuditRecord[], index: number): readonly Recorded
     .filter(record => record.event === 'tools/list')
     .map(record => ({
       event: record.event,
-      findings: record.findings.filter(({ path }) => path === `/result/tools/${index}` || path.startsWith(`/result/tools/${index}/`)),
+      findings: record.findings.filter(({ path }) =>
+        path === `/result/tools/${index}` || path.startsWith(`/result/tools/${index}/`)),
     }))
 
 /** What is looked at of a record; that of a list speaks of many tools, and has no verdict on one. */
 type Recorded = Pick<AuditRecord, 'event' | 'findings'> & { readonly verdict?: string }
 
 const compare = (t: TapTest, received: readonly string[], each: Case) => {
-  t.equal(received.length, each.forwarded.length, `the server gets ${each.forwarded.length} lines: ${JSON.stringify(received).slice(0, 500)}`)
+  t.equal(
+    received.length, each.forwarded.length,
+    `the server gets ${each.forwarded.length} lines: ${JSON.stringify(received).slice(0, 500)}`,
+  )
   each.forwarded.forEach((expected, index) => meets(t, received[index] ?? '', expected, each, 'the server'))
 }
 
@@ -148,7 +179,9 @@ const meets = (t: TapTest, line: string, expected: Expected, { revision }: Case,
   t.ok(line.includes(`"id":${expected.id}`), `${who} gets an answer to ${expected.id}: ${line.slice(0, 300)}`)
   const message = JSON.parse(line) as { error?: { code: number; message: string }; result?: RefusedResult }
   if ('error' in expected) {
-    t.equal(message.error?.code, expected.error, `${who} gets the error ${expected.error}: ${line.slice(0, 300)}`)
+    t.equal(
+      message.error?.code, expected.error, `${who} gets the error ${expected.error}: ${line.slice(0, 300)}`,
+    )
     t.type(message.error?.message, 'string')
     if (expected.message !== undefined) t.equal(message.error?.message, expected.message)
     return
@@ -161,7 +194,10 @@ const meets = (t: TapTest, line: string, expected: Expected, { revision }: Case,
   t.match(words, expected.tool, 'that names the tool')
   if ('demoted' in expected) {
     const original = JSON.parse(expected.content) as object[]
-    t.strictSame(content.filter(block => original.some(one => JSON.stringify(one) === JSON.stringify(block))), original, 'with the content as it was')
+    t.strictSame(
+      content.filter(block => original.some(one => JSON.stringify(one) === JSON.stringify(block))), original,
+      'with the content as it was',
+    )
     t.ok(content.length > original.length, 'and an explanation')
   }
   const rule = 'demoted' in expected ? expected.demoted : expected.refused
@@ -173,18 +209,29 @@ const meets = (t: TapTest, line: string, expected: Expected, { revision }: Case,
 }
 
 /** Methods of which every exchange is recorded, with findings or without. */
-const recorded = new Set(['tools/list', 'tools/call', 'sampling/createMessage', 'elicitation/create', 'roots/list'])
+const recorded =
+  new Set(['tools/list', 'tools/call', 'sampling/createMessage', 'elicitation/create', 'roots/list'])
 
 const checkAudit = (t: TapTest, audit: readonly Recorded[], each: Case) => {
   const rules = new Set(audit.flatMap(record => record.findings.map(finding => finding.rule)))
   const unexpected = [...rules].filter(rule => ![each.rule, ...each.also].some(expected => expected === rule))
-  t.strictSame(unexpected, [], `no other rule is broken: ${JSON.stringify(audit.flatMap(record => record.findings))}`)
+  t.strictSame(
+    unexpected, [], `no other rule is broken: ${JSON.stringify(audit.flatMap(record => record.findings))}`,
+  )
   const records = audit.filter(record => each.event === record.event || each.rule.startsWith('wire/'))
   if (each.verdict === 'pass') {
     t.notOk(rules.has(each.rule), 'the rule is kept')
-    if (recorded.has(each.event)) t.ok(records.some(({ verdict }) => verdict === undefined || verdict === 'pass' || each.also.length > 0), 'and that is recorded')
+    if (recorded.has(each.event)) {
+      t.ok(
+        records.some(({ verdict }) => verdict === undefined || verdict === 'pass' || each.also.length > 0),
+        'and that is recorded',
+      )
+    }
     return
   }
   const found = records.filter(record => record.findings.some(finding => finding.rule === each.rule))
-  t.ok(found.some(({ verdict }) => verdict === undefined || verdict === each.verdict), `the finding is recorded as ${each.verdict}: ${JSON.stringify(audit)}`)
+  t.ok(
+    found.some(({ verdict }) => verdict === undefined || verdict === each.verdict),
+    `the finding is recorded as ${each.verdict}: ${JSON.stringify(audit)}`,
+  )
 }

@@ -11,8 +11,12 @@ import { lineOf, start } from './harness.js'
 // Each waits for processes most of the time.
 t.jobs = 3
 
-const initialize = request(legacy, '0', 'initialize', `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`)
-const named = (name: string) => `{"protocolVersion":"${legacy}","capabilities":{"tools":{}},"serverInfo":{"name":"${name}","version":"1"}}`
+const initialize = request(
+  legacy, '0', 'initialize',
+  `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`,
+)
+const named = (name: string) =>
+  `{"protocolVersion":"${legacy}","capabilities":{"tools":{}},"serverInfo":{"name":"${name}","version":"1"}}`
 const manners = (name = 'scripted'): readonly Reaction[] => [
   on('initialize', answer('$ID', named(name))),
   on('tools/list', answer('$ID', listResult(legacy, [honest]))),
@@ -28,7 +32,8 @@ const connected = async (url: string, path = '/mcp'): Promise<{ client: HttpClie
   return { client, name: result?.serverInfo.name ?? '' }
 }
 
-const codeOf = (line: string): number | undefined => (JSON.parse(line) as { error?: { code: number } }).error?.code
+const codeOf = (line: string): number | undefined =>
+  (JSON.parse(line) as { error?: { code: number } }).error?.code
 
 const stderrOf = (child: { readonly stderr: NodeJS.ReadableStream | null }): NodeJS.ReadableStream => {
   if (child.stderr === null) throw new Error('no stderr')
@@ -48,7 +53,8 @@ const until = async (isSo: () => boolean | Promise<boolean>): Promise<void> => {
 }
 
 /** The one process that the relay has started. */
-const serverOf = (relay: number): number => Number(readFileSync(`/proc/${relay}/task/${relay}/children`, 'utf8').trim())
+const serverOf = (relay: number): number =>
+  Number(readFileSync(`/proc/${relay}/task/${relay}/children`, 'utf8').trim())
 
 const skip = process.platform !== 'linux' && 'reads /proc'
 
@@ -103,7 +109,10 @@ t.test('a gateway offers every server of its file at a path of its own', async t
   const { url } = await serve(t, ['--audit', 'none', '--config', file])
   t.equal((await connected(url, '/one/mcp')).name, 'one')
   t.equal((await connected(url, '/two/mcp')).name, 'two')
-  t.equal((await fetch(`${url}/mcp`, { method: 'POST', body: '{}' })).status, 404, 'of several servers none is the only one')
+  t.equal(
+    (await fetch(`${url}/mcp`, { method: 'POST', body: '{}' })).status, 404,
+    'of several servers none is the only one',
+  )
   t.equal((await fetch(`${url}/constructor/mcp`, { method: 'POST', body: '{}' })).status, 404)
 })
 
@@ -114,7 +123,9 @@ t.test('a changed file is read again: by itself, and when it is told to; a broke
     writeFileSync(`${file}.new`, content)
     renameSync(`${file}.new`, file)
   }
-  const offering = (name: string) => JSON.stringify({ version: 1, servers: { only: { command: scripted(scratch(t), [...manners(name), on('tools/call', okay('$ID'))]).command } } })
+  const offering = (name: string) => JSON.stringify({ version: 1, servers: {
+    only: { command: scripted(scratch(t), [...manners(name), on('tools/call', okay('$ID'))]).command }
+  } })
   write(offering('first'))
   const { relay, url } = await serve(t, ['--audit', 'none', '--log-level', 'info', '--config', file])
   const told = (what: RegExp) => lineOf(stderrOf(relay.child), what)
@@ -150,7 +161,10 @@ t.test('a changed file holds for sessions that run: tokens, tools, payloads; wha
   const audit = join(directory, 'audit.ndjson')
   const { command } = scripted(scratch(t), [...manners(), on('tools/call', okay('$ID'))])
   const write = (tokens: readonly string[], more: object = {}, tools: object = {}, payloads = 'full') => {
-    writeFileSync(`${file}.new`, JSON.stringify({ version: 1, auth: { tokens }, audit: { file: audit, payloads }, servers: { only: { command, tools } }, ...more }))
+    writeFileSync(`${file}.new`, JSON.stringify({
+      version: 1, auth: { tokens }, audit: { file: audit, payloads }, servers: { only: { command, tools } },
+      ...more,
+    }))
     renameSync(`${file}.new`, file)
   }
   write(['leaked', 'kept'])
@@ -158,7 +172,10 @@ t.test('a changed file holds for sessions that run: tokens, tools, payloads; wha
   const status = async (token: string) => {
     const response = await fetch(`${url}/mcp`, {
       method: 'POST', body: initialize,
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      headers: {
+        authorization: `Bearer ${token}`, 'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
     })
     await response.text()
     return { status: response.status, session: response.headers.get('mcp-session-id') ?? '' }
@@ -167,7 +184,10 @@ t.test('a changed file holds for sessions that run: tokens, tools, payloads; wha
   const calls = async (id: number) => {
     const response = await fetch(`${url}/mcp`, {
       method: 'POST', body: call(id),
-      headers: { authorization: 'Bearer kept', 'mcp-session-id': session, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      headers: {
+        authorization: 'Bearer kept', 'mcp-session-id': session, 'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
     })
     return { status: response.status, text: await response.text() }
   }
@@ -178,8 +198,14 @@ t.test('a changed file holds for sessions that run: tokens, tools, payloads; wha
   await warned
   await read
   t.equal((await status('leaked')).status, 401)
-  t.match(auditOf(join(directory, 'audit._front.ndjson')).filter(({ event }) => event === 'http/refused'), [{ server: 'only', verdict: 'block', peer: { address: '127.0.0.1' }, reason: /HTTP 401/ }])
-  t.match(auditOf(audit).find(({ event }) => event === 'session/start'), { peer: { address: '127.0.0.1', token: 1 } })
+  t.match(
+    auditOf(join(directory, 'audit._front.ndjson')).filter(({ event }) => event === 'http/refused'),
+    [{ server: 'only', verdict: 'block', peer: { address: '127.0.0.1' }, reason: /HTTP 401/ }],
+  )
+  t.match(
+    auditOf(audit).find(({ event }) => event === 'session/start'),
+    { peer: { address: '127.0.0.1', token: 1 } },
+  )
   t.equal((await status('new')).status, 200)
   t.match(await calls(2), { status: 200, text: /denie/ })
   const records = auditOf(audit).filter(({ event }) => event === 'tools/call')
@@ -193,7 +219,8 @@ t.test('a changed file holds for sessions that run: tokens, tools, payloads; wha
 })
 
 t.test('a stop lets what runs be answered within its grace, and takes nothing new', { skip }, async t => {
-  const { relay, url } = await serve(t, ['--audit', 'none', '--grace', '30', '--', process.execPath, written(t, patientServer)])
+  const { relay, url } =
+    await serve(t, ['--audit', 'none', '--grace', '30', '--', process.execPath, written(t, patientServer)])
   const held = lineOf(stderrOf(relay.child), /held/)
   const { client } = await connected(url)
   client.send(call(1))
@@ -208,7 +235,8 @@ t.test('a stop lets what runs be answered within its grace, and takes nothing ne
 
 t.test('a stop does not wait for a stream in which everything was said', async t => {
   const server = start(t, process.execPath, [written(t, lingeringServer)])
-  const { relay, url } = await serve(t, ['--audit', 'none', '--grace', '600', `http://127.0.0.1:${await server.next()}/mcp`])
+  const { relay, url } =
+    await serve(t, ['--audit', 'none', '--grace', '600', `http://127.0.0.1:${await server.next()}/mcp`])
   const client = new HttpClient(`${url}/mcp`)
   client.send(request(legacy, '1', 'ping'))
   t.equal(await client.next(), answer('1', '{}'))
@@ -225,7 +253,9 @@ t.test('who waits when the grace is over is told, though the server does not end
   client.send(call(1))
   await held
   relay.child.kill('SIGTERM')
-  t.match(JSON.parse(await client.next()), { id: 1, error: { code: -31001, message: /the relay is stopping/ } })
+  t.match(
+    JSON.parse(await client.next()), { id: 1, error: { code: -31001, message: /the relay is stopping/ } },
+  )
   t.strictSame(await relay.exit, { code: 0, signal: null })
   t.match(auditOf(audit).filter(({ event }) => event === 'tools/call'), [{ error: -31001 }], 'on record once')
 })
@@ -242,7 +272,9 @@ t.test('a stop without grace cuts what runs, and leaves no process behind', { sk
   t.equal(codeOf(await client.next()), -31001, 'who waits is told')
   t.strictSame(await relay.exit, { code: 0, signal: null })
   t.throws(() => process.kill(server, 0), { code: 'ESRCH' })
-  t.match(auditOf(audit).map(({ event }) => event), ['session/start', 'tools/list', 'tools/call', 'session/end'])
+  t.match(
+    auditOf(audit).map(({ event }) => event), ['session/start', 'tools/list', 'tools/call', 'session/end'],
+  )
 })
 
 t.test('a server that ends in the middle of a call is an error to the call, and a 404 to what comes after', async t => {
@@ -256,8 +288,12 @@ t.test('a server that ends in the middle of a call is an error to the call, and 
 })
 
 t.test('a stream that is cut in the middle of a call is an error to the call, and to no other', async t => {
-  const progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}'
-  const remote = await overHttp(t, [...manners(), { when: '"tools/call"', once: true, say: [progress, { closeOutput: true }] }, on('tools/call', okay('$ID'))])
+  const progress =
+    '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}'
+  const remote = await overHttp(t, [
+    ...manners(), { when: '"tools/call"', once: true, say: [progress, { closeOutput: true }] },
+    on('tools/call', okay('$ID')),
+  ])
   const { url } = await serve(t, ['--audit', 'none', remote.url])
   const { client } = await connected(url)
   client.send(call(1))
@@ -297,8 +333,10 @@ t.test('a client that goes away is let go of at the server', async t => {
 
 t.test('the admin listener tells of sessions and verdicts, and is not where clients are', async t => {
   const { command } = scripted(scratch(t), [...manners(), on('tools/call', okay('$ID'))])
-  const { relay, url } = await serve(t, ['--audit', 'none', '--log-level', 'info', '--admin', '127.0.0.1:0', '--', ...command])
-  const [, page = ''] = /page on (\S+)\/\?/.exec(relay.stderr()) ?? await lineOf(stderrOf(relay.child), /page on (\S+)\/\?/)
+  const { relay, url } =
+    await serve(t, ['--audit', 'none', '--log-level', 'info', '--admin', '127.0.0.1:0', '--', ...command])
+  const [, page = ''] = /page on (\S+)\/\?/.exec(relay.stderr())
+    ?? await lineOf(stderrOf(relay.child), /page on (\S+)\/\?/)
   const at = async (path: string) => {
     const response = await fetch(page + path)
     return { status: response.status, text: await response.text() }

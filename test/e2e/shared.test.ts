@@ -8,7 +8,8 @@ import type { Started } from './harness.js'
 import { serve } from './http-bridges.js'
 
 const sharedServer = fileURLToPath(new URL('../../test/fixtures/shared/server.mjs', import.meta.url))
-const everything = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
+const everything =
+  createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
 
 /** Resolves when the server has noted something. */
 const noted = (relay: Started, fits: RegExp): Promise<void> =>
@@ -38,7 +39,8 @@ const open = async (t: Test, ...command: readonly string[]) => {
 const call = (client: Client, name: string, given: Record<string, unknown> = {}, options = {}) =>
   client.callTool({ name, arguments: given }, options)
 
-const textOf = ({ content }: Awaited<ReturnType<typeof call>>): string => content.map(block => (block.type === 'text' ? block.text : '')).join()
+const textOf = ({ content }: Awaited<ReturnType<typeof call>>): string =>
+  content.map(block => (block.type === 'text' ? block.text : '')).join()
 
 /** The process that answers. */
 const pidOf = async (client: Client): Promise<unknown> => {
@@ -51,7 +53,9 @@ t.test('two clients that ask with the same ids at the same time get each their o
   const [a, b, other] = await Promise.all([connect(), connect(), connect()])
   const seen: string[] = []
   const held = [a, b].map((client, index) =>
-    call(client, 'hold', { name: `call ${index}` }, { onprogress: ({ progress, message }: { progress: number; message?: string }) => seen.push(`${index}: ${progress} of ${message}`) }))
+    call(client, 'hold', { name: `call ${index}` }, { onprogress: ({
+      progress, message,
+    }: { progress: number; message?: string }) => seen.push(`${index}: ${progress} of ${message}`) }))
   await Promise.all([noted(relay, /holds call 0/), noted(relay, /holds call 1/)])
   await call(other, 'progress', { of: 'call 1', value: 1 })
   await call(other, 'progress', { of: 'call 0', value: 2 })
@@ -114,7 +118,10 @@ t.test('what a process logs for one of many goes to none of them', async t => {
   const [a, other] = await Promise.all([connect(), connect()])
   const held = call(a, 'hold', { name: 'one' })
   await noted(relay, /holds one/)
-  const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {}, 'io.modelcontextprotocol/logLevel': 'debug' }
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {},
+    'io.modelcontextprotocol/logLevel': 'debug',
+  }
   const log = async () => {
     const response = await fetch(url, {
       method: 'POST',
@@ -122,7 +129,10 @@ t.test('what a process logs for one of many goes to none of them', async t => {
         'content-type': 'application/json', accept: 'application/json, text/event-stream',
         'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'log',
       },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'log', arguments: { words: 'for one' }, _meta: meta } }),
+      body: JSON.stringify({
+        jsonrpc: '2.0', id: 1, method: 'tools/call',
+        params: { name: 'log', arguments: { words: 'for one' }, _meta: meta },
+      }),
     })
     return response.text()
   }
@@ -150,7 +160,8 @@ t.test('fifty clients at once are one process', async t => {
   const { relay, connect } = await open(t, sharedServer)
   const clients = await Promise.all(Array.from({ length: 50 }, () => connect()))
   const answers = await Promise.all(clients.map(async (client, index) => {
-    const [{ tools }, said] = await Promise.all([client.listTools(), call(client, 'echo', { index }), call(client, 'echo')])
+    const [{ tools }, said] =
+      await Promise.all([client.listTools(), call(client, 'echo', { index }), call(client, 'echo')])
     return `${tools.length} ${textOf(said).replace(/,"pid".*/, '')}`
   }))
   t.same(answers, clients.map((_, index) => `7 {"given":{"index":${index}}`))
@@ -162,13 +173,22 @@ t.test('fifty clients at once are one process', async t => {
 
 t.test('clients of both kinds have what they need: a probe spoils nobody\'s process', async t => {
   const { relay, connect, url } = await open(t, sharedServer)
-  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' }
-  for (const body of ['{"jsonrpc":"2.0","method":"notifications/initialized"}', '{"jsonrpc":"2.0","id":1,"method":"tools/list"}']) {
+  const headers = {
+    'content-type': 'application/json', accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list',
+  }
+  for (const body of [
+    '{"jsonrpc":"2.0","method":"notifications/initialized"}',
+    '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
+  ]) {
     const { status } = await fetch(url, { method: 'POST', headers, body })
     t.equal(status, body.includes('id') ? 400 : 202)
   }
   const [legacy, modern, another] = [await connect('legacy'), await connect(), await connect('legacy')]
-  t.same([legacy, modern, another].map(client => client.getNegotiatedProtocolVersion()), ['2025-11-25', '2026-07-28', '2025-11-25'])
+  t.same(
+    [legacy, modern, another].map(client => client.getNegotiatedProtocolVersion()),
+    ['2025-11-25', '2026-07-28', '2025-11-25'],
+  )
   t.equal(new Set(await Promise.all([legacy, modern, another].map(pidOf))).size, 3)
   t.equal(starts(relay), 3)
 })
@@ -183,25 +203,41 @@ t.test('a client that would be modern falls back to a handshake in front of a le
 t.test('to the byte, only ids change; and an answer to nothing is on record, and nowhere else', async t => {
   const directory = scratch(t)
   const audit = join(directory, 'audit.ndjson')
-  const result = '{ "content":[ {"type":"text", "text":"caf\\u00e9 \\/ <&>"} ],"big":12345678901234567890,"f":1.0,"resultType":"complete" , "x":null}'
+  const result =
+    '{ "content":[ {"type":"text", "text":"caf\\u00e9 \\/ <&>"} ],"big":12345678901234567890,"f":1.0,"resultType":"complete" , "x":null}'
   const { command, received } = scripted(directory, [
-    { when: 'tools/list', say: ['{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"a","inputSchema":{"type":"object"}}]}}'] },
-    { when: 'tools/call', say: ['{"jsonrpc":"2.0","id":4711,"result":{}}', `{"result":${result}\t, "id" : $ID ,"jsonrpc":"2.0"}`] },
+    {
+      when: 'tools/list',
+      say: [
+        '{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"a","inputSchema":{"type":"object"}}]}}'
+      ],
+    },
+    {
+      when: 'tools/call',
+      say: ['{"jsonrpc":"2.0","id":4711,"result":{}}', `{"result":${result}\t, "id" : $ID ,"jsonrpc":"2.0"}`],
+    },
   ])
   const { url } = await serve(t, ['--audit', audit, '--', ...command])
   const headers = {
     'content-type': 'application/json', accept: 'application/json, text/event-stream',
     'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'a',
   }
-  const meta = '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
+  const meta =
+    '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
   const ids = ['1', '1', '"1"', '"\\u0061"', '12345678901234567890', '0', '""']
-  const bodyOf = (id: string) => `{"id" : ${id} , "params":{"name":"a","arguments":{"n":1.0}, ${meta}},"jsonrpc":"2.0","method":"tools/call"}`
-  const answers = await Promise.all(ids.map(async id => (await fetch(`${url}/mcp`, { method: 'POST', headers, body: bodyOf(id) })).text()))
+  const bodyOf = (id: string) =>
+    `{"id" : ${id} , "params":{"name":"a","arguments":{"n":1.0}, ${meta}},"jsonrpc":"2.0","method":"tools/call"}`
+  const answers = await Promise.all(
+    ids.map(async id => (await fetch(`${url}/mcp`, { method: 'POST', headers, body: bodyOf(id) })).text())
+  )
   t.same(answers, ids.map(id => `{"result":${result}\t, "id" : ${id} ,"jsonrpc":"2.0"}`))
   const calls = received().filter(line => line.includes('tools/call'))
   t.equal(calls.length, ids.length)
   const numbers = calls.map(line => /^\{"id" : (\d+) ,/.exec(line)?.[1] ?? '')
   t.equal(new Set(numbers).size, ids.length)
   t.same(calls, numbers.map(bodyOf))
-  t.equal(auditOf(audit).filter(({ findings }) => findings.some(({ rule }) => rule === 'wire/id')).length, ids.length)
+  t.equal(
+    auditOf(audit).filter(({ findings }) => findings.some(({ rule }) => rule === 'wire/id')).length,
+    ids.length,
+  )
 })

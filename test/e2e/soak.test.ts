@@ -20,7 +20,10 @@ const server = fixture('lying/mortal-server.mjs')
 const collector = fixture('collect.mjs')
 
 const accept = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
-const initialize = request(legacy, '0', 'initialize', `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"soak","version":"1"}`)
+const initialize = request(
+  legacy, '0', 'initialize',
+  `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"soak","version":"1"}`,
+)
 
 /** What became of the calls; every one of them must be counted, once. */
 const counts = { answered: 0, gone: 0, begunAnew: 0 }
@@ -57,14 +60,18 @@ class Client {
   async #call(): Promise<void> {
     const id = ++this.#id
     const word = `${this.#name}-${id}`
-    const { statusCode, body } = await this.#ask('POST', request(legacy, String(id), 'tools/call', `"name":"echo","arguments":{"word":"${word}"}`))
+    const { statusCode, body } = await this.#ask(
+      'POST', request(legacy, String(id), 'tools/call', `"name":"echo","arguments":{"word":"${word}"}`),
+    )
     const text = await body.text()
     if (statusCode === 404) {
       this.#session = undefined
       counts.begunAnew++
       return
     }
-    const message = JSON.parse(text) as { id: number; error?: { code: number }; result?: { structuredContent: { word: string } } }
+    const message = JSON.parse(text) as {
+      id: number; error?: { code: number }; result?: { structuredContent: { word: string } }
+    }
     if (message.id !== id) throw new Error(`${word}: another's answer: ${text}`)
     if (message.result?.structuredContent.word === word) counts.answered++
     else if (message.error?.code === -31001) counts.gone++
@@ -72,19 +79,30 @@ class Client {
   }
 
   #ask(method: 'POST' | 'DELETE', body?: string): Promise<Dispatcher.ResponseData> {
-    const headers = { ...accept, ...(this.#session !== undefined && { 'mcp-session-id': this.#session, 'mcp-protocol-version': legacy }) }
-    return this.#agent.request({ origin: this.#url.origin, path: '/mcp', method, headers, body: body ?? null })
+    const headers = {
+      ...accept,
+      ...(this.#session !== undefined && { 'mcp-session-id': this.#session, 'mcp-protocol-version': legacy }),
+    }
+    return this.#agent.request({
+      origin: this.#url.origin, path: '/mcp', method, headers, body: body ?? null,
+    })
   }
 }
 
 /** The processes that a process has started and that still run. */
 const childrenOf = (pid: number): number[] =>
   readdirSync(`/proc/${pid}/task`).flatMap(task =>
-    readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(child => child !== '').map(Number))
+    readFileSync(
+      `/proc/${pid}/task/${task}/children`, 'utf8',
+    ).split(' ').filter(child => child !== '').map(Number))
 
-const megabytesOf = (pid: number): number => Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+const megabytesOf = (pid: number): number =>
+  Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 
-/** Memory in use when there is nothing left that could be given back; pages go back to the system a while after. */
+/**
+ * Memory in use when there is nothing left that could be given back; pages go back to the system a while
+ * after.
+ */
 const afterCollection = async ({ pid, child }: Started): Promise<number> => {
   if (child.stderr === null) throw new Error('no stderr')
   const collected = lineOf(child.stderr, /^collected$/)
@@ -100,7 +118,9 @@ const afterCollection = async ({ pid, child }: Started): Promise<number> => {
 
 const skip = process.platform !== 'linux' && 'reads /proc'
 
-t.test(`${sessions} sessions, ${sessions * callsEach} calls, servers that die: each call has one answer, and nothing is left`, { skip, timeout: 600_000 }, async t => {
+t.test(`${sessions} sessions, ${sessions * callsEach} calls, servers that die: each call has one answer, and nothing is left`, {
+  skip, timeout: 600_000,
+}, async t => {
   const audit = join(scratch(t), 'audit.ndjson')
   const args = ['--audit', audit, '--log-level', 'silent', '--', process.execPath, server, String(oneIn)]
   const { relay, url } = await serve(t, args, ['--expose-gc', '--import', collector])
@@ -115,8 +135,14 @@ t.test(`${sessions} sessions, ${sessions * callsEach} calls, servers that die: e
   const warmUp = { ...counts }
 
   await clients(sessions, callsEach)
-  const told = { answered: counts.answered - warmUp.answered, gone: counts.gone - warmUp.gone, begunAnew: counts.begunAnew - warmUp.begunAnew }
-  t.equal(told.answered + told.gone + told.begunAnew, sessions * callsEach, `every call is answered once: ${JSON.stringify(told)}`)
+  const told = {
+    answered: counts.answered - warmUp.answered, gone: counts.gone - warmUp.gone,
+    begunAnew: counts.begunAnew - warmUp.begunAnew,
+  }
+  t.equal(
+    told.answered + told.gone + told.begunAnew, sessions * callsEach,
+    `every call is answered once: ${JSON.stringify(told)}`,
+  )
   t.ok(told.gone > 0, 'servers died in the middle of calls')
   t.ok(told.answered > sessions * callsEach * 0.7, 'and most calls were answered all the same')
 

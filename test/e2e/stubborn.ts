@@ -2,7 +2,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { honest, legacy, request } from './cases.js'
 
-export const initialize = request(legacy, '0', 'initialize', `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`)
+export const initialize = request(
+  legacy, '0', 'initialize',
+  `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`,
+)
 
 const script = `
 import { createInterface } from 'node:readline'
@@ -18,8 +21,8 @@ console.error('started ' + process.pid)
 `
 
 /**
- * A server that takes no notice of the end of its stdin, nor of any signal that lets itself be ignored. It answers the handshake and
- * lists, and no call; and says on stderr who it is.
+ * A server that takes no notice of the end of its stdin, nor of any signal that lets itself be ignored. It
+ * answers the handshake and lists, and no call; and says on stderr who it is.
  * @returns its command
  */
 export const stubborn = (directory: string): string[] => {

@@ -179,7 +179,11 @@ t.test('every request has exactly one answer while a rule, a transport, the audi
     t.equal(neighbour.asked.length, callsOfEach + 1, 'the neighbour asked everything')
     for (const [title, { asked, answers }] of [['session', broken], ['neighbour', neighbour]] as const) {
       all += asked.length
-      for (const id of asked) if (answers.get(id) !== 1) wrong.push(`${title} ${index}, request ${id}: ${answers.get(id) ?? 0} answers`)
+      for (const id of asked) {
+        if (answers.get(id) !== 1) {
+          wrong.push(`${title} ${index}, request ${id}: ${answers.get(id) ?? 0} answers`)
+        }
+      }
     }
   }
   t.strictSame(wrong.slice(0, 10), [])

@@ -7,19 +7,36 @@ import { judge, json, limits, many, members, nested, schema, value } from './sta
 
 judge([
   // Names and identity.
-  ['4,000 ids, each a kilobyte', () => schema({ $id: `http://a/${'x'.repeat(2000)}/`, $defs: members(4000, index => ({ $id: `b${index}` })) }), ['', 'schema']],
+  ['4,000 ids, each a kilobyte', () => schema({
+    $id: `http://a/${'x'.repeat(2000)}/`, $defs: members(4000, index => ({ $id: `b${index}` })),
+  }), ['', 'schema']],
   ['an id of 200 kB', () => schema({ $id: `http://a/${'x'.repeat(200_000)}` }), ['schema']],
-  ['thousands of twins', () => schema({ $defs: members(2000, index => ({ $id: 'urn:x', const: index })) }), ['schema']],
-  ['the meta-schema\'s id, taken', () => schema({ $id: 'https://json-schema.org/draft/2020-12/schema', type: 'text' }), ['schema']],
+  [
+    'thousands of twins', () => schema({ $defs: members(2000, index => ({ $id: 'urn:x', const: index })) }),
+    ['schema'],
+  ],
+  [
+    'the meta-schema\'s id, taken',
+    () => schema({ $id: 'https://json-schema.org/draft/2020-12/schema', type: 'text' }), ['schema'],
+  ],
   ['a pointer of 100,000 steps', () => schema({ $ref: `#${'/a'.repeat(100_000)}` }), ['schema']],
-  ['2,000 problems below long names', () => schema(nested(14, inner => ({ $defs: { ['k\u200b'.repeat(1200)]: inner } }), { $defs: members(2000, () => ({ $ref: '#/x' })) })), ['schema', 'cost']],
-  ['__proto__ everywhere', () => value(json('{"properties":{"__proto__":{"properties":{"polluted":{"type":"string"}}}},"required":["__proto__"],"$defs":{"__proto__":{}},"dependentRequired":{"__proto__":["constructor"]}}') as JsonObject, json('{"__proto__":{"polluted":1}}')), ['mismatch']],
-  ['4,900 references to the meta-schema', () => value({ properties: members(4000, () => ({ $ref: 'https://json-schema.org/draft/2020-12/schema' })) }, members(4000, () => ({ type: 'object', properties: {} }))), ['', 'unchecked']],
+  ['2,000 problems below long names', () => schema(nested(
+    14, inner => ({ $defs: { ['k\u200b'.repeat(1200)]: inner } }),
+    { $defs: members(2000, () => ({ $ref: '#/x' })) },
+  )), ['schema', 'cost']],
+  ['__proto__ everywhere', () => value(json(
+    '{"properties":{"__proto__":{"properties":{"polluted":{"type":"string"}}}},"required":["__proto__"],"$defs":{"__proto__":{}},"dependentRequired":{"__proto__":["constructor"]}}'
+  ) as JsonObject, json('{"__proto__":{"polluted":1}}')), ['mismatch']],
+  ['4,900 references to the meta-schema', () => value(
+    { properties: members(4000, () => ({ $ref: 'https://json-schema.org/draft/2020-12/schema' })) },
+    members(4000, () => ({ type: 'object', properties: {} })),
+  ), ['', 'unchecked']],
 ])
 
 t.test('a list of schemas, each as costly as may be, is spread over time', async t => {
   const checker = createSchemaChecker(limits)
-  const list = many(100, index => ({ title: `${index}`, properties: members(900, () => ({ type: 'string' })) }))
+  const list =
+    many(100, index => ({ title: `${index}`, properties: members(900, () => ({ type: 'string' })) }))
   const delay = monitorEventLoopDelay({ resolution: 1 })
   delay.enable()
   await setImmediate()

@@ -10,25 +10,33 @@ import { createSchemaChecker } from '../../dist/schema/index.js'
 /** The contract's limits. */
 export const limits = { schemaBytes: 262144, schemaDepth: 64, subschemas: 5000, validationMs: 100 }
 
-export const many = <Item>(count: number, make: (index: number) => Item): Item[] => Array.from({ length: count }, (_, index) => make(index))
+export const many = <Item>(count: number, make: (index: number) => Item): Item[] =>
+  Array.from({ length: count }, (_, index) => make(index))
 export const members = (count: number, make: (index: number) => Json): JsonObject =>
   Object.fromEntries(many(count, index => [`k${index}`, make(index)]))
 export const nested = (depth: number, wrap: (inner: Json) => Json, inner: Json = {}): Json =>
   depth === 0 ? inner : nested(depth - 1, wrap, wrap(inner))
 export const json = (text: string): Json => JSON.parse(text) as Json
 export const schema = (one: Json): Subject => ({ kind: 'schema', schema: one, path: '' })
-export const value = (one: JsonObject | boolean, of: Json): Subject => ({ kind: 'value', schema: one, value: of, path: '' })
+export const value =
+  (one: JsonObject | boolean, of: Json): Subject => ({ kind: 'value', schema: one, value: of, path: '' })
 
 /** A name, the question, and what kinds of answer are right; the empty one stands for no problem. */
 export type Case = readonly [string, () => Subject, readonly string[]]
 
-const innocent = value({ type: 'object', properties: { name: { type: 'string' } }, required: ['name'] }, { name: 'Ada' })
+const innocent =
+  value({ type: 'object', properties: { name: { type: 'string' } }, required: ['name'] }, { name: 'Ada' })
 const neighbour = value({ pattern: '^(?=A)A[a-z]+$' }, 'Ada')
 
 const schedule = '/proc/self/schedstat'
 
-/** Time of the main thread, in milliseconds: what it had of a processor, where the system tells (in nanoseconds); what others do to the machine does not count. */
-const elapsed = existsSync(schedule) ? () => Number(readFileSync(schedule, 'latin1').split(' ')[0]) / 1e6 : () => performance.now()
+/**
+ * Time of the main thread, in milliseconds: what it had of a processor, where the system tells (in
+ * nanoseconds); what others do to the machine does not count.
+ */
+const elapsed = existsSync(schedule)
+  ? () => Number(readFileSync(schedule, 'latin1').split(' ')[0]) / 1e6
+  : () => performance.now()
 
 /** The longest turn of the event loop while a question is answered, in milliseconds, and the answer. */
 const ask = async (subject: Subject) => {
@@ -39,7 +47,9 @@ const ask = async (subject: Subject) => {
   let stall = 0
   let before = elapsed()
   const progress = { answered: false }
-  const asked = Promise.all<Checked | Promise<Checked>>([checker.check(subject), checker.check(innocent), checker.check(neighbour)]).finally(() => (progress.answered = true))
+  const asked = Promise.all<Checked | Promise<Checked>>([
+    checker.check(subject), checker.check(innocent), checker.check(neighbour),
+  ]).finally(() => (progress.answered = true))
   while (!progress.answered) {
     await setImmediate()
     const now = elapsed()
@@ -57,7 +67,9 @@ const longestStall = 100
 
 /** One test for each case: it is answered, and nobody else is held up. */
 export const judge = (cases: readonly Case[]): void => {
-  for (const [name, make, kinds] of cases) t.test(`${name}: answered, and nobody else is held up`, t => judgeOne(t, make, kinds))
+  for (const [name, make, kinds] of cases) {
+    t.test(`${name}: answered, and nobody else is held up`, t => judgeOne(t, make, kinds))
+  }
 }
 
 const judgeOne = async (t: Test, make: () => Subject, kinds: readonly string[]): Promise<void> => {
@@ -70,9 +82,12 @@ const judgeOne = async (t: Test, make: () => Subject, kinds: readonly string[]):
 const unparsed = (subject: Subject): Subject | undefined => {
   if (subject.kind !== 'value' || typeof subject.value !== 'object') return undefined
   const result = { content: [], structuredContent: subject.value }
-  const { message } = parseFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result })), { messageBytes: 1 << 24, depth: 1000 })
+  const { message } = parseFrame(
+    Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result })), { messageBytes: 1 << 24, depth: 1000 },
+  )
   const structured = message.kind === 'result' ? member(message.result, 'structuredContent') : undefined
-  return structured === undefined || textOf(structured) === undefined ? undefined : { ...subject, value: structured }
+  return structured === undefined
+    || textOf(structured) === undefined ? undefined : { ...subject, value: structured }
 }
 
 const judgeWay = async (t: Test, make: () => Subject, kinds: readonly string[]): Promise<void> => {
@@ -81,7 +96,10 @@ const judgeWay = async (t: Test, make: () => Subject, kinds: readonly string[]):
     // Each attempt is on its own: nothing that was cached makes a later one quicker.
     const { answers: [answer, beside, queued], stall } = await ask(make())
     best = Math.min(best, stall)
-    t.ok(kinds.includes(answer?.[0]?.kind ?? ''), `${answer?.[0]?.kind ?? 'no problem'} ${answer?.[0]?.message ?? ''}`)
+    t.ok(
+      kinds.includes(answer?.[0]?.kind ?? ''),
+      `${answer?.[0]?.kind ?? 'no problem'} ${answer?.[0]?.message ?? ''}`,
+    )
     t.strictSame(beside, [], 'an innocent check beside it')
     t.strictSame(queued, [], 'one that waits for the same thread')
   }

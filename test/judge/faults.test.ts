@@ -10,7 +10,8 @@ import { read } from '../../dist/schema/read/read.js'
 import { tableOf } from '../../dist/schema/table/table.js'
 
 /** Node has it, though its types do not. */
-const wasm = Reflect.get(globalThis, 'WebAssembly') as { Instance: new (module: object) => { readonly exports: object } }
+const wasm =
+  Reflect.get(globalThis, 'WebAssembly') as { Instance: new (module: object) => { readonly exports: object } }
 
 /** Hears of every instance that is made until the test is over, and may change what it offers. */
 const watch = (t: Tap, change: (made: Module) => object = made => made): readonly Module[] => {
@@ -81,7 +82,10 @@ t.test('texts of all sizes in turns take no more than the largest of them, and f
   t.ok(taken < 8 * 2 ** 20, `${taken} bytes`)
 })
 
-const frame = Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{\\"a\\":1}"}],"structuredContent":{"a":1}}}')
+const frame =
+  Buffer.from(
+    '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{\\"a\\":1}"}],"structuredContent":{"a":1}}}'
+  )
 
 const fault = (): never => {
   throw new RangeError('a fault')
@@ -95,7 +99,8 @@ for (const name of ['read', 'prepare', 'findResult', 'check', 'left'] as const) 
     const any = table({ type: 'object' })
     const ask = (): boolean => {
       const parts = validator.readResult(frame, 10)
-      return parts?.structured !== undefined && parts.repeats.length === 1 && validator.isValid(parts.structured, any, () => undefined)
+      return parts?.structured !== undefined && parts.repeats.length === 1
+        && validator.isValid(parts.structured, any, () => undefined)
     }
     t.notOk(ask())
     t.match(failures, [{ message: 'a fault' }])
@@ -108,11 +113,17 @@ for (const name of ['read', 'prepare', 'findResult', 'check', 'left'] as const) 
 
 t.test('wherever a fault comes, the message is the same', async t => {
   const long = JSON.stringify({ text: 'x'.repeat(20_000) })
-  const result = { content: [{ type: 'text', text: long }, { type: 'text', text: 'x'.repeat(20_000) }], structuredContent: JSON.parse(long) as object }
+  const result = {
+    content: [{ type: 'text', text: long }, { type: 'text', text: 'x'.repeat(20_000) }],
+    structuredContent: JSON.parse(long) as object,
+  }
   const bytes = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result }))
   let left = Infinity
-  const faulty = (ask: (...given: number[]) => unknown) => (...given: number[]) => (left-- === 0 ? fault() : ask(...given))
-  watch(t, own => Object.fromEntries(Object.entries(own).map(([name, one]: [string, unknown]) => [name, typeof one === 'function' ? faulty(one as () => unknown) : one])))
+  const faulty = (ask: (...given: number[]) => unknown) =>
+    (...given: number[]) => (left-- === 0 ? fault() : ask(...given))
+  watch(t, own => Object.fromEntries(Object.entries(own).map(([name, one]: [string, unknown]) => [
+    name, typeof one === 'function' ? faulty(one as () => unknown) : one,
+  ])))
   const resultAt = (call: number) => {
     left = call
     const { message, faults } = parseFrame(bytes, { messageBytes: 1 << 20, depth: 10 })

@@ -15,19 +15,24 @@ const read = (text: string | Buffer, depth = 20) => validator.readResult(Buffer.
 
 /** What the clear code says of a text as the value of a member, four levels deep. */
 const faultsOf = (text: Buffer): readonly string[] => {
-  const bytes = Buffer.concat([Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"x":{"x":['), text, Buffer.from(']}}}')])
-  return parseFrame(bytes, { messageBytes: 1 << 24, depth: 24, judgedBytes: 0 }).faults.map(({ kind }) => kind)
+  const bytes =
+    Buffer.concat([Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"x":{"x":['), text, Buffer.from(']}}}')])
+  return parseFrame(bytes, { messageBytes: 1 << 24, depth: 24, judgedBytes: 0 }).faults.map(({ kind }) =>
+    kind)
 }
 
 const stringsIn = (value: unknown): readonly string[] => {
   if (typeof value === 'string') return [value]
-  return typeof value === 'object' && value !== null ? Object.entries(value).flatMap(([key, inner]) => [key, ...stringsIn(inner)]) : []
+  return typeof value === 'object'
+    && value !== null ? Object.entries(value).flatMap(([key, inner]) => [key, ...stringsIn(inner)]) : []
 }
 
 const insert = fc.oneof(
   fc.constantFrom(
-    '"', '\\', '{', '}', '[', ']', ',', ':', '\\ud800', '\\udc00', '\\uD83D\\uDE00', '\\u00e', '\\u200b', '\\b', '1e999', '"a":', '"a":0,', '\0', '\x1f', '\x7f',
-    '\u200b', '\u00ad', 'é', '😀', 'e', 'E', '.', '-', '+', '0', 'true', 'null', ' ', '\n', '\f', '{}', '[]', '\ufeff',
+    '"', '\\', '{', '}', '[', ']', ',', ':', '\\ud800', '\\udc00', '\\uD83D\\uDE00', '\\u00e', '\\u200b',
+    '\\b', '1e999', '"a":', '"a":0,', '\0', '\x1f', '\x7f',
+    '\u200b', '\u00ad', 'é', '😀', 'e', 'E', '.', '-', '+', '0', 'true', 'null', ' ', '\n', '\f', '{}', '[]',
+    '\ufeff',
   ),
   fc.string({ maxLength: 3 }),
 )
@@ -65,7 +70,8 @@ t.test('whatever the bytes, they are fine only where the clear code finds nothin
   )
 })
 
-const names = (count: number) => `{${Array.from({ length: count }, (_, index) => `"name ${index}":${index}`).join()}}`
+const names = (count: number) =>
+  `{${Array.from({ length: count }, (_, index) => `"name ${index}":${index}`).join()}}`
 const digits = '9'.repeat(200)
 
 const cases: readonly (readonly [string, string | Buffer, 'plain' | 'fine' | 'unknown'])[] = [
@@ -125,8 +131,13 @@ t.test('a long text takes memory that the next one does not find fault with', as
 t.test('structured content is found by the names that lead to it', async t => {
   const structured = (text: string) => read(text)?.structured?.toString()
   t.equal(structured(' {"b":[0,{"c":1}],"result":{"x":"}","structuredContent" : {"é":[ ]} }}'), '{"é":[ ]}')
-  t.equal(structured('{"structuredContent":{},"x":{"structuredContent":{}},"result":[{"structuredContent":{}}]}'), undefined)
-  t.equal(structured('{"result":{"structuredConteñt":1,"StructuredContent":2,"structuredContents":3}}'), undefined)
+  t.equal(
+    structured('{"structuredContent":{},"x":{"structuredContent":{}},"result":[{"structuredContent":{}}]}'),
+    undefined,
+  )
+  t.equal(
+    structured('{"result":{"structuredConteñt":1,"StructuredContent":2,"structuredContents":3}}'), undefined,
+  )
   t.equal(structured('[]'), undefined)
 })
 
@@ -135,7 +146,8 @@ t.test('values of texts that were read in turns are each judged as their own, by
     const root = readSchema({ properties: { a: { type } } }, 100, new Budget(1e6), 20).schema?.root
     return (root && tableOf(root, new Budget(1e6))) ?? Buffer.alloc(0)
   })
-  const texts = ['{"a":"x"}', '{"a":[]}', '{"a":"]"},"more":{"a":1}'].map(text => read(`{"result":{"structuredContent":${text}}}`)?.structured ?? raise())
+  const texts = ['{"a":"x"}', '{"a":[]}', '{"a":"]"},"more":{"a":1}'].map(text =>
+    read(`{"result":{"structuredContent":${text}}}`)?.structured ?? raise())
   const told = () => texts.map(text => tables.map(table => validator.isValid(text, table)))
   const expected = [[true, false], [false, true], [true, false]]
   t.strictSame(told(), expected)
@@ -152,7 +164,8 @@ const raise = (): never => {
 const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text)
 
 /** As it is written in a text that repeats it. */
-const spaced = (text: string): string => text.replace(/"(?:[^"\\]|\\.)*"|[[\]{},:]/g, token => (token.startsWith('"') ? token : ` ${token}\n  `))
+const spaced = (text: string): string =>
+  text.replace(/"(?:[^"\\]|\\.)*"|[[\]{},:]/g, token => (token.startsWith('"') ? token : ` ${token}\n  `))
 
 t.test('a text repeats a value where it is the same text, white space between tokens apart', async t => {
   const repeats = (structured: string, ...texts: readonly string[]): readonly number[] => {
@@ -176,13 +189,24 @@ t.test('a text repeats a value where it is the same text, white space between to
     { numRuns: Number(process.env['RUNS'] ?? 2000) },
   )
   t.ok(some > 300, `${some} repeat it`)
-  t.strictSame(repeats('{"a":1}', ...Array.from({ length: 20 }, () => '{"a":1}')), [1, 2, 3, 4, 5, 6, 7, 8], 'the first of them')
+  t.strictSame(
+    repeats('{"a":1}', ...Array.from({ length: 20 }, () => '{"a":1}')), [1, 2, 3, 4, 5, 6, 7, 8],
+    'the first of them',
+  )
   t.strictSame(repeats('{"a":"b c"}', '{"a":"bc"}', '{"a":"b  c"}', '{"a":"b c"} x', '{"a":"b c"'), [])
-  t.strictSame(repeats('[12,true]', '[1 2,true]', '[12,tr ue]', '[ 12 , true ]', '[12,\ntrue\n]'), [3, 4], 'what has white space in a number is another text')
+  t.strictSame(
+    repeats('[12,true]', '[1 2,true]', '[12,tr ue]', '[ 12 , true ]', '[12,\ntrue\n]'), [3, 4],
+    'what has white space in a number is another text',
+  )
   t.strictSame(repeats(`[${' '.repeat(50)}1]`, '[1]', '[2]'), [1], 'white space of the value')
-  t.strictSame(repeats(`[${' '.repeat(1000)}1]`, '[1]', '[2]'), [], 'very much of it would be skipped for each text')
-  t.strictSame(repeats('{"a":"\\"\\\\ "}', '{"a":"\\"\\\\ "}', '{"a":"\\"\\\\  "}', '{ "a": "\\"\\\\ " }'), [1, 3])
+  t.strictSame(
+    repeats(`[${' '.repeat(1000)}1]`, '[1]', '[2]'), [], 'very much of it would be skipped for each text',
+  )
+  t.strictSame(
+    repeats('{"a":"\\"\\\\ "}', '{"a":"\\"\\\\ "}', '{"a":"\\"\\\\  "}', '{ "a": "\\"\\\\ " }'), [1, 3],
+  )
 })
 
 /** Without white space between tokens. */
-const stripped = (text: string): string => text.replace(/("(?:[^"\\]|\\[^])*"?)|[ \n\r\t]+/g, (_, string: string | undefined) => string ?? '')
+const stripped = (text: string): string =>
+  text.replace(/("(?:[^"\\]|\\[^])*"?)|[ \n\r\t]+/g, (_, string: string | undefined) => string ?? '')

@@ -29,14 +29,18 @@ const judgesOf = (schema: JsonObject | boolean) => {
 }
 
 /** Values by their schemas: so many are valid, and so many of those surely so. */
-const count = (random: Random, most: number, next: () => readonly [JsonObject | boolean, readonly Json[]]) => {
+const count =
+  (random: Random, most: number, next: () => readonly [JsonObject | boolean, readonly Json[]]) => {
   const sum = { schemas: 0, values: 0, valid: 0, known: 0 }
   while (sum.values < most) {
     const [schema, given] = next()
     const ask = judgesOf(schema)
     if (ask === undefined) continue
     sum.schemas++
-    const values = [...given.slice(0, 6), ...Array.from({ length: 8 }, () => fitting(schema, schema, random)), value(random)]
+    const values = [
+      ...given.slice(0, 6), ...Array.from({ length: 8 }, () => fitting(schema, schema, random)),
+      value(random),
+    ]
     for (const one of [...values, ...values.map(one => changed(one, random))]) {
       const { isKnown, isValid } = ask(written(one, random))
       sum.values++
@@ -54,10 +58,13 @@ t.test('by schemas that are made, in every dialect, a value is surely valid only
   t.ok(sum.valid > 0.3 * sum.values && sum.known > 0.5 * sum.valid, JSON.stringify(sum))
 })
 
-t.test('so it is by the official ones, and by those of real servers', { skip: existsSync(suite) && existsSync(corpus) ? false : 'they are not here' }, async t => {
+t.test('so it is by the official ones, and by those of real servers', {
+  skip: existsSync(suite) && existsSync(corpus) ? false : 'they are not here'
+}, async t => {
   const random = new Random(2)
   const all = [
-    ...drafts.flatMap(([draft, uri]) => groupsOf(draft, uri).map(({ schema, tests }) => [schema, tests.map(({ data }) => data)] as const)),
+    ...drafts.flatMap(([draft, uri]) =>
+      groupsOf(draft, uri).map(({ schema, tests }) => [schema, tests.map(({ data }) => data)] as const)),
     ...samples().map(({ schema, values }) => [schema, values] as const),
   ]
   const sum = count(random, runs(20_000), () => random.in(all))

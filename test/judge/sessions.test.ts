@@ -13,7 +13,10 @@ import { corpus, limits } from '../schema/ask.js'
 import { Random, runs } from './random.js'
 import { mutated } from './texts.js'
 
-/** Two sessions that hear the same: in one the results are judged from their bytes, in the other they are parsed. */
+/**
+ * Two sessions that hear the same: in one the results are judged from their bytes, in the other they are
+ * parsed.
+ */
 class Both {
   readonly #judged: Script
   readonly #parsed: Script
@@ -22,7 +25,8 @@ class Both {
 
   constructor(preset: Preset) {
     const options = { trusted: false, policy: presetPolicy(preset, { purpose: 'relay', locked: false }) }
-    this.#parsed = new Script({ ...options, judgedBytes: 0, checkNow: subject => atOnce(checkers.parsed.check(subject)) })
+    this.#parsed =
+      new Script({ ...options, judgedBytes: 0, checkNow: subject => atOnce(checkers.parsed.check(subject)) })
     this.#judged = new Script({
       ...options,
       checkNow: subject => {
@@ -51,7 +55,8 @@ t.teardown(async () => {
 })
 
 /** What takes a thread is left to the script. */
-const atOnce = (found: Checked | Promise<Checked>): Checked | undefined => (found instanceof Promise ? undefined : found)
+const atOnce = (found: Checked | Promise<Checked>): Checked | undefined =>
+  (found instanceof Promise ? undefined : found)
 
 t.test('every case of the rules ends alike, whether results are judged from their bytes or parsed', async t => {
   let unread = 0
@@ -59,13 +64,20 @@ t.test('every case of the rules ends alike, whether results are judged from thei
     for (const { revision, capabilities, tools = [], reactions, steps } of cases) {
       const both = new Both(preset)
       await both.do(script => script.client(initialize(revision, JSON.parse(capabilities) as object)))
-      await both.do(script => script.server({ jsonrpc: '2.0', id: 0, result: { protocolVersion: revision, capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } } }))
+      await both.do(script => script.server({ jsonrpc: '2.0', id: 0, result: {
+        protocolVersion: revision, capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' },
+      } }))
       await both.do(script => script.client({ jsonrpc: '2.0', id: 'list', method: 'tools/list' }))
-      await both.do(script => script.server(`{"jsonrpc":"2.0","id":"list","result":{"tools":[${tools.map(({ sent }) => sent).join()}]}}`))
+      await both.do(script =>
+        script.server(
+          `{"jsonrpc":"2.0","id":"list","result":{"tools":[${tools.map(({ sent }) => sent).join()}]}}`
+        ))
       for (const { send } of steps) {
         await both.do(script => script.client(send))
         const id = /"id":\s*("[^"]*"|[^,}]+)/.exec(send)?.[1] ?? 'null'
-        for (const act of reactions.flatMap(({ say }) => say)) if (typeof act === 'string') await both.do(script => script.server(act.replaceAll('$ID', id)))
+        for (const act of reactions.flatMap(({ say }) => say)) {
+          if (typeof act === 'string') await both.do(script => script.server(act.replaceAll('$ID', id)))
+        }
       }
       unread += both.unread
     }
@@ -84,7 +96,9 @@ const idOf = (line: string): unknown => {
   return isObject(value) ? value['id'] : undefined
 }
 
-t.test('so does all that real servers said, whole and with something changed', { skip: existsSync(corpus) ? false : 'the corpus is not here' }, async t => {
+t.test('so does all that real servers said, whole and with something changed', {
+  skip: existsSync(corpus) ? false : 'the corpus is not here'
+}, async t => {
   const random = new Random(4)
   let [answers, unread] = [0, 0]
   for (const server of readdirSync(corpus)) {
@@ -98,10 +112,13 @@ t.test('so does all that real servers said, whole and with something changed', {
       const { params, response } = JSON.parse(line) as { params: object; response: string | null }
       if (response === null || idOf(response) === undefined) continue
       const changes = response.includes('"structuredContent"') ? Math.ceil(runs(600) / 600) : 0
-      const responses = [response, ...Array.from({ length: changes }, () => mutated(Buffer.from(response), random).toString())]
+      const responses = [
+        response, ...Array.from({ length: changes }, () => mutated(Buffer.from(response), random).toString()),
+      ]
       for (const one of responses) {
         answers++
-        await both.do(script => script.client({ jsonrpc: '2.0', id: idOf(response), method: 'tools/call', params }))
+        await both.do(script =>
+          script.client({ jsonrpc: '2.0', id: idOf(response), method: 'tools/call', params }))
         await both.do(script => script.server(one))
       }
     }

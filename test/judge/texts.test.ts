@@ -15,7 +15,8 @@ const limits = { messageBytes: 1 << 24, depth: 12 }
 const resultOf = ({ message }: Frame) => (message.kind === 'result' ? message.result : undefined)
 
 /** The text of structured content that was not parsed. */
-const unreadIn = (frame: Frame): string | undefined => textOf(member(resultOf(frame), 'structuredContent') ?? null)?.toString()
+const unreadIn = (frame: Frame): string | undefined =>
+  textOf(member(resultOf(frame), 'structuredContent') ?? null)?.toString()
 
 /** Each string of a value, names too. */
 const stringsIn = (value: Json): readonly string[] => {
@@ -25,7 +26,8 @@ const stringsIn = (value: Json): readonly string[] => {
 }
 
 /** The tokens of a JSON text, as they are spelled. */
-const tokensOf = (text: string): readonly string[] => text.match(/"(?:[^"\\]|\\[^])*"|[[\]{},:]|[^\s"[\]{},:]+/g) ?? []
+const tokensOf = (text: string): readonly string[] =>
+  text.match(/"(?:[^"\\]|\\[^])*"|[[\]{},:]|[^\s"[\]{},:]+/g) ?? []
 
 const textAt = (frame: Frame, index: number): string => {
   const content = member(resultOf(frame), 'content')
@@ -34,7 +36,10 @@ const textAt = (frame: Frame, index: number): string => {
   return isString(text) ? text : ''
 }
 
-/** A message is the same, judged from its bytes or parsed. @returns whether it was judged so, and how many texts are known to repeat it */
+/**
+ * A message is the same, judged from its bytes or parsed.
+ * @returns whether it was judged so, and how many texts are known to repeat it
+ */
 const compare = (bytes: Buffer, within = limits): { readonly isFine: boolean; readonly repeats: number } => {
   const title = bytes.toString('latin1').slice(0, 2000)
   const [judged, parsed] = [parseFrame(bytes, within), parseFrame(bytes, { ...within, judgedBytes: 0 })]
@@ -73,7 +78,9 @@ t.test('texts that are made, and changed byte by byte, are read alike', async t 
   t.ok(repeats > count / 30, `${repeats} repeat`)
 })
 
-t.test('answers of real servers, whole and changed byte by byte, are read alike', { skip: existsSync(corpus) ? false : 'the corpus is not here' }, async t => {
+t.test('answers of real servers, whole and changed byte by byte, are read alike', {
+  skip: existsSync(corpus) ? false : 'the corpus is not here'
+}, async t => {
   const random = new Random(7)
   const lines = readdirSync(corpus).flatMap(server => {
     const file = new URL(`${encodeURIComponent(server)}/calls.jsonl`, corpus)
@@ -88,7 +95,9 @@ t.test('answers of real servers, whole and changed byte by byte, are read alike'
   const short = answers.filter(({ length }) => length < 4000)
   const count = runs(2000)
   let fine = 0
-  for (let index = 0; index < count; index++) if (compare(mutated(random.in(short), random), wide).isFine) fine++
+  for (let index = 0; index < count; index++) {
+    if (compare(mutated(random.in(short), random), wide).isFine) fine++
+  }
   t.comment(`${answers.length} answers, ${whole} surely fine; ${count} changed, ${fine} surely fine`)
   t.ok(whole > 0.9 * answers.length && fine > count / 5)
 })
@@ -97,14 +106,23 @@ t.test('a text that is cut off anywhere is read alike, and one with something be
   const random = new Random(3)
   for (let index = 0; index < 12; index++) {
     const bytes = Buffer.from(answer(random))
-    for (let length = 0; length < bytes.length; length++) assert.equal(compare(bytes.subarray(0, length)).isFine && !/^\s*$/.test(bytes.toString('latin1', length)), false)
-    for (const more of ['\0', ' ', '\n', '\ufeff', '{}', ',', ']', '\x1e']) compare(Buffer.concat([bytes, Buffer.from(more)]))
+    for (let length = 0; length < bytes.length; length++) {
+      assert.equal(
+        compare(bytes.subarray(0, length)).isFine && !/^\s*$/.test(bytes.toString('latin1', length)), false,
+      )
+    }
+    for (const more of ['\0', ' ', '\n', '\ufeff', '{}', ',', ']', '\x1e']) {
+      compare(Buffer.concat([bytes, Buffer.from(more)]))
+    }
     compare(Buffer.concat([Buffer.from('\ufeff'), bytes]))
   }
 })
 
 t.test('nesting up to the limit is read alike, and beyond it', async t => {
-  const nested = (depth: number) => Buffer.from(`{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":${'['.repeat(depth)}${']'.repeat(depth)}}}`)
+  const nested = (depth: number) =>
+    Buffer.from(
+      `{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":${'['.repeat(depth)}${']'.repeat(depth)}}}`
+    )
   t.strictSame([9, 10, 11, 12].map(depth => compare(nested(depth)).isFine), [true, true, false, false])
 })
 

@@ -2,10 +2,15 @@ import type { Random } from './random.js'
 
 /** What a byte or a few of them may become: what matters to JSON, to UTF-8, and to who reads either. */
 export const bits = [
-  '"', '\\', '{', '}', '[', ']', ',', ':', ' ', '\n', '\t', '\r', '\f', '\v', '\0', '\x1f', '\x7f', '\u00a0', '\u2028', '\ufeff', '\u200b', '\u00ad', 'é', '😀',
-  'e', 'E', '.', '-', '+', '0', '00', '1e400', '-1e400', '1e308', 'true', 'null', 'nul', 'NaN', 'Infinity', '//', '\\b', '\\u', '\\u00', '\\u0061', '\\ud800', '\\udc00',
-  '\\uD83D\\uDE00', '"a":', '"a":0,', '"k1":0,', '"\\u0061":0,', '{}', '[]', '"Result":0,', '"id":2,', '"structuredContent":{},',
-].map(text => Buffer.from(text)).concat([[0xff], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xe2, 0x80], [0x80]].map(bytes => Buffer.from(bytes)))
+  '"', '\\', '{', '}', '[', ']', ',', ':', ' ', '\n', '\t', '\r', '\f', '\v', '\0', '\x1f', '\x7f', '\u00a0',
+  '\u2028', '\ufeff', '\u200b', '\u00ad', 'é', '😀',
+  'e', 'E', '.', '-', '+', '0', '00', '1e400', '-1e400', '1e308', 'true', 'null', 'nul', 'NaN', 'Infinity',
+  '//', '\\b', '\\u', '\\u00', '\\u0061', '\\ud800', '\\udc00',
+  '\\uD83D\\uDE00', '"a":', '"a":0,', '"k1":0,', '"\\u0061":0,', '{}', '[]', '"Result":0,', '"id":2,',
+  '"structuredContent":{},',
+].map(text => Buffer.from(text)).concat([
+  [0xff], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xe2, 0x80], [0x80],
+].map(bytes => Buffer.from(bytes)))
 
 /** A byte changed, some left out, put in, or doubled. */
 export const mutated = (bytes: Buffer, random: Random): Buffer => {
@@ -27,24 +32,36 @@ export const mutated = (bytes: Buffer, random: Random): Buffer => {
   }
 }
 
-const rareCharacters = ['\\ud800', '\\udc00\\ud800', '\\uDBFF', '\u200b', '\\u200b', '\u{e0041}', '\\udb40\\udc41', '\\b', '\\f', '\x7f', '\\u0000', '\\u001b', '\ufeff'] as const
+const rareCharacters = [
+  '\\ud800', '\\udc00\\ud800', '\\uDBFF', '\u200b', '\\u200b', '\u{e0041}', '\\udb40\\udc41', '\\b', '\\f',
+  '\x7f', '\\u0000', '\\u001b', '\ufeff',
+] as const
 const characters = [
-  'a', 'b', ' ', '  ', 'é', '漢', '😀', '\\n', '\\"', '\\\\', '\\/', '\\t', '\\u0041', '\\ud83d\\ude00', '\\uD83D\\uDE00', '\\u00e9', '{', '[', ',', ':', '1 2',
+  'a', 'b', ' ', '  ', 'é', '漢', '😀', '\\n', '\\"', '\\\\', '\\/', '\\t', '\\u0041', '\\ud83d\\ude00',
+  '\\uD83D\\uDE00', '\\u00e9', '{', '[', ',', ':', '1 2',
   'abcdefghijklmnop', '0123456789abcdefghij',
 ] as const
-const rareNumbers = ['1e400', '-1e999', '1.7976931348623159e308', '9'.repeat(310), '01', '1.', '.5', '+1', '1e', '--1'] as const
+const rareNumbers = [
+  '1e400', '-1e999', '1.7976931348623159e308', '9'.repeat(310), '01', '1.', '.5', '+1', '1e', '--1',
+] as const
 const numbers = [
-  '0', '-0', '1', '-1', '0.1', '1.50', '-0.0', '1e5', '1E-7', '1e+2', '1e99', '1e100', '1e308', '1.7976931348623157e308', '5e-324', '1e-400', '12345678901234567890', '9'.repeat(199), '0.30000000000000004',
+  '0', '-0', '1', '-1', '0.1', '1.50', '-0.0', '1e5', '1E-7', '1e+2', '1e99', '1e100', '1e308',
+  '1.7976931348623157e308', '5e-324', '1e-400', '12345678901234567890', '9'.repeat(199),
+  '0.30000000000000004',
 ] as const
 const names = [
-  'a', 'b', 'c', 'd', 'id', 'ID', 'result', 'Result', 'structuredContent', 'structuredcontent', 'content', 'text', 'type', '__proto__', 'constructor', 'toString', 'length', '',
-  '0', '1', '17', 'é', '\\n', '\\u0061', 'abcdefgh', 'abcdefgh1', 'abcdefgh2', 'abcdefghijklmnop', 'abcdefghijklmnoq',
+  'a', 'b', 'c', 'd', 'id', 'ID', 'result', 'Result', 'structuredContent', 'structuredcontent', 'content',
+  'text', 'type', '__proto__', 'constructor', 'toString', 'length', '',
+  '0', '1', '17', 'é', '\\n', '\\u0061', 'abcdefgh', 'abcdefgh1', 'abcdefgh2', 'abcdefghijklmnop',
+  'abcdefghijklmnoq',
 ] as const
 
 /** White space as it may stand between tokens; mostly none. */
-const space = (random: Random): string => (random.once(8) ? random.of(' ', '\n', '\t', '\r\n', '  ', '\n    ') : '')
+const space = (random: Random): string =>
+  (random.once(8) ? random.of(' ', '\n', '\t', '\r\n', '  ', '\n    ') : '')
 
-const string = (random: Random): string => `"${random.many(6, () => random.in(random.once(300) ? rareCharacters : characters)).join('')}"`
+const string = (random: Random): string =>
+  `"${random.many(6, () => random.in(random.once(300) ? rareCharacters : characters)).join('')}"`
 
 const list = (random: Random, open: string, elements: readonly string[], close: string): string =>
   `${open}${space(random)}${elements.map(element => element + space(random)).join(`,${space(random)}`)}${close}`
@@ -54,11 +71,19 @@ const object = (random: Random, depth: number): string => {
   const many = random.once(12)
   const given = random.many(many ? 40 : 5, index => (many ? `k${index}` : random.in(names)))
   const distinct = [...new Set(given)].filter(name => !name.startsWith('\\') || random.once(20))
-  const chosen = distinct.length > 0 && random.once(many ? 8 : 60) ? [...distinct, random.of(random.in(distinct), '\\u0061')] : distinct
-  return list(random, '{', chosen.map(name => `"${name}"${space(random)}:${space(random)}${value(random, many ? 9 : depth + 1)}`), '}')
+  const chosen = distinct.length > 0
+    && random.once(many ? 8 : 60) ? [...distinct, random.of(random.in(distinct), '\\u0061')] : distinct
+  return list(
+    random, '{',
+    chosen.map(name => `"${name}"${space(random)}:${space(random)}${value(random, many ? 9 : depth + 1)}`),
+    '}',
+  )
 }
 
-/** The text of a JSON value; of hardly one in fifty it is ill-formed, or says what readers could read differently. */
+/**
+ * The text of a JSON value; of hardly one in fifty it is ill-formed, or says what readers could read
+ * differently.
+ */
 export const value = (random: Random, depth = 0): string => {
   switch (random.below(depth > 4 ? 4 : 7)) {
     case 0:
@@ -77,7 +102,10 @@ export const value = (random: Random, depth = 0): string => {
 
 /** The same tokens with other white space, in some places where it matters. */
 const spaced = (text: string, random: Random): string =>
-  text.replace(/"(?:[^"\\]|\\.)*"|[[\]{},:]|\s+/g, token => (token.trim() === '' ? space(random) : `${token.startsWith('"') ? '' : space(random)}${token}${space(random)}`))
+  text.replace(/"(?:[^"\\]|\\.)*"|[[\]{},:]|\s+/g, token =>
+    (token.trim() === '' ? space(
+      random
+    ) : `${token.startsWith('"') ? '' : space(random)}${token}${space(random)}`))
 
 /** A text beside structured content: that one, spaced or changed, or another. */
 const beside = (structured: string, random: Random): string => {
@@ -88,11 +116,20 @@ const beside = (structured: string, random: Random): string => {
 
 /** The answer to a call, with structured content. */
 export const answer = (random: Random): string => {
-  const structured = random.once(4) ? value(random) : random.of(object(random, 1), list(random, '[', random.many(4, () => value(random, 2)), ']'))
-  const blocks = random.many(3, () => `{"type":${random.of('"text"', '"text"', '"image"')},"text":${JSON.stringify(beside(structured, random))}}`)
-  const members = [`"content"${space(random)}:${list(random, '[', blocks, ']')}`, `"structuredContent":${space(random)}${structured}`]
+  const structured = random.once(4)
+    ? value(random)
+    : random.of(object(random, 1), list(random, '[', random.many(4, () => value(random, 2)), ']'))
+  const blocks = random.many(3, () =>
+    `{"type":${random.of('"text"', '"text"', '"image"')},"text":${JSON.stringify(beside(structured, random))}}`)
+  const members = [
+    `"content"${space(random)}:${list(random, '[', blocks, ']')}`,
+    `"structuredContent":${space(random)}${structured}`,
+  ]
   if (random.once(3)) members.push(`"_meta":${value(random, 3)}`)
   if (random.once(2)) members.reverse()
-  const parts = ['"jsonrpc":"2.0"', `"id":${random.of('1', '"a"', '1.0', '12345678901234567890')}`, `"result":${list(random, '{', members, '}')}`]
+  const parts = [
+    '"jsonrpc":"2.0"', `"id":${random.of('1', '"a"', '1.0', '12345678901234567890')}`,
+    `"result":${list(random, '{', members, '}')}`,
+  ]
   return space(random) + list(random, '{', random.once(2) ? parts : parts.reverse(), '}') + space(random)
 }

@@ -77,7 +77,10 @@ t.test('whatever is locked is read again as it was', t => {
 t.test('a lock that was tampered with, or is none, is an error', t => {
   const text = formatLock(lock)
   const cases: [string, string, RegExp][] = [
-    ['another description', text.replace('Says it', 'Sends it'), /^lock: "first": tools: "echo": the definition is not what its digest says: it was changed after it was accepted$/],
+    [
+      'another description', text.replace('Says it', 'Sends it'),
+      /^lock: "first": tools: "echo": the definition is not what its digest says: it was changed after it was accepted$/,
+    ],
     ['another digest', text.replace(/sha256-[0-9a-f]{8}/, 'sha256-00000000'), /is not what its digest says/],
     [
       'another name', text.replace('"echo": {', '"ohce": {'),
@@ -94,7 +97,10 @@ t.test('a lock that was tampered with, or is none, is an error', t => {
       'an unknown key', text.replace('"instructions"', '"instruction"'),
       /^lock: "first": unknown key "instruction"$/,
     ],
-    ['an older one', text.replace('"version": 2', '"version": 1'), /^lock: was written by an older mcp-customs \(version 1 of the file\): move it away, and accept the servers again with "mcp-customs lock"$/],
+    [
+      'an older one', text.replace('"version": 2', '"version": 1'),
+      /^lock: was written by an older mcp-customs \(version 1 of the file\): move it away, and accept the servers again with "mcp-customs lock"$/,
+    ],
     [
       'other instructions', text.replace('"Do."', '"Do not."'),
       /^lock: "first": instructions: the definition is not what its digest says/,
@@ -107,7 +113,11 @@ t.test('a lock that was tampered with, or is none, is an error', t => {
       'nobody who accepted it', text.replace('"person"', '"somebody"'),
       /^lock: "first": acceptedBy must be "person" or "--yes"$/,
     ],
-    ['no tools', '{"version":2,"servers":{"a":{"identity":{},"acceptedBy":"person","prompts":{},"resourceTemplates":{}}}}', /^lock: "a": tools must be an object$/],
+    [
+      'no tools',
+      '{"version":2,"servers":{"a":{"identity":{},"acceptedBy":"person","prompts":{},"resourceTemplates":{}}}}',
+      /^lock: "a": tools must be an object$/,
+    ],
   ]
   for (const [name, tampered, message] of cases) t.throws(
     () => reread(tampered), { code: 'BAD_CONFIG', message }, name,

@@ -261,7 +261,9 @@ const reversed = (value: Json): Json =>
 const spelt: Spell = message => {
   const write = (value: Json): string => {
     if (isArray(value)) return `[ ${value.map(write).join(' ,\t')} ]`
-    if (isObject(value)) return `{ ${Object.entries(value).map(([key, held]) => `${JSON.stringify(key)} : ${write(held ?? null)}`).join(' , ')} }`
+    if (isObject(value)) {
+      return `{ ${Object.entries(value).map(([key, held]) => `${JSON.stringify(key)} : ${write(held ?? null)}`).join(' , ')} }`
+    }
     return typeof value === 'number' && Number.isSafeInteger(value) ? `${value}.0e0` : JSON.stringify(value)
   }
   const { id, result, jsonrpc } = message

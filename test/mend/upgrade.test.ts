@@ -152,7 +152,9 @@ t.test('no schema makes it throw', t => {
 })
 
 for (const [draft, uri] of drafts.slice(1)) {
-  t.test(`all verdicts of the official suite stay when ${draft} is rewritten`, { skip: absent(suite) }, async t => {
+  t.test(`all verdicts of the official suite stay when ${draft} is rewritten`, {
+    skip: absent(suite)
+  }, async t => {
     const ask = asker()
     const wrong: string[] = []
     let rewritten = 0
@@ -182,7 +184,9 @@ for (const [draft, uri] of drafts.slice(1)) {
   })
 }
 
-t.test('every schema that real servers declared in an older dialect is rewritten, and what they sent is judged alike', { skip: absent(corpus) }, async t => {
+t.test('every schema that real servers declared in an older dialect is rewritten, and what they sent is judged alike', {
+  skip: absent(corpus)
+}, async t => {
   const ask = asker()
   let rewritten = 0
   for (const { from, schema, values } of samples()) {
@@ -195,7 +199,9 @@ t.test('every schema that real servers declared in an older dialect is rewritten
     }
     rewritten++
     t.same(await ask.schema(made), [], from)
-    for (const value of values) t.equal((await ask.value(made, value)).length, (await ask.value(schema, value)).length, from)
+    for (const value of values) {
+      t.equal((await ask.value(made, value)).length, (await ask.value(schema, value)).length, from)
+    }
   }
   t.comment(`${rewritten} schemas`)
   t.ok(rewritten > 100)

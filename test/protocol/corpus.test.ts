@@ -14,13 +14,17 @@ t.test('what real servers sent has no faults', { skip: !existsSync(corpus) && 'n
   let read = 0
   for (const server of readdirSync(corpus)) {
     const at = (name: string) => linesOf(new URL(`${server}/${name}`, corpus))
-    const calls = at('calls.jsonl').map(line => (JSON.parse(line) as { readonly response?: unknown }).response)
+    const calls =
+      at('calls.jsonl').map(line => (JSON.parse(line) as { readonly response?: unknown }).response)
     for (const line of [...at('tools-list.jsonl'), ...calls.filter(one => typeof one === 'string')]) {
       const frame = parseFrame(Buffer.from(line), limits)
       const { faults, message } = frame
       const raw = slice(frame, [message.kind === 'error' ? 'error' : 'result'])
       t.same(faults, [], server)
-      t.same(JSON.parse(String(raw)), message.kind === 'result' ? message.result : message.kind === 'error' ? message.error : undefined)
+      t.same(
+        JSON.parse(String(raw)),
+        message.kind === 'result' ? message.result : message.kind === 'error' ? message.error : undefined,
+      )
       read++
     }
   }

@@ -8,7 +8,8 @@ import { onOneLine, slice, onlyContainer, type Path } from '../../dist/protocol/
 import { equal, isObject, parseJson, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
 import { model, picks, valueOf, write, type Model } from './json-text.js'
 
-const cut = (text: string, ...path: Path): string | undefined => slice({ bytes: Buffer.from(text), message: { kind: 'unusable', keys: [] }, faults: [] }, path)?.toString()
+const cut = (text: string, ...path: Path): string | undefined =>
+  slice({ bytes: Buffer.from(text), message: { kind: 'unusable', keys: [] }, faults: [] }, path)?.toString()
 const change = (text: string, ...edits: readonly Edit[]): string => edit(Buffer.from(text), edits).toString()
 const remove = (...path: Path): Edit => ({ path, remove: true })
 const replace = (replacement: string | Buffer, ...path: Path): Edit => ({ path, replace: replacement })
@@ -58,7 +59,9 @@ t.test('what is removed takes one comma and its white space along', async t => {
     ['{"a":{"b":1,"c":2},"d":3}', [remove('a', 'b'), remove('d')], '{"a":{"c":2}}'],
     ['{"a":{"b":1}}', [remove('a'), remove('a', 'b')], '{}'],
   ] as const
-  for (const [text, edits, expected] of cases) t.equal(change(text, ...edits), expected, `${text} ${JSON.stringify(edits)}`)
+  for (const [text, edits, expected] of cases) {
+    t.equal(change(text, ...edits), expected, `${text} ${JSON.stringify(edits)}`)
+  }
 })
 
 t.test('an array that keeps its first elements loses the others, and what stands before them', async t => {
@@ -102,7 +105,9 @@ t.test('what is replaced stands where the value stood, or at the end', async t =
 
 t.test('line ends between tokens become spaces', async t => {
   t.equal(onOneLine(Buffer.from('{\r\n "a\\n": [1,\n2]\r}')).toString(), '{   "a\\n": [1, 2] }')
-  t.equal(onOneLine(Buffer.from('{"a":\r1}\r')).toString(), '{"a": 1}\r', 'but for a carriage return at the end')
+  t.equal(
+    onOneLine(Buffer.from('{"a":\r1}\r')).toString(), '{"a": 1}\r', 'but for a carriage return at the end',
+  )
   for (const text of ['{"a":1}', '{"a":1}\r']) {
     const bytes = Buffer.from(text)
     t.equal(onOneLine(bytes), bytes, 'nothing is copied where there is none')
@@ -131,7 +136,10 @@ t.test('the result of a message that was read is cut out from both ends, and is 
     t.equal(slice(frame, ['jsonrpc'])?.toString(), '"2.0"')
     t.equal(slice(frame, ['error']), undefined)
   }
-  const twice = parseFrame(Buffer.from(`{"jsonrpc":"2.0","id":1,"result":{"a":"${filler}"},"result":{}}`), { messageBytes: 1e6, depth: 10 })
+  const twice = parseFrame(
+    Buffer.from(`{"jsonrpc":"2.0","id":1,"result":{"a":"${filler}"},"result":{}}`),
+    { messageBytes: 1e6, depth: 10 },
+  )
   t.equal(slice(twice, ['result'])?.toString(), '{}', 'of two results the one that was read')
 })
 
@@ -156,7 +164,10 @@ const changed = (value: Model, edits: ReadonlyMap<string, Edit>, at: Path = []):
   }
   if (value.kind !== 'object') return value
   const members = value.members.map(([key, one]) => [key, changed(one, edits, [...at, key])] as const)
-  return { kind: 'object', members: members.flatMap(([key, one]) => (one === undefined ? [] : [[key, one] as const])) }
+  return {
+    kind: 'object',
+    members: members.flatMap(([key, one]) => (one === undefined ? [] : [[key, one] as const])),
+  }
 }
 
 /** The JSON text without white space between tokens: what no edit but its own may touch. */
@@ -164,7 +175,9 @@ const tokens = (text: string): string => (text.match(/"(?:[^"\\]|\\.)*"|[^\s"]+/
 
 t.test('an edit of the text is the same edit of the value, and every other token stays as it was written', async () => {
   fc.assert(
-    fc.property(model, picks, fc.array(fc.tuple(fc.nat(), fc.boolean()), { maxLength: 4 }), (value, from, chosen) => {
+    fc.property(model, picks, fc.array(
+      fc.tuple(fc.nat(), fc.boolean()), { maxLength: 4 },
+    ), (value, from, chosen) => {
       const text = write(value, from())
       const all = paths(value)
       const edits = new Map(
@@ -196,7 +209,9 @@ t.test('a value replaced by itself leaves every byte as it was, and every slice 
         assert.equal(change(text, replace(raw, ...path)), text)
         const there = path.reduce<Model | undefined>(
           (one, step) =>
-            one?.kind === 'object' ? one.members.find(([key]) => key === step)?.[1] : one?.kind === 'array' ? one.elements[Number(step)] : one,
+            one?.kind === 'object'
+              ? one.members.find(([key]) => key === step)?.[1]
+              : one?.kind === 'array' ? one.elements[Number(step)] : one,
           value,
         )
         assert.ok(there)
@@ -210,15 +225,26 @@ t.test('a value replaced by itself leaves every byte as it was, and every slice 
 t.test('a message that was read is cut as any other text is', async () => {
   const string = (value: string): Model => ({ kind: 'string', value })
   const small = model.filter(({ kind }) => kind === 'scalar' || kind === 'string')
-  const others = fc.uniqueArray(fc.tuple(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 }), small), { selector: ([name]) => name, maxLength: 4 })
-  const inner = fc.oneof(fc.constant<Model>({ kind: 'object', members: [] }), model.filter(({ kind }) => kind === 'object'))
+  const others = fc.uniqueArray(
+    fc.tuple(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 }), small),
+    { selector: ([name]) => name, maxLength: 4 },
+  )
+  const inner = fc.oneof(
+    fc.constant<Model>({ kind: 'object', members: [] }), model.filter(({ kind }) => kind === 'object'),
+  )
   let cutFromBothEnds = 0
   fc.assert(
     fc.property(inner, others, fc.boolean(), fc.nat(6), picks, (result, more, last, place, from) => {
-      const usual: (readonly [string, Model])[] = [['jsonrpc', string('2.0')], ['id', { kind: 'scalar', value: 7 }]]
-      const rest = [...usual, ...more.filter(([name]) => !['jsonrpc', 'id', 'method', 'result', 'error'].includes(name))]
+      const usual: (readonly [string, Model])[] = [
+        ['jsonrpc', string('2.0')], ['id', { kind: 'scalar', value: 7 }],
+      ]
+      const rest = [
+        ...usual, ...more.filter(([name]) => !['jsonrpc', 'id', 'method', 'result', 'error'].includes(name)),
+      ]
       const at = last ? rest.length : place % (rest.length + 1)
-      const message: Model = { kind: 'object', members: [...rest.slice(0, at), ['result', result], ...rest.slice(at)] }
+      const message: Model = {
+        kind: 'object', members: [...rest.slice(0, at), ['result', result], ...rest.slice(at)],
+      }
       const text = write(message, from())
       const frame = parseFrame(Buffer.from(text), { messageBytes: 1e6, depth: 100 })
       if (onlyContainer(frame) !== undefined) cutFromBothEnds++
@@ -231,10 +257,13 @@ t.test('a message that was read is cut as any other text is', async () => {
 
 t.test('what is removed leaves the bytes of its neighbours as they were', async () => {
   fc.assert(
-    fc.property(fc.array(model, { minLength: 1, maxLength: 6 }), fc.array(fc.boolean(), { minLength: 6, maxLength: 6 }), picks, (values, gone, from) => {
+    fc.property(fc.array(
+      model, { minLength: 1, maxLength: 6 },
+    ), fc.array(fc.boolean(), { minLength: 6, maxLength: 6 }), picks, (values, gone, from) => {
       const text = write({ kind: 'array', elements: values }, from())
       const raw = values.map((_, index) => cut(text, index))
-      const after = change(text, ...values.flatMap((_, index) => (gone[index] === true ? [remove(index)] : [])))
+      const after =
+        change(text, ...values.flatMap((_, index) => (gone[index] === true ? [remove(index)] : [])))
       const kept = raw.filter((_, index) => gone[index] !== true)
       assert.deepEqual(kept.map((_, index) => cut(after, index)), kept)
       assert.equal(cut(after, kept.length), undefined)
@@ -245,12 +274,17 @@ t.test('what is removed leaves the bytes of its neighbours as they were', async 
 })
 
 t.test('whatever the bytes, nothing is thrown', async () => {
-  const soup = fc.array(fc.constantFrom('{', '}', '[', ']', ',', ':', '"', '\\', 'a', '1', ' ', '"a"'), { maxLength: 30 })
+  const soup = fc.array(
+    fc.constantFrom('{', '}', '[', ']', ',', ':', '"', '\\', 'a', '1', ' ', '"a"'), { maxLength: 30 },
+  )
   fc.assert(
     fc.property(soup, parts => {
       const bytes = Buffer.from(parts.join(''))
       cut(parts.join(''), 'a', 0)
-      edit(bytes, [remove('a'), replace('1', 'b'), remove(0), { path: ['a'], length: 1 }, { path: [], length: 2 }])
+      edit(
+        bytes,
+        [remove('a'), replace('1', 'b'), remove(0), { path: ['a'], length: 1 }, { path: [], length: 2 }],
+      )
       onOneLine(bytes)
     }),
     { numRuns: 1000 },
@@ -260,20 +294,32 @@ t.test('whatever the bytes, nothing is thrown', async () => {
 const one = { x: 1 }
 const two = { x: 2 }
 
-type Difference = readonly [title: string, text: string, after: (before: JsonObject) => JsonObject, made: string | undefined]
+type Difference =
+  readonly [title: string, text: string, after: (before: JsonObject) => JsonObject, made: string | undefined]
 
 const differences: readonly Difference[] = [
   ['nothing', '{"a": 1.0 }', before => before, '{"a": 1.0 }'],
   ['a member that comes', '{ "a": 1.0 }', before => ({ ...before, b: [] }), '{ "a": 1.0,"b":[] }'],
   ['a member that goes', '{ "a": 1.0, "b" : 1E2 }', ({ b }) => ({ b }), '{ "b" : 1E2 }'],
-  ['what is deep', '{"a":{"b" :[1.0,{"c":null}]},"d":12345678901234567890}', before => ({ ...before, a: { b: [1, { c: 2 }] } }),
+  ['what is deep', '{"a":{"b" :[1.0,{"c":null}]},"d":12345678901234567890}', before => ({
+    ...before, a: { b: [1, { c: 2 }] },
+  }),
     '{"a":{"b" :[1.0,{"c":2}]},"d":12345678901234567890}'],
   ['an element that comes', '{"a":[ {} ]}', ({ a }) => ({ a: [...(a as Json[]), 'b'] }), '{"a":[ {},"b" ]}'],
-  ['elements that go', '{"a":[ 0.0, {"b":1e0}, 2 ]}', ({ a }) => ({ a: [(a as Json[])[1] ?? null] }), '{"a":[ {"b":1e0} ]}'],
+  [
+    'elements that go', '{"a":[ 0.0, {"b":1e0}, 2 ]}', ({ a }) => ({ a: [(a as Json[])[1] ?? null] }),
+    '{"a":[ {"b":1e0} ]}',
+  ],
   ['other elements', '{"a":[1,2,3]}', () => ({ a: [one, two] }), '{"a":[{"x":1},{"x":2}]}'],
-  ['a number that we would spell otherwise', '{"a":{"b":12345678901234567890}}', ({ a }) => ({ c: a }), undefined],
+  [
+    'a number that we would spell otherwise', '{"a":{"b":12345678901234567890}}', ({ a }) => ({ c: a }),
+    undefined,
+  ],
   ['half a pair', '{"a":"\\ud800"}', ({ a }) => ({ c: a }), undefined],
-  ['what is nested without measure', '{}', () => ({ a: parseJson('['.repeat(200) + ']'.repeat(200)) }), undefined],
+  [
+    'what is nested without measure', '{}', () => ({ a: parseJson('['.repeat(200) + ']'.repeat(200)) }),
+    undefined,
+  ],
 ]
 
 t.test('the changes from one value to another leave all other bytes as they are', t => {

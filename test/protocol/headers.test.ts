@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import {
-  compareHeaders, decodeHeaderValue, encodeHeaderValue, isMediaType, paramHeaders, readMediaType, requestHeaders,
+  compareHeaders, decodeHeaderValue, encodeHeaderValue, isMediaType, paramHeaders, readMediaType,
+  requestHeaders,
 } from '../../dist/protocol/headers.js'
 import type { Json, JsonObject } from '../../dist/protocol/unmetered.js'
 import type { Request } from '../../dist/protocol/json-rpc.js'
@@ -51,7 +52,8 @@ t.test('header values are encoded as the specification shows', async t => {
 
 t.test('malformed header values are no values', async t => {
   for (const value of [
-    'é', 'a\u0000', 'a\r\nb', '=?base64?=', '=?base64?A?=', '=?base64?QQ?=', '=?base64?QR==?=', '=?base64?Q Q=?=', '=?base64?_w==?=',
+    'é', 'a\u0000', 'a\r\nb', '=?base64?=', '=?base64?A?=', '=?base64?QQ?=', '=?base64?QR==?=',
+    '=?base64?Q Q=?=', '=?base64?_w==?=',
     '=?base64?/w==?=', '=?base64?7aCA?=',
   ]) {
     t.equal(decodeHeaderValue(value), undefined, value)
@@ -95,7 +97,10 @@ t.test('the parameters with a header are found, and broken annotations told', as
     ['no type', at({ 'x-mcp-header': 'A' }), ['/properties/a/x-mcp-header']],
     ['several types', at({ ...good, type: ['string', 'null'] }), ['/properties/a/x-mcp-header']],
     ['at the root', { type: 'string', 'x-mcp-header': 'A' }, ['/x-mcp-header']],
-    ['twice in another case', { properties: { a: good, b: { ...good, 'x-mcp-header': 'a' } } }, ['/properties/b/x-mcp-header']],
+    [
+      'twice in another case', { properties: { a: good, b: { ...good, 'x-mcp-header': 'a' } } },
+      ['/properties/b/x-mcp-header'],
+    ],
     ['in items', at({ type: 'array', items: good }), ['/properties/a/items/x-mcp-header']],
     ['in a tuple', at({ prefixItems: [good] }), ['/properties/a/prefixItems/0/x-mcp-header']],
     ['in anyOf', { anyOf: [at(good)] }, ['/anyOf/0/properties/a/x-mcp-header']],
@@ -108,7 +113,9 @@ t.test('the parameters with a header are found, and broken annotations told', as
     ['a schema that is none', true, []],
     ['inherited names', { properties: { constructor: good, __proto__: null } }, []],
   ]
-  for (const [what, inputSchema, paths] of cases) t.same(paramHeaders(inputSchema).problems.map(({ path }) => path), paths, what)
+  for (const [what, inputSchema, paths] of cases) {
+    t.same(paramHeaders(inputSchema).problems.map(({ path }) => path), paths, what)
+  }
 })
 
 t.test('a request is repeated in its headers', async t => {
@@ -119,12 +126,18 @@ t.test('a request is repeated in its headers', async t => {
     [request('tasks/get', { taskId: 't1' }), { 'mcp-name': 't1' }],
     [request('prompts/list', { name: 'p' }), {}],
     [call({ region: 'us', query: 'x' }), { 'mcp-name': 'query', 'mcp-param-region': 'us' }],
-    [call({ region: null, limit: 42.0, deep: { flag: false } }), { 'mcp-name': 'query', 'mcp-param-limit': '42', 'mcp-param-x-flag': 'false' }],
+    [
+      call({ region: null, limit: 42.0, deep: { flag: false } }),
+      { 'mcp-name': 'query', 'mcp-param-limit': '42', 'mcp-param-x-flag': 'false' },
+    ],
     [call({ limit: 2 ** 53, region: { a: 1 }, deep: 7 }), { 'mcp-name': 'query' }],
   ] as const
   for (const [message, expected] of cases) {
     const headers = requestHeaders(message, schema)
-    t.same(Object.fromEntries(headers), { 'mcp-method': message.method, 'mcp-protocol-version': version, ...expected })
+    t.same(
+      Object.fromEntries(headers),
+      { 'mcp-method': message.method, 'mcp-protocol-version': version, ...expected },
+    )
     t.equal(compareHeaders(headers, message, schema), undefined, 'and agrees with them')
   }
 })
@@ -143,7 +156,10 @@ t.test('headers that say something else than the body are told', async t => {
     [{ 'mcp-protocol-version': undefined }, /required MCP-Protocol-Version header is missing/],
     [{ 'mcp-protocol-version': '2025-11-25' }, /"2025-11-25" does not match body value "2026-07-28"/],
     [{ 'mcp-method': undefined }, /required Mcp-Method header is missing/],
-    [{ 'mcp-method': 'tools/list' }, /Mcp-Method header value "tools\/list" does not match body value "tools\/call"/],
+    [
+      { 'mcp-method': 'tools/list' },
+      /Mcp-Method header value "tools\/list" does not match body value "tools\/call"/,
+    ],
     [{ 'mcp-method': 'Tools/Call' }, /does not match/],
     [{ 'mcp-method': encodeHeaderValue('tools/call\n') }, /does not match/],
     [{ 'mcp-name': undefined }, /required Mcp-Name/],
@@ -160,16 +176,28 @@ t.test('headers that say something else than the body are told', async t => {
     [{ 'mcp-param-x-flag': 'True' }, /does not match/],
     [{ 'mcp-param-unknown': 'anything' }, undefined],
   ] as const
-  for (const [changes, expected] of cases) t.match(said(changes) ?? '', expected ?? /^$/, JSON.stringify(changes))
+  for (const [changes, expected] of cases) {
+    t.match(said(changes) ?? '', expected ?? /^$/, JSON.stringify(changes))
+  }
   t.match(said({ 'mcp-param-region': 'us' }, call({ region: null })), /has no counterpart in the body/)
-  t.match(said({ 'mcp-param-limit': '9007199254740993' }, call({ limit: 9007199254740992 })), /has no counterpart/)
-  t.equal(compareHeaders(requestHeaders(call({})), call({ region: 'us' })), undefined, 'without a schema parameters are not looked at')
-  t.equal(said({ 'mcp-name': undefined }, request('tasks/get', { taskId: 'a' })), undefined, 'an extension\u2019s header may be left out')
+  t.match(
+    said({ 'mcp-param-limit': '9007199254740993' }, call({ limit: 9007199254740992 })), /has no counterpart/,
+  )
+  t.equal(
+    compareHeaders(requestHeaders(call({})), call({ region: 'us' })), undefined,
+    'without a schema parameters are not looked at',
+  )
+  t.equal(
+    said({ 'mcp-name': undefined }, request('tasks/get', { taskId: 'a' })), undefined,
+    'an extension\u2019s header may be left out',
+  )
   t.match(said({ 'mcp-name': 'b' }, request('tasks/get', { taskId: 'a' })), /does not match/)
   t.match(said({ 'mcp-name': `\u202e${'x'.repeat(500)}` }), /^.{0,220}$/)
 })
 
-const mediaTypes: readonly (readonly [text: string, type: string, charsets: readonly string[], isUtf8: boolean, isWellFormed: boolean])[] = [
+const mediaTypes: readonly (readonly [
+  text: string, type: string, charsets: readonly string[], isUtf8: boolean, isWellFormed: boolean,
+])[] = [
   ['application/json', 'application/json', [], true, true],
   ['Application/JSON ; Charset="UTF-8"', 'application/json', ['utf-8'], true, true],
   ['application/json; charset=utf-8', 'application/json', ['utf-8'], true, true],

@@ -1,12 +1,18 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { isObject, isString, member, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
-import { dialects, hasKeyword, jsonSchemaKeywords, schemasIn, type Dialect, type SchemaForm } from '../../dist/protocol/json-schema.js'
+import {
+  dialects, hasKeyword, jsonSchemaKeywords, schemasIn, type Dialect, type SchemaForm,
+} from '../../dist/protocol/json-schema.js'
 import { keywordsOf } from '../../dist/schema/keywords/index.js'
 
-const documents = JSON.parse(readFileSync(new URL('../../src/schema/read/metaschemas.json', import.meta.url), 'utf8')) as readonly JsonObject[]
+const documents = JSON.parse(readFileSync(
+  new URL('../../src/schema/read/metaschemas.json', import.meta.url), 'utf8',
+)) as readonly JsonObject[]
 
-/** The official meta-schemas of a dialect: one document, or since 2019-09 one and those of its vocabularies. */
+/**
+ * The official meta-schemas of a dialect: one document, or since 2019-09 one and those of its vocabularies.
+ */
 const metaschemasOf = (dialect: Dialect): readonly JsonObject[] =>
   documents.filter(document => uriOf(document).includes(`/${dialect}/`))
 
@@ -14,13 +20,17 @@ const textOf = (value: Json | undefined): string => (isString(value) ? value : '
 
 const uriOf = (document: JsonObject): string => textOf(document['$id'] ?? document['id'])
 
-/** Since 2019-09 the first document lists keywords of earlier dialects, and the others those of the vocabularies. */
+/**
+ * Since 2019-09 the first document lists keywords of earlier dialects, and the others those of the
+ * vocabularies.
+ */
 const keywordsOfDocuments = (dialect: Dialect): ReadonlyMap<string, Json> => {
   const all = metaschemasOf(dialect)
   const vocabularies = all.filter(document => uriOf(document).includes('/meta/'))
   return new Map((vocabularies.length > 0 ? vocabularies : all).flatMap(document => {
     const properties = member(document, 'properties')
-    return isObject(properties) ? Object.entries(properties).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])) : []
+    return isObject(properties) ? Object.entries(properties)
+      .flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])) : []
   }))
 }
 
@@ -43,7 +53,8 @@ t.test('the dialects have the keywords that their official meta-schemas list', a
 })
 
 const isSchema = (value: Json | undefined): boolean =>
-  isObject(value) && ['$ref', '$dynamicRef', '$recursiveRef'].some(key => isString(value[key]) && /^#(?:meta)?$/.test(textOf(value[key])))
+  isObject(value) && ['$ref', '$dynamicRef', '$recursiveRef'].some(key =>
+    isString(value[key]) && /^#(?:meta)?$/.test(textOf(value[key])))
 
 const isList = (value: Json | undefined): boolean =>
   isObject(value) && isString(value['$ref']) && /\/schemaArray$/.test(value['$ref'])
@@ -57,18 +68,23 @@ const formIn = (value: Json): SchemaForm | undefined => {
   const options = Array.isArray(anyOf) ? (anyOf as readonly Json[]) : []
   if (options.some(isSchema)) return options.some(isList) ? 'items' : 'schema'
   if (isSchema(additionalProperties)) return 'map'
-  const members = isObject(additionalProperties) && Array.isArray(additionalProperties['anyOf']) ? (additionalProperties['anyOf'] as readonly Json[]) : []
+  const members = isObject(additionalProperties)
+    && Array.isArray(additionalProperties['anyOf']) ? (additionalProperties['anyOf'] as readonly Json[]) : []
   return members.some(isSchema) ? 'dependencies' : undefined
 }
 
 /** In 2020-12 `items` is a schema alone. */
-const isNarrower = (one: SchemaForm | undefined, other: SchemaForm | undefined): boolean => one === 'schema' && other === 'items'
+const isNarrower = (one: SchemaForm | undefined, other: SchemaForm | undefined): boolean =>
+  one === 'schema' && other === 'items'
 
 t.test('schemas stand in the keywords where the official meta-schemas have them', async t => {
   for (const dialect of dialects) {
     for (const [name, value] of keywordsOfDocuments(dialect)) {
       const [form, listed] = [jsonSchemaKeywords.get(name)?.schemas, formIn(value)]
-      t.ok(form === listed || isNarrower(listed, form), `${dialect} ${name}: ${String(form)}, and there ${String(listed)}`)
+      t.ok(
+        form === listed || isNarrower(listed, form),
+        `${dialect} ${name}: ${String(form)}, and there ${String(listed)}`,
+      )
     }
   }
 })
@@ -80,7 +96,9 @@ t.test('the engine evaluates every keyword that asserts something or holds schem
     const evaluated = keywordsOf(dialect)
     for (const [name, { asserts }] of jsonSchemaKeywords) {
       if (!hasKeyword(dialect, name) || elsewhere.includes(name)) continue
-      t.equal(evaluated.has(name), asserts === undefined || schemasIn(name) !== undefined, `${dialect} ${name}`)
+      t.equal(
+        evaluated.has(name), asserts === undefined || schemasIn(name) !== undefined, `${dialect} ${name}`,
+      )
     }
     for (const name of evaluated.keys()) t.ok(hasKeyword(dialect, name), `${dialect} ${name}`)
   }

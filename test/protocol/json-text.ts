@@ -4,7 +4,10 @@ import fc from 'fast-check'
 export const text = fc.string({ unit: 'grapheme', maxLength: 12 })
 
 /** A key: often one that means something to JavaScript, or that sorts as an index. */
-const key = fc.oneof({ weight: 4, arbitrary: text }, { weight: 1, arbitrary: fc.constantFrom('__proto__', 'constructor', '0', '17', '', 'id', 'ID', '"', '\\') })
+const key = fc.oneof(
+  { weight: 4, arbitrary: text },
+  { weight: 1, arbitrary: fc.constantFrom('__proto__', 'constructor', '0', '17', '', 'id', 'ID', '"', '\\') },
+)
 
 /** A JSON value, as something that can be written in more than one way: an object is a list of members. */
 export type Model =
@@ -13,7 +16,8 @@ export type Model =
   | { readonly kind: 'array'; readonly elements: readonly Model[] }
   | { readonly kind: 'object'; readonly members: readonly (readonly [string, Model])[] }
 
-const scalar = fc.oneof(fc.constant(null), fc.boolean(), fc.integer(), fc.double({ noDefaultInfinity: true, noNaN: true }))
+const scalar =
+  fc.oneof(fc.constant(null), fc.boolean(), fc.integer(), fc.double({ noDefaultInfinity: true, noNaN: true }))
 
 export const model: fc.Arbitrary<Model> = fc.letrec<{ value: Model }>(tie => ({
   value: fc.oneof(
@@ -31,7 +35,8 @@ export const model: fc.Arbitrary<Model> = fc.letrec<{ value: Model }>(tie => ({
 export type Pick = (below: number) => number
 
 /** Picks from a list of numbers, over and over. */
-export const picks = fc.array(fc.nat(1000), { minLength: 1, maxLength: 40 }).map((numbers): (() => Pick) => () => {
+export const picks =
+  fc.array(fc.nat(1000), { minLength: 1, maxLength: 40 }).map((numbers): (() => Pick) => () => {
   let at = 0
   return below => (numbers[at++ % numbers.length] ?? 0) % below
 })
@@ -54,7 +59,9 @@ export const write = (value: Model, pick: Pick): string => {
 }
 
 const number = (value: null | boolean | number, pick: Pick): string => {
-  if (typeof value !== 'number' || !Number.isInteger(value) || Math.abs(value) > 1e6) return JSON.stringify(value)
+  if (typeof value !== 'number' || !Number.isInteger(value) || Math.abs(value) > 1e6) {
+    return JSON.stringify(value)
+  }
   return [String(value), `${value}.0`, `${value}e0`, `${value * 10}E-1`][pick(4)] ?? ''
 }
 
@@ -65,7 +72,8 @@ export const writeString = (value: string, pick: Pick): string => {
   }
   // A pair is written as a pair: half of it in escapes is no UTF-8.
   const character = (one: string): string =>
-    one.length === 1 ? unit(one) : pick(2) === 0 ? one : one.split('').map(half => `\\u${half.charCodeAt(0).toString(16)}`).join('')
+    one.length === 1 ? unit(one) : pick(2) === 0 ? one : one.split('')
+      .map(half => `\\u${half.charCodeAt(0).toString(16)}`).join('')
   return `"${Array.from(value, character).join('')}"`
 }
 
@@ -80,7 +88,9 @@ export const valueOf = (value: Model): unknown => {
     case 'object': {
       const object = {}
       for (const [name, one] of value.members) {
-        Object.defineProperty(object, name, { value: valueOf(one), enumerable: true, configurable: true, writable: true })
+        Object.defineProperty(
+          object, name, { value: valueOf(one), enumerable: true, configurable: true, writable: true },
+        )
       }
       return object
     }

@@ -85,22 +85,31 @@ t.test('a key that is there twice is found, wherever it is', async () => {
 
 t.test('half of a surrogate pair is found, wherever it is', async () => {
   fc.assert(
-    fc.property(text, fc.nat(12), fc.integer({ min: 0xd800, max: 0xdfff }), picks, (around, at, half, from) => {
+    fc.property(text, fc.nat(12), fc.integer({ min: 0xd800, max: 0xdfff }), picks, (
+      around, at, half, from,
+    ) => {
       const pick = from()
       const escape = `\\u${half.toString(16)}`
       // Next to its other half it would be a pair.
-      const string = `"${writeString(Array.from(around).slice(0, at).join(''), pick).slice(1, -1)}-${escape}-${writeString(Array.from(around).slice(at).join(''), pick).slice(1, -1)}"`
-      assert.ok(parseFrame(Buffer.from(`{"jsonrpc":"2.0","id":1,"result":{"a":[${string}]}}`), limits).faults.some(({ kind }) => kind === 'ambiguous'), string)
+      const string =
+        `"${writeString(Array.from(around).slice(0, at).join(''), pick).slice(1, -1)}-${escape}-${writeString(Array.from(around).slice(at).join(''), pick).slice(1, -1)}"`
+      assert.ok(parseFrame(
+        Buffer.from(`{"jsonrpc":"2.0","id":1,"result":{"a":[${string}]}}`), limits,
+      ).faults.some(({ kind }) => kind === 'ambiguous'), string)
     }),
     { numRuns: 300 },
   )
 })
 
 t.test('long strings with escapes anywhere hide nothing from the count', async () => {
-  const part = fc.oneof(fc.constantFrom('\\"', '\\\\', '\\n', '\\u0041', '[{', 'é', '😀'), fc.nat(3000).map(length => 'x'.repeat(length)))
+  const part = fc.oneof(
+    fc.constantFrom('\\"', '\\\\', '\\n', '\\u0041', '[{', 'é', '😀'),
+    fc.nat(3000).map(length => 'x'.repeat(length)),
+  )
   fc.assert(
     fc.property(fc.array(part, { maxLength: 12 }), fc.boolean(), (parts, twice) => {
-      const text = `{"jsonrpc":"2.0","id":1,"result":{"a":"${parts.join('')}","b":"${parts.join('')}"${twice ? ',"a":0' : ''}}}`
+      const text =
+        `{"jsonrpc":"2.0","id":1,"result":{"a":"${parts.join('')}","b":"${parts.join('')}"${twice ? ',"a":0' : ''}}}`
       assert.equal(parseFrame(Buffer.from(text), limits).faults.length, twice ? 1 : 0)
     }),
     { numRuns: 300 },
@@ -108,7 +117,10 @@ t.test('long strings with escapes anywhere hide nothing from the count', async (
 })
 
 t.test('whatever the bytes, nothing is thrown, and the reading agrees with plain ones', async () => {
-  const change = fc.record({ at: fc.nat(), cut: fc.nat(3), insert: fc.oneof(fc.constantFrom('"', '\\', '{', '}', '[', ']', ',', ':', '\\ud800', '1e999', '"a":', '\0'), fc.string({ maxLength: 3 })) })
+  const change = fc.record({ at: fc.nat(), cut: fc.nat(3), insert: fc.oneof(
+    fc.constantFrom('"', '\\', '{', '}', '[', ']', ',', ':', '\\ud800', '1e999', '"a":', '\0'),
+    fc.string({ maxLength: 3 }),
+  ) })
   fc.assert(
     fc.property(model, picks, fc.array(change, { maxLength: 4 }), (value, from, changes) => {
       let text = write(messageOf(value), from())
@@ -120,7 +132,9 @@ t.test('whatever the bytes, nothing is thrown, and the reading agrees with plain
     }),
     { numRuns: 1500 },
   )
-  fc.assert(fc.property(fc.uint8Array({ maxLength: 60 }), bytes => agree(Buffer.from(bytes))), { numRuns: 1000 })
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 60 }), bytes => agree(Buffer.from(bytes))), { numRuns: 1000 },
+  )
 })
 
 const agree = (bytes: Buffer): void => {
@@ -137,5 +151,7 @@ const agree = (bytes: Buffer): void => {
   if (Array.isArray(value)) return
   assert.equal(kinds.has('json-rpc'), message.kind === 'unusable')
   // Keys that differ in case are another matter: none of the protocol's stands here in another case.
-  if (!faults.some(({ message: why }) => why.includes('in case'))) assert.equal(kinds.has('ambiguous'), isAmbiguous(bytes.toString()), bytes.toString())
+  if (!faults.some(({ message: why }) => why.includes('in case'))) {
+    assert.equal(kinds.has('ambiguous'), isAmbiguous(bytes.toString()), bytes.toString())
+  }
 }

@@ -10,12 +10,24 @@ const nested = (depth: number, open = '[', close = ']'): string => open.repeat(d
 
 t.test('every message of JSON-RPC is told by its kind, with the key of its id', async t => {
   const cases = [
-    ['{"jsonrpc":"2.0","id":1,"method":"ping"}', { kind: 'request', id: 1, key: '1', method: 'ping', params: undefined }],
-    ['{"jsonrpc":"2.0","id":"1","method":"x","params":{"a":1}}', { kind: 'request', id: '1', key: '"1"', params: { a: 1 } }],
-    ['{"jsonrpc":"2.0","method":"notifications/initialized"}', { kind: 'notification', method: 'notifications/initialized' }],
+    [
+      '{"jsonrpc":"2.0","id":1,"method":"ping"}',
+      { kind: 'request', id: 1, key: '1', method: 'ping', params: undefined },
+    ],
+    [
+      '{"jsonrpc":"2.0","id":"1","method":"x","params":{"a":1}}',
+      { kind: 'request', id: '1', key: '"1"', params: { a: 1 } },
+    ],
+    [
+      '{"jsonrpc":"2.0","method":"notifications/initialized"}',
+      { kind: 'notification', method: 'notifications/initialized' },
+    ],
     ['{"jsonrpc":"2.0","id":0,"result":{}}', { kind: 'result', id: 0, key: '0', result: {} }],
     ['{"result":{"a":"}"},"jsonrpc":"2.0","id":7}', { kind: 'result', key: '7' }],
-    ['{"jsonrpc":"2.0","id":"","error":{"code":-1,"message":"m","data":null}}', { kind: 'error', key: '""', error: { code: -1, message: 'm', data: null } }],
+    [
+      '{"jsonrpc":"2.0","id":"","error":{"code":-1,"message":"m","data":null}}',
+      { kind: 'error', key: '""', error: { code: -1, message: 'm', data: null } },
+    ],
     ['{"jsonrpc":"2.0","id":1,"method":"m","extra":[{"id":2}]}', { kind: 'request', key: '1' }],
     [' \t{ "jsonrpc" : "2.0" , "id" : -0 , "result" : { } }\r', { kind: 'result', key: '-0' }],
   ] as const
@@ -28,7 +40,9 @@ t.test('every message of JSON-RPC is told by its kind, with the key of its id', 
 })
 
 t.test('the key of a number is its spelling, wherever the id stands', async t => {
-  for (const spelling of ['1', '1.0', '1e0', '10E-1', '-5', '12345678901234567890', '9007199254740993', '-0', '1e22']) {
+  for (const spelling of [
+    '1', '1.0', '1e0', '10E-1', '-5', '12345678901234567890', '9007199254740993', '-0', '1e22',
+  ]) {
     const body = `"result":{"id":99,"s":"\\",\\"id\\":98}","x":[{"id":97}]}`
     for (const text of [
       `{"jsonrpc":"2.0","id":${spelling},${body}}`,
@@ -50,7 +64,10 @@ t.test('the key of a number is its spelling, wherever the id stands', async t =>
 t.test('what is not JSON in UTF-8', async t => {
   const good = '{"jsonrpc":"2.0","id":1,"result":{}}'
   const cases: readonly (readonly [string, string | Buffer, RegExp])[] = [
-    ['invalid UTF-8', Buffer.from([...Buffer.from('{"jsonrpc":"2.0","id":1,"method":"'), 0xff, 0x22, 0x7d]), /UTF-8/],
+    [
+      'invalid UTF-8', Buffer.from([...Buffer.from('{"jsonrpc":"2.0","id":1,"method":"'), 0xff, 0x22, 0x7d]),
+      /UTF-8/,
+    ],
     ['half a character', Buffer.from('{"jsonrpc":"2.0","id":1,"method":"é"}').subarray(0, -3), /UTF-8/],
     ['a surrogate in UTF-8', Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22]), /UTF-8/],
     ['a byte order mark', `\ufeff${good}`, /byte order mark/],
@@ -110,7 +127,9 @@ t.test('what is JSON but no message', async t => {
     ['an inherited method', '{"jsonrpc":"2.0","id":1,"__proto__":{"method":"m"}}'],
     ['an empty batch', '[]'],
   ] as const
-  for (const [what, text] of cases) t.match(read(text), { message: { kind: 'unusable' }, faults: [{ kind: 'json-rpc', path: '' }] }, what)
+  for (const [what, text] of cases) {
+    t.match(read(text), { message: { kind: 'unusable' }, faults: [{ kind: 'json-rpc', path: '' }] }, what)
+  }
 })
 
 t.test('texts that two parsers could read differently, and similar texts that they could not', async t => {
@@ -118,16 +137,28 @@ t.test('texts that two parsers could read differently, and similar texts that th
   const low = '\\ude00'
   const cases = [
     ['a key twice', result('{"a":1,"b":2,"a":1}'), ['/result/structuredContent/a']],
-    ['a key twice, deep in an array', result('[0,{"x":[{"a":1},{"a":1,"a":2}]}]'), ['/result/structuredContent/1/x/1/a']],
+    [
+      'a key twice, deep in an array', result('[0,{"x":[{"a":1},{"a":1,"a":2}]}]'),
+      ['/result/structuredContent/1/x/1/a'],
+    ],
     ['a key twice, once escaped', result('{"a":1,"\\u0061":2}'), ['/result/structuredContent/a']],
-    ['a key three times', result('{"a":1,"a":2,"a":3}'), ['/result/structuredContent/a', '/result/structuredContent/a']],
+    [
+      'a key three times', result('{"a":1,"a":2,"a":3}'),
+      ['/result/structuredContent/a', '/result/structuredContent/a'],
+    ],
     ['a key twice with nothing but numbers', '{"jsonrpc":"2.0","id":1,"id":1,"result":{}}', ['/id']],
-    ['a fault inside of what another key hides', result('{"a":{"b":1e400},"a":1}'), ['/result/structuredContent/a/b', '/result/structuredContent/a']],
+    [
+      'a fault inside of what another key hides', result('{"a":{"b":1e400},"a":1}'),
+      ['/result/structuredContent/a/b', '/result/structuredContent/a'],
+    ],
     ['__proto__ twice', result('{"__proto__":1,"__proto__":1}'), ['/result/structuredContent/__proto__']],
     ['the same key in different objects', result('[{"a":1},{"a":{"a":1}}]'), []],
     ['a key that is also a value', result('{"a":"a","b":["a","a"]}'), []],
     ['keys that differ', result('{"a":1,"A":2,"a ":3,"":4,"á":5,"a\u0301":6}'), []],
-    ['quotation marks in strings', result('{"a":"\\"a\\":1","b\\"":"\\\\","c":"\\\\\\"","d":"{\\"a\\":1,\\"a\\":2}"}'), []],
+    [
+      'quotation marks in strings',
+      result('{"a":"\\"a\\":1","b\\"":"\\\\","c":"\\\\\\"","d":"{\\"a\\":1,\\"a\\":2}"}'), [],
+    ],
     ['half a pair', result(`"${high}"`), ['/result/structuredContent']],
     ['the other half', result(`["x","${low}"]`), ['/result/structuredContent/1']],
     ['halves in the wrong order', result(`{"a":"${low}${high}"}`), ['/result/structuredContent/a']],
@@ -167,30 +198,75 @@ t.test('keys that differ from a protocol key only in case, at protocol positions
     ['a Kelvin sign', inParams('"ta\u017f\u212a":{}'), ['/params/ta\u017f\u212a']],
     ['structuredcontent', inResult('"structuredcontent":{}'), ['/result/structuredcontent']],
     ['IsError', inResult('"content":[],"IsError":false'), ['/result/IsError']],
-    ['a tool', inResult('"tools":[{"name":"a"},{"Name":"b","inputschema":{}}]'), ['/result/tools/1/Name', '/result/tools/1/inputschema']],
+    [
+      'a tool', inResult('"tools":[{"name":"a"},{"Name":"b","inputschema":{}}]'),
+      ['/result/tools/1/Name', '/result/tools/1/inputschema'],
+    ],
     ['a block', inResult('"content":[{"type":"text","Text":"x"}]'), ['/result/content/0/Text']],
     ['an error', '{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m","Data":1}}', ['/error/Data']],
     ['arguments', inParams('"name":"a","arguments":{"ID":1,"Name":2,"name":3}'), []],
     ['structured content', inResult('"structuredContent":{"ID":1,"Id":2,"isERROR":true}'), []],
-    ['a schema', inResult('"tools":[{"name":"a","inputSchema":{"Type":"object","properties":{"Name":{}}}}]'), []],
+    [
+      'a schema', inResult('"tools":[{"name":"a","inputSchema":{"Type":"object","properties":{"Name":{}}}}]'),
+      [],
+    ],
     ['_meta', inResult('"_meta":{"Tools":1},"content":[{"type":"text","text":"x","_meta":{"TYPE":1}}]'), []],
     ['annotations', inResult('"tools":[{"name":"a","annotations":{"Title":"x"}}]'), []],
     ['an unknown position', inResult('"vendor":{"Name":1}'), []],
     ['other keys', inResult('"Vendor":1,"contentX":2,"structured_content":3'), []],
     ['a protocol key of another position', inResult('"Arguments":1'), []],
     ['the answers to a form', inResult('"action":"accept","content":{"Name":"Ada","TYPE":1,"type":"x"}'), []],
-    ['the answers to a form, in a request', inParams('"name":"a","inputResponses":{"one":{"action":"accept","content":{"Title":"x"}}}'), []],
-    ['such an answer itself', inParams('"name":"a","inputResponses":{"one":{"Action":"accept"}}'), ['/params/inputResponses/one/Action']],
-    ['a block that is no array', inResult('"role":"assistant","content":{"type":"text","Text":"x"}'), ['/result/content/Text']],
-    ['a member "action" in a prompt', inResult('"messages":[{"role":"user","action":0,"content":{"type":"text","text":"fine","Text":"evil"}}]'), ['/result/messages/0/content/Text']],
-    ['a real action in a prompt', inResult('"messages":[{"role":"user","action":"accept","content":{"type":"text","Text":"evil"}}]'), ['/result/messages/0/content/Text']],
-    ['a type in other case, in a request for sampling', inParams('"messages":[{"role":"user","content":{"Type":"resource"}}]'), ['/params/messages/0/content/Type']],
-    ['a type in other case, in the answer to sampling', inResult('"role":"assistant","content":{"Type":"text"}'), ['/result/content/Type']],
-    ['an action that is none', inResult('"action":"x","content":{"type":"text","Text":"x"}'), ['/result/content/Text']],
-    ['an action in the answer to sampling', inResult('"action":"accept","role":"assistant","content":{"type":"text","Text":"x"}'), ['/result/content/Text']],
-    ['an action in the result of a tool', inResult('"action":"accept","content":[{"type":"text","Text":"x"}]'), ['/result/content/0/Text']],
-    ['an action in the result of a tool whose content is no array', inResult('"action":"accept","isError":false,"content":{"type":"text","Text":"x"}'), ['/result/content/Text']],
-    ['params of a method that nobody knows', '{"jsonrpc":"2.0","id":1,"method":"x/y","params":{"Name":1,"_Meta":{}}}', ['/params/_Meta']],
+    [
+      'the answers to a form, in a request',
+      inParams('"name":"a","inputResponses":{"one":{"action":"accept","content":{"Title":"x"}}}'), [],
+    ],
+    [
+      'such an answer itself', inParams('"name":"a","inputResponses":{"one":{"Action":"accept"}}'),
+      ['/params/inputResponses/one/Action'],
+    ],
+    [
+      'a block that is no array', inResult('"role":"assistant","content":{"type":"text","Text":"x"}'),
+      ['/result/content/Text'],
+    ],
+    ['a member "action" in a prompt', inResult(
+      '"messages":[{"role":"user","action":0,"content":{"type":"text","text":"fine","Text":"evil"}}]'
+    ), ['/result/messages/0/content/Text']],
+    [
+      'a real action in a prompt',
+      inResult('"messages":[{"role":"user","action":"accept","content":{"type":"text","Text":"evil"}}]'),
+      ['/result/messages/0/content/Text'],
+    ],
+    [
+      'a type in other case, in a request for sampling',
+      inParams('"messages":[{"role":"user","content":{"Type":"resource"}}]'),
+      ['/params/messages/0/content/Type'],
+    ],
+    [
+      'a type in other case, in the answer to sampling',
+      inResult('"role":"assistant","content":{"Type":"text"}'), ['/result/content/Type'],
+    ],
+    [
+      'an action that is none', inResult('"action":"x","content":{"type":"text","Text":"x"}'),
+      ['/result/content/Text'],
+    ],
+    [
+      'an action in the answer to sampling',
+      inResult('"action":"accept","role":"assistant","content":{"type":"text","Text":"x"}'),
+      ['/result/content/Text'],
+    ],
+    [
+      'an action in the result of a tool',
+      inResult('"action":"accept","content":[{"type":"text","Text":"x"}]'), ['/result/content/0/Text'],
+    ],
+    [
+      'an action in the result of a tool whose content is no array',
+      inResult('"action":"accept","isError":false,"content":{"type":"text","Text":"x"}'),
+      ['/result/content/Text'],
+    ],
+    [
+      'params of a method that nobody knows',
+      '{"jsonrpc":"2.0","id":1,"method":"x/y","params":{"Name":1,"_Meta":{}}}', ['/params/_Meta'],
+    ],
     ['a character that becomes two', inParams('"me\u00dfage":"a"'), ['/params/me\u00dfage']],
     ['letters beyond ASCII', inParams('"n\u00e4me":"a","\u540d":"b"'), []],
   ] as const
@@ -279,18 +355,27 @@ t.test('nesting is measured, whatever the depth, and never by the stack', async 
     ['brackets in strings', result(`"${'[{'.repeat(200_000)}"`), []],
     ['many brackets side by side', result(`[${'[],'.repeat(200_000)}[]]`), []],
   ]
-  for (const [what, text, expected] of cases) t.same(kinds(parseFrame(Buffer.from(text), deep)), expected, what)
+  for (const [what, text, expected] of cases) {
+    t.same(kinds(parseFrame(Buffer.from(text), deep)), expected, what)
+  }
   const lenient = { messageBytes: 5_000_000, depth: 50_000 }
-  t.same(kinds(parseFrame(Buffer.from(result(nested(40_000))), lenient)), [], 'a limit beyond what the stack could hold')
+  t.same(
+    kinds(parseFrame(Buffer.from(result(nested(40_000))), lenient)), [],
+    'a limit beyond what the stack could hold',
+  )
   t.same(kinds(parseFrame(Buffer.from(result(nested(60_000))), lenient)), ['size'])
 })
 
 t.test('a batch is made of frames of its own', async t => {
-  const text = ' [ {"jsonrpc":"2.0","id":1,"method":"ping"} ,\n{"jsonrpc":"2.0","id":1.0,"result":null}, 7, [{"jsonrpc":"2.0","id":3,"method":"m"}],{"jsonrpc":"2.0","method":"n","x":1,"x":2} ] '
+  const text =
+    ' [ {"jsonrpc":"2.0","id":1,"method":"ping"} ,\n{"jsonrpc":"2.0","id":1.0,"result":null}, 7, [{"jsonrpc":"2.0","id":3,"method":"m"}],{"jsonrpc":"2.0","method":"n","x":1,"x":2} ] '
   const frame = read(text)
   t.match(frame, { faults: [], message: { kind: 'batch' } })
   const members = frame.message.kind === 'batch' ? frame.message.members : []
-  t.same(members.map(({ message }) => message.kind), ['request', 'unusable', 'unusable', 'unusable', 'notification'])
+  t.same(
+    members.map(({ message }) => message.kind),
+    ['request', 'unusable', 'unusable', 'unusable', 'notification'],
+  )
   t.same(members.map(kinds), [[], ['json-rpc'], ['json-rpc'], ['json-rpc'], ['ambiguous']])
   t.equal(members[0]?.bytes.toString(), '{"jsonrpc":"2.0","id":1,"method":"ping"}')
   t.match(members[1]?.message, { keys: ['1.0'] })
@@ -311,7 +396,8 @@ t.test('faults are few, whatever is wrong, and quote the wire with care', async 
 t.test('the depth is measured whatever else is wrong', async t => {
   const twice = '"a":1,'.repeat(30)
   for (const [what, text] of [
-    ['keys', `{${twice}"a":${nested(30)}}`], ['numbers', `[${'1e999,'.repeat(40)}${nested(30)}]`], ['halves of pairs', `["${'","\\ud800'.repeat(40)}",${nested(30)}]`],
+    ['keys', `{${twice}"a":${nested(30)}}`], ['numbers', `[${'1e999,'.repeat(40)}${nested(30)}]`],
+    ['halves of pairs', `["${'","\\ud800'.repeat(40)}",${nested(30)}]`],
   ] as const) {
     const frame = read(result(text))
     t.equal(frame.message.kind, 'unusable', what)

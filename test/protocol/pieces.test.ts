@@ -30,7 +30,9 @@ const parsed = (text: string): unknown => {
 t.test('in pieces, whatever their size, a text says what it says whole', async () => {
   let pieces = 0
   fc.assert(
-    fc.property(model.filter(({ kind }) => kind === 'object' || kind === 'array'), picks, fc.nat(40), (value, from, run) => {
+    fc.property(model.filter(({ kind }) => kind === 'object' || kind === 'array'), picks, fc.nat(40), (
+      value, from, run,
+    ) => {
       const text = write(value, from())
       const read = inPieces(text, run)
       pieces += read.pieces
@@ -44,8 +46,13 @@ t.test('in pieces, whatever their size, a text says what it says whole', async (
 })
 
 t.test('in pieces, a text that is no JSON is none', async () => {
-  const soup = fc.array(fc.constantFrom('{', '}', '[', ']', ',', ',', ':', '"a"', '"b"', '1', ' ', '"', '\\', 'true', '"a":1', '[1]', '{"a":1}', ',"c":2'), { maxLength: 14 })
-  const wrapped = fc.tuple(fc.constantFrom('[', '{"x":', '{', '[1,', '{"k":1,'), soup, fc.constantFrom(']', '}', ']}', '')).map(([open, inner, close]) => open + inner.join('') + close)
+  const soup = fc.array(fc.constantFrom(
+    '{', '}', '[', ']', ',', ',', ':', '"a"', '"b"', '1', ' ', '"', '\\', 'true', '"a":1', '[1]', '{"a":1}',
+    ',"c":2',
+  ), { maxLength: 14 })
+  const wrapped = fc.tuple(
+    fc.constantFrom('[', '{"x":', '{', '[1,', '{"k":1,'), soup, fc.constantFrom(']', '}', ']}', ''),
+  ).map(([open, inner, close]) => open + inner.join('') + close)
   let good = 0
   fc.assert(
     fc.property(wrapped, fc.nat(6), (text, run) => {
@@ -61,7 +68,10 @@ t.test('in pieces, a text that is no JSON is none', async () => {
 
 t.test('half of a surrogate pair is found, whether it stands in a piece or leads to one', async t => {
   for (const run of [0, 5, 20, 1000]) {
-    for (const text of ['{"\\ud800":[1,2,3,4,5,6,7]}', '{"a":{"b":1,"\\udc00":{"c":[1,2,3,4]},"d":2}}', '["\\ud800",1,2,3,4,5,6,7,8,9]']) {
+    for (const text of [
+      '{"\\ud800":[1,2,3,4,5,6,7]}', '{"a":{"b":1,"\\udc00":{"c":[1,2,3,4]},"d":2}}',
+      '["\\ud800",1,2,3,4,5,6,7,8,9]',
+    ]) {
       t.equal(inPieces(text, run).faults.length, 1, `${text} ${run}`)
     }
     t.equal(inPieces('{"\\ud83d\\ude00":[1,2,3,4,5,6,7]}', run).faults.length, 0)
@@ -86,12 +96,22 @@ t.test('what takes more memory than its text says is over the limit', async t =>
     ['objects', result(`[${'{},'.repeat(700_000)}1]`), ['size']],
     ['arrays', result(`[${'[],'.repeat(1_300_000)}1]`), ['size']],
     ['fewer arrays', result(`[${'[],'.repeat(700_000)}1]`), []],
-    ['members of one object', result(`{${Array.from({ length: 300_000 }, (_, index) => `"k${index}":1`).join()}}`), ['size']],
+    [
+      'members of one object',
+      result(`{${Array.from({ length: 300_000 }, (_, index) => `"k${index}":1`).join()}}`), ['size'],
+    ],
     ['numbers', result(`[${'1,'.repeat(1_000_000)}1]`), []],
     ['nesting', result('['.repeat(1_000_000)), ['size']],
-    ['members of an object', result(`{${Array.from({ length: 150_000 }, (_, index) => `"k${index}":1`).join()}}`), []],
+    [
+      'members of an object',
+      result(`{${Array.from({ length: 150_000 }, (_, index) => `"k${index}":1`).join()}}`), [],
+    ],
     ['many blocks', `{"jsonrpc":"2.0","id":7,"result":{"content":[${'1,'.repeat(60_000)}1]}}`, []],
-    ['many members of a result', `{"jsonrpc":"2.0","id":7,"result":{${Array.from({ length: 2000 }, (_, index) => `"k${index}":1`).join()}}}`, []],
+    [
+      'many members of a result',
+      `{"jsonrpc":"2.0","id":7,"result":{${Array.from({ length: 2000 }, (_, index) => `"k${index}":1`).join()}}}`,
+      [],
+    ],
   ] as const
   for (const [what, text, kinds] of cases) {
     const { faults, message } = parseFrame(Buffer.from(text), limits)

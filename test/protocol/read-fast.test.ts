@@ -8,11 +8,15 @@ import { model, picks, write, type Model } from './json-text.js'
 
 const limits = { messageBytes: 1 << 24, depth: 128 }
 
-const answer = (structured: string, text = 'x') => `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":${structured}}}`
+const answer = (structured: string, text = 'x') =>
+  `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":${structured}}}`
 
 const structuredOf = (text: string, more: object = {}) => {
   const { message, faults, facts } = parseFrame(Buffer.from(text), { ...limits, ...more })
-  return { structured: message.kind === 'result' ? member(message.result, 'structuredContent') : undefined, faults, facts }
+  return {
+    structured: message.kind === 'result' ? member(message.result, 'structuredContent') : undefined, faults,
+    facts,
+  }
 }
 
 t.test('structured content that is surely fine is not parsed before somebody looks into it', async t => {
@@ -47,16 +51,30 @@ const looks: readonly (readonly [string, (value: object) => unknown])[] = [
     return found
   }],
   ['a copy', value => (isList(value) ? [...value] : { ...value })],
-  ['what it is', value => [typeof value, Array.isArray(value), isObject(value), Object.prototype.toString.call(value), value instanceof Array]],
-  ['whether it has members', value => ['a', '0', '__proto__', 'toString', 'length', 'toJSON'].map(key => [Object.hasOwn(value, key), key in value])],
+  ['what it is', value => [
+    typeof value, Array.isArray(value), isObject(value), Object.prototype.toString.call(value),
+    value instanceof Array,
+  ]],
+  ['whether it has members', value => [
+    'a', '0', '__proto__', 'toString', 'length', 'toJSON',
+  ].map(key => [Object.hasOwn(value, key), key in value])],
   ['what it says of them', value => Object.getOwnPropertyDescriptors(value)],
   ['a member that is called as the prototype', value => Reflect.get(value, '__proto__') as unknown],
-  ['methods of arrays', value => (isList(value) ? [value.length, value.at(-1), value.slice(1), value.concat([1]), value.flat(), value.toReversed(), value.includes(1)] : [])],
-  ['whether it can be changed', value => [Object.isFrozen(value), Object.isSealed(value), Object.isExtensible(value)]],
+  ['methods of arrays', value => (isList(value) ? [
+    value.length, value.at(-1), value.slice(1), value.concat([1]), value.flat(), value.toReversed(),
+    value.includes(1),
+  ] : [])],
+  [
+    'whether it can be changed',
+    value => [Object.isFrozen(value), Object.isSealed(value), Object.isExtensible(value)],
+  ],
 ]
 
 t.test('it looks as JSON.parse has it, from wherever', async t => {
-  for (const text of ['{}', '[]', '{"b":1,"a":[1,{"c":null}],"0":2,"__proto__":{"x":1},"toJSON":1}', '{"constructor":1,"length":2,"toString":null}', '[1,[2],{"a":3},null]', '[[[]]]']) {
+  for (const text of [
+    '{}', '[]', '{"b":1,"a":[1,{"c":null}],"0":2,"__proto__":{"x":1},"toJSON":1}',
+    '{"constructor":1,"length":2,"toString":null}', '[1,[2],{"a":3},null]', '[[[]]]',
+  ]) {
     for (const [title, look] of looks) {
       const { structured = null } = structuredOf(answer(text))
       t.ok(textOf(structured))
@@ -95,7 +113,10 @@ t.test('no more is parsed at once than what takes a turn', async t => {
   const numbers = (count: number) => JSON.stringify(Array.from({ length: count }, (_, index) => index % 100))
   t.ok(textOf(structuredOf(answer(numbers(400_000), numbers(400_000))).structured ?? null))
   t.notOk(textOf(structuredOf(answer(numbers(600_000))).structured ?? null), 'too many things')
-  const names = (count: number) => JSON.stringify(Array.from({ length: count / 10 }, (_, row) => Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`${row}.${index}`, 1]))))
+  const names = (count: number) => JSON.stringify(Array.from(
+    { length: count / 10 },
+    (_, row) => Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`${row}.${index}`, 1])),
+  ))
   t.ok(textOf(structuredOf(answer(names(90_000))).structured ?? null))
   t.notOk(textOf(structuredOf(answer(names(110_000))).structured ?? null), 'too many names')
   t.notOk(textOf(structuredOf(answer('{}', 'x'.repeat(3 << 20))).structured ?? null), 'too long')
@@ -113,14 +134,24 @@ t.test('a text that repeats it is known to', async t => {
 
 t.test('long strings are cut out before the rest is parsed, and are where they were, in their order', async t => {
   const long = 'x'.repeat(20_000)
-  const rows = JSON.stringify({ rows: Array.from({ length: 900 }, (_, id) => ({ id, 'a "name"': `${id}\\` })) })
+  const rows =
+    JSON.stringify({ rows: Array.from({ length: 900 }, (_, id) => ({ id, 'a "name"': `${id}\\` })) })
   const block = (more: object) => ({ type: 'text', ...more, _meta: { text: long } })
   const results: readonly object[] = [
-    { content: [block({ text: long }), { data: long, type: 'image' }, block({ text: `${long}"` }), block({ text: 'short' })] },
-    { content: [{ type: 'resource', resource: { uri: 'a:b', blob: long, text: long } }, { resource: long, text: [long] }] },
+    { content: [
+      block({ text: long }), { data: long, type: 'image' }, block({ text: `${long}"` }),
+      block({ text: 'short' }),
+    ] },
+    { content: [
+      { type: 'resource', resource: { uri: 'a:b', blob: long, text: long } },
+      { resource: long, text: [long] },
+    ] },
     { content: Array.from({ length: 12 }, () => block({ text: long, data: long })), isError: false },
     { content: [block({ text: `${long}\u00e9` })], structuredContent: { a: long } },
-    { structuredContent: JSON.parse(rows) as object, content: [block({ text: rows }), block({ text: ` ${rows}` }), block({ text: long })] },
+    {
+      structuredContent: JSON.parse(rows) as object,
+      content: [block({ text: rows }), block({ text: ` ${rows}` }), block({ text: long })],
+    },
     { content: [block({ text: rows })], structuredContent: JSON.parse(rows) as object },
     { content: [block({ text: rows })], structuredContent: rows },
     { content: { text: long }, contents: [{ text: long }] },
@@ -135,18 +166,25 @@ t.test('long strings are cut out before the rest is parsed, and are where they w
   }
 })
 
-const insert = fc.constantFrom('"', '\\', '{', '}', '[', ']', ',', ':', '\\ud800', '1e999', '"a":0,', '\0', '\u200b', '"Result":0,', '"id":2,', '')
+const insert = fc.constantFrom(
+  '"', '\\', '{', '}', '[', ']', ',', ':', '\\ud800', '1e999', '"a":0,', '\0', '\u200b', '"Result":0,',
+  '"id":2,', '',
+)
 
 t.test('a message is the same message, judged from its bytes or parsed', async () => {
   const messageOf = (value: Model): Model => ({
     kind: 'object',
     members: [
       ['jsonrpc', { kind: 'string', value: '2.0' }], ['id', { kind: 'string', value: 'one' }],
-      ['result', { kind: 'object', members: [['content', { kind: 'array', elements: [] }], ['structuredContent', value], ['_meta', value]] }],
+      ['result', { kind: 'object', members: [
+        ['content', { kind: 'array', elements: [] }], ['structuredContent', value], ['_meta', value],
+      ] }],
     ],
   })
   fc.assert(
-    fc.property(model, picks, fc.array(fc.record({ at: fc.nat(), cut: fc.nat(2), insert }), { maxLength: 2 }), (value, from, changes) => {
+    fc.property(model, picks, fc.array(
+      fc.record({ at: fc.nat(), cut: fc.nat(2), insert }), { maxLength: 2 },
+    ), (value, from, changes) => {
       let text = write(messageOf(value), from())
       for (const { at, cut, insert } of changes) {
         const where = at % (text.length + 1)

@@ -5,7 +5,9 @@ import { answer, listed, paths, ruleNamed, text, type Case } from './ask.js'
 
 const table = (name: RuleName, cases: readonly Case<JsonObject>[]) => {
   t.test(`${name}: what is advised against, and what is not`, t => {
-    for (const [title, result, found] of cases) t.same(paths(ruleNamed(name).onResult?.(answer(result))), found, title)
+    for (const [title, result, found] of cases) {
+      t.same(paths(ruleNamed(name).onResult?.(answer(result))), found, title)
+    }
     t.end()
   })
 }
@@ -21,7 +23,10 @@ table('advice/vague-error', [
   ['no error', { content: [text('Error')] }, []],
   ['a cause', { content: [text('Error: no file named a.txt')], isError: true }, []],
   ['a cause behind the error', { content: [text('Error'), text('the disk is full')], isError: true }, []],
-  ...['', 'Error', 'error.', 'Error: An unknown error occurred', 'Internal server error!', 'Something went wrong', 'FAILED', 'Tool execution failed']
+  ...[
+    '', 'Error', 'error.', 'Error: An unknown error occurred', 'Internal server error!',
+    'Something went wrong', 'FAILED', 'Tool execution failed',
+  ]
     .map(said => [`vague: ${said}`, { content: [text(said)], isError: true }, ['/result/content']] as const),
   ['nothing', { content: [], isError: true }, ['/result/content']],
 ])
@@ -30,15 +35,24 @@ const large = { rows: Array.from({ length: 1000 }, (_, row) => ({ row, name: `ro
 table('advice/duplicated-payload', [
   ['a large one told in prose', { content: [text('1000 rows')], structuredContent: large }, []],
   ['a small one twice', { content: [text('{"a":1}')], structuredContent: { a: 1 } }, []],
-  ['a large one and another', { content: [text(JSON.stringify({ ...large, more: 1 }))], structuredContent: large }, []],
-  ['a large one twice', { content: [text('rows:'), text(JSON.stringify(large))], structuredContent: large }, ['/result/content/1/text']],
+  [
+    'a large one and another',
+    { content: [text(JSON.stringify({ ...large, more: 1 }))], structuredContent: large }, [],
+  ],
+  [
+    'a large one twice', { content: [text('rows:'), text(JSON.stringify(large))], structuredContent: large },
+    ['/result/content/1/text'],
+  ],
 ])
 
 const base64 = Buffer.from(Array.from({ length: 900 }, (_, place) => (place * 7919) % 256)).toString('base64')
 table('advice/binary-in-text', [
   ['prose', { content: [text('word '.repeat(1000))] }, []],
   ['one endless word', { content: [text('a'.repeat(5000))] }, []],
-  ['a digest', { content: [text('sha256 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08')] }, []],
+  [
+    'a digest',
+    { content: [text('sha256 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08')] }, [],
+  ],
   ['a data URI', { content: [text('see data:image/png;base64,iVBORw0KGgo=')] }, ['/result/content/0/text']],
   ['base64', { content: [text(`the file: ${base64}`)] }, ['/result/content/0/text']],
 ])
@@ -46,9 +60,15 @@ table('advice/binary-in-text', [
 const files = Array.from({ length: 30 }, (_, file) => `src/part${file % 3}/file${file}.ts`)
 table('advice/flat-list', [
   ['few', { content: [], structuredContent: { files: files.slice(0, 5) } }, []],
-  ['one folder', { content: [], structuredContent: { files: files.map((_, file) => `src/file${file}.ts`) } }, []],
+  [
+    'one folder', { content: [], structuredContent: { files: files.map((_, file) => `src/file${file}.ts`) } },
+    [],
+  ],
   ['no paths', { content: [], structuredContent: { files: files.map(file => `see ${file} for more`) } }, []],
-  ['a folder for each', { content: [], structuredContent: { files: files.map((_, file) => `src/${file}/x`) } }, []],
+  [
+    'a folder for each',
+    { content: [], structuredContent: { files: files.map((_, file) => `src/${file}/x`) } }, [],
+  ],
   ['a tree, flat', { content: [], structuredContent: { files } }, ['/result/structuredContent']],
   ['a tree, flat, in a text', { content: [text(JSON.stringify(files))] }, ['/result/content/0/text']],
 ])

@@ -20,7 +20,8 @@ export const ruleNamed = (name: RuleName): Asking => {
   const rule = find(name)
   if (rule === undefined) throw new Error(`there is no rule ${name}`)
   const { onResult, mend } = rule
-  const asking = onResult === undefined ? rule : { ...rule, onResult: (answer: Answer) => alike(onResult, answer) }
+  const asking =
+    onResult === undefined ? rule : { ...rule, onResult: (answer: Answer) => alike(onResult, answer) }
   return { ...paying(asking), mend: mend && paying(mend) }
 }
 
@@ -28,46 +29,60 @@ export const ruleNamed = (name: RuleName): Asking => {
 type Asking = OneSubject<Omit<Rule, 'mend'>> & { readonly mend: OneSubject<Mend> | undefined }
 
 type OneSubject<Type> = {
-  readonly [Key in keyof Type]: Type[Key] extends ((subject: infer Subject, meter: Meter) => infer Found) | undefined ? (subject: Subject) => Found : Type[Key]
+  readonly [Key in keyof Type]: Type[Key] extends ((
+    subject: infer Subject, meter: Meter,
+  ) => infer Found) | undefined ? (subject: Subject) => Found : Type[Key]
 }
 
 const paying = <Type extends object>(powers: Type): OneSubject<Type> =>
   Object.fromEntries(Object.entries(powers).map(([key, value]: [string, unknown]) =>
-    [key, typeof value === 'function' ? (subject: unknown): unknown => (value as (subject: unknown, meter: Meter) => unknown)(subject, new Meter()) : value])) as OneSubject<Type>
+    [key, typeof value === 'function' ? (subject: unknown): unknown => (value as (
+      subject: unknown, meter: Meter,
+    ) => unknown)(subject, new Meter()) : value])) as OneSubject<Type>
 
-export const paths = (problems: readonly Problem[] | undefined): readonly string[] => (problems ?? []).map(({ path }) => path)
+export const paths = (problems: readonly Problem[] | undefined): readonly string[] =>
+  (problems ?? []).map(({ path }) => path)
 
 export const listed = (definition: JsonObject, more: Partial<ListedTool> = {}): ListedTool => ({
-  sent: definition, definition, path: '/result/tools/0', revision: '2025-11-25', trusted: false, schemas: [], repeated: false, first: definition,
+  sent: definition, definition, path: '/result/tools/0', revision: '2025-11-25', trusted: false, schemas: [],
+  repeated: false, first: definition,
   settled: false, denied: false, ...more,
 })
 
 export const tool = (more: Partial<Tool> = {}): Tool => ({
-  name: 'weather', definition: { name: 'weather', inputSchema: { type: 'object' } }, inputSchemas: [{ type: 'object' }], outputSchemas: [], ...more,
+  name: 'weather', definition: { name: 'weather', inputSchema: { type: 'object' } },
+  inputSchemas: [{ type: 'object' }], outputSchemas: [], ...more,
 })
 
 export const call = (more: Partial<Call> = {}): Call => ({
-  name: 'weather', arguments: {}, tool: tool(), denied: false, listed: true, revision: '2025-11-25', mismatch: undefined, ...more,
+  name: 'weather', arguments: {}, tool: tool(), denied: false, listed: true, revision: '2025-11-25',
+  mismatch: undefined, ...more,
 })
 
 /** As it comes in a frame. */
 export const answer = (result: JsonObject, more: Partial<Answer> = {}): Answer => {
-  const frame = parseFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result })), { messageBytes: 1 << 24, depth: 128 })
+  const frame = parseFrame(
+    Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result })), { messageBytes: 1 << 24, depth: 128 },
+  )
   const value = frame.message.kind === 'result' ? frame.message.result : result
   return {
     ...reading('tools/call', value), name: 'weather', tool: tool(), checked: undefined, contract: undefined,
-    structuredText: () => JSON.stringify(result['structuredContent']), repeats: frame.facts?.repeats ?? [], promotion: () => promotionOf(result, new Meter()), ...more,
+    structuredText: () => JSON.stringify(result['structuredContent']), repeats: frame.facts?.repeats ?? [],
+    promotion: () => promotionOf(result, new Meter()), ...more,
   }
 }
 
 export const reading = (method: string, value: Reading['value'], more: Partial<Reading> = {}): Reading => {
   const { path = '/result', revision = '2025-11-25' } = more
   const places = new Places(path, traitsOf(revision).modern, new Meter())
-  const { parts, links } = (method === 'tools/call' ? places.inOutcome(value) : places.in('result', method, value)).findAll()
+  const { parts, links } =
+    (method === 'tools/call' ? places.inOutcome(value) : places.in('result', method, value)).findAll()
   return { method, value, path, parts, links, revision, plain: false, ...more }
 }
 
-export const asked = (method: string, params: JsonObject | undefined, clientCapabilities: JsonObject | undefined): ServerRequest => ({
+export const asked = (
+  method: string, params: JsonObject | undefined, clientCapabilities: JsonObject | undefined,
+): ServerRequest => ({
   method, params, clientCapabilities, methodPath: '/method', paramsPath: '/params',
 })
 
@@ -75,13 +90,21 @@ export const asked = (method: string, params: JsonObject | undefined, clientCapa
 const alike = (find: NonNullable<Powers['onResult']>, answer: Answer): readonly Problem[] => {
   const found = find(answer, new Meter())
   const text = textOf(member(answer.value, 'structuredContent') ?? null)
-  if (text !== undefined) assert.deepEqual(find({ ...answer, value: { ...answer.value, structuredContent: JSON.parse(text.toString()) as Json }, repeats: [] }, new Meter()), found)
+  if (text !== undefined) {
+    assert.deepEqual(find({
+      ...answer, value: { ...answer.value, structuredContent: JSON.parse(text.toString()) as Json },
+      repeats: [],
+    }, new Meter()), found)
+  }
   return found
 }
 
 const ask = <Asked extends Power>(power: Asked, subject: Subjects[Asked]): Finding[] =>
   rules.flatMap(({ name }) => {
-    const powers: { readonly [Asked in Power]?: ((subject: Subjects[Asked]) => readonly Problem[]) | undefined } = ruleNamed(name)
+    const powers: { readonly [Asked in Power]?: (
+      (subject: Subjects[Asked]) => readonly Problem[]
+    ) | undefined } =
+      ruleNamed(name)
     return (powers[power]?.(subject) ?? []).map(problem => ({ rule: name, ...problem }))
   })
 

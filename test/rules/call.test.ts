@@ -4,7 +4,8 @@ import type { Checked } from '../../dist/core/check.js'
 import type { JsonObject } from '../../dist/protocol/unmetered.js'
 import { all, call, tool } from './ask.js'
 
-const problems: Checked = (['mismatch', 'format', 'unchecked', 'schema', 'external-ref', 'cost'] as const).map(kind => ({
+const problems: Checked =
+  (['mismatch', 'format', 'unchecked', 'schema', 'external-ref', 'cost'] as const).map(kind => ({
   kind, path: `/params/arguments/${kind}`, message: kind,
 }))
 
@@ -15,14 +16,30 @@ const cases: readonly (readonly [title: string, call: Call, found: readonly stri
   ['a tool that is not listed', call({ tool: undefined }), ['call/unlisted /params/name']],
   ['a call without a name', call({ name: '', tool: undefined }), ['call/unlisted /params/name']],
   ['a denied tool', call({ denied: true }), ['call/denied /params/name']],
-  ['a denied tool that is not listed either', call({ denied: true, tool: undefined }), ['call/denied /params/name']],
+  [
+    'a denied tool that is not listed either', call({ denied: true, tool: undefined }),
+    ['call/denied /params/name'],
+  ],
   ['no list', call({ tool: undefined, listed: false }), ['call/unchecked /params/arguments']],
-  ['no list, but a denied tool', call({ tool: undefined, listed: false, denied: true }), ['call/denied /params/name']],
+  [
+    'no list, but a denied tool', call({ tool: undefined, listed: false, denied: true }),
+    ['call/denied /params/name'],
+  ],
   ['headers that say something else', call({ mismatch: 'the header lies' }), ['wire/http ']],
-  ['an argument that nobody declared', call({ arguments: { a: 1, 'b/c': 2 }, tool: declaring({ properties: { a: {} } }) }), ['call/undeclared /params/arguments/b~1c']],
+  [
+    'an argument that nobody declared',
+    call({ arguments: { a: 1, 'b/c': 2 }, tool: declaring({ properties: { a: {} } }) }),
+    ['call/undeclared /params/arguments/b~1c'],
+  ],
   ['arguments where nothing is declared', call({ arguments: { a: 1 }, tool: declaring({}) }), []],
-  ['an argument that another keyword speaks of', call({ arguments: { b: 1 }, tool: declaring({ properties: {}, patternProperties: {} }) }), []],
-  ['an argument where more are forbidden, which is call/arguments', call({ arguments: { b: 1 }, tool: declaring({ properties: {}, additionalProperties: false }) }), []],
+  [
+    'an argument that another keyword speaks of',
+    call({ arguments: { b: 1 }, tool: declaring({ properties: {}, patternProperties: {} }) }), [],
+  ],
+  [
+    'an argument where more are forbidden, which is call/arguments',
+    call({ arguments: { b: 1 }, tool: declaring({ properties: {}, additionalProperties: false }) }), [],
+  ],
 ]
 
 t.test('call/arguments, call/unchecked: what the engine says of the arguments', t => {

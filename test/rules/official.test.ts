@@ -7,7 +7,8 @@ import { isArray, isObject, member, type Json, type JsonObject } from '../../dis
 import { revisions, type Revision } from '../../dist/protocol/revisions/index.js'
 import { all, answer, listed } from './ask.js'
 
-// The official schemas and examples lie beside the repository; where they do not, there is nothing to compare with.
+// The official schemas and examples lie beside the repository; where they do not, there is nothing to compare
+// with.
 const spec = new URL('../../../shared/spec/', import.meta.url)
 const skip = existsSync(spec) ? false : 'the official schemas are not here'
 
@@ -27,20 +28,30 @@ const official = (revision: Revision, definition: string): ValidateFunction => {
 }
 
 const examples = (definition: string): readonly JsonObject[] =>
-  readdirSync(new URL(`2026-07-28/examples/${definition}/`, spec)).map(file => read(`2026-07-28/examples/${definition}/${file}`))
+  readdirSync(new URL(`2026-07-28/examples/${definition}/`, spec)).map(file =>
+    read(`2026-07-28/examples/${definition}/${file}`))
 
 /** Rules that hold what the official schema says, together. */
-const shapes: readonly RuleName[] = ['tool/definition', 'tool/input-type', 'result/shape', 'content/type', 'content/annotations']
+const shapes: readonly RuleName[] = [
+  'tool/definition', 'tool/input-type', 'result/shape', 'content/type', 'content/annotations',
+]
 /** Those of them that say no more than it. */
 const exact: readonly RuleName[] = ['tool/definition', 'result/shape']
 
 t.test('no official example breaks a rule', { skip }, t => {
-  const of = (findings: ReturnType<typeof all.onTool>) => findings.filter(({ rule }) => !rule.startsWith('advice/') && rule !== 'tool/dialect')
+  const of = (findings: ReturnType<typeof all.onTool>) =>
+    findings.filter(({ rule }) => !rule.startsWith('advice/') && rule !== 'tool/dialect')
   for (const tool of examples('Tool')) {
-    t.same(of(all.onTool(listed(tool, { revision: '2026-07-28', trusted: true }))), [], `the tool ${JSON.stringify(member(tool, 'name'))}`)
+    t.same(
+      of(all.onTool(listed(tool, { revision: '2026-07-28', trusted: true }))), [],
+      `the tool ${JSON.stringify(member(tool, 'name'))}`,
+    )
   }
   for (const result of examples('CallToolResult')) {
-    t.same(of(all.onResult(answer(result, { revision: '2026-07-28', tool: undefined }))), [], JSON.stringify(result).slice(0, 60))
+    t.same(
+      of(all.onResult(answer(result, { revision: '2026-07-28', tool: undefined }))), [],
+      JSON.stringify(result).slice(0, 60),
+    )
   }
   for (const type of ['TextContent', 'ImageContent', 'AudioContent', 'ResourceLink', 'EmbeddedResource']) {
     t.same(of(all.onResult(answer({ content: examples(type) }, { revision: '2026-07-28' }))), [], type)
@@ -66,24 +77,40 @@ const mutants = function* (value: Json): Generator<Json> {
 
 const icons = [{ src: 'https://example.com/i.png', mimeType: 'image/png', sizes: ['48x48'], theme: 'light' }]
 const annotations = { audience: ['user'], priority: 0.5, lastModified: '2025-01-12T15:00:58Z' }
-const schema = { $schema: 'https://json-schema.org/draft/2020-12/schema', type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }
+const schema = {
+  $schema: 'https://json-schema.org/draft/2020-12/schema', type: 'object',
+  properties: { a: { type: 'string' } }, required: ['a'],
+}
 
 const tool = {
-  name: 'weather', title: 'Weather', description: 'Tells it', inputSchema: schema, outputSchema: schema, icons, _meta: { a: 1 },
-  annotations: { title: 'W', readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+  name: 'weather', title: 'Weather', description: 'Tells it', inputSchema: schema, outputSchema: schema,
+  icons, _meta: { a: 1 },
+  annotations: {
+    title: 'W', readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true,
+  },
   execution: { taskSupport: 'optional' },
 }
 const blocks: readonly JsonObject[] = [
   { type: 'text', text: 'a', annotations, _meta: {} },
   { type: 'image', data: 'QQ==', mimeType: 'image/x-own', annotations, _meta: {} },
   { type: 'audio', data: 'QQ==', mimeType: 'audio/x-own', annotations, _meta: {} },
-  { type: 'resource_link', name: 'n', title: 't', uri: 'a:b', description: 'd', mimeType: 'a/b', size: 1, icons, annotations, _meta: {} },
-  { type: 'resource', resource: { uri: 'a:b', text: 'a', mimeType: 'a/b', _meta: {} }, annotations, _meta: {} },
-  { type: 'resource', resource: { uri: 'a:b', blob: 'QQ==', mimeType: 'a/b', _meta: {} }, annotations, _meta: {} },
+  {
+    type: 'resource_link', name: 'n', title: 't', uri: 'a:b', description: 'd', mimeType: 'a/b', size: 1,
+    icons, annotations, _meta: {},
+  },
+  {
+    type: 'resource', resource: { uri: 'a:b', text: 'a', mimeType: 'a/b', _meta: {} }, annotations, _meta: {},
+  },
+  {
+    type: 'resource', resource: { uri: 'a:b', blob: 'QQ==', mimeType: 'a/b', _meta: {} }, annotations,
+    _meta: {},
+  },
 ]
 const result = (block: JsonObject): JsonObject => ({
   resultType: 'complete', content: [block], structuredContent: { a: 1 }, isError: false,
-  _meta: { 'io.modelcontextprotocol/serverInfo': { name: 's', version: '1', title: 't', description: 'd', websiteUrl: 'https://x/', icons } },
+  _meta: { 'io.modelcontextprotocol/serverInfo': {
+    name: 's', version: '1', title: 't', description: 'd', websiteUrl: 'https://x/', icons,
+  } },
 })
 
 /** What the contract has otherwise than the official schema. */
@@ -99,7 +126,9 @@ const disagreements = (
   values: Iterable<Json>,
   isValid: ValidateFunction,
   rulesOn: (value: JsonObject) => readonly RuleName[],
-): { readonly missed: readonly string[]; readonly invented: readonly string[]; readonly compared: number } => {
+): {
+  readonly missed: readonly string[]; readonly invented: readonly string[]; readonly compared: number
+} => {
   const missed: string[] = []
   const invented: string[] = []
   let compared = 0
@@ -116,21 +145,28 @@ const disagreements = (
 
 for (const revision of revisions) {
   t.test(`whatever the official Tool of ${revision} refuses is found, and nothing else`, { skip }, t => {
-    const rulesOn = (definition: JsonObject) => all.onTool(listed(definition, { revision })).map(({ rule }) => rule)
+    const rulesOn = (definition: JsonObject) =>
+      all.onTool(listed(definition, { revision })).map(({ rule }) => rule)
     const values = [tool, ...examples('Tool')].flatMap(value => [value, ...mutants(value)])
-    const { missed, invented, compared } = disagreements(revision, values, official(revision, 'Tool'), rulesOn)
+    const { missed, invented, compared } =
+      disagreements(revision, values, official(revision, 'Tool'), rulesOn)
     t.same(missed, [], 'missed')
     t.same(invented, [], 'invented')
     t.ok(compared > 1000, `${compared} compared`)
     t.end()
   })
 
-  t.test(`whatever the official CallToolResult of ${revision} refuses is found, and nothing else`, { skip }, t => {
+  t.test(`whatever the official CallToolResult of ${revision} refuses is found, and nothing else`, {
+    skip
+  }, t => {
     const rulesOn = (value: JsonObject) => all.onResult(answer(value, { revision })).map(({ rule }) => rule)
-    const types = ['TextContent', 'ImageContent', 'AudioContent', 'ResourceLink', 'EmbeddedResource'].flatMap(examples)
+    const types = [
+      'TextContent', 'ImageContent', 'AudioContent', 'ResourceLink', 'EmbeddedResource',
+    ].flatMap(examples)
     const samples = [...[...blocks, ...types].map(result), ...examples('CallToolResult')]
     const values = samples.flatMap(value => [value, ...mutants(value)])
-    const { missed, invented, compared } = disagreements(revision, values, official(revision, 'CallToolResult'), rulesOn)
+    const { missed, invented, compared } =
+      disagreements(revision, values, official(revision, 'CallToolResult'), rulesOn)
     t.same(missed, [], 'missed')
     t.same(invented, [], 'invented')
     t.ok(compared > 1000, `${compared} compared`)

@@ -7,7 +7,9 @@ import { isObject, unmetered, type Json, type JsonObject } from '../../dist/prot
 import { lazyJson } from '../../dist/protocol/read-fast.js'
 
 /** The contract's limits, with time enough for a busy machine. */
-export const limits: SchemaLimits = { schemaBytes: 262144, schemaDepth: 64, subschemas: 5000, validationMs: 5000 }
+export const limits: SchemaLimits = {
+  schemaBytes: 262144, schemaDepth: 64, subschemas: 5000, validationMs: 5000,
+}
 
 export const json = (text: string): Json => JSON.parse(text) as Json
 
@@ -19,7 +21,12 @@ export const asker = (checker: WarmableChecker = createSchemaChecker(limits)) =>
     const checked = await checker.check({ kind: 'value', schema, value, path: '' })
     const bytes = unparsed(value)
     // Whoever judges from the bytes says the same.
-    if (bytes !== undefined) assert.deepEqual(await checker.check({ kind: 'value', schema, value: bytes, path: '' }), checked, JSON.stringify({ schema, value }).slice(0, 1000))
+    if (bytes !== undefined) {
+      assert.deepEqual(
+        await checker.check({ kind: 'value', schema, value: bytes, path: '' }), checked,
+        JSON.stringify({ schema, value }).slice(0, 1000),
+      )
+    }
     return checked
   },
   close: () => checker.close(),
@@ -29,7 +36,9 @@ export const asker = (checker: WarmableChecker = createSchemaChecker(limits)) =>
 const unparsed = (value: Json): Json | undefined => {
   if (typeof value !== 'object' || value === null) return undefined
   const text = JSON.stringify(value)
-  return isDeepStrictEqual(JSON.parse(text), value) ? unmetered(lazyJson(Buffer.from(text), isObject(value))) : undefined
+  return isDeepStrictEqual(JSON.parse(text), value)
+    ? unmetered(lazyJson(Buffer.from(text), isObject(value)))
+    : undefined
 }
 
 /** Kinds and paths alone, for tables. */
@@ -40,7 +49,8 @@ const shared = new URL('../../../shared/', import.meta.url)
 export const suite = new URL('json-schema-suite/', shared)
 export const corpus = new URL('corpus/', shared)
 
-export const absent = (folder: URL): string | false => (existsSync(folder) ? false : `${folder.pathname.split('/').at(-2) ?? ''} is not here`)
+export const absent = (folder: URL): string | false =>
+  (existsSync(folder) ? false : `${folder.pathname.split('/').at(-2) ?? ''} is not here`)
 
 export interface Group {
   readonly file: string
@@ -63,7 +73,8 @@ export const groupsOf = (draft: string, uri: string): readonly Group[] =>
     (json(readFileSync(new URL(`${draft}/${file}`, suite), 'utf8')) as unknown as Group[]).map(group => ({
       ...group,
       file,
-      schema: typeof group.schema === 'boolean' || Object.hasOwn(group.schema, '$schema') ? group.schema : { $schema: uri, ...group.schema },
+      schema: typeof group.schema === 'boolean'
+        || Object.hasOwn(group.schema, '$schema') ? group.schema : { $schema: uri, ...group.schema },
     })),
   )
 
@@ -74,7 +85,8 @@ export interface Sample {
   readonly values: readonly Json[]
 }
 
-const lines = (file: URL): readonly string[] => (existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(line => line.trim() !== '') : [])
+const lines = (file: URL): readonly string[] =>
+  (existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(line => line.trim() !== '') : [])
 
 /** Every schema that a real server declared, with the arguments and results that were seen. */
 export const samples = (): readonly Sample[] => readdirSync(corpus).flatMap(server => {
@@ -86,8 +98,13 @@ export const samples = (): readonly Sample[] => readdirSync(corpus).flatMap(serv
       const own = calls.filter(call => call.params.name === name)
       const results = own.flatMap(({ response }) => structured(response))
       return [
-        ...(inputSchema === undefined ? [] : [{ from: `${server} ${name} in`, schema: inputSchema, values: own.map(call => call.params.arguments ?? {}) }]),
-        ...(outputSchema === undefined ? [] : [{ from: `${server} ${name} out`, schema: outputSchema, values: results }]),
+        ...(inputSchema === undefined ? [] : [{
+          from: `${server} ${name} in`, schema: inputSchema,
+          values: own.map(call => call.params.arguments ?? {}),
+        }]),
+        ...(outputSchema === undefined ? [] : [{
+          from: `${server} ${name} out`, schema: outputSchema, values: results,
+        }]),
       ]
     })
   })
@@ -105,6 +122,7 @@ interface Declared {
 }
 
 const structured = (response: string | null): Json[] => {
-  const { result } = response === null ? {} : (JSON.parse(response) as { result?: { structuredContent?: Json } })
+  const { result } =
+    response === null ? {} : (JSON.parse(response) as { result?: { structuredContent?: Json } })
   return result?.structuredContent === undefined ? [] : [result.structuredContent]
 }

@@ -4,15 +4,21 @@ import { Ajv } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import t from 'tap'
-import { isArray, isObject, isString, member, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
+import {
+  isArray, isObject, isString, member, type Json, type JsonObject,
+} from '../../dist/protocol/unmetered.js'
 import { absent, asker, corpus, json, samples, type Sample } from './ask.js'
 
-const options = { strict: false, validateFormats: false, validateSchema: false, addUsedSchema: false, logger: false, ownProperties: true } as const
+const options = {
+  strict: false, validateFormats: false, validateSchema: false, addUsedSchema: false, logger: false,
+  ownProperties: true,
+} as const
 
 const [ajv, ajv2020] = [new Ajv(options), new Ajv2020(options)]
 
 /** Ajv's verdict; a yardstick here, no part of the relay. */
-const ajvFor = (schema: JsonObject) => (isString(schema.$schema) && schema.$schema.includes('draft-07') ? ajv : ajv2020).compile(schema)
+const ajvFor = (schema: JsonObject) =>
+  (isString(schema.$schema) && schema.$schema.includes('draft-07') ? ajv : ajv2020).compile(schema)
 
 const fits = async (ask: ReturnType<typeof asker>, schema: JsonObject, value: Json): Promise<boolean> =>
   !(await ask.value(schema, value)).some(({ kind }) => kind !== 'format')
@@ -31,14 +37,20 @@ const candidates = (schema: JsonObject, root: JsonObject, depth: number): fc.Arb
   const values = schema.const === undefined ? schema.enum : [schema.const]
   if (isArray(values) && values.length > 0) return [fc.constantFrom(...values)]
   if (isString($ref)) return [nearly(pointed(root, $ref), root, depth + 1)]
-  for (const branches of [anyOf, oneOf, allOf]) if (isArray(branches)) return branches.map(branch => nearly(branch, root, depth + 1))
-  return (isArray(type) ? type : [type ?? (isObject(schema.properties) ? 'object' : undefined)]).map(one => ofType(isString(one) ? one : undefined, schema, root, depth))
+  for (const branches of [anyOf, oneOf, allOf]) {
+    if (isArray(branches)) return branches.map(branch => nearly(branch, root, depth + 1))
+  }
+  return (isArray(type) ? type : [type ?? (isObject(schema.properties) ? 'object' : undefined)]).map(one =>
+    ofType(isString(one) ? one : undefined, schema, root, depth))
 }
 
-const ofType = (type: string | undefined, schema: JsonObject, root: JsonObject, depth: number): fc.Arbitrary<Json> => {
+const ofType =
+  (type: string | undefined, schema: JsonObject, root: JsonObject, depth: number): fc.Arbitrary<Json> => {
   switch (type ?? 'any') {
     case 'string':
-      return fc.oneof(fc.string({ maxLength: 12 }), fc.constantFrom('', 'a', 'a@b.org', '2024-01-01', 'https://a.b/c', '00000000-0000-0000-0000-000000000000'))
+      return fc.oneof(fc.string({ maxLength: 12 }), fc.constantFrom(
+        '', 'a', 'a@b.org', '2024-01-01', 'https://a.b/c', '00000000-0000-0000-0000-000000000000',
+      ))
     case 'integer':
       return fc.oneof(fc.integer({ min: -2, max: 200 }), fc.constant(1.5))
     case 'number':
@@ -59,21 +71,36 @@ const ofType = (type: string | undefined, schema: JsonObject, root: JsonObject, 
 const ofObject = (schema: JsonObject, root: JsonObject, depth: number): fc.Arbitrary<Json> => {
   const properties = isObject(schema.properties) ? schema.properties : {}
   const required = isArray(schema.required) ? schema.required : []
-  const members = Object.entries(properties).map(([key, child]): [string, fc.Arbitrary<Json | undefined>] => [key, fc.option(nearly(child, root, depth + 1), { nil: undefined, freq: required.includes(key) ? 30 : 2 })])
-  const extra = fc.option(fc.dictionary(fc.constantFrom('extra', 'toString', 'a-b'), anything, { maxKeys: 2 }), { nil: {}, freq: 1 })
+  const members = Object.entries(properties).map(([key, child]): [string, fc.Arbitrary<Json | undefined>] => [
+    key, fc.option(nearly(child, root, depth + 1), { nil: undefined, freq: required.includes(key) ? 30 : 2 }),
+  ])
+  const extra = fc.option(
+    fc.dictionary(fc.constantFrom('extra', 'toString', 'a-b'), anything, { maxKeys: 2 }),
+    { nil: {}, freq: 1 },
+  )
   return fc.tuple(fc.record(Object.fromEntries(members)), extra)
-    .map(([own, more]) => Object.fromEntries(Object.entries({ ...more, ...own }).filter(([, value]) => value !== undefined)))
+    .map(([own, more]) =>
+      Object.fromEntries(Object.entries({ ...more, ...own }).filter(([, value]) => value !== undefined)))
 }
 
 const pointed = (root: JsonObject, ref: string): Json | undefined =>
-  ref.split('/').slice(1).reduce<Json | undefined>((at, key) => (isObject(at) ? member(at, decodeURIComponent(key).replace(/~1/g, '/').replace(/~0/g, '~')) : undefined), root)
+  ref.split('/').slice(1).reduce<Json | undefined>((at, key) => (isObject(at) ? member(
+    at, decodeURIComponent(key).replace(/~1/g, '/').replace(/~0/g, '~'),
+  ) : undefined), root)
 
-const distinct = (): readonly Sample[] => [...new Map(samples().map(sample => [JSON.stringify(sample.schema), sample])).values()]
+const distinct =
+  (): readonly Sample[] => [
+    ...new Map(samples().map(sample => [JSON.stringify(sample.schema), sample])).values()
+  ]
 
-t.test('under every schema of the corpus, real and generated values get the verdict that ajv gives', { skip: absent(corpus) }, async t => {
+t.test('under every schema of the corpus, real and generated values get the verdict that ajv gives', {
+  skip: absent(corpus)
+}, async t => {
   const ask = asker()
   let [real, generated, valid] = [0, 0, 0]
-  for (const { from, schema, values } of [...distinct(), ...samples().filter(sample => sample.values.length > 0)]) {
+  for (const {
+    from, schema, values,
+  } of [...distinct(), ...samples().filter(sample => sample.values.length > 0)]) {
     const ajv = ajvFor(schema)
     const compare = async (value: Json) => {
       const ours = await fits(ask, schema, value)
@@ -91,17 +118,23 @@ t.test('under every schema of the corpus, real and generated values get the verd
   await ask.close()
 })
 
-t.test('a third engine agrees on what servers answered, and on a sample of the rest', { skip: absent(corpus) }, async t => {
+t.test('a third engine agrees on what servers answered, and on a sample of the rest', {
+  skip: absent(corpus)
+}, async t => {
   const ask = asker()
   let compared = 0
   for (const [index, { from, schema, values }] of distinct().entries()) {
     if (index % 20 !== 0 && !from.endsWith(' out')) continue
     const uri = `https://corpus.example/${index}`
-    registerSchema(schema as Parameters<typeof registerSchema>[0], uri, 'https://json-schema.org/draft/2020-12/schema')
+    registerSchema(
+      schema as Parameters<typeof registerSchema>[0], uri, 'https://json-schema.org/draft/2020-12/schema',
+    )
     const theirs = await validate(uri)
     for (const value of [...values, ...fc.sample(nearly(schema, schema), { numRuns: 4, seed: 2 })]) {
       compared++
-      if ((await fits(ask, schema, value)) !== theirs(value as Parameters<typeof theirs>[0]).valid) t.fail(`${from}: ${JSON.stringify(value).slice(0, 300)}`)
+      if ((await fits(ask, schema, value)) !== theirs(value as Parameters<typeof theirs>[0]).valid) {
+        t.fail(`${from}: ${JSON.stringify(value).slice(0, 300)}`)
+      }
     }
     unregisterSchema(uri)
   }
@@ -110,38 +143,54 @@ t.test('a third engine agrees on what servers answered, and on a sample of the r
   await ask.close()
 })
 
-/** Small schemas, of every keyword of 2020-12 but the references that a generated schema could not resolve. */
+/**
+ * Small schemas, of every keyword of 2020-12 but the references that a generated schema could not resolve.
+ */
 const { schema: anySchema } = fc.letrec<{ schema: JsonObject }>(tie => {
   const branches = fc.array(tie('schema'), { minLength: 1, maxLength: 2 })
   const entry = (keyword: string, value: fc.Arbitrary<Json>) => value.map(made => [keyword, made] as const)
   const entries = [
-    entry('type', fc.constantFrom<Json>('string', 'integer', 'object', 'array', ['string', 'null'], ['object', 'array', 'number'])),
+    entry('type', fc.constantFrom<Json>(
+      'string', 'integer', 'object', 'array', ['string', 'null'], ['object', 'array', 'number'],
+    )),
     entry('enum', fc.constantFrom<Json>(['a'], [1, null], [{ a: 1 }, 'b'], [[], {}])),
-    ...['minLength', 'maxItems', 'minimum', 'exclusiveMaximum', 'minContains', 'maxProperties'].map(keyword => entry(keyword, fc.nat(2))),
+    ...['minLength', 'maxItems', 'minimum', 'exclusiveMaximum', 'minContains', 'maxProperties'].map(keyword =>
+      entry(keyword, fc.nat(2))),
     entry('pattern', fc.constantFrom('a', '^b+$', '^[a-z]$')),
     entry('required', fc.uniqueArray(fc.constantFrom('a', 'b'), { maxLength: 2 })),
     entry('dependentRequired', fc.constant({ a: ['b'] })),
-    ...['properties', 'dependentSchemas'].map(keyword => entry(keyword, fc.dictionary(fc.constantFrom('a', 'b'), tie('schema'), { maxKeys: 2 }))),
+    ...['properties', 'dependentSchemas'].map(keyword =>
+      entry(keyword, fc.dictionary(fc.constantFrom('a', 'b'), tie('schema'), { maxKeys: 2 }))),
     entry('patternProperties', fc.dictionary(fc.constantFrom('^a', 'b'), tie('schema'), { maxKeys: 2 })),
     ...['prefixItems', 'allOf', 'anyOf', 'oneOf'].map(keyword => entry(keyword, branches)),
-    ...['items', 'contains', 'propertyNames', 'additionalProperties', 'not', 'if', 'then', 'else'].map(keyword => entry(keyword, tie('schema'))),
-    ...['uniqueItems', 'additionalProperties', 'unevaluatedProperties', 'unevaluatedItems'].map(keyword => entry(keyword, fc.boolean())),
+    ...[
+      'items', 'contains', 'propertyNames', 'additionalProperties', 'not', 'if', 'then', 'else',
+    ].map(keyword => entry(keyword, tie('schema'))),
+    ...['uniqueItems', 'additionalProperties', 'unevaluatedProperties', 'unevaluatedItems'].map(keyword =>
+      entry(keyword, fc.boolean())),
     entry('$ref', fc.constant('#/$defs/d')),
   ]
   return {
-    schema: fc.uniqueArray(fc.oneof({ depthSize: 'small', withCrossShrink: false }, ...entries), { maxLength: 4, selector: ([keyword]) => keyword })
+    schema: fc.uniqueArray(
+      fc.oneof({ depthSize: 'small', withCrossShrink: false }, ...entries),
+      { maxLength: 4, selector: ([keyword]) => keyword },
+    )
       .map(chosen => Object.fromEntries(chosen) as JsonObject),
   }
 })
 
 const smallValue = fc.letrec<{ value: Json }>(tie => ({
-  value: fc.oneof({ depthSize: 'small', withCrossShrink: true }, fc.constantFrom<Json>(null, true, 0, 1, 2, 1.5, '', 'a', 'b', 'bb', 'ab'),
-    fc.array(tie('value'), { maxLength: 3 }), fc.dictionary(fc.constantFrom('a', 'b', 'ab', 'c'), tie('value'), { maxKeys: 3, noNullPrototype: true })),
+  value: fc.oneof({
+    depthSize: 'small', withCrossShrink: true,
+  }, fc.constantFrom<Json>(null, true, 0, 1, 2, 1.5, '', 'a', 'b', 'bb', 'ab'),
+    fc.array(tie('value'), { maxLength: 3 }), fc.dictionary(
+      fc.constantFrom('a', 'b', 'ab', 'c'), tie('value'), { maxKeys: 3, noNullPrototype: true },
+    )),
 })).value
 
 /**
- * The verdicts of Ajv; undefined where it errs: `[]` passes some schemas with `contains`; an item is unevaluated that matched an empty
- * schema; and the code that it makes sometimes throws.
+ * The verdicts of Ajv; undefined where it errs: `[]` passes some schemas with `contains`; an item is
+ * unevaluated that matched an empty schema; and the code that it makes sometimes throws.
  */
 const byAjv = (schema: JsonObject, values: readonly Json[]): readonly boolean[] | undefined => {
   if (/"(?:unevaluated|contains")/.test(JSON.stringify(schema))) return undefined
@@ -156,13 +205,20 @@ const byAjv = (schema: JsonObject, values: readonly Json[]): readonly boolean[] 
 /** SCHEMAS=17000 is the hunt, of 100,000 values; a share of it is for every day. */
 const schemas = Number(process.env['SCHEMAS'] ?? 1500)
 
-t.test('under generated schemas, two other engines give the same verdicts', { timeout: 3_600_000 }, async t => {
+t.test('under generated schemas, two other engines give the same verdicts', {
+  timeout: 3_600_000
+}, async t => {
   const ask = asker()
   let [count, values, valid, judgedByAjv] = [0, 0, 0, 0]
   await fc.assert(
-    fc.asyncProperty(anySchema, fc.array(smallValue, { minLength: 4, maxLength: 8 }), async (generated, made) => {
+    fc.asyncProperty(anySchema, fc.array(
+      smallValue, { minLength: 4, maxLength: 8 },
+    ), async (generated, made) => {
       // What the reference leads to must not lead back in place.
-      const schema = { ...generated, $defs: { d: { type: ['object', 'array', 'string'], properties: { a: { type: 'string' } } } } }
+      const schema = {
+        ...generated,
+        $defs: { d: { type: ['object', 'array', 'string'], properties: { a: { type: 'string' } } } },
+      }
       const uri = `https://generated.example/${++count}`
       registerSchema(schema, uri, 'https://json-schema.org/draft/2020-12/schema')
       try {
@@ -172,7 +228,9 @@ t.test('under generated schemas, two other engines give the same verdicts', { ti
         for (const [index, value] of made.entries()) {
           const ours = await fits(ask, schema, value)
           const theirs = [hyperjump(value as Parameters<typeof hyperjump>[0]).valid, third?.[index] ?? ours]
-          if (theirs.some(one => one !== ours)) throw new Error(JSON.stringify({ schema, value, ours, theirs }))
+          if (theirs.some(one => one !== ours)) {
+            throw new Error(JSON.stringify({ schema, value, ours, theirs }))
+          }
           values++
           if (ours) valid++
         }

@@ -5,16 +5,22 @@ import { absent, asker, drafts, groupsOf, suite } from './ask.js'
 
 /** Values that are right for some keyword in some dialect, and wrong for most. */
 const leaf = fc.constantFrom<Json>(
-  null, true, false, 0, 1, -1, 1.5, 2.0, '', 'a', 'string', 'object', '^a$', [], ['a'], ['a', 'a'], ['string', 'null'], [1, 1.0], [1, 2], {},
+  null, true, false, 0, 1, -1, 1.5, 2.0, '', 'a', 'string', 'object', '^a$', [], ['a'], ['a', 'a'],
+  ['string', 'null'], [1, 1.0], [1, 2], {},
   { a: ['b'] }, { a: true }, { a: 1 }, { a: ['b', 'b'] }, [null],
 )
 
 const keywords = [
-  'type', 'enum', 'const', 'multipleOf', 'maximum', 'minimum', 'exclusiveMaximum', 'exclusiveMinimum', 'maxLength', 'minLength', 'pattern',
-  'items', 'prefixItems', 'additionalItems', 'maxItems', 'minItems', 'uniqueItems', 'contains', 'minContains', 'maxContains', 'maxProperties',
-  'minProperties', 'required', 'properties', 'patternProperties', 'additionalProperties', 'dependencies', 'dependentRequired',
-  'dependentSchemas', 'propertyNames', 'allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'unevaluatedItems', 'unevaluatedProperties',
-  'definitions', '$defs', 'title', 'description', 'default', 'examples', 'format', 'readOnly', 'writeOnly', 'deprecated', '$comment',
+  'type', 'enum', 'const', 'multipleOf', 'maximum', 'minimum', 'exclusiveMaximum', 'exclusiveMinimum',
+  'maxLength', 'minLength', 'pattern',
+  'items', 'prefixItems', 'additionalItems', 'maxItems', 'minItems', 'uniqueItems', 'contains', 'minContains',
+  'maxContains', 'maxProperties',
+  'minProperties', 'required', 'properties', 'patternProperties', 'additionalProperties', 'dependencies',
+  'dependentRequired',
+  'dependentSchemas', 'propertyNames', 'allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else',
+  'unevaluatedItems', 'unevaluatedProperties',
+  'definitions', '$defs', 'title', 'description', 'default', 'examples', 'format', 'readOnly', 'writeOnly',
+  'deprecated', '$comment',
   'contentEncoding', 'contentMediaType', 'contentSchema', '$vocabulary', '$recursiveAnchor', 'unheard',
 ]
 
@@ -38,7 +44,9 @@ for (const [draft, uri] of drafts) {
         const schema = { $schema: uri, ...generated }
         const byTable = await ask.schema(schema)
         const byMeta = (await ask.value(meta, schema)).filter(({ kind }) => kind !== 'format')
-        if ((byTable.length === 0) !== (byMeta.length === 0)) throw new Error(JSON.stringify({ schema, byTable, byMeta }))
+        if ((byTable.length === 0) !== (byMeta.length === 0)) {
+          throw new Error(JSON.stringify({ schema, byTable, byMeta }))
+        }
       }),
       { numRuns: 1500 },
     )

@@ -1,4 +1,7 @@
-/** The patterns of schemas that are published at https://github.com/SchemaStore/schemastore (Apache-2.0), a sample. */
+/**
+ * The patterns of schemas that are published at https://github.com/SchemaStore/schemastore (Apache-2.0), a
+ * sample.
+ */
 export const realPatterns: readonly string[] = [
   '\\b\\d{13}\\b',
   '^(?!(?:meta|local)$).*$',

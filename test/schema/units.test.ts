@@ -15,7 +15,9 @@ const anyJson = fc.json({ maxDepth: 5, stringUnit: 'binary' }).map(json)
 
 t.test('a value in pieces is the value, whatever its keys', t => {
   fc.assert(fc.property(anyJson, value => [...encode(value)].join('') === JSON.stringify(value)))
-  t.equal([...encode(json('{"__proto__":[1,{"a":{}}],"":null}'))].join(''), '{"__proto__":[1,{"a":{}}],"":null}')
+  t.equal(
+    [...encode(json('{"__proto__":[1,{"a":{}}],"":null}'))].join(''), '{"__proto__":[1,{"a":{}}],"":null}',
+  )
   const large = Array.from({ length: 100_000 }, (_, index) => ({ index }))
   const pieces = [...encode(large)]
   t.ok(pieces.length > 5, 'a large one comes in several')
@@ -28,7 +30,10 @@ t.test('a value in pieces is the value, whatever its keys', t => {
 })
 
 t.test('a value that JSON has no words for is written all the same, and one that has no end is not', t => {
-  t.strictSame(json([...encode([Infinity, -Infinity, { a: Infinity }])].join('')), [Infinity, -Infinity, { a: Infinity }])
+  t.strictSame(
+    json([...encode([Infinity, -Infinity, { a: Infinity }])].join('')),
+    [Infinity, -Infinity, { a: Infinity }],
+  )
   const endless: Json[] = []
   endless.push(endless)
   t.throws(() => [...encode(endless)], RangeError)
@@ -39,7 +44,9 @@ t.test('equal values, and only they, are equal, and are not distinct', t => {
   const shuffled = (value: Json): Json => {
     if (Array.isArray(value)) return value.map((item: Json) => shuffled(item))
     if (typeof value !== 'object' || value === null) return value
-    return Object.fromEntries(Object.entries(value).reverse().map(([key, child]) => [key, shuffled(child ?? null)]))
+    return Object.fromEntries(
+      Object.entries(value).reverse().map(([key, child]) => [key, shuffled(child ?? null)])
+    )
   }
   fc.assert(fc.property(anyJson, value => equal(value, shuffled(value), plenty())))
   fc.assert(fc.property(anyJson, anyJson, (a, b) => {
@@ -48,13 +55,16 @@ t.test('equal values, and only they, are equal, and are not distinct', t => {
     return seen.add(shuffled(b), plenty()) !== equal(a, b, plenty())
   }))
   const different: readonly Json[] = [
-    null, 'null', 0, '0', false, '', [], {}, [[]], [{}], { a: 1 }, { a: '1' }, { a: 1, b: 1 }, [1, 2], [2, 1], ['1,2'], '[1,2]', 1e21, 'a'.repeat(2000), 'a'.repeat(2001), ['a'.repeat(2000)],
+    null, 'null', 0, '0', false, '', [], {}, [[]], [{}], { a: 1 }, { a: '1' }, { a: 1, b: 1 }, [1, 2], [2, 1],
+    ['1,2'], '[1,2]', 1e21, 'a'.repeat(2000), 'a'.repeat(2001), ['a'.repeat(2000)],
   ]
   const seen = new Distinct()
   for (const value of different) t.ok(seen.add(value, plenty()), JSON.stringify(value).slice(0, 50))
   for (const value of different) t.notOk(seen.add(value, plenty()), JSON.stringify(value).slice(0, 50))
   t.notOk(seen.add(-0, plenty()), '-0 is 0')
-  for (const [index, a] of different.entries()) for (const [other, b] of different.entries()) t.equal(equal(a, b, plenty()), index === other)
+  for (const [index, a] of different.entries()) {
+    for (const [other, b] of different.entries()) t.equal(equal(a, b, plenty()), index === other)
+  }
   t.end()
 })
 
@@ -88,8 +98,13 @@ t.test('who waits takes turns with the others, and has a share', t => {
 })
 
 t.test('multiples are those of decimal arithmetic', t => {
-  const scaled = fc.tuple(fc.integer({ min: -1_000_000, max: 1_000_000 }), fc.integer({ min: 1, max: 10_000 }), fc.integer({ min: 0, max: 6 }))
-  fc.assert(fc.property(scaled, ([value, of, digits]) => isMultiple(Number(`${value}e-${digits}`), Number(`${of}e-${digits}`)) === (value % of === 0)))
+  const scaled = fc.tuple(
+    fc.integer({ min: -1_000_000, max: 1_000_000 }), fc.integer({ min: 1, max: 10_000 }),
+    fc.integer({ min: 0, max: 6 }),
+  )
+  fc.assert(fc.property(scaled, ([value, of, digits]) => isMultiple(
+    Number(`${value}e-${digits}`), Number(`${of}e-${digits}`),
+  ) === (value % of === 0)))
   t.ok(isMultiple(1e308, 1e-5))
   t.notOk(isMultiple(5e-324, 1))
   t.ok(isMultiple(0, 0.3))
@@ -106,11 +121,16 @@ const costs = (work: (budget: Budget) => unknown): { readonly steps: number; rea
 
 t.test('problems of a schema are paid for by what is looked at to report them, and no more than are reported', t => {
   const wrong = (count: number, depth: number): Json => {
-    let schema: Json = { $defs: Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, { $ref: '#/x' }])) }
-    for (let level = 0; level < depth; level++) schema = { $defs: { [`${'k\u200b'.repeat(1500)}${level}`]: schema } }
+    let schema: Json = {
+      $defs: Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, { $ref: '#/x' }]))
+    }
+    for (let level = 0; level < depth; level++) {
+      schema = { $defs: { [`${'k\u200b'.repeat(1500)}${level}`]: schema } }
+    }
     return schema
   }
-  const cost = (count: number, depth: number) => costs(budget => read(wrong(count, depth), 5000, budget, 300)).steps
+  const cost = (count: number, depth: number) =>
+    costs(budget => read(wrong(count, depth), 5000, budget, 300)).steps
   t.ok(cost(20, 25) > 20 * 25 * 3000, 'names are read for each problem')
   t.ok(cost(2000, 25) < 2 * cost(20, 25), 'and for twenty problems only')
   t.end()
@@ -124,7 +144,9 @@ t.test('what is made of a pattern is weighed as it grows, and let go', t => {
   let [kept, most] = [0, 0]
   const before = process.memoryUsage().arrayBuffers
   for (let index = 0; index < 60; index++) {
-    const text = Array.from({ length: 400 }, (_, at) => String.fromCharCode(0x4e00 + ((index * 7919 + at * 104_729) % 2 ** 14))).join('')
+    const text = Array.from(
+      { length: 400 }, (_, at) => String.fromCharCode(0x4e00 + ((index * 7919 + at * 104_729) % 2 ** 14)),
+    ).join('')
     kept += costs(budget => pattern?.test(`${text}x`, budget)).bytes
     most = Math.max(most, kept)
   }
@@ -146,8 +168,14 @@ t.test('groups without end are paid for each time that they are entered', t => {
 t.test('a property class of one pattern is not pushed out for good by those of others', t => {
   const cost = () => costs(budget => compilePattern('^\\p{Sc}$', budget)).steps
   const first = cost()
-  for (const name of ['L', 'N', 'P', 'S', 'Z', 'C', 'Lu', 'Ll', 'Lt', 'Lm', 'Lo', 'Mn', 'Mc', 'Me', 'Nd', 'Nl', 'No', 'Pc', 'Pd', 'Ps']) {
-    for (const form of [`\\p{${name}}`, `\\P{${name}}`, `\\p{gc=${name}}`, `\\P{gc=${name}}`, `\\p{General_Category=${name}}`, `\\P{General_Category=${name}}`]) {
+  for (const name of [
+    'L', 'N', 'P', 'S', 'Z', 'C', 'Lu', 'Ll', 'Lt', 'Lm', 'Lo', 'Mn', 'Mc', 'Me', 'Nd', 'Nl', 'No', 'Pc',
+    'Pd', 'Ps',
+  ]) {
+    for (const form of [
+      `\\p{${name}}`, `\\P{${name}}`, `\\p{gc=${name}}`, `\\P{gc=${name}}`, `\\p{General_Category=${name}}`,
+      `\\P{General_Category=${name}}`,
+    ]) {
       t.ok(isPattern(form, new Budget(1e6)), form)
     }
   }

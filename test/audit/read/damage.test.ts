@@ -43,9 +43,12 @@ const resealed = (line: string, change: (record: Record<string, unknown>) => voi
 }
 
 const garbage: readonly (string | Buffer)[] = [
-  '', ' ', '\t', 'hello', '{}', '[]', 'null', '0', '"a"', '{"event":"x"}', '{"seq":1,"hash":"","prev":"","event":"","time":""}', '{"bytes":{"requ', '{"by', '{',
-  '{"error":1', '\ufeff{}', 'NaN', '{"seq":NaN}', '\u0000', '\u0000'.repeat(4096), `{"client":{"n${'\u0000'.repeat(600)}`, `${'\u0000'.repeat(9)}x`, Buffer.from([0xff]),
-  Buffer.from([0xed, 0xa0, 0x80]), `${'['.repeat(3000)}${']'.repeat(3000)}`, '{"seq":1e400,"hash":"a","prev":"b","event":"c","time":"d"}', '\r',
+  '', ' ', '\t', 'hello', '{}', '[]', 'null', '0', '"a"', '{"event":"x"}',
+  '{"seq":1,"hash":"","prev":"","event":"","time":""}', '{"bytes":{"requ', '{"by', '{',
+  '{"error":1', '\ufeff{}', 'NaN', '{"seq":NaN}', '\u0000', '\u0000'.repeat(4096),
+  `{"client":{"n${'\u0000'.repeat(600)}`, `${'\u0000'.repeat(9)}x`, Buffer.from([0xff]),
+  Buffer.from([0xed, 0xa0, 0x80]), `${'['.repeat(3000)}${']'.repeat(3000)}`,
+  '{"seq":1e400,"hash":"a","prev":"b","event":"c","time":"d"}', '\r',
   '{"bytes":1,"seq":true,"hash":"","prev":"","event":"session/start","time":""}',
 ]
 

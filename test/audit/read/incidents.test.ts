@@ -123,7 +123,9 @@ const incidents: readonly (readonly [what: string, happen: (file: string, folder
 ]
 
 for (const [at, [what, happen]] of incidents.entries()) {
-  const after = what.startsWith('the same') ? `${incidents.slice(0, at).findLast(([one]) => !one.startsWith('the same'))?.[0] ?? ''}, and another start` : what
+  const after = what.startsWith('the same')
+    ? `${incidents.slice(0, at).findLast(([one]) => !one.startsWith('the same'))?.[0] ?? ''}, and another start`
+    : what
   t.test(`verify says what the table says: ${after}`, async t => {
     const folder = t.testdir()
     await happen(join(folder, 'audit.ndjson'), folder)

@@ -1,8 +1,12 @@
-import { answer, bothEras, call, honest, listResult, on, request, result, session, type Case, type ListedTool } from '../cases.js'
+import {
+  answer, bothEras, call, honest, listResult, on, request, result, session, type Case, type ListedTool,
+} from '../cases.js'
 
-const strict = '{"name":"add","description":"Adds.","inputSchema":{"type":"object","properties":{"a":{"type":"number"}},"required":["a"],"additionalProperties":false}}'
+const strict =
+  '{"name":"add","description":"Adds.","inputSchema":{"type":"object","properties":{"a":{"type":"number"}},"required":["a"],"additionalProperties":false}}'
 const fine = '{"content":[{"type":"text","text":"Fine."}]}'
-const broken = '{"name":"broken","inputSchema":{"type":"object","properties":{"a":{"$ref":"#/$defs/missing"}}}}'
+const broken =
+  '{"name":"broken","inputSchema":{"type":"object","properties":{"a":{"$ref":"#/$defs/missing"}}}}'
 
 export const callCases: readonly Case[] = bothEras.flatMap(revision => {
   const okay = answer('7', result(revision, fine))
@@ -30,12 +34,25 @@ export const callCases: readonly Case[] = bothEras.flatMap(revision => {
   const refused = (rule: Case['rule'], tool: string) => [{ refused: rule, id: '7', tool }]
 
   return [
-    asked('call/unlisted', 'a call of a tool that nobody listed is refused', 'block', { send: call(revision, '7', 'other'), gets: unknown('other') }),
-    asked('call/unlisted', 'a name that every object inherits is no tool', 'block', { send: call(revision, '7', 'constructor'), gets: unknown('constructor') }),
-    asked('call/unlisted', 'a name in another case is another tool', 'block', { send: call(revision, '7', 'HONEST'), gets: unknown('HONEST') }),
-    asked('call/unlisted', 'a call of a tool that is listed passes', 'pass', { send: call(revision, '7', 'honest') }),
+    asked(
+      'call/unlisted', 'a call of a tool that nobody listed is refused', 'block',
+      { send: call(revision, '7', 'other'), gets: unknown('other') },
+    ),
+    asked(
+      'call/unlisted', 'a name that every object inherits is no tool', 'block',
+      { send: call(revision, '7', 'constructor'), gets: unknown('constructor') },
+    ),
+    asked(
+      'call/unlisted', 'a name in another case is another tool', 'block',
+      { send: call(revision, '7', 'HONEST'), gets: unknown('HONEST') },
+    ),
+    asked(
+      'call/unlisted', 'a call of a tool that is listed passes', 'pass',
+      { send: call(revision, '7', 'honest') },
+    ),
     asked('call/unlisted', 'a call of a tool that was taken out of the list is refused', 'block', {
-      send: call(revision, '7', 'broken'), gets: unknown('broken'), tools: [honest, { sent: broken, gets: undefined }], also: ['tool/schema'],
+      send: call(revision, '7', 'broken'), gets: unknown('broken'),
+      tools: [honest, { sent: broken, gets: undefined }], also: ['tool/schema'],
     }),
 
     session({
@@ -54,16 +71,28 @@ export const callCases: readonly Case[] = bothEras.flatMap(revision => {
       forwarded: [request(revision, '2', 'tools/list')],
     }),
 
-    asked('call/arguments', 'arguments that do not match pass', 'log', { send: call(revision, '7', 'add', '{"a":"one"}') }),
-    asked('call/arguments', 'missing arguments are arguments that do not match', 'log', { send: request(revision, '7', 'tools/call', '"name":"add"') }),
+    asked(
+      'call/arguments', 'arguments that do not match pass', 'log',
+      { send: call(revision, '7', 'add', '{"a":"one"}') },
+    ),
+    asked(
+      'call/arguments', 'missing arguments are arguments that do not match', 'log',
+      { send: request(revision, '7', 'tools/call', '"name":"add"') },
+    ),
     asked('call/arguments', 'where the operator wants it, they are refused', 'block', {
-      send: call(revision, '7', 'add', '{"a":1,"b":2}'), gets: refused('call/arguments', 'add'), options: ['--rule', 'call/arguments=block'],
+      send: call(revision, '7', 'add', '{"a":1,"b":2}'), gets: refused('call/arguments', 'add'),
+      options: ['--rule', 'call/arguments=block'],
     }),
-    asked('call/arguments', 'arguments that match pass, byte for byte', 'pass', { send: call(revision, '7', 'add', '{ "a" : 1.0e0 }') }),
+    asked(
+      'call/arguments', 'arguments that match pass, byte for byte', 'pass',
+      { send: call(revision, '7', 'add', '{ "a" : 1.0e0 }') },
+    ),
 
     asked('call/unchecked', 'arguments that cannot be checked pass', 'log', {
       send: call(revision, '7', 'slow', `{"a":"${'a'.repeat(40)}!"}`),
-      tools: [String.raw`{"name":"slow","inputSchema":{"type":"object","properties":{"a":{"type":"string","pattern":"^(a+)+\\1$"}}}}`],
+      tools: [
+        String.raw`{"name":"slow","inputSchema":{"type":"object","properties":{"a":{"type":"string","pattern":"^(a+)+\\1$"}}}}`
+      ],
     }),
   ]
 })

@@ -8,4 +8,6 @@ import { toolCases } from './tool.js'
 import { wireCases } from './wire.js'
 
 /** Every rule of the contract that concerns stdio, broken and kept. */
-export const cases: readonly Case[] = [...wireCases, ...toolCases, ...callCases, ...resultCases, ...contentCases, ...serverCases, ...taskCases]
+export const cases: readonly Case[] = [
+  ...wireCases, ...toolCases, ...callCases, ...resultCases, ...contentCases, ...serverCases, ...taskCases,
+]

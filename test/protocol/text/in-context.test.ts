@@ -44,7 +44,9 @@ const points = (sequence: string): readonly [base: number, selector: number] => 
 }
 
 t.test('a selector is registered for its base or not', t => {
-  for (const [title, sequence, registered] of variations) t.equal(isVariation(...points(sequence)), registered, title)
+  for (const [title, sequence, registered] of variations) {
+    t.equal(isVariation(...points(sequence)), registered, title)
+  }
   t.end()
 })
 
@@ -64,18 +66,26 @@ t.test('there are as many sequences as in the files: 1,353 and 742 of Unicode, 2
 })
 
 t.test('emoji are joined in the sequences that Unicode recommends', t => {
-  for (const fine of ['👩\u200d🔬', '👩🏽\u200d🔬', '🏳\ufe0f\u200d🌈', '🏳\u200d🌈', '👨\u200d👩\u200d👧\u200d👦', '👩🏻\u200d❤\ufe0f\u200d💋\u200d👩🏿', '🐦\u200d🔥'])
+  for (const fine of [
+    '👩\u200d🔬', '👩🏽\u200d🔬', '🏳\ufe0f\u200d🌈', '🏳\u200d🌈', '👨\u200d👩\u200d👧\u200d👦',
+    '👩🏻\u200d❤\ufe0f\u200d💋\u200d👩🏿', '🐦\u200d🔥',
+  ])
     t.ok(isJoinedEmoji(fine), fine)
-  for (const not of ['', '👩', '😀\u200d😀', '👩\u200d👨', '👩\u200d🔬\u200d🔬', '👧\u200d👦']) t.notOk(isJoinedEmoji(not), not)
+  for (const not of ['', '👩', '😀\u200d😀', '👩\u200d👨', '👩\u200d🔬\u200d🔬', '👧\u200d👦']) {
+    t.notOk(isJoinedEmoji(not), not)
+  }
   t.end()
 })
 
-// Unicode's own files lie beside the repository, or in a folder that is named; where they do not, there is nothing to compare.
-const folder = process.env['UNICODE_FILES'] ?? fileURLToPath(new URL('../../../../shared/unicode/', import.meta.url))
+// Unicode's own files lie beside the repository, or in a folder that is named; where they do not, there is
+// nothing to compare.
+const folder = process.env['UNICODE_FILES']
+  ?? fileURLToPath(new URL('../../../../shared/unicode/', import.meta.url))
 const skip = existsSync(folder) ? false : 'the files of Unicode are not here'
 
 const sequencesOf = (name: string): readonly string[] => {
-  const file = readdirSync(folder, { recursive: true, encoding: 'utf8' }).find(path => basename(path) === name) ?? name
+  const file =
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).find(path => basename(path) === name) ?? name
   return readFileSync(join(folder, file), 'utf8').split('\n').flatMap(line => {
     const points = /^([0-9A-F]{4,6}(?: [0-9A-F]{4,6})+) *;/.exec(line)?.[1]?.split(' ')
     return points === undefined ? [] : [String.fromCodePoint(...points.map(point => parseInt(point, 16)))]
@@ -86,21 +96,29 @@ t.test('the data is what the script makes of the files', { skip }, t => {
   const made = mkdtempSync(join(tmpdir(), 'unicode-'))
   t.teardown(() => rmSync(made, { recursive: true }))
   execFileSync(process.execPath, ['scripts/unicode.mjs', folder, join(made, 'data.ts')])
-  t.equal(readFileSync(join(made, 'data.ts'), 'utf8'), readFileSync('src/protocol/text/unicode-data.ts', 'utf8'))
+  t.equal(
+    readFileSync(join(made, 'data.ts'), 'utf8'), readFileSync('src/protocol/text/unicode-data.ts', 'utf8'),
+  )
   t.end()
 })
 
 t.test('every sequence in the files is text, and one more selector is not', { skip }, t => {
-  const registered = ['StandardizedVariants.txt', 'emoji-variation-sequences.txt', 'IVD_Sequences.txt'].flatMap(sequencesOf)
+  const registered = [
+    'StandardizedVariants.txt', 'emoji-variation-sequences.txt', 'IVD_Sequences.txt',
+  ].flatMap(sequencesOf)
   t.ok(registered.length > 41_000)
   t.same(registered.filter(sequence => findHidden(sequence) !== undefined), [])
-  t.same(registered.filter(sequence => findHidden(`${sequence}\ufe0f`) === undefined || findHidden(`${sequence}\u{e0100}`) === undefined), [])
+  t.same(registered.filter(sequence => findHidden(
+    `${sequence}\ufe0f`
+  ) === undefined || findHidden(`${sequence}\u{e0100}`) === undefined), [])
   t.end()
 })
 
 t.test('every joined emoji in the files is text, with its selectors and without', { skip }, t => {
   const joined = sequencesOf('emoji-zwj-sequences.txt')
   t.ok(joined.length > 1600)
-  t.same(joined.filter(one => findHidden(one) !== undefined || findHidden(one.replaceAll('\ufe0f', '')) !== undefined), [])
+  t.same(joined.filter(
+    one => findHidden(one) !== undefined || findHidden(one.replaceAll('\ufe0f', '')) !== undefined
+  ), [])
   t.end()
 })

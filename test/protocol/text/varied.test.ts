@@ -22,23 +22,32 @@ const byPattern = (text: string): number | undefined => {
   for (const { 1: one = '', 2: selected = '', 3: marks = '', index } of text.matchAll(seen)) {
     if (selected === '\ufe0e' || selected === '\ufe0f') styles[selected]++
     const place = /[\u1800-\u18af]/.test(one) ? `${c} ${one}` : one
-    if (differs(`${a}${b} ${c}${one}`, behindB) || differs(place, selected) || Math.min(...Object.values(styles)) > 16) return index
+    if (differs(
+      `${a}${b} ${c}${one}`, behindB,
+    ) || differs(place, selected) || Math.min(...Object.values(styles)) > 16) return index
     ;[a, b, c, behindB, behindC] = [b, c, one, behindC, marks]
     if (!/[\p{L}\p{M}]/u.test(one)) continue
     letters++
     if (marks === '') continue
     recent.push(letters)
-    if (recent.length > 24 && letters - (recent.shift() ?? 0) < 60) return index + one.length + selected.length
+    if (recent.length > 24 && letters - (recent.shift() ?? 0) < 60) {
+      return index + one.length + selected.length
+    }
   }
   return undefined
 }
 
-const characters = ['a', 'b', '1', ' ', 'א', 'ن', 'م', 'ᠠ', 'ᠡ', '❤', '☎', '👩', '💻', '\u200c', '\u200d', '\u00ad', '\ufe0f', '\ufe0e', '\u180b', '\u{e0100}', '\u200f', '\ud800', '\udc00']
+const characters = [
+  'a', 'b', '1', ' ', 'א', 'ن', 'م', 'ᠠ', 'ᠡ', '❤', '☎', '👩', '💻', '\u200c', '\u200d', '\u00ad', '\ufe0f',
+  '\ufe0e', '\u180b', '\u{e0100}', '\u200f', '\ud800', '\udc00',
+]
 
 t.test('a code is found where a pattern finds it', t => {
   let found = 0
   fc.assert(
-    fc.property(fc.array(fc.constantFrom(...characters), { maxLength: 12 }), fc.array(fc.nat(), { maxLength: 300, size: 'max' }), (some, choices) => {
+    fc.property(fc.array(
+      fc.constantFrom(...characters), { maxLength: 12 },
+    ), fc.array(fc.nat(), { maxLength: 300, size: 'max' }), (some, choices) => {
       const alphabet = [...some, some.join(''), 'a']
       const text = choices.map(choice => alphabet[choice % alphabet.length]).join('')
       const index = byPattern(text)
