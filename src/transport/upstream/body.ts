@@ -5,10 +5,7 @@ import type { Dispatcher } from 'undici'
 
 const require = createRequire(import.meta.url)
 
-/**
- * The whole of it also loads its fetch, its WebSocket and its caches: three times the milliseconds, and 9 MB
- * more.
- */
+/** All of undici: with fetch, WebSocket and caches it takes three times as long to load, and 9 MB more. */
 export const whole = (): typeof Undici => require('undici') as typeof Undici
 
 const part = (file: string): unknown => {
@@ -19,14 +16,12 @@ const part = (file: string): unknown => {
   }
 }
 
-// A version that has them elsewhere is loaded whole.
+// Falls back to all of undici where a version has moved these files.
 export const errors = (part('core/errors.js') ?? whole().errors) as typeof Undici.errors
 export const Pool = (part('dispatcher/pool.js') ?? whole().Pool) as typeof Undici.Pool
 const buildConnector = (part('core/connect.js') ?? whole().buildConnector) as typeof Undici.buildConnector
 
-/**
- * Opens connections as undici does, from which interim responses are taken away that undici does not take.
- */
+/** Opens connections as undici does, and removes the `100 Continue` responses that undici refuses. */
 export const connectorWith = (
   options: Undici.buildConnector.BuildOptions,
 ): Undici.buildConnector.connector => {
@@ -41,18 +36,18 @@ const noBytes = Buffer.alloc(0)
 const interim = 'HTTP/1.1 100'
 const statusAt = interim.indexOf('100')
 const one = 0x31
-/** Longest head of one, in bytes. */
+/** Longest head of an interim response, in bytes. */
 const interimBytes = 8 * 1024
 
 /**
- * Skips `100 Continue` before a response: a client has to take it also where it has not asked for it (RFC
- * 9110, section 15.2), and undici closes the connection.
+ * Skips `100 Continue` before a response: a client must accept one that it did not ask for (RFC 9110, section
+ * 15.2), but undici closes the connection.
  */
 const skipContinue = (socket: Socket): void => {
   const [read, write] = [socket.read.bind(socket), socket.write.bind(socket)]
   /** A request was written, and its response has not begun. */
   let awaits = false
-  let held: Buffer = noBytes
+  let begun: Buffer = noBytes
   Object.assign(socket, {
     write: (...given: unknown[]): unknown => {
       awaits = true
@@ -62,18 +57,18 @@ const skipContinue = (socket: Socket): void => {
       for (;;) {
         const chunk: unknown = read(size)
         if (!awaits || !Buffer.isBuffer(chunk)) return chunk
-        // The first digit of the status.
-        if (held.length === 0 && chunk.length > statusAt && chunk[statusAt] !== one) {
+        // The usual case: the first digit of the status is not 1.
+        if (begun.length === 0 && chunk.length > statusAt && chunk[statusAt] !== one) {
           awaits = false
           return chunk
         }
-        held = withoutContinue(Buffer.concat([held, chunk]))
-        const beginning = held.toString('latin1', 0, interim.length)
-        if (interim.startsWith(beginning) && held.length < interimBytes) continue
+        begun = withoutContinue(Buffer.concat([begun, chunk]))
+        const beginning = begun.toString('latin1', 0, interim.length)
+        if (interim.startsWith(beginning) && begun.length < interimBytes) continue
         awaits = false
-        const whole = held
-        held = noBytes
-        return whole
+        const rest = begun
+        begun = noBytes
+        return rest
       }
     },
   })
@@ -89,16 +84,18 @@ const withoutContinue = (bytes: Buffer): Buffer => {
   return bytes.subarray(from)
 }
 
-/** So much waits for a slow reader before the connection is read no further, in bytes. */
-const mostWaiting = 64 * 1024
+/** Backpressure: with more unread bytes than this, the connection is paused. */
+const maxWaiting = 64 * 1024
 
 const noop = () => {}
 
-/** The next piece of a body, or of what one is unpacked to: at once where it is here already. */
-export const nextPiece = (source: ResponseBody | AsyncGenerator<Buffer, void>): IteratorResult<Buffer, void> | Promise<IteratorResult<Buffer, void>> =>
+type Piece = IteratorResult<Buffer, void>
+
+/** The next piece of a body or of its decoded form; not a promise where a piece has arrived already. */
+export const nextPiece = (source: ResponseBody | AsyncGenerator<Buffer, void>): Piece | Promise<Piece> =>
   (source instanceof ResponseBody ? source.poll() : undefined) ?? source.next()
 
-/** The body of a response as it arrives. It has one reader; who stops reading lets go of the connection. */
+/** The body of a response as it arrives, for one reader. `return` before the end closes the connection. */
 export class ResponseBody implements AsyncIterableIterator<Buffer> {
   readonly #controller: Dispatcher.DispatchController
   readonly #chunks: Buffer[] = []
@@ -106,7 +103,7 @@ export class ResponseBody implements AsyncIterableIterator<Buffer> {
   #isOver = false
   #error: Error | undefined
   #wake: () => void = noop
-  /** Of one that nobody reads: how much more of it may come, in bytes. */
+  /** Set by `dump`: how many more bytes are discarded before the connection is closed. */
   #dumped: number | undefined
 
   constructor(controller: Dispatcher.DispatchController) {
@@ -120,23 +117,26 @@ export class ResponseBody implements AsyncIterableIterator<Buffer> {
     }
     this.#chunks.push(chunk)
     this.#waiting += chunk.length
-    if (this.#waiting > mostWaiting) this.#controller.pause()
+    if (this.#waiting > maxWaiting) this.#controller.pause()
     this.#wake()
   }
 
-  /** @param error what cut it; undefined where it is whole */
+  /** @param error why the body is incomplete; undefined when it is complete */
   end(error?: Error): void {
     this.#isOver = true
     this.#error = error
     this.#wake()
   }
 
-  /** What is here already; undefined where it is to be waited for, by `next`. @throws what cut it */
+  /**
+   * The next piece or the end, where it has arrived; undefined: wait with `next`.
+   * @throws why it is incomplete
+   */
   poll(): IteratorResult<Buffer, undefined> | undefined {
     const value = this.#chunks.shift()
     if (value !== undefined) {
       this.#waiting -= value.length
-      if (this.#waiting <= mostWaiting && this.#controller.paused) this.#controller.resume()
+      if (this.#waiting <= maxWaiting && this.#controller.paused) this.#controller.resume()
       return { done: false, value }
     }
     if (this.#error !== undefined) throw this.#error
@@ -156,13 +156,13 @@ export class ResponseBody implements AsyncIterableIterator<Buffer> {
     return Promise.resolve({ done: true, value: undefined })
   }
 
-  /** Nobody reads it: the connection is kept where the rest is short and soon here. */
-  dump(mostBytes: number, mostMs: number): void {
+  /** Discards the rest. The connection is kept if the rest ends within these limits. */
+  dump(maxBytes: number, maxMs: number): void {
     if (this.#isOver) return
-    this.#dumped = mostBytes
+    this.#dumped = maxBytes
     this.#chunks.length = 0
     if (this.#controller.paused) this.#controller.resume()
-    const timer = setTimeout(() => this.#abort(), mostMs)
+    const timer = setTimeout(() => this.#abort(), maxMs)
     this.#wake = () => clearTimeout(timer)
   }
 

@@ -7,12 +7,12 @@ import { answerKeys, requestKeys } from '../frames.js'
 import type { Transport, TransportEvent } from '../transport.js'
 import type { Abortable } from './pool.js'
 
-/** One POST of a frame: from `send` until nothing more of it can come. */
+/** One POST of a frame: from `send` until nothing more of its response can come. */
 export class Call implements Abortable {
   aborted = false
   onAbort: (() => void) | undefined
   #controller: AbortController | undefined
-  /** The requests in it that have no answer yet. */
+  /** The requests of the frame that have no answer yet. */
   readonly unanswered: Set<IdKey>
   #isSettled = false
   #settled: Promise<void> | undefined
@@ -27,20 +27,26 @@ export class Call implements Abortable {
     this.unanswered = new Set(requestKeys(frame))
   }
 
-  /** Resolves when every request in it is answered; when the server has taken it, where there is none; or when it is over. */
+  /**
+   * Resolves when every request of the frame is answered, or the call is over. A frame without requests
+   * settles when the server accepts it.
+   */
   get settled(): Promise<void> {
-    this.#settled ??= this.#isSettled ? Promise.resolve() : new Promise<void>(resolve => (this.#settle = resolve))
+    this.#settled ??= new Promise<void>(resolve => {
+      if (this.#isSettled) resolve()
+      else this.#settle = resolve
+    })
     return this.#settled
   }
 
-  /** For waits and for requests that resume its stream; most calls need none. */
+  /** Cancels waits and the requests that resume the stream; made on demand, because most calls need none. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController()
     if (this.aborted) this.#controller.abort()
     return this.#controller.signal
   }
 
-  /** The server sees the connection go. */
+  /** Closes the connection to the server. */
   abort(): void {
     if (this.aborted) return
     this.aborted = true
@@ -49,20 +55,19 @@ export class Call implements Abortable {
     this.settle()
   }
 
-  /** Aborted after so many milliseconds, unless it is settled by then. */
+  /** Aborts the call after `ms` milliseconds, unless it is settled by then. */
   limit(ms: number): void {
     const timer = setTimeout(() => this.abort(), ms)
     void this.settled.then(() => clearTimeout(timer))
   }
 
-  /** Aborted so many milliseconds after it is settled, unless it is over by then. */
+  /** Aborts the call `ms` milliseconds after it is settled, unless it is over by then. */
   linger(ms: number): void {
     this.#lingerMs = ms
     if (this.#isSettled) this.settle()
   }
 
-  /** Whether answers to it are to come, or were. */
-  get asks(): boolean {
+  get hasRequests(): boolean {
     return requestKeys(this.frame).length > 0
   }
 
@@ -76,7 +81,7 @@ export class Call implements Abortable {
     if (this.#lingerMs !== undefined) this.#lingering ??= setTimeout(() => this.abort(), this.#lingerMs)
   }
 
-  /** Nothing more of it can come. */
+  /** The response is over. */
   end(): void {
     this.#lingerMs = undefined
     clearTimeout(this.#lingering)
@@ -87,17 +92,17 @@ export class Call implements Abortable {
     if (this.unanswered.delete(key) && this.isAnswered) this.settle()
   }
 
-  /** Nobody waits for its answers any more. */
+  /** The client does not wait for the answers any more. */
   forget(): void {
     this.unanswered.clear()
     this.settle()
   }
 }
 
-/** The POSTs that are under way. */
+/** The POSTs that are not over. */
 export class Calls {
   readonly #calls = new ChurnGroups<Exchange, Call>()
-  readonly #hurry = new AbortController()
+  readonly #noRest = new AbortController()
 
   start(exchange: Exchange, frame: Frame): Call {
     const call = new Call(exchange, frame)
@@ -110,14 +115,14 @@ export class Calls {
     call.end()
   }
 
-  /** An answer came, by whichever stream of the exchange: nobody need answer in the server's place. */
+  /** An answer came on any stream of the exchange: the relay need not report its request as lost. */
   answered(exchange: Exchange, frame: Frame): void {
     const keys = answerKeys(frame)
     if (keys.length === 0) return
     for (const call of this.on(exchange)) for (const key of keys) call.answered(key)
   }
 
-  /** Nobody waits for this answer any more. A batch goes on for the sake of its other requests. */
+  /** The client does not wait for this answer any more. A batch goes on for its other requests. */
   abandon(exchange: Exchange, key: IdKey): void {
     for (const call of this.on(exchange)) {
       if (!call.unanswered.has(key)) continue
@@ -126,7 +131,9 @@ export class Calls {
     }
   }
 
-  /** The one request with this id; undefined when there are two, whose ids differ in spelling only. */
+  /**
+   * The request with this id; undefined when there are two, whose ids differ in spelling only (1 and 1.0).
+   */
   find(exchange: Exchange, id: Id): Call | undefined {
     const found = this.on(exchange).filter(({ frame: { message }, unanswered }) =>
       message.kind === 'request' && message.id === id && unanswered.has(message.key))
@@ -142,27 +149,27 @@ export class Calls {
   }
 
   /**
-   * Resolves when every answer under way has come, after so many milliseconds, or on `hurry`. A subscription has no answer to
-   * wait for.
+   * Resolves when every pending answer has come, after `ms` milliseconds, or on `endRest`. A subscription is
+   * not waited for: its answer comes only when it ends.
    */
   async rest(ms: number): Promise<void> {
-    const waiting = this.all().filter(({ frame: { message } }) => message.kind !== 'request' || message.method !== 'subscriptions/listen')
+    const waiting = this.all().filter(({ frame: { message } }) =>
+      message.kind !== 'request' || message.method !== 'subscriptions/listen')
     if (waiting.length === 0) return
-    const late = delay(ms, undefined, { signal: this.#hurry.signal }).catch(() => {})
+    const late = delay(ms, undefined, { signal: this.#noRest.signal }).catch(() => {})
     await Promise.race([late, Promise.all(waiting.map(({ settled }) => settled))])
-    this.#hurry.abort()
+    this.#noRest.abort()
   }
 
-  /** Ends `rest` at once. */
-  hurry(): void {
-    this.#hurry.abort()
+  endRest(): void {
+    this.#noRest.abort()
   }
 }
 
-/** What all have in common who face a server over HTTP: the calls that are under way, readers that can be held back, one end. */
+/** The part that both server-facing HTTP transports share: pending calls, backpressure, one orderly close. */
 export abstract class HttpSide implements Transport {
   protected readonly calls = new Calls()
-  /** How long `close` waits for answers that are under way, in milliseconds. */
+  /** How long `close` waits for pending answers, in milliseconds. */
   protected readonly stopMs: number
   #closed: Promise<void> | undefined
 
@@ -174,7 +181,7 @@ export abstract class HttpSide implements Transport {
 
   abstract send(exchange: Exchange, frame: Frame): boolean
 
-  /** The last of `close`: everything is answered that will be. */
+  /** The last step of `close`: no further answer is waited for. */
   protected abstract finish(): void | Promise<void>
 
   abandon(exchange: Exchange, key: IdKey): void {
@@ -185,12 +192,12 @@ export abstract class HttpSide implements Transport {
 
   abstract resume(exchange: Exchange): void
 
-  /** Whatever was held back may go on. */
+  /** Ends the backpressure on every exchange. */
   protected abstract resumeAll(): void
 
-  /** @param urgency from 2 on it waits for no answer */
+  /** @param urgency from 2 on, pending answers are not waited for */
   close(urgency = 1): Promise<void> {
-    if (urgency > 1) this.calls.hurry()
+    if (urgency > 1) this.calls.endRest()
     this.#closed ??= this.#close()
     return this.#closed
   }

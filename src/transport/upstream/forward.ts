@@ -3,47 +3,49 @@ import type { Exchange } from '../../core/event.js'
 import type { Frame, FrameLimits } from '../../protocol/frame.js'
 import { isCancellation } from '../../protocol/message.js'
 import {
-  bodiless, borrowedHeaders, forwardedHead, forwardedHeaders, isModernVersion, type HeadSettings, type InputSchemaOf,
+  bodiless, borrowedHeaders, forwardedHead, forwardedHeaders, isModernVersion,
+  type HeadSettings, type InputSchemaOf,
 } from '../http/headers.js'
 import { Latch } from '../timers.js'
 import type { HttpRequest, Transport, TransportEvent } from '../transport.js'
 import { HttpSide, type Call } from './calls.js'
 import { errorBody } from './error-body.js'
 import {
-  bodyKind, cursor, messageOf, misfit, readMessages, type Between, type Cursor, type Reading,
+  bodyKind, cursor, misfit, readJson, readMessages, type Between, type BodyReading, type Cursor,
 } from './messages.js'
 import { discard, failureOf, type HttpReply, type HttpUpstream } from './pool.js'
 
 export interface HttpServerOptions extends HeadSettings {
-  /** Shared by all sessions with the server; closed by whoever made it. */
+  /** Shared by all sessions with the server; not closed by the transport. */
   readonly upstream: HttpUpstream
-  /** The operator's, by lower-case name: they stand in place of the client's. */
+  /** The operator's headers, by lower-case name: they replace the client's. */
   readonly headers: ReadonlyMap<string, string>
   readonly limits: FrameLimits
   readonly inputSchemaOf: InputSchemaOf
-  /** How long `close` waits for answers that are under way, in milliseconds. */
+  /** How long `close` waits for pending answers, in milliseconds. */
   readonly stopMs?: number
 }
 
 /**
- * Faces an MCP server over Streamable HTTP, for a client that speaks it too: each of its HTTP requests (`open`) is handed on with
- * its own headers, and what the server makes of it is handed back. The session, if there is one, is the client's.
+ * Faces an MCP server over Streamable HTTP for a client that uses it too: each HTTP request of the client
+ * (`open`) is forwarded with its headers, and so is the response. Sessions are between the client and the
+ * server.
  */
 export const httpServer = (options: HttpServerOptions): Transport => new HttpServer(options)
 
 /** A client's HTTP request, until `shut`. */
 interface Opened {
   readonly request: HttpRequest
-  /** Closed while the client does not read what it has of the response. */
+  /** Backpressure: closed while the client does not read the response. */
   readonly latch: Latch
-  /** Of a GET or DELETE, while the server answers it. */
-  under?: AbortController
+  /** Aborts a GET or DELETE; absent before and after it. */
+  controller?: AbortController
 }
 
-/** What the relay asks of its own accord is short, and waits for no reader. */
-const unheld = new Latch()
+/** Never closed: responses to relay-made requests are short, and no client reads them. */
+const alwaysOpen = new Latch()
 
-/** How long a message that asks nothing may take to be taken in once its client has left, in milliseconds. */
+/** How long a POST without requests may take once its client has left, in milliseconds. */
 const leftMs = 30_000
 
 class HttpServer extends HttpSide {
@@ -64,17 +66,17 @@ class HttpServer extends HttpSide {
   open(exchange: Exchange, request: HttpRequest): void {
     const opened: Opened = { request, latch: new Latch() }
     this.#opened.set(exchange, opened)
-    if (request.method !== 'POST') void this.#bare(exchange, request.method, opened)
+    if (request.method !== 'POST') void this.#forwardBare(exchange, request.method, opened)
   }
 
   shut(exchange: Exchange): void {
     const opened = this.#opened.get(exchange)
-    opened?.under?.abort()
+    opened?.controller?.abort()
     opened?.latch.open()
     this.#opened.delete(exchange)
     for (const call of this.calls.on(exchange)) {
-      // What only tells the server something, or answers it, is none of the client's any more.
-      if (call.asks) call.abort()
+      // Notifications and responses to the server are delivered although their client has left.
+      if (call.hasRequests) call.abort()
       else call.limit(leftMs)
     }
   }
@@ -94,9 +96,10 @@ class HttpServer extends HttpSide {
   send(exchange: Exchange, frame: Frame): boolean {
     const opened = this.#opened.get(exchange)
     const request = opened?.request
-    // A modern server has learnt of it by the closing of the stream (2026-07-28, cancellation).
-    const told = isModernVersion(request?.headers.get('mcp-protocol-version')) && isCancellation(frame.message) && frame.bytes !== request?.body
-    if (!told) void this.#post(this.calls.start(exchange, frame), opened)
+    // Closing the stream has told a modern server already (2026-07-28, cancellation).
+    const isKnown = isModernVersion(request?.headers.get('mcp-protocol-version'))
+      && isCancellation(frame.message) && frame.bytes !== request?.body
+    if (!isKnown) void this.#post(this.calls.start(exchange, frame), opened)
     return true
   }
 
@@ -107,131 +110,137 @@ class HttpServer extends HttpSide {
     for (const call of this.calls.all()) call.abort()
   }
 
-  /** A frame goes out; what comes back is heard to its end. */
+  /** Sends a frame and reads the response to its end. */
   async #post(call: Call, opened: Opened | undefined): Promise<void> {
     const { exchange, frame } = call
     const request = opened?.request
-    // What the relay asks of its own accord borrows the client's credentials; the HTTP side of its response concerns nobody.
-    const own = request?.body === frame.bytes
-    const { headers: always, inputSchemaOf } = this.#options
-    const headers = own
+    // Relay-made requests borrow the client's credentials; the status and headers of their responses are
+    // dropped.
+    const isClients = request?.body === frame.bytes
+    const { headers: always, inputSchemaOf, upstream } = this.#options
+    const headers = isClients
       ? forwardedHeaders(request.headers, frame.envelope?.trace, always)
       : borrowedHeaders(request?.headers ?? new Map(), frame, inputSchemaOf, always)
     const position = cursor()
-    const due = !call.isAnswered
+    const hasRequests = !call.isAnswered
     let reason: string | undefined
     try {
-      const reply = await this.#options.upstream.request({ method: 'POST', headers, body: frame.bytes, signal: call })
-      reason = await this.#answered(call, reply, position, own ? opened?.latch : undefined)
+      const reply = await upstream.request({ method: 'POST', headers, body: frame.bytes, signal: call })
+      reason = await this.#read(call, reply, position, isClients ? opened?.latch : undefined)
     } catch (error) {
       reason = failureOf(error)
-      if (own && !due) this.#unreachable(exchange)
+      if (isClients && !hasRequests) this.#unreachable(exchange)
     }
     this.calls.end(call)
     if (reason === undefined) return
-    const resumable = own && canResume(request, position)
+    const resumable = isClients && canResume(request, position)
     if (!resumable) for (const key of call.unanswered) this.#tell({ type: 'lost', exchange, key, reason })
-    if (own) this.#tell({ type: 'stream-ended', exchange, resumable })
+    if (isClients) this.#tell({ type: 'stream-ended', exchange, resumable })
   }
 
-  /** @returns why there will be no answer to what has none by now; undefined when all of the response is told */
-  async #answered(call: Call, reply: HttpReply, position: Cursor, latch: Latch | undefined): Promise<string | undefined> {
+  /**
+   * @param latch of the client's exchange; undefined for a relay-made request
+   * @returns why the requests that are still unanswered get no answer; undefined after a complete response
+   */
+  async #read(
+    call: Call, reply: HttpReply, position: Cursor, latch: Latch | undefined,
+  ): Promise<string | undefined> {
     const { exchange, unanswered } = call
     const kind = bodyKind(reply)
-    const due = !call.isAnswered
-    const own = latch !== undefined
-    const { limits } = this.#options
-    const reading = { limits, latch: latch ?? unheld, asked: () => [...unanswered] }
-    // One JSON text to one request is the usual case, and one event.
-    if (own && kind === 'json' && unanswered.size === 1) return this.#sole(call, reply, reading)
-    if (own && (kind !== 'other' || !due)) this.#head(exchange, reply)
+    const hasRequests = !call.isAnswered
+    const isClients = latch !== undefined
+    const reading = { limits: this.#options.limits, latch: latch ?? alwaysOpen, asked: () => [...unanswered] }
+    if (isClients && kind === 'json' && unanswered.size === 1) return this.#readAnswer(call, reply, reading)
+    if (isClients && (kind !== 'other' || !hasRequests)) this.#tellHead(exchange, reply)
     if (kind === 'error') {
-      await this.#error(exchange, reply, reading)
+      await this.#readError(exchange, reply, reading)
       return `the server answered HTTP ${reply.status}`
     }
     if (kind === 'other') {
       discard(reply)
-      const instead = due ? misfit(reply, [...unanswered]) : ''
+      const instead = hasRequests ? misfit(reply, [...unanswered]) : ''
       if (typeof instead === 'string') return instead
       this.#tell({ type: 'frame', exchange, frame: instead })
       return 'the response could not be read'
     }
     await readMessages(reply, { ...reading, cursor: position }, heard => {
-      if ('bytes' in heard) {
-        this.calls.answered(exchange, heard)
-        this.#tell({ type: 'frame', exchange, frame: heard })
-      } else if (own) this.#between(exchange, heard)
+      if ('bytes' in heard) this.#tellFrame(exchange, heard)
+      else if (isClients) this.#tellBetween(exchange, heard)
     })
     return endedBefore
   }
 
-  /** @returns as `#answered` */
-  async #sole(call: Call, reply: HttpReply, reading: Omit<Reading, 'cursor'>): Promise<string | undefined> {
+  /** The usual case, one JSON answer to one request, is a single event. @returns as `#read` */
+  async #readAnswer(call: Call, reply: HttpReply, reading: BodyReading): Promise<string | undefined> {
     const { exchange } = call
-    const heard = await messageOf(reply, reading)
+    const heard = await readJson(reply, reading)
     if (heard === undefined) return endedBefore
     this.calls.answered(exchange, heard)
     if (!call.isAnswered) {
-      this.#head(exchange, reply)
+      this.#tellHead(exchange, reply)
       this.#tell({ type: 'frame', exchange, frame: heard })
       return endedBefore
     }
     const { bytes, message, faults, facts, otherKeys } = heard
-    const response = forwardedHead(reply, this.#options)
-    // Spelt out, as in `received`.
-    this.#tell({ type: 'frame', exchange, whole: true, frame: { bytes, message, faults, facts, otherKeys, envelope: { response } } })
+    const envelope = { response: forwardedHead(reply, this.#options) }
+    // No spread: V8 gives each object made by one a shape of its own, which makes its readers slow.
+    const frame = { bytes, message, faults, facts, otherKeys, envelope }
+    this.#tell({ type: 'frame', exchange, whole: true, frame })
     return undefined
   }
 
-  async #error(exchange: Exchange, reply: HttpReply, reading: Omit<Reading, 'cursor'>): Promise<void> {
+  async #readError(exchange: Exchange, reply: HttpReply, reading: BodyReading): Promise<void> {
     const frame = await errorBody(reply, reading)
-    if (frame === undefined) return
+    if (frame !== undefined) this.#tellFrame(exchange, frame)
+  }
+
+  /** Forwards a request without a message: GET for a stream, or DELETE for the end of the session. */
+  async #forwardBare(exchange: Exchange, method: 'GET' | 'DELETE', opened: Opened): Promise<void> {
+    const position = cursor()
+    const { signal } = (opened.controller = new AbortController())
+    try {
+      const headers = forwardedHeaders(opened.request.headers, undefined, this.#options.headers)
+      const reply = await this.#options.upstream.request({ method, headers, signal })
+      if (method === 'GET' && bodyKind(reply) !== 'sse' && reply.status < 400) {
+        discard(reply)
+        this.#unreachable(exchange)
+      } else await this.#readBare(exchange, reply, position, opened.latch)
+    } catch {
+      this.#unreachable(exchange)
+    }
+    delete opened.controller
+    this.#tell({ type: 'stream-ended', exchange, resumable: position.lastEventId !== undefined })
+  }
+
+  async #readBare(exchange: Exchange, reply: HttpReply, position: Cursor, latch: Latch): Promise<void> {
+    const kind = bodyKind(reply)
+    this.#tellHead(exchange, reply)
+    if (kind === 'other') return discard(reply)
+    const reading = { limits: this.#options.limits, latch, asked: () => [] }
+    if (kind === 'error') return this.#readError(exchange, reply, reading)
+    await readMessages(reply, { ...reading, cursor: position }, heard => {
+      if ('bytes' in heard) this.#tell({ type: 'frame', exchange, frame: heard })
+      else this.#tellBetween(exchange, heard)
+    })
+  }
+
+  #tellFrame(exchange: Exchange, frame: Frame): void {
     this.calls.answered(exchange, frame)
     this.#tell({ type: 'frame', exchange, frame })
   }
 
-  /** GET for a stream, or DELETE for the end of the session: without a message. */
-  async #bare(exchange: Exchange, method: 'GET' | 'DELETE', opened: Opened): Promise<void> {
-    const position = cursor()
-    const { signal } = (opened.under = new AbortController())
-    try {
-      const headers = forwardedHeaders(opened.request.headers, undefined, this.#options.headers)
-      const reply = await this.#options.upstream.request({ method, headers, signal })
-      await this.#heardBare(exchange, method, reply, position, opened.latch)
-    } catch {
-      this.#unreachable(exchange)
-    }
-    delete opened.under
-    this.#tell({ type: 'stream-ended', exchange, resumable: position.lastEventId !== undefined })
+  #tellHead(exchange: Exchange, reply: HttpReply): void {
+    const { status, headers: all } = forwardedHead(reply, this.#options)
+    const headers = bodyKind(reply) === 'other' ? bodiless(all) : all
+    this.#tell({ type: 'head', exchange, status, headers })
   }
 
-  async #heardBare(exchange: Exchange, method: 'GET' | 'DELETE', reply: HttpReply, position: Cursor, latch: Latch): Promise<void> {
-    const kind = bodyKind(reply)
-    if (method === 'GET' && kind !== 'sse' && reply.status < 400) {
-      discard(reply)
-      return this.#unreachable(exchange)
-    }
-    this.#head(exchange, reply)
-    if (kind === 'other') return discard(reply)
-    const reading = { limits: this.#options.limits, latch, asked: () => [] }
-    if (kind === 'error') return this.#error(exchange, reply, reading)
-    await readMessages(reply, { ...reading, cursor: position }, heard => {
-      if ('bytes' in heard) this.#tell({ type: 'frame', exchange, frame: heard })
-      else this.#between(exchange, heard)
-    })
-  }
-
-  #head(exchange: Exchange, reply: HttpReply): void {
-    const { status, headers } = forwardedHead(reply, this.#options)
-    this.#tell({ type: 'head', exchange, status, headers: bodyKind(reply) === 'other' ? bodiless(headers) : headers })
-  }
-
-  /** There is no response to hand on, and nobody to whom the core could answer in its place. After a head it changes nothing. */
+  /** Answers 502 where the core has no request to answer. Without effect after another head. */
   #unreachable(exchange: Exchange): void {
     this.#tell({ type: 'head', exchange, status: 502, headers: new Map() })
   }
 
-  #between(exchange: Exchange, { lines }: Between): void {
+  #tellBetween(exchange: Exchange, { lines }: Between): void {
     if (lines !== '') this.#tell({ type: 'between', exchange, lines })
   }
 
@@ -242,6 +251,7 @@ class HttpServer extends HttpSide {
 
 const endedBefore = 'the response ended before the answer'
 
-/** In a legacy session the answer may be fetched with `Last-Event-ID`, once the client has an id to go on from. */
+/** In a legacy session, a client that has an event id can fetch the answer with `Last-Event-ID`. */
 const canResume = ({ headers }: HttpRequest, { lastEventId }: Cursor): boolean =>
-  lastEventId !== undefined && headers.has('mcp-session-id') && !isModernVersion(headers.get('mcp-protocol-version'))
+  lastEventId !== undefined && headers.has('mcp-session-id')
+  && !isModernVersion(headers.get('mcp-protocol-version'))

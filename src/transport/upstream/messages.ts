@@ -11,33 +11,39 @@ import type { Latch } from '../timers.js'
 import { nextPiece, type ResponseBody } from './body.js'
 import type { HttpReply } from './pool.js'
 
-/** Where a stream stands: what is needed to ask for the rest of it. */
+/** The position in a stream, from which it can be resumed. */
 export interface Cursor {
   lastEventId: string | undefined
   /** The server's `retry:`, in milliseconds. */
   retryMs: number | undefined
-  /** Events so far, those without a message too. */
+  /** Events so far, with or without a message. */
   events: number
 }
 
 export const cursor = (): Cursor => ({ lastEventId: undefined, retryMs: undefined, events: 0 })
 
-export interface EventReading {
+interface EventReading {
   readonly limits: FrameLimits
-  /** Closed: nothing more is read. */
+  /** Backpressure: nothing more is read while it is closed. */
   readonly latch: Latch
   /** Kept up to date, for a stream that may be resumed. */
   readonly cursor: Cursor
 }
 
-/** Most bodies are packed in no way. */
-const unpacked = ({ body, headers }: HttpReply): ResponseBody | AsyncGenerator<Buffer, void> =>
+export interface BodyReading extends Omit<EventReading, 'cursor'> {
+  /** The requests that a JSON body without a readable id answers. */
+  readonly asked: () => readonly IdKey[]
+}
+
+export type Reading = BodyReading & EventReading
+
+const decodedBody = ({ body, headers }: HttpReply): ResponseBody | AsyncGenerator<Buffer, void> =>
   headers.has('content-encoding') ? decoded(body, headers) : body
 
 /**
- * Reads an SSE body to its end. It is no generator, and `told` no promise where none is needed: for a small answer that
- * costs as much as all else that is done to read it.
- * @param told called for each event, when the cursor is past it; returns `enough` to read no more
+ * Reads an SSE body to its end. Not a generator, and promises only where needed: for a small answer they
+ * would cost as much as all the rest of reading it.
+ * @param told called for each event, after the cursor has moved; returns `enough` to stop reading
  * @throws what the connection fails with, and UndecodableBody
  */
 export const readEvents = async (
@@ -45,7 +51,7 @@ export const readEvents = async (
   told: (event: SseEvent) => Told | Promise<Told>,
 ): Promise<void> => {
   const parser = new SseParser(limits.messageBytes)
-  const source = unpacked(reply)
+  const source = decodedBody(reply)
   try {
     for (;;) {
       const piece = nextPiece(source)
@@ -59,7 +65,7 @@ export const readEvents = async (
       }
     }
   } finally {
-    // Lets go of a body that was not read to its end.
+    // Closes the connection of a body that was not read to its end.
     await source.return()
   }
 }
@@ -69,51 +75,44 @@ export type Told = 'enough' | undefined
 const advance = (cursor: Cursor, event: SseEvent): void => {
   if (event.kind === 'comment') return
   const { kind, id, retry } = event
-  // A wish for another pace gets nobody further.
+  // An event with `retry` alone is no progress.
   if (kind !== 'fields' || id !== undefined) cursor.events += 1
-  // An empty id takes back the one before (WHATWG HTML, 9.2.4).
+  // An empty id resets the last one (WHATWG HTML, 9.2.4).
   if (id !== undefined) cursor.lastEventId = id === '' ? undefined : id
   if (retry !== undefined) cursor.retryMs = retry
 }
 
-/** What a response's body is to be read as. */
-export type BodyKind = 'json' | 'sse' | 'error' | 'other'
-
-export const bodyKind = ({ status, headers }: HttpReply): BodyKind => {
+/** How the body of a response is read. */
+export const bodyKind = ({ status, headers }: HttpReply): 'json' | 'sse' | 'error' | 'other' => {
   const type = mediaType(headers)
   if (status >= 400 && type !== 'text/event-stream') return 'error'
-  // Read as anything but UTF-8, the bytes that were judged would say something else.
+  // In another character set, the client would read something else than was judged.
   if (!isUtf8(headers)) return 'other'
   return type === 'application/json' ? 'json' : type === 'text/event-stream' ? 'sse' : 'other'
 }
 
-export interface Reading extends EventReading {
-  /** The requests to which a JSON body is the answer, even where it does not say so. */
-  readonly asked: () => readonly IdKey[]
-}
-
-/** What an event stream says between its messages, as it is to be sent. */
+/** Events without a message and comments, encoded to be sent to the client. */
 export interface Between {
   readonly lines: string
 }
 
 /**
  * Reads a JSON or SSE body to its end.
- * @param told called for every message as it arrives, each of them one frame, and for what stands between them; returns
- * `enough` to read no more
- * @throws what the connection fails with; a body that cannot be unpacked is a frame with a fault
+ * @param told called for every message as it arrives, and for events without one; returns `enough` to stop
+ * reading
+ * @throws what the connection fails with; a body that cannot be decoded is a frame with a fault
  */
 export const readMessages = async (
   reply: HttpReply, reading: Reading, told: (heard: Frame | Between) => Told,
 ): Promise<void> => {
   if (bodyKind(reply) === 'json') {
-    const frame = await messageOf(reply, reading)
+    const frame = await readJson(reply, reading)
     if (frame !== undefined) told(frame)
     return
   }
   try {
     await readEvents(reply, reading, event => {
-      const heard = read(event, reading.limits)
+      const heard = readEvent(event, reading.limits)
       return heard instanceof Promise ? heard.then(told) : told(heard)
     })
   } catch (error) {
@@ -121,17 +120,14 @@ export const readMessages = async (
   }
 }
 
-/**
- * The one message that a JSON body is; undefined where there is none.
- * @throws as `messagesOf`
- */
-export const messageOf = async (reply: HttpReply, reading: Omit<Reading, 'cursor'>): Promise<Frame | undefined> => {
+/** The message of a JSON body; undefined when the body is empty. @throws as `readMessages` */
+export const readJson = async (reply: HttpReply, reading: BodyReading): Promise<Frame | undefined> => {
   const { limits, latch, asked } = reading
   try {
     const body = await wholeBody(reply, limits.messageBytes, latch)
     if (body === undefined) return undefined
-    const frame = body.kind === 'whole' ? await parseInTurns(body.bytes, limits) : oversizedFrame(body.head, body.tail, body.size, limits)
-    return answering(frame, asked)
+    if (body.kind === 'whole') return answering(await parseInTurns(body.bytes, limits), asked)
+    return answering(oversizedFrame(body.head, body.tail, body.size, limits), asked)
   } catch (error) {
     return unreadable(error, reading)
   }
@@ -143,8 +139,8 @@ const unreadable = (error: unknown, { asked }: Pick<Reading, 'asked'>): Frame =>
 }
 
 /**
- * What to say of a response that is neither JSON nor SSE where an answer is due.
- * @returns a frame that is wrong as such, or the reason why there is no answer
+ * Stands in for the answer where the response is neither JSON nor SSE.
+ * @returns a frame with a fault, or the reason why there is no answer
  */
 export const misfit = ({ status, headers }: HttpReply, asked: readonly IdKey[]): Frame | string => {
   const type = mediaType(headers)
@@ -159,12 +155,12 @@ const httpFault = (message: string, keys: readonly IdKey[]): Frame => ({
   faults: [{ kind: 'http', path: '', message }],
 })
 
-/** What an event says. */
-export const read = (event: SseEvent, limits: FrameLimits): Frame | Between | Promise<Frame> => {
+export const readEvent = (event: SseEvent, limits: FrameLimits): Frame | Between | Promise<Frame> => {
   switch (event.kind) {
     case 'message': {
       const frame = parseInTurns(event.data, limits)
-      return frame instanceof Promise ? frame.then(parsed => withFields(parsed, fieldLines(event))) : withFields(frame, fieldLines(event))
+      const fields = fieldLines(event)
+      return frame instanceof Promise ? frame.then(parsed => withFields(parsed, fields)) : withFields(frame, fields)
     }
     case 'oversized':
       return oversizedFrame(event.head, event.tail, event.size, limits)
@@ -176,20 +172,21 @@ export const read = (event: SseEvent, limits: FrameLimits): Frame | Between | Pr
   }
 }
 
-const withFields = (frame: Frame, event: string): Frame => (event === '' ? frame : { ...frame, envelope: { event } })
+const withFields = (frame: Frame, event: string): Frame =>
+  (event === '' ? frame : { ...frame, envelope: { event } })
 
 /**
- * A body that is one message, unpacked.
- * @param maxBytes of one that is longer no more is read
- * @returns undefined where it is empty
+ * Reads and decodes a whole body.
+ * @param maxBytes reading stops beyond this size
+ * @returns undefined when the body is empty
  * @throws UndecodableBody, or what the connection fails with
  */
 export const wholeBody = async (
   reply: HttpReply, maxBytes: number, latch: Latch,
 ): Promise<Gathered | undefined> => {
   const gathering = new Gathering(maxBytes, Number(only(reply.headers, 'content-length')) || 0)
-  const source = unpacked(reply)
-  // Not by `for await`: most bodies are here as a whole by the time that they are read, and need no waiting for.
+  const source = decodedBody(reply)
+  // Not `for await`: most bodies have arrived completely by now, and need no promises.
   for (;;) {
     const piece = nextPiece(source)
     const next = piece instanceof Promise ? await piece : piece
@@ -204,8 +201,9 @@ export const wholeBody = async (
   return gathering.take()
 }
 
-/** A whole body without an id that can be read is the answer to what was asked with it, and to nothing else. */
+/** A JSON body without a readable id counts as the answer to the requests that it responds to. */
 export const answering = (frame: Frame, asked: () => readonly IdKey[]): Frame => {
   const { message } = frame
-  return message.kind === 'unusable' && message.keys.length === 0 ? { ...frame, message: { ...message, keys: asked() } } : frame
+  if (message.kind !== 'unusable' || message.keys.length > 0) return frame
+  return { ...frame, message: { ...message, keys: asked() } }
 }

@@ -7,28 +7,30 @@ import { connectorWith, errors, Pool, ResponseBody, whole } from './body.js'
 export interface HttpTls {
   /** Certificate authorities to trust in place of the built-in ones. */
   readonly ca?: string | Buffer
-  /** The certificate that we show, and its key. */
+  /** The client certificate, and its key. */
   readonly cert?: string | Buffer
   readonly key?: string | Buffer
 }
 
 export interface HttpAsk {
   readonly method: 'POST' | 'GET' | 'DELETE' | 'HEAD'
-  /** Where, on the server's own origin; its MCP endpoint when left out. */
+  /** On the server's own origin; the MCP endpoint when absent. */
   readonly url?: URL
   readonly headers: ReadonlyMap<string, string>
   readonly body?: Buffer
   readonly signal: AbortSignal | Abortable
 }
 
-/** What ends one request at a time. An AbortController for each call would cost more than reading a small response. */
+/**
+ * Ends one request at a time, in place of an AbortController, which costs more than reading a small response.
+ */
 export interface Abortable {
   readonly aborted: boolean
-  /** Set by the request that is under way. */
+  /** Set by the pending request. */
   onAbort: (() => void) | undefined
 }
 
-/** A response whose body is still on the wire: it must be read or destroyed. */
+/** A response whose body has not been read: it must be read or discarded. */
 export interface HttpReply {
   readonly status: number
   readonly headers: HttpHeaders
@@ -39,26 +41,26 @@ export interface HttpReply {
 const connectMs = 10_000
 /** All headers of a response, in bytes. */
 const headerBytes = 32 * 1024
-/** Longest wait for a sign of life, in milliseconds. */
+/** Longest wait of `reachable`, in milliseconds. */
 const reachMs = 3000
 /** Redirects in a row. */
-const mostRedirects = 3
+const maxRedirects = 3
 
 const proxies = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'] as const
 
-/** Why a request failed, in words that hold nothing of the request: no header, no token, no query. */
+/** Why a request failed. The message quotes nothing of the request: no header, no token, no query. */
 export class HttpFailure extends Error {}
 
 /**
- * One HTTP server: a pool of connections to its origin. A connection is never shared by two requests at a time, and there are
- * as many as there are requests: streams stay open for hours, and a bound would make the next request wait for one of them.
+ * One HTTP server: a pool of connections to its origin, one for each pending request. The pool has no limit:
+ * streams stay open for hours, and further requests would have to wait for them.
  */
 export class HttpUpstream {
   readonly #pool: Dispatcher
   /** From the URL's user and password, where it has them. */
   readonly #authorization: string | undefined
   readonly url: URL
-  // Of the URL, which makes them anew each time that it is asked.
+  // Kept because a URL computes them at each access.
   readonly #origin: string
   readonly #path: string
 
@@ -71,11 +73,12 @@ export class HttpUpstream {
     const connect = { timeout: connectMs, ...tls }
     const options = {
       maxHeaderSize: headerBytes,
-      // How long an answer may take is the core's to say (`requestMs`), and a stream may be silent for hours.
+      // The core limits how long an answer may take (`requestMs`), and a stream may be silent for hours.
       headersTimeout: 0,
       bodyTimeout: 0,
     }
-    // HTTPS_PROXY, HTTP_PROXY and NO_PROXY mean what they mean to everybody, but no proxy knows this machine as `localhost`. The certificates are those of the server behind the proxy.
+    // HTTPS_PROXY, HTTP_PROXY and NO_PROXY apply, but not to loopback addresses, which a proxy cannot reach.
+    // The TLS options are for the server behind the proxy.
     this.#pool = !isLoopback(url) && proxies.some(name => (process.env[name] ?? '') !== '')
       ? new (whole().EnvHttpProxyAgent)({ ...options, connect, requestTls: connect })
       : new Pool(this.#origin, { ...options, connect: connectorWith(connect) })
@@ -84,7 +87,7 @@ export class HttpUpstream {
   /** @throws HttpFailure, or what undici throws: see `failureOf` */
   async request(ask: HttpAsk): Promise<HttpReply> {
     let url = ask.url ?? this.url
-    for (let redirects = 0; redirects <= mostRedirects; redirects++) {
+    for (let redirects = 0; redirects <= maxRedirects; redirects++) {
       const reply = await this.#once(url, ask)
       if (reply.status < 300 || reply.status > 399 || reply.status === 304) return reply
       discard(reply)
@@ -93,17 +96,18 @@ export class HttpUpstream {
     throw new HttpFailure('the server redirects without end')
   }
 
-  /** Whether anything speaks HTTP there; what it says to a HEAD does not matter. */
+  /** Whether the server answers a HEAD request, with any status. */
   async reachable(): Promise<boolean> {
+    const signal = AbortSignal.timeout(reachMs)
     try {
-      discard(await this.#once(this.url, { method: 'HEAD', headers: new Map(), signal: AbortSignal.timeout(reachMs) }))
+      discard(await this.#once(this.url, { method: 'HEAD', headers: new Map(), signal }))
       return true
     } catch {
       return false
     }
   }
 
-  /** Cuts what is still open. */
+  /** Closes every connection at once. */
   async close(): Promise<void> {
     await this.#pool.destroy()
   }
@@ -111,40 +115,52 @@ export class HttpUpstream {
   #once(url: URL, { method, headers, body, signal }: HttpAsk): Promise<HttpReply> {
     const sent = ['accept-encoding', 'identity']
     for (const [name, value] of headers) if (name !== 'accept-encoding') sent.push(name, value)
-    if (this.#authorization !== undefined && !headers.has('authorization')) sent.push('authorization', this.#authorization)
+    if (this.#authorization !== undefined && !headers.has('authorization')) {
+      sent.push('authorization', this.#authorization)
+    }
     const path = url === this.url ? this.#path : url.pathname + url.search
+    const options = { origin: this.#origin, path, method, headers: sent, body: body ?? null }
     return new Promise((resolve, reject) => {
-      this.#pool.dispatch({ origin: this.#origin, path, method, headers: sent, body: body ?? null }, new Response(signal, resolve, reject))
+      this.#pool.dispatch(options, new Response(signal, resolve, reject))
     })
   }
 
-  /** Only within the origin, and only where the method and the body stay: a token must not follow a redirect elsewhere. */
+  /**
+   * Follows 307 and 308 (which keep method and body) within the origin: credentials must not go elsewhere.
+   */
   #redirected({ status, headers }: HttpReply, from: URL): URL {
     const location = only(headers, 'location')
-    const target = location !== undefined && URL.canParse(location, from.href) ? new URL(location, from) : undefined
-    const same = target?.origin === this.url.origin && target.username === '' && target.password === ''
-    if (!same || (status !== 307 && status !== 308)) throw new HttpFailure(`the server redirects (HTTP ${status}) where it may not be followed`)
+    const target = location === undefined ? undefined : sameOrigin(location, from)
+    if (target === undefined || (status !== 307 && status !== 308)) {
+      throw new HttpFailure(`the server redirects (HTTP ${status}) where it may not be followed`)
+    }
     return target
   }
 }
 
-/** What becomes of one request. */
+/** The URL that a server's text names; undefined when it is none, of another origin, or has credentials. */
+export const sameOrigin = (text: string, base: URL): URL | undefined => {
+  const url = URL.canParse(text, base.href) ? new URL(text, base) : undefined
+  return url?.origin === base.origin && url.username === '' && url.password === '' ? url : undefined
+}
+
+/** Receives one response from undici. */
 class Response implements Dispatcher.DispatchHandler {
   readonly #signal: HttpAsk['signal']
-  readonly #begun: (reply: HttpReply) => void
-  readonly #failed: (error: Error) => void
+  readonly #resolve: (reply: HttpReply) => void
+  readonly #reject: (error: Error) => void
   #started: Dispatcher.DispatchController | undefined
   #body: ResponseBody | undefined
 
-  constructor(signal: HttpAsk['signal'], begun: (reply: HttpReply) => void, failed: (error: Error) => void) {
+  constructor(signal: HttpAsk['signal'], resolve: (reply: HttpReply) => void, reject: (error: Error) => void) {
     this.#signal = signal
-    this.#begun = begun
-    this.#failed = failed
+    this.#resolve = resolve
+    this.#reject = reject
     if (signal instanceof AbortSignal) signal.addEventListener('abort', this.#abort)
     else signal.onAbort = this.#abort
   }
 
-  // Before it has a connection, there is nothing that could be cut.
+  // A request that has no connection yet has no controller.
   readonly #abort = (): void => {
     const error = new errors.RequestAbortedError()
     if (this.#started === undefined) this.#end(error)
@@ -156,11 +172,13 @@ class Response implements Dispatcher.DispatchHandler {
     if (this.#signal.aborted) this.#abort()
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number, received: Parameters<typeof headersOf>[0]): void {
-    // What comes before the response itself says nothing of it.
+  onResponseStart(
+    controller: Dispatcher.DispatchController, status: number, received: Parameters<typeof headersOf>[0],
+  ): void {
+    // Interim responses are skipped.
     if (status < 200) return
     this.#body = new ResponseBody(controller)
-    this.#begun({ status, headers: headersOf(received), body: this.#body })
+    this.#resolve({ status, headers: headersOf(received), body: this.#body })
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -180,23 +198,24 @@ class Response implements Dispatcher.DispatchHandler {
     if (signal instanceof AbortSignal) signal.removeEventListener('abort', this.#abort)
     else if (signal.onAbort === this.#abort) signal.onAbort = undefined
     if (this.#body !== undefined) this.#body.end(error)
-    else this.#failed(error ?? new errors.RequestAbortedError())
+    else this.#reject(error ?? new errors.RequestAbortedError())
   }
 }
 
-const isLoopback = ({ hostname }: URL): boolean => /^(?:localhost|.*\.localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)
+const isLoopback = ({ hostname }: URL): boolean =>
+  /^(?:localhost|.*\.localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)
 
-/** Lets go of a response that nobody reads; its connection is kept where the rest is short and soon here. */
+/** Discards a response; its connection is kept if the rest of the body is short. */
 export const discard = ({ body }: HttpReply): void => body.dump(discardBytes, discardMs)
 const discardBytes = 16 * 1024
 const discardMs = 1000
 
-/** What went wrong on the way to the server, without the texts of errors: they may quote headers and URLs. */
+/** Why a request to the server failed. The texts of errors are left out: they may quote headers and URLs. */
 export const failureOf = (error: unknown): string => {
   if (error instanceof HttpFailure) return error.message
   if (error instanceof errors.HTTPParserError) return 'the server does not speak HTTP as it should'
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
-  return reasons.get(code) ?? (code === '' ? 'the request to the server failed' : `the request to the server failed (${code})`)
+  return reasons.get(code) ?? `the request to the server failed${code === '' ? '' : ` (${code})`}`
 }
 
 const cut = 'the connection to the server was cut'

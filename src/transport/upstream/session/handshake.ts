@@ -4,48 +4,48 @@ import { isModernRequest, metadataOf, only, type InputSchemaOf } from '../../htt
 import { bodyKind, type Between, type Told } from '../messages.js'
 import { discard, HttpFailure, type HttpAsk, type HttpReply, type HttpUpstream } from '../pool.js'
 
-/** One session with the server, from the response to `initialize` on. */
+/** A session with the server, from the response to `initialize` on. */
 export interface Agreed {
   readonly initialize: Frame
-  /** `Mcp-Session-Id`; undefined where the server keeps no sessions. */
+  /** `Mcp-Session-Id`; undefined when the server keeps no sessions. */
   readonly id: string | undefined
-  /** The revision, once the answer has named it. */
+  /** The negotiated revision; undefined before the answer to `initialize`. */
   version: string | undefined
   initialized: Frame | undefined
-  /** The stream of what the server says unasked: `refused` where it offers none. */
+  /** The stream of unsolicited messages: `refused` when the server does not offer it. */
   stream: 'closed' | 'open' | 'refused'
   /** Aborted when the session is over. */
   readonly over: AbortController
 }
 
-/** What a client and a server have agreed on by `initialize`, and our requests as they follow from it. */
+/** The session negotiated by `initialize`, and the HTTP requests of that session. */
 export class HttpHandshake {
   readonly #upstream: HttpUpstream
-  /** Of every request. */
+  /** Headers of every request. */
   readonly #always: ReadonlyMap<string, string>
   readonly #inputSchemaOf: InputSchemaOf
   #agreed: Agreed | undefined
 
-  /** @param headers the operator's, by lower-case name, on every request */
+  /** @param headers the operator's headers, by lower-case name, for every request */
   constructor(upstream: HttpUpstream, headers: ReadonlyMap<string, string>, inputSchemaOf: InputSchemaOf) {
     this.#upstream = upstream
     this.#always = new Map([['user-agent', 'mcp-customs'], ...headers])
     this.#inputSchemaOf = inputSchemaOf
   }
 
-  /** Undefined before `initialize`, and for good with a modern client. */
+  /** Undefined before `initialize`, and always with a modern client. */
   get agreed(): Agreed | undefined {
     return this.#agreed
   }
 
-  /** From now on this session is the one. */
+  /** Replaces the session. */
   enter(agreed: Agreed): void {
     this.#agreed?.over.abort()
     this.#agreed = agreed
   }
 
   post(frame: Frame, signal: HttpAsk['signal'], agreed = this.#agreed): Promise<HttpReply> {
-    const headers = new Map([['accept', 'application/json, text/event-stream'], ['content-type', 'application/json']])
+    const headers = new Map(postHeaders)
     const add = (more: Iterable<readonly [string, string]>) => {
       for (const [name, value] of more) headers.set(name, value)
     }
@@ -57,24 +57,24 @@ export class HttpHandshake {
   }
 
   /**
-   * A stream of the session.
-   * @param lastEventId of the stream to be resumed; undefined for that of what the server says unasked
+   * Opens or resumes a stream of the session.
+   * @param lastEventId of the stream to be resumed; undefined opens the stream of unsolicited messages
    * @returns a stream, or an error response
    */
   async get(lastEventId: string | undefined, signal: AbortSignal): Promise<HttpReply> {
     const headers = new Map([
       ['accept', 'text/event-stream'],
       ...sessionHeaders(this.#agreed),
-      ...(lastEventId === undefined ? [] : [['last-event-id', Buffer.from(lastEventId).toString('latin1')] as const]),
-      ...this.#always,
     ])
+    if (lastEventId !== undefined) headers.set('last-event-id', Buffer.from(lastEventId).toString('latin1'))
+    for (const [name, value] of this.#always) headers.set(name, value)
     const reply = await this.#upstream.request({ method: 'GET', headers, signal })
     if (reply.status >= 400 || bodyKind(reply) === 'sse') return reply
     discard(reply)
     throw new HttpFailure('the server does not answer a GET with an event stream')
   }
 
-  /** Ends the session politely, so that the server frees what it holds for it. Never fails. */
+  /** Ends the session by DELETE, so that the server can free its state. Never fails. */
   async leave(signal: AbortSignal): Promise<void> {
     const agreed = this.#agreed
     agreed?.over.abort()
@@ -84,17 +84,21 @@ export class HttpHandshake {
   }
 }
 
+const postHeaders: readonly (readonly [string, string])[] = [
+  ['accept', 'application/json, text/event-stream'], ['content-type', 'application/json'],
+]
+
 const sessionHeaders = (agreed: Agreed | undefined): readonly (readonly [string, string])[] => [
   ...(agreed?.id === undefined ? [] : [['mcp-session-id', agreed.id] as const]),
   ...(agreed?.version === undefined ? [] : [['mcp-protocol-version', agreed.version] as const]),
 ]
 
-/** What follows from the response to an `initialize`. */
+/** The session that the response to an `initialize` begins. */
 export const agreedBy = (initialize: Frame, { headers }: HttpReply): Agreed => {
   const id = only(headers, 'mcp-session-id')
   return {
     initialize,
-    // Anything else could not be sent back (2025-11-25, session management).
+    // Ids are visible ASCII (2025-11-25, session management); others could not be sent back.
     id: id !== undefined && /^[\x21-\x7e]+$/.test(id) ? id : undefined,
     version: undefined,
     initialized: undefined,
@@ -103,14 +107,16 @@ export const agreedBy = (initialize: Frame, { headers }: HttpReply): Agreed => {
   }
 }
 
-/** @returns the revision, when the frame is the good answer to the session's `initialize` */
+/** @returns the revision, when the frame is the result of the session's `initialize` */
 export const versionBy = ({ initialize }: Agreed, { message }: Frame): string | undefined => {
-  if (message.kind !== 'result' || initialize.message.kind !== 'request' || message.key !== initialize.message.key) return undefined
+  const request = initialize.message
+  if (message.kind !== 'result' || request.kind !== 'request' || message.key !== request.key) return undefined
   const version = member(message.result, 'protocolVersion')
   return isString(version) && /^[\x21-\x7e]{1,64}$/.test(version) ? version : undefined
 }
 
-export const isInitialize = ({ message }: Frame): boolean => message.kind === 'request' && message.method === 'initialize'
+export const isInitialize = ({ message }: Frame): boolean =>
+  message.kind === 'request' && message.method === 'initialize'
 
 export const isInitialized = ({ message }: Frame): boolean =>
   message.kind === 'notification' && message.method === 'notifications/initialized'
@@ -118,19 +124,19 @@ export const isInitialized = ({ message }: Frame): boolean =>
 /** Longest wait for a new session, in milliseconds. */
 const renewMs = 30_000
 
-export interface Renewal {
+interface Renewal {
   readonly handshake: HttpHandshake
   readonly lost: Agreed
   readonly closing: AbortSignal
   readonly read: (reply: HttpReply, told: (heard: Frame | Between) => Told) => Promise<void>
-  /** Whatever else than the answer comes with it. */
+  /** Gets the notifications and requests that come with the answer. */
   readonly told: (frame: Frame) => void
 }
 
 /**
- * Begins a new session by the client's own `initialize` and `notifications/initialized`, after the server has lost the one before
- * (2025-11-25, session management). The client has its answer already, and does not get this one.
- * @returns false when there is no new session, or not one that the client could go on in
+ * Repeats the client's `initialize` and `notifications/initialized` after the server has lost the session
+ * (2025-11-25, session management). The client does not get this second answer.
+ * @returns false when there is no new session, or the client could not continue in it
  */
 export const renew = async ({ handshake, lost, closing, read, told }: Renewal): Promise<boolean> => {
   const { initialize, initialized, version } = lost
@@ -148,7 +154,7 @@ export const renew = async ({ handshake, lost, closing, read, told }: Renewal): 
     if (heard.message.kind === 'notification' || heard.message.kind === 'request') told(heard)
     return undefined
   })
-  // The client goes on in the revision that was agreed on with it, and in no other.
+  // The client continues in the revision that it negotiated.
   if (agreed.version === undefined || agreed.version !== version) return false
   if (initialized) {
     const accepted = await handshake.post(initialized, signal, agreed)

@@ -3,34 +3,37 @@ import { errorCode } from '../../../protocol/json-rpc.js'
 import { modernErrors } from '../../http/headers.js'
 import type { SseEvent } from '../../sse/event.js'
 import type { Call } from '../calls.js'
-import { bodyKind, cursor, read, readEvents, type Between, type Reading } from '../messages.js'
-import { discard, failureOf, type HttpReply, type HttpUpstream } from '../pool.js'
+import { bodyKind, cursor, readEvent, readEvents, type Between, type Reading } from '../messages.js'
+import { discard, failureOf, sameOrigin, type HttpReply, type HttpUpstream } from '../pool.js'
 
 export interface LegacyOptions extends Pick<Reading, 'limits' | 'latch'> {
   readonly upstream: HttpUpstream
-  /** The operator's, by lower-case name, on every request. */
+  /** The operator's headers, by lower-case name, for every request. */
   readonly headers: ReadonlyMap<string, string>
   readonly told: (frame: Frame) => void
-  /** The stream is over, and with it the session. */
+  /** The stream, and with it the session, is over. */
   readonly ended: (reason: string) => void
 }
 
 /**
- * Whether a server that refuses `initialize` like this may be one that knows HTTP+SSE only (2026-07-28, backward compatibility).
- * @param error the JSON-RPC error in its response
+ * Whether a server that refuses `initialize` may support HTTP+SSE only (2026-07-28, backward compatibility).
+ * @param error the JSON-RPC error in the response
  */
 export const mayBeLegacy = (status: number, error: Frame | undefined): boolean =>
-  (status === 400 || status === 404 || status === 405) && (error === undefined || !isModernRefusal(error, status))
+  [400, 404, 405].includes(status) && (error === undefined || !isModernRefusal(error, status))
 
-const isModernRefusal = ({ message }: Frame, status: number): boolean =>
-  message.kind === 'error' && (modernErrors.has(message.error.code) || (status === 404 && message.error.code === errorCode.methodNotFound))
+const isModernRefusal = ({ message }: Frame, status: number): boolean => {
+  if (message.kind !== 'error') return false
+  const { code } = message.error
+  return modernErrors.has(code) || (status === 404 && code === errorCode.methodNotFound)
+}
 
 /** Longest wait for the server to name its endpoint, in milliseconds. */
 const endpointMs = 10_000
 
 /**
- * The HTTP+SSE transport of 2024-11-05: one stream on which the server says everything, first of all the address that takes what
- * the client says.
+ * The HTTP+SSE transport of 2024-11-05: one stream carries all messages of the server; its first event names
+ * the endpoint for the client's POSTs.
  */
 export class LegacySse {
   readonly #options: LegacyOptions
@@ -41,7 +44,7 @@ export class LegacySse {
     this.#options = options
   }
 
-  /** @returns false when this is no such server */
+  /** @returns false when the server does not support HTTP+SSE */
   async open(): Promise<boolean> {
     const timer = setTimeout(() => this.close(), endpointMs)
     try {
@@ -53,14 +56,15 @@ export class LegacySse {
     }
   }
 
-  /** @returns why there will be no answer to what has none by now */
+  /** @returns why the requests that are still unanswered get no answer */
   async post(call: Call): Promise<string> {
     const { upstream, headers } = this.#options
+    const { bytes, envelope } = call.frame
     const reply = await upstream.request({
       method: 'POST',
       ...(this.#endpoint && { url: this.#endpoint }),
-      headers: new Map([['content-type', 'application/json'], ...(call.frame.envelope?.trace?.headers() ?? []), ...headers]),
-      body: call.frame.bytes,
+      headers: new Map([['content-type', 'application/json'], ...(envelope?.trace?.headers() ?? []), ...headers]),
+      body: bytes,
       signal: call,
     })
     discard(reply)
@@ -76,8 +80,9 @@ export class LegacySse {
 
   async #open(): Promise<boolean> {
     const { upstream, headers } = this.#options
-    const { signal } = this.#over
-    const reply = await upstream.request({ method: 'GET', headers: new Map([['accept', 'text/event-stream'], ...headers]), signal })
+    const reply = await upstream.request({
+      method: 'GET', headers: new Map([['accept', 'text/event-stream'], ...headers]), signal: this.#over.signal,
+    })
     if (reply.status === 200 && bodyKind(reply) === 'sse') {
       return new Promise(resolve => void this.#follow(reply, resolve))
     }
@@ -85,7 +90,7 @@ export class LegacySse {
     return false
   }
 
-  /** @param opened told whether the first event names the endpoint; what is told after that changes nothing */
+  /** @param opened called with whether the first event names the endpoint; later calls have no effect */
   async #follow(reply: HttpReply, opened: (isOpen: boolean) => void): Promise<void> {
     const { upstream, limits, latch, told, ended } = this.#options
     const heard = (message: Frame | Between): undefined => {
@@ -100,7 +105,7 @@ export class LegacySse {
           opened(this.#endpoint !== undefined)
           return this.#endpoint === undefined ? 'enough' : undefined
         }
-        const message = read(event, limits)
+        const message = readEvent(event, limits)
         return message instanceof Promise ? message.then(heard) : heard(message)
       })
     } catch (error) {
@@ -113,10 +118,8 @@ export class LegacySse {
 
 const streamCut = 'the server\'s stream ended'
 
-/** Only of the server's own origin: what the client says must not be led elsewhere by what the server says. */
+/** Must be of the server's own origin, so that a server cannot send the client's messages elsewhere. */
 const endpointOf = (event: SseEvent, url: URL): URL | undefined => {
   if (event.kind !== 'message' || event.name !== 'endpoint') return undefined
-  const text = event.data.toString()
-  const endpoint = URL.canParse(text, url.href) ? new URL(text, url) : undefined
-  return endpoint?.origin === url.origin && endpoint.username === '' && endpoint.password === '' ? endpoint : undefined
+  return sameOrigin(event.data.toString(), url)
 }

@@ -11,11 +11,11 @@ import {
 import { discard, failureOf, type HttpReply } from '../pool.js'
 import type { Agreed, HttpHandshake } from './handshake.js'
 
-export interface ResponseOptions extends Pick<Reading, 'limits' | 'latch'> {
+interface ResponseOptions extends Pick<Reading, 'limits' | 'latch'> {
   readonly backoff: Backoff
-  /** Asks for the rest of a stream. */
+  /** Requests the rest of a stream. */
   readonly get: (lastEventId: string | undefined, signal: AbortSignal) => Promise<HttpReply>
-  /** A message has come, by whichever stream. */
+  /** Gets every message, from any stream. */
   readonly told: (exchange: Exchange, frame: Frame) => void
 }
 
@@ -24,7 +24,7 @@ export const refusedWith = ({ status }: HttpReply): string => {
   return `the server answered HTTP ${status}${hint}`
 }
 
-/** Reads responses to the end, over as many connections as it takes: where the session is ours, so is resuming its streams. */
+/** Reads responses to the end, and resumes their streams when a connection is cut. */
 export class HttpResponses {
   readonly #options: ResponseOptions
 
@@ -32,7 +32,7 @@ export class HttpResponses {
     this.#options = options
   }
 
-  /** What comes of a POST. @returns why there will be no answer to what has none by now */
+  /** Reads the response to a POST. @returns why the requests that are still unanswered get no answer */
   async answer(call: Call, reply: HttpReply): Promise<string> {
     const { exchange, frame, unanswered } = call
     const kind = bodyKind(reply)
@@ -59,21 +59,21 @@ export class HttpResponses {
     return resumable && unanswered.size > 0 ? this.#resumed(call, position) : reason
   }
 
-  /** What an HTTP error says; through a pipe nothing passes but messages. */
+  /** The JSON-RPC error in an HTTP error; undefined for a page, which a stdio client cannot get. */
   async error({ unanswered }: Call, reply: HttpReply): Promise<Frame | undefined> {
     const { limits, latch } = this.#options
     const body = await errorBody(reply, { limits, latch, asked: () => [...unanswered] })
     return body === undefined || body.message.kind === 'page' ? undefined : withId(body)
   }
 
-  /** Tells every message of a body. @throws what the connection fails with */
+  /** Reports every message of a body to `told` of the options. @throws what the connection fails with */
   async read(reply: HttpReply, position: Cursor, call?: Call): Promise<void> {
     await this.readWith(reply, heard => {
       if ('bytes' in heard) this.#options.told(call?.exchange ?? stdioExchange, heard)
     }, position, call)
   }
 
-  /** The same, but that `told` is called in place of that of the options. */
+  /** Like `read`, with a `told` of its own. */
   readWith(
     reply: HttpReply, told: (heard: Frame | Between) => Told, position = cursor(), call?: Call,
   ): Promise<void> {
@@ -98,37 +98,37 @@ export class HttpResponses {
   }
 }
 
-/** How often and how soon a cut stream is asked for again. */
+/** How often and how soon resuming a cut stream is tried. */
 export interface Backoff {
   /** Before the first attempt, in milliseconds; doubled before each further one. */
   readonly firstMs: number
-  readonly mostMs: number
-  /** In a row that bring nothing. */
+  readonly maxMs: number
+  /** Attempts in a row without an event. */
   readonly attempts: number
 }
 
-/** Half a minute in all. */
-export const backoff: Backoff = { firstMs: 500, mostMs: 30_000, attempts: 6 }
+/** Gives up after half a minute. */
+export const backoff: Backoff = { firstMs: 500, maxMs: 30_000, attempts: 6 }
 
-export interface Resumable {
+interface Resumable {
   readonly cursor: Cursor
   readonly backoff: Backoff
   readonly signal: AbortSignal
-  /** Asks for the rest: a stream, or an error response. */
+  /** Requests the rest: resolves with a stream, or an error response. */
   readonly open: () => Promise<HttpReply>
-  /** Reads what came of it; rejects when it is cut. */
+  /** Reads the stream; rejects when it is cut. */
   readonly read: (reply: HttpReply) => Promise<void>
-  /** Nothing more is wanted of the stream. */
+  /** Whether the rest of the stream is not needed any more. */
   readonly done: () => boolean
 }
 
-/** Longest wait that a server may ask for, and the shortest, in milliseconds: neither for ever nor in a tight loop. */
-const mostRetryMs = 300_000
-const leastRetryMs = 10
+/** Bounds of the server's `retry:`, in milliseconds. */
+const maxRetryMs = 300_000
+const minRetryMs = 10
 
 /**
- * Asks for the rest of a stream until nothing more is wanted of it, or the server does not give it.
- * @returns the response that refused it, or else the reason why it was given up; undefined when it is done
+ * Requests the rest of a stream until it is not needed any more, or the server refuses it.
+ * @returns the response that refused it, or the reason for giving up; undefined when it is done
  */
 export const resume = async (stream: Resumable): Promise<HttpReply | string | undefined> => {
   const { cursor, backoff, signal } = stream
@@ -152,12 +152,12 @@ export const resume = async (stream: Resumable): Promise<HttpReply | string | un
 }
 
 const waitOf = (failures: number, { cursor: { retryMs }, backoff }: Resumable): number => {
-  const asked = retryMs === undefined ? undefined : Math.min(Math.max(retryMs, leastRetryMs), mostRetryMs)
+  const asked = retryMs === undefined ? undefined : Math.min(Math.max(retryMs, minRetryMs), maxRetryMs)
   if (failures === 0) return asked ?? backoff.firstMs
-  return Math.max(asked ?? 0, Math.min(backoff.firstMs * 2 ** failures, backoff.mostMs))
+  return Math.max(asked ?? 0, Math.min(backoff.firstMs * 2 ** failures, backoff.maxMs))
 }
 
-export interface Listening {
+interface Listening {
   readonly handshake: HttpHandshake
   readonly agreed: Agreed
   readonly backoff: Backoff
@@ -166,8 +166,8 @@ export interface Listening {
 }
 
 /**
- * Reads what the server says unasked, for as long as the session lasts and the server offers it (2025-11-25, listening for
- * messages); `agreed.stream` says how it stands.
+ * Reads the stream of unsolicited messages while the session lasts and the server offers it (2025-11-25,
+ * listening for messages), and keeps `agreed.stream` up to date.
  * @returns true when the server has lost the session
  */
 export const listen = async ({ handshake, agreed, backoff, read }: Listening): Promise<boolean> => {
@@ -184,7 +184,7 @@ export const listen = async ({ handshake, agreed, backoff, read }: Listening): P
       }
     } else await read(first, position)
   } catch {
-    // Cut: the rest is asked for, a bounded number of times.
+    // The stream was cut: it is resumed below.
   }
   const outcome = await resume({
     cursor: position,
@@ -194,7 +194,7 @@ export const listen = async ({ handshake, agreed, backoff, read }: Listening): P
     read: reply => read(reply, position),
     done: () => false,
   })
-  // Given up for now: the next response to something else shows that the server is back.
+  // Opened again when the server answers another request.
   agreed.stream = 'closed'
   if (outcome === undefined || typeof outcome === 'string') return false
   discard(outcome)

@@ -17,20 +17,23 @@ import { backoff, HttpResponses, listen, refusedWith, type Backoff } from './res
 export interface HttpSessionOptions {
   readonly url: URL
   readonly tls?: HttpTls
-  /** The operator's, by lower-case name, on every request. */
+  /** The operator's headers, by lower-case name, for every request. */
   readonly headers: ReadonlyMap<string, string>
   readonly limits: FrameLimits
   readonly inputSchemaOf: InputSchemaOf
   readonly backoff?: Backoff
-  /** How long `close` waits for answers that are under way, and again for the end of the session, in milliseconds. */
+  /** How long `close` waits for pending answers, and again for the end of the session, in milliseconds. */
   readonly stopMs?: number
-  /** How long a stream is read on when all that was asked by it is answered, in milliseconds: some servers never end theirs. */
+  /**
+   * How long a stream is read after all its requests are answered, in milliseconds: some servers never end
+   * it.
+   */
   readonly lingerMs?: number
 }
 
 /**
- * Faces an MCP server over HTTP, for a client that speaks through a pipe: the session is ours to open, to keep and to end. Speaks
- * Streamable HTTP of every revision, and HTTP+SSE (2024-11-05) where the server knows nothing newer.
+ * Faces an MCP server over HTTP for a stdio client: opens, keeps and ends the session. Uses Streamable HTTP
+ * of every revision, and HTTP+SSE (2024-11-05) where the server supports nothing newer.
  */
 export const httpSession = (options: HttpSessionOptions): Transport => new UpstreamSession(options)
 
@@ -39,10 +42,10 @@ class UpstreamSession extends HttpSide {
   readonly #upstream: HttpUpstream
   readonly #handshake: HttpHandshake
   readonly #responses: HttpResponses
-  /** The client's one pipe holds back all of it. */
+  /** Backpressure for all streams: the client has a single pipe. */
   readonly #latch = new Latch()
   readonly #closing = new AbortController()
-  /** What goes out next waits for it: a server may refuse whatever overtakes the handshake. */
+  /** Frames wait for it: a server may refuse a frame that arrives before the end of the handshake. */
   #turn: Promise<unknown> = Promise.resolve()
   #renewal: Promise<boolean> | undefined
   #legacy: LegacySse | undefined
@@ -100,12 +103,12 @@ class UpstreamSession extends HttpSide {
     for (const call of this.calls.all()) call.abort()
   }
 
-  /** @returns true when the server need not be told: a modern one learns of it by the closing of the stream */
+  /** @returns true when the cancellation is not sent: closing the stream tells a modern server */
   #cancels(exchange: Exchange, { message }: Frame): boolean {
     if (!isCancellation(message)) return false
     const id = member(message.params, 'requestId')
     const call = isString(id) || typeof id === 'number' ? this.calls.find(exchange, id) : undefined
-    // Who cancels does not wait any more: that no answer comes is no loss.
+    // A cancelled request is not reported as lost.
     call?.forget()
     if (!call) return this.#handshake.agreed === undefined && !this.#legacy
     if (isModernRequest(call.frame)) call.abort()
@@ -117,7 +120,8 @@ class UpstreamSession extends HttpSide {
     call.linger(this.#options.lingerMs ?? 5000)
     let reason: string
     try {
-      reason = call.aborted ? failureOf(undefined) : await (this.#legacy ? this.#legacy.post(call) : this.#post(call, true))
+      if (call.aborted) reason = failureOf(undefined)
+      else reason = await (this.#legacy ? this.#legacy.post(call) : this.#post(call, true))
     } catch (error) {
       reason = failureOf(error)
     }
@@ -125,7 +129,7 @@ class UpstreamSession extends HttpSide {
     for (const key of unanswered) this.#tell({ type: 'lost', exchange, key, reason })
   }
 
-  /** @returns why there will be no answer to what has none by now */
+  /** @returns why the requests that are still unanswered get no answer */
   async #post(call: Call, first: boolean): Promise<string> {
     const { frame } = call
     const { agreed } = this.#handshake
@@ -133,7 +137,9 @@ class UpstreamSession extends HttpSide {
     if (reply.status >= 400 && (bodyKind(reply) === 'error' || isInitialize(frame))) {
       const error = await this.#responses.error(call, reply)
       if (isInitialize(frame)) return this.#refused(call, reply, error)
-      if (agreed?.id !== undefined && !isModernRequest(frame) && knowsNoSession(reply, error)) return this.#sessionLost(call, agreed, first)
+      if (agreed?.id !== undefined && !isModernRequest(frame) && hasLostSession(reply, error)) {
+        return this.#sessionLost(call, agreed, first)
+      }
       if (error !== undefined) this.#told(call.exchange, error)
       return refusedWith(reply)
     }
@@ -143,7 +149,9 @@ class UpstreamSession extends HttpSide {
     return this.#responses.answer(call, reply)
   }
 
-  /** The server works: what hangs on the handshake goes on. */
+  /**
+   * The server has accepted a frame: opens the stream of unsolicited messages when the handshake is complete.
+   */
   #accepted(frame: Frame): void {
     const { agreed } = this.#handshake
     if (agreed && isInitialized(frame)) agreed.initialized = frame
@@ -152,19 +160,24 @@ class UpstreamSession extends HttpSide {
 
   async #listen(agreed: Agreed): Promise<void> {
     const read = (reply: HttpReply, position: Cursor) => this.#responses.read(reply, position)
-    const lost = await listen({ handshake: this.#handshake, agreed, backoff: this.#options.backoff ?? backoff, read })
+    const retry = this.#options.backoff ?? backoff
+    const lost = await listen({ handshake: this.#handshake, agreed, backoff: retry, read })
     if (lost) await this.#renewed(agreed)
   }
 
   async #sessionLost(call: Call, lost: Agreed, first: boolean): Promise<string> {
-    if (!(await this.#renewed(lost))) return 'the server has ended the session, and a new one could not be begun'
-    const { message } = call.frame
-    // Who knows no such session has carried nothing out.
-    if (first && message.kind === 'request') return this.#post(call, false)
+    if (!(await this.#renewed(lost))) {
+      return 'the server has ended the session, and a new one could not be begun'
+    }
+    // A server that does not know the session has not executed the request: it can be sent again.
+    if (first && call.frame.message.kind === 'request') return this.#post(call, false)
     return 'the server has ended the session, and the new one as well'
   }
 
-  /** Once for each session that is lost, whoever finds out first. @returns false when there is no new one */
+  /**
+   * Renews a lost session once, however many calls report the loss.
+   * @returns false when there is no new one
+   */
   #renewed(lost: Agreed): Promise<boolean> {
     if (this.#handshake.agreed !== lost) return Promise.resolve(true)
     if (this.#renewal) return this.#renewal
@@ -180,18 +193,20 @@ class UpstreamSession extends HttpSide {
       return renewed
     })
     this.#renewal = renewal
-    // What the client sends meanwhile goes to the new session.
+    // Frames that the client sends meanwhile wait for the new session.
     this.#turn = Promise.all([this.#turn, renewal])
     return renewal
   }
 
-  /** A server that knows no Streamable HTTP may know HTTP+SSE. */
+  /** The server has refused `initialize`: it may support HTTP+SSE only. */
   async #refused(call: Call, reply: HttpReply, error: Frame | undefined): Promise<string> {
     if (mayBeLegacy(reply.status, error)) {
       const { headers, limits } = this.#options
-      const told = (frame: Frame) => this.#told(stdioExchange, frame)
-      const ended = (reason: string) => this.#end(reason)
-      const legacy = new LegacySse({ upstream: this.#upstream, headers, limits, latch: this.#latch, told, ended })
+      const legacy = new LegacySse({
+        upstream: this.#upstream, headers, limits, latch: this.#latch,
+        told: frame => this.#told(stdioExchange, frame),
+        ended: ended => this.#end(ended),
+      })
       if (await legacy.open()) {
         this.#legacy = legacy
         return legacy.post(call)
@@ -213,8 +228,12 @@ class UpstreamSession extends HttpSide {
   }
 }
 
-/** By 404 (2025-11-25, session management), or, of servers on the official SDK that were restarted, by 400 and an error of theirs. */
-const knowsNoSession = ({ status }: HttpReply, error: Frame | undefined): boolean => {
-  if (status !== 400) return status === 404
-  return error?.message.kind === 'error' && error.message.error.code === -32000 && /\bsession\b|not initialized/i.test(error.message.error.message)
+/**
+ * 404 (2025-11-25, session management); restarted servers on the official SDK answer 400 with an error of
+ * theirs.
+ */
+const hasLostSession = ({ status }: HttpReply, error: Frame | undefined): boolean => {
+  if (status !== 400 || error?.message.kind !== 'error') return status === 404
+  const { code, message } = error.message.error
+  return code === -32000 && /\bsession\b|not initialized/i.test(message)
 }

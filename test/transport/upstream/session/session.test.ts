@@ -5,7 +5,7 @@ import { httpSession, type HttpSessionOptions } from '../../../../dist/transport
 import { answer, ask, initialize, initialized, json, limits, modern, notify, serve, session, stream } from '../harness.js'
 import { listen } from '../../listen.js'
 
-const quick = { firstMs: 1, mostMs: 5, attempts: 3 }
+const quick = { firstMs: 1, maxMs: 5, attempts: 3 }
 
 /** A session with the server, closed when the test is over. */
 const connect = (t: Test, url: URL, options: Partial<HttpSessionOptions> = {}) => {
