@@ -1,43 +1,48 @@
-import { partsOf } from './parts.js'
-import type { Summary } from './summary.js'
+import { partsOf, type Summary } from './summary.js'
 
-/** Somebody who looks at a live page. */
+/** A browser that shows a live page. */
 export interface Viewer {
-  /** @returns false when it takes no more for now: it is sent nothing until it says that it does again */
+  /** @returns false when its buffer is full: nothing more is sent before `drained` */
   send(json: string): boolean
   cut(): void
 }
 
 export interface LiveOptions {
   readonly summary: () => Summary
-  /** Calls back after so many milliseconds. @returns what stops it */
+  /** Calls back after a number of milliseconds. @returns cancels the call */
   readonly after?: (ms: number, run: () => void) => () => void
   /** A monotonic clock, in milliseconds. */
   readonly clock?: () => number
 }
 
-/** From one message to the next at least, in milliseconds: people cannot read faster. */
+/** The shortest time between two messages, in milliseconds. */
 const pauseMs = 400
-/** Who takes nothing for so many milliseconds is cut off. */
+/** A viewer whose buffer stays full for this many milliseconds is disconnected. */
 const stallMs = 30_000
 
-interface Place {
-  /** The last version of each part that it was sent is at most this. */
+/** A part of the summary, with the version in which it changed last. */
+interface Part {
+  readonly json: string
+  readonly version: number
+}
+
+interface Progress {
+  /** The newest version of parts that the viewer was sent. */
   version: number
-  /** Since when it takes nothing. */
+  /** When its buffer became full. */
   stalledAt: number | undefined
 }
 
 /**
- * Tells viewers what has changed in a summary: those of its parts that are not as they were. Who is slow misses versions, and no part: nobody
- * has more than one message waiting.
+ * Sends viewers the parts of a summary that have changed. A slow viewer skips versions, but ends with the
+ * same parts as the others: at most one message waits for each viewer.
  */
 export class Live {
   readonly #summary: () => Summary
   readonly #after: NonNullable<LiveOptions['after']>
   readonly #clock: () => number
-  readonly #viewers = new Map<Viewer, Place>()
-  #parts = new Map<string, { readonly json: string; readonly version: number }>()
+  readonly #viewers = new Map<Viewer, Progress>()
+  #parts: ReadonlyMap<string, Part> = new Map()
   #version = 0
   #sentAt = -Infinity
   #stop: (() => void) | undefined
@@ -52,21 +57,21 @@ export class Live {
     return this.#viewers.size
   }
 
-  /** There may be something new. */
+  /** The summary may have changed. */
   changed(): void {
     if (this.#stop || this.#viewers.size === 0) return
     this.#stop = this.#after(Math.max(0, this.#sentAt + pauseMs - this.#clock()), () => {
       this.#stop = undefined
-      this.#tell()
+      this.#sendAll()
     })
   }
 
   add(viewer: Viewer): void {
-    // Nobody looked: nobody knows whether what was sent last is still so.
+    // The parts are not kept up to date while there are no viewers.
     if (this.#viewers.size === 0) this.#renew()
-    const place: Place = { version: 0, stalledAt: undefined }
-    this.#viewers.set(viewer, place)
-    this.#send(viewer, place)
+    const progress: Progress = { version: 0, stalledAt: undefined }
+    this.#viewers.set(viewer, progress)
+    this.#send(viewer, progress)
   }
 
   remove(viewer: Viewer): void {
@@ -76,12 +81,12 @@ export class Live {
     this.#stop = undefined
   }
 
-  /** It takes more again. */
+  /** The viewer's buffer has room again. */
   drained(viewer: Viewer): void {
-    const place = this.#viewers.get(viewer)
-    if (!place) return
-    place.stalledAt = undefined
-    if (place.version < this.#version) this.#send(viewer, place)
+    const progress = this.#viewers.get(viewer)
+    if (!progress) return
+    progress.stalledAt = undefined
+    if (progress.version < this.#version) this.#send(viewer, progress)
   }
 
   close(): void {
@@ -90,12 +95,12 @@ export class Live {
     this.#viewers.clear()
   }
 
-  #tell(): void {
+  #sendAll(): void {
     this.#sentAt = this.#clock()
     this.#renew()
-    for (const [viewer, place] of this.#viewers) {
-      if (place.stalledAt === undefined) this.#send(viewer, place)
-      else if (this.#sentAt - place.stalledAt > stallMs) {
+    for (const [viewer, progress] of this.#viewers) {
+      if (progress.stalledAt === undefined) this.#send(viewer, progress)
+      else if (this.#sentAt - progress.stalledAt > stallMs) {
         this.#viewers.delete(viewer)
         viewer.cut()
       }
@@ -104,7 +109,7 @@ export class Live {
 
   #renew(): void {
     this.#version += 1
-    const parts = new Map<string, { readonly json: string; readonly version: number }>()
+    const parts = new Map<string, Part>()
     for (const [name, part] of partsOf(this.#summary())) {
       const json = JSON.stringify(part)
       const before = this.#parts.get(name)
@@ -113,11 +118,11 @@ export class Live {
     this.#parts = parts
   }
 
-  #send(viewer: Viewer, place: Place): void {
-    const changed = [...this.#parts].filter(([, { version }]) => version > place.version)
-    place.version = this.#version
-    const takesMore = viewer.send(`{${changed.map(([name, { json }]) => `${JSON.stringify(name)}:${json}`).join()}}`)
-    if (!takesMore) place.stalledAt = this.#clock()
+  #send(viewer: Viewer, progress: Progress): void {
+    const members = [...this.#parts].filter(([, { version }]) => version > progress.version)
+      .map(([name, { json }]) => `${JSON.stringify(name)}:${json}`)
+    progress.version = this.#version
+    if (!viewer.send(`{${members.join()}}`)) progress.stalledAt = this.#clock()
   }
 }
 

@@ -4,29 +4,31 @@ import { recordOfLine, type LogRecord } from './record.js'
 
 export interface ReadRecord {
   readonly file: string
-  /** Of the line in the file, counted from 1. */
+  /** Line number in the file, from 1. */
   readonly number: number
   readonly text: string
   readonly record: LogRecord
 }
 
-/** How much of a file is read, in bytes: of one that is not in it, all. */
-export type Extent = ReadonlyMap<string, number>
+/** How many bytes of each file are read; a file that is not listed is read whole. */
+type Extent = ReadonlyMap<string, number>
 
 /**
- * The records of several logs, one after the other by their time. A log is open only while its time has come, and of each that is open
- * one record is in memory.
- * @param logs each as its files, in the order of its chain (see `findLogs`)
- * @param unreadable is told of each line that is no record
+ * The records of several logs, by time. A log is opened when the merge reaches the time of its first record;
+ * of each open log, one record is in memory.
+ * @param logs the files of each log, in the order of its chain (see `findLogs`)
+ * @param unreadable is called for each line that is not a record
  */
-export function* merge(logs: readonly (readonly string[])[], unreadable: () => void, extent: Extent = new Map()): Generator<ReadRecord, void> {
+export function* merge(
+  logs: readonly (readonly string[])[], unreadable: () => void, extent: Extent = new Map(),
+): Generator<ReadRecord, void> {
   const waiting = logs.map(files => ({ files, from: beginningOf(files) }))
   waiting.sort((a, b) => b.from - a.from)
   const open = new Set<Reader>()
   try {
     for (;;) {
       let next = earliest(open)
-      for (let log = waiting.at(-1); log && log.from <= (next?.head?.record.time ?? Infinity); log = waiting.at(-1)) {
+      for (let log = waiting.at(-1); log && log.from <= timeOf(next); log = waiting.at(-1)) {
         waiting.pop()
         const reader = new Reader(records(log.files, unreadable, extent))
         if (reader.advance()) open.add(reader)
@@ -34,7 +36,7 @@ export function* merge(logs: readonly (readonly string[])[], unreadable: () => v
       }
       if (next?.head === undefined) return
       yield next.head
-      if (!(next.advance())) open.delete(next)
+      if (!next.advance()) open.delete(next)
     }
   } finally {
     for (const reader of open) reader.close()
@@ -61,16 +63,21 @@ class Reader {
   }
 }
 
+const timeOf = (reader: Reader | undefined): number => reader?.head?.record.time ?? Infinity
+
 const earliest = (open: ReadonlySet<Reader>): Reader | undefined => {
   let first: Reader | undefined
-  for (const reader of open) if (first === undefined || (reader.head?.record.time ?? 0) < (first.head?.record.time ?? 0)) first = reader
+  for (const reader of open) if (first === undefined || timeOf(reader) < timeOf(first)) first = reader
   return first
 }
 
-/** A log that does not say when it begins is begun with. */
-const beginningOf = ([file = '']: readonly string[]): number => Date.parse(firstRecord(file)?.time ?? '') || -Infinity
+/** A log whose first record has no time is opened at once. */
+const beginningOf = ([file = '']: readonly string[]): number =>
+  Date.parse(firstRecord(file)?.time ?? '') || -Infinity
 
-function* records(files: readonly string[], unreadable: () => void, extent: Extent): Generator<ReadRecord, void> {
+function* records(
+  files: readonly string[], unreadable: () => void, extent: Extent,
+): Generator<ReadRecord, void> {
   for (const file of files) {
     for (const { number, bytes } of linesOf(file, extent.get(file))) {
       const text = textOf(bytes)
@@ -81,5 +88,6 @@ function* records(files: readonly string[], unreadable: () => void, extent: Exte
   }
 }
 
-/** Half a character, and whatever else is no UTF-8, becomes U+FFFD: it is for `audit verify` to mind. */
-export const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
+/** Bytes that are not UTF-8 become U+FFFD; `audit verify` reports them. */
+export const textOf = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()

@@ -2,7 +2,7 @@ import type { Entry } from '../core/event.js'
 import { type Verdict, verdicts } from '../core/findings.js'
 import { isArray, isObject, isString, type JsonObject, member, parseJson } from '../protocol/unmetered.js'
 
-/** A record of an audit log, as its readers see it: nothing in it is believed but its form (contract section 8). */
+/** A record of an audit log. Its form was checked (contract section 8); its texts are untrusted. */
 export interface LogRecord {
   /** Milliseconds since 1970. */
   readonly time: number
@@ -12,7 +12,7 @@ export interface LogRecord {
   readonly from: string | undefined
   readonly server: string
   readonly session: string
-  /** Name and version, as the client gave them. */
+  /** Name and version that the client gave. */
   readonly client: string | undefined
   readonly revision: string | undefined
   readonly tool: string | undefined
@@ -21,11 +21,11 @@ export interface LogRecord {
   /** Undefined for records about the log itself. */
   readonly verdict: Verdict | undefined
   readonly findings: readonly LoggedFinding[]
-  /** Findings beyond those. */
+  /** How many further findings there were. */
   readonly more: number
   readonly ms: number | undefined
   readonly serverMs: number | undefined
-  /** Bytes. */
+  /** Sizes in bytes. */
   readonly request: number | undefined
   readonly response: number | undefined
   readonly error: number | undefined
@@ -37,26 +37,27 @@ export interface LoggedFinding {
   readonly rule: string
   readonly path: string
   readonly message: string
-  /** What was changed about it, where it was mended. */
+  /** The change that was made, when the message was mended. */
   readonly mended: string | undefined
 }
 
-/** @returns undefined when the line is no record */
+/** @returns undefined when the line is not a record */
 export const recordOfLine = (text: string): LogRecord | undefined => {
   const members = parseJson(text)
   return isObject(members) ? recordOf(members) : undefined
 }
 
-/** @returns undefined when it is no record */
+/** @returns undefined when the object is not a record */
 export const recordOf = (members: JsonObject): LogRecord | undefined => {
-  const [time, event, client, bytes, peer, findings, id] = ['time', 'event', 'client', 'bytes', 'peer', 'findings', 'id'].map(name => member(members, name))
-  const at = isString(time) ? Date.parse(time) : NaN
-  if (Number.isNaN(at) || !isString(event)) return undefined
+  const [client, bytes, peer, findings, id] =
+    ['client', 'bytes', 'peer', 'findings', 'id'].map(name => member(members, name))
+  const time = Date.parse(textIn(members, 'time') ?? '')
+  const event = textIn(members, 'event')
+  if (Number.isNaN(time) || event === undefined) return undefined
   const verdict = member(members, 'verdict')
   return {
-    time: at,
+    time, event,
     seq: numberIn(members, 'seq'),
-    event,
     from: textIn(members, 'from'),
     server: textIn(members, 'server') ?? '',
     session: textIn(members, 'session') ?? '',
@@ -66,7 +67,7 @@ export const recordOf = (members: JsonObject): LogRecord | undefined => {
     id: isString(id) || typeof id === 'number' ? id : undefined,
     phase: textIn(members, 'phase'),
     verdict: verdicts.find(one => one === verdict),
-    findings: isArray(findings) ? findings.filter(isObject).map(findingOf) : none,
+    findings: isArray(findings) ? findings.filter(isObject).map(findingOf) : [],
     more: numberIn(members, 'more') ?? 0,
     ms: numberIn(members, 'ms'),
     serverMs: numberIn(members, 'serverMs'),
@@ -78,12 +79,13 @@ export const recordOf = (members: JsonObject): LogRecord | undefined => {
   }
 }
 
-/** Whether this side asked for it, as far as the record says who did. */
-export const isFrom = ({ from }: LogRecord, side: Entry['from']): boolean => from === undefined || from === side
+/** Whether this side sent the request. Logs of earlier versions do not say; then true. */
+export const isFrom = ({ from }: LogRecord, side: Entry['from']): boolean =>
+  from === undefined || from === side
 
-/** The same of a decision that has just been written down. @param clean takes secrets out of texts */
+/** The record of an entry that has just been written. @param clean removes secrets from texts */
 export const recordOfEntry = (entry: Entry, time: number, clean: (text: string) => string): LogRecord => {
-  const { event, from, client, revision, tool, phase, verdict, findings, more = 0, ms, serverMs, bytes, error, reason, peer } = entry
+  const { event, from, client, revision, phase, verdict, more = 0, ms, serverMs, bytes, error } = entry
   const cleanOr = (text: string | undefined) => (text === undefined ? undefined : clean(text))
   return {
     time, event, from, phase, verdict, more, ms, serverMs, error, revision,
@@ -91,17 +93,16 @@ export const recordOfEntry = (entry: Entry, time: number, clean: (text: string) 
     session: entry.session,
     seq: undefined,
     client: client && clean(named(client.name, client.version)),
-    tool: cleanOr(tool),
+    tool: cleanOr(entry.tool),
     id: typeof entry.id === 'string' ? clean(entry.id) : entry.id,
-    findings: findings.map(({ rule, path, message, mended }) => ({ rule, path: clean(path), message: clean(message), mended: cleanOr(mended) })),
+    findings: entry.findings.map(({ rule, path, message, mended }) =>
+      ({ rule, path: clean(path), message: clean(message), mended: cleanOr(mended) })),
     request: bytes?.request,
     response: bytes?.response,
-    reason: cleanOr(reason),
-    peer: peer?.address,
+    reason: cleanOr(entry.reason),
+    peer: entry.peer?.address,
   }
 }
-
-const none: readonly LoggedFinding[] = []
 
 const findingOf = (finding: JsonObject): LoggedFinding => ({
   rule: textIn(finding, 'rule') ?? '',

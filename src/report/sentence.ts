@@ -1,20 +1,43 @@
+import { reveal } from '../inspect/plain.js'
 import { isFrom, type LoggedFinding, type LogRecord } from './record.js'
-import { shown, shownName } from './shown.js'
 
-const longest = 300
+const maxText = 300
+/** Names are repeated with every record; longer ones are cut. */
+const maxName = 128
+
+const printable = /^[\x20-\x7e]*$/
+
+/**
+ * An untrusted text, safe for a terminal and a page: on one line, cut, with hidden characters made visible.
+ * @param max characters that are kept
+ */
+export const shown = (text: string, max: number): string => {
+  if (text.length <= max && printable.test(text)) return text
+  const revealed = reveal(text.slice(0, max + 1))
+  if (text.length <= max && revealed.length <= max) return revealed
+  return `${revealed.slice(0, max).replace(/[\ud800-\udbff]$/, '')}…`
+}
+
+export const shownName = (text: string): string => shown(text, maxName)
 
 /** A finding in words: `result/schema at /result/structuredContent/temperature: must be number`. */
-export const findingText = ({ rule, path, message, mended }: LoggedFinding): string =>
-  `${shownName(rule)}${path === '' ? '' : ` at ${shown(path, longest)}`}: ${shown(message, longest)}${mended === undefined ? '' : ` (mended: ${shown(mended, longest)})`}`
+export const findingText = ({ rule, path, message, mended }: LoggedFinding): string => {
+  const place = path === '' ? '' : ` at ${shown(path, maxText)}`
+  const change = mended === undefined ? '' : ` (mended: ${shown(mended, maxText)})`
+  return `${shownName(rule)}${place}: ${shown(message, maxText)}${change}`
+}
 
-/** What there is to say about a record, in one line: its first finding that is news, or else why it was made. */
+/** Annotations are removed from every tool of an untrusted server: not worth reporting each time. */
+export const removedAnnotations = 'tool/annotations'
+
+/** A record in one line: its first finding other than a removed annotation, or else why it was written. */
 export const sentence = (record: LogRecord): string => {
   const { event, findings, more, reason, error, client, revision, phase, peer } = record
-  // Annotations are taken from every tool of every server that is not trusted: no news.
-  const first = findings.find(({ rule }) => rule !== 'tool/annotations') ?? findings[0]
+  const first = findings.find(({ rule }) => rule !== removedAnnotations) ?? findings[0]
   const others = findings.length - 1 + more
   if (first) return `${findingText(first)}${others > 0 ? ` (and ${others} more)` : ''}`
-  if (reason !== undefined) return `${shown(reason, longest)}${peer === undefined ? '' : ` (${shownName(peer)})`}`
+  const from = peer === undefined ? '' : ` (${shownName(peer)})`
+  if (reason !== undefined) return `${shown(reason, maxText)}${from}`
   if (event === 'session/start' && isFrom(record, 'relay')) {
     const parts = [client, revision, peer && `from ${peer}`]
     return parts.flatMap(part => (part === undefined ? [] : [shownName(part)])).join(', ')

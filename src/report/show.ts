@@ -2,27 +2,30 @@ import type { Verdict } from '../core/findings.js'
 import { columnsOf as measured, type Style } from '../inspect/terminal.js'
 import type { ReadRecord } from './merge.js'
 import type { LogRecord } from './record.js'
-import { findingText, sentence } from './sentence.js'
-import { shown } from './shown.js'
+import { findingText, sentence, shown } from './sentence.js'
 import { clockOf, dayOf, duration, size } from './units.js'
 
-export interface ShowOptions {
+/** A record to show; the line number is unknown while a file is followed. */
+type Shown = Omit<ReadRecord, 'text' | 'number'> & { readonly number: number | undefined }
+
+interface ShowOptions {
   readonly style: Style
-  /** Columns of the terminal; Infinity: lines are not cut. */
+  /** Columns of the terminal; Infinity when lines are not cut. */
   readonly width: number
-  /** More lines of each record: all that it holds, but for its payloads. */
+  /** Adds lines with everything in the record except its payloads. */
   readonly long: boolean
 }
 
-/** Columns that a name may take: what is longer shifts the rest of its line. */
+/** The widest that these columns get; a longer name shifts the rest of its line. */
 const widest = { server: 16, subject: 28 }
 /** Characters of a name that are shown. */
-const longestName = 64
+const maxName = 64
+const maxDetail = 2000
 
-/** Makes lines of records, one below the other. */
+/** Formats records as lines of a table whose columns grow with the names. */
 export class Show {
   readonly #options: ShowOptions
-  /** So wide were the names so far. */
+  /** Current widths of the columns. */
   #server = 8
   #subject = 20
 
@@ -31,15 +34,16 @@ export class Show {
   }
 
   /** @returns a line, or several, without the last line end */
-  text({ file, number, record }: Omit<ReadRecord, 'text' | 'number'> & { readonly number: number | undefined }): string {
-    const { long } = this.#options
-    return [this.#line(record), ...(long ? details(record, file, number).map(line => `    ${line}`) : [])].join('\n')
+  text({ file, number, record }: Shown): string {
+    const more = this.#options.long ? details(record, file, number) : []
+    return [this.#line(record), ...more.map(line => `    ${line}`)].join('\n')
   }
 
   #line(record: LogRecord): string {
     const { style, width } = this.#options
     const { time, verdict, ms, request, response } = record
-    const [server, subject] = [shown(record.server, longestName), shown(record.tool ?? (record.from === 'server' ? `${record.event} (server)` : record.event), longestName)]
+    const event = record.from === 'server' ? `${record.event} (server)` : record.event
+    const [server, subject] = [shown(record.server, maxName), shown(record.tool ?? event, maxName)]
     this.#server = Math.max(this.#server, Math.min(columnsOf(server), widest.server))
     this.#subject = Math.max(this.#subject, Math.min(columnsOf(subject), widest.subject))
     const before = `${dayOf(time)} ${clockOf(time)}.${String(time % 1000).padStart(3, '0')}`
@@ -50,7 +54,7 @@ export class Show {
       record.tool === undefined ? style.dim(left(subject, this.#subject)) : left(subject, this.#subject),
       painted(verdict, style)(left(verdict ?? '', 6)),
       style.dim(right(ms === undefined ? '' : duration(ms), 8)),
-      style.dim(`${right(request === undefined ? '' : size(request), 8)} ${right(response === undefined ? '' : size(response), 8)}`),
+      style.dim([request, response].map(bytes => right(bytes === undefined ? '' : size(bytes), 8)).join(' ')),
     ]
     const line = cells.join('  ')
     if (words === '') return line.trimEnd()
@@ -58,11 +62,12 @@ export class Show {
   }
 }
 
-/** Nearly all texts are plain, and take no measuring. */
+/** Nearly all texts are ASCII and need no measuring. */
 const columnsOf = (text: string): number => (/^[\x20-\x7e]*$/.test(text) ? text.length : measured(text))
 
-const left = (text: string, columns: number): string => text + ' '.repeat(Math.max(0, columns - columnsOf(text)))
-const right = (text: string, columns: number): string => ' '.repeat(Math.max(0, columns - columnsOf(text))) + text
+const blank = (text: string, columns: number): string => ' '.repeat(Math.max(0, columns - columnsOf(text)))
+const left = (text: string, columns: number): string => text + blank(text, columns)
+const right = (text: string, columns: number): string => blank(text, columns) + text
 
 const cut = (text: string, columns: number): string => {
   if (columnsOf(text) <= columns) return text
@@ -79,20 +84,23 @@ const cut = (text: string, columns: number): string => {
 const painted = (verdict: Verdict | undefined, style: Style): ((text: string) => string) =>
   verdict === undefined || verdict === 'pass' ? style.dim : verdict === 'block' ? style.bad : style.warn
 
-const longest = 2000
-
 const details = (record: LogRecord, file: string, number: number | undefined): readonly string[] => {
-  const { session, client, revision, id, peer, phase, error, reason, ms, serverMs, findings, more, seq, tool, event, from } = record
+  const { client, revision, id, peer, phase, error, reason, ms, serverMs, findings, more, seq } = record
   const facts: readonly (readonly [string, string | number | undefined])[] = [
-    ['event', tool === undefined ? undefined : event], ['asked by', from === 'client' ? undefined : from], ['session', session || undefined], ['client', client], ['revision', revision], ['id', id], ['phase', phase], ['from', peer],
-    ['error', error], ['reason', reason],
-    ['server', serverMs === undefined ? undefined : duration(serverMs)], ['relay', ms === undefined ? undefined : duration(Math.max(0, ms - (serverMs ?? 0)))],
+    ['event', record.tool === undefined ? undefined : record.event],
+    ['asked by', record.from === 'client' ? undefined : record.from],
+    ['session', record.session || undefined], ['client', client], ['revision', revision], ['id', id],
+    ['phase', phase], ['from', peer], ['error', error], ['reason', reason],
+    ['server', serverMs === undefined ? undefined : duration(serverMs)],
+    ['relay', ms === undefined ? undefined : duration(Math.max(0, ms - (serverMs ?? 0)))],
   ]
-  const said = facts.flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${shown(String(value), longest)}`]))
+  const given = facts.flatMap(([name, value]) =>
+    (value === undefined ? [] : [`${name} ${shown(String(value), maxDetail)}`]))
+  const place = `${shown(file, maxDetail)}${number === undefined ? '' : `:${number}`}`
   return [
-    said.join(' · '),
+    given.join(' · '),
     ...findings.map(findingText),
     ...(more > 0 ? [`and ${more} more`] : []),
-    `${shown(file, longest)}${number === undefined ? '' : `:${number}`}${seq === undefined ? '' : ` (record ${seq})`}`,
+    `${place}${seq === undefined ? '' : ` (record ${seq})`}`,
   ].filter(line => line !== '')
 }

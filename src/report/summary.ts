@@ -1,43 +1,43 @@
-/** What a page shows, as JSON: all that was counted, and the newest of what was not only counted. Nothing in it is longer than it says. */
+/** The data of a page, as JSON. All texts and lists in it are bounded. */
 export interface Summary {
-  /** Milliseconds since 1970, as all times here. */
+  /** All times are milliseconds since 1970. */
   readonly made: number
-  /** Of the first and the last record; undefined when there is none. */
+  /** Times of the first and the last record; undefined when there is none. */
   readonly from: number | undefined
   readonly to: number | undefined
   readonly records: number
-  /** Lines that are no records. */
+  /** Lines that are not records. */
   readonly unreadable: number
-  /** From the mildest to the severest: the order of all counts by verdict. */
+  /** By severity, ascending: the order of all counts by verdict. */
   readonly verdicts: readonly string[]
   /** The order of all counts by family. */
   readonly families: readonly string[]
-  /** Of all servers. */
+  /** All servers together. */
   readonly all: GroupSummary
   /** The busiest first. */
   readonly servers: readonly GroupSummary[]
   readonly held: Rows<Held>
   readonly sessions: Rows<SessionRow>
-  /** What was found in what servers offer: tools, prompts, templates, instructions. */
+  /** Findings about the tools, prompts, templates and instructions of servers. */
   readonly offers: Rows<OfferRow>
-  /** Undefined where nobody looked at the chain. */
+  /** Undefined on a live page, which does not verify the chain of hashes. */
   readonly logs: readonly LogRow[] | undefined
 }
 
 export interface Rows<Row> {
   readonly rows: readonly Row[]
-  /** How many there are besides. */
+  /** How many are not in `rows`. */
   readonly left: number
 }
 
-/** How many of each verdict. */
+/** A number for each verdict. */
 export type Counts = readonly number[]
 
 export interface GroupSummary {
-  /** Undefined: of all servers, or of those that are too many to be told apart. */
+  /** Undefined for all servers together. */
   readonly server: string | undefined
   readonly calls: Counts
-  /** All else that is on record, sessions aside. */
+  /** All other messages on record, without the start and end of sessions. */
   readonly messages: Counts
   /** Calls that were answered with a JSON-RPC error. */
   readonly errors: number
@@ -56,24 +56,23 @@ export interface GroupSummary {
 
 /** Counts over time. */
 export interface SeriesSummary {
-  /** When the first period begins, and how long each is. */
+  /** Start of the first period, and length of each. */
   readonly from: number
   readonly step: number
   /** Calls by verdict, a row for each period. */
   readonly calls: readonly Counts[]
-  /** Findings by family, but for annotations that were removed; a row for each period. */
+  /** Findings by family, without removed annotations; a row for each period. */
   readonly findings: readonly (readonly number[])[]
 }
 
-/** How values are spread; quantiles are within 2 %. */
+/** A distribution of values; quantiles are within 2 %. */
 export interface Spread {
   readonly count: number
-  readonly sum: number
   readonly p50: number
   readonly p95: number
   readonly p99: number
   readonly most: number
-  /** Where a class of values begins, and how many are in it; each reaches 30 % further than it begins. */
+  /** Start of a class of values, and how many are in it; a class ends at about 1.3 times its start. */
   readonly classes: readonly (readonly [number, number])[]
 }
 
@@ -93,7 +92,7 @@ export type Quantiles = Pick<Spread, 'count' | 'p50' | 'p95' | 'p99' | 'most'>
 export interface RuleRow {
   readonly rule: string
   readonly findings: number
-  /** Records that have such a finding, by their verdict. */
+  /** Records that have a finding of the rule, by verdict. */
   readonly records: Counts
   readonly last: number
 }
@@ -113,10 +112,10 @@ export interface SessionRow {
   readonly session: string
   readonly client: string
   readonly revision: string
-  /** Undefined where the record of its start is not there. */
+  /** Undefined when the record of the start is missing. */
   readonly started: number | undefined
   readonly last: number
-  /** Why it ended; undefined while it is open. */
+  /** Why the session ended; undefined while it is open. */
   readonly ended: string | undefined
   readonly calls: number
   readonly held: number
@@ -128,14 +127,42 @@ export interface OfferRow {
   readonly rule: string
   readonly path: string
   readonly message: string
-  readonly verdict: string
   readonly times: number
-  readonly first: number
   readonly last: number
 }
 
 export interface LogRow {
   readonly ok: boolean
-  /** In one line, as `audit verify` says it. */
+  /** The line that `audit verify` prints. */
   readonly text: string
+}
+
+/** A summary in parts, by name: a live page is sent only those that have changed. */
+export type Parts = ReadonlyMap<string, unknown>
+
+const ofServer = 'server '
+
+type Lists = Pick<Summary, 'all' | 'held' | 'sessions' | 'offers'>
+type Head = Omit<Summary, 'servers' | keyof Lists>
+
+export const partsOf = ({ servers, all, held, sessions, offers, ...head }: Summary): Parts =>
+  new Map<string, unknown>([
+    ['head', { ...head, servers: servers.map(({ server }) => server) }],
+    ['all', all],
+    ['held', held],
+    ['sessions', sessions],
+    ['offers', offers],
+    ...servers.map(group => [`${ofServer}${group.server ?? ''}`, group] as const),
+  ])
+
+/** @returns undefined before the first part came */
+export const summaryOf = (parts: Parts): Summary | undefined => {
+  const head = parts.get('head') as (Head & { readonly servers: readonly string[] }) | undefined
+  if (head === undefined) return undefined
+  const lists = Object.fromEntries(['all', 'held', 'sessions', 'offers'].map(name => [name, parts.get(name)]))
+  const servers = head.servers.flatMap(name => {
+    const group = parts.get(`${ofServer}${name}`)
+    return group === undefined ? [] : [group as GroupSummary]
+  })
+  return { ...head, servers, ...lists as Lists }
 }

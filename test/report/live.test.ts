@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Live } from '../../dist/report/live.js'
-import { summaryOf } from '../../dist/report/parts.js'
+import { summaryOf } from '../../dist/report/summary.js'
 import { Totals } from '../../dist/report/totals/totals.js'
 import { counts, record } from './records.js'
 

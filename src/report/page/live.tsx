@@ -1,6 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { Parts } from '../parts.js'
-import { summaryOf } from '../parts.js'
+import { type Parts, summaryOf } from '../summary.js'
 import { App } from './app.js'
 
 export type Connection = 'connecting' | 'live' | 'lost'

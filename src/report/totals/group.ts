@@ -1,24 +1,21 @@
 import { type Verdict, verdicts } from '../../core/findings.js'
 import { isFrom, type LogRecord } from '../record.js'
-import { shown, shownName } from '../shown.js'
+import { removedAnnotations, shown, shownName } from '../sentence.js'
 import type { GroupSummary, Quantiles, Rows, RuleRow, SeriesSummary, ToolRow } from '../summary.js'
-import { addAll, countVerdict, sumOf, verdictTally } from './counted.js'
 import { Histogram } from './histogram.js'
-import { type Range, Series } from './series.js'
+import { addAll, countVerdict, type Range, Series, sumOf, verdictTally } from './series.js'
 import { Table } from './table.js'
 
-/** What rules are about, as their names begin. */
+/** The first part of a rule's name. */
 export const families = ['wire', 'tool', 'list', 'call', 'result', 'content', 'server', 'advice'] as const
 
-const mostTools = 400
-const mostRules = 200
-/** Rows of a page. */
+const maxTools = 400
+const maxRules = 200
+const maxRuleName = 60
+/** Rows that the page shows. */
 const shownTools = 200
 
-/** Taken from every tool of every server that is not trusted: no news. */
-export const removedAnnotations = 'tool/annotations'
-
-/** What is counted of one server, or of several together. */
+/** The counts of one server, or of several together. */
 export class Group {
   readonly #calls = verdictTally()
   readonly #messages = verdictTally()
@@ -31,8 +28,8 @@ export class Group {
   readonly #upstream = new Histogram()
   readonly #request = new Histogram()
   readonly #response = new Histogram()
-  readonly #tools = new Table(mostTools, () => new Tool())
-  readonly #rules = new Table(mostRules, () => new Rule())
+  readonly #tools = new Table(maxTools, () => new Tool())
+  readonly #rules = new Table(maxRules, () => new Rule())
 
   get weight(): number {
     return sumOf(this.#calls) + sumOf(this.#messages)
@@ -42,12 +39,11 @@ export class Group {
     return this.#series.range
   }
 
-  /** @param server that it is of: part of a tool's name here */
   take(record: LogRecord, verdict: Verdict): void {
     const { event, time, findings, more, tool, error, request, response } = record
     this.#findings += findings.length + more
     for (const [rule, times] of timesOf(findings)) {
-      this.#rules.at(shown(rule, longestRule)).take(times, verdict, time)
+      this.#rules.at(shown(rule, maxRuleName)).take(times, verdict, time)
       const family = rule === removedAnnotations ? -1 : families.findIndex(one => rule.startsWith(`${one}/`))
       if (family >= 0) this.#series.add(time, verdicts.length + family, times)
     }
@@ -65,8 +61,9 @@ export class Group {
     if (upstream !== undefined) this.#upstream.add(upstream)
     if (request !== undefined) this.#request.add(request)
     if (response !== undefined) this.#response.add(response)
-    // Those of several servers may have the same name.
-    if (tool !== undefined) this.#tools.at(JSON.stringify([shownName(record.server), shownName(tool)])).take(record, verdict)
+    if (tool === undefined) return
+    // Tools of several servers may have the same name.
+    this.#tools.at(JSON.stringify([shownName(record.server), shownName(tool)])).take(record, verdict)
   }
 
   merge(other: Group): void {
@@ -84,20 +81,27 @@ export class Group {
     this.#rules.merge(other.#rules)
   }
 
-  /** @param range of the series of all servers */
+  /** @param range of the series of all servers, which this one's chart covers as well */
   summary(server: string | undefined, range: Range | undefined): GroupSummary {
     return {
       server,
-      calls: [...this.#calls], messages: [...this.#messages], errors: this.#errors, findings: this.#findings, sessions: this.#sessions,
+      calls: [...this.#calls], messages: [...this.#messages],
+      errors: this.#errors, findings: this.#findings, sessions: this.#sessions,
       series: this.#seriesSummary(range),
-      relay: this.#relay.spread(), upstream: this.#upstream.spread(), request: this.#request.spread(), response: this.#response.spread(),
-      tools: this.#toolRows(), rules: this.#ruleRows(),
+      relay: this.#relay.spread(), upstream: this.#upstream.spread(),
+      request: this.#request.spread(), response: this.#response.spread(),
+      tools: this.#toolRows(),
+      rules: { rows: this.#rules.sorted.map(([rule, row]) => row.summary(rule)), left: this.#rules.left },
     }
   }
 
   #seriesSummary(range: Range | undefined): SeriesSummary {
     const { from, step, rows } = this.#series.summary(range)
-    return { from, step, calls: rows.map(row => row.slice(0, verdicts.length)), findings: rows.map(row => row.slice(verdicts.length)) }
+    return {
+      from, step,
+      calls: rows.map(row => row.slice(0, verdicts.length)),
+      findings: rows.map(row => row.slice(verdicts.length)),
+    }
   }
 
   #toolRows(): Rows<ToolRow> {
@@ -107,13 +111,7 @@ export class Group {
       left: Math.max(0, named.length - shownTools) + this.#tools.left,
     }
   }
-
-  #ruleRows(): Rows<RuleRow> {
-    return { rows: this.#rules.sorted.map(([rule, row]) => row.summary(rule)), left: this.#rules.left }
-  }
 }
-
-const longestRule = 60
 
 const timesOf = (findings: LogRecord['findings']): ReadonlyMap<string, number> => {
   const times = new Map<string, number>()
@@ -121,8 +119,10 @@ const timesOf = (findings: LogRecord['findings']): ReadonlyMap<string, number> =
   return times
 }
 
-/** The relay's time and the server's. Logs of earlier versions do not tell them apart. */
-const timesIn = ({ ms, serverMs, response }: LogRecord): { readonly relay?: number; readonly upstream?: number } => {
+/** The relay's time and the server's. Logs of earlier versions hold only their sum. */
+const timesIn = (
+  { ms, serverMs, response }: LogRecord,
+): { readonly relay?: number; readonly upstream?: number } => {
   if (ms === undefined || (serverMs === undefined && response !== undefined)) return {}
   return serverMs === undefined ? { relay: ms } : { relay: Math.max(0, ms - serverMs), upstream: serverMs }
 }

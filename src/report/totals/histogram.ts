@@ -1,61 +1,59 @@
 import type { Spread } from '../summary.js'
 
-/** Each class of values ends so many times further than it begins: a value is known to 2 %. */
+/** The end of a class divided by its start: a value is known to within 2 %. */
 const growth = 1.04
 const scale = 1 / Math.log(growth)
-/** What is smaller counts as this: a thousandth of a millisecond, or of a byte. */
+/** Smaller values count as this one: a thousandth of a millisecond, or of a byte. */
 const least = 0.001
-/** So many classes are shown as one. */
+/** The page shows this many classes as one. */
 const coarse = 7
 
-/** How many values there were of each magnitude: of any number of them, in a memory of a few hundred classes. */
+/** Counts values by magnitude, in a few hundred classes however many values there are. */
 export class Histogram {
   readonly #classes = new Map<number, number>()
   #count = 0
-  #sum = 0
   #most = 0
-
-  get count(): number {
-    return this.#count
-  }
 
   add(value: number): void {
     if (!(value >= 0 && value < Infinity)) return
     const index = value <= least ? 0 : Math.ceil(Math.log(value / least) * scale)
-    this.#classes.set(index, (this.#classes.get(index) ?? 0) + 1)
+    addTo(this.#classes, index, 1)
     this.#count += 1
-    this.#sum += value
     if (value > this.#most) this.#most = value
   }
 
   merge(other: Histogram): void {
-    for (const [index, count] of other.#classes) this.#classes.set(index, (this.#classes.get(index) ?? 0) + count)
+    for (const [index, count] of other.#classes) addTo(this.#classes, index, count)
     this.#count += other.#count
-    this.#sum += other.#sum
     this.#most = Math.max(this.#most, other.#most)
   }
 
-  /** With its classes, coarser than they were counted. */
   spread(): Spread {
     const sorted = [...this.#classes].sort(([a], [b]) => a - b)
     const quantile = (share: number): number => {
       let left = Math.ceil(share * this.#count)
-      for (const [index, count] of sorted) if ((left -= count) <= 0) return rounded(Math.min(middleOf(index), this.#most))
+      for (const [index, count] of sorted) {
+        left -= count
+        if (left <= 0) return rounded(Math.min(middleOf(index), this.#most))
+      }
       return 0
     }
     const classes = new Map<number, number>()
-    for (const [index, count] of sorted) {
-      const at = Math.ceil(index / coarse)
-      classes.set(at, (classes.get(at) ?? 0) + count)
-    }
+    for (const [index, count] of sorted) addTo(classes, Math.ceil(index / coarse), count)
+    const startOf = (at: number) => rounded(least * growth ** ((at - 1) * coarse))
     return {
-      count: this.#count, sum: rounded(this.#sum), p50: quantile(0.5), p95: quantile(0.95), p99: quantile(0.99), most: rounded(this.#most),
-      classes: [...classes].map(([at, count]) => [rounded(least * growth ** ((at - 1) * coarse)), count] as const),
+      count: this.#count,
+      p50: quantile(0.5), p95: quantile(0.95), p99: quantile(0.99), most: rounded(this.#most),
+      classes: [...classes].map(([at, count]) => [startOf(at), count] as const),
     }
   }
 }
 
+const addTo = (classes: Map<number, number>, index: number, count: number): void => {
+  classes.set(index, (classes.get(index) ?? 0) + count)
+}
+
 const middleOf = (index: number): number => (index === 0 ? least : least * growth ** (index - 0.5))
 
-/** Digits that say nothing make a page long. */
+/** Keeps the digits that are exact, so that the page is short. */
 const rounded = (value: number): number => Number(value.toPrecision(4))

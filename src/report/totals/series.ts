@@ -1,14 +1,41 @@
-import { addAll, addAt, type Tally } from './counted.js'
+import { type Verdict, verdicts } from '../../core/findings.js'
+import type { SeriesSummary } from '../summary.js'
+
+/** Numbers in a fixed order, such as one for each verdict. */
+export type Tally = number[]
+
+export const verdictTally = (): Tally => verdicts.map(() => 0)
+
+export const countVerdict = (tally: Tally, verdict: Verdict): void =>
+  addAt(tally, verdicts.indexOf(verdict), 1)
+
+const addAt = (tally: Tally, index: number, number: number): void => {
+  tally[index] = (tally[index] ?? 0) + number
+}
+
+export const addAll = (tally: Tally, other: readonly number[]): void =>
+  other.forEach((number, index) => addAt(tally, index, number))
+
+export const sumOf = (tally: readonly number[]): number => tally.reduce((sum, number) => sum + number, 0)
 
 const [second, minute, hour, day] = [1000, 60_000, 3_600_000, 86_400_000]
 
-/** Lengths of periods, in milliseconds: each is a part of the next. */
-const steps = [1, 5, 10, 30].map(n => n * second).concat([1, 5, 10, 30].map(n => n * minute), [1, 2, 6, 12].map(n => n * hour), [1, 7, 28, 364, 3640].map(n => n * day))
+/** Lengths of periods, in milliseconds. Each divides the next, so that periods add up to longer ones. */
+const steps = [
+  ...[1, 5, 10, 30].map(n => n * second), ...[1, 5, 10, 30].map(n => n * minute),
+  ...[1, 2, 6, 12].map(n => n * hour), ...[1, 7, 28, 364, 3640].map(n => n * day),
+]
 
-/** Periods that a picture has room for. */
-const most = 180
+/** A chart has room for this many periods. */
+const maxPeriods = 180
 
-/** Counts of several kinds over time: the longer the time, the longer the periods, and never more than a few hundred of them. */
+export interface Range {
+  readonly step: number
+  readonly first: number
+  readonly last: number
+}
+
+/** Counts of several kinds over time. Periods get longer with the time span, so that they stay few. */
 export class Series {
   readonly #kinds: number
   readonly #periods = new Map<number, Tally>()
@@ -16,32 +43,34 @@ export class Series {
   #first = Infinity
   #last = -Infinity
 
-  /** @param kinds how many kinds there are */
+  /** @param kinds how many kinds are counted */
   constructor(kinds: number) {
     this.#kinds = kinds
   }
 
   add(time: number, kind: number, number = 1): void {
-    this.#reach(time, time)
+    this.#extend(time, time)
     addAt(this.#at(time), kind, number)
   }
 
   merge(other: Series): void {
     if (other.#periods.size === 0) return
     this.#coarsen(other.#step)
-    this.#reach(other.#first, other.#last)
+    this.#extend(other.#first, other.#last)
     for (const [start, tally] of other.#periods) addAll(this.#at(start), tally)
   }
 
-  /** @param range what is shown at least, so that pictures of several series have the same periods */
-  summary(range: Range | undefined): { readonly from: number; readonly step: number; readonly rows: readonly Tally[] } {
+  /** @param range is covered in any case, so that the charts of several series have the same periods */
+  summary(range?: Range): Pick<SeriesSummary, 'from' | 'step'> & { readonly rows: readonly Tally[] } {
     if (range) {
       this.#coarsen(range.step)
-      this.#reach(range.first, range.last)
+      this.#extend(range.first, range.last)
     }
     const { step, first, last } = this.range
     const rows: Tally[] = []
-    if (first <= last) for (let start = first; start <= last; start += step) rows.push([...(this.#periods.get(start) ?? this.#zero())])
+    for (let start = first; start <= last; start += step) {
+      rows.push([...(this.#periods.get(start) ?? this.#zero())])
+    }
     return { from: rows.length === 0 ? 0 : first, step, rows }
   }
 
@@ -60,12 +89,13 @@ export class Series {
     return tally
   }
 
-  #reach(first: number, last: number): void {
+  #extend(first: number, last: number): void {
     if (first >= this.#first && last <= this.#last) return
     this.#first = Math.min(this.#first, first)
     this.#last = Math.max(this.#last, last)
     const span = this.#last - this.#first
-    if (span / this.#step >= most) this.#coarsen(steps.find(step => span / step < most) ?? steps.at(-1) ?? day)
+    if (span / this.#step < maxPeriods) return
+    this.#coarsen(steps.find(step => span / step < maxPeriods) ?? steps.at(-1) ?? day)
   }
 
   #coarsen(step: number): void {
@@ -75,12 +105,6 @@ export class Series {
     this.#periods.clear()
     for (const [start, tally] of before) addAll(this.#at(start), tally)
   }
-}
-
-export interface Range {
-  readonly step: number
-  readonly first: number
-  readonly last: number
 }
 
 const floor = (time: number, step: number): number => Math.floor(time / step) * step

@@ -1,30 +1,29 @@
-/** What can be counted into, and counted together. */
+/** An accumulator that can take in another one. */
 export interface Row<Self> {
-  /** What it is kept for, where there are too many. */
+  /** When the table is full, rows of the least weight are combined. */
   readonly weight: number
   merge(other: Self): void
 }
 
-/** Rows by name. Where there are too many, those that count least are counted together, and what they are called is forgotten. */
+/** Rows by name. When there are too many, those of the least weight become one row without a name. */
 export class Table<Kept extends Row<Kept>> {
-  readonly #most: number
+  readonly #maxRows: number
   readonly #make: () => Kept
   readonly #rows = new Map<string, Kept>()
   #others: Kept | undefined
   #left = 0
 
-  /** @param most rows at a time */
-  constructor(most: number, make: () => Kept) {
-    this.#most = most
+  constructor(maxRows: number, make: () => Kept) {
+    this.#maxRows = maxRows
     this.#make = make
   }
 
-  /** The others together; undefined when there are none. */
+  /** The rows whose names were dropped, combined. */
   get others(): Kept | undefined {
     return this.#others
   }
 
-  /** How many times a row was given up. */
+  /** How many times a name was dropped. */
   get left(): number {
     return this.#left
   }
@@ -32,12 +31,12 @@ export class Table<Kept extends Row<Kept>> {
   at(name: string): Kept {
     let row = this.#rows.get(name)
     if (row !== undefined) return row
-    if (this.#rows.size >= this.#most) this.#thin()
+    if (this.#rows.size >= this.#maxRows) this.#thin()
     this.#rows.set(name, (row = this.#make()))
     return row
   }
 
-  /** The weightiest first. */
+  /** By weight, descending. */
   get sorted(): readonly (readonly [string, Kept])[] {
     return [...this.#rows].sort(([one, a], [other, b]) => b.weight - a.weight || (one < other ? -1 : 1))
   }
@@ -45,18 +44,50 @@ export class Table<Kept extends Row<Kept>> {
   merge(other: Table<Kept>): void {
     for (const [name, row] of other.#rows) this.at(name).merge(row)
     this.#left += other.#left
-    if (other.#others) this.#together().merge(other.#others)
+    if (other.#others) this.#combined().merge(other.#others)
   }
 
   #thin(): void {
-    for (const [name, row] of this.sorted.slice(Math.floor(this.#most / 2))) {
-      this.#together().merge(row)
+    for (const [name, row] of this.sorted.slice(Math.floor(this.#maxRows / 2))) {
+      this.#combined().merge(row)
       this.#rows.delete(name)
       this.#left += 1
     }
   }
 
-  #together(): Kept {
+  #combined(): Kept {
     return (this.#others ??= this.#make())
+  }
+}
+
+/** Keeps the newest items; they may be added in any order. */
+export class Newest<Kept extends { readonly time: number }> {
+  readonly #max: number
+  readonly #kept: Kept[] = []
+  #left = 0
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  add(one: Kept): void {
+    this.#kept.push(one)
+    if (this.#kept.length >= 2 * this.#max) this.#cut()
+  }
+
+  merge(other: Newest<Kept>): void {
+    for (const one of other.#kept) this.add(one)
+    this.#left += other.#left
+  }
+
+  /** The newest first. */
+  summary(): { readonly rows: readonly Kept[]; readonly left: number } {
+    this.#cut()
+    return { rows: this.#kept, left: this.#left }
+  }
+
+  #cut(): void {
+    this.#kept.sort((a, b) => b.time - a.time)
+    this.#left += this.#kept.splice(this.#max).length
   }
 }

@@ -2,14 +2,14 @@ import type { LogRecord } from '../record.js'
 import type { Summary } from '../summary.js'
 import { Totals } from './totals.js'
 
-/** A window is counted in so many parts: what leaves it leaves by the part. */
-const parts = 24
+/** A window is counted in this many slices; records leave it a slice at a time. */
+const slices = 24
 
-/** What the records of the last while come to: hours, or days, and however long it goes on. */
+/** The totals of the records of the last hours or days, in bounded memory. */
 export class Window {
   readonly #length: number
   readonly #slices = new Map<number, Totals>()
-  /** Those of all slices but the last one, until one of them changes. */
+  /** The totals of all slices but the last, cached until one of them changes. */
   #earlier: { readonly until: number; readonly totals: Totals } | undefined
 
   /** @param length in milliseconds */
@@ -20,8 +20,8 @@ export class Window {
   /** @param now milliseconds since 1970 */
   take(record: LogRecord, now: number): void {
     const at = this.#sliceOf(record.time)
-    // A clock that is ahead of ours would keep its records for ever.
-    if (at < this.#sliceOf(now) - parts || at > this.#sliceOf(now) + 1) return
+    // Records with times in the future would never leave the window.
+    if (at < this.#sliceOf(now) - slices || at > this.#sliceOf(now) + 1) return
     if (this.#earlier && at < this.#earlier.until) this.#earlier = undefined
     let slice = this.#slices.get(at)
     if (slice === undefined) this.#slices.set(at, (slice = new Totals()))
@@ -32,17 +32,16 @@ export class Window {
     this.forget(now)
     const totals = new Totals()
     const last = Math.max(...this.#slices.keys())
-    const earlier = this.#before(last)
-    totals.merge(earlier)
+    totals.merge(this.#before(last))
     const current = this.#slices.get(last)
     if (current) totals.merge(current)
     return totals.summary(now)
   }
 
-  /** Lets go of what has left the window. */
+  /** Drops the slices that have left the window. */
   forget(now: number): void {
     for (const at of this.#slices.keys()) {
-      if (at >= this.#sliceOf(now) - parts) continue
+      if (at >= this.#sliceOf(now) - slices) continue
       this.#slices.delete(at)
       this.#earlier = undefined
     }
@@ -57,6 +56,6 @@ export class Window {
   }
 
   #sliceOf(time: number): number {
-    return Math.floor(time / (this.#length / parts))
+    return Math.floor(time / (this.#length / slices))
   }
 }
