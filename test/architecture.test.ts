@@ -151,7 +151,7 @@ t.test('the pure core has no clock, no timer and no promise', t => {
  */
 const parsers = new Map([
   ['protocol/json.ts', 'the reader of everything that crossed the wire'],
-  ['config/json-text.ts', 'the operator reads where their file is wrong'],
+  ['config/text.ts', 'the operator reads where their file is wrong'],
   ['commands/inspect/flags.ts', 'the operator reads where their arguments are wrong'],
   ['commands/version.ts', 'our own package.json'],
   ['inspect/saved.ts', 'the operator reads where their file is wrong'],

@@ -1,5 +1,5 @@
 import type { keys } from '../config/generated/keys.js'
-import type { Problem } from '../config/problem.js'
+import type { Problem } from '../config/source.js'
 import { badUsage, CustomsError } from '../errors.js'
 import { isObject, type Json, type JsonObject } from '../protocol/unmetered.js'
 

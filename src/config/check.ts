@@ -1,30 +1,30 @@
+import { closestMatch } from 'leven'
 import { isObject, type Json } from '../protocol/unmetered.js'
-import { fail, type Keys } from './problem.js'
-import { suggestion } from './suggestion.js'
+import { fail, type Keys } from './source.js'
 
-/** A part of the configuration's schema, as plain code (`generated/checks.ts`). */
+/** A part of the configuration's schema, compiled to plain code (`generated/checks.ts`). */
 export interface Check<Written> {
   (value: unknown): value is Written
-  /** Of the last call that found any. */
+  /** Of the last call that failed. */
   readonly errors?: readonly SchemaError[] | null
 }
 
-/** A keyword that does not hold, as the schema's engine says it. */
+/** A keyword that failed, as Ajv reports it. */
 interface SchemaError {
   readonly keyword: string
-  /** JSON Pointer into what was checked. */
+  /** JSON Pointer into the checked value. */
   readonly instancePath: string
   readonly schemaPath: string
   readonly params: Readonly<Record<string, unknown>>
   /** The keyword's value. */
   readonly schema: unknown
-  readonly parentSchema: Stated
-  /** Said of the name of a member, not of its value. */
+  readonly parentSchema: Described
+  /** Set when the error is about a member's name, not its value. */
   readonly propertyName?: string
 }
 
-/** What a schema says of itself, as far as people are told. */
-interface Stated {
+/** The parts of a schema that messages quote. */
+interface Described {
   readonly errorMessage?: string
   readonly properties?: Readonly<Record<string, unknown>>
   readonly minimum?: number
@@ -32,15 +32,16 @@ interface Stated {
 }
 
 /**
- * The value, when its schema holds.
- * @param written as a person wrote it: messages quote this, never what the environment put in its place
- * @throws Problem for the most telling of all that is wrong
+ * The value, if it is valid.
+ * @param written the value before `${env:NAME}` was replaced: messages quote this, never values of the
+ * environment
+ * @throws Problem for the most specific error
  */
 export const checked = <Written>(check: Check<Written>, value: unknown, written: Json): Written => {
   if (check(value)) return value
   const errors = check.errors ?? []
   const whole = withoutParts(errors)
-  // A misspelt key is why another one seems to be missing.
+  // A misspelt key also makes a required one seem missing.
   const error = whole.find(({ keyword }) => keyword === 'additionalProperties') ?? whole[0]
   if (error === undefined) return fail([], 'is not valid')
   const keys = error.instancePath.split('/').slice(1).map(part => part.replace(/~1/g, '/').replace(/~0/g, '~'))
@@ -49,31 +50,31 @@ export const checked = <Written>(check: Check<Written>, value: unknown, written:
 }
 
 /**
- * Errors that are no part of another one. Where a value may be one of several things, and is none, what is wrong further in says
- * which of them it was meant to be.
+ * Errors that are no part of another one. When no branch of anyOf or oneOf is valid, the errors below the
+ * value show which branch was meant; without them, the error of the anyOf itself is reported.
  */
 const withoutParts = (errors: readonly SchemaError[]): readonly SchemaError[] => {
   const parts = new Set(errors.filter(({ propertyName }) => propertyName !== undefined))
   for (const choice of errors.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf')) {
     const branches = branchesOf(choice, errors)
-    const isFurtherIn = (error: SchemaError) => error.instancePath !== choice.instancePath
-    if (branches.some(isFurtherIn)) parts.add(choice)
-    for (const error of branches) if (!isFurtherIn(error)) parts.add(error)
+    const isBelow = (error: SchemaError) => error.instancePath !== choice.instancePath
+    if (branches.some(isBelow)) parts.add(choice)
+    for (const error of branches) if (!isBelow(error)) parts.add(error)
   }
   return errors.filter(error => !parts.has(error))
 }
 
-const branchesOf = ({ schemaPath, instancePath }: SchemaError, errors: readonly SchemaError[]): readonly SchemaError[] =>
+const branchesOf = ({ schemaPath, instancePath }: SchemaError, errors: readonly SchemaError[]) =>
   errors.filter(error => error.schemaPath.startsWith(`${schemaPath}/`) && error.instancePath.startsWith(instancePath))
 
-/** The words that would have been right. */
+/** The valid values of an enum, a const, or an anyOf of those. */
 const choicesIn = (error: SchemaError, errors: readonly SchemaError[]): readonly string[] =>
   error.keyword === 'enum' || error.keyword === 'const'
     ? [error.schema].flat().map(String)
     : error.keyword === 'anyOf' ? branchesOf(error, errors).flatMap(branch => choicesIn(branch, errors)) : []
 
-/** Many more than these are a list that nobody reads. */
-const mostTold = 20
+/** Longer lists of known keys are not printed. */
+const maxListed = 20
 
 const tell = (
   { keyword, schema, params, parentSchema }: SchemaError, value: Json | undefined, choices: readonly string[],
@@ -84,16 +85,19 @@ const tell = (
     case 'additionalProperties': {
       const known = Object.keys(parentSchema.properties ?? {})
       const key = named('additionalProperty')
-      return { key, reason: `unknown key${suggestion(key, known) || (known.length > mostTold ? '' : `; known here: ${known.join(', ')}`)}` }
+      const list = known.length > maxListed ? '' : `; known here: ${known.join(', ')}`
+      return { key, reason: `unknown key${suggestion(key, known) || list}` }
     }
     case 'propertyNames':
-      return { key: named('propertyName'), reason: messageOf(schema) }
+      return { key: named('propertyName'), reason: messageIn(schema) }
     case 'dependentRequired':
       return { key: named('property'), reason: `goes only with ${named('missingProperty')}` }
     case 'required':
       return { reason: `must have ${named('missingProperty')}` }
     case 'type':
-      return { reason: Array.isArray(schema) ? messageOf(parentSchema) : `must be ${inWords.get(String(schema)) ?? String(schema)}, not ${schema === 'integer' && typeof value === 'number' ? spelt(value) : kindOf(value)}` }
+      if (Array.isArray(schema)) return { reason: messageIn(parentSchema) }
+      return { reason: `must be ${typeNames.get(String(schema)) ?? String(schema)}, not ${
+        schema === 'integer' && typeof value === 'number' ? spelt(value) : kindOf(value)}` }
     case 'minimum':
     case 'maximum':
       return { reason: `must be a whole number from ${parentSchema.minimum} to ${parentSchema.maximum}` }
@@ -101,18 +105,22 @@ const tell = (
     case 'const':
       return { reason: `must be ${choices.join(', ')}, not ${spelt(value)}${meant}` }
     default:
-      return { reason: messageOf(parentSchema) + meant }
+      return { reason: messageIn(parentSchema) + meant }
   }
 }
 
-const messageOf = (schema: unknown): string =>
+const messageIn = (schema: unknown): string =>
   isObject(schema) && typeof schema['errorMessage'] === 'string' ? schema['errorMessage'] : 'is not as it must be'
 
 const valueAt = (root: Json, keys: Keys): Json | undefined =>
-  keys.reduce<Json | undefined>((held, key) => (typeof held === 'object' && held !== null ? Object.entries(held).find(([name]) => name === key)?.[1] : undefined), root)
+  keys.reduce<Json | undefined>((held, key) => {
+    if (typeof held !== 'object' || held === null) return undefined
+    return Object.entries(held).find(([name]) => name === key)?.[1]
+  }, root)
 
-const inWords: ReadonlyMap<string, string> = new Map([
-  ['object', 'a map of keys'], ['array', 'a list'], ['string', 'text'], ['integer', 'a whole number'], ['boolean', 'true or false'],
+const typeNames: ReadonlyMap<string, string> = new Map([
+  ['object', 'a map of keys'], ['array', 'a list'], ['string', 'text'], ['integer', 'a whole number'],
+  ['boolean', 'true or false'],
 ])
 
 const spelt = (value: Json | undefined): string =>
@@ -124,4 +132,14 @@ const kindOf = (value: Json | undefined): string => {
   if (typeof value === 'object') return 'a map of keys'
   if (typeof value === 'string') return 'text'
   return typeof value === 'number' ? 'a number' : 'true or false'
+}
+
+/**
+ * `; did you mean "…"?`, or an empty text when no candidate is near: a third of the letters may differ, at
+ * most three; two letters may have changed places.
+ */
+export const suggestion = (word: string, candidates: readonly string[]): string => {
+  const maxDistance = word.length < 4 ? 1 : Math.min(3, Math.max(2, Math.floor(word.length / 3)))
+  const nearest = closestMatch(word, candidates, { maxDistance })
+  return nearest === undefined ? '' : `; did you mean ${JSON.stringify(nearest)}?`
 }

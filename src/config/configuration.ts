@@ -1,36 +1,56 @@
 import type { ToolSetting } from '../core/options.js'
-import type { Address, SocketAddress } from './address.js'
+import { readAddress, type Address, type SocketAddress } from './address.js'
+import { defaults } from './generated/defaults.js'
 import type * as Written from './generated/types.js'
-import type { Limits, SessionLimits } from './limits.js'
 import type { BasePolicy, Rules } from './policy.js'
-import type { TrustEntry } from './trust-list.js'
+import type { TrustEntry } from './trust.js'
+
+export { limitBounds } from './generated/defaults.js'
 
 /**
- * What an operator's file says (contract section 3): checked, paths made absolute, `${env:NAME}` replaced, defaults filled in, frozen.
- * A key is described in `config/customs.schema.json`, of which the types in `generated/` are made; here stands what the program makes of it.
+ * What a peer may use up (contract section 3). Sizes in bytes, times in milliseconds; the schema describes
+ * each.
+ */
+export type Limits = Readonly<Required<Written.Limits>>
+
+/**
+ * How many sessions `serve` keeps, for how long, and how long it waits for running requests at its end, in
+ * ms.
+ */
+export type SessionLimits = Readonly<Required<Written.Sessions>>
+
+/**
+ * A configuration (contract section 3): checked, paths made absolute, `${env:NAME}` replaced, defaults filled
+ * in, frozen. `config/customs.schema.json` describes the keys as they are written.
  */
 export interface Configuration {
-  /** As it was named; undefined: nothing but defaults. */
+  /** As it was named; undefined: only defaults. */
   readonly file: string | undefined
   readonly listen: Address | SocketAddress
-  /** How many relay processes stand in front of each server. */
+  /** Relay processes for each server. */
   readonly workers: number
   /** Undefined: standard. With `rules`, a layer for `resolvePolicy`. */
   readonly policy: BasePolicy | undefined
   readonly rules: Rules
   readonly limits: Limits
   readonly trust: readonly TrustEntry[]
-  /** Of every server that names none of its own; undefined: nothing is locked. */
+  /** For every server without a lock of its own; undefined: none. */
   readonly lock: LockSetting | undefined
   /** In the order of the file. */
   readonly servers: ReadonlyMap<string, ServerConfiguration>
-  /** Bearer tokens, one of which clients must show; none: the door is open. */
+  /** Bearer tokens, one of which a client must send; empty: no authorization. */
   readonly tokens: readonly string[]
   readonly audit: AuditConfiguration
-  readonly telemetry: TelemetryConfiguration
+  readonly telemetry: {
+    /** Of the OTLP collector, for every signal; undefined: the environment decides. */
+    readonly endpoint: string | undefined
+    /** The names in lower case. */
+    readonly headers: ReadonlyMap<string, string>
+    readonly payloads: 'none' | 'redacted' | 'full'
+  }
   /** Undefined: plain HTTP. */
   readonly tls: ListenerTls | undefined
-  /** Hosts (without ports) and origins that are accepted besides the loopback ones, as clients spell them. */
+  /** Accepted hosts (without ports) and origins besides those of loopback, as clients send them. */
   readonly allowHosts: readonly string[]
   readonly allowOrigins: readonly string[]
   /** Where health and metrics are served; undefined: nowhere. */
@@ -42,33 +62,36 @@ export type ServerConfiguration = ProcessServer | RemoteServer
 
 interface AnyServer {
   readonly name: string
-  /** Over the configuration's: a layer for `resolvePolicy`. */
+  /** Overrides the configuration's: a layer for `resolvePolicy`. */
   readonly policy: BasePolicy | undefined
   readonly rules: Rules
   readonly tools: ReadonlyMap<string, ToolSetting>
   readonly lock: LockSetting | undefined
-  /** How many relay processes stand in front of it; undefined: as many as in front of each. */
+  /** Relay processes; undefined: the configuration's number. */
   readonly workers?: number | undefined
 }
 
-/** Where it is written what was accepted, and what a change of it means where that is not as usual. */
+/** The lock file, and the actions on changes that differ from the defaults. */
 export interface LockSetting {
   readonly file: string
   readonly isFrozen: boolean
-  /** Accepted annotations are trusted also where no person accepted them. */
+  /** Accepted annotations are trusted even if no person accepted them. */
   readonly trustAccepted: boolean
-  /** By the classes of the schema. */
+  /** By the schema's classes of changes. */
   readonly actions: Readonly<Partial<Record<LockClass, 'log' | 'block'>>>
 }
 
-export type LockClass = Exclude<keyof Exclude<Written.Lock, string>, 'file' | 'frozen' | 'trustAccepted'>
+type LockClass = Exclude<keyof Exclude<Written.Lock, string>, 'file' | 'frozen' | 'trustAccepted'>
 
 export interface ProcessServer extends AnyServer {
   /** The program and its arguments. */
   readonly command: readonly [string, ...string[]]
-  /** Added to what it inherits. */
+  /** Added to the inherited environment. */
   readonly env: ReadonlyMap<string, string>
-  /** What it gets of the relay's own environment: all of it, or PATH, HOME and the like and the variables of these names. Undefined: the command decides. */
+  /**
+   * What the process inherits. true: the relay's whole environment; names: these variables, and PATH, HOME
+   * and the like. Undefined: the command decides.
+   */
   readonly inheritEnv: true | readonly string[] | undefined
   readonly cwd: string | undefined
 }
@@ -77,23 +100,23 @@ export interface RemoteServer extends AnyServer {
   readonly url: string
   /** Sent with every request; the names in lower case. */
   readonly headers: ReadonlyMap<string, string>
-  /** Headers of its responses that pass to clients though they act on what stands in front of the relay. */
+  /** Response headers that are forwarded although they affect intermediaries in front of the relay. */
   readonly passHeaders?: readonly string[] | undefined
   readonly tls: ServerTls | undefined
 }
 
 /** Paths of PEM files. */
-export interface Certificate {
+interface Certificate {
   readonly cert: string
   readonly key: string
 }
 
-/** `clientCa`: the path of those who vouch for clients; undefined: no client needs a certificate. */
+/** `clientCa`: the authorities for client certificates; undefined: no client needs a certificate. */
 export interface ListenerTls extends Certificate {
   readonly clientCa: string | undefined
 }
 
-/** `ca`: instead of the built-in authorities. */
+/** `ca`: replaces the built-in authorities. */
 export interface ServerTls {
   readonly ca: string | undefined
   readonly client: Certificate | undefined
@@ -104,7 +127,10 @@ type WrittenAudit = NonNullable<Written.ConfigurationFile['audit']>
 export interface AuditConfiguration
   extends Readonly<Required<Pick<WrittenAudit, 'payloads' | 'intent' | 'keepDays' | 'keepBytes' | 'onFailure'>>>,
     Readonly<Pick<WrittenAudit, 'maxBytes' | 'rotate' | 'keep' | 'signKey'>> {
-  /** A path; `-`: the standard stream that the command has to spare; `none`: no log; undefined: the default file. */
+  /**
+   * A path; `-`: the standard stream that the command does not use; `none`: no log; undefined: the default
+   * file.
+   */
   readonly file: string | undefined
   readonly targets: readonly AuditTarget[]
 }
@@ -114,15 +140,31 @@ export interface AuditTarget {
   /** A package, or an absolute path. */
   readonly target: string
   readonly options: Readonly<Record<string, unknown>>
-  /** The file that names it, from which a package is looked up. */
+  /** The configuration file, from which a package is resolved. */
   readonly from: string
 }
 
-/** OpenTelemetry, where the environment does not say it. */
-export interface TelemetryConfiguration {
-  /** Of the collector, for every signal; undefined: as the environment says. */
-  readonly endpoint: string | undefined
-  /** The names in lower case. */
-  readonly headers: ReadonlyMap<string, string>
-  readonly payloads: 'none' | 'redacted' | 'full'
+export const defaultLimits: Limits = defaults.limits
+
+export const defaultSessionLimits: SessionLimits = defaults.sessions
+
+/** The configuration without a file and without flags. */
+export const usual: Configuration = {
+  file: undefined,
+  listen: readAddress(defaults.listen, ['listen']),
+  workers: defaults.workers,
+  policy: undefined,
+  rules: new Map(),
+  limits: defaultLimits,
+  trust: [],
+  lock: undefined,
+  servers: new Map(),
+  tokens: [],
+  audit: { ...defaults.audit, file: undefined, targets: [] },
+  telemetry: { ...defaults.telemetry, endpoint: undefined, headers: new Map() },
+  tls: undefined,
+  allowHosts: [],
+  allowOrigins: [],
+  admin: undefined,
+  sessions: defaultSessionLimits,
 }

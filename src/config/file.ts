@@ -2,20 +2,18 @@ import { extname } from 'node:path'
 import { CustomsError } from '../errors.js'
 import { readBoundedText } from '../operator-file.js'
 import { checked, type Check } from './check.js'
-import { expand, type Environment } from './environment.js'
-import { parseJson } from './json-text.js'
-import { Problem, wayTo } from './problem.js'
-import { SyntaxProblem, type Place, type Text } from './text.js'
-import { parseYaml } from './yaml-text.js'
+import { expand, Problem, wayTo, type Environment } from './source.js'
+import { parseStrictJson, parseYaml, SyntaxProblem, type Place, type Text } from './text.js'
 
-/** Longest file, in bytes: larger by far than any that a person writes. */
-const longest = 256 * 1024
+/** Longest file, in bytes. */
+const maxBytes = 256 * 1024
 
 /**
- * Reads a file that an operator wrote, by its schema.
- * @param environment what `${env:NAME}` refers to
- * @param read what the program makes of it; may throw a `Problem` of its own
- * @throws CustomsError BAD_CONFIG: one line, `FILE:LINE:COLUMN: KEY.PATH: reason`; no value of the environment is in it
+ * Reads an operator's file and checks it by its schema.
+ * @param environment has the variables of `${env:NAME}`
+ * @param read converts the checked data; may throw a `Problem`
+ * @throws CustomsError BAD_CONFIG: one line, `FILE:LINE:COLUMN: KEY.PATH: reason`, without values of the
+ * environment
  */
 export const readChecked = async <Written, Read>(
   file: string,
@@ -29,18 +27,19 @@ export const readChecked = async <Written, Read>(
   } catch (cause) {
     if (!(cause instanceof Problem)) throw cause
     const where = placed(file, await placeOf(cause.keys))
-    throw new CustomsError('BAD_CONFIG', [where, ...(cause.keys.length > 0 ? [wayTo(cause.keys)] : []), cause.reason].join(': '), { cause })
+    const parts = [where, ...(cause.keys.length > 0 ? [wayTo(cause.keys)] : []), cause.reason]
+    throw new CustomsError('BAD_CONFIG', parts.join(': '), { cause })
   }
 }
 
 /**
  * A file as plain data: JSON when it is named `.json`, else YAML.
- * @throws CustomsError BAD_CONFIG, one line with the file and, for its syntax, `:LINE:COLUMN`
+ * @throws CustomsError BAD_CONFIG, one line with the file and, for a syntax error, `:LINE:COLUMN`
  */
 export const readData = async (file: string): Promise<Text> => {
   const text = await readText(file)
   try {
-    return await (extname(file).toLowerCase() === '.json' ? parseJson(text) : parseYaml(text))
+    return await (extname(file).toLowerCase() === '.json' ? parseStrictJson(text) : parseYaml(text))
   } catch (cause) {
     if (!(cause instanceof SyntaxProblem)) throw cause
     throw new CustomsError('BAD_CONFIG', `${placed(file, cause.place)}: ${cause.message}`, { cause })
@@ -48,6 +47,7 @@ export const readData = async (file: string): Promise<Text> => {
 }
 
 /** @throws CustomsError BAD_CONFIG */
-export const readText = (file: string): Promise<string> => readBoundedText(file, longest)
+export const readText = (file: string): Promise<string> => readBoundedText(file, maxBytes)
 
-const placed = (file: string, place: Place | undefined): string => (place ? `${file}:${place.line}:${place.column}` : file)
+const placed = (file: string, place: Place | undefined): string =>
+  place ? `${file}:${place.line}:${place.column}` : file

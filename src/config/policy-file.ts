@@ -1,23 +1,22 @@
+import { type Action, actions } from '../core/findings.js'
 import { CustomsError } from '../errors.js'
-import { presets } from '../rules/index.js'
-import type { Environment } from './environment.js'
+import { actionsOf, isRuleName, presets, ruleNames } from '../rules/index.js'
+import { suggestion } from './check.js'
 import { readChecked } from './file.js'
 import { isPolicyFile } from './generated/checks.js'
 import { defaults } from './generated/defaults.js'
-import type { BasePolicy } from './policy.js'
-import type { Keys } from './problem.js'
-import { readRules } from './rules.js'
-import { namedAt, pathFrom, type Source } from './source.js'
-import { suggestion } from './suggestion.js'
+import type * as Written from './generated/types.js'
+import { notFor, type BasePolicy, type Rules } from './policy.js'
+import { fail, namedAt, pathFrom, type Environment, type Keys, type Source } from './source.js'
 
 /**
  * The value of `--policy`: a preset, or the path of a policy file.
- * @throws CustomsError BAD_USAGE, or BAD_CONFIG for what is in the file
+ * @throws CustomsError BAD_USAGE, or BAD_CONFIG for errors in the file
  */
 export const readPolicy = async (name: string, environment: Environment): Promise<BasePolicy> => {
   const preset = presets.find(candidate => candidate === name)
   if (preset !== undefined) return { preset, rules: new Map() }
-  // A misspelt preset shall not be looked for among the files.
+  // A misspelt preset is not looked for among the files.
   if (!/^[\w-]+$/.test(name)) return readPolicyFile(name, environment)
   const hint = `${suggestion(name, presets)} (${presets.join(', ')}; a file is named by a path, such as ./policy.yaml)`
   throw new CustomsError('BAD_USAGE', `--policy ${JSON.stringify(name)}: no such preset${hint}`)
@@ -27,15 +26,45 @@ export const readPolicy = async (name: string, environment: Environment): Promis
  * `{ extends: standard, rules: { … } }`
  * @throws CustomsError BAD_CONFIG
  */
-export const readPolicyFile = (file: string, environment: Environment): Promise<BasePolicy> =>
+const readPolicyFile = (file: string, environment: Environment): Promise<BasePolicy> =>
   readChecked(file, environment, isPolicyFile, written => ({
     preset: written.extends ?? defaults.policy,
     rules: readRules(written.rules, ['rules']),
   }))
 
-/** The `policy` of a file. */
-export const readBasePolicy = async (written: string | undefined, keys: Keys, source: Source): Promise<BasePolicy | undefined> => {
+/** The `policy` of a configuration or of a server in it. */
+export const readBasePolicy = async (
+  written: string | undefined, keys: Keys, source: Source,
+): Promise<BasePolicy | undefined> => {
   const preset = presets.find(candidate => candidate === written)
   if (preset !== undefined) return { preset, rules: new Map() }
-  return written === undefined ? undefined : namedAt(keys, readPolicyFile(pathFrom(source, written), source.environment))
+  return written === undefined
+    ? undefined
+    : namedAt(keys, readPolicyFile(pathFrom(source, written), source.environment))
 }
+
+/**
+ * The `rules` of a file: the schema knows their names and actions, but not which rules can mend or demote.
+ */
+export const readRules = (written: Written.Rules | undefined, keys: Keys): Rules =>
+  new Map(Object.entries(written ?? {}).map(([name, action]: [string, Action]) => {
+    if (!isRuleName(name)) return fail([...keys, name], 'unknown rule')
+    return actionsOf(name).includes(action) ? [name, action] : fail([...keys, name], notFor(action))
+  }))
+
+/**
+ * The values of `--rule ID=ACTION`; the last one of a rule wins.
+ * @throws CustomsError BAD_USAGE
+ */
+export const parseRules = (flags: readonly string[]): Rules =>
+  new Map(flags.map(flag => {
+    const refuse = (reason: string): never => {
+      throw new CustomsError('BAD_USAGE', `--rule ${JSON.stringify(flag)}: ${reason}`)
+    }
+    const [name = '', asked = '', ...rest] = flag.split('=')
+    if (asked === '' || rest.length > 0) return refuse('must be ID=ACTION')
+    if (!isRuleName(name)) return refuse(`unknown rule${suggestion(name, ruleNames)}`)
+    const action = actions.find(candidate => candidate === asked)
+    if (action === undefined) return refuse(`unknown action${suggestion(asked, actions) || `: ${actions.join(', ')}`}`)
+    return actionsOf(name).includes(action) ? [name, action] : refuse(notFor(action))
+  }))

@@ -7,25 +7,25 @@ export { presets, type Circumstances, type Preset } from '../rules/index.js'
 export const notFor = (action: Action): string =>
   action === 'mend' ? 'mend is for rules that say how, which this one does not' : 'demote is for rules under result/ only'
 
-/** Actions that the operator chose for some of the rules. */
+/** The operator's choices for single rules. */
 export type Rules = ReadonlyMap<RuleName, Action>
 
-/** A preset, and what a policy file says over it. */
+/** A preset, and a policy file's choices, which override it. */
 export interface BasePolicy {
   readonly preset: Preset
   readonly rules: Rules
 }
 
-/** What one place (the file, a server of it, the flags) says about the policy. */
+/** One source of policy settings: the file, a server in it, the flags. */
 export interface PolicyLayer {
   readonly policy?: BasePolicy | undefined
   readonly rules?: Rules | undefined
 }
 
 /**
- * The action of every rule. The last layer that names a policy gives the base; then every layer's rules go over it, in
- * order, so that a choice made for one rule outlives a change of policy.
- * @param layers from the most general to the most particular: file, server, flags
+ * The action of every rule. The last layer that names a policy gives the base; then every layer's rules
+ * override it, in order, so that a choice for one rule survives a change of the policy.
+ * @param layers from general to specific: file, server, flags
  */
 export const resolvePolicy = (layers: readonly PolicyLayer[], circumstances: Circumstances): Policy => {
   const base = layers.reduce<BasePolicy | undefined>((last, { policy }) => policy ?? last, undefined)

@@ -1,38 +1,39 @@
 import { resolve } from 'node:path'
+import { CustomsError } from '../errors.js'
 import type { Json } from '../protocol/unmetered.js'
-import { readAddress, readListen } from './address.js'
+import { readAddress, readHost, readListen, readOrigin, readServerUrl } from './address.js'
 import { checked } from './check.js'
-import type { AuditTarget, Configuration, ServerConfiguration } from './configuration.js'
-import { readChecked } from './file.js'
-import { isConfigurationFile } from './generated/checks.js'
+import { usual, type AuditTarget, type Configuration, type Limits, type ServerConfiguration } from './configuration.js'
+import { readChecked, readText } from './file.js'
+import { isConfigurationFile, isTokens } from './generated/checks.js'
 import type * as Written from './generated/types.js'
-import { readHost, readOrigin } from './host.js'
-import type { Limits } from './limits.js'
-import { readLockSetting } from './lock.js'
-import { readBasePolicy } from './policy-file.js'
-import { readRules } from './rules.js'
-import { readHeaders, readServer } from './server.js'
-import { pathFrom, type Source } from './source.js'
-import { readTrust } from './trust-list.js'
-import { readServerUrl } from './url.js'
-import { usual } from './usual.js'
+import { readBasePolicy, readRules } from './policy-file.js'
+import { readHeaders, readLockSetting, readServer } from './server.js'
+import { pathFrom, Problem, type Source } from './source.js'
+import { readTrust } from './trust.js'
 
 /**
  * Reads a configuration file (YAML, or JSON when it is named `.json`), and the files that it names.
  * @throws CustomsError BAD_CONFIG: one line, `FILE:LINE:COLUMN: KEY.PATH: reason`
  */
 export const readConfiguration = (file: string, source: Omit<Source, 'file'>): Promise<Configuration> =>
-  readChecked(file, source.environment, isConfigurationFile, written => said(written, { ...usual, file }, { ...source, file }))
+  readChecked(file, source.environment, isConfigurationFile, written =>
+    merged(written, { ...usual, file }, { ...source, file }))
 
 /**
- * What flags say, over what a file says, by the same schema; their paths are relative to the working directory.
+ * The configuration with the settings of flags, by the same schema; their paths are relative to the working
+ * directory.
  * @throws Problem
  */
-export const overridden = async (base: Configuration, flags: Json, source: Omit<Source, 'file'>): Promise<Configuration> =>
-  said(checked(isConfigurationFile, flags, flags), base, { ...source, file: resolve('flags') })
+export const overridden = async (
+  base: Configuration, flags: Json, source: Omit<Source, 'file'>,
+): Promise<Configuration> =>
+  merged(checked(isConfigurationFile, flags, flags), base, { ...source, file: resolve('flags') })
 
-/** What the schema cannot say of a configuration, and what is left out of it. */
-const said = async (written: Written.ConfigurationFile, base: Configuration, source: Source): Promise<Configuration> => {
+/** The base with the written settings; checks the conditions that the schema cannot express. */
+const merged = async (
+  written: Written.ConfigurationFile, base: Configuration, source: Source,
+): Promise<Configuration> => {
   const { listen, auth, audit, telemetry, tls, allowHosts = [], allowOrigins = [], admin } = written
   const path = (file: string) => pathFrom(source, file)
   const limits = { ...base.limits, ...written.limits }
@@ -57,27 +58,36 @@ const said = async (written: Written.ConfigurationFile, base: Configuration, sou
     telemetry: {
       ...base.telemetry,
       ...(telemetry?.payloads !== undefined && { payloads: telemetry.payloads }),
-      ...(telemetry?.endpoint !== undefined && { endpoint: readServerUrl(telemetry.endpoint, ['telemetry', 'endpoint']) }),
+      ...(telemetry?.endpoint !== undefined && {
+        endpoint: readServerUrl(telemetry.endpoint, ['telemetry', 'endpoint']),
+      }),
       ...(telemetry?.headers !== undefined && { headers: readHeaders(telemetry.headers, ['telemetry', 'headers']) }),
     },
-    tls: tls === undefined ? base.tls : { cert: path(tls.cert), key: path(tls.key), clientCa: tls.clientCa === undefined ? undefined : path(tls.clientCa) },
+    tls: tls === undefined ? base.tls : {
+      cert: path(tls.cert), key: path(tls.key), clientCa: tls.clientCa === undefined ? undefined : path(tls.clientCa),
+    },
     allowHosts: [...base.allowHosts, ...allowHosts.map((host, index) => readHost(host, ['allowHosts', index]))],
-    allowOrigins: [...base.allowOrigins, ...allowOrigins.map((origin, index) => readOrigin(origin, ['allowOrigins', index]))],
+    allowOrigins: [
+      ...base.allowOrigins, ...allowOrigins.map((origin, index) => readOrigin(origin, ['allowOrigins', index])),
+    ],
     admin: admin === undefined ? base.admin : readAddress(admin, ['admin']),
     sessions: { ...base.sessions, ...written.sessions },
   })
 }
 
-const readServers = async (written: Readonly<Record<string, Written.Server>> = {}, source: Source, limits: Limits) => {
+const readServers = async (
+  written: Readonly<Record<string, Written.Server>> = {}, source: Source, limits: Limits,
+) => {
   const servers: [string, ServerConfiguration][] = []
-  for (const [name, server] of Object.entries(written)) servers.push([name, await readServer(name, server, source, limits)])
+  for (const [name, server] of Object.entries(written)) {
+    servers.push([name, await readServer(name, server, source, limits)])
+  }
   return servers
 }
 
-/** A stream, nothing, or a file. */
 const readLog = (file: string, source: Source): string => (file === '-' || file === 'none' ? file : pathFrom(source, file))
 
-/** A module is named by its path, a package by its name. */
+/** A module by its path, or a package by its name. */
 const readTarget = ({ target, options = {} }: WrittenTarget, source: Source): AuditTarget => ({
   target: /^\.{0,2}\//.test(target) ? pathFrom(source, target) : target,
   options,
@@ -92,4 +102,21 @@ const freeze = <Value>(value: Value): Value => {
   Object.freeze(value)
   for (const held of value instanceof Map ? value.values() : Object.values(value)) freeze(held)
   return value
+}
+
+/**
+ * A file of bearer tokens, one per line; empty lines are skipped.
+ * @throws CustomsError BAD_CONFIG: `FILE:LINE: reason`
+ */
+export const readTokens = async (file: string): Promise<readonly string[]> => {
+  const lines = (await readText(file)).split(/\r?\n/)
+  const tokens = lines.filter(line => line !== '')
+  if (tokens.length === 0) throw new CustomsError('BAD_CONFIG', `${file}: holds no token`)
+  try {
+    return checked(isTokens, tokens, tokens)
+  } catch (cause) {
+    if (!(cause instanceof Problem)) throw cause
+    const line = lines.indexOf(tokens[Number(cause.keys[0])] ?? '') + 1
+    throw new CustomsError('BAD_CONFIG', `${file}:${line}: ${cause.reason}`, { cause })
+  }
 }

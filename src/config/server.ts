@@ -1,18 +1,18 @@
 import type { ToolSetting } from '../core/options.js'
 import { isObject, type JsonObject } from '../protocol/unmetered.js'
-import type { ServerConfiguration, ServerTls } from './configuration.js'
+import { readServerUrl } from './address.js'
+import { checked } from './check.js'
+import type { Limits, LockSetting, ServerConfiguration, ServerTls } from './configuration.js'
 import { readData } from './file.js'
+import { isHeaders, isVariables } from './generated/checks.js'
 import type * as Written from './generated/types.js'
-import type { Limits } from './limits.js'
-import { readLockSetting } from './lock.js'
-import { readBasePolicy } from './policy-file.js'
-import { fail, type Keys } from './problem.js'
-import { readRules } from './rules.js'
-import { namedAt, pathFrom, type Source } from './source.js'
-import { readServerUrl } from './url.js'
+import { readBasePolicy, readRules } from './policy-file.js'
+import { expand, fail, namedAt, pathFrom, type Environment, type Keys, type Source } from './source.js'
 
-/** @param limits of the schemas that it names */
-export const readServer = async (name: string, written: Written.Server, source: Source, limits: Limits): Promise<ServerConfiguration> => {
+/** @param limits for its tools' schemas */
+export const readServer = async (
+  name: string, written: Written.Server, source: Source, limits: Limits,
+): Promise<ServerConfiguration> => {
   const keys = ['servers', name]
   const { command, env = {}, inheritEnv, cwd, url = '', headers = {}, passHeaders } = written
   const common = {
@@ -24,8 +24,13 @@ export const readServer = async (name: string, written: Written.Server, source: 
     tools: await readTools(written.tools, [...keys, 'tools'], source, limits),
   }
   if (command === undefined) {
-    const tls = readServerTls(written, keys, source)
-    return { ...common, url: readServerUrl(url, [...keys, 'url']), headers: readHeaders(headers, [...keys, 'headers']), ...(passHeaders && { passHeaders }), tls }
+    return {
+      ...common,
+      tls: readServerTls(written, keys, source),
+      url: readServerUrl(url, [...keys, 'url']),
+      headers: readHeaders(headers, [...keys, 'headers']),
+      ...(passHeaders && { passHeaders }),
+    }
   }
   return {
     ...common,
@@ -36,19 +41,52 @@ export const readServer = async (name: string, written: Written.Server, source: 
   }
 }
 
-/** What belongs to a connection or to the body is written by whoever sends it. */
-const written = /^(?:connection|content-encoding|content-length|content-type|expect|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade)$/
+export const readLockSetting = (written: Written.Lock | undefined, source: Source): LockSetting | undefined => {
+  if (written === undefined) return undefined
+  const { file, frozen = false, trustAccepted = false, ...actions } =
+    typeof written === 'string' ? { file: written } : written
+  return { file: pathFrom(source, file), isFrozen: frozen, trustAccepted, actions }
+}
+
+/** Headers of the connection or the body: the relay's HTTP client writes these. */
+const ownHeaders: ReadonlySet<string> = new Set([
+  'connection', 'content-encoding', 'content-length', 'content-type', 'expect', 'keep-alive', 'proxy-connection', 'te',
+  'trailer', 'transfer-encoding', 'upgrade',
+])
 
 /** @returns the names in lower case */
 export const readHeaders = (headers: Written.Headers, keys: Keys): ReadonlyMap<string, string> => {
   const read = new Map<string, string>()
   for (const [name, value] of Object.entries(headers)) {
     const spelling = name.toLowerCase()
-    if (written.test(spelling)) return fail([...keys, name], 'is written by the relay itself')
+    if (ownHeaders.has(spelling)) return fail([...keys, name], 'is written by the relay itself')
     if (read.has(spelling)) return fail([...keys, name], 'this header stands here twice')
     read.set(spelling, value)
   }
   return read
+}
+
+/** The values of `--header NAME=VALUE`; the last one of a name wins. @throws Problem at the name */
+export const parseHeaders = (pairs: readonly string[], environment: Environment): ReadonlyMap<string, string> => {
+  const written = Object.fromEntries(pairs.map(pair => split(pair, /^[^\s:]+$/)))
+  return readHeaders(checked(isHeaders, expand(written, environment), written), [])
+}
+
+/** The values of `--env NAME=VALUE`; the last one of a name wins. @throws Problem at the name */
+export const parseVariables = (pairs: readonly string[], environment: Environment): ReadonlyMap<string, string> => {
+  const written = Object.fromEntries(pairs.map(pair => split(pair, /^[^\0]+$/)))
+  return new Map(Object.entries(checked(isVariables, expand(written, environment), written)))
+}
+
+/**
+ * `{env:NAME}` means the same as `${env:NAME}`, which several clients replace from their own environment.
+ * An invalid pair is not quoted: `Authorization: Bearer abc=` is a secret.
+ */
+const split = (pair: string, name: RegExp): [string, string] => {
+  const at = pair.indexOf('=')
+  const before = pair.slice(0, Math.max(at, 0))
+  if (!name.test(before)) return fail([], 'must be NAME=VALUE')
+  return [before, pair.slice(at + 1).replace(/(?<!\$)\{env:/g, '${env:')]
 }
 
 const readServerTls = ({ ca, tls }: Written.Server, keys: Keys, source: Source): ServerTls | undefined => {
@@ -62,7 +100,9 @@ const readServerTls = ({ ca, tls }: Written.Server, keys: Keys, source: Source):
   }
 }
 
-const readTools = async (tools: Readonly<Record<string, Written.Tool>> = {}, keys: Keys, source: Source, limits: Limits) => {
+const readTools = async (
+  tools: Readonly<Record<string, Written.Tool>> = {}, keys: Keys, source: Source, limits: Limits,
+) => {
   const read = new Map<string, ToolSetting>()
   for (const [name, tool] of Object.entries(tools)) read.set(name, await readTool(tool, [...keys, name], source, limits))
   return read
@@ -71,18 +111,23 @@ const readTools = async (tools: Readonly<Record<string, Written.Tool>> = {}, key
 const readTool = async (tool: Written.Tool, keys: Keys, source: Source, limits: Limits): Promise<ToolSetting> => {
   if (tool === 'deny') return { denied: true, outputSchema: undefined, annotations: undefined }
   const { deny = false, outputSchema, resultSchema, structured, annotations } = tool
-  if (structured !== undefined && outputSchema === undefined) return fail([...keys, 'structured'], 'goes only with outputSchema')
+  if (structured !== undefined && outputSchema === undefined) {
+    return fail([...keys, 'structured'], 'goes only with outputSchema')
+  }
+  const schemaAt = (key: string, written: unknown) => readSchema(written, [...keys, key], source, limits)
   return {
     denied: deny,
-    outputSchema: outputSchema === undefined ? undefined : await readSchema(outputSchema, [...keys, 'outputSchema'], source, limits),
-    ...(resultSchema !== undefined && { resultSchema: await readSchema(resultSchema, [...keys, 'resultSchema'], source, limits) }),
+    outputSchema: outputSchema === undefined ? undefined : await schemaAt('outputSchema', outputSchema),
+    ...(resultSchema !== undefined && { resultSchema: await schemaAt('resultSchema', resultSchema) }),
     ...(structured !== undefined && { structured }),
     annotations,
   }
 }
 
 /** Inline, or the path of a file. */
-const readSchema = async (written: unknown, keys: Keys, source: Source, limits: Limits): Promise<JsonObject | boolean> => {
+const readSchema = async (
+  written: unknown, keys: Keys, source: Source, limits: Limits,
+): Promise<JsonObject | boolean> => {
   const file = typeof written === 'string' ? pathFrom(source, written) : undefined
   const schema: unknown = file === undefined ? written : (await namedAt(keys, readData(file))).data
   const named = file === undefined ? '' : `${file} `

@@ -1,6 +1,6 @@
-import { defaultLimits, limitBounds, type Limits } from '../config/limits.js'
+import { suggestion } from '../config/check.js'
+import { defaultLimits, limitBounds, type Limits } from '../config/configuration.js'
 import { notFor } from '../config/policy.js'
-import { suggestion } from '../config/suggestion.js'
 import type { ToolSetting } from '../core/options.js'
 import { type Action, actions, type Policy } from '../core/findings.js'
 import {

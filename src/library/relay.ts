@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Limits } from '../config/limits.js'
+import type { Limits } from '../config/configuration.js'
 import type { Checked, SchemaChecker, Subject } from '../core/check.js'
 import {
   type Effect as CoreEffect, type Event as CoreEvent, type Named, NamedExchanges,

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { readPolicy } from '../../dist/config/policy-file.js'
+import { parseRules, readPolicy } from '../../dist/config/policy-file.js'
 import { resolvePolicy } from '../../dist/config/policy.js'
-import { parseRules } from '../../dist/config/rules.js'
 import { presets, ruleNamed, ruleNames, type RuleName } from '../../dist/rules/index.js'
 
 type Setting = string | Readonly<Record<string, string>>

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { defaultLimits } from '../../dist/config/limits.js'
+import { defaultLimits } from '../../dist/config/configuration.js'
 import { changedWords, diffJson, diffReport } from '../../dist/inspect/diff.js'
 import { compareSaved } from '../../dist/inspect/catalogue.js'
 import { reveal } from '../../dist/inspect/plain.js'

@@ -1,6 +1,6 @@
 import { stdioExchange, type Exchange } from '../../dist/core/event.js'
 import { parseFrame } from '../../dist/protocol/parse.js'
-import { defaultLimits } from '../../dist/config/limits.js'
+import { defaultLimits } from '../../dist/config/configuration.js'
 import type { Frame } from '../../dist/protocol/frame.js'
 import { unmetered, type JsonObject } from '../../dist/protocol/unmetered.js'
 import type { Transport, TransportEvent } from '../../dist/transport/transport.js'

@@ -1,5 +1,5 @@
 import { resolvePolicy, type Rules } from '../../dist/config/policy.js'
-import { defaultLimits } from '../../dist/config/limits.js'
+import { defaultLimits } from '../../dist/config/configuration.js'
 import type { ToolSetting } from '../../dist/core/options.js'
 import { inspect, type ToCall } from '../../dist/inspect/inspect.js'
 import type { Inspection } from '../../dist/inspect/inspection.js'

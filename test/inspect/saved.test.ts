@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { defaultLimits } from '../../dist/config/limits.js'
+import { defaultLimits } from '../../dist/config/configuration.js'
 import { resolvePolicy } from '../../dist/config/policy.js'
 import { CustomsError } from '../../dist/errors.js'
 import { inspect } from '../../dist/inspect/inspect.js'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { defaultLimits } from '../../dist/config/limits.js'
+import { defaultLimits } from '../../dist/config/configuration.js'
 import { schemaOf } from '../../dist/learn/schema.js'
 import { Shape } from '../../dist/learn/shape.js'
 import type { Json, JsonObject } from '../../dist/protocol/unmetered.js'

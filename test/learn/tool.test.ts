@@ -1,5 +1,5 @@
 import t from 'tap'
-import { defaultLimits } from '../../dist/config/limits.js'
+import { defaultLimits } from '../../dist/config/configuration.js'
 import { LearntTool, type Contract } from '../../dist/learn/tool.js'
 import type { JsonObject } from '../../dist/protocol/unmetered.js'
 import { createSchemaChecker } from '../../dist/schema/index.js'

@@ -1,7 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
-import type { ServerConfiguration } from '../../config/configuration.js'
-import { defaultLimits } from '../../config/limits.js'
+import { defaultLimits, type ServerConfiguration } from '../../config/configuration.js'
 import { codeOf, CustomsError } from '../../errors.js'
 import { compareSaved } from '../../inspect/catalogue.js'
 import { diffJson, diffReport } from '../../inspect/diff.js'

@@ -5,7 +5,7 @@ import {
 import { clients, type Machine } from '../../clients/known.js'
 import type { Source } from '../../clients/plan.js'
 import { readText } from '../../clients/save.js'
-import { suggestion } from '../../config/suggestion.js'
+import { suggestion } from '../../config/check.js'
 import { badUsage, CustomsError, pathText } from '../../errors.js'
 import type { Dialogue } from '../context.js'
 import type { UninstallFlags } from './flags.js'

@@ -2,7 +2,7 @@ import { type Change, compare, type Difference, type Judged, type Rewritten } fr
 import type { CapturedLock, CaptureLimits, Opening, Ruling } from '../../capture/line.js'
 import { linesOf, sessionsIn } from '../../capture/read.js'
 import { type Judgement, recorded, replayed } from '../../capture/replay.js'
-import { parseRules } from '../../config/rules.js'
+import { parseRules } from '../../config/policy-file.js'
 import type { Accepted } from '../../core/accepted.js'
 import { actions, type Policy } from '../../core/findings.js'
 import { CustomsError } from '../../errors.js'

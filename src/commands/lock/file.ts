@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { chmod, constants, copyFile, link, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { SyntaxProblem } from '../../config/text.js'
+import { parseStrictJson, SyntaxProblem } from '../../config/text.js'
 import { codeOf, CustomsError } from '../../errors.js'
 import { markLongNumbers } from '../../lock/digits.js'
 import { formatLock, type Lock, parseLock } from '../../lock/lock.js'
@@ -32,7 +32,7 @@ export const parseLockText = async (bytes: Buffer, file: string): Promise<Lock> 
   if (!isUtf8(bytes)) throw new CustomsError('BAD_CONFIG', `${file}: cannot be read (it is not UTF-8)`)
   try {
     const text = (markLongNumbers(bytes) ?? bytes).toString().replace(/^\ufeff/, '')
-    return parseLock(clearly(text) ?? (await (await import('../../config/json-text.js')).parseJson(text)).data, file)
+    return parseLock(clearly(text) ?? (await parseStrictJson(text)).data, file)
   } catch (cause) {
     if (!(cause instanceof SyntaxProblem)) throw cause
     const place = cause.place ? `:${cause.place.line}:${cause.place.column}` : ''

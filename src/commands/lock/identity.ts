@@ -3,7 +3,7 @@ import { readFile, realpath, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { homedir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
-import { isBroughtAlong } from '../../config/brought-package.js'
+import { isBroughtAlong } from '../../config/trusted-package.js'
 import type { ProcessServer, ServerConfiguration } from '../../config/configuration.js'
 import { isSame } from '../../lock/compare.js'
 import {

@@ -1,11 +1,10 @@
 import { basename, resolve } from 'node:path'
-import type { Configuration, LockSetting, ServerConfiguration } from '../../config/configuration.js'
-import type { Environment } from '../../config/environment.js'
-import type { Limits } from '../../config/limits.js'
+import { readServerUrl } from '../../config/address.js'
+import {
+  type Configuration, type Limits, type LockSetting, type ServerConfiguration, usual,
+} from '../../config/configuration.js'
 import { type Circumstances, type PolicyLayer, resolvePolicy } from '../../config/policy.js'
-import { Problem, wayTo } from '../../config/problem.js'
-import { readServerUrl } from '../../config/url.js'
-import { usual } from '../../config/usual.js'
+import { type Environment, Problem, wayTo } from '../../config/source.js'
 import type { Accepted } from '../../core/accepted.js'
 import type { Policy } from '../../core/findings.js'
 import { badUsage, CustomsError } from '../../errors.js'
@@ -94,13 +93,13 @@ const readAll = async (flags: SharedFlags, environment: Environment): Promise<Co
   return {
     ...said,
     audit: { ...said.audit, file: flags.audit ?? said.audit.file },
-    tokens: flags.tokenFile === undefined ? said.tokens : await (await import('../../config/tokens.js')).readTokens(flags.tokenFile),
+    tokens: flags.tokenFile === undefined ? said.tokens : await (await import('../../config/read.js')).readTokens(flags.tokenFile),
   }
 }
 
 const layerOf = async ({ policy, rule }: SharedFlags, environment: Environment): Promise<PolicyLayer> => ({
   policy: policy === undefined ? undefined : await (await import('../../config/policy-file.js')).readPolicy(policy, environment),
-  rules: rule.length === 0 ? undefined : (await import('../../config/rules.js')).parseRules(rule),
+  rules: rule.length === 0 ? undefined : (await import('../../config/policy-file.js')).parseRules(rule),
 })
 
 const readTrust = async (
@@ -111,7 +110,7 @@ const readTrust = async (
   if (trust) return () => true
   const entries = [
     ...configuration.trust,
-    ...(trustList === undefined ? [] : await (await import('../../config/trust-list.js')).readTrustList(trustList, environment)),
+    ...(trustList === undefined ? [] : await (await import('../../config/trust.js')).readTrustList(trustList, environment)),
   ]
   if (entries.length === 0) return () => false
   const { isTrusted } = await import('../../config/trust.js')
@@ -185,7 +184,7 @@ const withFlags = async (
   if (server === undefined || others.length > 0) {
     return badUsage('--header, --ca and --env are for one server: choose it with --server')
   }
-  const { parseHeaders, parseVariables } = await import('../../config/pairs.js')
+  const { parseHeaders, parseVariables } = await import('../../config/server.js')
   if ('url' in server) {
     if (env.length > 0) return badUsage('--env goes with a command, not with a URL')
     const headers = new Map([...server.headers, ...at('header', () => parseHeaders(header, environment))])

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { withoutSecrets } from '../../audit/secrets.js'
 import type { ProcessServer, RemoteServer, ServerConfiguration } from '../../config/configuration.js'
-import type { Environment } from '../../config/environment.js'
+import type { Environment } from '../../config/source.js'
 import { codeOf, CustomsError } from '../../errors.js'
 import type { FrameLimits } from '../../protocol/frame.js'
 import type { CommandLine } from '../../transport/process/spawn.js'
