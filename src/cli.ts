@@ -14,7 +14,9 @@ run().then(
   code => process.exit(code),
   (error: unknown) => {
     const known = error instanceof CustomsError
-    process.stderr.write(`mcp-customs: ${known ? error.message : visible(`internal error: ${messageOf(error)}`)}\n`)
+    process.stderr.write(
+      `mcp-customs: ${known ? error.message : visible(`internal error: ${messageOf(error)}`)}\n`
+    )
     process.exit(known ? error.exitCode : 70)
   },
 )

@@ -9,7 +9,10 @@ export const codes = {
 
 export type ErrorCode = keyof typeof codes
 
-/** The one error class: a code from the table, and one clear line (what, where, what to do), fit for a terminal whatever names are in it. */
+/**
+ * The one error class: a code from the table, and one clear line (what, where, what to do), fit for a
+ * terminal whatever names are in it.
+ */
 export class CustomsError extends Error {
   override readonly name = 'CustomsError'
   constructor(
@@ -41,7 +44,10 @@ export const cannotRead = (code: ErrorCode, path: string, cause: unknown): Custo
 /** The message of anything that was thrown. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** The text with nothing in it that a terminal could obey or a person would not see: such characters stand as in JSON, `\u001b`. */
+/**
+ * The text with nothing in it that a terminal could obey or a person would not see: such characters stand as
+ * in JSON, `\u001b`.
+ */
 export const visible = (text: string): string =>
   /^[\x20-\x7e]*$/.test(text) ? text : text.replace(unseen, character => [...Array(character.length).keys()]
     .map(at => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`).join(''))
@@ -49,7 +55,10 @@ export const visible = (text: string): string =>
 // A letter with more marks than these climbs over the lines around it.
 const unseen = /(?! )[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]|(?<=\p{M}{3})\p{M}/gu
 
-/** A file's name as commands print it: quoted where it could be taken for more than a name, such as a verdict on another file. */
+/**
+ * A file's name as commands print it: quoted where it could be taken for more than a name, such as a verdict
+ * on another file.
+ */
 export const pathText = (path: string): string => {
   const shown = visible(path)
   return shown === path && !/: |^"|^ | $|^$/.test(path) ? path : `"${shown}"`

@@ -1,6 +1,8 @@
 export { CustomsError } from './errors.js'
 export { guard, type GuardOptions } from './library/guard.js'
-export { createRelay, createSchemaChecker, parseFrame, type Effect, type Event, type Relay, type RelayOptions } from './library/relay.js'
+export {
+  createRelay, createSchemaChecker, parseFrame, type Effect, type Event, type Relay, type RelayOptions,
+} from './library/relay.js'
 export type { GuardedTransport, SdkTransport } from './library/sdk-transport.js'
 export type { JudgeOptions, ToolOptions } from './library/options.js'
 

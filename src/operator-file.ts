@@ -4,11 +4,14 @@ import { codeOf, CustomsError, type ErrorCode } from './errors.js'
 const piece = 64 * 1024
 
 /**
- * Reads a file that the operator names, and no more of it than it may be long: it may be a device that never ends.
+ * Reads a file that the operator names, and no more of it than it may be long: it may be a device that never
+ * ends.
  * @param longest in bytes
  * @throws CustomsError of this code; its `cause` is what the system said
  */
-export const readBounded = async (file: string, longest: number, code: ErrorCode = 'BAD_CONFIG'): Promise<Buffer> => {
+export const readBounded = async (
+  file: string, longest: number, code: ErrorCode = 'BAD_CONFIG',
+): Promise<Buffer> => {
   const pieces: Buffer[] = []
   try {
     const handle = await open(file)

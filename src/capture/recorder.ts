@@ -111,8 +111,9 @@ export const payloadOf = (payloads: Opening['payloads']): Payload => (payloads =
 export const decisionOf = ({ event, tool, id, verdict, findings }: Entry, payload: Payload): Decision =>
   ({ event, tool, id, verdict, findings: findings.map(one => payload.finding(one)) })
 
-export const textOf =
-  (frame: Frame, payload: Payload): { readonly text: string } | { readonly base64: string } => {
+export const textOf = (
+  frame: Frame, payload: Payload,
+): { readonly text: string } | { readonly base64: string } => {
   const bytes = payload.bytes(frame)
   return isUtf8(bytes) ? { text: bytes.toString() } : { base64: bytes.toString('base64') }
 }

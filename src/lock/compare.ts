@@ -88,8 +88,9 @@ export const compareIdentities = (before: JsonObject, after: JsonObject): readon
 /**
  * The version of an identity's package, and the rest, which all versions share; undefined without a package.
  */
-const packaged =
-  (identity: JsonObject): { readonly version: string; readonly rest: JsonObject } | undefined => {
+const packaged = (identity: JsonObject): {
+  readonly version: string; readonly rest: JsonObject
+} | undefined => {
   const [command, its] = [member(identity, 'command'), member(identity, 'package')]
   if (!isString(command) || !isObject(its)) return undefined
   const [name, version] = [member(its, 'name'), member(its, 'version')]

@@ -49,8 +49,9 @@ export const compareServers = (before: Locked | undefined, after: Listed): reado
 }
 
 /** The lock of a server after everything that it offers was accepted. */
-export const acceptAll =
-  ({ identity, offers: { legacy, modern } }: Listed, acceptedBy: Locked['acceptedBy']): Locked => ({
+export const acceptAll = (
+  { identity, offers: { legacy, modern } }: Listed, acceptedBy: Locked['acceptedBy'],
+): Locked => ({
   identity, acceptedBy, offers: {
     legacy: legacy ?? modern ?? emptyOffer, modern: modern ?? legacy ?? emptyOffer,
   },

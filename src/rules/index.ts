@@ -62,20 +62,26 @@ export const rules: readonly Row[] = [
     'Give the tool a name, an object for its inputSchema, and every field the type that the revision wants.', definition.definition),
   row('tool/input-type', 'mend', 'an `inputSchema` that does not say `type: "object"`, or has true or false for the schema of a property',
     'An inputSchema must have "type": "object", and objects for the schemas of its properties.',
-    'Write "type": "object" into the inputSchema, and {} for the true in its properties.', definition.inputType, {
-      mend: definition.typed, mends: '`type: "object"` is added where there is no type; `true` becomes `{}`, `false` `{"not":{}}`',
+    'Write "type": "object" into the inputSchema, and {} for the true in its properties.',
+    definition.inputType, {
+      mend: definition.typed,
+      mends: '`type: "object"` is added where there is no type; `true` becomes `{}`, `false` `{"not":{}}`',
       refused: 'refuse the whole list',
     }),
   row('tool/dialect', 'off', 'a schema that declares another dialect than 2020-12',
     'A schema should be written in JSON Schema 2020-12.',
     'Write the schema in JSON Schema 2020-12, the dialect that every client knows.', definition.dialect, {
-      mend: definition.upgraded, mends: 'rewritten to 2020-12 with the same meaning; what that cannot say exactly is left out for the client, and checked all the same',
+      mend: definition.upgraded,
+      mends: 'rewritten to 2020-12 with the same meaning; what that cannot say exactly is left out for the client, and checked all the same',
       refused: 'refuse the tool, or the whole list',
     }),
   row('list/shape', 'mend', 'a list of tools, prompts, resources or templates that is none of the revision, such as `nextCursor: null`',
     'The result of a method that lists something must be a list of the revision.',
-    'Leave out what there is none of (no nextCursor, rather than null), and give every element its name.', definition.list, {
-      mend: definition.listed, mends: 'null is removed where no revision knows it; what else is wrong is logged', refused: 'refuse the whole list',
+    'Leave out what there is none of (no nextCursor, rather than null), and give every element its name.',
+    definition.list, {
+      mend: definition.listed,
+      mends: 'null is removed where no revision knows it; what else is wrong is logged',
+      refused: 'refuse the whole list',
     }),
   row('tool/duplicate', 'block', 'a name listed twice; the first stays',
     'A tool\'s name must be listed once.',
@@ -94,8 +100,10 @@ export const rules: readonly Row[] = [
     'Make the schema smaller or list fewer tools, or raise limits.schemaBytes, schemaDepth, subschemas or tools.', definition.cost),
   row('tool/annotations', 'block', 'annotations of a server that is not trusted',
     'Annotations count only when the operator trusts the server.',
-    'Trust the server (--trust, or a trust list) if you believe what it says of its tools.', definition.untrusted, {
-      mend: definition.withoutClaims, mends: 'they are removed from the tool, but for the title; `block` does so too',
+    'Trust the server (--trust, or a trust list) if you believe what it says of its tools.',
+    definition.untrusted, {
+      mend: definition.withoutClaims,
+      mends: 'they are removed from the tool, but for the title; `block` does so too',
     }),
   row('tool/contradiction', 'log', 'annotations that contradict each other',
     'Annotations must not contradict each other.',
@@ -135,7 +143,8 @@ export const rules: readonly Row[] = [
   row('result/missing', 'demote', 'an `outputSchema`, but no `structuredContent`, and no error',
     'A tool with an outputSchema must return structuredContent, or an error.',
     'Return structuredContent, or declare no outputSchema.', result.missing, {
-      mend: result.promoted, mends: 'the one text block that is JSON and fits becomes `structuredContent`; else the result is demoted',
+      mend: result.promoted,
+      mends: 'the one text block that is JSON and fits becomes `structuredContent`; else the result is demoted',
       refused: 'refuse the result',
     }),
   row('result/schema', 'block', '`structuredContent` that does not match `outputSchema`',
@@ -150,7 +159,8 @@ export const rules: readonly Row[] = [
   row('result/error-structured', 'demote', 'an error whose `structuredContent` does not match',
     'structuredContent of an error must match the outputSchema too.',
     'Leave structuredContent out of errors, or let it match.', result.errorStructured, {
-      ...checked, mend: result.withoutStructured, mends: '`structuredContent` is removed; what no text says is said in one',
+      ...checked, mend: result.withoutStructured,
+      mends: '`structuredContent` is removed; what no text says is said in one',
       refused: 'report their own error, and hide the server\'s',
     }),
   row('result/contract', 'log', 'the result breaks the operator\'s `resultSchema`',
@@ -159,7 +169,8 @@ export const rules: readonly Row[] = [
   row('result/undeclared', 'off', '`structuredContent` without an `outputSchema`',
     'structuredContent must be declared by an outputSchema.',
     'Declare an outputSchema for it.', result.undeclared, {
-      mend: result.withoutStructured, mends: '`structuredContent` is removed; what no text says is said in one',
+      mend: result.withoutStructured,
+      mends: '`structuredContent` is removed; what no text says is said in one',
     }),
   row('result/text', 'log', 'a text block is JSON and disagrees with `structuredContent`',
     'A text block that is JSON must agree with structuredContent.',

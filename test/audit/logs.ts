@@ -14,8 +14,9 @@ export const records = (file: string): Record<string, unknown>[] =>
 let sessions = 0
 
 /** Opens the log, writes a session of three records, and closes it. */
-export const writeSession =
-  async (file: string | undefined, more: Partial<AuditOptions> = {}): Promise<string> => {
+export const writeSession = async (
+  file: string | undefined, more: Partial<AuditOptions> = {},
+): Promise<string> => {
   const audit = await open(file, more)
   const id = `s-${++sessions}`
   for (const one of [started, called, ended]) audit.write({ ...one, session: id })

@@ -93,8 +93,9 @@ const captured = async (
   return session
 }
 
-const again =
-  async (session: Awaited<ReturnType<typeof captured>>, changes: Parameters<typeof policyWith>[0] = {}) => {
+const again = async (
+  session: Awaited<ReturnType<typeof captured>>, changes: Parameters<typeof policyWith>[0] = {},
+) => {
   const checker = createSchemaChecker(limits)
   const was = recorded(session, limits)
   const would = await replayed(session, was, {

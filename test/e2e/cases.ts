@@ -84,8 +84,9 @@ const metaText = (capabilities: string) =>
   `"io.modelcontextprotocol/clientCapabilities":${capabilities}}`
 
 /** A request as a client of the revision spells it; `params` without its braces. */
-export const request =
-  (revision: Revision, id: string, method: string, params = '', capabilities = '{}'): string => {
+export const request = (
+  revision: Revision, id: string, method: string, params = '', capabilities = '{}',
+): string => {
   const all =
     isModern(revision) ? [params, metaText(capabilities)].filter(part => part !== '').join(',') : params
   return `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{${all}}}`

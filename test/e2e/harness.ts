@@ -37,8 +37,9 @@ const patience = 15_000
  * Starts a command in a process group of its own, which is killed when the test ends, and talks raw lines to
  * it.
  */
-export const start =
-  (t: Test, command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Started => {
+export const start = (
+  t: Test, command: string, args: readonly string[], env: NodeJS.ProcessEnv = {},
+): Started => {
   // The test runner adds to the options of what is spawned: where a test sets them, they are set by env(1),
   // which is run first.
   const options = env['NODE_OPTIONS']

@@ -14,8 +14,9 @@ t.jobs = 3
 const server = (name: string) => resolve(`@modelcontextprotocol/server-${name}/dist/index.js`)
 
 /** The official SDK's client, in front of a command. */
-const connect =
-  async (t: Test, words: readonly string[], env: Record<string, string> = {}): Promise<Client> => {
+const connect = async (
+  t: Test, words: readonly string[], env: Record<string, string> = {},
+): Promise<Client> => {
   const client = new Client(
     { name: 'official', version: '1.0.0' }, { capabilities: { roots: {}, sampling: {}, elicitation: {} } },
   )

@@ -210,7 +210,11 @@ t.test('each call of a batch gets its answer when the server ends (2025-03-26)',
 
 t.test('a lie within a batch is a lie (2025-03-26)', async t => {
   const revision = '2025-03-26'
-  const hello = answer('"hello"', `{"protocolVersion":"${revision}","capabilities":{"tools":{}},"serverInfo":{"name":"scripted","version":"1"}}`)
+  const hello =
+    answer(
+      '"hello"',
+      `{"protocolVersion":"${revision}","capabilities":{"tools":{}},"serverInfo":{"name":"scripted","version":"1"}}`,
+    )
   const wrapped = await cold(t, [
     on('initialize', hello),
     on('tools/list', answer('$ID', `{"tools":[${honest},${report(weather)}]}`)),

@@ -67,8 +67,9 @@ const begin = async (
   return response
 }
 
-const send =
-  async (url: string, headers: Record<string, string>, body = '', method = 'POST'): Promise<Reply> => {
+const send = async (
+  url: string, headers: Record<string, string>, body = '', method = 'POST',
+): Promise<Reply> => {
   const response = await begin(url, method, headers, body)
   let text = ''
   for await (const chunk of response.setEncoding('utf8')) text += String(chunk)

@@ -100,8 +100,9 @@ t.test('a session is found by whose token began it, and by nobody else', async t
   const file = join(t.testdir({ tokens: 'a\nb\n' }), 'tokens')
   const { url } = await relayTo(t, '--token-file', file, server)
   const as = (token: string) => ({ authorization: `Bearer ${token}`, 'mcp-session-id': 'theirs' })
-  const begun =
-    await fetch(url, { method: 'POST', headers: { ...post, authorization: 'Bearer a' }, body: request(
+  const begun = await fetch(url, { method: 'POST', headers: {
+    ...post, authorization: 'Bearer a',
+  }, body: request(
     1, 'initialize',
     { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
   ) })
@@ -206,7 +207,10 @@ t.test('where a server asks for credentials, its user is told how to give them',
     response.writeHead(401, { 'www-authenticate': 'Bearer resource_metadata="https://x.example/"' }).end()
   })
   const relay = start(t, process.execPath, [cli, 'wrap', '--audit', 'none', server])
-  relay.send(request(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } }))
+  relay.send(request(
+    1, 'initialize',
+    { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
+  ))
   t.match(JSON.parse(await relay.answerTo('1')), { error: { code: -31001, message: /HTTP 401.*--header/ } })
 })
 

@@ -29,8 +29,9 @@ const judgesOf = (schema: JsonObject | boolean) => {
 }
 
 /** Values by their schemas: so many are valid, and so many of those surely so. */
-const count =
-  (random: Random, most: number, next: () => readonly [JsonObject | boolean, readonly Json[]]) => {
+const count = (
+  random: Random, most: number, next: () => readonly [JsonObject | boolean, readonly Json[]],
+) => {
   const sum = { schemas: 0, values: 0, valid: 0, known: 0 }
   while (sum.values < most) {
     const [schema, given] = next()

@@ -28,8 +28,9 @@ const tool: JsonObject = {
 }
 
 /** The value with another one at a place; undefined takes it away. */
-const withAt =
-  (value: Json, [key, ...rest]: readonly (string | number)[], replacement: Json | undefined): Json => {
+const withAt = (
+  value: Json, [key, ...rest]: readonly (string | number)[], replacement: Json | undefined,
+): Json => {
   if (isArray(value)) {
     return value.map((element, index) =>
       (index === key ? (rest.length > 0 ? withAt(

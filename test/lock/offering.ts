@@ -3,8 +3,9 @@ import type { Locked } from '../../dist/lock/lock.js'
 import { isString, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
 
 /** An offer of these tools, and whatever else is said of it. */
-export const offering =
-  (tools: readonly JsonObject[], rest: Partial<Offer> & { readonly says?: string } = {}): Offer => {
+export const offering = (
+  tools: readonly JsonObject[], rest: Partial<Offer> & { readonly says?: string } = {},
+): Offer => {
   const { says, ...parts } = rest
   return { ...emptyOffer, instructions: single(says), tools: byName(tools), ...parts }
 }

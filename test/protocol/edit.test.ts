@@ -75,7 +75,9 @@ t.test('an array that keeps its first elements loses the others, and what stands
     ['{"a":[1,2,3]}', [remove('a', 0), keep(1, 'a')], '{"a":[]}'],
     ['[[1,[2,3]],4]', [keep(1, 0, 1), keep(1)], '[[1,[2]]]'],
   ] as const
-  for (const [text, edits, expected] of cases) t.equal(change(text, ...edits), expected, `${text} ${JSON.stringify(edits)}`)
+  for (const [text, edits, expected] of cases) {
+    t.equal(change(text, ...edits), expected, `${text} ${JSON.stringify(edits)}`)
+  }
 })
 
 t.test('what is replaced stands where the value stood, or at the end', async t => {

@@ -35,8 +35,8 @@ export const model: fc.Arbitrary<Model> = fc.letrec<{ value: Model }>(tie => ({
 export type Pick = (below: number) => number
 
 /** Picks from a list of numbers, over and over. */
-export const picks =
-  fc.array(fc.nat(1000), { minLength: 1, maxLength: 40 }).map((numbers): (() => Pick) => () => {
+export const picks = fc.array(fc.nat(1000), { minLength: 1, maxLength: 40 }).map((numbers): (() => Pick) =>
+  () => {
   let at = 0
   return below => (numbers[at++ % numbers.length] ?? 0) % below
 })

@@ -4,8 +4,8 @@ import type { Checked } from '../../dist/core/check.js'
 import type { JsonObject } from '../../dist/protocol/unmetered.js'
 import { all, call, tool } from './ask.js'
 
-const problems: Checked =
-  (['mismatch', 'format', 'unchecked', 'schema', 'external-ref', 'cost'] as const).map(kind => ({
+const problems: Checked = (['mismatch', 'format', 'unchecked', 'schema', 'external-ref', 'cost'] as const)
+  .map(kind => ({
   kind, path: `/params/arguments/${kind}`, message: kind,
 }))
 

@@ -44,8 +44,9 @@ const candidates = (schema: JsonObject, root: JsonObject, depth: number): fc.Arb
     ofType(isString(one) ? one : undefined, schema, root, depth))
 }
 
-const ofType =
-  (type: string | undefined, schema: JsonObject, root: JsonObject, depth: number): fc.Arbitrary<Json> => {
+const ofType = (
+  type: string | undefined, schema: JsonObject, root: JsonObject, depth: number,
+): fc.Arbitrary<Json> => {
   switch (type ?? 'any') {
     case 'string':
       return fc.oneof(fc.string({ maxLength: 12 }), fc.constantFrom(
