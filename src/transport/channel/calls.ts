@@ -1,4 +1,6 @@
-/** What one end may ask of the other: a value for a value, both of JSON. */
+import { messageOf } from '../../errors.js'
+
+/** The procedures that one end offers to the other; parameter and result are JSON values. */
 export type Calls = Readonly<Record<string, (given: never) => unknown>>
 
 type Given<Of extends Calls, Name extends keyof Of> = Parameters<Of[Name]>[0]
@@ -15,7 +17,10 @@ interface Waiting {
   readonly timer: NodeJS.Timeout | undefined
 }
 
-/** Calls between the front and a relay process, as `note` frames of the channel: both ends are of the same build, so what comes is of the type that was sent. */
+/**
+ * Remote procedure calls between the front and a relay process, as `note` frames. Both ends are of the same
+ * build, so messages have the types that were sent.
+ */
 export class Channel<Theirs extends Calls> {
   readonly #send: (message: Message) => void
   readonly #mine: ReadonlyMap<string, (given: never) => unknown>
@@ -23,27 +28,30 @@ export class Channel<Theirs extends Calls> {
   #last = 0
   #closed = false
 
-  /** @param mine what the other end may ask of this one */
+  /** @param mine the procedures that the other end may call */
   constructor(send: (message: object) => void, mine: Calls) {
     this.#send = send
     this.#mine = new Map(Object.entries(mine))
   }
 
   /**
-   * Rejects when the other end fails, is gone, or takes longer.
-   * @param longestMs of waiting for the answer, in milliseconds (no limit)
+   * Rejects when the procedure fails, the other process is gone, or the time is over.
+   * @param maxMs longest wait for the answer, in milliseconds (no limit)
    */
-  call<Name extends keyof Theirs & string>(name: Name, given: Given<Theirs, Name>, longestMs?: number): Promise<Answer<Theirs, Name>> {
+  call<Name extends keyof Theirs & string>(
+    name: Name, given: Given<Theirs, Name>, maxMs?: number,
+  ): Promise<Answer<Theirs, Name>> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(gone())
       const call = (this.#last += 1)
-      const timer = longestMs === undefined ? undefined : setTimeout(() => this.heard({ answer: call, error: 'the other process does not answer' }), longestMs)
+      const expire = () => this.onMessage({ answer: call, error: 'the other process does not answer' })
+      const timer = maxMs === undefined ? undefined : setTimeout(expire, maxMs)
       this.#waiting.set(call, { resolve, reject, timer })
       this.#send({ call, name, given })
     })
   }
 
-  heard(message: Message): void {
+  onMessage(message: Message): void {
     if ('call' in message) return void this.#answer(message)
     const waiting = this.#waiting.get(message.answer)
     this.#waiting.delete(message.answer)
@@ -63,7 +71,7 @@ export class Channel<Theirs extends Calls> {
   }
 
   async #answer({ call, name, given }: Extract<Message, { readonly call: number }>): Promise<void> {
-    // An answer that came before it, in one read with it, is taken in first: those who wait for it go on in a microtask.
+    // An answer read together with this call settles first: its caller continues in a microtask.
     await Promise.resolve()
     const answer = await this.#done(call, name, given)
     if (!this.#closed) this.#send(answer)
@@ -73,17 +81,17 @@ export class Channel<Theirs extends Calls> {
     try {
       return { answer: call, value: await this.#mine.get(name)?.(given as never) }
     } catch (error) {
-      return { answer: call, error: error instanceof Error ? error.message : String(error) }
+      return { answer: call, error: messageOf(error) }
     }
   }
 }
 
 const gone = (): Error => new Error('the other process is gone')
 
-/** So many wait at a time: those beyond are left out, for nothing depends on them. */
-const most = 10_000
+/** Longest queue of `inBatches`; further items are dropped. */
+const maxWaiting = 10_000
 
-/** Sends things some at a time: those of a turn together, and the next when the last have arrived. */
+/** Sends items in batches: one batch at a time, each with all items that came before it was sent. */
 export const inBatches = <One>(send: (batch: readonly One[]) => Promise<unknown>): ((one: One) => void) => {
   let waiting: One[] = []
   let isSending = false
@@ -96,7 +104,7 @@ export const inBatches = <One>(send: (batch: readonly One[]) => Promise<unknown>
     isSending = false
   }
   return one => {
-    if (waiting.length < most) waiting.push(one)
+    if (waiting.length < maxWaiting) waiting.push(one)
     if (isSending) return
     isSending = true
     setImmediate(() => void sendAll())

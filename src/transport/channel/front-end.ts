@@ -12,18 +12,21 @@ import { type Calls, Channel, type Message } from './calls.js'
 import type { OpenHead, ResponseHead, Vitals } from './relay-end.js'
 import { type Kind, windowBytes, Wire } from './wire.js'
 
-/** A request that was let in, for a relay process to serve. */
+/** An admitted request, for a relay process to serve. */
 export interface Admitted {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly arrival: Arrival
-  /** For a request that may begin a session with a process of its own: gives its place back; or there is none. */
+  /**
+   * For a request that may begin a session with a server process: releases its place; `full`: no place is
+   * free.
+   */
   readonly place: (() => void) | 'full' | undefined
 }
 
-export interface FrontEndOptions {
+interface FrontEndOptions {
   readonly calls: Calls
-  /** For the bodies of all requests, whichever process has them. */
+  /** Limits the bodies of all requests, over all processes. */
   readonly bodies: Quota
   readonly alive: (vitals: Vitals) => void
   /** A response has named a session. */
@@ -37,11 +40,9 @@ export class FrontEnd<Theirs extends Calls> {
   readonly #wire: Wire
   readonly #options: FrontEndOptions
   readonly #open = new ChurnMap<number, HandedOver>()
-  /** Places of processes that run for sessions, by the exchange that began it. */
+  /** Release the places of sessions with a server process, by the exchange that began the session. */
   readonly #places = new Map<number, () => void>()
   #last = 0
-  /** Responses that are over. */
-  served = 0
 
   constructor(stream: Duplex, options: FrontEndOptions) {
     this.#options = options
@@ -67,13 +68,12 @@ export class FrontEnd<Theirs extends Calls> {
     this.#open.set(number, exchange)
     response.once('close', () => {
       this.#open.delete(number)
-      this.served += 1
       exchange.over()
       if (!exchange.keepsPlace) this.#leave(number)
     })
   }
 
-  /** The process is gone: whoever waits for it is answered, and its places are free. */
+  /** The process is gone: answers its requests, and releases its places. */
   lose(): void {
     this.calls.close()
     this.#wire.close()
@@ -89,13 +89,13 @@ export class FrontEnd<Theirs extends Calls> {
 
   #frame(kind: Kind, number: number, payload: Buffer, isWhole: boolean): void {
     if (kind === 'pong') return this.#options.alive(JSON.parse(payload.toString()) as Vitals)
-    if (kind === 'note') return this.calls.heard(JSON.parse(payload.toString()) as Message)
+    if (kind === 'note') return this.calls.onMessage(JSON.parse(payload.toString()) as Message)
     if (kind === 'leave') return this.#leave(number)
     this.#open.get(number)?.frame(kind, payload, isWhole)
   }
 }
 
-/** A request in the hands of a relay process, and the response as it comes. */
+/** A request that a relay process serves, and its response. */
 class HandedOver {
   readonly #wire: Wire
   readonly #number: number
@@ -103,20 +103,22 @@ class HandedOver {
   readonly #response: ServerResponse & Pick<FrontResponse, 'onUnread'>
   readonly #named: FrontEndOptions['named']
   readonly #share: Share
-  /** Bytes of the body that may be sent before more is asked for. */
+  /** How many more bytes of the body may be sent. */
   #room = windowBytes
-  /** Bytes of the response that its reader took, and the relay process was not told of. */
+  /** Bytes of the response that the client took, not yet reported to the relay process. */
   #taken = 0
-  #owed = ''
+  /** Id of the request that waits for an answer; empty: none. */
+  #pendingKey = ''
   #isStream = false
   /** The socket is corked until the end of the turn. */
-  #isHeld = false
-  /** Nothing of an event was written that is not whole. */
+  #isCorked = false
+  /** The response ends with a complete event. */
   #isBetweenEvents = true
-  /** A session was begun with a process. */
+  /** The request has begun a session with a server process. */
   keepsPlace = false
 
-  constructor(wire: Wire, number: number, { request, response, arrival, place }: Admitted, { bodies, named }: FrontEndOptions) {
+  constructor(wire: Wire, number: number, admitted: Admitted, { bodies, named }: FrontEndOptions) {
+    const { request, response, arrival, place } = admitted
     this.#wire = wire
     this.#number = number
     this.#request = request
@@ -124,8 +126,9 @@ class HandedOver {
     this.#named = named
     this.#share = new Share(bodies, clientOf(arrival))
     const { method = '', httpVersion, headers } = request
+    const { path, address, token = null, scheme } = arrival
     const head: OpenHead = {
-      path: arrival.path, method, httpVersion, headers, address: arrival.address, token: arrival.token ?? null, isSecure: arrival.scheme === 'https',
+      path, method, httpVersion, headers, address, token, isSecure: scheme === 'https',
       place: place === undefined ? null : place === 'full' ? 'full' : 'kept',
     }
     wire.sendJson('open', number, head)
@@ -134,33 +137,35 @@ class HandedOver {
     this.#response.onUnread = () => wire.send('unread', number)
   }
 
-  /** What a relay process sends. */
-  static readonly #frames: Readonly<Partial<Record<Kind, (self: HandedOver, payload: Buffer, isWhole: boolean) => void>>> = {
-    head: (self, payload) => self.#head(JSON.parse(payload.toString()) as ResponseHead),
-    flush: self => self.#flush(),
-    piece: (self, payload) => self.#piece(payload),
-    last: (self, payload, isWhole) => (isWhole ? endUnread(self.#request, self.#response, payload, realTimers) : self.#piece(payload)),
-    cut: self => self.#response.destroy(),
-    goOn: self => self.#response.writeContinue(),
-    owes: (self, payload) => (self.#owed = payload.toString()),
-    keep: self => (self.keepsPlace = true),
-    taken: (self, payload) => self.#more(payload.readUInt32LE(0)),
-  }
-
+  /** Handles a frame of the relay process. */
   frame(kind: Kind, payload: Buffer, isWhole: boolean): void {
-    HandedOver.#frames[kind]?.(this, payload, isWhole)
+    switch (kind) {
+      case 'head': return this.#head(JSON.parse(payload.toString()) as ResponseHead)
+      case 'flush': return this.#flush()
+      case 'piece': return this.#piece(payload)
+      case 'last':
+        return isWhole ? endUnread(this.#request, this.#response, payload, realTimers) : this.#piece(payload)
+      case 'cut': return void this.#response.destroy()
+      case 'goOn': return this.#response.writeContinue()
+      case 'owes': return void (this.#pendingKey = payload.toString())
+      case 'keep': return void (this.keepsPlace = true)
+      case 'taken': return this.#more(payload.readUInt32LE(0))
+      // The others are handled by `FrontEnd`, or are never sent to the front.
+      case 'open': case 'body': case 'bodyEnd': case 'gone': case 'unread': case 'leave': case 'ping': case 'pong':
+      case 'note':
+    }
   }
 
-  /** The response is over, whole or cut. */
+  /** The response is over, complete or not. */
   over(): void {
     this.#share.end()
     this.#wire.send('gone', this.#number, undefined, !this.#response.writableFinished)
   }
 
-  /** Answers in the place of a process that is gone, as it would answer for a server that is gone. */
+  /** The process is gone: answers as it would for a server that is gone. */
   lose(): void {
     this.#request.off('data', this.#body)
-    const key = this.#owed === '' ? undefined : this.#owed
+    const key = this.#pendingKey === '' ? undefined : this.#pendingKey
     if (!this.#response.headersSent) refuse(this.#request, this.#response, lost, realTimers, key)
     else if (!this.#isStream || !this.#isBetweenEvents) this.#response.destroy()
     else this.#response.end(key === undefined ? undefined : `data: ${refusalBody(lost, key).toString()}\n\n`)
@@ -177,7 +182,7 @@ class HandedOver {
     if (this.#room <= 0) this.#request.pause()
   }
 
-  /** So much more of the body may be sent. */
+  /** The relay process has taken so many bytes of the body. */
   #more(bytes: number): void {
     this.#room += bytes
     if (this.#room > 0) this.#request.resume()
@@ -190,41 +195,41 @@ class HandedOver {
       if (name === 'mcp-session-id') this.#named(String(value))
       response.setHeader(name, value)
     }
-    const own: (string | string[])[] = []
+    const head: (string | string[])[] = []
     for (let at = 0; at < raw.length; at += 2) {
       const [name, value] = [String(raw[at]), raw[at + 1] ?? '']
-      // What was set for browsers stays.
+      // The value that was set for CORS stays.
       if (name === 'vary' && response.hasHeader(name)) response.appendHeader(name, value)
-      else own.push(name, value)
+      else head.push(name, value)
     }
-    // What is left of the body may be longer than anybody wants to read.
-    if (!this.#request.complete) own.push('connection', 'close')
-    response.writeHead(status, own)
+    // The rest of the request's body is not read.
+    if (!this.#request.complete) head.push('connection', 'close')
+    response.writeHead(status, head)
   }
 
   #flush(): void {
     this.#isStream = true
-    this.#hold()
+    this.#cork()
     // Node's `flushHeaders` would write the head as UTF-8 (see `Reply`).
     this.#response.write(nothing)
   }
 
-  /** What else comes in this turn leaves with it. */
-  #hold(): void {
+  /** Writes everything of this turn of the event loop together. */
+  #cork(): void {
     const { socket } = this.#response
-    if (this.#isHeld || !socket) return
-    this.#isHeld = true
+    if (this.#isCorked || !socket) return
+    this.#isCorked = true
     socket.cork()
     setImmediate(() => {
-      this.#isHeld = false
+      this.#isCorked = false
       socket.uncork()
     })
   }
 
   #piece(part: Buffer): void {
     if (part.length === 0) return
-    this.#hold()
-    this.#isBetweenEvents = part.length > 1 && part[part.length - 1] === newline && part[part.length - 2] === newline
+    this.#cork()
+    this.#isBetweenEvents = part.length > 1 && part.at(-1) === newline && part.at(-2) === newline
     this.#response.write(part, () => this.#tookMore(part.length))
   }
 
@@ -241,9 +246,13 @@ class HandedOver {
 
 const nothing = Buffer.alloc(0)
 const newline = 10
-const lost: Refusal = { status: 502, code: errorCode.gone, message: 'The server gave no answer: its relay process has ended' }
-const noRoom = refusal(503, 'There is no room for this body: too much of others is waiting', { 'retry-after': '5' })
+const lost: Refusal = {
+  status: 502, code: errorCode.gone, message: 'The server gave no answer: its relay process has ended',
+}
+const noRoom = refusal(
+  503, 'There is no room for this body: too much of others is waiting', { 'retry-after': '5' },
+)
 
-/** Answers a request that no relay process can have, as one whose relay process is gone. */
+/** Answers a request that no relay process can serve, like one whose relay process is gone. */
 export const answerLost = ({ request, response }: Admitted): void =>
   refuse(request, response, { ...lost, headers: { 'retry-after': '1' } }, realTimers)

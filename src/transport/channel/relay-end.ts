@@ -20,25 +20,31 @@ export interface OpenHead {
   readonly address: string
   readonly token: number | null
   readonly isSecure: boolean
-  /** Of a process, for the session that it may begin; null: it begins none. */
+  /** The place of the session with a server process that it may begin; null: it begins none. */
   readonly place: 'kept' | 'full' | null
 }
 
-/** The head of a response: its status, its names and values in turn, and those that are set apart (see `writeHead`). */
-export type ResponseHead = readonly [status: number, raw: readonly (string | string[])[], set: readonly (readonly [string, string | string[]])[]]
+/** The head of a response. */
+export type ResponseHead = readonly [
+  status: number,
+  /** Names and values in turn, given to `writeHead`. */
+  raw: readonly (string | string[])[],
+  /** Names and values given to `setHeader` before. */
+  set: readonly (readonly [string, string | string[]])[],
+]
 
-/** So many responses that are over are remembered. */
-const mostPast = 1024
+/** How many finished responses can still be reported as unread. */
+const maxFinished = 1024
 
-/** What the heartbeat tells. */
+/** The content of a heartbeat. */
 export interface Vitals {
   /** Resident memory, in bytes. */
   readonly rss: number
   readonly sessions: number
 }
 
-export interface RelayEndOptions {
-  /** Answers a request; may do so later. */
+interface RelayEndOptions {
+  /** Answers a request, at once or later. */
   readonly serve: Backend['serve']
   readonly calls: Calls
   readonly vitals: () => Vitals
@@ -46,40 +52,47 @@ export interface RelayEndOptions {
   readonly closed: () => void
 }
 
-/** The relay process's end of the channel: requests come out of it as Node's own would out of a listener. */
+/** The relay process's end of the channel: it delivers requests as a listener of Node's would. */
 export class RelayEnd<Theirs extends Calls> {
   readonly calls: Channel<Theirs>
   readonly #wire: Wire
   readonly #options: RelayEndOptions
   readonly #open = new ChurnMap<number, ChannelResponse>()
-  /** What to do when the connection of a response that is over ends before the client has asked for more; the oldest first. */
-  readonly #past = new Map<number, () => void>()
+  /** The `onUnread` of finished responses, the oldest first. */
+  readonly #finished = new Map<number, () => void>()
 
   constructor(stream: Duplex, options: RelayEndOptions) {
     this.#options = options
-    this.#wire = new Wire(stream, { frame: (kind, exchange, payload) => this.#frames[kind]?.(exchange, payload), closed: () => this.#closed() })
+    this.#wire = new Wire(stream, {
+      frame: (kind, exchange, payload) => this.#frame(kind, exchange, payload), closed: () => this.#closed(),
+    })
     this.calls = new Channel<Theirs>(message => this.#wire.sendJson('note', 0, message), options.calls)
   }
 
-  /** Sends what waits for the end of the turn. */
+  /** Sends queued frames before the end of the turn. */
   flush(): void {
     this.#wire.flush()
   }
 
-  /** What the front sends. */
-  readonly #frames: Readonly<Partial<Record<Kind, (exchange: number, payload: Buffer) => void>>> = {
-    open: (exchange, payload) => this.#begin(exchange, JSON.parse(payload.toString()) as OpenHead),
-    body: (exchange, payload) => this.#open.get(exchange)?.req.body(payload),
-    bodyEnd: exchange => this.#open.get(exchange)?.req.bodyEnd(),
-    taken: (exchange, payload) => this.#open.get(exchange)?.taken(payload.readUInt32LE(0)),
-    gone: exchange => this.#over(exchange),
-    unread: exchange => this.#past.get(exchange)?.(),
-    ping: () => this.#wire.sendJson('pong', 0, this.#options.vitals()),
-    note: (_, payload) => this.calls.heard(deserialize(payload) as Message),
+  /** Handles a frame of the front. */
+  #frame(kind: Kind, exchange: number, payload: Buffer): void {
+    switch (kind) {
+      case 'open': return this.#begin(exchange, JSON.parse(payload.toString()) as OpenHead)
+      case 'body': return this.#open.get(exchange)?.req.body(payload)
+      case 'bodyEnd': return this.#open.get(exchange)?.req.bodyEnd()
+      case 'taken': return this.#open.get(exchange)?.taken(payload.readUInt32LE(0))
+      case 'gone': return this.#over(exchange)
+      case 'unread': return this.#finished.get(exchange)?.()
+      case 'ping': return this.#wire.sendJson('pong', 0, this.#options.vitals())
+      case 'note': return this.calls.onMessage(deserialize(payload) as Message)
+      // Never sent to a relay process.
+      case 'head': case 'flush': case 'piece': case 'last': case 'cut': case 'goOn': case 'owes': case 'keep':
+      case 'leave': case 'pong':
+    }
   }
 
   #begin(exchange: number, head: OpenHead): void {
-    // Should this request end the process, the front knows the ids of those that came before it.
+    // The front must know the pending ids of earlier requests, in case this request ends the process.
     this.#wire.flushLate()
     const request = new ChannelRequest(this.#wire, exchange, head)
     const response = new ChannelResponse(this.#wire, exchange, request)
@@ -92,9 +105,9 @@ export class RelayEnd<Theirs extends Calls> {
     if (!response) return
     this.#open.delete(exchange)
     const act = response.onUnread
-    if (act) this.#past.set(exchange, act)
-    const [oldest] = this.#past.keys()
-    if (this.#past.size > mostPast && oldest !== undefined) this.#past.delete(oldest)
+    if (act) this.#finished.set(exchange, act)
+    const [oldest] = this.#finished.keys()
+    if (this.#finished.size > maxFinished && oldest !== undefined) this.#finished.delete(oldest)
     response.gone()
   }
 
@@ -110,25 +123,29 @@ class ChannelRequest extends EventEmitter implements FrontRequest {
   readonly url: string
   readonly headers: IncomingHttpHeaders
   readonly httpVersion: string
-  /** What is not read of it is the front's to deal with. */
+  /** The front discards what is not read of the body. */
   readonly complete = true
   readonly socket: { destroyed: boolean; readonly remoteAddress: string }
   readonly place?: ProcessPlace
   readonly #passed: (bytes: number) => void
-  /** Came before anybody listened. */
+  /** Parts of the body that came before the first listener. */
   readonly #early: Buffer[] = []
   #isRead = false
   #isEnded = false
-  #untold = 0
+  /** Bytes passed on, not yet reported to the front. */
+  #unreported = 0
 
-  constructor(wire: Wire, exchange: number, { path, method, headers, httpVersion, address, isSecure, place }: OpenHead) {
+  constructor(wire: Wire, exchange: number, head: OpenHead) {
     super()
-    this.method = method
-    this.url = path
-    this.headers = headers
-    this.httpVersion = httpVersion
+    const { address, isSecure, place } = head
+    this.method = head.method
+    this.url = head.path
+    this.headers = head.headers
+    this.httpVersion = head.httpVersion
     this.socket = { destroyed: false, remoteAddress: address, ...(isSecure && { encrypted: true }) }
-    if (place !== null) this.place = { take: () => (place === 'kept' ? takePlace(wire, exchange) : undefined) }
+    if (place !== null) {
+      this.place = { take: () => (place === 'kept' ? takePlace(wire, exchange) : undefined) }
+    }
     this.#passed = bytes => wire.taken(exchange, bytes)
   }
 
@@ -154,7 +171,7 @@ class ChannelRequest extends EventEmitter implements FrontRequest {
   }
 
   pause(): void {
-    // At most a window of it waits here.
+    // At most one window of the body waits here.
   }
 
   resume(): void {
@@ -162,7 +179,7 @@ class ChannelRequest extends EventEmitter implements FrontRequest {
   }
 
   destroy(): void {
-    // Its response is cut instead.
+    // The response is destroyed instead.
   }
 
   #release(): void {
@@ -173,10 +190,10 @@ class ChannelRequest extends EventEmitter implements FrontRequest {
   }
 
   #pass(part: Buffer): void {
-    this.#untold += part.length
-    if (this.#untold >= windowBytes / 4) {
-      this.#passed(this.#untold)
-      this.#untold = 0
+    this.#unreported += part.length
+    if (this.#unreported >= windowBytes / 4) {
+      this.#passed(this.#unreported)
+      this.#unreported = 0
     }
     this.emit('data', part)
   }
@@ -197,13 +214,13 @@ class ChannelResponse extends EventEmitter implements FrontResponse {
   readonly #wire: Wire
   readonly #exchange: number
   readonly #set: [string, string | string[]][] = []
-  /** What the window has no room for yet. */
+  /** Parts that the window has no room for yet. */
   readonly #unsent: Buffer[] = []
   #unsentBytes = 0
   #untaken = 0
   #isEnded = false
   #isAllSent = false
-  #owed = ''
+  #pendingKey = ''
 
   constructor(wire: Wire, exchange: number, request: ChannelRequest) {
     super()
@@ -218,7 +235,9 @@ class ChannelResponse extends EventEmitter implements FrontResponse {
 
   writeHead(status: number, headers: OutgoingHttpHeaders | (string | string[])[] = []): void {
     this.headersSent = true
-    const raw = Array.isArray(headers) ? headers : Object.entries(headers).flatMap(([name, value]) => [name, String(value)])
+    const raw = Array.isArray(headers)
+      ? headers
+      : Object.entries(headers).flatMap(([name, value]) => [name, String(value)])
     const head: ResponseHead = [status, raw, this.#set]
     this.#wire.sendJson('head', this.#exchange, head)
   }
@@ -231,7 +250,7 @@ class ChannelResponse extends EventEmitter implements FrontResponse {
     this.#wire.send('goOn', this.#exchange)
   }
 
-  /** The front adds what browsers need. */
+  /** The front adds the CORS headers. */
   hasHeader(): boolean {
     return false
   }
@@ -245,8 +264,8 @@ class ChannelResponse extends EventEmitter implements FrontResponse {
   }
 
   owes(key: IdKey | undefined = ''): void {
-    if (key === this.#owed) return
-    this.#owed = key
+    if (key === this.#pendingKey) return
+    this.#pendingKey = key
     this.#wire.send('owes', this.#exchange, Buffer.from(key), false)
   }
 
@@ -287,17 +306,19 @@ class ChannelResponse extends EventEmitter implements FrontResponse {
       this.#unsentBytes += chunk.length
     }
     let wasLast = false
-    while (this.#unsent.length > 0 && this.#untaken < windowBytes) wasLast = this.#sendPart(windowBytes - this.#untaken)
+    while (this.#unsent.length > 0 && this.#untaken < windowBytes) {
+      wasLast = this.#sendPart(windowBytes - this.#untaken)
+    }
     if (!this.#isEnded || wasLast || this.#unsent.length > 0) return
     this.#isAllSent = true
     this.#wire.send('last', this.#exchange)
   }
 
-  /** @returns whether it was the last of all */
-  #sendPart(most: number): boolean {
+  /** @returns whether it was the last part of the body */
+  #sendPart(maxBytes: number): boolean {
     const first = this.#unsent.shift() ?? nothing
-    const part = first.subarray(0, most)
-    if (part.length < first.length) this.#unsent.unshift(first.subarray(most))
+    const part = first.subarray(0, maxBytes)
+    if (part.length < first.length) this.#unsent.unshift(first.subarray(maxBytes))
     this.#untaken += part.length
     this.#unsentBytes -= part.length
     this.#isAllSent = this.#isEnded && this.#unsent.length === 0

@@ -1,50 +1,53 @@
 import type { Duplex } from 'node:stream'
 
 /**
- * The channel between the front and a relay process: one socket pair, which the relay process inherits as descriptor 3. It
- * has no name, so nobody else can write to it, and both ends are of the same build.
+ * The channel between the front and a relay process: a socket pair, which the relay process inherits as
+ * descriptor 3. No other process can open it, and both ends are of the same build.
  *
- * The front keeps the HTTP side: it admits a request and makes an exchange of it. The relay process runs the endpoints as
- * one process would (`front/endpoints.ts`), with a request and a response that come over the channel (`exchange.ts`)
- * in the place of Node's own (`front.ts` is the other end). So sessions, statuses and streams are made in one place.
+ * The front owns HTTP: it admits a request and gives it an exchange number. The relay process runs the
+ * endpoints (`front/endpoints.ts`) as a single process would, but its requests and responses come over the
+ * channel (`relay-end.ts`); `front-end.ts` connects them with Node's.
  *
- * A frame is a length (4 bytes), a kind (1), the number of its exchange (4) and its payload:
- *   front -> relay   open (head), body and bodyEnd, gone (the HTTP response is over), unread (its client may not have got it)
- *   relay -> front   head, flush, piece, last, cut, goOn (100 Continue), owes (the id that waits), keep and leave (a process)
- *   both             taken (so many bytes of the exchange were passed on), ping and pong, note (a call, an answer: `calls.ts`)
- * Heads are JSON, which the relay process makes of its own values and the front reads; neither holds a message.
+ * A frame is a length (4 bytes), a kind (1), the number of its exchange (4) and its payload. From the front:
+ *   open (head), body, bodyEnd, gone (the HTTP response is over), unread (the client may not have got it)
+ * From the relay process:
+ *   head, flush, piece, last, cut, goOn (100 Continue), owes (id of the pending request), keep and leave (a
+ * place) From both:
+ *   taken (bytes of the exchange that were passed on), ping and pong, note (`calls.ts`)
+ * Heads are JSON of the relay's own values, without messages.
  *
- * Frames of one turn of the event loop are written together. A body is handed on as it comes, also a part of a frame, and
- * is not copied. Back-pressure belongs to an exchange: at most `windowBytes` of its body, in each direction, are sent and
- * not yet taken; the rest waits with the sender, which counts it as Node counts what a socket has not taken. So a slow
- * client delays neither others nor heartbeats, and neither end holds more than a window for each exchange.
+ * Frames of one turn of the event loop are written together. Bodies are passed on in parts as they come,
+ * without copies. Backpressure belongs to an exchange: in each direction, at most `windowBytes` of its body
+ * are sent and not yet taken; the sender keeps the rest. So a slow client delays neither other clients nor
+ * heartbeats.
  */
 export const kinds = [
-  'open', 'body', 'bodyEnd', 'gone', 'unread', 'head', 'flush', 'piece', 'last', 'cut', 'goOn', 'owes', 'keep', 'leave', 'taken', 'ping', 'pong', 'note',
+  'open', 'body', 'bodyEnd', 'gone', 'unread', 'head', 'flush', 'piece', 'last', 'cut', 'goOn', 'owes', 'keep',
+  'leave', 'taken', 'ping', 'pong', 'note',
 ] as const
 export type Kind = (typeof kinds)[number]
 
-/** Bytes of one body that are on their way in one direction. */
+/** Bytes of one body that may be sent in one direction and not yet taken. */
 export const windowBytes = 256 * 1024
 
 const headBytes = 9
-/** Longest payload that is kept until it is whole, in bytes: a configuration, a list of records. */
-const longestWhole = 64 * 1024 * 1024
-/** Shorter payloads are copied together, in bytes; and so much is taken for that at a time. */
+/** Longest payload that is not streamed, in bytes: a configuration, a list of records. */
+const maxWholeBytes = 64 * 1024 * 1024
+/** Payloads up to this size are copied to a batch, in bytes, and the size of a batch. */
 const shortBytes = 8 * 1024
 const batchBytes = 64 * 1024
-/** What is not urgent waits so long at most, in milliseconds. */
+/** Longest delay of frames that are not urgent, in milliseconds. */
 const lateMs = 2
 
 const codes: ReadonlyMap<Kind, number> = new Map(kinds.map((kind, code) => [kind, code]))
-/** Handed on in parts. */
+/** Passed on in parts. */
 const isStreamed: ReadonlySet<Kind | undefined> = new Set<Kind>(['body', 'piece', 'last'])
 const nothing = Buffer.alloc(0)
 
-export interface WireEvents {
-  /** @param isWhole false: more of the same frame follows */
+interface WireEvents {
+  /** @param isWhole false: more parts of the same frame follow */
   readonly frame: (kind: Kind, exchange: number, payload: Buffer, isWhole: boolean) => void
-  /** The other end is gone, or has sent what it may not. */
+  /** The other end is gone, or has broken the protocol. */
   readonly closed: () => void
 }
 
@@ -53,17 +56,19 @@ export class Wire {
   readonly #stream: Duplex
   readonly #events: WireEvents
   #queue: Buffer[] = []
-  /** Short frames are written here, one behind the other; what is behind `#written` is not in the queue yet. */
+  /**
+   * Short frames are written here one after another; the bytes from `#written` to `#used` are not queued yet.
+   */
   #batch = nothing
   #used = 0
   #written = 0
   #isDue = false
   #timer: NodeJS.Timeout | undefined
   #closed = false
-  /** What came of a frame that is not whole. */
+  /** Parts of an incomplete head or payload. */
   #parts: Buffer[] = []
   #partsBytes = 0
-  /** The frame that is being read; undefined: its head is to come. */
+  /** Kind of the frame that is being read; undefined before its head is complete. */
   #kind: Kind | undefined
   #exchange = 0
   #left = 0
@@ -79,7 +84,8 @@ export class Wire {
 
   /**
    * Sends a frame with the others of this turn.
-   * @param urgent false: with whatever is sent next, and soon in any case; a write of its own would wake the other process for it
+   * @param urgent false: the frame waits up to `lateMs` for an urgent one, to spare the other process a
+   * wake-up
    */
   send(kind: Kind, exchange: number, payload: Buffer = nothing, urgent = true): void {
     if (this.#closed) return
@@ -96,7 +102,7 @@ export class Wire {
 
   sendJson(kind: Kind, exchange: number, value: unknown): void {
     const text = JSON.stringify(value)
-    // At most three bytes for each unit of UTF-16.
+    // UTF-8 has at most three bytes for each unit of UTF-16.
     if (text.length * 3 > shortBytes) return this.send(kind, exchange, Buffer.from(text))
     if (this.#closed) return
     this.#flushSoon()
@@ -106,20 +112,20 @@ export class Wire {
     this.#used += length
   }
 
-  /** @param bytes of the body of the exchange that were passed on */
+  /** Reports that so many bytes of the exchange's body were passed on. */
   taken(exchange: number, bytes: number): void {
     const payload = Buffer.allocUnsafe(4)
     payload.writeUInt32LE(bytes, 0)
-    // The sender has room for three quarters of a window meanwhile.
+    // Less than a quarter of the window is not urgent: the sender can still send the rest.
     this.send('taken', exchange, payload, bytes >= windowBytes / 4)
   }
 
-  /** Writes what is not urgent, where nothing urgent will take it along in this turn. */
+  /** Writes frames that are not urgent, unless they will be written in this turn anyway. */
   flushLate(): void {
     if (this.#timer !== undefined && !this.#isDue) this.flush()
   }
 
-  /** Writes what waits for the end of the turn. */
+  /** Writes the queued frames. */
   flush(): void {
     this.#isDue = false
     clearTimeout(this.#timer)
@@ -133,7 +139,7 @@ export class Wire {
     if (queue.length > 1) this.#stream.uncork()
   }
 
-  /** @param room for what of the payload is copied behind it @returns where it stands */
+  /** @param room for the part of the payload that is copied after the head @returns offset of the head */
   #head(kind: Kind, exchange: number, length: number, room: number): number {
     if (this.#used + headBytes + room > this.#batch.length) {
       this.#endBatch()
@@ -169,7 +175,9 @@ export class Wire {
 
   #read(chunk: Buffer): void {
     let at = 0
-    while (at < chunk.length && !this.#closed) at = this.#kind === undefined ? this.#readHead(chunk, at) : this.#readPayload(chunk, at)
+    while (at < chunk.length && !this.#closed) {
+      at = this.#kind === undefined ? this.#readHead(chunk, at) : this.#readPayload(chunk, at)
+    }
   }
 
   #readHead(chunk: Buffer, from: number): number {
@@ -184,7 +192,7 @@ export class Wire {
     this.#left = head.readUInt32LE(0)
     this.#kind = kinds[head[4] ?? -1]
     this.#exchange = head.readUInt32LE(5)
-    if (this.#kind === undefined || (this.#left > longestWhole && !isStreamed.has(this.#kind))) this.close()
+    if (this.#kind === undefined || (this.#left > maxWholeBytes && !isStreamed.has(this.#kind))) this.close()
     else if (this.#left === 0) this.#done(nothing)
     return to
   }

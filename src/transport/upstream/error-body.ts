@@ -72,9 +72,10 @@ const mayBeResult = (frame: Frame): boolean =>
     kind === 'size' || (kind === 'ambiguous' && /^\/result/i.test(path)))
 
 /** A page is the answer to a single request; after a batch it answers none of the requests. */
-const pageOf = (bytes: Buffer, [key, ...more]: readonly IdKey[]): Frame => ({
-  bytes, message: { kind: 'page', key: more.length > 0 ? undefined : key, text: bytes.toString() }, faults: [],
-})
+const pageOf = (bytes: Buffer, [first, ...more]: readonly IdKey[]): Frame => {
+  const key = more.length > 0 ? undefined : first
+  return { bytes, message: { kind: 'page', key, text: bytes.toString() }, faults: [] }
+}
 
 /** Writes the request's id into an error response: stdio clients find the request by it alone. */
 export const withId = (frame: Frame): Frame => {

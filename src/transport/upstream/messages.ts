@@ -160,7 +160,8 @@ export const readEvent = (event: SseEvent, limits: FrameLimits): Frame | Between
     case 'message': {
       const frame = parseInTurns(event.data, limits)
       const fields = fieldLines(event)
-      return frame instanceof Promise ? frame.then(parsed => withFields(parsed, fields)) : withFields(frame, fields)
+      if (frame instanceof Promise) return frame.then(parsed => withFields(parsed, fields))
+      return withFields(frame, fields)
     }
     case 'oversized':
       return oversizedFrame(event.head, event.tail, event.size, limits)

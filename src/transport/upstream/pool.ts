@@ -144,15 +144,17 @@ export const sameOrigin = (text: string, base: URL): URL | undefined => {
   return url?.origin === base.origin && url.username === '' && url.password === '' ? url : undefined
 }
 
+type Reject = (error: Error) => void
+
 /** Receives one response from undici. */
 class Response implements Dispatcher.DispatchHandler {
   readonly #signal: HttpAsk['signal']
   readonly #resolve: (reply: HttpReply) => void
-  readonly #reject: (error: Error) => void
+  readonly #reject: Reject
   #started: Dispatcher.DispatchController | undefined
   #body: ResponseBody | undefined
 
-  constructor(signal: HttpAsk['signal'], resolve: (reply: HttpReply) => void, reject: (error: Error) => void) {
+  constructor(signal: HttpAsk['signal'], resolve: (reply: HttpReply) => void, reject: Reject) {
     this.#signal = signal
     this.#resolve = resolve
     this.#reject = reject

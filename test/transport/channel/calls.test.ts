@@ -3,7 +3,7 @@ import { Channel, inBatches } from '../../../dist/transport/channel/calls.js'
 
 type Sums = { readonly sum: (given: readonly number[]) => Promise<number> }
 
-type Message = Parameters<Channel<Sums>['heard']>[0]
+type Message = Parameters<Channel<Sums>['onMessage']>[0]
 
 const copied = (message: object): Message => JSON.parse(JSON.stringify(message)) as Message
 
@@ -12,8 +12,8 @@ const pair = () => {
   const calls: Sums = {
     sum: given => (given.length === 0 ? Promise.reject(new Error('nothing to add')) : Promise.resolve(given.reduce((sum, one) => sum + one))),
   }
-  const near = new Channel<Sums>(message => queueMicrotask(() => far.heard(copied(message))), {})
-  const far = new Channel<Sums>(message => queueMicrotask(() => near.heard(copied(message))), calls)
+  const near = new Channel<Sums>(message => queueMicrotask(() => far.onMessage(copied(message))), {})
+  const far = new Channel<Sums>(message => queueMicrotask(() => near.onMessage(copied(message))), calls)
   return { near, far }
 }
 

@@ -63,7 +63,9 @@ export class LegacySse {
     const reply = await upstream.request({
       method: 'POST',
       ...(this.#endpoint && { url: this.#endpoint }),
-      headers: new Map([['content-type', 'application/json'], ...(envelope?.trace?.headers() ?? []), ...headers]),
+      headers: new Map([
+        ['content-type', 'application/json'], ...(envelope?.trace?.headers() ?? []), ...headers,
+      ]),
       body: bytes,
       signal: call,
     })
@@ -81,7 +83,9 @@ export class LegacySse {
   async #open(): Promise<boolean> {
     const { upstream, headers } = this.#options
     const reply = await upstream.request({
-      method: 'GET', headers: new Map([['accept', 'text/event-stream'], ...headers]), signal: this.#over.signal,
+      method: 'GET',
+      headers: new Map([['accept', 'text/event-stream'], ...headers]),
+      signal: this.#over.signal,
     })
     if (reply.status === 200 && bodyKind(reply) === 'sse') {
       return new Promise(resolve => void this.#follow(reply, resolve))
