@@ -1,10 +1,11 @@
 import { parseArgs } from 'node:util'
-import { CustomsError } from '../errors.js'
+import { badUsage } from '../errors.js'
 import type { Given, Rest } from './flag.js'
 import { type Command, commands } from './index.js'
 
 /** What a command line asks for: a command, or a text to print. */
-export type Asked = { readonly command: Command; readonly given: Given; readonly rest: Rest } | { readonly print: string }
+export type Asked = { readonly command: Command; readonly given: Given; readonly rest: Rest }
+  | { readonly print: string }
 
 /**
  * Reads a command line that is right as it stands by Node's own parser, for a desktop client starts one relay
@@ -30,9 +31,13 @@ export const readCommandLine = async (words: readonly string[]): Promise<Asked> 
  */
 export const divide = (command: Command, words: readonly string[]) => {
   const { tokens } = parseArgs({ ...parserOf(command, words), strict: false })
-  const end = tokens.find(token => token.kind === 'option-terminator' || (token.kind === 'positional' && command.server && !isUrl(token.value) && command.files?.test(token.value) !== true))
+  const beginsCommand = (word: string) =>
+    command.server && !isUrl(word) && command.files?.test(word) !== true
+  const end = tokens.find(token =>
+    token.kind === 'option-terminator' || (token.kind === 'positional' && beginsCommand(token.value)))
   if (end === undefined) return { own: words, server: undefined }
-  return { own: words.slice(0, end.index), server: words.slice(end.kind === 'positional' ? end.index : end.index + 1) }
+  const start = end.kind === 'positional' ? end.index : end.index + 1
+  return { own: words.slice(0, end.index), server: words.slice(start) }
 }
 
 /** @throws CustomsError BAD_USAGE for what no parser of options minds */
@@ -52,7 +57,9 @@ const readPlainly = (command: Command, words: readonly string[]) => {
     given.set(name, type === 'boolean' ? true : multiple === true ? values : String(value))
   }
   const { least, most } = command.words
-  return parsed.positionals.length < least || parsed.positionals.length > most ? refuseUsage(command) : { given, words: parsed.positionals }
+  return parsed.positionals.length < least || parsed.positionals.length > most
+    ? refuseUsage(command)
+    : { given, words: parsed.positionals }
 }
 
 const parse = (command: Command, words: readonly string[]) => {
@@ -66,7 +73,9 @@ const parse = (command: Command, words: readonly string[]) => {
 /** Every option may come more than once here: Node would take the last, and say nothing. */
 const parserOf = ({ flags }: Command, words: readonly string[]) => ({
   args: [...words],
-  options: Object.fromEntries(Object.entries(flags).map(([name, { type, short }]) => [name, { type, multiple: true, ...(short !== undefined && { short }) }])),
+  options: Object.fromEntries(Object.entries(flags).map(
+    ([name, { type, short }]) => [name, { type, multiple: true, ...(short !== undefined && { short }) }],
+  )),
   allowPositionals: true,
   tokens: true,
 } as const)
@@ -75,8 +84,8 @@ const parserOf = ({ flags }: Command, words: readonly string[]) => ({
 const isUrl = (word: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(word)
 
 export const refuseUsage = (command: Command): never =>
-  refuse(command, `usage: ${command.usage.map(one => `mcp-customs ${command.name} ${one}`.trim()).join(', or ')}`)
+  refuse(command, 'usage: ' +
+    command.usage.map(one => `mcp-customs ${command.name} ${one}`.trim()).join(', or '))
 
-export const refuse = (command: Command | undefined, reason: string): never => {
-  throw new CustomsError('BAD_USAGE', `${reason} (see mcp-customs ${command === undefined ? '' : `${command.name} `}--help)`)
-}
+export const refuse = (command: Command | undefined, reason: string): never =>
+  badUsage(`${reason} (see mcp-customs ${command === undefined ? '' : `${command.name} `}--help)`)

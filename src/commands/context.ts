@@ -45,7 +45,10 @@ export const thisContext = (): Context => ({
 /** Questions to the person at the terminal. */
 export interface Dialogue {
   /** @returns what was chosen; undefined when the person gave up */
-  choose<Choice>(question: string, choices: readonly { readonly value: Choice; readonly label: string; readonly chosen: boolean }[]): Promise<readonly Choice[] | undefined>
+  choose<Choice>(
+    question: string,
+    choices: readonly { readonly value: Choice; readonly label: string; readonly chosen: boolean }[],
+  ): Promise<readonly Choice[] | undefined>
   confirm(question: string): Promise<boolean>
 }
 
@@ -63,7 +66,9 @@ const terminal: Dialogue = {
     const options = choices.map(({ label }, value) => ({ value, label }))
     const initialValues = choices.flatMap(({ chosen }, index) => (chosen ? [index] : []))
     const chosen = await multiselect({ message: question, options, initialValues, required: false })
-    return isCancel(chosen) ? undefined : choices.filter((_, index) => chosen.includes(index)).map(({ value }) => value)
+    return isCancel(chosen)
+      ? undefined
+      : choices.filter((_, index) => chosen.includes(index)).map(({ value }) => value)
   },
   confirm: async question => {
     const { confirm } = await prompts()
@@ -92,7 +97,8 @@ export const thisInstallation = (program: string): Installation => ({
 const nodes = (): readonly string[] => {
   const own = realpath(process.execPath)
   const name = process.platform === 'win32' ? 'node.exe' : 'node'
-  const found = (process.env['PATH'] ?? '').split(delimiter).filter(isAbsolute).map(folder => join(folder, name))
+  const found =
+    (process.env['PATH'] ?? '').split(delimiter).filter(isAbsolute).map(folder => join(folder, name))
   return [...found.filter(path => realpath(path) === own), process.execPath]
 }
 
@@ -111,13 +117,15 @@ export const knowledgeOf = (notes: readonly Note[]): Knowledge => ({
     const flag = flags.get(option)
     return flag && flag.type === 'string'
   },
-  isOurs: file => notes.some(({ program }) => program === file) || (file.endsWith('cli.js') && existsSync(file) && packageOf(file) === 'mcp-customs'),
+  isOurs: file => notes.some(({ program }) => program === file) ||
+    (file.endsWith('cli.js') && existsSync(file) && packageOf(file) === 'mcp-customs'),
 })
 
 /** The name of the package that a program is of: of `…/dist/cli.js`, what is two folders up. */
 const packageOf = (program: string) => {
   try {
-    const manifest = parseJson(readFileSync(resolve(dirname(realpath(program)), '..', 'package.json'), 'utf8'))
+    const manifest =
+      parseJson(readFileSync(resolve(dirname(realpath(program)), '..', 'package.json'), 'utf8'))
     return isObject(manifest) ? manifest['name'] : undefined
   } catch {
     return undefined

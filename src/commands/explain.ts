@@ -41,7 +41,8 @@ const parser = (command?: Command): Argv => {
   const start = yargs()
     .scriptName('mcp-customs')
     .locale('en')
-    .usage('$0 COMMAND\n\nA validating proxy for the Model Context Protocol: checks what tools return against what they declare.')
+    .usage('$0 COMMAND\n\nA validating proxy for the Model Context Protocol: checks what tools return ' +
+      'against what they declare.')
     .parserConfiguration({ 'boolean-negation': false, 'camel-case-expansion': false, 'dot-notation': false })
     .version(version())
     .alias('help', 'h')
@@ -52,15 +53,20 @@ const parser = (command?: Command): Argv => {
     .fail(message => {
       const [, unknown] = /^Unknown \w+: ([^,]+)/.exec(message) ?? []
       // yargs tells of a choice in several lines.
-      return refuse(command, `${message.replace(/\s+/g, ' ')}${unknown === undefined ? '' : suggestion(unknown, known)}`)
+      return refuse(
+        command, `${message.replace(/\s+/g, ' ')}${unknown === undefined ? '' : suggestion(unknown, known)}`,
+      )
     })
   for (const { examples: [first = ''] } of commands) start.example(`$0 ${first}`, '')
-  return commands.reduce((all, one) => all.command(one.name, one.describe, inner => describe(inner, one)), start)
+  return commands.reduce(
+    (all, one) => all.command(one.name, one.describe, inner => describe(inner, one)), start,
+  )
 }
 
 const describe = (parser: Argv, { name, usage, describe, flags, examples }: Command): Argv => {
   parser
-    .usage(`${usage.map(one => `$0 ${name} ${one}`.trim()).join('\n')}\n\n${describe.charAt(0).toUpperCase()}${describe.slice(1)}.`)
+    .usage(`${usage.map(one => `$0 ${name} ${one}`.trim()).join('\n')}\n\n` +
+      `${describe.charAt(0).toUpperCase()}${describe.slice(1)}.`)
     .strictCommands(false)
   for (const [name, flag] of Object.entries(flags)) {
     const { type, group = 'Options', short, choices } = flag
@@ -83,12 +89,14 @@ const descriptionOf = ({ value, multiple, key, unit, ...flag }: Flag): string =>
   const { description, default: usual }: KeyDescription = key ? keys[key] : {}
   // The schema speaks to people who write a file: there times are in milliseconds, and a description is a
   // sentence.
-  const described = description?.replace(/^serve: /, '').replace(', in milliseconds', '').replace(/\.$/, '') ?? ''
+  const described =
+    description?.replace(/^serve: /, '').replace(', in milliseconds', '').replace(/\.$/, '') ?? ''
   const text = flag.describe ?? described.charAt(0).toLowerCase() + described.slice(1)
   const known = flag.default ?? (typeof usual === 'number' && unit === 'seconds' ? usual / 1000 : usual)
   return [
     ...(value === undefined ? [] : [`<${value}>`]), text,
-    ...(known === undefined ? [] : [`(default: ${String(known)})`]), ...(multiple === true ? ['(repeatable)'] : []),
+    ...(known === undefined ? [] : [`(default: ${String(known)})`]),
+    ...(multiple === true ? ['(repeatable)'] : []),
   ].join(' ')
 }
 
@@ -101,6 +109,8 @@ const isOthers = (words: readonly string[]): boolean => {
   if (command === undefined) return false
   const { own, server } = divide(command, words.slice(3, -1))
   const before = own.at(-1) ?? ''
-  const flag = before.startsWith('--') ? new Map(Object.entries(command.flags)).get(before.slice(2)) : undefined
-  return server !== undefined || (!command.server && own.length > 0) || (flag?.type === 'string' && flag.choices === undefined)
+  const flag =
+    before.startsWith('--') ? new Map(Object.entries(command.flags)).get(before.slice(2)) : undefined
+  return server !== undefined || (!command.server && own.length > 0) ||
+    (flag?.type === 'string' && flag.choices === undefined)
 }

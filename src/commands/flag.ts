@@ -50,7 +50,8 @@ type Value<Declared extends Flag> =
     : Declared extends { multiple: true } ? readonly Text<Declared>[]
       : Text<Declared> | (Declared extends { default: string } ? never : undefined)
 
-type Camel<Name extends string> = Name extends `${infer First}-${infer Others}` ? `${First}${Capitalize<Camel<Others>>}` : Name
+type Camel<Name extends string> =
+  Name extends `${infer First}-${infer Others}` ? `${First}${Capitalize<Camel<Others>>}` : Name
 
 /**
  * The values of flags by their names in camel case; a flag that is not repeatable and has no default may be

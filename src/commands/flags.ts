@@ -1,4 +1,6 @@
-import { about, valuesOf, type Flags, type Given, type Rest, type Values, readSettings, type Settings } from './flag.js'
+import {
+  about, valuesOf, type Flags, type Given, type Rest, type Values, readSettings, type Settings,
+} from './flag.js'
 
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
@@ -16,7 +18,9 @@ export const sharedFlags = {
       type: 'string', value: 'NAME=VALUE', multiple: true,
       describe: 'send this header to the URL; ${env:NAME} stands for a variable',
     },
-    ca: { type: 'string', value: 'FILE', describe: 'believe these authorities (PEM) instead of the usual ones' },
+    ca: {
+      type: 'string', value: 'FILE', describe: 'believe these authorities (PEM) instead of the usual ones',
+    },
     env: {
       type: 'string', value: 'NAME=VALUE', multiple: true,
       describe: 'set this variable for the command; ${env:NAME} stands for one of ours',
@@ -40,7 +44,8 @@ export const sharedFlags = {
       describe: 'audit log: a file, the standard stream to spare, or none',
     },
     'log-level': {
-      type: 'string', value: 'LEVEL', choices: logLevels, default: 'warn', describe: 'least severe message on stderr',
+      type: 'string', value: 'LEVEL', choices: logLevels, default: 'warn',
+      describe: 'least severe message on stderr',
     },
   }),
 } as const
@@ -51,10 +56,15 @@ export const relayFlags = {
   ...about('Log', {
     'audit-keep-days': { type: 'string', value: 'DAYS', unit: 'pieces', key: 'audit.keepDays' },
     'audit-keep-bytes': { type: 'string', value: 'BYTES', unit: 'pieces', key: 'audit.keepBytes' },
-    capture: { type: 'string', value: 'FILE', describe: 'keep every message, payloads included, for `replay` and `learn`' },
+    capture: {
+      type: 'string', value: 'FILE',
+      describe: 'keep every message, payloads included, for `replay` and `learn`',
+    },
   }),
   ...about('Lock', {
-    lock: { type: 'string', value: 'FILE', describe: 'hold the server to what was accepted in this lock file' },
+    lock: {
+      type: 'string', value: 'FILE', describe: 'hold the server to what was accepted in this lock file',
+    },
     frozen: { type: 'boolean', describe: 'judge calls by the lock alone, before anything is listed' },
     'trust-accepted': {
       type: 'boolean', describe: 'believe the annotations in the lock also where they were accepted by --yes',
@@ -72,7 +82,9 @@ export const serveFlags = {
     listen: { type: 'string', value: 'ADDRESS', key: 'listen' },
     'allow-host': { type: 'string', value: 'HOST', multiple: true, key: 'allowHosts' },
     'allow-origin': { type: 'string', value: 'ORIGIN', multiple: true, key: 'allowOrigins' },
-    'token-file': { type: 'string', value: 'FILE', describe: 'bearer tokens, one a line, one of which a client must show' },
+    'token-file': {
+      type: 'string', value: 'FILE', describe: 'bearer tokens, one a line, one of which a client must show',
+    },
     admin: { type: 'string', value: 'HOST:PORT', key: 'admin' },
   }),
   ...about('Processes', {

@@ -39,22 +39,34 @@ export const commands: readonly Command[] = [
     ],
     flags: relayFlags,
     ...oneServer,
-    run: async (given, rest) => (await import('./wrap.js')).wrap(readFlags(relayFlags, given), readTarget(rest)),
+    run: async (given, rest) =>
+      (await import('./wrap.js')).wrap(readFlags(relayFlags, given), readTarget(rest)),
   },
   {
     name: 'serve',
     usage: ['[options] [--] COMMAND [ARG...]', '[options] URL', '[options] --config FILE'],
     describe: 'stand between Streamable HTTP clients and one server, or every server of a file',
-    examples: ['serve --listen 127.0.0.1:7400 -- npx -y @modelcontextprotocol/server-everything', 'serve --config customs.yaml --token-file tokens.txt'],
+    examples: [
+      'serve --listen 127.0.0.1:7400 -- npx -y @modelcontextprotocol/server-everything',
+      'serve --config customs.yaml --token-file tokens.txt',
+    ],
     flags: serveFlags,
     ...oneServer,
-    run: async (given, rest) => (await import('./serve.js')).serve(readFlags(serveFlags, given), readTarget(rest)),
+    run: async (given, rest) =>
+      (await import('./serve.js')).serve(readFlags(serveFlags, given), readTarget(rest)),
   },
   {
     name: 'inspect',
-    usage: ['[options] [--] COMMAND [ARG...]', '[options] URL', '[options] --config FILE [--server NAME]', '[options] FILE', '--diff [--json] FILE FILE'],
-    describe: 'list what one server offers, or what was saved of it (FILE: .json, .jsonl, .ndjson), judge all of it, and report',
-    examples: ['inspect -- npx -y @modelcontextprotocol/server-filesystem /tmp', 'inspect --diff monday.json tuesday.json'],
+    usage: [
+      '[options] [--] COMMAND [ARG...]', '[options] URL', '[options] --config FILE [--server NAME]',
+      '[options] FILE', '--diff [--json] FILE FILE',
+    ],
+    describe: 'list what one server offers, or what was saved of it (FILE: .json, .jsonl, .ndjson), judge ' +
+      'all of it, and report',
+    examples: [
+      'inspect -- npx -y @modelcontextprotocol/server-filesystem /tmp',
+      'inspect --diff monday.json tuesday.json',
+    ],
     flags: inspectFlags,
     words: { least: 0, most: 2 },
     server: true,
@@ -62,32 +74,44 @@ export const commands: readonly Command[] = [
     run: async (given, rest) => {
       const flags = readInspectFlags(given)
       if (flags.diff) return (await import('./inspect/command.js')).diffCommand(rest, flags)
-      return (await import('./inspect/command.js')).inspectCommand(readFlags(inspectFlags, given), readInspectTarget(rest), flags)
+      return (await import('./inspect/command.js')).inspectCommand(
+        readFlags(inspectFlags, given), readInspectTarget(rest), flags,
+      )
     },
   },
   {
     name: 'lock',
-    usage: ['[options] [--] COMMAND [ARG...]', '[options] URL', '[options] --config FILE [--server NAME]', '[options] --client NAME|FILE [--server NAME]'],
-    describe: 'accept what a server offers, and write it down; or check that nothing differs from what was accepted',
-    examples: ['lock -- npx -y @modelcontextprotocol/server-filesystem /data', 'lock --check --client claude-desktop'],
+    usage: [
+      '[options] [--] COMMAND [ARG...]', '[options] URL', '[options] --config FILE [--server NAME]',
+      '[options] --client NAME|FILE [--server NAME]',
+    ],
+    describe:
+      'accept what a server offers, and write it down; or check that nothing differs from what was accepted',
+    examples: [
+      'lock -- npx -y @modelcontextprotocol/server-filesystem /data', 'lock --check --client claude-desktop',
+    ],
     flags: lockFlags,
     ...oneServer,
     run: async (given, rest) => {
       const flags = readLockFlags(given, rest)
-      const [{ lockCommand }, { thisContext }] = await Promise.all([import('./lock/command.js'), import('./context.js')])
+      const [{ lockCommand }, { thisContext }] =
+        await Promise.all([import('./lock/command.js'), import('./context.js')])
       return lockCommand(readFlags(lockFlags, given), readTarget(rest), flags, thisContext())
     },
   },
   {
     name: 'install',
     usage: ['[options] [--client NAME|FILE]', '--check [options] [--client NAME|FILE]'],
-    describe: 'put mcp-customs in front of the servers of an MCP client, in its configuration; --check tells how things are',
+    describe: 'put mcp-customs in front of the servers of an MCP client, in its configuration; --check ' +
+      'tells how things are',
     examples: ['install --client claude-desktop --lock', 'install --check'],
     flags: installFlags,
     ...noWords,
     run: async (given, rest) => {
       const flags = readInstallFlags(given, rest)
-      const [{ install }, { check }, { thisContext }] = await Promise.all([import('./install/command.js'), import('./install/check.js'), import('./context.js')])
+      const [{ install }, { check }, { thisContext }] = await Promise.all([
+        import('./install/command.js'), import('./install/check.js'), import('./context.js'),
+      ])
       return flags.check ? check(flags, thisContext()) : install(flags, thisContext())
     },
   },
@@ -100,7 +124,8 @@ export const commands: readonly Command[] = [
     ...noWords,
     run: async (given, rest) => {
       const flags = readUninstallFlags(given, rest)
-      const [{ uninstall }, { thisContext }] = await Promise.all([import('./install/command.js'), import('./context.js')])
+      const [{ uninstall }, { thisContext }] =
+        await Promise.all([import('./install/command.js'), import('./context.js')])
       return uninstall(flags, thisContext())
     },
   },
@@ -108,26 +133,37 @@ export const commands: readonly Command[] = [
     name: 'replay',
     usage: ['[options] FILE...'],
     describe: 'run captures through the relay under other settings, and print what would change',
-    examples: ['replay --policy strict capture.ndjson', 'replay --rule result/text=block --json capture.ndjson'],
+    examples: [
+      'replay --policy strict capture.ndjson', 'replay --rule result/text=block --json capture.ndjson',
+    ],
     flags: replayFlags,
     words: { least: 1, most: Infinity },
     server: false,
-    run: async (given, { words }) => (await import('./learn/replay.js')).replay(readReplayFlags(given), words),
+    run: async (given, { words }) =>
+      (await import('./learn/replay.js')).replay(readReplayFlags(given), words),
   },
   {
     name: 'learn',
     usage: ['[options] FILE...', '--watch [options] -- COMMAND [ARG...]', '--watch [options] URL'],
     describe: 'propose schemas for tools that declare none, from what captures show of their results',
-    examples: ['learn -o contracts capture.ndjson', 'learn --watch -- npx -y @modelcontextprotocol/server-memory'],
+    examples: [
+      'learn -o contracts capture.ndjson', 'learn --watch -- npx -y @modelcontextprotocol/server-memory',
+    ],
     flags: learnFlags,
     words: { least: 0, most: Infinity },
     server: false,
-    run: async (given, rest) => (await import('./learn/command.js')).learnCommand(readLearnFlags(given), readFlags(learnFlags, given), rest),
+    run: async (given, rest) => (await import('./learn/command.js')).learnCommand(
+      readLearnFlags(given), readFlags(learnFlags, given), rest,
+    ),
   },
   {
     name: 'audit',
-    usage: ['show [options] [FILE | FOLDER]...', 'report [options] [FILE | FOLDER]...', 'verify [options] (FILE | FOLDER)...'],
-    describe: 'show what audit logs hold (without FILE: those of this user\'s relays), make a page of it, or verify that no line was changed, removed, moved or cut',
+    usage: [
+      'show [options] [FILE | FOLDER]...', 'report [options] [FILE | FOLDER]...',
+      'verify [options] (FILE | FOLDER)...',
+    ],
+    describe: 'show what audit logs hold (without FILE: those of this user\'s relays), make a page of it, ' +
+      'or verify that no line was changed, removed, moved or cut',
     examples: [
       'audit show --verdict block --since 2h', 'audit show -f --server files --tool "write_*"',
       'audit report -o today.html --since 2026-11-21', 'audit report --key audit.pub audit.ndjson',
@@ -141,7 +177,8 @@ export const commands: readonly Command[] = [
   {
     name: 'ui',
     usage: ['[options] [FOLDER]'],
-    describe: 'open a live page over the audit logs of this user\'s relays, or of those in a folder: it listens on loopback, and only reads',
+    describe: 'open a live page over the audit logs of this user\'s relays, or of those in a folder: it ' +
+      'listens on loopback, and only reads',
     examples: ['ui', 'ui --window 7d ./logs'],
     flags: uiFlags,
     words: { least: 0, most: 1 },

@@ -1,3 +1,4 @@
+import { codeOf } from '../errors.js'
 import { columnsOf, type Style } from '../inspect/terminal.js'
 
 /** All of it to stdout, also into a pipe: the command ends right after. */
@@ -39,7 +40,7 @@ export class Output {
     this.#length = 0
     await new Promise<void>(resolve => this.#stream.write(text, () => resolve()))
     if (this.#failure === undefined) return true
-    if ('code' in this.#failure && this.#failure.code === 'EPIPE') return false
+    if (codeOf(this.#failure) === 'EPIPE') return false
     throw this.#failure
   }
 }
@@ -48,7 +49,9 @@ export class Output {
 export const table = (
   head: readonly string[], rows: readonly (readonly string[])[], style: Style,
 ): string => {
-  const widths = head.map((title, column) => Math.max(...[title, ...rows.map(row => row[column] ?? '')].map(columnsOf)))
-  const line = (cells: readonly string[]) => cells.map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - columnsOf(cell))).join('  ').trimEnd()
+  const widths =
+    head.map((title, column) => Math.max(...[title, ...rows.map(row => row[column] ?? '')].map(columnsOf)))
+  const line = (cells: readonly string[]) => cells.map((cell, column) => cell +
+    ' '.repeat((widths[column] ?? 0) - columnsOf(cell))).join('  ').trimEnd()
   return [line(head.map(style.title)), ...rows.map(line)].join('\n')
 }

@@ -64,7 +64,9 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   lifetime.add(() => page?.close())
   const parts: ServedParts = { flags, setup, log, metrics, page }
   // Nothing of several processes is loaded where there is one.
-  const served = await (isShared(setup, isOfFile, log) ? (await import('./serve/relays.js')).openRelays(parts, lifetime) : openAlone(parts, lifetime))
+  const served = await (isShared(setup, isOfFile, log)
+    ? (await import('./serve/relays.js')).openRelays(parts, lifetime)
+    : openAlone(parts, lifetime))
   const front = openFront({ ...served, log, logLevel }, lifetime)
   tellOfCapture(flags, setup.configuration)
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
@@ -96,7 +98,8 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
 const openAlone = async (
   { flags, setup, log, metrics, page }: ServedParts, lifetime: Lifetime,
 ): Promise<Served> => {
-  const gateway = await openGateway({ flags, setup, log, metrics, followers: page ? [page.follower] : [] }, lifetime)
+  const gateway =
+    await openGateway({ flags, setup, log, metrics, followers: page ? [page.follower] : [] }, lifetime)
   const { endpoints, upstreams, refused } = gateway
   return {
     backend: endpoints, refused,
@@ -111,11 +114,14 @@ const openAlone = async (
 }
 
 const adminOf = async (
-  { host, port }: NonNullable<Configuration['admin']>, { configuration, ready, text }: Served, page: LivePage | undefined,
+  { host, port }: NonNullable<Configuration['admin']>, { configuration, ready, text }: Served,
+  page: LivePage | undefined,
 ) => {
   const { adminServer } = await import('../admin/server.js')
   const allowHosts = () => configuration().allowHosts
-  return adminServer({ host, port, allowHosts, state: { ready, metrics: text }, ...(page && { page: page.routes }) })
+  return adminServer({
+    host, port, allowHosts, state: { ready, metrics: text }, ...(page && { page: page.routes }),
+  })
 }
 
 /** How far back the live page goes, in milliseconds: a day. */
@@ -136,7 +142,8 @@ const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
  * @throws CustomsError CANNOT_START when none of the servers can be started
  */
 export const doubtsAbout = ({ configuration: { listen, tokens }, servers }: Setup): readonly string[] => {
-  const missing = servers.flatMap(({ server }) => ('url' in server || canStart(commandLineOf(server)) ? [] : [server]))
+  const missing =
+    servers.flatMap(({ server }) => ('url' in server || canStart(commandLineOf(server)) ? [] : [server]))
   const [first] = missing
   if (first !== undefined && missing.length === servers.length) {
     throw new CustomsError('CANNOT_START', cannotStart(first.command[0]))
@@ -144,7 +151,9 @@ export const doubtsAbout = ({ configuration: { listen, tokens }, servers }: Setu
   const who = strangersAt(listen)
   return [
     ...missing.map(({ name, command: [program] }) => `servers.${name}: ${cannotStart(program)}`),
-    ...(tokens.length === 0 && who !== undefined ? [`${who}, and no token is asked for: name some with --token-file or auth.tokens`] : []),
+    ...(tokens.length === 0 && who !== undefined
+      ? [`${who}, and no token is asked for: name some with --token-file or auth.tokens`]
+      : []),
   ]
 }
 
@@ -173,7 +182,8 @@ export const needRestart = (before: Configuration, after: Configuration): readon
     'audit.file': before.audit.file !== after.audit.file,
     'audit.targets': differ(before.audit.targets, after.audit.targets),
     'audit.onFailure': before.audit.onFailure !== after.audit.onFailure,
-    telemetry: differ(before.telemetry, after.telemetry) || differ([...before.telemetry.headers], [...after.telemetry.headers]),
+    telemetry: differ(before.telemetry, after.telemetry) ||
+      differ([...before.telemetry.headers], [...after.telemetry.headers]),
   }).flatMap(([key, differs]) => (differs ? [key] : []))
 }
 
@@ -193,7 +203,8 @@ export const onChange = (file: string, reload: () => Promise<void>, log: Log): (
     if (isStopped) return
     last = last.then(reload).then(
       () => log.info('the configuration was read again'),
-      (error: unknown) => log.warn(`the configuration was not read again, the old one stays: ${messageOf(error)}`),
+      (error: unknown) =>
+        log.warn(`the configuration was not read again, the old one stays: ${messageOf(error)}`),
     )
   }
   let timer: NodeJS.Timeout | undefined

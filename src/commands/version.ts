@@ -10,4 +10,5 @@ export const version = (): string => ourPackage().version
 
 /** The packages of a scope that are installed only where they are needed, as `npm install` takes them. */
 export const optionalPackages = (scope: string): readonly string[] =>
-  Object.entries(ourPackage().peerDependencies).filter(([name]) => name.startsWith(`${scope}/`)).map(([name, range]) => `${name}@${range}`)
+  Object.entries(ourPackage().peerDependencies).filter(([name]) => name.startsWith(`${scope}/`))
+    .map(([name, range]) => `${name}@${range}`)

@@ -35,7 +35,10 @@ export const wrap = async (flags: SharedFlags, target: Target, watching?: Witnes
   const witness = watching ?? (await captureOf(flags, configuration))
   if (!watching) tellOfCapture(flags, configuration)
   const toServer = connectionTo('url' in setup.server ? setup.server.url : undefined)
-  const guard = openGuard(setup, configuration, { audit, log, metrics: noMetrics, observe: telemetry.observe?.({ server: name, toClient: pipe, toServer }), witness })
+  const guard = openGuard(setup, configuration, {
+    audit, log, metrics: noMetrics, observe: telemetry.observe?.({ server: name, toClient: pipe, toServer }),
+    witness,
+  })
   const lifetime = new Lifetime()
   lifetime.add(() => log.close())
   lifetime.add(watchByteValidator(log, noMetrics))

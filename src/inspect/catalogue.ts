@@ -13,7 +13,8 @@ export interface Named {
 }
 
 const lists = {
-  tools: 'tools/list', prompts: 'prompts/list', resources: 'resources/list', resourceTemplates: 'resources/templates/list',
+  tools: 'tools/list', prompts: 'prompts/list', resources: 'resources/list',
+  resourceTemplates: 'resources/templates/list',
 } as const
 
 const isList = (part: Part): part is keyof typeof lists => part in lists
@@ -55,7 +56,9 @@ export const offerOf = ({ name, lists: seen, connected, findings }: Inspection):
   const fail = (reason: string): never => {
     throw new CustomsError('CANNOT_REACH', `${name}: ${reason}`)
   }
-  for (const { list, message } of problemsOf(seen)) fail(`its ${list} could not be listed in full: ${message}`)
+  for (const { list, message } of problemsOf(seen)) {
+    fail(`its ${list} could not be listed in full: ${message}`)
+  }
   const ambiguous = findings.find(({ rule }) => rule === 'wire/ambiguous')
   if (ambiguous !== undefined) {
     return fail(`what it lists can be read in two ways: ${ambiguous.path}: ${ambiguous.message}`)
@@ -75,7 +78,8 @@ export const offerOf = ({ name, lists: seen, connected, findings }: Inspection):
 const greetingOf = (saved: Saved, part: 'serverInfo' | 'instructions'): Definitions => {
   const [hello = {}] = [...resultsOf(saved, 'initialize'), ...resultsOf(saved, 'server/discover')]
   const meta = member(hello, '_meta')
-  const serverInfo = member(hello, 'serverInfo') ?? (isObject(meta) ? member(meta, 'io.modelcontextprotocol/serverInfo') : undefined)
+  const serverInfo = member(hello, 'serverInfo') ??
+    (isObject(meta) ? member(meta, 'io.modelcontextprotocol/serverInfo') : undefined)
   const instructions = member(hello, 'instructions')
   return single(part === 'serverInfo' ? serverInfo : isString(instructions) ? instructions : undefined)
 }

@@ -8,7 +8,8 @@ import { type JsonObject, unmetered } from '../protocol/unmetered.js'
 import type { Transport, TransportEvent } from '../transport/transport.js'
 
 /** @property size of the message, in bytes */
-export type Answer = ((Omit<Result, 'result'> & { readonly result: JsonObject }) | ErrorResponse) & { readonly size: number }
+export type Answer = ((Omit<Result, 'result'> & { readonly result: JsonObject })
+  | ErrorResponse) & { readonly size: number }
 
 /**
  * An MCP client in this process, as the client's end of a session: what it asks and what it is answered
@@ -61,7 +62,9 @@ export class InspectClient implements Transport {
     switch (message.kind) {
       case 'result':
       case 'error':
-        this.#waiting.get(message.id)?.({ ...unmeteredIn(this.#exact ? exactly(message, bytes) : message), size: bytes.length })
+        this.#waiting.get(message.id)?.({
+          ...unmeteredIn(this.#exact ? exactly(message, bytes) : message), size: bytes.length,
+        })
         break
       case 'request':
         this.#answer(message)
@@ -105,7 +108,8 @@ const exactly = (message: Result | ErrorResponse, bytes: Buffer): Result | Error
 }
 
 const gone = (id: Id): Answer => ({
-  kind: 'error', size: 0, id, key: written(id), error: { code: errorCode.gone, message: 'the connection is closed' },
+  kind: 'error', size: 0, id, key: written(id),
+  error: { code: errorCode.gone, message: 'the connection is closed' },
 })
 
 const unmeteredIn = (message: Result | ErrorResponse) =>

@@ -77,7 +77,9 @@ export const connect = async (open: () => Link, options: ConnectOptions): Promis
   if (answers.every(answer => answer === undefined)) throw silent(options)
   const strangers = supportedBy(await discovered)
   if (strangers.length > 0 && !strangers.some(isLegacy)) {
-    throw unreachable(options, `it supports only revisions that are unknown here: ${strangers.map(quote).join(', ')}`)
+    throw unreachable(
+      options, `it supports only revisions that are unknown here: ${strangers.map(quote).join(', ')}`,
+    )
   }
   return begin(open(), options)
 }
@@ -89,12 +91,17 @@ const begin = async (link: Link, options: ConnectOptions): Promise<Connected> =>
   await link.close()
   if (link.failure !== undefined) throw link.failure
   if (answer === undefined) throw silent(options)
-  const reason = answer.kind === 'error' ? refusal(answer) : 'its answer to initialize names no protocolVersion'
-  throw unreachable(options, /\bHTTP 40[13]$/.test(reason) ? `${reason} (credentials: headers of the server in a --config file)` : reason)
+  const reason =
+    answer.kind === 'error' ? refusal(answer) : 'its answer to initialize names no protocolVersion'
+  throw unreachable(options, /\bHTTP 40[13]$/.test(reason)
+    ? `${reason} (credentials: headers of the server in a --config file)`
+    : reason)
 }
 
 const initialize = (link: Link, { version, timeoutMs }: ConnectOptions): Promise<Answer | undefined> =>
-  link.client.request('initialize', { protocolVersion: legacy, capabilities: {}, clientInfo: clientInfo(version) }, timeoutMs)
+  link.client.request(
+    'initialize', { protocolVersion: legacy, capabilities: {}, clientInfo: clientInfo(version) }, timeoutMs,
+  )
 
 const clientInfo = (version: string): JsonObject =>
   ({ name: 'mcp-customs', title: 'mcp-customs inspect', version })
@@ -113,7 +120,8 @@ const modernHello = (link: Link, answer: Answer | undefined, params: JsonObject)
   if (!supported.includes(modern)) return undefined
   const meta = member(answer.result, '_meta')
   return {
-    ...helloOf(link, answer.result, isObject(meta) ? member(meta, key('serverInfo')) : undefined), revision: modern, supported, params,
+    ...helloOf(link, answer.result, isObject(meta) ? member(meta, key('serverInfo')) : undefined),
+    revision: modern, supported, params,
   }
 }
 
@@ -122,7 +130,9 @@ const legacyHello = (link: Link, answer: Answer | undefined): Connected | undefi
   const revision = member(answer.result, 'protocolVersion')
   if (!isString(revision)) return undefined
   link.client.notify('notifications/initialized')
-  return { ...helloOf(link, answer.result, member(answer.result, 'serverInfo')), revision, supported: [], params: {} }
+  return {
+    ...helloOf(link, answer.result, member(answer.result, 'serverInfo')), revision, supported: [], params: {},
+  }
 }
 
 const helloOf = (link: Link, result: JsonObject, info: Json | undefined) => {
@@ -139,7 +149,8 @@ const helloOf = (link: Link, result: JsonObject, info: Json | undefined) => {
 /** What a modern server supports, by its discovery or by its UnsupportedProtocolVersionError. */
 const supportedBy = (answer: Answer | undefined): readonly string[] => {
   if (answer?.kind === 'result') return texts(member(answer.result, 'supportedVersions'))
-  const data = answer?.kind === 'error' && answer.error.code === unsupportedVersion ? answer.error.data : undefined
+  const data =
+    answer?.kind === 'error' && answer.error.code === unsupportedVersion ? answer.error.data : undefined
   return isObject(data) ? texts(member(data, 'supported')) : []
 }
 
@@ -152,12 +163,17 @@ const isLegacy = (revision: string): boolean => isRevision(revision) && !traitsO
 
 /** The first that is something; nothing when none is. */
 const either = <Value>(...all: readonly Promise<Value | undefined>[]): Promise<Value | undefined> =>
-  Promise.any(all.map(async one => (await one) ?? Promise.reject(new Error('nothing')))).catch(() => undefined)
+  Promise.any(all.map(async one => (await one) ?? Promise.reject(new Error('nothing'))))
+    .catch(() => undefined)
 
-const after = (ms: number): Promise<'late'> => new Promise(resolve => setTimeout(() => resolve('late'), ms).unref())
+const after = (ms: number): Promise<'late'> =>
+  new Promise(resolve => setTimeout(() => resolve('late'), ms).unref())
 
 const silent = (options: ConnectOptions): CustomsError =>
-  unreachable(options, `no answer within ${options.timeoutMs / 1000} s; is it an MCP server? (--timeout SECONDS waits longer)`)
+  unreachable(
+    options,
+    `no answer within ${options.timeoutMs / 1000} s; is it an MCP server? (--timeout SECONDS waits longer)`,
+  )
 
 const unreachable = ({ name }: ConnectOptions, reason: string): CustomsError =>
   new CustomsError('CANNOT_REACH', `${name}: ${reason}`)
@@ -165,5 +181,6 @@ const unreachable = ({ name }: ConnectOptions, reason: string): CustomsError =>
 /** An answer of the relay's own says what became of the connection; one of the server's is quoted. */
 export const refusal = ({ error: { code, message } }: Answer & { kind: 'error' }): string =>
   code === errorCode.gone || code === errorCode.blocked
-    ? plain(message.replace(/^mcp-customs: /, '').replace(/^Blocked by mcp-customs: /, 'its answer cannot be used: '), 300)
+    ? plain(message.replace(/^mcp-customs: /, '')
+      .replace(/^Blocked by mcp-customs: /, 'its answer cannot be used: '), 300)
     : `the server answered with error ${code}: ${quote(message)}`

@@ -23,10 +23,15 @@ export const argumentsOf = (inputSchema: Json | undefined): readonly Argument[] 
  */
 export const argumentPhrases = (inputSchema: Json | undefined): readonly string[] => {
   const all = argumentsOf(inputSchema)
-  const told = all.slice(0, mostTold).map(({ name, type, required }) => `${plain(name)}${required ? '' : '?'}: ${plain(type, 120)}`)
+  const told = all.slice(0, mostTold)
+    .map(({ name, type, required }) => `${plain(name)}${required ? '' : '?'}: ${plain(type, 120)}`)
   const phrases = all.length > told.length ? [...told, `and ${all.length - told.length} more`] : told
-  return phrases.map((phrase, index) => (index + 1 < phrases.length ? `${phrase},` : phrase))
+  return enumerated(phrases)
 }
+
+/** Puts a comma after each phrase but the last. */
+export const enumerated = (phrases: readonly string[]): readonly string[] =>
+  phrases.map((phrase, index) => (index + 1 < phrases.length ? `${phrase},` : phrase))
 
 const mostTold = 40
 
@@ -61,7 +66,9 @@ class Reader {
     if (!isObject(schema) || !this.#mayLook(depth)) return
     const required = isAsked ? elements(schema, 'required').filter(isString) : []
     const properties = member(schema, 'properties')
-    for (const [name, property] of isObject(properties) ? Object.entries(properties) : []) this.#note(name, this.#typeOf(property, depth), false)
+    for (const [name, property] of isObject(properties) ? Object.entries(properties) : []) {
+      this.#note(name, this.#typeOf(property, depth), false)
+    }
     for (const name of required) this.#note(name, 'any', true)
     this.#collect(this.#referred(schema), isAsked, depth + 1)
     for (const [keyword, isEvery] of forms) {
@@ -71,7 +78,10 @@ class Reader {
 
   #note(name: string, type: string, required: boolean): void {
     const known = this.#found.get(name)
-    this.#found.set(name, { name, type: known === undefined || known.type === 'any' ? type : known.type, required: required || known?.required === true })
+    this.#found.set(name, {
+      name, type: known === undefined || known.type === 'any' ? type : known.type,
+      required: required || known?.required === true,
+    })
   }
 
   #typeOf(schema: Json | undefined, depth: number): string {
@@ -151,6 +161,7 @@ const word = (hint: unknown, yes: string, no: string): string =>
 /** By the order in which clients look for it (MCP, Tool: title). */
 export const titleOf = (definition: JsonObject | undefined): string | undefined => {
   const annotations = member(definition, 'annotations')
-  const title = member(definition, 'title') ?? (isObject(annotations) ? member(annotations, 'title') : undefined)
+  const title =
+    member(definition, 'title') ?? (isObject(annotations) ? member(annotations, 'title') : undefined)
   return isString(title) ? title : undefined
 }

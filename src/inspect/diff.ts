@@ -25,7 +25,9 @@ export const diffJson = (comparison: Comparison): string =>
 
 export const diffValue = ({ changes, ...comparison }: Comparison) => ({
   ...comparison,
-  changes: changes.map(({ of, name, path, before, after, ...kind }) => ({ of, name, ...kind, path: pointer(...path), before, after })),
+  changes: changes.map(({ of, name, path, before, after, ...kind }) => ({
+    of, name, ...kind, path: pointer(...path), before, after,
+  })),
 })
 
 /** Changes that are told to people; `--json` has them all. */
@@ -42,7 +44,9 @@ export const diffReport = (
   const told = changes.slice(0, mostChanges)
   const notes = [
     ...(changes.length > told.length ? [`and ${count(changes.length - told.length, 'more change')}`] : []),
-    ...(incomparable.length > 0 ? [`not compared, for only one of the two has it: ${incomparable.join(', ')}`] : []),
+    ...(incomparable.length > 0
+      ? [`not compared, for only one of the two has it: ${incomparable.join(', ')}`]
+      : []),
   ]
   return [
     style.title(`${plain(before, width)} → ${plain(after, width)}`),
@@ -56,7 +60,8 @@ const things = (changes: readonly Change[]): readonly (readonly [Change, ...Chan
   const all: [Change, ...Change[]][] = []
   for (const change of changes) {
     const last = all.at(-1)
-    if (last?.[0].of === change.of && last[0].name === change.name && last[0].era === change.era) last.push(change)
+    const isSame = last?.[0].of === change.of && last[0].name === change.name && last[0].era === change.era
+    if (isSame) last.push(change)
     else all.push([change])
   }
   return all
@@ -64,7 +69,8 @@ const things = (changes: readonly Change[]): readonly (readonly [Change, ...Chan
 
 const thing = (changes: readonly [Change, ...Change[]], style: Style, width: number): string => {
   const [first] = changes
-  const name = `${first.of} ${shortly(first.name)}`.trim() + (first.era === undefined ? '' : ` (as ${first.era} clients see it)`)
+  const name = `${first.of} ${shortly(first.name)}`.trim() +
+    (first.era === undefined ? '' : ` (as ${first.era} clients see it)`)
   if (first.path.length > 0) {
     return [style.title(`~ ${name}`), ...changes.flatMap(change => field(change, style, width))].join('\n')
   }
@@ -72,7 +78,11 @@ const thing = (changes: readonly [Change, ...Change[]], style: Style, width: num
     return style.warn(`~ ${name} → ${shortly(first.after)}`) + style.dim('  renamed')
   }
   if (first.after === undefined) return style.bad(`- ${name}`) + style.dim('  removed')
-  if (first.before === undefined) return [style.good(`+ ${name}`) + style.dim('  added'), ...newcomer(unmetered(first.after), width)].join('\n')
+  if (first.before === undefined) {
+    return [
+      style.good(`+ ${name}`) + style.dim('  added'), ...newcomer(unmetered(first.after), width),
+    ].join('\n')
+  }
   return [style.title(`~ ${name}`), ...field(first, style, width)].join('\n')
 }
 
@@ -103,7 +113,9 @@ const value = (change: Change, style: Style, width: number): readonly string[] =
   }
   const phrases = isLong(before) && isLong(after) ? changedWords(before, after, style) : undefined
   if (phrases !== undefined) return fill(phrases, width)
-  return [...(before === undefined ? [] : lines('-', before)), ...(after === undefined ? [] : lines('+', after))]
+  return [
+    ...(before === undefined ? [] : lines('-', before)), ...(after === undefined ? [] : lines('+', after)),
+  ]
 }
 
 const isLong = (value: Json | undefined): value is string =>
@@ -119,7 +131,9 @@ const mostOfValue = 1000
 
 const show = (value: Json): string => {
   const text = withDigits(JSON.stringify(value))
-  return text.length <= mostOfValue ? reveal(text) : `${reveal(text.slice(0, mostOfValue).replace(/[\ud800-\udbff]$/, ''))}… (${text.length} characters)`
+  return text.length <= mostOfValue
+    ? reveal(text)
+    : `${reveal(text.slice(0, mostOfValue).replace(/[\ud800-\udbff]$/, ''))}… (${text.length} characters)`
 }
 
 const shortly = (name: string): string => reveal(name.slice(0, 200))
@@ -148,7 +162,8 @@ const context = 40
 export const changedWords = (before: string, after: string, style: Style): readonly string[] | undefined => {
   const pieces = diffWordsWithSpace(before, after, { maxEditLength: mostEdits })
   if (pieces === undefined) return undefined
-  const kept = pieces.reduce((sum, { added, removed, value }) => (added || removed ? sum : sum + value.length), 0)
+  const kept =
+    pieces.reduce((sum, { added, removed, value }) => (added || removed ? sum : sum + value.length), 0)
   if (kept * 3 < Math.max(before.length, after.length)) return undefined
   // Where both are spelt alike but for how the characters are composed, the eye sees no difference.
   const show = before.normalize('NFKC') === after.normalize('NFKC') ? revealAll : reveal
@@ -166,7 +181,9 @@ const styled = (text: string, style: (text: string) => string): string => text.s
 const shortened = (text: string, hasBefore: boolean, hasAfter: boolean): string => {
   const from = hasBefore ? context : 0
   const to = hasAfter ? context : 0
-  return text.length <= from + to + 1 ? text : `${cut(text.slice(0, from))}…${to === 0 ? '' : cut(text.slice(-to))}`
+  return text.length <= from + to + 1
+    ? text
+    : `${cut(text.slice(0, from))}…${to === 0 ? '' : cut(text.slice(-to))}`
 }
 
 /** The cut may have gone through a character. */

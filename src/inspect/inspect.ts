@@ -1,6 +1,6 @@
 import type { Entry } from '../core/event.js'
 import { actionOf, isStop, type Policy } from '../core/findings.js'
-import { CustomsError } from '../errors.js'
+import { badUsage, CustomsError } from '../errors.js'
 import { Meter } from '../protocol/json.js'
 import { quote } from '../protocol/quote.js'
 import { nearest, type Revision } from '../protocol/revisions/index.js'
@@ -44,9 +44,12 @@ export interface ToCall {
  * not there
  */
 export const inspect = async (options: InspectOptions): Promise<Inspection> => {
-  const { name, isNamed, target, policy, tools: settings, trusted, saved, call, timeoutMs, progress } = options
+  const { name, isNamed, target, policy, tools: settings, trusted, saved, call, timeoutMs, progress } =
+    options
   // A denied tool is not left out of the list here: it is shown as denied.
-  const tools = new Map([...settings].map(([tool, setting]) => [tool, { ...setting, denied: false, annotations: undefined }]))
+  const tools = new Map(
+    [...settings].map(([tool, setting]) => [tool, { ...setting, denied: false, annotations: undefined }]),
+  )
   const links: Link[] = []
   const open = () => {
     const link = openLink({ ...options, tools, policy: watching(policy) })
@@ -67,7 +70,11 @@ export const inspect = async (options: InspectOptions): Promise<Inspection> => {
       name, isNamed, target, trusted, saved, connected, lists, findings,
       more: entries.reduce((sum, { more = 0 }) => sum + more, 0),
       tools: inspectedTools(lists.tools.items, findings, options),
-      annotations: { tools: lists.tools.items.filter(({ value }) => isObject(value) && isAnnotated(value, new Meter())).length, kept: trusted || !isStop(actionOf(policy, 'tool/annotations')) },
+      annotations: {
+        tools: lists.tools.items.filter(({ value }) => isObject(value) &&
+          isAnnotated(value, new Meter())).length,
+        kept: trusted || !isStop(actionOf(policy, 'tool/annotations')),
+      },
       call: call && { ...call, answer, findings: findings.filter(({ event }) => event === 'tools/call') },
     }
   } finally {
@@ -81,15 +88,18 @@ const make = async (
 ): Promise<Answer | undefined> => {
   const { name, timeoutMs, progress, tools } = options
   if (tools.get(tool)?.denied === true) {
-    throw new CustomsError('BAD_USAGE', `--call ${JSON.stringify(tool)}: the configuration denies this tool`)
+    return badUsage(`--call ${JSON.stringify(tool)}: the configuration denies this tool`)
   }
   if (!lists.tools.items.some(item => toolName(item) === tool)) {
     if (lists.tools.problem !== undefined) return undefined
     const there = lists.tools.items.map(item => plain(toolName(item))).slice(0, 20).join(', ')
-    throw new CustomsError('BAD_USAGE', `--call ${JSON.stringify(tool)}: the server lists no such tool (there is: ${there || 'none'})`)
+    return badUsage(
+      `--call ${JSON.stringify(tool)}: the server lists no such tool (there is: ${there || 'none'})`,
+    )
   }
   progress(`calling ${plain(tool)}`)
-  const answer = await link.client.request('tools/call', { ...params, name: tool, arguments: given }, timeoutMs)
+  const answer =
+    await link.client.request('tools/call', { ...params, name: tool, arguments: given }, timeoutMs)
   if (answer === undefined) {
     throw new CustomsError('CANNOT_REACH', `${name}: no answer to the call within ${timeoutMs / 1000} s`)
   }
@@ -122,18 +132,27 @@ export const weigh = (
     findings.flatMap((finding): Weighed[] => {
       const action = actionOf(policy, finding.rule)
       if (action === 'off') return []
-      const [, index, within] = (event === 'tools/list' && /^\/result\/tools\/(\d+)(.*)$/s.exec(finding.path)) || []
+      const [, index, within] =
+        (event === 'tools/list' && /^\/result\/tools\/(\d+)(.*)$/s.exec(finding.path)) || []
       const item = index === undefined ? undefined : listed.get(`${JSON.stringify(id)} ${Number(index)}`)
-      const weighed = action === 'mend' && item !== undefined && !canMend(finding.rule, item, revision) ? 'block' : action
-      return [{ ...finding, action: weighed, event, tool: item ? toolName(item) : tool, item, within: within ?? finding.path }]
+      const weighed =
+        action === 'mend' && item !== undefined && !canMend(finding.rule, item, revision) ? 'block' : action
+      return [{
+        ...finding, action: weighed, event, tool: item ? toolName(item) : tool, item,
+        within: within ?? finding.path,
+      }]
     }),
   )
 }
 
 /** Whether this very tool can be mended; a relay blocks what cannot. */
 const canMend = (rule: RuleName, { value }: Item, revision: Revision): boolean => {
-  const asked = { path: '', revision, trusted: false, schemas: [], repeated: false, first: undefined, settled: false, denied: false }
-  return isObject(value) && ruleNamed(rule)?.mend?.onTool?.({ sent: value, definition: value, ...asked }, new Meter()) !== undefined
+  const asked = {
+    path: '', revision, trusted: false, schemas: [], repeated: false, first: undefined, settled: false,
+    denied: false,
+  }
+  return isObject(value) &&
+    ruleNamed(rule)?.mend?.onTool?.({ sent: value, definition: value, ...asked }, new Meter()) !== undefined
 }
 
 /** What an element of the list is called: by its name, or by its place when it has none. */

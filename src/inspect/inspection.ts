@@ -46,7 +46,9 @@ export const isFine = ({ findings, more, lists }: Inspection): boolean =>
 
 /** Lists that could not be read to their end, and why. */
 export const problemsOf = (lists: Lists): readonly { readonly list: string; readonly message: string }[] =>
-  Object.entries(lists).flatMap(([list, { problem }]: [string, Listing]) => (problem === undefined ? [] : [{ list, message: problem }]))
+  Object.entries(lists).flatMap(
+    ([list, { problem }]: [string, Listing]) => (problem === undefined ? [] : [{ list, message: problem }]),
+  )
 
 /** A tool as it was listed; possibly no tool at all. */
 export interface InspectedTool {
@@ -84,7 +86,10 @@ export const jsonReport = (inspection: Inspection): string => {
   // A number that a double does not hold has all its digits.
   return withDigits(plainJson({
     version: 1,
-    server: { name, target, trusted, serverInfo, revision, supportedVersions: supported, capabilities, instructions, annotations },
+    server: {
+      name, target, trusted, serverInfo, revision, supportedVersions: supported, capabilities, instructions,
+      annotations,
+    },
     tools: tools.map((tool, index) => ({
       name: tool.name,
       title: titleOf(tool.definition) ?? null,
@@ -102,11 +107,14 @@ export const jsonReport = (inspection: Inspection): string => {
     call: call === undefined ? null : {
       tool: call.tool,
       arguments: call.arguments,
-      ...(call.answer && (call.answer.kind === 'error' ? { error: call.answer.error } : { result: call.answer.result })),
+      ...(call.answer && (call.answer.kind === 'error'
+        ? { error: call.answer.error }
+        : { result: call.answer.result })),
       verdict: verdictOf(call.findings),
     },
     findings: findings.map(({ rule, action, event, tool, path, message }) => ({
-      rule, action, event, ...(tool !== undefined && { tool }), path, message, ...(ruleNamed(rule)?.mend !== undefined && { mendable: true }),
+      rule, action, event, ...(tool !== undefined && { tool }), path, message,
+      ...(ruleNamed(rule)?.mend !== undefined && { mendable: true }),
     })),
     more,
     verdict: verdictOf(findings),

@@ -34,10 +34,13 @@ const listAll = async (
   const cursors = new Set<string>()
   let bytes = 0
   for (let cursor: string | undefined; ; cursors.add(cursor)) {
-    const answer = await link.client.request(method, { ...params, ...(cursor !== undefined && { cursor }) }, ms)
+    const answer =
+      await link.client.request(method, { ...params, ...(cursor !== undefined && { cursor }) }, ms)
     if (answer === undefined) return { items, problem: `no answer to ${method} within ${ms / 1000} s` }
     if (answer.kind === 'error') {
-      return optional && answer.error.code === errorCode.methodNotFound ? none : { items, problem: refusal(answer) }
+      return optional && answer.error.code === errorCode.methodNotFound
+        ? none
+        : { items, problem: refusal(answer) }
     }
     const elements = member(answer.result, key)
     if (!isArray(elements)) return { items, problem: `the result has no list of ${key}` }
@@ -71,6 +74,8 @@ export const listEverything = async (connected: Connected, ms: number): Promise<
     prompts: announced('prompts') ? await listAll(connected, 'prompts/list', 'prompts', ms) : none,
     resources: resources ? await listAll(connected, 'resources/list', 'resources', ms) : none,
     // Nothing announces these: who has resources may have no templates, and no method for them.
-    resourceTemplates: resources ? await listAll(connected, 'resources/templates/list', 'resourceTemplates', ms, true) : none,
+    resourceTemplates: resources
+      ? await listAll(connected, 'resources/templates/list', 'resourceTemplates', ms, true)
+      : none,
   }
 }

@@ -45,7 +45,8 @@ export const reveal = (text: string): string =>
 /** The same of a text of which each character past ASCII is in question: its like is spelt in another way. */
 export const revealAll = (text: string): string => reveal(marked(text))
 
-const marked = (text: string): string => text.replace(/[^\x00-\x7f\p{C}\p{Z}]/gu, letter => letter + codePoint(letter))
+const marked = (text: string): string =>
+  text.replace(/[^\x00-\x7f\p{C}\p{Z}]/gu, letter => letter + codePoint(letter))
 
 const codePoint = (character: string): string =>
   `<U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}>`

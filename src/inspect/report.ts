@@ -1,6 +1,7 @@
 import { plainJson } from '../protocol/quote.js'
 import { isArray, isObject, isString, type Json, type JsonObject, member } from '../protocol/unmetered.js'
 import { refusal } from './connect.js'
+import { enumerated } from './definition.js'
 import { type InspectedCall, type Inspection, problemsOf } from './inspection.js'
 import type { Listing } from './lists.js'
 import { plain, plainLines } from './plain.js'
@@ -33,7 +34,9 @@ const otherLists = ({ lists }: Inspection, style: Style, width: number): string 
     return [
       style.title(`${title} (${items.length})`),
       ...(names.length > 0 ? wrap([...names, ...more].join(', '), width - 2).map(line => `  ${line}`) : []),
-      ...(problem === undefined ? [] : [`  ${style.bad(`✗ ${items.length === 0 ? 'cannot be listed' : 'not all of them'}: ${problem}`)}`]),
+      ...(problem === undefined
+        ? []
+        : [`  ${style.bad(`✗ ${items.length === 0 ? 'cannot be listed' : 'not all of them'}: ${problem}`)}`]),
     ]
   }
   return [
@@ -59,7 +62,9 @@ const summary = (
     ...(problemsOf(lists).length > 0 ? ['✗ not everything could be listed'] : []),
   ]
   const isAdvice = findings.every(({ rule, action }) => action === 'block' || rule.startsWith('advice/'))
-  const others = isAdvice ? `${rest} ${rest === 1 ? 'piece' : 'pieces'} of advice` : count(rest, blocked > 0 ? 'other finding' : 'finding')
+  const others = isAdvice
+    ? `${rest} ${rest === 1 ? 'piece' : 'pieces'} of advice`
+    : count(rest, blocked > 0 ? 'other finding' : 'finding')
   const verdict = [
     ...(faults.length > 0 ? faults.map(style.bad) : [style.good('✓ nothing that the policy blocks')]),
     ...(rest > 0 ? [others] : []),
@@ -69,7 +74,7 @@ const summary = (
     `${count(lists.prompts.items.length, 'prompt')},`,
     `${count(lists.resources.items.length + lists.resourceTemplates.items.length, 'resource')}:`,
   ]
-  return fill([...counts, ...verdict.map((phrase, index) => (index + 1 < verdict.length ? `${phrase},` : phrase))], width).join('\n')
+  return fill([...counts, ...enumerated(verdict)], width).join('\n')
 }
 
 /** Who the server is, by its own word, and what is said once for all of its tools. */
@@ -82,12 +87,14 @@ export const headerSection = (inspection: Inspection, style: Style, width: numbe
     ['revision', revisionOf(inspection)],
     ...(isGuessed ? [] : [['capabilities', capabilitiesOf(connected.capabilities)] as const]),
     ['annotations', annotationsOf(inspection)],
-    ...(instructions === undefined ? [] : [['instructions', `${JSON.stringify(plain(instructions, 240))} (${count(instructions.length, 'character')})`] as const]),
+    ...(instructions === undefined ? [] : [['instructions', `${JSON.stringify(plain(instructions, 240))} ` +
+      `(${count(instructions.length, 'character')})`] as const]),
   ]
   const label = Math.max(...rows.map(([name]) => name.length)) + 2
   return [
     style.title(plain(target, 2 * width)),
-    ...rows.map(([name, text]) => `  ${style.dim(name.padEnd(label))}${indent(wrap(text, width - label - 2), label + 2)}`),
+    ...rows.map(([name, text]) =>
+      `  ${style.dim(name.padEnd(label))}${indent(wrap(text, width - label - 2), label + 2)}`),
   ].join('\n')
 }
 
@@ -104,7 +111,8 @@ const selfNamed = (info: JsonObject | undefined): string => {
 
 const revisionOf = ({ saved, connected: { revision, supported } }: Inspection): string => {
   if (saved?.hasGreeting === false) return `${plain(revision)} (a guess: the file does not say)`
-  return `${plain(revision)}${supported.length > 1 ? ` (supports ${supported.map(one => plain(one, 20)).join(', ')})` : ''}`
+  const all = supported.length > 1 ? ` (supports ${supported.map(one => plain(one, 20)).join(', ')})` : ''
+  return plain(revision) + all
 }
 
 const capabilitiesOf = (capabilities: JsonObject): string => {
@@ -118,7 +126,9 @@ const capabilitiesOf = (capabilities: JsonObject): string => {
 
 const annotationsOf = ({ annotations: { tools, kept }, trusted }: Inspection): string => {
   if (tools === 0) return 'none'
-  const fate = trusted ? 'kept: trusted' : kept ? 'kept by the policy, though not trusted' : 'removed by a relay: not trusted (--trust keeps them)'
+  const fate = trusted ? 'kept: trusted' : kept
+    ? 'kept by the policy, though not trusted'
+    : 'removed by a relay: not trusted (--trust keeps them)'
   return `on ${count(tools, 'tool')}, ${fate}`
 }
 
@@ -138,17 +148,23 @@ export const callSection = (
   const { result } = answer
   const content = member(result, 'content')
   const structured = member(result, 'structuredContent')
-  const blocks = isArray(content) ? content.slice(0, mostLines).flatMap(block => blockLines(block, width)) : []
+  const blocks =
+    isArray(content) ? content.slice(0, mostLines).flatMap(block => blockLines(block, width)) : []
   return [
     heading,
-    ...(member(result, 'isError') === true ? [`  ${style.warn('isError: the tool says that it failed')}`] : []),
-    ...(structured === undefined ? [] : [`  ${style.dim('structuredContent')}`, ...lines(plainJson(structured), width)]),
+    ...(member(result, 'isError') === true
+      ? [`  ${style.warn('isError: the tool says that it failed')}`]
+      : []),
+    ...(structured === undefined
+      ? []
+      : [`  ${style.dim('structuredContent')}`, ...lines(plainJson(structured), width)]),
     ...(blocks.length > 0 ? [`  ${style.dim('content')}`, ...blocks.slice(0, mostLines)] : []),
     ...(blocks.length > mostLines ? [style.dim('    … and more')] : []),
   ].join('\n')
 }
 
-const lines = (text: string, width: number): readonly string[] => plainLines(text, mostOfBlock, width - 4).map(line => `    ${line}`)
+const lines = (text: string, width: number): readonly string[] =>
+  plainLines(text, mostOfBlock, width - 4).map(line => `    ${line}`)
 
 const blockLines = (block: Json, width: number): readonly string[] => {
   const type = isObject(block) ? member(block, 'type') : undefined

@@ -42,7 +42,8 @@ const result = (
   return {
     rule,
     level: rule.startsWith('advice/') && action === 'log' ? 'note' : levels[action],
-    text: `${tool === undefined ? '' : 'tool '}${subject}${place === '' ? '' : ` at ${place}`}: ${plain(message, 500)}`,
+    text: `${tool === undefined ? '' : 'tool '}${subject}${place === '' ? '' : ` at ${place}`}: ` +
+      plain(message, 500),
     file,
     line: 1,
     subject: { name: `${server}/${subject}`, kind: tool === undefined ? 'module' : 'function' },
@@ -80,12 +81,17 @@ export interface SarifResult {
 
 /** SARIF 2.1.0, for code scanning in CI. @param version ours */
 export const sarifLog = (runs: readonly SarifRun[], version: string): string =>
-  `${plainJson({ $schema: 'https://json.schemastore.org/sarif-2.1.0.json', version: '2.1.0', runs: runs.map(one => run(one, version)) })}\n`
+  plainJson({
+    $schema: 'https://json.schemastore.org/sarif-2.1.0.json', version: '2.1.0',
+    runs: runs.map(one => run(one, version)),
+  }) + '\n'
 
 const run = ({ category, problems, properties, results }: SarifRun, version: string) => {
   const rules = [...new Set(results.map(({ rule }) => rule))]
   return {
-    tool: { driver: { name: 'mcp-customs', semanticVersion: version, informationUri: homepage, rules: rules.map(descriptor) } },
+    tool: { driver: {
+      name: 'mcp-customs', semanticVersion: version, informationUri: homepage, rules: rules.map(descriptor),
+    } },
     automationDetails: { id: `mcp-customs/${category}/` },
     invocations: [
       {
@@ -110,7 +116,9 @@ const descriptor = (rule: RuleName) => {
   }
 }
 
-const resultValue = ({ rule, level, text, file, line, subject, fingerprint, properties }: SarifResult, ruleIndex: number) => ({
+const resultValue = (
+  { rule, level, text, file, line, subject, fingerprint, properties }: SarifResult, ruleIndex: number,
+) => ({
   ruleId: rule,
   ruleIndex,
   level,

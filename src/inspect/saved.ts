@@ -27,7 +27,8 @@ export interface Saved {
  * What comes before a list, in the revisions with a handshake and in those without, and by which member it is
  * known.
  */
-const greetings: ReadonlyMap<string, string> = new Map([['initialize', 'protocolVersion'], ['server/discover', 'supportedVersions']])
+const greetings: ReadonlyMap<string, string> =
+  new Map([['initialize', 'protocolVersion'], ['server/discover', 'supportedVersions']])
 
 /**
  * Reads answers that were saved: JSON-RPC responses (one, or one a line), the result of a list by itself, or
@@ -65,7 +66,8 @@ export const resultsOf = ({ answers }: Saved, method: string): readonly JsonObje
 const resultOf = ({ message }: Frame): readonly JsonObject[] =>
   (message.kind === 'result' ? [unmetered(message.result)] : [])
 
-const isLast = (page: Frame): boolean => resultOf(page).some(result => !isString(member(result, 'nextCursor')))
+const isLast = (page: Frame): boolean =>
+  resultOf(page).some(result => !isString(member(result, 'nextCursor')))
 
 /** One JSON text of the file, and where it stands. */
 interface Document {
@@ -77,7 +79,8 @@ interface Document {
 const documentsOf = (text: string, file: string): readonly Document[] => {
   const whole = parse(text)
   if (!(whole instanceof Error)) return [{ value: whole, text, place: file }]
-  const lines = text.split('\n').map((line, index) => ({ text: line, place: `${file}:${index + 1}` })).filter(({ text }) => text.trim() !== '')
+  const lines = text.split('\n').map((line, index) => ({ text: line, place: `${file}:${index + 1}` }))
+    .filter(({ text }) => text.trim() !== '')
   return lines.map(({ text, place }, index) => {
     const value = parse(text)
     if (!(value instanceof Error)) return { value, text, place }
@@ -119,8 +122,10 @@ const methodAnswered = (result: JsonObject): string | undefined => {
 
 /** Results of the modern revision say of what type they are; of the others the newest is the safest guess. */
 const guessedGreeting = (answers: Saved['answers']): SavedAnswer => {
-  const isModern = [...answers.values()].flat().flatMap(resultOf).some(result => member(result, 'resultType') !== undefined)
-  const capabilities = Object.fromEntries([...answers.keys()].map(method => [method.split('/')[0] ?? method, {}]))
+  const isModern =
+    [...answers.values()].flat().flatMap(resultOf).some(result => member(result, 'resultType') !== undefined)
+  const capabilities =
+    Object.fromEntries([...answers.keys()].map(method => [method.split('/')[0] ?? method, {}]))
   return greeting(isModern ? modern : newestLegacy, { capabilities })
 }
 
@@ -151,7 +156,10 @@ export const response = (result: string): string => `{"jsonrpc":"2.0","id":0,"re
 /** How a server of a revision says who it is. @param said what it says besides the revision */
 export const greeting = (revision: string, said: JsonObject, serverInfo?: Json): SavedAnswer => {
   const [method, result] = isModern(revision)
-    ? ['server/discover', { supportedVersions: modernRevisions, ...said, ...(serverInfo && { _meta: { 'io.modelcontextprotocol/serverInfo': serverInfo } }) }]
+    ? ['server/discover', {
+      supportedVersions: modernRevisions, ...said,
+      ...(serverInfo && { _meta: { 'io.modelcontextprotocol/serverInfo': serverInfo } }),
+    }]
     : ['initialize', { protocolVersion: revision, ...said, ...(serverInfo && { serverInfo }) }]
   return { method, message: response(JSON.stringify(result)) }
 }
@@ -162,14 +170,19 @@ export const answersOfReport = (report: Json): readonly SavedAnswer[] | undefine
   if (!isObject(report) || member(report, 'version') !== 1 || !isObject(server)) return undefined
   const revision = member(server, 'revision')
   const instructions = member(server, 'instructions')
-  const said = { capabilities: member(server, 'capabilities') ?? {}, ...(isString(instructions) && { instructions }) }
+  const said =
+    { capabilities: member(server, 'capabilities') ?? {}, ...(isString(instructions) && { instructions }) }
   const problems = elements(report, 'problems')
   const lists = [...listMethods].flatMap(([method, { key }]): SavedAnswer[] => {
     const list = elements(report, key)
-    const values = key === 'tools' ? list.map(tool => (isObject(tool) ? (member(tool, 'definition') ?? null) : null)) : list
+    const values = key === 'tools'
+      ? list.map(tool => (isObject(tool) ? (member(tool, 'definition') ?? null) : null))
+      : list
     // A list that could not be had to its end still ends too early.
     const isCut = problems.some(problem => isObject(problem) && member(problem, 'list') === key)
-    return [{ method, message: response(JSON.stringify({ [key]: values, ...(isCut && { nextCursor: 'cut' }) })) }]
+    return [{
+      method, message: response(JSON.stringify({ [key]: values, ...(isCut && { nextCursor: 'cut' }) })),
+    }]
   })
   return [greeting(isString(revision) ? revision : legacy, said, member(server, 'serverInfo')), ...lists]
 }

@@ -13,7 +13,8 @@ const same = (text: string): string => text
 
 export const plainStyle: Style = { title: same, dim: same, good: same, bad: same, warn: same }
 
-const coloured = (format: Parameters<typeof styleText>[0]) => (text: string) => styleText(format, text, { validateStream: false })
+const coloured = (format: Parameters<typeof styleText>[0]) =>
+  (text: string) => styleText(format, text, { validateStream: false })
 
 export const colourStyle: Style = {
   title: coloured('bold'),

@@ -9,12 +9,18 @@ import { columnsOf, fill, indent, type Style, wrap } from './terminal.js'
 /** Every tool: its name, and beside it what it takes, what it says of itself, and what is wrong with it. */
 export const toolsSection = ({ tools, lists }: Inspection, style: Style, width: number): string => {
   const { problem } = lists.tools
-  const cut = problem === undefined ? [] : [`  ${style.bad(`✗ ${tools.length === 0 ? 'cannot be listed' : 'not all of them'}: ${problem}`)}`]
+  const cut = problem === undefined
+    ? []
+    : [`  ${style.bad(`✗ ${tools.length === 0 ? 'cannot be listed' : 'not all of them'}: ${problem}`)}`]
   if (tools.length === 0) return [style.title('Tools (0)'), ...cut].join('\n')
   const column = columnFor(tools, width)
-  const hasOptional = tools.some(({ definition }) => argumentsOf(member(definition, 'inputSchema')).some(({ required }) => !required))
+  const hasOptional = tools.some(({ definition }) => argumentsOf(member(definition, 'inputSchema'))
+    .some(({ required }) => !required))
   const legend = hasOptional ? style.dim('  name?: may be left out') : ''
-  return [style.title(`Tools (${tools.length})`) + legend, ...tools.map(tool => block(tool, column, style, width)), ...cut].join('\n')
+  return [
+    style.title(`Tools (${tools.length})`) + legend, ...tools.map(tool => block(tool, column, style, width)),
+    ...cut,
+  ].join('\n')
 }
 
 /** How wide the names are; where little room would be left beside them, they stand above. */
@@ -43,12 +49,14 @@ const block = (
   const lines = [
     ...(given.length === 0 ? [style.dim('no arguments')] : fill(given, width - from)),
     ...(facts.length === 0 ? [] : wrap(facts.join('; '), width - from).map(style.dim)),
-    ...worst(findings.filter(({ rule }) => !rule.startsWith('advice/'))).map(({ rule, action }) => marked(rule, action, style)),
+    ...worst(findings.filter(({ rule }) => !rule.startsWith('advice/')))
+      .map(({ rule, action }) => marked(rule, action, style)),
   ]
   const beside = isBeside ? shown.padEnd(shown.length + column - columnsOf(shown) + margin) : ''
   return isBeside
     ? `${' '.repeat(margin)}${beside}${indent(lines, from)}`
-    : wrap(shown, width - margin).map(line => ' '.repeat(margin) + line).join('\n') + `\n${' '.repeat(from)}${indent(lines, from)}`
+    : wrap(shown, width - margin).map(line => ' '.repeat(margin) + line)
+      .join('\n') + `\n${' '.repeat(from)}${indent(lines, from)}`
 }
 
 /**
@@ -69,7 +77,10 @@ const symbols = { block: '✗', demote: '!', mend: '~', log: '·' } as const
 
 /** A rule, behind the sign of what the policy does about it. */
 export const marked = (rule: RuleName, action: Weighed['action'], style: Style): string => {
-  const looks = { block: style.bad, demote: style.warn, mend: style.warn, log: rule.startsWith('advice/') ? style.dim : style.warn }
+  const looks = {
+    block: style.bad, demote: style.warn, mend: style.warn,
+    log: rule.startsWith('advice/') ? style.dim : style.warn,
+  }
   return looks[action](`${symbols[action]} ${rule}`)
 }
 
@@ -78,7 +89,7 @@ export const worst = (findings: readonly Weighed[]): readonly Weighed[] =>
   bySeverity([...new Map(findings.map(finding => [finding.rule, finding])).values()])
 
 const bySeverity = (findings: readonly Weighed[]): readonly Weighed[] =>
-  [...findings].sort((a, b) => (a.action === b.action ? 0 : severer(a.action, b.action) === a.action ? -1 : 1))
+  [...findings].sort(({ action: a }, { action: b }) => (a === b ? 0 : severer(a, b) === a ? -1 : 1))
 
 /** Messages and subjects told of one rule; `--json` has them all. */
 const mostMessages = 5
@@ -92,7 +103,8 @@ export const findingsSection = ({ findings, tools }: Inspection, style: Style, w
     ...worst(findings).map(({ rule, action }) => {
       const its = findings.filter(finding => finding.rule === rule)
       const times = its.length > 1 ? `, ${its.length} times` : ''
-      const help = wrap(ruleNamed(rule)?.help ?? '', width - 8).map((line, index) => `      ${index === 0 ? '→' : ' '} ${line}`)
+      const help = wrap(ruleNamed(rule)?.help ?? '', width - 8)
+        .map((line, index) => `      ${index === 0 ? '→' : ' '} ${line}`)
       return [
         `  ${marked(rule, action, style)} ${style.dim(`(${action}${times})`)}`,
         ...messages(its, tools.length, style, width),
@@ -108,7 +120,8 @@ const remedy = (rule: RuleName, style: Style, width: number): readonly string[] 
   const { mend, mends, refused } = ruleNamed(rule) ?? {}
   if (mends === undefined || mend?.isBlock === true) return []
   const otherwise = refused === undefined ? '' : `; where nobody does, strict clients ${refused}`
-  return wrap(`--policy compat: ${mends.replaceAll('`', '')}${otherwise}`, width - 6).map(line => style.dim(`      ${line}`))
+  return wrap(`--policy compat: ${mends.replaceAll('`', '')}${otherwise}`, width - 6)
+    .map(line => style.dim(`      ${line}`))
 }
 
 const messages = (
@@ -124,12 +137,15 @@ const messages = (
     ...wrap(plain(message, 300), width - 6).map(line => `      ${line}`),
     ...wrap(subjects(its, mostTools), width - 8).map(line => style.dim(`        ${line}`)),
   ])
-  return byMessage.size > mostMessages ? [...told, style.dim(`      and ${byMessage.size - mostMessages} more`)] : told
+  return byMessage.size > mostMessages
+    ? [...told, style.dim(`      and ${byMessage.size - mostMessages} more`)]
+    : told
 }
 
 const subjects = (findings: readonly Weighed[], mostTools: number): string => {
   const all = [...new Set(findings.map(subject))]
-  const isEvery = all.length > 1 && all.length === mostTools && findings.every(({ item, within }) => item !== undefined && within === '')
+  const isEvery = all.length > 1 && all.length === mostTools &&
+    findings.every(({ item, within }) => item !== undefined && within === '')
   if (isEvery) return `all ${mostTools} tools`
   const more = all.length > mostSubjects ? [`and ${all.length - mostSubjects} more`] : []
   return [...all.slice(0, mostSubjects), ...more].join(', ')
@@ -139,5 +155,7 @@ const subjects = (findings: readonly Weighed[], mostTools: number): string => {
 const subject = ({ tool, event, within }: Weighed): string => {
   const place = plain(within, 200)
   if (tool === undefined) return `${plain(event)} ${place}`.trim()
-  return event === 'tools/list' ? `${plain(tool)}${place === '' ? '' : ` ${place}`}` : `${plain(tool)} ${place}`
+  return event === 'tools/list'
+    ? `${plain(tool)}${place === '' ? '' : ` ${place}`}`
+    : `${plain(tool)} ${place}`
 }

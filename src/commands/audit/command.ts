@@ -4,7 +4,7 @@ import { readPublicKey } from '../../audit/checkpoint.js'
 import { stateFolder } from '../../audit/place.js'
 import { findLogs, readLog } from '../../audit/read/logs.js'
 import { type Verification, Verifier, verify } from '../../audit/read/verify.js'
-import { codeOf, CustomsError, pathText } from '../../errors.js'
+import { badUsage, codeOf, CustomsError, pathText } from '../../errors.js'
 import { count } from '../../inspect/terminal.js'
 import { everything, filterFor } from '../../report/filter.js'
 import { reportPage } from '../../report/html.js'
@@ -21,7 +21,11 @@ import {
 export const audit = async (given: Given, [action = '', ...paths]: readonly string[]): Promise<number> => {
   checkAction(action, given)
   if (action === 'verify') {
-    if (paths.length === 0) throw new CustomsError('BAD_USAGE', 'usage: mcp-customs audit verify [options] (FILE | FOLDER)... (see mcp-customs audit --help)')
+    if (paths.length === 0) {
+      return badUsage(
+        'usage: mcp-customs audit verify [options] (FILE | FOLDER)... (see mcp-customs audit --help)',
+      )
+    }
     return auditVerify(paths, readVerifyFlags(given))
   }
   const places = paths.length > 0 ? paths : [stateFolder(process.env)]
@@ -73,7 +77,10 @@ const say = (line: string): void => {
  * `FILE: ok, …`, or `FILE:LINE: …` for the first line that is wrong.
  * @param files of one log, in the order of its chain
  */
-export const verificationLine = (files: readonly string[], { records, first, problems, earlier, recovered, lost, open, signed }: Verification): string => {
+export const verificationLine = (
+  files: readonly string[],
+  { records, first, problems, earlier, recovered, lost, open, signed }: Verification,
+): string => {
   const [file = '', ...others] = files
   const last = others.at(-1)
   const remarks = [
@@ -88,7 +95,8 @@ export const verificationLine = (files: readonly string[], { records, first, pro
   const more = remarks.map(remark => `; ${remark}`).join('')
   if (!first) {
     const checked = signed === undefined ? '' : `, ${count(signed, 'signed checkpoint')}`
-    return `${pathText(file)}${last === undefined ? '' : ` to ${pathText(basename(last))}`}: ok, ${count(records, 'record')}${checked}${more}`
+    return `${pathText(file)}${last === undefined ? '' : ` to ${pathText(basename(last))}`}: ok, ` +
+      `${count(records, 'record')}${checked}${more}`
   }
   const after = problems === 1 ? '' : `; ${count(problems - 1, 'more line')} wrong after it`
   return `${pathText(first.file)}:${first.line === 0 ? '' : `${first.line}:`} ${first.reason}${after}${more}`

@@ -5,7 +5,9 @@ import { readTime, type Wanted } from '../../report/filter.js'
 import { about, valuesOf, type Given, type Values } from '../flag.js'
 
 const pattern = <const Of extends string>(of: Of) =>
-  ({ type: 'string', value: 'NAME', multiple: true, describe: `only ${of}; * stands for any letters` }) as const
+  ({
+    type: 'string', value: 'NAME', multiple: true, describe: `only ${of}; * stands for any letters`,
+  }) as const
 
 const keyFlags = {
   key: {
@@ -24,7 +26,8 @@ const verifyFlags = {
 const periodFlags = {
   since: {
     type: 'string', value: 'TIME',
-    describe: 'only what is as late as this: 30m, 2h or 7d ago, or a date like 2026-11-21 or 2026-11-21T08:30',
+    describe:
+      'only what is as late as this: 30m, 2h or 7d ago, or a date like 2026-11-21 or 2026-11-21T08:30',
   },
   until: { type: 'string', value: 'TIME', describe: 'only what is earlier than this' },
   server: pattern('of this server'),
@@ -45,7 +48,8 @@ const showFlags = {
     describe: 'only the last so many (with --follow: 10 before those that come, unless --since is given)',
   },
   follow: {
-    type: 'boolean', short: 'f', describe: 'go on with what comes, also in files that rotation begins and in new ones',
+    type: 'boolean', short: 'f',
+    describe: 'go on with what comes, also in files that rotation begins and in new ones',
   },
   json: { type: 'boolean', describe: 'the records themselves, one JSON object a line' },
   long: {
@@ -56,7 +60,8 @@ const showFlags = {
 
 const reportFlags = {
   output: {
-    type: 'string', value: 'FILE', short: 'o', default: 'report.html', describe: 'the page to write; - for stdout',
+    type: 'string', value: 'FILE', short: 'o', default: 'report.html',
+    describe: 'the page to write; - for stdout',
   },
 } as const
 
@@ -119,21 +124,31 @@ export const readReportFlags = (given: Given, now: number): ReportFlags =>
 
 const readPeriod = (given: Given, now: number): Pick<Wanted, 'servers' | 'since' | 'until'> => {
   const { server, since, until } = valuesOf(periodFlags, given)
-  return { servers: server, since: readPoint('since', since, now) ?? -Infinity, until: readPoint('until', until, now) ?? Infinity }
+  return {
+    servers: server, since: readPoint('since', since, now) ?? -Infinity,
+    until: readPoint('until', until, now) ?? Infinity,
+  }
 }
 
 const readPoint = (name: string, written: string | undefined, now: number): number | undefined =>
   written === undefined ? undefined : readTime(written, now) ??
-    badUsage(`--${name} ${quote(written)}: neither so long ago (30m, 2h, 7d) nor a date (2026-11-21, 2026-11-21T08:30)`)
+    badUsage(`--${name} ${quote(written)}: neither so long ago (30m, 2h, 7d) nor a date (2026-11-21, ` +
+      '2026-11-21T08:30)')
 
 const readHead = (text: string): string => {
   const head = text.toLowerCase()
-  return /^[0-9a-f]{64}$/.test(head) ? head : badUsage(`--head ${quote(text)}: no hash of a record (64 hex digits)`)
+  return /^[0-9a-f]{64}$/.test(head)
+    ? head
+    : badUsage(`--head ${quote(text)}: no hash of a record (64 hex digits)`)
 }
 
 export const uiFlags = {
-  port: { type: 'string', value: 'PORT', describe: 'where to listen, on loopback (default: one that is free)' },
-  window: { type: 'string', value: 'TIME', default: '24h', describe: 'how far back the page goes: 1h, 24h, 7d' },
+  port: {
+    type: 'string', value: 'PORT', describe: 'where to listen, on loopback (default: one that is free)',
+  },
+  window: {
+    type: 'string', value: 'TIME', default: '24h', describe: 'how far back the page goes: 1h, 24h, 7d',
+  },
 } as const
 
 export interface UiFlags {
@@ -145,8 +160,12 @@ export interface UiFlags {
 /** @throws CustomsError BAD_USAGE */
 export const readUiFlags = (given: Given): UiFlags => {
   const { port = '0', window } = valuesOf(uiFlags, given)
-  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) badUsage(`--port ${quote(port)}: must be a number up to 65535`)
+  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
+    badUsage(`--port ${quote(port)}: must be a number up to 65535`)
+  }
   const windowMs = -(/^\d+[smhdw]$/.test(window) ? (readTime(window, 0) ?? 0) : 0)
-  if (windowMs < 60_000) badUsage(`--window ${quote(window)}: must be a time of a minute or more, such as 1h, 24h or 7d`)
+  if (windowMs < 60_000) {
+    badUsage(`--window ${quote(window)}: must be a time of a minute or more, such as 1h, 24h or 7d`)
+  }
   return { port: Number(port), windowMs }
 }

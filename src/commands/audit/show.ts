@@ -27,7 +27,10 @@ export const auditShow = async (
 ): Promise<number> => {
   const { stdout } = process
   const output = new Output(stdout)
-  const show = new Show({ style: json ? plainStyle : styleFor(stdout, process.env), width: stdout.isTTY ? stdout.columns : Infinity, long })
+  const show = new Show({
+    style: json ? plainStyle : styleFor(stdout, process.env), width: stdout.isTTY ? stdout.columns : Infinity,
+    long,
+  })
   const isWanted = filterFor(wanted)
   const write = (read: Shown) => output.line(json ? visible(read.text) : show.text(read))
   let unreadable = 0
@@ -53,12 +56,17 @@ export const auditShow = async (
     for await (const { file, bytes } of follower.poll()) {
       const text = textOf(bytes)
       const record = recordOfLine(text)
-      if (record !== undefined && isWanted(record) && !(await write({ file, number: undefined, text, record }))) return 0
+      if (record !== undefined && isWanted(record) &&
+        !(await write({ file, number: undefined, text, record }))) {
+        return 0
+      }
     }
     if (!(await output.flush())) return 0
     await pause(pollMs)
   }
   await output.flush()
-  if (unreadable > 0) process.stderr.write(`${count(unreadable, 'line')} cannot be read (see mcp-customs audit verify)\n`)
+  if (unreadable > 0) {
+    process.stderr.write(`${count(unreadable, 'line')} cannot be read (see mcp-customs audit verify)\n`)
+  }
   return 0
 }

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { defaultLimits, type ServerConfiguration } from '../../config/configuration.js'
-import { codeOf, CustomsError } from '../../errors.js'
+import { badUsage, codeOf, CustomsError } from '../../errors.js'
 import { compareSaved } from '../../inspect/catalogue.js'
 import { diffJson, diffReport } from '../../inspect/diff.js'
 import { type Inspection, isFine } from '../../inspect/inspection.js'
@@ -28,10 +28,10 @@ export const inspectCommand = async (
   flags: SharedFlags, target: Target, own: InspectFlags,
 ): Promise<number> => {
   const { configuration, servers: [one] } = await setUp(flags, target, 'inspect')
-  if (one === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
+  if (one === undefined) return badUsage('which server?')
   const { file } = target
   if (file !== undefined && own.call !== undefined) {
-    throw new CustomsError('BAD_USAGE', '--call needs a server: a file cannot be called')
+    return badUsage('--call needs a server: a file cannot be called')
   }
   const inspection = await inspectServer(one, configuration, flags, {
     target: file,
@@ -54,7 +54,8 @@ const render = async (inspection: Inspection, { format }: InspectFlags, place: s
     case 'sarif':
       return (await import('../../inspect/sarif.js')).sarifReport(inspection, place, version())
     case 'text': {
-      const [{ report }, { styleFor, widthOf }] = await Promise.all([import('../../inspect/report.js'), import('../../inspect/terminal.js')])
+      const [{ report }, { styleFor, widthOf }] =
+        await Promise.all([import('../../inspect/report.js'), import('../../inspect/terminal.js')])
       return report(inspection, styleFor(process.stdout, process.env), widthOf(process.stdout))
     }
   }
@@ -69,11 +70,13 @@ export const diffCommand = async (
   { words: [before, after], command }: Rest, { format }: InspectFlags,
 ): Promise<number> => {
   if (before === undefined || after === undefined || command !== undefined) {
-    throw new CustomsError('BAD_USAGE', '--diff takes two files')
+    return badUsage('--diff takes two files')
   }
   const named = async (file: string) => ({ file, saved: await readSaved(file, defaultLimits) })
   const comparison = compareSaved(await named(before), await named(after))
-  await print(format === 'json' ? diffJson(comparison) : diffReport(comparison, styleFor(process.stdout, process.env), widthOf(process.stdout)))
+  await print(format === 'json'
+    ? diffJson(comparison)
+    : diffReport(comparison, styleFor(process.stdout, process.env), widthOf(process.stdout)))
   return comparison.changes.length > 0 ? 1 : 0
 }
 
@@ -84,7 +87,10 @@ const longest = 64 * 1024 * 1024
 export const readSaved = async (file: string, limits: FrameLimits): Promise<Saved> => {
   const text = await readBoundedText(file, longest, 'BAD_USAGE').catch((error: unknown) => {
     if (!(error instanceof CustomsError) || codeOf(error.cause) !== 'ENOENT') throw error
-    throw new CustomsError(error.code, `${error.message}; a command is given after --, and a URL begins with http:// or https://`, error)
+    throw new CustomsError(
+      error.code, `${error.message}; a command is given after --, and a URL begins with http:// or https://`,
+      error,
+    )
   })
   return parseSaved(text, file, limits)
 }

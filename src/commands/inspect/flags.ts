@@ -18,13 +18,17 @@ const ownFlags = {
     },
   }),
   ...about('Report', {
-    diff: { type: 'boolean', describe: 'say what changed between two saved lists; exit code 1 when anything did' },
+    diff: {
+      type: 'boolean', describe: 'say what changed between two saved lists; exit code 1 when anything did',
+    },
     json: { type: 'boolean', describe: 'report as JSON' },
     sarif: { type: 'boolean', describe: 'report as SARIF 2.1.0, for code scanning' },
   }),
   ...about('Requests', {
     call: { type: 'string', value: 'TOOL', describe: 'call this tool, and judge the result' },
-    args: { type: 'string', value: 'JSON', default: '{}', describe: 'the arguments of the call: a JSON object' },
+    args: {
+      type: 'string', value: 'JSON', default: '{}', describe: 'the arguments of the call: a JSON object',
+    },
     ...timeoutFlags,
   }),
 }

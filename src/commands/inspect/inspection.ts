@@ -41,7 +41,8 @@ export interface ToInspect {
  * @throws CustomsError
  */
 export const inspectServer = async (
-  { server, policy, trusted }: ServerSetup, { limits, audit }: Configuration, flags: Pick<SharedFlags, 'audit' | 'logLevel'>, { saved, target, ...own }: ToInspect,
+  { server, policy, trusted }: ServerSetup, { limits, audit }: Configuration,
+  flags: Pick<SharedFlags, 'audit' | 'logLevel'>, { saved, target, ...own }: ToInspect,
 ): Promise<Inspection | number> => {
   // The file's log belongs to the relay that runs by it.
   const log = await openAudit({ ...audit, file: flags.audit ?? 'none', server: server.name })
@@ -66,7 +67,9 @@ export const inspectServer = async (
       opened: interruption.opened,
     })
     waiting.stop()
-    if (problemsOf(inspection.lists).length > 0 || flags.logLevel === 'debug' || flags.logLevel === 'trace') printTail(tail)
+    if (problemsOf(inspection.lists).length > 0 || flags.logLevel === 'debug' || flags.logLevel === 'trace') {
+      printTail(tail)
+    }
     return inspection
   } catch (error) {
     waiting.stop()
@@ -87,7 +90,9 @@ export const inspectServer = async (
 const longestProbe = 10_000
 
 const printTail = ({ lines }: StderrTail): void => {
-  if (lines.length > 0) process.stderr.write(['the server wrote to stderr:', ...lines.map(line => `  ${line}`), ''].join('\n'))
+  if (lines.length > 0) {
+    process.stderr.write(['the server wrote to stderr:', ...lines.map(line => `  ${line}`), ''].join('\n'))
+  }
 }
 
 /** How long a server that was only inspected has to end, in milliseconds; and again after SIGTERM. */
@@ -143,10 +148,14 @@ export interface Listing extends Pick<SharedFlags, 'audit' | 'logLevel'> {
  * @returns the exit code when it was interrupted
  * @throws CustomsError
  */
-export type ListServer = (setup: ServerSetup, configuration: Configuration, listing: Listing) => Promise<Listed | number>
+export type ListServer = (
+  setup: ServerSetup, configuration: Configuration, listing: Listing,
+) => Promise<Listed | number>
 
 export const listServer: ListServer = async (setup, configuration, listing) => {
-  const inspect = (legacy: boolean) => inspectServer(setup, configuration, listing, { isNamed: true, timeoutMs: listing.timeoutMs, legacy, exact: true })
+  const inspect = (legacy: boolean) => inspectServer(
+    setup, configuration, listing, { isNamed: true, timeoutMs: listing.timeoutMs, legacy, exact: true },
+  )
   const first = await inspect(false)
   if (typeof first === 'number') return first
   const isModern = traitsOf(nearest(first.connected.revision)).modern

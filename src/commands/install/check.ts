@@ -30,11 +30,13 @@ export const check = async (
   let wrong = 0
   for (const found of files) {
     const doubt = await doubtOf(found, machine)
-    await print(`${style.title(found.client?.title ?? pathText(found.file))}${found.client === undefined ? '' : `: ${pathText(found.file)}`}\n`)
+    const title = style.title(found.client?.title ?? pathText(found.file))
+    await print(`${title}${found.client === undefined ? '' : `: ${pathText(found.file)}`}\n`)
     if (doubt !== undefined) await print(`  ${style.warn(doubt)}\n`)
     try {
       const file = await readFound(found)
-      const entries = readEntries(file, knowledge).filter(({ name }) => flags.server.length === 0 || flags.server.includes(name))
+      const entries = readEntries(file, knowledge)
+        .filter(({ name }) => flags.server.length === 0 || flags.server.includes(name))
       if (entries.length === 0) await print('  has no servers\n')
       const width = Math.min(40, Math.max(...entries.map(({ name, scope }) => nameOf(name, scope).length)))
       for (const entry of entries) {
@@ -78,12 +80,19 @@ const toolsIn = async (lock: string, entry: Entry, file: ClientFile): Promise<nu
     throw error
   })
   const [one] = setup?.servers ?? []
-  if (one !== undefined) return (await acceptedOf(one.server, { file: lock, isFrozen: false, trustAccepted: false, actions: {} })).legacy.definitions.tools.size
+  if (one !== undefined) {
+    return (await acceptedOf(
+      one.server, { file: lock, isFrozen: false, trustAccepted: false, actions: {} },
+    )).legacy.definitions.tools.size
+  }
   // Only the client knows the server's words; what was accepted of it can be read all the same.
   return (await lockedIn(lock, entry.name)).offers.legacy.tools.size
 }
 
-const describe = ({ name, scope, server, disabled }: Entry, width: number, lock: string, problems: readonly string[], style: Style): string => {
+const describe = (
+  { name, scope, server, disabled }: Entry, width: number, lock: string, problems: readonly string[],
+  style: Style,
+): string => {
   const line = `  ${nameOf(name, scope).padEnd(width)}  `
   const state = disabled ? ', disabled' : ''
   const wrongs = problems.map(problem => `    ${style.bad(`wrong: ${plain(problem, longest)}`)}\n`).join('')
@@ -92,7 +101,8 @@ const describe = ({ name, scope, server, disabled }: Entry, width: number, lock:
   }
   if (server.kind !== 'command' || !isWrapped(server)) return `${line}not wrapped${state}\n${wrongs}`
   const { options, launcher } = server.own
-  return `${line}${style.good('wrapped')}, ${policyOf(options)}, ${lock}${state}  ${style.dim(plain(launcher.slice(0, -1).join(' '), longest))}\n${wrongs}`
+  return `${line}${style.good('wrapped')}, ${policyOf(options)}, ${lock}${state}  ` +
+    `${style.dim(plain(launcher.slice(0, -1).join(' '), longest))}\n${wrongs}`
 }
 
 /** Longest text of the file that is shown in a line, in characters. */
@@ -100,5 +110,8 @@ const longest = 300
 
 const policyOf = (options: readonly string[]): string => {
   const [policy, file] = [optionOf(options, 'policy'), optionOf(options, 'config')]
-  return plain(policy === undefined && file !== undefined ? `policy of ${file}` : `policy ${policy ?? 'standard'}`, longest)
+  return plain(
+    policy === undefined && file !== undefined ? `policy of ${file}` : `policy ${policy ?? 'standard'}`,
+    longest,
+  )
 }

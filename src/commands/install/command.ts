@@ -26,11 +26,16 @@ export const install = async (flags: InstallFlags, context: Context): Promise<nu
   const policy = await policyWord(flags.policy)
   const isGone = (path: string) => isAbsolute(path) && !existsSync(path)
   return changeFiles(flags, context, {
-    plan: (file, wanted, { lockOf }) => planInstall(file, { ...wanted, launcher: launcherFor(context.installation, file.shared), policy, lockOf, isGone }),
+    plan: (file, wanted, { lockOf }) => {
+      const launcher = launcherFor(context.installation, file.shared)
+      return planInstall(file, { ...wanted, launcher, policy, lockOf, isGone })
+    },
     lock: flags.lock ? (entries, file) => lockEntries(entries, file, flags, context) : undefined,
     remark: (file, steps) => {
       const { words, reason } = launcherFor(context.installation, file.shared)
-      return steps.some(({ kind }) => kind === 'wrap' || kind === 'rewrap') ? `mcp-customs is started by ${words.join(' ')}: ${reason}.\n` : ''
+      return steps.some(({ kind }) => kind === 'wrap' || kind === 'rewrap')
+        ? `mcp-customs is started by ${words.join(' ')}: ${reason}.\n`
+        : ''
     },
   })
 }
@@ -59,7 +64,8 @@ const changeFiles = async (flags: UninstallFlags, context: Context, making: Maki
   const knowledge = knowledgeOf(notes)
   const names = files.flatMap(file => readEntries(file, knowledge).map(({ name }) => name))
   for (const name of flags.server) if (!names.includes(name)) noSuchServer(name, names)
-  const wanted: Wanted = { notes, knowledge, isWanted: ({ name }) => flags.server.length === 0 || flags.server.includes(name) }
+  const wanted: Wanted =
+    { notes, knowledge, isWanted: ({ name }) => flags.server.length === 0 || flags.server.includes(name) }
   let code = files.length > 0 ? 0 : await giveUp(context)
   for (const file of files) {
     code = Math.max(code, await changeFile(file, wanted, flags, context, making))
@@ -76,18 +82,26 @@ const changeFile = async (
   const { print, style } = context
   const chosen = await chooseServers(file, wanted, flags, context, making)
   if (chosen === undefined) return giveUp(context)
-  await print(`${style.title(visible(file.title))}${file.title === file.file ? '' : `: ${pathText(file.file)}`}${file.real === file.file ? '' : ` (leads to ${pathText(file.real)})`}\n`)
+  const path = file.title === file.file ? '' : `: ${pathText(file.file)}`
+  const real = file.real === file.file ? '' : ` (leads to ${pathText(file.real)})`
+  await print(`${style.title(visible(file.title))}${path}${real}\n`)
   const locking = (await making.lock?.(toLock(making.plan(file, chosen, noLocking)), file)) ?? noLocking
   if (typeof locking === 'number') return locking
   const plan = making.plan(file, chosen, locking)
   await print(plan.steps.length === 0 ? '  has no servers\n' : describePlan(plan, style))
   const changes = plan.steps.filter(isChange)
-  const asked = locking.isPartial || (flags.server.length > 0 && plan.steps.some(({ kind }) => kind === 'left')) ? 1 : 0
+  const asked =
+    locking.isPartial || (flags.server.length > 0 && plan.steps.some(({ kind }) => kind === 'left')) ? 1 : 0
   const places = [...locking.changed.map(one => one.file), ...(changes.length > 0 ? [file.file] : [])]
   if (places.length === 0) return asked
   await print(making.remark(file, plan.steps))
-  if (file.shared) await print('This file belongs to the project: everyone who works on it will run mcp-customs too.\n')
-  if (!flags.yes && (await context.dialogue?.confirm(`Write this to ${places.map(pathText).join(' and ')}?`)) !== true) return giveUp(context)
+  if (file.shared) {
+    await print('This file belongs to the project: everyone who works on it will run mcp-customs too.\n')
+  }
+  if (!flags.yes &&
+    (await context.dialogue?.confirm(`Write this to ${places.map(pathText).join(' and ')}?`)) !== true) {
+    return giveUp(context)
+  }
   for (const draft of locking.changed) {
     await draft.write()
     await print(`Accepted: ${pathText(draft.file)}\n`)
@@ -99,10 +113,13 @@ const changeFile = async (
 }
 
 /** What will run under mcp-customs, and is started at all. */
-const toLock = ({ steps }: Plan): readonly Entry[] => steps.flatMap(({ kind, entry }) => (kind === 'left' || entry.disabled ? [] : [entry]))
+const toLock = ({ steps }: Plan): readonly Entry[] =>
+  steps.flatMap(({ kind, entry }) => (kind === 'left' || entry.disabled ? [] : [entry]))
 
 const giveUp = async ({ dialogue, print }: Context): Promise<1> => {
-  await print(dialogue === undefined ? 'Nothing was written: there is nobody to ask; give --yes to write it.\n' : 'Nothing was written.\n')
+  await print(dialogue === undefined
+    ? 'Nothing was written: there is nobody to ask; give --yes to write it.\n'
+    : 'Nothing was written.\n')
   return 1
 }
 
@@ -113,10 +130,13 @@ const chooseServers = async (
   if (dialogue === undefined || flags.all || flags.yes || flags.server.length > 0) return wanted
   const changes = plan(file, wanted, noLocking).steps.filter(isChange)
   if (changes.length < 2) return wanted
-  const choices = changes.map(({ entry: { name, scope, path } }) => ({ value: path.join('\0'), label: nameOf(name, scope), chosen: true }))
+  const choices = changes.map(({ entry: { name, scope, path } }) => ({
+    value: path.join('\0'), label: nameOf(name, scope), chosen: true,
+  }))
   const chosen = await dialogue.choose(`Which servers of ${visible(file.title)}?`, choices)
   const refused = choices.filter(({ value }) => chosen?.includes(value) === false)
-  return chosen && { ...wanted, isWanted: ({ path }) => !refused.some(({ value }) => value === path.join('\0')) }
+  return chosen &&
+    { ...wanted, isWanted: ({ path }) => !refused.some(({ value }) => value === path.join('\0')) }
 }
 
 const write = async (
@@ -126,7 +146,9 @@ const write = async (
   const notes = (...kinds: readonly Change['kind'][]) =>
     changes
       .filter(({ kind }) => kinds.includes(kind))
-      .map(({ entry: { path }, spelling }) => ({ file: file.real, path, program: installation.file, spelling }))
+      .map(({ entry, spelling }) => ({
+        file: file.real, path: entry.path, program: installation.file, spelling,
+      }))
   await addNotes(record, notes('wrap', 'rewrap'))
   const { backup } = await save(file.file, file.text, text)
   await removeNotes(record, notes('unwrap'))
@@ -134,7 +156,10 @@ const write = async (
 }
 
 /** A command line that works as it stands, however we were started. */
-const undoing = ({ client, file, shared }: ClientFile, changes: readonly Change[], { project, client: named }: UninstallFlags, { installation }: Context): string =>
+const undoing = (
+  { client, file, shared }: ClientFile, changes: readonly Change[],
+  { project, client: named }: UninstallFlags, { installation }: Context,
+): string =>
   [
     ...launcherFor(installation, shared).words,
     changes.some(({ kind }) => kind === 'unwrap') ? 'install' : 'uninstall',
@@ -168,10 +193,14 @@ const describeStep = (name: string, step: Step, style: Style): string => {
 const widest = 2000
 
 const describeChange = ({ before, after }: Change, style: Style): string => {
-  const indentation = Math.min(...[...before.split('\n').slice(1), ...after.split('\n').slice(1)].filter(line => line.trim() !== '').map(line => line.search(/\S/)))
+  const indented =
+    [before, after].flatMap(text => text.split('\n').slice(1)).filter(line => line.trim() !== '')
+  const indentation = Math.min(...indented.map(line => line.search(/\S/)))
   const show = (sign: string, text: string) =>
-    plainLines(text.replace(/\r?\n$/, ''), 200, widest).map(line => `    ${sign} ${line.slice(Math.min(indentation, Math.max(0, line.search(/\S/))))}\n`).join('')
+    plainLines(text.replace(/\r?\n$/, ''), 200, widest).map(line =>
+      `    ${sign} ${line.slice(Math.min(indentation, Math.max(0, line.search(/\S/))))}\n`).join('')
   return diffLines(before, after)
-    .map(({ added, removed, value }) => (added ? style.good(show('+', value)) : removed ? style.bad(show('-', value)) : ''))
+    .map(({ added, removed, value }) =>
+      (added ? style.good(show('+', value)) : removed ? style.bad(show('-', value)) : ''))
     .join('')
 }

@@ -34,7 +34,9 @@ export interface InstallFlags extends Omit<Values<typeof installFlags>, 'timeout
 /** @throws CustomsError BAD_USAGE */
 export const readUninstallFlags = (given: Given, { command }: Rest): UninstallFlags => {
   const flags = valuesOf(uninstallFlags, given)
-  if (command !== undefined) badUsage('install and uninstall take no command: they read a client\'s configuration (--client)')
+  if (command !== undefined) {
+    badUsage('install and uninstall take no command: they read a client\'s configuration (--client)')
+  }
   if (flags.all && flags.server.length > 0) badUsage('give either --server or --all, not both')
   return flags
 }
@@ -45,7 +47,9 @@ export const readInstallFlags = (given: Given, rest: Rest): InstallFlags => {
   const { timeout, ...flags } = valuesOf(installFlags, given)
   const timeoutMs = timeoutMsOf({ timeout })
   const { check, yes, policy, lock, lockFile } = flags
-  if (check && (yes || policy !== undefined || lock)) badUsage('--check changes nothing: leave --yes, --policy and --lock out')
+  if (check && (yes || policy !== undefined || lock)) {
+    badUsage('--check changes nothing: leave --yes, --policy and --lock out')
+  }
   if (!lock && (lockFile !== undefined || given.has('timeout'))) {
     badUsage(`--${lockFile === undefined ? 'timeout' : 'lock-file'} goes with --lock`)
   }

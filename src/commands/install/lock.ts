@@ -38,24 +38,33 @@ export const lockEntries = async (
   let isPartial = false
   for (const entry of entries) {
     const draft = await drafts.of(lockFileOf(entry, file, lockFile))
-    const hold = () => words.set(keyOf(entry), lockFile === undefined ? (lockWordOf(entry) ?? lockWord(draft.file, file)) : lockWord(draft.file, file))
+    const hold = () => words.set(keyOf(entry), lockFile === undefined
+      ? (lockWordOf(entry) ?? lockWord(draft.file, file))
+      : lockWord(draft.file, file))
     let name = entry.name
     try {
       const { configuration, servers: [setup] } = await setUpEntry(entry, folderOf(entry, file))
       if (setup === undefined) continue
       name = setup.server.name
-      const listed = await context.list(setup, configuration, { audit: undefined, logLevel: 'warn', timeoutMs })
+      const listed =
+        await context.list(setup, configuration, { audit: undefined, logLevel: 'warn', timeoutMs })
       if (typeof listed === 'number') return listed
       const comparison = draft.propose(name, targetOf(setup.server), listed, yes ? '--yes' : 'person')
       hold()
-      await print(comparison.changes.length === 0 ? `${nameOf(entry.name, entry.scope)}  offers what was accepted in ${pathText(draft.file)}\n` : `${diffReport({ ...comparison, before: basename(draft.file) }, style, width)}\n`)
+      await print(comparison.changes.length === 0
+        ? `${nameOf(entry.name, entry.scope)}  offers what was accepted in ${pathText(draft.file)}\n`
+        : `${diffReport({ ...comparison, before: basename(draft.file) }, style, width)}\n`)
     } catch (error) {
       if (!(error instanceof CustomsError)) throw error
       isPartial = true
       const isKnown = draft.before(name) !== undefined
       if (isKnown) hold()
-      const rest = isKnown ? 'it is held to what was accepted before' : 'nothing of it is accepted, and it runs without a lock; install --lock can be run again'
-      await print(`${style.warn(`${nameOf(entry.name, entry.scope)}  cannot be asked: ${plain(error.message.replace(`${name}: `, ''), 300)}: ${rest}`)}\n`)
+      const rest = isKnown
+        ? 'it is held to what was accepted before'
+        : 'nothing of it is accepted, and it runs without a lock; install --lock can be run again'
+      const reason = plain(error.message.replace(`${name}: `, ''), 300)
+      const title = nameOf(entry.name, entry.scope)
+      await print(`${style.warn(`${title}  cannot be asked: ${reason}: ${rest}`)}\n`)
     }
   }
   return { lockOf: entry => words.get(keyOf(entry)), changed: drafts.changed, isPartial }

@@ -30,10 +30,15 @@ export const setUpEntry = async (entry: Entry, folder: string | undefined): Prom
     server: optionOf(options, 'server'), config: optionOf(options, 'config'), ca: optionOf(options, 'ca'),
     header: optionsOf(options, 'header'), env: optionsOf(options, 'env'),
   }
-  const setup = await setUp(flags, isRemote ? { url: target[0], command: undefined } : { url: undefined, command: target }, 'inspect', false, { ...process.env, ...Object.fromEntries(env) })
+  const setup = await setUp(
+    flags, isRemote ? { url: target[0], command: undefined } : { url: undefined, command: target }, 'inspect',
+    false, { ...process.env, ...Object.fromEntries(env) },
+  )
   return {
     ...setup,
-    servers: setup.servers.map(one => ('url' in one.server ? one : { ...one, server: { ...one.server, env: new Map([...env, ...one.server.env]), cwd } })),
+    servers: setup.servers.map(one => ('url' in one.server
+      ? one
+      : { ...one, server: { ...one.server, env: new Map([...env, ...one.server.env]), cwd } })),
   }
 }
 
@@ -52,7 +57,9 @@ export const lockFileOf = (entry: Entry, file: ClientFile, given: string | undef
   const own = lockWordOf(entry)
   if (given !== undefined) return resolve(given)
   if (own !== undefined) return resolve(folder ?? '.', own)
-  return folder === undefined ? join(dirname(file.file), `${basename(file.file, extname(file.file))}.customs.lock.json`) : join(folder, 'customs.lock.json')
+  return folder === undefined
+    ? join(dirname(file.file), `${basename(file.file, extname(file.file))}.customs.lock.json`)
+    : join(folder, 'customs.lock.json')
 }
 
 /** What the entry's own command line says of a lock. */
@@ -87,7 +94,8 @@ export const clientServers = async (
   }
   const toLock: ToLock[] = []
   for (const { file, entry } of wanted) {
-    const leftOut = (reason: string) => tell(`${nameOf(entry.name, entry.scope)} is left out: ${plain(reason, 300)}`)
+    const leftOut = (reason: string) =>
+      tell(`${nameOf(entry.name, entry.scope)} is left out: ${plain(reason, 300)}`)
     if (entry.disabled && server === undefined) {
       leftOut('is disabled')
       continue
@@ -106,7 +114,9 @@ export const clientServers = async (
 /** @param names of the servers that are there */
 export const noSuchServer = (name: string, names: readonly string[]): never => {
   const there = names.map(one => plain(one)).join(', ') || 'none'
-  return badUsage(`--server ${JSON.stringify(name)}: no such server${suggestion(name, names)} (there is: ${there})`)
+  return badUsage(
+    `--server ${JSON.stringify(name)}: no such server${suggestion(name, names)} (there is: ${there})`,
+  )
 }
 
 /** @param scope the project that it belongs to */

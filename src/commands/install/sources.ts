@@ -35,7 +35,9 @@ export const chooseFiles = async (
     return badUsage('no configuration of a known client was found: name its file with --client FILE')
   }
   if (dialogue !== undefined) {
-    const choices = await Promise.all(found.map(async one => ({ value: one, label: await labelOf(one, machine), chosen: false })))
+    const choices = await Promise.all(
+      found.map(async one => ({ value: one, label: await labelOf(one, machine), chosen: false })),
+    )
     const chosen = await dialogue.choose('Which clients?', choices)
     return chosen && readAll(chosen)
   }
@@ -60,7 +62,8 @@ export const allFiles = async (flags: ClientFlags, machine: Machine): Promise<re
 const findAll = async ({ project }: ClientFlags, machine: Machine): Promise<readonly Found[]> => {
   if (project === undefined) return everyFile(machine)
   const some = clients.filter(({ projectFile }) => projectFile !== undefined)
-  return (await Promise.all(some.map(client => projectFilesOf(client, resolve(project), machine).catch(() => [])))).flat()
+  return (await Promise.all(some.map(client => projectFilesOf(client, resolve(project), machine)
+    .catch(() => [])))).flat()
 }
 
 const clientOf = (name: string | undefined) => clients.find(one => one.name === name)
@@ -74,7 +77,9 @@ const named = async (name: string, { project }: ClientFlags, machine: Machine): 
   }
   const names = clients.map(one => one.name)
   if (!/[\\/.]/.test(name)) {
-    return badUsage(`--client ${JSON.stringify(name)}: no such client${suggestion(name, names) || `: ${names.join(', ')}`} (a file is named by a path, such as ./mcp.json)`)
+    return badUsage(`--client ${JSON.stringify(name)}: no such ` +
+      `client${suggestion(name, names) || `: ${names.join(', ')}`} (a file is named by a path, such as ` +
+      './mcp.json)')
   }
   if (project !== undefined) {
     return badUsage('--project belongs to a client\'s name: leave it out, or name the project\'s file alone')

@@ -4,7 +4,7 @@ import { stringify } from 'yaml'
 import { hidden } from '../../audit/secret-names.js'
 import { Calls, heardIn } from '../../capture/calls.js'
 import { linesOf } from '../../capture/read.js'
-import { codeOf, CustomsError } from '../../errors.js'
+import { badUsage, codeOf, CustomsError } from '../../errors.js'
 import { type Style, styleFor } from '../../inspect/terminal.js'
 import { Counts } from '../../learn/counts.js'
 import { type Contract, LearntTool, propose } from '../../learn/tool.js'
@@ -32,14 +32,10 @@ export interface Learnt {
  * @throws CustomsError
  */
 export const learnCommand = async (flags: LearnFlags, shared: SharedFlags, rest: Rest): Promise<number> => {
-  if (flags.watch) {
-    return (await import('../wrap.js')).wrap(shared, readTarget(rest), watch())
-  }
-  if (rest.command !== undefined) {
-    throw new CustomsError('BAD_USAGE', 'a command goes with --watch: `learn --watch -- COMMAND`')
-  }
+  if (flags.watch) return (await import('../wrap.js')).wrap(shared, readTarget(rest), watch())
+  if (rest.command !== undefined) return badUsage('a command goes with --watch: `learn --watch -- COMMAND`')
   if (rest.words.length === 0) {
-    throw new CustomsError('BAD_USAGE', 'which captures? (wrap and serve write one with --capture FILE)')
+    return badUsage('which captures? (wrap and serve write one with --capture FILE)')
   }
   return learn(flags, rest.words)
 }
@@ -53,7 +49,9 @@ export const learn = (flags: LearnFlags, files: readonly string[]): number => {
   const learnt = learnFrom(files, flags)
   const written = flags.output === undefined ? 0 : write(flags.output, learnt)
   const style = styleFor(process.stdout, process.env)
-  process.stdout.write(flags.json ? `${JSON.stringify(learnt, null, 2)}\n` : report(learnt, flags.output, written, style))
+  const text =
+    flags.json ? `${JSON.stringify(learnt, null, 2)}\n` : report(learnt, flags.output, written, style)
+  process.stdout.write(text)
   return 0
 }
 
@@ -61,7 +59,8 @@ export const learnFrom = (
   files: readonly string[], { all, strict }: Pick<LearnFlags, 'all' | 'strict'>,
 ): readonly Learnt[] => {
   const declaring = new Set<string>()
-  const tools = new Map<string, { readonly server: string; readonly tool: string; readonly results: LearntTool }>()
+  const tools =
+    new Map<string, { readonly server: string; readonly tool: string; readonly results: LearntTool }>()
   for (const heard of heardIn(linesOf(files))) {
     const { server, tool } = heard
     const key = JSON.stringify([server, tool])
@@ -86,12 +85,15 @@ const write = (folder: string, learnt: readonly Learnt[]): number => {
   for (const { server, tool, contract } of learnt) {
     if (contract === undefined) continue
     const { files, setting } = propose(server, tool, contract)
-    for (const { path, schema } of files) count += save(join(folder, path), `${JSON.stringify(schema, null, 2)}\n`)
+    for (const { path, schema } of files) {
+      count += save(join(folder, path), `${JSON.stringify(schema, null, 2)}\n`)
+    }
     servers.set(server, { ...servers.get(server), [tool]: setting })
   }
   if (servers.size === 0) return 0
   const tools = Object.fromEntries([...servers].map(([server, settings]) => [server, { tools: settings }]))
-  return count + save(join(folder, 'learnt.yaml'), `# Review the schemas, then copy what you want into the configuration.\n${stringify({ servers: tools })}`)
+  const review = '# Review the schemas, then copy what you want into the configuration.\n'
+  return count + save(join(folder, 'learnt.yaml'), review + stringify({ servers: tools }))
 }
 
 const save = (file: string, text: string): number => {
@@ -109,12 +111,21 @@ const report = (
 ): string => {
   if (learnt.length === 0) return 'no call of a tool is in the capture\n'
   const rows = learnt.map(({ server, tool, declares, contract }) => [
-    server, tool, String(contract?.calls ?? ''), String(contract?.errors ?? ''), String(contract?.members ?? ''),
-    contract === undefined ? (declares ? 'declares its own' : 'errors only') : contract.outputSchema ? `outputSchema, ${contract.source}` : `resultSchema, ${contract.source}`,
+    server, tool, String(contract?.calls ?? ''), String(contract?.errors ?? ''),
+    String(contract?.members ?? ''),
+    contract === undefined ? (declares ? 'declares its own' : 'errors only') : contract.outputSchema
+      ? `outputSchema, ${contract.source}`
+      : `resultSchema, ${contract.source}`,
     contract?.sureness ?? '',
   ].map(clip))
-  const said = written === 0 ? (folder === undefined ? 'Nothing was written: name a folder with -o DIR.' : 'There is nothing to write.') : `${written} files are in ${folder}: review them, and name them in the configuration (learnt.yaml shows how).`
-  return `${table(['server', 'tool', 'calls', 'errors', 'members', 'contract', 'sure'], rows, style)}\n\n${said}\n`
+  const said = written === 0
+    ? (folder === undefined
+      ? 'Nothing was written: name a folder with -o DIR.'
+      : 'There is nothing to write.')
+    : `${written} files are in ${folder}: review them, and name them in the configuration (learnt.yaml ` +
+      'shows how).'
+  const titles = ['server', 'tool', 'calls', 'errors', 'members', 'contract', 'sure']
+  return `${table(titles, rows, style)}\n\n${said}\n`
 }
 
 /** Counts how tools answer, and says on stderr at the session's end which of them could have a contract. */
@@ -139,4 +150,5 @@ export const watch = (): Witness => ({
 const reportOf = (server: string, lines: readonly string[]): string =>
   lines.length === 0
     ? `mcp-customs: ${server}: no tool that declares nothing was called\n`
-    : `mcp-customs: ${server}: tools that could have a contract (capture their calls, then \`learn\`)\n${lines.map(line => `  ${line}\n`).join('')}`
+    : `mcp-customs: ${server}: tools that could have a contract (capture their calls, then ` +
+      `\`learn\`)\n${lines.map(line => `  ${line}\n`).join('')}`

@@ -11,7 +11,8 @@ const ownFlags = about('Contracts', {
   json: { type: 'boolean', describe: 'report as JSON' },
   watch: {
     type: 'boolean',
-    describe: 'stand before a server like wrap, keep counts alone, and say at the end which tools could have a contract',
+    describe: 'stand before a server like wrap, keep counts alone, and say at the end which tools could ' +
+      'have a contract',
   },
 })
 

@@ -57,7 +57,8 @@ export const replayAll = async (
     const checker = createSchemaChecker(limits)
     try {
       const was = recorded(session, session.opening.settings.limits)
-      const difference = compare(session.opening.session, was, await replayed(session, was, { ...judged, checker }))
+      const difference =
+        compare(session.opening.session, was, await replayed(session, was, { ...judged, checker }))
       changes.push(...difference.changes)
       rewritten.push(...difference.rewritten)
       same &&= difference.same
@@ -78,16 +79,23 @@ const judgementOf = async (
   const configured = flags.config !== undefined
   const other = configured || flags.policy !== undefined || flags.trustList !== undefined
   const target = { command: configured ? undefined : ['replay'], url: undefined }
-  const said = other ? await setUp({ ...flags, lock: undefined, server: flags.server ?? server }, target, 'relay') : undefined
+  const said = other
+    ? await setUp({ ...flags, lock: undefined, server: flags.server ?? server }, target, 'relay')
+    : undefined
   const { configuration, servers: [setup] = [] } = said ?? {}
   const limits = configured && configuration ? configuration.limits : settings.limits
-  const before = configured && setup ? setup.accepted : settings.lock && (await acceptedAs(settings.lock, server))
-  const accepted = lock === undefined ? before : await heldBy(lock, flags.server ?? server, flags.trustAccepted)
+  const before =
+    configured && setup ? setup.accepted : settings.lock && (await acceptedAs(settings.lock, server))
+  const accepted =
+    lock === undefined ? before : await heldBy(lock, flags.server ?? server, flags.trustAccepted)
   const isPolicyOther = setup !== undefined && (configured || flags.policy !== undefined)
   const rulingOf = (then: Ruling): ReturnType<Judgement['ruling']> => {
     const policy = isPolicyOther ? setup.policy : captured(then.policy)
     return {
-      policy: new Map([...policy, ...(before === undefined && accepted !== undefined ? onceLocked : []), ...parseRules(flags.rule)]),
+      policy: new Map([
+        ...policy, ...(before === undefined && accepted !== undefined ? onceLocked : []),
+        ...parseRules(flags.rule),
+      ]),
       tools: configured && setup ? setup.server.tools : new Map(Object.entries(then.tools)),
     }
   }
@@ -109,11 +117,14 @@ const judgementOf = async (
 }
 
 /** A lock makes its own rule another one. */
-const onceLocked: Policy = new Map([...presetPolicy('standard', { purpose: 'relay', locked: true })].filter(([rule]) => rule === 'tool/drift'))
+const onceLocked: Policy = new Map([...presetPolicy('standard', { purpose: 'relay', locked: true })]
+  .filter(([rule]) => rule === 'tool/drift'))
 
 const heldBy = async (file: string, server: string, trustAccepted: boolean): Promise<Accepted> => {
   const locked = await lockedIn(file, server)
-  return holding(server, locked, standardActions, { isFrozen: false, isTrusted: trustAccepted || locked.acceptedBy === 'person' })
+  return holding(server, locked, standardActions, {
+    isFrozen: false, isTrusted: trustAccepted || locked.acceptedBy === 'person',
+  })
 }
 
 const acceptedAs = async (
@@ -146,16 +157,23 @@ const report = (
   { sessions, messages, decisions, incomplete, same, changes, rewritten }: Replayed, style: Style,
 ): string => {
   const seen = `${count(sessions, 'session')}, ${count(messages, 'message')}, ${count(decisions, 'decision')}`
-  const lost = incomplete === 0 ? '' : `${count(incomplete, 'session')} cannot be replayed: a part of it is not in the files\n`
+  const lost = incomplete === 0
+    ? ''
+    : `${count(incomplete, 'session')} cannot be replayed: a part of it is not in the files\n`
   if (same) return `${seen}: nothing would change\n${lost}`
-  const parts = [`${seen}: ${count(changes.length, 'decision')} and ${count(rewritten.length, 'message')} would be others${changes.length + rewritten.length === 0 ? ' in order alone' : ''}`]
+  const parts = [`${seen}: ${count(changes.length, 'decision')} and ${count(rewritten.length, 'message')} ` +
+    `would be others${changes.length + rewritten.length === 0 ? ' in order alone' : ''}`]
   if (changes.length > 0) {
     parts.push(table(['time', 'event', 'tool', 'id', 'was', 'would be'], changes.map(one =>
-      [one.time, one.event, one.tool ?? '', String(one.id ?? ''), inWords(one.was), inWords(one.would)].map(clip)), style))
+      [
+        one.time, one.event, one.tool ?? '', String(one.id ?? ''), inWords(one.was), inWords(one.would),
+      ].map(clip)), style))
   }
   if (rewritten.length > 0) {
     parts.push(table(['to', 'message', 'id', 'bytes', 'would be'], rewritten.map(one =>
-      [one.to, one.what, one.id ?? '', String(one.was ?? 'none'), String(one.would ?? 'none')].map(clip)), style))
+      [
+        one.to, one.what, one.id ?? '', String(one.was ?? 'none'), String(one.would ?? 'none'),
+      ].map(clip)), style))
   }
   return `${parts.join('\n\n')}\n${lost}`
 }

@@ -23,11 +23,16 @@ export const acceptedOf = async (
 ): Promise<Accepted> => {
   const locked = await lockedIn(file, server.name)
   const all = { ...standardActions, ...actions }
-  const changes = compareIdentities(locked.identity, comparableIdentity(locked.identity, await identityOf(server)))
+  const changes =
+    compareIdentities(locked.identity, comparableIdentity(locked.identity, await identityOf(server)))
   if (decide(changes, all).action === 'block') {
-    throw new CustomsError('BAD_CONFIG', `${file}: ${JSON.stringify(server.name)} is not the server that was accepted (${changes.map(({ path }) => plain(path.join('.'))).join(', ')}): look at it with "mcp-customs lock --check", accept it with "mcp-customs lock"`)
+    throw new CustomsError('BAD_CONFIG', `${file}: ${JSON.stringify(server.name)} is not the server that ` +
+      `was accepted (${changes.map(({ path }) => plain(path.join('.'))).join(', ')}): look at it with ` +
+      '"mcp-customs lock --check", accept it with "mcp-customs lock"')
   }
-  return holding(server.name, locked, all, { isFrozen, isTrusted: trustAccepted || locked.acceptedBy === 'person' })
+  return holding(
+    server.name, locked, all, { isFrozen, isTrusted: trustAccepted || locked.acceptedBy === 'person' },
+  )
 }
 
 /** What a relay is told of it. */
@@ -52,8 +57,11 @@ export const holding = (
 const heldTo = (accepted: Offer, actions: LockActions): AcceptedOffer => {
   // Asked for where a tool is new, which is seldom.
   let bodies: ReadonlySet<string> | undefined
-  const isBody = (digest: string) => (bodies ??= new Set([...accepted.tools.values()].map(one => bodyDigest(one)))).has(digest)
-  const classesOf = (part: AcceptedPart, before: Json | undefined, said: Json | undefined, meter: Meter): readonly ChangeClass[] => {
+  const isBody = (digest: string) =>
+    (bodies ??= new Set([...accepted.tools.values()].map(one => bodyDigest(one)))).has(digest)
+  const classesOf = (
+    part: AcceptedPart, before: Json | undefined, said: Json | undefined, meter: Meter,
+  ): readonly ChangeClass[] => {
     if (part !== 'tools') return isSame(before, said, meter) ? [] : [part]
     if (said === undefined) return ['removed']
     if (before === undefined) return [isBody(bodyDigest(said, meter)) ? 'renamed' : 'added']
@@ -68,7 +76,9 @@ const heldTo = (accepted: Offer, actions: LockActions): AcceptedOffer => {
     drift: (part, name, said, meter) => {
       const classes = classesOf(part, accepted[part].get(name), said, meter)
       const { action, classes: told } = decide(classes.map(one => ({ class: one })), actions)
-      return action === 'pass' ? undefined : { classes: told.map(one => changeClasses[one]).join(', '), isMinor: action === 'log' }
+      return action === 'pass'
+        ? undefined
+        : { classes: told.map(one => changeClasses[one]).join(', '), isMinor: action === 'log' }
     },
   }
 }
@@ -76,8 +86,17 @@ const heldTo = (accepted: Offer, actions: LockActions): AcceptedOffer => {
 /** @throws CustomsError BAD_CONFIG */
 export const lockedIn = async (file: string, name: string): Promise<Locked> => {
   const found = await readLockFile(file)
-  if (found === undefined) throw new CustomsError('BAD_CONFIG', `${file}: there is no such lock file ("mcp-customs lock" writes one)`)
+  if (found === undefined) {
+    throw new CustomsError(
+      'BAD_CONFIG', `${file}: there is no such lock file ("mcp-customs lock" writes one)`,
+    )
+  }
   const locked = found.lock.get(name)
-  if (locked === undefined) throw new CustomsError('BAD_CONFIG', `${file}: nothing was accepted of the server ${JSON.stringify(name)} ("mcp-customs lock" does that)`)
+  if (locked === undefined) {
+    throw new CustomsError(
+      'BAD_CONFIG',
+      `${file}: nothing was accepted of the server ${JSON.stringify(name)} ("mcp-customs lock" does that)`,
+    )
+  }
   return locked
 }

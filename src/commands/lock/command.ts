@@ -1,5 +1,5 @@
 import type { Configuration } from '../../config/configuration.js'
-import { CustomsError, pathText } from '../../errors.js'
+import { badUsage, CustomsError, pathText } from '../../errors.js'
 import { type Comparison, diffReport } from '../../inspect/diff.js'
 import { plain } from '../../inspect/plain.js'
 import { isSame } from '../../lock/compare.js'
@@ -34,7 +34,11 @@ export const lockCommand = async (
   const drafts = new Drafts()
   for (const { file } of wanted) {
     const { locked } = await drafts.of(file)
-    if (own.check && locked === undefined) throw new CustomsError('BAD_CONFIG', `${file}: there is no such lock file (mcp-customs lock, without --check, writes one)`)
+    if (own.check && locked === undefined) {
+      throw new CustomsError(
+        'BAD_CONFIG', `${file}: there is no such lock file (mcp-customs lock, without --check, writes one)`,
+      )
+    }
   }
   const compared: Compared[] = []
   let failures = 0
@@ -44,10 +48,15 @@ export const lockCommand = async (
       const listed = await context.list(setup, configuration, { ...flags, timeoutMs: own.timeoutMs })
       if (typeof listed === 'number') return listed
       const draft = await drafts.of(file)
-      const comparison = draft.propose(server.name, targetOf(server), ...proposalOf(listed, draft.before(server.name), own))
+      const comparison =
+        draft.propose(server.name, targetOf(server), ...proposalOf(listed, draft.before(server.name), own))
       const advice = own.check ? undefined : adviceOn(server, listed.identity)
-      if (advice !== undefined) context.tell(`${server.name}: the lock holds no digest of the program: ${advice}`)
-      compared.push({ name: server.name, comparison, lock: { file, text: String(draft.locked?.bytes ?? '') } })
+      if (advice !== undefined) {
+        context.tell(`${server.name}: the lock holds no digest of the program: ${advice}`)
+      }
+      compared.push({
+        name: server.name, comparison, lock: { file, text: String(draft.locked?.bytes ?? '') },
+      })
     } catch (error) {
       // The others are worth a look all the same.
       if (!(error instanceof CustomsError)) throw error
@@ -58,8 +67,11 @@ export const lockCommand = async (
   if (compared.length > 0) await context.print(await render(compared, own, context))
   const { changed } = drafts
   if (changed.length === 0 && failures === 0 && own.accept.size > 0) return unchanged(own)
-  const isAccepted = changed.length === 0 || (!own.check && (own.yes || own.accept.size > 0 || (await isConfirmed(changed, context))))
-  if (isAccepted) for (const draft of changed) await draft.write().then(() => context.tell(`wrote ${pathText(draft.file)}`))
+  const isAccepted = changed.length === 0 ||
+    (!own.check && (own.yes || own.accept.size > 0 || (await isConfirmed(changed, context))))
+  if (isAccepted) {
+    for (const draft of changed) await draft.write().then(() => context.tell(`wrote ${pathText(draft.file)}`))
+  }
   return failures > 0 ? 2 : isAccepted ? 0 : 1
 }
 
@@ -91,7 +103,8 @@ const withoutTools = ({ offers: { legacy, modern }, ...rest }: Locked): Locked =
   ({ ...rest, offers: { legacy: { ...legacy, tools: new Map() }, modern: { ...modern, tools: new Map() } } })
 
 const unchanged = ({ accept }: LockFlags): never => {
-  throw new CustomsError('BAD_USAGE', `--accept ${[...accept].map(name => JSON.stringify(plain(name))).join(', ')}: nothing changed of any such tool`)
+  const names = [...accept].map(name => JSON.stringify(plain(name))).join(', ')
+  return badUsage(`--accept ${names}: nothing changed of any such tool`)
 }
 
 const render = async (
@@ -149,10 +162,14 @@ export class Draft {
    */
   propose(name: string, target: string, listed: Listed, acceptedBy: Locked['acceptedBy']): Comparison {
     const before = this.before(name)
-    const offered = acceptAll({ ...listed, identity: settledIdentity(before?.identity ?? {}, listed.identity) }, acceptedBy)
+    const offered =
+      acceptAll({ ...listed, identity: settledIdentity(before?.identity ?? {}, listed.identity) }, acceptedBy)
     const other = this.#proposed.get(name)
     if (other !== undefined && !isSame(other.identity, offered.identity)) {
-      throw new CustomsError('BAD_CONFIG', `${name}: another server of this name is locked in ${this.file}: give one of them a lock of its own`)
+      throw new CustomsError(
+        'BAD_CONFIG',
+        `${name}: another server of this name is locked in ${this.file}: give one of them a lock of its own`,
+      )
     }
     const known = acceptedBy === 'person' && before?.acceptedBy === '--yes' ? undefined : before
     const changes = compareServers(known, { identity: offered.identity, offers: listed.offers })

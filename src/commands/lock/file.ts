@@ -49,7 +49,9 @@ const deepest = 200
  */
 const clearly = (text: string): Json | undefined => {
   const value = parseJson(text)
-  return value !== undefined && 2 * stringsIn(value, deepest, true) === countTokens(Buffer.from(text)).quotes ? value : undefined
+  return value !== undefined && 2 * stringsIn(value, deepest, true) === countTokens(Buffer.from(text)).quotes
+    ? value
+    : undefined
 }
 
 /** Longest lock, in bytes: far beyond what thousands of tools take. */
@@ -63,7 +65,9 @@ const readBytes = async (file: string): Promise<Buffer | undefined> => {
     const found = await stat(file)
     // A pipe in its place would hold us up for ever.
     if (!found.isFile()) return fail('it is no file')
-    return found.size > longest ? fail(`it is longer than ${longest} bytes`) : await readBounded(file, longest)
+    return found.size > longest
+      ? fail(`it is longer than ${longest} bytes`)
+      : await readBounded(file, longest)
   } catch (cause) {
     if (cause instanceof CustomsError) throw cause
     return codeOf(cause) === 'ENOENT' ? undefined : fail(codeOf(cause), cause)
@@ -87,14 +91,17 @@ export const writeLock = async (file: string, before: Buffer | undefined, lock: 
     const mode = await stat(real).then(found => found.mode & 0o7777, () => undefined)
     const claim = join(dirname(real), `.${basename(real)}.new`)
     const ino = await takeClaim(claim, formatLock(lock), mode)
-    const isOurs = (await isUnchanged()) && (await rename(claim, real).then(() => true, isGone)) && (await inoOf(real)) === ino
+    const isOurs = (await isUnchanged()) && (await rename(claim, real).then(() => true, isGone)) &&
+      (await inoOf(real)) === ino
     if (isOurs) return
     if ((await inoOf(claim).catch(() => undefined)) === ino) await rm(claim, { force: true })
   } catch (cause) {
     if (cause instanceof CustomsError) throw cause
     throw new CustomsError('BAD_CONFIG', `${file}: cannot be written (${codeOf(cause)})`, { cause })
   }
-  throw new CustomsError('BAD_CONFIG', `${file}: has changed since it was read: nothing was written, run the command again`)
+  throw new CustomsError(
+    'BAD_CONFIG', `${file}: has changed since it was read: nothing was written, run the command again`,
+  )
 }
 
 /**

@@ -7,11 +7,13 @@ const ownFlags = {
   ...about('Lock', {
     lock: {
       type: 'string', value: 'FILE',
-      describe: 'the lock file (default: the configuration\'s, else customs.lock.json; of a client\'s servers, the one that install --lock makes)',
+      describe: 'the lock file (default: the configuration\'s, else customs.lock.json; of a client\'s ' +
+        'servers, the one that install --lock makes)',
     },
     yes: { type: 'boolean', describe: 'accept everything that changed, without asking' },
     accept: {
-      type: 'string', value: 'TOOL', multiple: true, describe: 'accept only what changed of this tool, without asking',
+      type: 'string', value: 'TOOL', multiple: true,
+      describe: 'accept only what changed of this tool, without asking',
     },
     check: { type: 'boolean', describe: 'write nothing; exit code 1 when anything differs from the lock' },
     json: { type: 'boolean', describe: 'say what differs as JSON (with --check)' },
@@ -19,7 +21,8 @@ const ownFlags = {
   }),
   ...about('Client', {
     client: {
-      type: 'string', value: 'NAME|FILE', describe: 'the servers of a client: its name, or the path of its configuration file',
+      type: 'string', value: 'NAME|FILE',
+      describe: 'the servers of a client: its name, or the path of its configuration file',
     },
     project: {
       type: 'string', value: 'FOLDER', describe: 'only the client\'s servers of the project in this folder',
@@ -46,7 +49,9 @@ export const readLockFlags = (given: Given, { words, command }: Rest): LockFlags
   const values = valuesOf(ownFlags, given)
   const { lock: file, yes, check, json, sarif, client, project } = values
   const accept = new Set(values.accept)
-  if (check && (yes || accept.size > 0)) badUsage('--check writes nothing: give either it, or --yes or --accept')
+  if (check && (yes || accept.size > 0)) {
+    badUsage('--check writes nothing: give either it, or --yes or --accept')
+  }
   if (yes && accept.size > 0) badUsage('give either --yes or --accept, not both')
   if ((json || sarif) && !check) badUsage(`--${json ? 'json' : 'sarif'} needs --check`)
   const format = formatOf(values)

@@ -45,7 +45,9 @@ export const adviceOn = (server: ServerConfiguration, identity: JsonObject): str
   if (isPackage(subject)) {
     return its === undefined ? 'name the exact version of the package' : 'its version is all that is held'
   }
-  return /^(?:docker|podman)$/.test(subject.launcher ?? '') ? 'name the image by its digest (IMAGE@sha256:...)' : 'name the program by its path'
+  return /^(?:docker|podman)$/.test(subject.launcher ?? '')
+    ? 'name the image by its digest (IMAGE@sha256:...)'
+    : 'name the program by its path'
 }
 
 /**
@@ -73,7 +75,9 @@ const saysLess = (one: Json, other: Json): boolean => {
 export const settledIdentity = (accepted: JsonObject, now: JsonObject): JsonObject => {
   const [known, its] = [member(accepted, 'package'), member(now, 'package')]
   if (!isSame(member(accepted, 'command'), member(now, 'command')) || !isObject(known)) return now
-  return its === undefined || (saysLess(its, known) && member(known, 'integrity') !== undefined) ? { ...now, package: known } : now
+  return its === undefined || (saysLess(its, known) && member(known, 'integrity') !== undefined)
+    ? { ...now, package: known }
+    : now
 }
 
 interface Program {
@@ -93,7 +97,10 @@ const programOf = async (
   if (option === '-m') return first(modulesOf(word, [cwd, ...pathsOf(server, cwd)]))
   // A word that is looked up in PATH is no file of its own.
   if (isInterpreted !== true && !/[\\/]|\.py$/.test(word)) return undefined
-  return first([resolve(cwd, word), join(resolve(cwd, word), '__main__.py'), ...(isInterpreted === true ? scriptsOf(cwd, word) : [])])
+  return first([
+    resolve(cwd, word), join(resolve(cwd, word), '__main__.py'),
+    ...(isInterpreted === true ? scriptsOf(cwd, word) : []),
+  ])
 }
 
 /** Where Python looks for `-m` (the working directory, PYTHONPATH); what was installed is not looked for. */
@@ -103,7 +110,8 @@ const modulesOf = (name: string, folders: readonly string[]): readonly string[] 
 }
 
 const pathsOf = (server: ProcessServer, cwd: string): readonly string[] =>
-  (processEnvironment(server, process.env)['PYTHONPATH'] ?? '').split(delimiter).filter(path => path !== '').map(path => resolve(cwd, path))
+  (processEnvironment(server, process.env)['PYTHONPATH'] ?? '').split(delimiter).filter(path => path !== '')
+    .map(path => resolve(cwd, path))
 
 /** Node finds `server` in `server.js`, and a folder's main file. */
 const scriptsOf = (cwd: string, word: string): readonly string[] => {
@@ -136,7 +144,8 @@ export interface Installed extends JsonObject {
 
 /** Whether what is run is a package that the launcher fetches. */
 export const isPackage = ({ launcher = '', verb = '' }: Subject): boolean =>
-  /^(?:npx|bunx|uvx|pipx)$/.test(launcher) || /^(?:npm (?:exec|x)|pnpm (?:dlx|exec)|yarn dlx|bun x|uv tool)$/.test(`${launcher} ${verb}`)
+  /^(?:npx|bunx|uvx|pipx)$/.test(launcher) ||
+    /^(?:npm (?:exec|x)|pnpm (?:dlx|exec)|yarn dlx|bun x|uv tool)$/.test(`${launcher} ${verb}`)
 
 /**
  * The package that a command line names; of npm's, what npm has of it on this machine. Nothing is fetched.
@@ -145,7 +154,8 @@ export const packageOf = async (server: ProcessServer, subject: Subject): Promis
   const { word, launcher = '' } = subject
   const [, name, version] = /^((?:@[^/@]+\/)?[^/@:=[\]]+)(?:\[[^\]]*\])?(?:(?:@|==)(.*))?$/.exec(word) ?? []
   if (name === undefined) return undefined
-  const exact = version !== undefined && /^\d+(?:\.\d+)*(?:[-+.]?[A-Za-z0-9.+-]+)?$/.test(version) ? version : undefined
+  const exact =
+    version !== undefined && /^\d+(?:\.\d+)*(?:[-+.]?[A-Za-z0-9.+-]+)?$/.test(version) ? version : undefined
   const named = exact === undefined ? undefined : { name, version: exact }
   if (launcher !== 'npx' && launcher !== 'npm') return named
   const cwd = resolve(server.cwd ?? '.', subject.folder ?? '')
@@ -154,7 +164,8 @@ export const packageOf = async (server: ProcessServer, subject: Subject): Promis
     return { name, ...named, ...(await noted(await prefixOf(cwd), name)), from: 'working directory' }
   }
   const cache = processEnvironment(server, process.env)['npm_config_cache'] ?? defaultCache()
-  return (await noted(join(cache, '_npx', createHash('sha512').update(word).digest('hex').slice(0, 16)), name)) ?? named
+  return (await noted(join(cache, '_npx', createHash('sha512').update(word).digest('hex')
+    .slice(0, 16)), name)) ?? named
 }
 
 /** The package whose file it is. */
@@ -183,11 +194,14 @@ const noted = async (folder: string, name: string): Promise<Installed | undefine
  */
 const prefixOf = async (from: string): Promise<string> => {
   for (let folder = from; ; folder = dirname(folder)) {
-    const found = await Promise.all(['package.json', 'node_modules'].map(name => realpath(join(folder, name)).then(() => true, () => false)))
+    const found = await Promise.all(['package.json', 'node_modules'].map(name => realpath(join(folder, name))
+      .then(() => true, () => false)))
     if (found.includes(true)) return folder
     if (dirname(folder) === folder) return from
   }
 }
 
 const defaultCache = (): string =>
-  process.platform === 'win32' ? join(process.env['LOCALAPPDATA'] ?? join(homedir(), 'AppData', 'Local'), 'npm-cache') : join(homedir(), '.npm')
+  process.platform === 'win32'
+    ? join(process.env['LOCALAPPDATA'] ?? join(homedir(), 'AppData', 'Local'), 'npm-cache')
+    : join(homedir(), '.npm')

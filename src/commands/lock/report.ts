@@ -19,7 +19,11 @@ export interface Compared {
 
 /** What `lock --check` says to programs. */
 export const json = (all: readonly Compared[]): string =>
-  `${withDigits(plainJson({ version: 1, servers: all.map(({ comparison }) => ({ ...diffValue(comparison), ...decide(comparison.changes, standardActions) })) }))}\n`
+  withDigits(plainJson({
+    version: 1,
+    servers: all.map(({ comparison }) =>
+      ({ ...diffValue(comparison), ...decide(comparison.changes, standardActions) })),
+  })) + '\n'
 
 /** The same as SARIF 2.1.0: each change at the line of the lock where it is written what was accepted. */
 export const sarif = async (all: readonly Compared[]): Promise<string> => {
@@ -44,7 +48,8 @@ const resultOf = (
   return {
     rule: 'tool/drift',
     level: action === 'block' ? 'error' : 'warning',
-    text: `${thing}${place === '' ? '' : ` at ${place}`}: ${changeClasses[kind]}: ${what} (mcp-customs lock shows it, and accepts it)`,
+    text: `${thing}${place === '' ? '' : ` at ${place}`}: ${changeClasses[kind]}: ${what} (mcp-customs ` +
+      'lock shows it, and accepts it)',
     file,
     line,
     subject: { name: `${server}/${name === '' ? of : name}`, kind: of === 'tool' ? 'function' : 'module' },

@@ -63,11 +63,15 @@ const expendable = (recorder: Recorder, log: Log): Recorder => {
 }
 
 /** Counts the failures of the byte validator, and logs the first one. @returns ends that */
-export const watchByteValidator = (log: Pick<Log, 'warn'>, metrics: Pick<Metrics, 'byteValidatorFailed'>): (() => void) => {
+export const watchByteValidator = (
+  log: Pick<Log, 'warn'>, metrics: Pick<Metrics, 'byteValidatorFailed'>,
+): (() => void) => {
   let isLogged = false
   const failed = (error: unknown): void => {
     metrics.byteValidatorFailed()
-    if (!isLogged) log.warn(`the byte validator failed, so that results are parsed, which is slower: ${messageOf(error)}`)
+    if (!isLogged) {
+      log.warn(`the byte validator failed, so that results are parsed, which is slower: ${messageOf(error)}`)
+    }
     isLogged = true
   }
   subscribe(byteValidatorFailures.name, failed)
@@ -99,12 +103,15 @@ export const openGuard = (
     audit: entry => {
       const flush = audit.add(entry, ruling.now.payloads)
       log.entry(entry)
-      for (const { rule } of entry.findings) metrics.found(server.name, rule, actionOf(ruling.now.policy, rule))
+      for (const { rule } of entry.findings) {
+        metrics.found(server.name, rule, actionOf(ruling.now.policy, rule))
+      }
       return flush
     },
     failed: cause => {
       metrics.coreFailed(server.name)
-      log.warn(`the relay failed on a message of ${server.name}, which was answered by an error: ${messageOf(cause)}`)
+      log.warn(`the relay failed on a message of ${server.name}, which was answered by an error: ` +
+        messageOf(cause))
     },
     record: witness && (options => expendable(witness.record(options, limits), log)),
     close: () => checker.close(),
@@ -128,7 +135,9 @@ export const tellOfCapture = (
   { capture: file }: Pick<SharedFlags, 'capture'>, configuration: Configuration,
 ): void => {
   if (file === undefined) return
-  say(`keeping every message with its payload${payloadsOf(configuration) === 'full' ? '' : ', without what looks like a secret,'} in ${pathText(file)}`)
+  say('keeping every message with its ' +
+    `payload${payloadsOf(configuration) === 'full' ? '' : ', without what looks like a secret,'} in ` +
+    pathText(file))
 }
 
 const payloadsOf = ({ audit }: Configuration) => (audit.payloads === 'full' ? 'full' : 'redacted')

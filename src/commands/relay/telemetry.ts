@@ -2,7 +2,7 @@ import type { Log } from '../../audit/log.js'
 import { shown } from '../../audit/secrets.js'
 import type { Follower } from '../../audit/sink.js'
 import type { Configuration } from '../../config/configuration.js'
-import { CustomsError, messageOf } from '../../errors.js'
+import { codeOf, CustomsError, messageOf } from '../../errors.js'
 import { countingMetrics, type Metrics, noMetrics } from '../../telemetry/metrics.js'
 import type { Observe } from '../../telemetry/observing.js'
 import type { OpenTelemetry } from '../../telemetry/opentelemetry.js'
@@ -36,7 +36,9 @@ export const openTelemetry = async (
   const metrics = served.registry === undefined && signals.includes('metrics') ? countingMetrics() : served
   const undelivered = (to: string, count: number) => metrics.undelivered(to, count)
   const sent = signals.length === 0 ? undefined : await import('../../telemetry/opentelemetry.js').then(
-    module => module.openTelemetry({ settings: telemetry, signals, version: version(), warn, undelivered, registry: metrics.registry }),
+    module => module.openTelemetry({
+      settings: telemetry, signals, version: version(), warn, undelivered, registry: metrics.registry,
+    }),
   ).catch((error: unknown) => {
     if (!isNotInstalled(error)) return warn(`telemetry: not begun: ${shown(messageOf(error))}`)
     const toDo = `OpenTelemetry is not installed: npm install ${optionalPackages('@opentelemetry').join(' ')}`
@@ -44,12 +46,16 @@ export const openTelemetry = async (
     if (telemetry.endpoint === undefined) return warn(`telemetry: not begun: ${toDo}`)
     throw new CustomsError('CANNOT_START', `telemetry: ${toDo}`, { cause: error })
   })
-  const shipped = audit.targets.length === 0 ? undefined : await (await import('../../audit/targets.js')).openTargets(audit.targets, { warn, undelivered })
+  const shipped = audit.targets.length === 0
+    ? undefined
+    : await (await import('../../audit/targets.js')).openTargets(audit.targets, { warn, undelivered })
   const { tracing, follower }: Partial<OpenTelemetry> = sent ?? {}
   const isObserved = metrics.registry !== undefined || tracing !== undefined
   const failed = (reason: string) => warn(`telemetry failed on a message: ${reason}`)
   return {
-    observe: isObserved ? (await import('../../telemetry/observing.js')).observing({ metrics, tracing, failed }) : undefined,
+    observe: isObserved
+      ? (await import('../../telemetry/observing.js')).observing({ metrics, tracing, failed })
+      : undefined,
     followers: [...(follower ? [follower] : []), ...(shipped ? [shipped] : [])],
     close: async () => {
       await Promise.all([sent?.close(), shipped?.close()])
@@ -59,4 +65,4 @@ export const openTelemetry = async (
 
 /** Its packages are optional: most relays send nothing. */
 const isNotInstalled = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND' && error.message.includes('\'@opentelemetry/')
+  codeOf(error) === 'ERR_MODULE_NOT_FOUND' && messageOf(error).includes('\'@opentelemetry/')

@@ -35,7 +35,8 @@ export class Audits {
   async open(configuration: AuditConfiguration, server: string): Promise<Audit> {
     const { file } = configuration
     const key = file === undefined ? `server ${server}` : `file ${file}`
-    const audit = this.#open.get(key) ?? openAudit({ ...configuration, server, stream: standardOutput, ...this.#options })
+    const audit =
+      this.#open.get(key) ?? openAudit({ ...configuration, server, stream: standardOutput, ...this.#options })
     this.#open.set(key, audit)
     // What could not be opened is tried again when the configuration is read again.
     audit.catch(() => this.#open.delete(key))
@@ -143,8 +144,12 @@ export const recordsFor = (take: (record: LogRecord) => void): Follower => {
 }
 
 /** Told of refusals: counts them, and puts them on record. */
-export const refusalsTo = (places: RefusalPlaces): { readonly refused: (refused: Refused) => void; readonly flush: () => void } => {
-  const refusals = new Refusals(refusal => record(refusal, refusal.path === undefined ? undefined : places.nameAt(refusal.path), places))
+export const refusalsTo = (
+  places: RefusalPlaces,
+): { readonly refused: (refused: Refused) => void; readonly flush: () => void } => {
+  const refusals = new Refusals(
+    refusal => record(refusal, refusal.path === undefined ? undefined : places.nameAt(refusal.path), places),
+  )
   return {
     refused: refused => {
       places.metrics.refused(refused.status)
@@ -163,13 +168,17 @@ interface RefusalPlaces {
 }
 
 /** On stderr, and in the log of the server that was meant. */
-const record = ({ status, message, address, times }: ToldRefusal, server: string | undefined, { audits, metrics, log }: RefusalPlaces): void => {
+const record = (
+  { status, message, address, times }: ToldRefusal, server: string | undefined,
+  { audits, metrics, log }: RefusalPlaces,
+): void => {
   const reason = `HTTP ${status}: ${message}${times > 1 ? ` (${times} times)` : ''}`
   log.warn(`refused ${address || 'a program of this machine'}: ${reason}`)
   if (server === undefined) return
   try {
     audits.of(server)?.write({
-      event: 'http/refused', from: 'client', server, session: '', client: undefined, peer: { address, token: undefined }, revision: undefined, verdict: 'block', findings: [], reason,
+      event: 'http/refused', from: 'client', server, session: '', client: undefined,
+      peer: { address, token: undefined }, revision: undefined, verdict: 'block', findings: [], reason,
     })
   } catch (failure) {
     metrics.auditFailed()

@@ -3,9 +3,10 @@ import { createSecureContext } from 'node:tls'
 import type { Log } from '../../audit/log.js'
 import { withoutSecrets } from '../../audit/secrets.js'
 import type { Configuration, ListenerTls } from '../../config/configuration.js'
-import { CustomsError, messageOf } from '../../errors.js'
+import { codeOf, CustomsError, messageOf } from '../../errors.js'
 import {
-  type EndpointsSettings, type FrontBackend, type FrontSettings, httpFront, type HttpFront, type HttpFrontOptions,
+  type EndpointsSettings, type FrontBackend, type FrontSettings, httpFront, type HttpFront,
+  type HttpFrontOptions,
 } from '../../transport/front/front.js'
 import type { FrontTls } from '../../transport/front/listener.js'
 import { realTimers, type Timers } from '../../transport/timers.js'
@@ -35,11 +36,13 @@ export const endpointsSettingsOf = ({ limits, sessions, tokens }: Configuration)
 })
 
 const readTls = ({ cert, key, clientCa }: ListenerTls): FrontTls => {
-  const read = { cert: readPem(cert), key: readPem(key), ...(clientCa !== undefined && { ca: readPem(clientCa) }) }
+  const read =
+    { cert: readPem(cert), key: readPem(key), ...(clientCa !== undefined && { ca: readPem(clientCa) }) }
   try {
     createSecureContext(read)
   } catch (cause) {
-    throw new CustomsError('BAD_CONFIG', `tls: ${cert} and ${key} are no certificate and its key (${cause instanceof Error && 'code' in cause ? String(cause.code) : 'tls'})`, { cause })
+    throw new CustomsError('BAD_CONFIG', `tls: ${cert} and ${key} are no certificate and its key ` +
+      `(${codeOf(cause)})`, { cause })
   }
   return read
 }
@@ -57,7 +60,9 @@ const lookMs = 10_000
  * @param files which they are now
  * @returns what stops it
  */
-export const onRenewal = (files: () => readonly string[], renew: () => void, log: Log, timers: Timers = realTimers): (() => void) => {
+export const onRenewal = (
+  files: () => readonly string[], renew: () => void, log: Log, timers: Timers = realTimers,
+): (() => void) => {
   let known = stampOf(files())
   return timers.every(lookMs, () => {
     const stamp = stampOf(files())
@@ -98,11 +103,20 @@ export const openFront = (
   const front = httpFront({
     ...frontSettingsOf(configuration()), address: listen, backend,
     ...(refused && { refused }),
-    ...(speaks(logLevel) && { served: request => log.access({ ...request, path: withoutSecrets(request.path) }) }),
+    ...(speaks(logLevel) && {
+      served: request => log.access({ ...request, path: withoutSecrets(request.path) }),
+    }),
   })
   // Who is in a hurry does not wait for what is being answered.
-  lifetime.add(urgency => (urgency === 1 ? front.close(configuration().sessions.graceMs) : undefined), graceMs + closingMs)
-  if (configuration().tls) lifetime.add(onRenewal(() => certificatesOf(configuration()), () => front.reload(frontSettingsOf(configuration())), log))
+  lifetime.add(
+    urgency => (urgency === 1 ? front.close(configuration().sessions.graceMs) : undefined),
+    graceMs + closingMs,
+  )
+  if (configuration().tls) {
+    lifetime.add(onRenewal(
+      () => certificatesOf(configuration()), () => front.reload(frontSettingsOf(configuration())), log,
+    ))
+  }
   return front
 }
 

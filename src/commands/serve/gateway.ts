@@ -49,12 +49,18 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
   const { flags, setup, log, metrics, mint } = options
   let { configuration } = setup
   const telemetry = await openTelemetry(configuration, log, metrics)
-  const audits = new Audits({ log, followers: [...telemetry.followers, ...options.followers], failed: records => metrics.auditFailed(records) })
+  const audits = new Audits({
+    log, followers: [...telemetry.followers, ...options.followers],
+    failed: records => metrics.auditFailed(records),
+  })
   const capture = await captureOf(flags, configuration)
   const parts: Parts = { audits, telemetry, rulings: new Map(), metrics, log, capture }
   const upstreams = new Upstreams(await upstreamsOf(setup, parts))
   const { refused, flush } = refusalsTo({ audits, metrics, log, nameAt: path => upstreams.nameAt(path) })
-  const endpoints = new Endpoints({ ...endpointsSettingsOf(configuration), endpoints: upstreams.endpoints(setup.isOnly), refused, ...(mint && { mint }) })
+  const endpoints = new Endpoints({
+    ...endpointsSettingsOf(configuration), endpoints: upstreams.endpoints(setup.isOnly), refused,
+    ...(mint && { mint }),
+  })
 
   lifetime.add(urgency => (urgency <= patientUrgency ? telemetry.close() : undefined))
   lifetime.add(() => audits.close())
@@ -75,7 +81,9 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
     async reload(changed) {
       const changedUpstreams = await upstreamsOf(changed, parts)
       configuration = changed.configuration
-      for (const one of changed.servers.map(asHttpServer)) currentRuling(parts, one, configuration).now = rulingOf(one, configuration)
+      for (const one of changed.servers.map(asHttpServer)) {
+        currentRuling(parts, one, configuration).now = rulingOf(one, configuration)
+      }
       endpoints.reload(endpointsSettingsOf(configuration))
       upstreams.replace(changedUpstreams, configuration.sessions.onReload)
       endpoints.offer(upstreams.endpoints(changed.isOnly))
@@ -127,7 +135,8 @@ const upstreamOf = async (
   const { server } = setup
   const { name } = server
   const audit = await audits.open(configuration.audit, name)
-  const place = { server: name, toClient: http, toServer: connectionTo('url' in server ? server.url : undefined) }
+  const place =
+    { server: name, toClient: http, toServer: connectionTo('url' in server ? server.url : undefined) }
   const witnesses = { audit, log, metrics, observe: telemetry.observe?.(place), witness: capture }
   return new Upstream({
     guard: openGuard(setup, configuration, witnesses, currentRuling(parts, setup, configuration)),
@@ -187,7 +196,8 @@ const remote = async (server: RemoteServer, limits: FrameLimits, isAlone: boolea
   const cookiePath = isAlone ? undefined : `/${name}/`
   return {
     kind: 'http',
-    connect: () => inputSchemaOf => httpServer({ upstream, headers, limits, inputSchemaOf, cookiePath, passHeaders }),
+    connect: () =>
+      inputSchemaOf => httpServer({ upstream, headers, limits, inputSchemaOf, cookiePath, passHeaders }),
     ready: () => upstream.reachable(),
     close: () => upstream.close(),
   }

@@ -41,20 +41,25 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
     const log = openLog(flags.logLevel)
     lifetime.add(() => log.close())
     if (setup.configuration.admin) metrics = countingMetrics()
-    const followers = setup.configuration.admin ? [recordsFor(inBatches<object>(records => end.calls.call('records', records)))] : []
+    const followers = setup.configuration.admin
+      ? [recordsFor(inBatches<object>(records => end.calls.call('records', records)))]
+      : []
     const mint = number === undefined ? undefined : () => `${number}.${randomUUID()}`
     gateway = await openGateway({ flags, setup, log, metrics, followers, mint }, lifetime)
     for (const serve of early.splice(0)) serve()
   }
   const calls: RelayCalls = {
     begin: setup => begin(setup).catch(async (error: unknown) => {
-      const failure = { code: error instanceof CustomsError ? error.code : undefined, message: messageOf(error) }
+      const failure =
+        { code: error instanceof CustomsError ? error.code : undefined, message: messageOf(error) }
       await end.calls.call('failed', failure).catch(() => undefined)
       lifetime.fail(error)
       throw error
     }),
-    reload: async ({ servers, configuration, isOnly }: RelaySetup) => gateway?.reload(await setupOf({ servers, configuration, isOnly })),
-    ready: async () => [...((await gateway?.upstreams.ready()) ?? new Map<string, boolean>()).values()].every(Boolean),
+    reload: async ({ servers, configuration, isOnly }: RelaySetup) =>
+      gateway?.reload(await setupOf({ servers, configuration, isOnly })),
+    ready: async () =>
+      [...((await gateway?.upstreams.ready()) ?? new Map<string, boolean>()).values()].every(Boolean),
     counted: async () => {
       await gateway?.measure()
       return metrics.registry?.snapshot() ?? []
@@ -66,7 +71,9 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
     hurry: () => lifetime.hurry(),
   }
   const end: RelayEnd<FrontCalls> = new RelayEnd(channel, {
-    serve: (...request) => (gateway ? gateway.endpoints.serve(...request) : void early.push(() => gateway?.endpoints.serve(...request))),
+    serve: (...request) => (gateway
+      ? gateway.endpoints.serve(...request)
+      : void early.push(() => gateway?.endpoints.serve(...request))),
     calls,
     vitals: () => ({ rss: process.memoryUsage.rss(), sessions: gateway?.endpoints.sessions ?? 0 }),
     // Nobody is left to tell it anything.
@@ -86,5 +93,7 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
 
 const setupOf = async ({ servers, ...rest }: Omit<RelaySetup, 'flags' | 'number'>): Promise<Setup> => ({
   ...rest,
-  servers: await Promise.all(servers.map(async one => ({ ...one, accepted: await acceptedOf(one.server, one.lock) }))),
+  servers: await Promise.all(
+    servers.map(async one => ({ ...one, accepted: await acceptedOf(one.server, one.lock) })),
+  ),
 })

@@ -38,23 +38,31 @@ export const openRelays = async (
   const telemetry = await openTelemetry(configuration, log, metrics)
   lifetime.add(urgency => (urgency <= patientUrgency ? telemetry.close() : undefined))
   const followers = [...telemetry.followers, ...(page ? [page.follower] : [])]
-  const audit = await openAudit({ ...configuration.audit, file: fileOfFront(configuration.audit.file), server: 'front', log, followers, failed: records => metrics.auditFailed(records) })
+  const audit = await openAudit({
+    ...configuration.audit, file: fileOfFront(configuration.audit.file), server: 'front', log, followers,
+    failed: records => metrics.auditFailed(records),
+  })
   lifetime.add(() => {
     audit.close()
     removeEmpty(audit.file)
   })
   const totals = new Totals(allMetrics)
   const failed = ({ server, pid, reason }: FailedRelay): void => {
-    log.warn(`${server}: the relay process ${pid ?? ''} has ended: ${reason}; its sessions are over, and another takes its place`)
+    log.warn(`${server}: the relay process ${pid ?? ''} has ended: ${reason}; its sessions are over, and ` +
+      'another takes its place')
     metrics.relayFailed(server)
     try {
-      audit.write({ event: 'server/health', from: 'relay', server, session: '', client: undefined, peer: undefined, revision: undefined, verdict: 'block', findings: [], reason })
+      audit.write({
+        event: 'server/health', from: 'relay', server, session: '', client: undefined, peer: undefined,
+        revision: undefined, verdict: 'block', findings: [], reason,
+      })
     } catch (failure) {
       metrics.auditFailed()
       log.warn(messageOf(failure))
     }
   }
-  const isOnly = setup.servers.length === 1 && setup.servers.every(({ server }) => workersOf(server, configuration) === 1)
+  const isOnly =
+    setup.servers.length === 1 && setup.servers.every(({ server }) => workersOf(server, configuration) === 1)
   const serverOf = (one: ServerSetup, from: Setup): RelayedServer => {
     const { server } = one
     // A certificate that cannot be read is known before anything changes.
@@ -63,7 +71,9 @@ export const openRelays = async (
     const { policy, trusted, lock } = one
     return {
       name: server.name, kind: 'url' in server ? 'http' : 'stdio', workers: count,
-      reachable: () => ('url' in server ? canConnect(new URL(server.url)) : Promise.resolve(canStart(commandLineOf(server)))),
+      reachable: () => ('url' in server
+        ? canConnect(new URL(server.url))
+        : Promise.resolve(canStart(commandLineOf(server)))),
       setup: (number, isOffered): RelaySetup => {
         const part = { server: server.name, number, count, isOnly }
         return {
@@ -86,7 +96,8 @@ export const openRelays = async (
     // What a relay process sends is what its own `recordsFor` has made.
     records: records => records.forEach(one => page?.take(one as LogRecord)),
   })
-  const { refused, flush } = refusalsTo({ audits: { of: () => audit }, metrics, log, nameAt: path => relays.nameAt(path) })
+  const { refused, flush } =
+    refusalsTo({ audits: { of: () => audit }, metrics, log, nameAt: path => relays.nameAt(path) })
   lifetime.add(() => relays.kill())
   lifetime.add(urgency => relays.stop(urgency), configuration.sessions.graceMs + patienceMs)
   lifetime.add(flush)
@@ -111,15 +122,21 @@ export const openRelays = async (
 
 /** It says nothing. */
 const removeEmpty = (file: string | undefined): void => {
-  if (file !== undefined && statSync(file, { throwIfNoEntry: false })?.size === 0) rmSync(file, { force: true })
+  if (file !== undefined && statSync(file, { throwIfNoEntry: false })?.size === 0) {
+    rmSync(file, { force: true })
+  }
 }
 
 const canConnect = ({ hostname, port, protocol }: URL): Promise<boolean> =>
   new Promise(resolve => {
-    const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (protocol === 'https:' ? 443 : 80), timeout: connectMs })
+    const socket = connect({
+      host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (protocol === 'https:' ? 443 : 80),
+      timeout: connectMs,
+    })
     const done = (isConnected: boolean) => {
       socket.destroy()
       resolve(isConnected)
     }
-    socket.once('connect', () => done(true)).once('error', () => done(false)).once('timeout', () => done(false))
+    socket.once('connect', () => done(true)).once('error', () => done(false))
+      .once('timeout', () => done(false))
   })

@@ -49,7 +49,8 @@ export const setUp = async (
   const trusts = await readTrust(configuration, flags, environment)
   const meant = chosen(flags, target, configuration, many)
   const spoken = flags.header.length > 0 || flags.env.length > 0 || flags.ca !== undefined
-  const lockOf = ({ lock }: ServerConfiguration) => (purpose === 'relay' ? lockSetting(flags, lock ?? configuration.lock) : undefined)
+  const lockOf = ({ lock }: ServerConfiguration) =>
+    (purpose === 'relay' ? lockSetting(flags, lock ?? configuration.lock) : undefined)
   const servers = spoken ? await withFlags(meant, flags, environment) : meant
   return {
     configuration,
@@ -57,7 +58,7 @@ export const setUp = async (
       servers.map(async server => ({
         server,
         // From the general to the particular: the file, its server, the flags.
-        policy: resolvePolicy([configuration, server, flagLayer], { purpose, locked: lockOf(server) !== undefined }),
+        policy: resolvePolicy([configuration, server, flagLayer], { purpose, locked: !!lockOf(server) }),
         trusted: await trusts(server),
         lock: lockOf(server),
         accepted: await acceptedOf(server, lockOf(server)),
@@ -74,7 +75,10 @@ const lockSetting = (
   if (file === undefined) {
     return needy === undefined ? undefined : badUsage(`${needy} needs a lock: give --lock FILE`)
   }
-  return { file, isFrozen: frozen || setting?.isFrozen === true, trustAccepted: trustAccepted || setting?.trustAccepted === true, actions: setting?.actions ?? {} }
+  return {
+    file, isFrozen: frozen || setting?.isFrozen === true,
+    trustAccepted: trustAccepted || setting?.trustAccepted === true, actions: setting?.actions ?? {},
+  }
 }
 
 export const acceptedOf = async (
@@ -85,32 +89,39 @@ export const acceptedOf = async (
 // Readers are loaded where there is something to read: a relay without a file starts sooner.
 const readAll = async (flags: SharedFlags, environment: Environment): Promise<Configuration> => {
   const source = { environment, judgeSchema }
-  const base = flags.config === undefined ? usual : await (await import('../../config/read.js')).readConfiguration(flags.config, source)
+  const base = flags.config === undefined
+    ? usual
+    : await (await import('../../config/read.js')).readConfiguration(flags.config, source)
   const { written, refusal } = flags.settings
-  const said = Object.keys(written).length === 0 ? base : await (await import('../../config/read.js')).overridden(base, written, source).catch((error: unknown) => {
+  const overridden = async () => (await import('../../config/read.js')).overridden(base, written, source)
+  const said = Object.keys(written).length === 0 ? base : await overridden().catch((error: unknown) => {
     throw error instanceof Problem ? refusal(error) : error
   })
   return {
     ...said,
     audit: { ...said.audit, file: flags.audit ?? said.audit.file },
-    tokens: flags.tokenFile === undefined ? said.tokens : await (await import('../../config/read.js')).readTokens(flags.tokenFile),
+    tokens: flags.tokenFile === undefined
+      ? said.tokens
+      : await (await import('../../config/read.js')).readTokens(flags.tokenFile),
   }
 }
 
 const layerOf = async ({ policy, rule }: SharedFlags, environment: Environment): Promise<PolicyLayer> => ({
-  policy: policy === undefined ? undefined : await (await import('../../config/policy-file.js')).readPolicy(policy, environment),
+  policy: policy === undefined
+    ? undefined
+    : await (await import('../../config/policy-file.js')).readPolicy(policy, environment),
   rules: rule.length === 0 ? undefined : (await import('../../config/policy-file.js')).parseRules(rule),
 })
 
 const readTrust = async (
-  configuration: Configuration,
-  { trust, trustList }: SharedFlags,
-  environment: Environment,
+  configuration: Configuration, { trust, trustList }: SharedFlags, environment: Environment,
 ): Promise<(server: ServerConfiguration) => boolean | Promise<boolean>> => {
   if (trust) return () => true
   const entries = [
     ...configuration.trust,
-    ...(trustList === undefined ? [] : await (await import('../../config/trust.js')).readTrustList(trustList, environment)),
+    ...(trustList === undefined
+      ? []
+      : await (await import('../../config/trust.js')).readTrustList(trustList, environment)),
   ]
   if (entries.length === 0) return () => false
   const { isTrusted } = await import('../../config/trust.js')
@@ -118,22 +129,21 @@ const readTrust = async (
 }
 
 const chosen = (
-  flags: SharedFlags,
-  target: Target,
-  { file, servers }: Configuration,
-  many: boolean,
+  flags: SharedFlags, target: Target, { file, servers }: Configuration, many: boolean,
 ): readonly ServerConfiguration[] => {
   const { command, url, file: saved } = target
   if (command !== undefined && (url ?? saved) !== undefined) {
     return badUsage(`give either a ${url === undefined ? 'file' : 'URL'} or a command, not both`)
   }
   if ((command ?? url ?? saved) !== undefined) {
-    return [fromTarget(target, flags.server, flags.server === undefined ? undefined : servers.get(flags.server))]
+    const named = flags.server === undefined ? undefined : servers.get(flags.server)
+    return [fromTarget(target, flags.server, named)]
   }
   if (file === undefined) return badUsage('which server? give a command, a URL, or --config FILE')
   const names = [...servers.keys()].join(', ')
   if (flags.server !== undefined) {
-    return [servers.get(flags.server) ?? badUsage(`${file}: no server ${JSON.stringify(flags.server)} (there is: ${names})`)]
+    const server = servers.get(flags.server)
+    return [server ?? badUsage(`${file}: no server ${JSON.stringify(flags.server)} (there is: ${names})`)]
   }
   const all = [...servers.values()]
   if (all.length === 0) return badUsage(`${file}: servers: names none`)
@@ -169,7 +179,9 @@ const asServerUrl = (url: string): string => {
   try {
     return readServerUrl(url, [])
   } catch (error) {
-    throw error instanceof Problem ? new CustomsError('BAD_USAGE', `the URL of the server ${error.reason}`, { cause: error }) : error
+    throw error instanceof Problem
+      ? new CustomsError('BAD_USAGE', `the URL of the server ${error.reason}`, { cause: error })
+      : error
   }
 }
 
@@ -179,7 +191,8 @@ const asServerUrl = (url: string): string => {
  * @throws CustomsError BAD_USAGE
  */
 const withFlags = async (
-  [server, ...others]: readonly ServerConfiguration[], { header, ca, env }: SharedFlags, environment: Environment,
+  [server, ...others]: readonly ServerConfiguration[], { header, ca, env }: SharedFlags,
+  environment: Environment,
 ): Promise<readonly ServerConfiguration[]> => {
   if (server === undefined || others.length > 0) {
     return badUsage('--header, --ca and --env are for one server: choose it with --server')
@@ -188,7 +201,10 @@ const withFlags = async (
   if ('url' in server) {
     if (env.length > 0) return badUsage('--env goes with a command, not with a URL')
     const headers = new Map([...server.headers, ...at('header', () => parseHeaders(header, environment))])
-    return [{ ...server, headers, tls: ca === undefined ? server.tls : { ca: resolve(ca), client: server.tls?.client } }]
+    return [{
+      ...server, headers,
+      tls: ca === undefined ? server.tls : { ca: resolve(ca), client: server.tls?.client },
+    }]
   }
   if (header.length > 0 || ca !== undefined) {
     return badUsage(`--${ca === undefined ? 'header' : 'ca'} goes with a URL, not with a command`)
@@ -206,7 +222,6 @@ const at = <Read>(flag: string, read: () => Read): Read => {
     throw new CustomsError('BAD_USAGE', `--${flag}${way}: ${error.reason}`, { cause: error })
   }
 }
-
 
 /**
  * Why a schema that the operator wrote cannot be used: what would be found of a server's. The engine is

@@ -23,7 +23,11 @@ const packages: Launcher = {
   code: /^(?:-c|--call)$/,
   folder: /^--(?:directory|dir|cwd)$/,
 }
-const javascript: Launcher = { isInterpreter: true, folder: /^--cwd$/, valued: /^(?:-r|-C|--(?:require|import|loader|conditions|env-file|config|import-map))$/, code: /^(?:-e|-p|-pe|--eval|--print)$/ }
+const javascript: Launcher = {
+  isInterpreter: true, folder: /^--cwd$/,
+  valued: /^(?:-r|-C|--(?:require|import|loader|conditions|env-file|config|import-map))$/,
+  code: /^(?:-e|-p|-pe|--eval|--print)$/,
+}
 const python: Launcher = { isInterpreter: true, valued: /^-[WX]$/, naming: /^-m$/, code: /^-c$/ }
 const shell: Launcher = { isInterpreter: true, verbs: /^\/[a-z]$/i, code: /^-[a-z]*c$/ }
 /** Nearly all of their options have a value. */
@@ -35,7 +39,9 @@ const containers: Launcher = {
 const launchers: ReadonlyMap<string, Launcher> = new Map<string, Launcher>([
   ['env', { verbs: /^[A-Za-z_]\w*=/, valued: /^(?:-u|--unset)$/, folder: /^(?:-C|--chdir)$/ }],
   ...['cmd', 'sh', 'bash', 'zsh'].map(name => [name, shell] as const),
-  ...['npx', 'npm', 'pnpm', 'yarn', 'bunx', 'uv', 'uvx', 'pipx', 'poetry', 'pdm', 'pipenv', 'hatch'].map(name => [name, packages] as const),
+  ...['npx', 'npm', 'pnpm', 'yarn', 'bunx', 'uv', 'uvx', 'pipx', 'poetry', 'pdm', 'pipenv', 'hatch'].map(
+    name => [name, packages] as const,
+  ),
   ...['node', 'tsx', 'ts-node'].map(name => [name, javascript] as const),
   ...['bun', 'deno'].map(name => [name, { ...javascript, verbs: /^(?:run|x)$/ }] as const),
   ...['python', 'python3', 'py'].map(name => [name, python] as const),
@@ -92,7 +98,8 @@ export const isLauncher = (program: string): boolean => launcherOf(program) !== 
 
 /** Of a path, a package, an image or a repository: without folder, version and ending. */
 export const baseName = (path: string): string =>
-  (path.split(/[\\/]/).at(-1) ?? '').replace(/(?!^)(?:[@:[]|[=~<>!]=).*$/s, '').replace(/\.(?:[cm]?[jt]sx?|py|exe|cmd|bat|sh|jar|git)$/i, '')
+  (path.split(/[\\/]/).at(-1) ?? '').replace(/(?!^)(?:[@:[]|[=~<>!]=).*$/s, '')
+    .replace(/\.(?:[cm]?[jt]sx?|py|exe|cmd|bat|sh|jar|git)$/i, '')
 
 /**
  * What the audit log, metrics and messages call a server that nobody named: its host, package, image, script
@@ -102,7 +109,8 @@ export const baseName = (path: string): string =>
 export const nameOf = ({ url, command = [] }: Target): string =>
   plain(url === undefined ? nameIn(subjectOf(command).word) : hostOf(url))
 
-const plain = (name: string): string => name.replace(/[^A-Za-z0-9_.-]+/g, '-').replace(/^[-_.]+/, '').slice(0, 64).replace(/[-_.]+$/, '') || 'server'
+const plain = (name: string): string => name.replace(/[^A-Za-z0-9_.-]+/g, '-').replace(/^[-_.]+/, '')
+  .slice(0, 64).replace(/[-_.]+$/, '') || 'server'
 
 const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).hostname : '')
 
@@ -116,6 +124,7 @@ const vague = /^(?:server|mcp|mcp[-_]server|server[-_]mcp|cli|app)$/i
 const nameIn = (word: string): string => {
   const path = word.replaceAll('\\', '/')
   const installed = /.*(?:^|\/)node_modules\/(?!\.bin\/)((?:@[^/]+\/)?[^/]+)/s.exec(path)?.[1]
-  const [name = baseName(path), owner] = [baseName(installed ?? path), ...(installed ?? path).split('/').slice(0, -1).reverse()].filter(telling)
+  const [name = baseName(path), owner] =
+    [baseName(installed ?? path), ...(installed ?? path).split('/').slice(0, -1).reverse()].filter(telling)
   return vague.test(name) && owner !== undefined ? `${owner.replace(/^@/, '')}-${name}` : name
 }

@@ -38,7 +38,8 @@ export const readPem = (file: string): Buffer => {
 const usual = {
   posix: ['HOME', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER'],
   windows: [
-    'APPDATA', 'HOMEDRIVE', 'HOMEPATH', 'LOCALAPPDATA', 'PATH', 'PATHEXT', 'PROCESSOR_ARCHITECTURE', 'PROGRAMFILES', 'SYSTEMDRIVE', 'SYSTEMROOT', 'TEMP',
+    'APPDATA', 'HOMEDRIVE', 'HOMEPATH', 'LOCALAPPDATA', 'PATH', 'PATHEXT', 'PROCESSOR_ARCHITECTURE',
+    'PROGRAMFILES', 'SYSTEMDRIVE', 'SYSTEMROOT', 'TEMP',
     'USERNAME', 'USERPROFILE',
   ],
 } as const
@@ -53,7 +54,9 @@ export const processEnvironment = (
   windows = process.platform === 'win32',
 ): Record<string, string> => {
   const spelt = (name: string) => (windows ? name.toUpperCase() : name)
-  const wanted = inheritEnv === true ? undefined : new Set([...usual[windows ? 'windows' : 'posix'], ...inheritEnv].map(spelt))
+  const wanted = inheritEnv === true
+    ? undefined
+    : new Set([...usual[windows ? 'windows' : 'posix'], ...inheritEnv].map(spelt))
   const chosen = new Map<string, [name: string, value: string]>()
   for (const [name, value] of Object.entries(ours)) {
     if (value !== undefined && wanted?.has(spelt(name)) !== false) chosen.set(spelt(name), [name, value])
