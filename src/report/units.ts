@@ -16,6 +16,8 @@ export const size = (bytes: number): string => {
 export const count = (number: number, noun: string): string =>
   `${whole(number)} ${noun}${number === 1 ? '' : 's'}`
 
+export const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0)
+
 /** `1,234,567` */
 export const whole = (number: number): string => String(number).replace(/\B(?=(\d{3})+$)/g, ',')
 

@@ -2,20 +2,20 @@ import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 
 interface ChartProps {
-  /** For those who do not see it. */
+  /** For screen readers. */
   readonly label: string
   readonly data: uPlot.AlignedData
-  /** @param colour what a custom property of the page stands for at present */
+  /** @param colour reads the current value of a CSS custom property */
   readonly options: (colour: (name: string) => string) => Omit<uPlot.Options, 'width' | 'height'>
   readonly height: number
-  /** Told of the column under the pointer, and of undefined when there is none. */
+  /** Called with the index of the column under the pointer, or undefined. */
   readonly point?: (index: number | undefined) => void
 }
 
-/** On paper, two pictures stand beside each other: in pixels of CSS. */
+/** In print, two charts stand side by side. In CSS pixels. */
 const paperWidth = 320
 
-/** A picture by uPlot, as wide as its place, in the colours of the page. */
+/** A uPlot chart, as wide as its container, in the colours of the page. */
 export const Chart = ({ label, data, options, height, point }: ChartProps) => {
   const place = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
@@ -28,10 +28,11 @@ export const Chart = ({ label, data, options, height, point }: ChartProps) => {
       plot.current?.destroy()
       const style = getComputedStyle(current)
       const made = options(name => style.getPropertyValue(name).trim())
-      plot.current = new uPlot({ ...made, width, height, hooks: { setCursor: [chart => point?.(chart.cursor.idx ?? undefined)] } }, latest.current, current)
+      const hooks = { setCursor: [(chart: uPlot) => point?.(chart.cursor.idx ?? undefined)] }
+      plot.current = new uPlot({ ...made, width, height, hooks }, latest.current, current)
     }
     const again = () => draw(current.clientWidth)
-    // Before it is printed, a page has the size of its window yet; and what is drawn later is not printed.
+    // At beforeprint the layout still has the width of the window, and later drawing is not printed.
     const onPaper = () => draw(paperWidth)
     again()
     const observer = new ResizeObserver(() => plot.current?.setSize({ width: current.clientWidth, height }))
@@ -54,11 +55,16 @@ export const Chart = ({ label, data, options, height, point }: ChartProps) => {
 
 const dark = matchMedia('(prefers-color-scheme: dark)')
 
-/** What all pictures have in common. */
+/** A vertical scale from 0 to a little above the greatest value. */
+export const fromZero = (_: uPlot, __: number, most: number): [number, number] =>
+  [0, Math.max(1, most * 1.05)]
+
+/** The axes of all charts. */
 export const axesOf = (colour: (name: string) => string) => {
-  const axis = { stroke: colour('--dim'), font: '12px system-ui, sans-serif', ticks: { show: false }, border: { show: false } }
+  const hidden = { show: false }
+  const axis = { stroke: colour('--dim'), font: '12px system-ui, sans-serif', ticks: hidden, border: hidden }
   return {
-    across: { ...axis, grid: { show: false }, size: 28 },
+    across: { ...axis, grid: hidden, size: 28 },
     up: { ...axis, grid: { stroke: colour('--line'), width: 1 }, size: 44 },
   }
 }

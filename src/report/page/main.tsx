@@ -1,11 +1,32 @@
 import { render } from 'preact'
-import type { Summary } from '../summary.js'
-import { App } from './app.js'
-import { Live } from './live.js'
+import { useEffect, useState } from 'preact/hooks'
+import { type Parts, type Summary, summaryOf } from '../summary.js'
+import { App, type Connection } from './app.js'
 import 'uplot/dist/uPlot.min.css'
 import './page.css'
 
-// Paper is white, whatever the screen is: before the pictures are drawn for it.
+/** The page over an event stream, which sends the parts of the summary that have changed. */
+const Live = () => {
+  const [parts, setParts] = useState<Parts>(new Map())
+  const [connection, setConnection] = useState<Connection>('connecting')
+  useEffect(() => {
+    // The query holds the token of the page, which the event stream asks for as well.
+    const events = new EventSource(`events${location.search}`)
+    events.onmessage = ({ data }: MessageEvent<string>) => {
+      setConnection('live')
+      const changed = JSON.parse(data) as Readonly<Record<string, unknown>>
+      setParts(before => new Map([...before, ...Object.entries(changed)]))
+    }
+    events.onerror = () => setConnection('lost')
+    return () => events.close()
+  }, [])
+  const summary = summaryOf(parts)
+  if (summary !== undefined) return <App summary={summary} connection={connection} />
+  if (connection !== 'lost') return <p class="waiting">Reading …</p>
+  return <p class="waiting">The relay does not answer. This page goes on when it does.</p>
+}
+
+// Print uses the light colours; the class has to be set before the charts are drawn for print.
 addEventListener('beforeprint', () => document.documentElement.classList.add('paper'))
 addEventListener('afterprint', () => document.documentElement.classList.remove('paper'))
 

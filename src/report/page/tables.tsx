@@ -1,34 +1,52 @@
-import type { Counts, GroupSummary, Quantiles, RuleRow, Rows, ToolRow } from '../summary.js'
-import { clockOf, count, dayOf, duration, size, whole } from '../units.js'
-import { Card } from './card.js'
-import { Sortable, type Column } from './sortable.js'
+import type { ComponentChildren } from 'preact'
+import type {
+  Counts, GroupSummary, LogRow, OfferRow, Quantiles, RuleRow, Rows, SessionRow, ToolRow,
+} from '../summary.js'
+import { count, duration, size, sumOf, whole } from '../units.js'
+import { Card, type Column, dash, Sortable, When } from './card.js'
 
-export const sumOf = (counts: Counts): number => counts.reduce((sum, number) => sum + number, 0)
-
-/** Of what did not pass, or not as it came. */
+/** How many calls were blocked or demoted. */
 const heldOf = (counts: Counts, verdicts: readonly string[]): number =>
-  verdicts.reduce((sum, verdict, index) => (verdict === 'demote' || verdict === 'block' ? sum + (counts[index] ?? 0) : sum), 0)
+  sumOf(counts.filter((_, index) => ['demote', 'block'].includes(verdicts[index] ?? '')))
 
-/** A number, with a bar as long as it is great beside the greatest, in the colours of the verdicts. */
-const Bar = ({ counts, verdicts, most }: { readonly counts: Counts; readonly verdicts: readonly string[]; readonly most: number }) => {
-  const all = sumOf(counts)
-  const said = verdicts.flatMap((verdict, index) => ((counts[index] ?? 0) > 0 ? [`${verdict} ${whole(counts[index] ?? 0)}`] : [])).join(', ')
-  return (
-    <span class="bar" title={said}>
-      <span class="amount">{whole(all)}</span>
-      <span class="track" aria-hidden="true">
-        {verdicts.map((verdict, index) => {
-          const number = counts[index] ?? 0
-          return number === 0 ? null : <i key={verdict} style={{ width: `${Math.max(0.6, (100 * number) / most)}%`, background: `var(--${verdict})` }} />
-        })}
-      </span>
-      <span class="unseen">{said}</span>
-    </span>
-  )
+const orZero = (value: number): ComponentChildren =>
+  (value === 0 ? <span class="zero">0</span> : whole(value))
+const named = (name: string): ComponentChildren => <span class="name"><bdi>{name}</bdi></span>
+
+/** A column of numbers; by default, zeros are dim. */
+const numbers = <Row,>(name: string, by: (row: Row) => number, show = orZero): Column<Row> =>
+  ({ name, kind: 'number', by, cell: row => show(by(row)) })
+
+const quantile = <Row,>(
+  name: string, at: 'p50' | 'p95' | 'p99', of: (row: Row) => Quantiles, show = duration,
+): Column<Row> => {
+  const cell = (row: Row) => (of(row).count === 0 ? dash() : show(of(row)[at]))
+  return { name, kind: 'number', by: row => of(row)[at], cell }
 }
 
-const number = (value: number) => (value === 0 ? <span class="zero">0</span> : whole(value))
-const time = (quantiles: Quantiles, of: 'p50' | 'p95' | 'p99') => (quantiles.count === 0 ? <span class="zero">–</span> : duration(quantiles[of]))
+/** A column of counts by verdict: their sum, and a bar of that length in the colours of the verdicts. */
+const bars = <Row,>(
+  name: string, rows: readonly Row[], verdicts: readonly string[], of: (row: Row) => Counts,
+): Column<Row> => {
+  const most = Math.max(1, ...rows.map(row => sumOf(of(row))))
+  const cell = (row: Row) => {
+    const parts = verdicts.map((verdict, index) => ({ verdict, number: of(row)[index] ?? 0 }))
+      .filter(({ number }) => number > 0)
+    const text = parts.map(({ verdict, number }) => `${verdict} ${whole(number)}`).join(', ')
+    const styleOf = (verdict: string, number: number) =>
+      ({ width: `${Math.max(0.6, (100 * number) / most)}%`, background: `var(--${verdict})` })
+    return (
+      <span class="bar" title={text}>
+        <span class="amount">{whole(sumOf(of(row)))}</span>
+        <span class="track" aria-hidden="true">
+          {parts.map(({ verdict, number }) => <i key={verdict} style={styleOf(verdict, number)} />)}
+        </span>
+        <span class="unseen">{text}</span>
+      </span>
+    )
+  }
+  return { name, kind: 'bar', by: row => sumOf(of(row)), cell }
+}
 
 interface ServersProps {
   readonly groups: readonly GroupSummary[]
@@ -38,21 +56,29 @@ interface ServersProps {
 }
 
 export const Servers = ({ groups, verdicts, chosen, choose }: ServersProps) => {
-  const most = Math.max(1, ...groups.map(({ calls }) => sumOf(calls)))
+  const button = ({ server = '' }: GroupSummary) => (
+    <button
+      type="button" class="name" aria-pressed={server === chosen}
+      onClick={() => choose(server === chosen ? undefined : server)}
+    >{server}</button>
+  )
   const columns: readonly Column<GroupSummary>[] = [
-    { name: 'Server', by: ({ server = '' }) => server, cell: ({ server = '' }) => <button type="button" class="name" aria-pressed={server === chosen} onClick={() => choose(server === chosen ? undefined : server)}>{server}</button> },
-    { name: 'Calls', kind: 'bar', by: ({ calls }) => sumOf(calls), cell: ({ calls }) => <Bar counts={calls} verdicts={verdicts} most={most} /> },
-    { name: 'Held back', kind: 'number', by: ({ calls }) => heldOf(calls, verdicts), cell: ({ calls }) => number(heldOf(calls, verdicts)) },
-    { name: 'Findings', kind: 'number', by: ({ findings }) => findings, cell: ({ findings }) => number(findings) },
-    { name: 'Errors', kind: 'number', by: ({ errors }) => errors, cell: ({ errors }) => number(errors) },
-    { name: 'Sessions', kind: 'number', by: ({ sessions }) => sessions, cell: ({ sessions }) => number(sessions) },
-    { name: 'Server p50', kind: 'number', by: ({ upstream }) => upstream.p50, cell: ({ upstream }) => time(upstream, 'p50') },
-    { name: 'p95', kind: 'number', by: ({ upstream }) => upstream.p95, cell: ({ upstream }) => time(upstream, 'p95') },
-    { name: 'Relay p95', kind: 'number', by: ({ relay }) => relay.p95, cell: ({ relay }) => time(relay, 'p95') },
+    { name: 'Server', by: ({ server = '' }) => server, cell: button },
+    bars('Calls', groups, verdicts, ({ calls }) => calls),
+    numbers('Held back', ({ calls }) => heldOf(calls, verdicts)),
+    numbers('Findings', ({ findings }) => findings),
+    numbers('Errors', ({ errors }) => errors),
+    numbers('Sessions', ({ sessions }) => sessions),
+    quantile('Server p50', 'p50', ({ upstream }) => upstream),
+    quantile('p95', 'p95', ({ upstream }) => upstream),
+    quantile('Relay p95', 'p95', ({ relay }) => relay),
   ]
   return (
     <Card title="Servers" note="Choose one to see only that">
-      <Sortable caption="Servers" columns={columns} rows={groups} keyOf={({ server = '' }) => server} few={12} isMarked={({ server }) => server === chosen} />
+      <Sortable
+        caption="Servers" columns={columns} rows={groups} keyOf={({ server = '' }) => server} few={12}
+        isMarked={({ server }) => server === chosen}
+      />
     </Card>
   )
 }
@@ -64,41 +90,136 @@ interface ToolsProps {
 }
 
 export const Tools = ({ tools: { rows, left }, verdicts, isOfOne }: ToolsProps) => {
-  const most = Math.max(1, ...rows.map(({ calls }) => sumOf(calls)))
+  const name = ({ server, tool }: ToolRow) => (
+    <span class="name" title={tool}><bdi>{tool}</bdi>{!isOfOne && <small><bdi>{server}</bdi></small>}</span>
+  )
   const columns: readonly Column<ToolRow>[] = [
-    { name: 'Tool', by: ({ tool }) => tool, cell: ({ server, tool }) => <span class="name" title={tool}><bdi>{tool}</bdi>{!isOfOne && <small><bdi>{server}</bdi></small>}</span> },
-    { name: 'Calls', kind: 'bar', by: ({ calls }) => sumOf(calls), cell: ({ calls }) => <Bar counts={calls} verdicts={verdicts} most={most} /> },
-    { name: 'Held back', kind: 'number', by: ({ calls }) => heldOf(calls, verdicts), cell: ({ calls }) => number(heldOf(calls, verdicts)) },
-    { name: 'Findings', kind: 'number', by: ({ findings }) => findings, cell: ({ findings }) => number(findings) },
-    { name: 'Server p50', kind: 'number', by: ({ upstream }) => upstream.p50, cell: ({ upstream }) => time(upstream, 'p50') },
-    { name: 'p95', kind: 'number', by: ({ upstream }) => upstream.p95, cell: ({ upstream }) => time(upstream, 'p95') },
-    { name: 'p99', kind: 'number', by: ({ upstream }) => upstream.p99, cell: ({ upstream }) => time(upstream, 'p99') },
-    { name: 'Relay p95', kind: 'number', by: ({ relay }) => relay.p95, cell: ({ relay }) => time(relay, 'p95') },
-    { name: 'Response p95', kind: 'number', by: ({ response }) => response.p95, cell: ({ response }) => (response.count === 0 ? <span class="zero">–</span> : size(response.p95)) },
+    { name: 'Tool', by: ({ tool }) => tool, cell: name },
+    bars('Calls', rows, verdicts, ({ calls }) => calls),
+    numbers('Held back', ({ calls }) => heldOf(calls, verdicts)),
+    numbers('Findings', ({ findings }) => findings),
+    quantile('Server p50', 'p50', ({ upstream }) => upstream),
+    quantile('p95', 'p95', ({ upstream }) => upstream),
+    quantile('p99', 'p99', ({ upstream }) => upstream),
+    quantile('Relay p95', 'p95', ({ relay }) => relay),
+    quantile('Response p95', 'p95', ({ response }) => response, size),
   ]
+  const [was, is] = left === 1 ? ['was', 'is'] : ['were', 'are']
+  const note = left > 0 ? `${count(left, 'tool')} that ${was} called less often ${is} not shown.` : undefined
+  const keyOf = ({ server, tool }: ToolRow) => `${server} ${tool}`
   return (
     <Card title="Tools">
-      {rows.length === 0 ? <p class="nothing">No tool was called.</p> : <Sortable caption="Tools" columns={columns} rows={rows} keyOf={({ server, tool }) => `${server} ${tool}`} few={15} left={left > 0 ? `${count(left, 'tool')} that ${left === 1 ? 'was' : 'were'} called less often ${left === 1 ? 'is' : 'are'} not shown.` : undefined} />}
+      {rows.length === 0
+        ? <p class="nothing">No tool was called.</p>
+        : <Sortable caption="Tools" columns={columns} rows={rows} keyOf={keyOf} few={15} left={note} />}
     </Card>
   )
 }
 
-export const Rules = ({ rules: { rows, left }, verdicts }: { readonly rules: Rows<RuleRow>; readonly verdicts: readonly string[] }) => {
-  const most = Math.max(1, ...rows.map(({ records }) => sumOf(records)))
+interface RulesProps {
+  readonly rules: Rows<RuleRow>
+  readonly verdicts: readonly string[]
+}
+
+export const Rules = ({ rules: { rows, left }, verdicts }: RulesProps) => {
   const columns: readonly Column<RuleRow>[] = [
-    { name: 'Rule', by: ({ rule }) => rule, cell: ({ rule }) => <span class="name"><bdi>{rule}</bdi></span> },
-    { name: 'Records', kind: 'bar', by: ({ records }) => sumOf(records), cell: ({ records }) => <Bar counts={records} verdicts={verdicts} most={most} /> },
-    { name: 'Findings', kind: 'number', by: ({ findings }) => findings, cell: ({ findings }) => whole(findings) },
-    { name: 'Last', kind: 'number', by: ({ last }) => last, cell: ({ last }) => <When time={last} /> },
+    { name: 'Rule', by: ({ rule }) => rule, cell: ({ rule }) => named(rule) },
+    bars('Records', rows, verdicts, ({ records }) => records),
+    numbers('Findings', ({ findings }) => findings, whole),
+    numbers('Last', ({ last }) => last, last => <When time={last} />),
   ]
+  const keyOf = ({ rule }: RuleRow) => rule
+  const note = left > 0 ? 'There are too many names of rules to show.' : undefined
   return (
     <Card title="Rules">
-      {rows.length === 0 ? <p class="nothing">Nothing was found.</p> : <Sortable caption="Rules" columns={columns} rows={rows} keyOf={({ rule }) => rule} few={12} left={left > 0 ? 'There are too many names of rules to show.' : undefined} />}
+      {rows.length === 0
+        ? <p class="nothing">Nothing was found.</p>
+        : <Sortable caption="Rules" columns={columns} rows={rows} keyOf={keyOf} few={12} left={note} />}
     </Card>
   )
 }
 
-/** The minute, and the day when one looks closer. */
-export const When = ({ time: at, seconds = false }: { readonly time: number; readonly seconds?: boolean }) => (
-  <time dateTime={new Date(at).toISOString()} title={new Date(at).toISOString()}><span class="day">{dayOf(at).slice(5)}</span> {clockOf(at).slice(0, seconds ? 8 : 5)}</time>
+interface ListProps<Row> {
+  readonly rows: readonly Row[]
+  readonly left: number
+}
+
+/** Findings about what servers offer; changes (`tool/drift`) come first. */
+export const Offers = ({ rows, left }: ListProps<OfferRow>) => {
+  const changed = rows.filter(({ rule }) => rule === 'tool/drift')
+  const found = rows.filter(({ rule }) => rule !== 'tool/drift')
+  const columns: readonly Column<OfferRow>[] = [
+    { name: 'Server', by: ({ server }) => server, cell: ({ server }) => named(server) },
+    {
+      name: 'Finding', kind: 'long', by: ({ rule }) => rule,
+      cell: ({ rule, path, message }) =>
+        <><b>{rule}</b> <bdi>{message}</bdi> <small><bdi>{path}</bdi></small></>,
+    },
+    numbers('Times', ({ times }) => times, whole),
+    numbers('Last', ({ last }) => last, last => <When time={last} />),
+  ]
+  const keyOf = ({ server, rule, path, message }: OfferRow) => [server, rule, path, message].join(' ')
+  const note = left > 0 ? `${count(left, 'older finding')} left out.` : undefined
+  return (
+    <Card title="What servers offer" note="Tools, prompts and instructions, as they were listed">
+      <h3>Changed</h3>
+      {changed.length === 0
+        ? <p class="nothing">No server changed what it offers.</p>
+        : <Sortable caption="Changed" columns={columns} rows={changed} keyOf={keyOf} few={10} />}
+      {found.length > 0 && <h3>Found</h3>}
+      {found.length > 0 && (
+        <Sortable caption="Found" columns={columns} rows={found} keyOf={keyOf} few={8} left={note} />
+      )}
+    </Card>
+  )
+}
+
+const ofSession: readonly Column<SessionRow>[] = [
+  {
+    name: 'Began', by: ({ started = 0 }) => started,
+    cell: ({ started }) =>
+      (started === undefined ? <span class="zero">earlier</span> : <When time={started} />),
+  },
+  { name: 'Server', by: ({ server }) => server, cell: ({ server }) => named(server) },
+  {
+    name: 'Client', by: ({ client }) => client,
+    cell: ({ client, revision }) =>
+      <span class="name" title={client}><bdi>{client || '–'}</bdi> <small>{revision}</small></span>,
+  },
+  numbers('Calls', ({ calls }) => calls, whole),
+  numbers('Held back', ({ held }) => held),
+  numbers('Findings', ({ findings }) => findings),
+  {
+    name: 'Lasted', kind: 'number', by: ({ started, last }) => last - (started ?? last),
+    cell: ({ started, last }) => (started === undefined ? '–' : duration(last - started)),
+  },
+  {
+    name: 'End', kind: 'long', by: ({ ended = '' }) => ended,
+    cell: ({ ended }) => (ended === undefined ? <em>open</em> : <bdi>{ended}</bdi>),
+  },
+]
+
+export const Sessions = ({ rows, left }: ListProps<SessionRow>) => {
+  const keyOf = ({ server, session }: SessionRow) => `${server} ${session}`
+  const note = left > 0 ? `${count(left, 'older session')} left out.` : undefined
+  return (
+    <Card title="Sessions" note={rows.length === 0 ? undefined : whole(rows.length + left)}>
+      {rows.length === 0
+        ? <p class="nothing">There was none.</p>
+        : <Sortable caption="Sessions" columns={ofSession} rows={rows} keyOf={keyOf} few={10} left={note} />}
+    </Card>
+  )
+}
+
+export const Logs = ({ logs }: { readonly logs: readonly LogRow[] }) => (
+  <Card title="Logs" id="logs" note="What the chain of hashes shows, as audit verify says it">
+    <ul class="logs">
+      {logs.map(({ ok, text }) => (
+        <li key={text} class={ok ? 'ok' : 'broken'}>
+          <b>{ok ? '✓' : '✗'}<span class="unseen">{ok ? 'verified' : 'changed'}</span></b>
+          {' '}<bdi>{text}</bdi>
+        </li>
+      ))}
+    </ul>
+  </Card>
 )

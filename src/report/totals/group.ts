@@ -2,8 +2,9 @@ import { type Verdict, verdicts } from '../../core/findings.js'
 import { isFrom, type LogRecord } from '../record.js'
 import { removedAnnotations, shown, shownName } from '../sentence.js'
 import type { GroupSummary, Quantiles, Rows, RuleRow, SeriesSummary, ToolRow } from '../summary.js'
+import { sumOf } from '../units.js'
 import { Histogram } from './histogram.js'
-import { addAll, countVerdict, type Range, Series, sumOf, verdictTally } from './series.js'
+import { addAll, countVerdict, type Range, Series, verdictTally } from './series.js'
 import { Table } from './table.js'
 
 /** The first part of a rule's name. */

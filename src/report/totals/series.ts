@@ -16,8 +16,6 @@ const addAt = (tally: Tally, index: number, number: number): void => {
 export const addAll = (tally: Tally, other: readonly number[]): void =>
   other.forEach((number, index) => addAt(tally, index, number))
 
-export const sumOf = (tally: readonly number[]): number => tally.reduce((sum, number) => sum + number, 0)
-
 const [second, minute, hour, day] = [1000, 60_000, 3_600_000, 86_400_000]
 
 /** Lengths of periods, in milliseconds. Each divides the next, so that periods add up to longer ones. */
