@@ -7,7 +7,7 @@ import type { FrontCalls, RelayCalls } from '../../gateway/processes/calls.js'
 import { countingMetrics, type Metrics, noMetrics } from '../../telemetry/metrics.js'
 import { inBatches } from '../../transport/channel/calls.js'
 import { RelayEnd } from '../../transport/channel/relay-end.js'
-import { tellGroups } from '../../transport/process/group.js'
+import { reportGroups } from '../../transport/process/group.js'
 import type { SharedFlags } from '../flags.js'
 import { Lifetime } from '../relay/lifetime.js'
 import { acceptedOf, type ServerSetup, type Setup } from '../server/setup.js'
@@ -82,7 +82,7 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
       lifetime.hurry()
     },
   })
-  tellGroups((pid, isAlive) => {
+  reportGroups((pid, isAlive) => {
     end.calls.call('group', { pid, isAlive }).catch(() => undefined)
     // Should this process be killed in this turn, the front knows already.
     end.flush()

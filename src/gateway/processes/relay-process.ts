@@ -172,12 +172,12 @@ export class RelayProcess {
 
   /** The watchdog. It counts looks and not time, in case all processes were suspended for a while. */
   #look(running: Running): void {
-    const { child, end, mostBytes, isReady, endingAt, vitals } = running
+    const { child, end, maxBytes, isReady, endingAt, vitals } = running
     const now = performance.now()
     const bytes = (child.pid === undefined ? undefined : residentBytes(child.pid)) ?? vitals?.rss ?? 0
-    if (bytes > mostBytes)
+    if (bytes > maxBytes)
       return this.#kill(
-        running, `it took ${toMebibytes(bytes)} MiB of memory, and may have ${toMebibytes(mostBytes)}`,
+        running, `it took ${toMebibytes(bytes)} MiB of memory, and may have ${toMebibytes(maxBytes)}`,
       )
     if (!isReady && now - running.begunAt > beginMs)
       return this.#kill(running, `it did not begin within ${beginMs / 1000} s`)

@@ -1,40 +1,44 @@
 import { spawnSync, type ChildProcess } from 'node:child_process'
 import { setTimeout as pause } from 'node:timers/promises'
+import { codeOf } from '../../errors.js'
 
 const windows = process.platform === 'win32'
 
 const steps = ['ask', 'terminate', 'kill'] as const
 
-/** How often to look whether a group without its leader is gone: there is no event for that. */
+/** Interval of the checks whether a group without its leader is gone: there is no event for that. */
 const pollMs = 20
-/** How long to wait after SIGKILL: processes that nobody reaps stay in their group for ever. */
+/** Longest wait after SIGKILL: processes that are never reaped stay in their group for ever. */
 const reapMs = 1000
 
-/** Told of each group that begins, and of its end. */
-let told: (pid: number, isAlive: boolean) => void = () => undefined
+/** Called when a group begins and when it ends. */
+let report: (pid: number, isAlive: boolean) => void = () => undefined
 
-/** Has somebody told who can end the groups of this process should it be killed. */
-export const tellGroups = (tell: typeof told): void => {
-  told = tell
+/** Reports the groups of this process to another process, which can end them if this one is killed. */
+export const reportGroups = (to: typeof report): void => {
+  report = to
 }
 
-/** Ends what another process of ours has left behind: its stdin is closed already. Resolves when nobody of it is left, or does not go. */
+const killTree = (pid: number): void =>
+  void spawnSync('taskkill', ['/pid', String(pid), '/T', '/F'], { stdio: 'ignore', windowsHide: true })
+
+/** Kills a group whose owner is gone. Resolves when no process of it is left, or after `reapMs`. */
 export const killGroup = async (pid: number): Promise<void> => {
   try {
-    if (windows) return void spawnSync('taskkill', ['/pid', String(pid), '/T', '/F'], { stdio: 'ignore', windowsHide: true })
+    if (windows) return killTree(pid)
     process.kill(-pid, 'SIGKILL')
     for (let waited = 0; waited < reapMs; waited += pollMs) {
       await pause(pollMs)
       process.kill(-pid, 0)
     }
   } catch {
-    // Nobody of it is left.
+    // No process of the group is left.
   }
 }
 
 /**
- * Ends a process and all that it started: its stdin is closed; `stopMs` later the group gets SIGTERM; `stopMs` later
- * SIGKILL. Should this process end first, they are killed with it.
+ * Ends a process and all that it started: closes its stdin; sends the group SIGTERM `stopMs` later, and
+ * SIGKILL `stopMs` after that. If this process ends first, the group is killed with it.
  */
 export class Stopper {
   readonly #child: ChildProcess
@@ -50,7 +54,7 @@ export class Stopper {
     this.#child = child
     this.#stopMs = stopMs
     this.#forget = atLast(() => this.#signal('SIGKILL'))
-    if (child.pid !== undefined) told(child.pid, true)
+    if (child.pid !== undefined) report(child.pid, true)
   }
 
   /**
@@ -86,7 +90,7 @@ export class Stopper {
     return this.#child.pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null
   }
 
-  /** @returns false when there is nobody left whom we could signal */
+  /** @returns false when no process of the group is left */
   #signal(signal: NodeJS.Signals | 0): boolean {
     const { pid } = this.#child
     if (pid === undefined) return false
@@ -94,16 +98,16 @@ export class Stopper {
     try {
       return process.kill(-pid, signal)
     } catch (error) {
-      // Who may not be signalled is there.
-      return error instanceof Error && 'code' in error && error.code === 'EPERM'
+      // EPERM: the process exists.
+      return codeOf(error) === 'EPERM'
     }
   }
 
-  // Windows has no groups and no signals: a tree is walked while its root lives, and ended by force.
+  // Windows has no groups and no signals: the tree of processes is killed while its root lives.
   #signalTree(pid: number, signal: NodeJS.Signals | 0): boolean {
     if (!this.#leads()) return false
-    // Waited for: an event loop that could hear of its end may not turn again.
-    if (signal !== 0) spawnSync('taskkill', ['/pid', String(pid), '/T', '/F'], { stdio: 'ignore', windowsHide: true })
+    // Synchronous, because this process may be exiting.
+    if (signal !== 0) killTree(pid)
     return true
   }
 
@@ -112,12 +116,12 @@ export class Stopper {
     clearTimeout(this.#poll)
     this.#taken = steps.length
     this.#forget()
-    if (this.#child.pid !== undefined) told(this.#child.pid, false)
+    if (this.#child.pid !== undefined) report(this.#child.pid, false)
     this.#gone()
   }
 }
 
-/** Signals whose default is the end of this process. */
+/** Signals that end a process by default. */
 const deadly = [
   'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGABRT', 'SIGALRM', 'SIGUSR2', 'SIGXCPU', 'SIGBREAK',
 ] as const satisfies readonly NodeJS.Signals[]
@@ -125,9 +129,9 @@ const deadly = [
 const acts = new Set<() => void>()
 
 /**
- * Runs `act` when this process ends in any way but SIGKILL: an exit, an uncaught error, a signal for which
- * nobody else listens. Signals to this process do not reach the process groups that it has started.
- * @returns what takes it back
+ * Runs `act` when this process ends by an exit, an uncaught error or a signal without another listener, but
+ * not by SIGKILL. Signals to this process do not reach the process groups that it has started.
+ * @returns a function that cancels it
  */
 const atLast = (act: () => void): (() => void) => {
   if (acts.size === 0) listen()

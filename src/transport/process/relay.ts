@@ -4,56 +4,63 @@ import { Socket } from 'node:net'
 import { totalmem } from 'node:os'
 import type { Duplex } from 'node:stream'
 
-/** By it a process knows that it is a relay process; no server is to see it. */
+/** Marks a relay process; removed there, so that servers do not inherit it. */
 const roleVariable = 'MCP_CUSTOMS_RELAY'
-/** Of the channel, in a relay process. */
+/** File descriptor of the channel in a relay process. */
 const descriptor = 3
 
 const mebibyte = 1024 * 1024
 const heapFlag = '--max-old-space-size'
 /**
- * Garbage is collected by the thread that made it. V8's helper threads cost a tenth of all CPU time for calls with long results, and those of
- * a process whose heap is being filled up would take the processors that other relay processes need.
+ * Garbage is collected on the main thread. V8's helper threads cost a tenth of the CPU time of calls with
+ * long results, and in a process whose heap is filling up they would take the processors of other relay
+ * processes.
  */
 const oneThreadFlag = '--single-threaded-gc'
 
-/** The heap of a relay process, in MiB: what the operator says of Node's, else 1 GiB, or half of the machine's memory where that is less. */
+/**
+ * The heap of a relay process, in MiB: the operator's flag for Node, or else 1024, at most half of the
+ * memory.
+ */
 const heapOf = (): number => {
-  const said = new RegExp(`${heapFlag.replaceAll('-', '[-_]')}=(\\d+)`).exec(`${process.env['NODE_OPTIONS'] ?? ''} ${process.execArgv.join(' ')}`)?.[1]
+  const flags = `${process.env['NODE_OPTIONS'] ?? ''} ${process.execArgv.join(' ')}`
+  const configured = new RegExp(`${heapFlag.replaceAll('-', '[-_]')}=(\\d+)`).exec(flags)?.[1]
+  if (configured !== undefined) return Number(configured)
   const memory = process.constrainedMemory()
-  const own = memory > 0 && memory < totalmem() ? memory : totalmem()
-  return said === undefined ? Math.min(1024, Math.floor(own / 2 / mebibyte)) : Number(said)
+  const available = memory > 0 && memory < totalmem() ? memory : totalmem()
+  return Math.min(1024, Math.floor(available / 2 / mebibyte))
 }
 
 export interface RelayChild {
   readonly child: ChildProcess
   readonly channel: Duplex
-  /** Resident memory that it may have, in bytes: its heap, and as much beside it. */
-  readonly mostBytes: number
+  /** Limit of its resident memory, in bytes: twice its heap. */
+  readonly maxBytes: number
 }
 
-/** Starts this program once more, as a relay process that inherits one end of a socket pair. */
+/** Starts this program as a relay process that inherits one end of a socket pair. */
 export const spawnRelay = (): RelayChild => {
   const heap = heapOf()
   const script = process.argv[1] ?? ''
-  const child = spawn(process.execPath, [`${heapFlag}=${heap}`, oneThreadFlag, ...process.execArgv, script, 'serve'], {
+  const flags = [`${heapFlag}=${heap}`, oneThreadFlag, ...process.execArgv]
+  const child = spawn(process.execPath, [...flags, script, 'serve'], {
     env: { ...process.env, [roleVariable]: '1' },
     stdio: ['ignore', 'ignore', 'inherit', 'pipe'],
     windowsHide: true,
   })
   const channel = child.stdio[descriptor]
   if (!(channel instanceof Socket)) throw new Error('it has no channel')
-  return { child, channel, mostBytes: 2 * heap * mebibyte }
+  return { child, channel, maxBytes: 2 * heap * mebibyte }
 }
 
-/** @returns the channel to the front; undefined in a process that is no relay process */
+/** @returns the channel to the front; undefined when this is not a relay process */
 export const inheritedChannel = (): Duplex | undefined => {
   const isRelay = process.env[roleVariable] !== undefined
   Reflect.deleteProperty(process.env, roleVariable)
   return isRelay ? new Socket({ fd: descriptor, readable: true, writable: true }) : undefined
 }
 
-/** Resident memory of another process, in bytes, where the system tells of it while that process is busy (Linux). */
+/** Resident memory of another process, in bytes; known on Linux only. */
 export const residentBytes = (pid: number): number | undefined => {
   if (process.platform !== 'linux') return undefined
   try {

@@ -7,33 +7,35 @@ import type { Exit } from '../transport.js'
 
 const windows = process.platform === 'win32'
 
-// cross-spawn differs from Node's own spawn on Windows only (npx is a .cmd file there), and is slow to load.
+// cross-spawn differs from Node's spawn on Windows only (npx is a .cmd file there), and is slow to load.
 const spawn = windows ? (await import('cross-spawn')).default : nodeSpawn
 
 export interface CommandLine {
-  /** The program and its arguments; no shell ever reads them. */
+  /** The program and its arguments, started without a shell. */
   readonly command: readonly [string, ...string[]]
-  /** All of its environment; that of this process when absent. */
+  /** The whole environment; that of this process when absent. */
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
 }
 
-/** A process whose stdin and stdout are pipes of ours. */
+/** A process whose stdin and stdout are pipes to this one. */
 export interface ServerChild extends ChildProcess {
   stdin: Writable
   stdout: Readable
 }
 
 /**
- * Starts a command as the leader of a process group of its own, so that all it starts can be ended with it.
- * @throws what Node throws for a command line that cannot be one (a NUL inside, too long)
+ * Starts a command as the leader of a new process group, so that all that it starts can be ended with it.
+ * @throws Node's error for an invalid command line (a NUL inside, too long)
  */
-export const spawnGroup = ({ command: [program, ...args], env, cwd }: CommandLine, stderr: 'inherit' | 'ignore' | 'pipe'): ServerChild => {
+export const spawnGroup = (
+  { command: [program, ...args], env, cwd }: CommandLine, stderr: 'inherit' | 'ignore' | 'pipe',
+): ServerChild => {
   const child = spawn(program, args, {
     env: env ?? process.env,
     ...(cwd === undefined ? {} : { cwd }),
     stdio: ['pipe', 'pipe', stderr],
-    // On Windows it would open a console window, and there are no groups to gain.
+    // On Windows this would open a console window, and there are no process groups.
     detached: !windows,
     windowsHide: true,
   })
@@ -41,13 +43,15 @@ export const spawnGroup = ({ command: [program, ...args], env, cwd }: CommandLin
   return child
 }
 
-const isServerChild = (child: ChildProcess): child is ServerChild => child.stdin !== null && child.stdout !== null
+const isServerChild = (child: ChildProcess): child is ServerChild =>
+  child.stdin !== null && child.stdout !== null
 
-/** Whether there is a program of this name to start, as far as can be told without starting it. */
+/** Whether an executable file of this name exists. */
 export const canStart = ({ command: [program], env, cwd = process.cwd() }: CommandLine): boolean => {
-  // Windows looks in more places, under more names.
+  // Windows searches further folders and file extensions.
   if (windows) return true
-  const folders = program.includes('/') ? [cwd] : ((env ?? process.env)['PATH'] ?? '').split(delimiter).map(folder => resolve(cwd, folder))
+  const path = (env ?? process.env)['PATH'] ?? ''
+  const folders = program.includes('/') ? [cwd] : path.split(delimiter).map(folder => resolve(cwd, folder))
   return folders.some(folder => {
     try {
       accessSync(resolve(folder, program), fsConstants.X_OK)
@@ -63,9 +67,12 @@ export const startFailure = ({ command: [program], cwd }: CommandLine, error: Er
   const because = (reason: string) => `cannot start ${JSON.stringify(program)}: ${reason}`
   switch ('code' in error ? error.code : undefined) {
     case 'ENOENT':
-      if (cwd !== undefined && !existsSync(cwd)) return because(`the working directory ${JSON.stringify(cwd)} does not exist`)
-      if (program.includes('/') && existsSync(program)) return because('the interpreter that its first line names was not found')
-      return because('command not found')
+      if (cwd !== undefined && !existsSync(cwd)) {
+        return because(`the working directory ${JSON.stringify(cwd)} does not exist`)
+      }
+      return because(program.includes('/') && existsSync(program)
+        ? 'the interpreter that its first line names was not found'
+        : 'command not found')
     case 'EACCES':
       return because('permission denied')
     default:
@@ -73,7 +80,7 @@ export const startFailure = ({ command: [program], cwd }: CommandLine, error: Er
   }
 }
 
-/** What a shell would report: the exit code, or 128 and the signal's number. */
+/** The exit code as a shell reports it: 128 plus the signal's number after a signal. */
 export const exitCodeOf = ({ code, signal }: Exit): number =>
   signal === null ? (code ?? 1) : 128 + osConstants.signals[signal]
 

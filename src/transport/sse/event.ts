@@ -10,32 +10,41 @@ export interface Fields {
   readonly retry?: number
 }
 
-/** One thing in an event stream. */
-export type SseEvent =
-  /** An event with data, whatever its name: a client may read each of them as a message. */
-  | (Fields & { readonly kind: 'message'; readonly data: Buffer })
-  /** An event that tells fields and no data. @property dispatched it has a `data` line, which is empty */
-  | (Fields & { readonly kind: 'fields'; readonly dispatched: boolean })
-  /** An event over the limit: the beginning and the end of its data (4096 bytes at most), and its size in bytes. */
-  | (Fields & { readonly kind: 'oversized'; readonly head: Buffer; readonly tail: Buffer; readonly size: number })
-  /** One or more comments between events: the server shows that it lives. */
-  | { readonly kind: 'comment' }
-
-/** Bytes that no field is made of are read by nobody, and are passed on to nobody. */
-export interface ReadEvent extends Fields {
-  /** The values of the `data` lines, joined with LF; undefined where there is no such line. */
-  readonly data: Buffer | undefined
+interface OversizedData {
+  readonly kind: 'oversized'
+  readonly head: Buffer
+  readonly tail: Buffer
+  readonly size: number
 }
 
-export const readEvent = (bytes: Buffer): ReadEvent => {
+/** One item of an event stream. */
+export type SseEvent =
+  /** An event with data and any name: a client may read every one of them as a message. */
+  | (Fields & { readonly kind: 'message'; readonly data: Buffer })
+  /** An event with fields but without data. @property dispatched it has a `data` line, which is empty */
+  | (Fields & { readonly kind: 'fields'; readonly dispatched: boolean })
+  /**
+   * An event over the limit: the beginning and the end of its data (4096 bytes at most), and its size in
+   * bytes.
+   */
+  | (Fields & OversizedData)
+  /** One or more comments between events, which servers send to keep the connection alive. */
+  | { readonly kind: 'comment' }
+
+/**
+ * Reads the fields of an event; other bytes are dropped, and not forwarded.
+ * @property data the values of the `data` lines, joined with LF; undefined when there is no such line
+ */
+export const readEvent = (bytes: Buffer): Fields & { readonly data: Buffer | undefined } => {
   const data = new Data(bytes)
   const fields: { id?: string; name?: string; retry?: number } = {}
   eachLine(bytes, (from, to, next) => {
     if (isField(bytes, from, to, 'data')) return data.add(valueFrom(bytes, from + 4, to), to)
-    // The beginning of an event that is too long may end in the middle of a line.
+    // The kept beginning of an oversized event may end in the middle of a line.
     if (to === next) return
-    const valueOf = (field: string) =>
-      isField(bytes, from, to, field) ? bytes.toString('utf8', valueFrom(bytes, from + field.length, to), to) : undefined
+    const valueOf = (field: string) => (isField(bytes, from, to, field)
+      ? bytes.toString('utf8', valueFrom(bytes, from + field.length, to), to)
+      : undefined)
     const id = valueOf('id')
     if (id?.includes('\0') === false) fields.id = id
     const retry = valueOf('retry')
@@ -47,7 +56,7 @@ export const readEvent = (bytes: Buffer): ReadEvent => {
   return { ...fields, data: data.take() }
 }
 
-/** The data in the last bytes of an event: what is before the first line end is taken for data that began earlier. */
+/** The data in the last bytes of an event; the bytes before the first line end count as data. */
 export const dataInTail = (tail: Buffer): Buffer => {
   const data = new Data(tail)
   eachLine(tail, (from, to) => {
@@ -57,16 +66,14 @@ export const dataInTail = (tail: Buffer): Buffer => {
   return data.take() ?? Buffer.alloc(0)
 }
 
-/**
- * The lines of the fields, each with its end. A value in which some reader sees the end of a line (Python's `splitlines`) is
- * left out.
- */
+/** Encodes fields as lines. Values with a character that some readers take for a line end are left out. */
 export const fieldLines = ({ id, name, retry }: Fields): string =>
   line('event', name) + line('id', id) + line('retry', retry?.toString())
 
 const line = (field: string, value: string | undefined): string =>
   value === undefined || hidesLine.test(value) ? '' : `${field}: ${value}\n`
 
+// Python's `splitlines` splits at several of these.
 const hidesLine = /[\0-\x1f\x7f-\x9f\u2028\u2029]/
 
 const colon = 0x3a
@@ -75,10 +82,11 @@ const space = 0x20
 /** A line without a colon is a field without a value. */
 const isField = (bytes: Buffer, from: number, to: number, field: string): boolean => {
   const end = from + field.length
-  return (end === to || (end < to && bytes[end] === colon)) && bytes[from] === field.charCodeAt(0) && bytes.toString('latin1', from, end) === field
+  return (end === to || (end < to && bytes[end] === colon))
+    && bytes[from] === field.charCodeAt(0) && bytes.toString('latin1', from, end) === field
 }
 
-/** Where the value begins, when its field's name ends at an index: behind the colon and one space. */
+/** Index of a field's value: after the name, the colon and one space. */
 const valueFrom = (bytes: Buffer, nameEnd: number, to: number): number =>
   Math.min(to, bytes[nameEnd + 1] === space ? nameEnd + 2 : nameEnd + 1)
 
@@ -114,10 +122,7 @@ class Data {
 export const lineFeed = 0x0a
 export const carriageReturn = 0x0d
 
-/**
- * Finds the line ends of an event stream in a buffer: CR, LF, or both. Asked with rising indices, it reads each byte
- * once.
- */
+/** Finds the line ends of an event stream: CR, LF, or both. With rising indices, each byte is read once. */
 export class LineEnds {
   readonly #bytes: Buffer
   #feed = -1
@@ -146,7 +151,10 @@ export class LineEnds {
   }
 }
 
-/** @param visit gets where a line begins, where it ends, and where the next begins; the last line may have no end */
+/**
+ * @param visit gets the start of a line, its end, and the start of the next; the last line may have no line
+ * end
+ */
 const eachLine = (bytes: Buffer, visit: (from: number, to: number, next: number) => void): void => {
   const ends = new LineEnds(bytes)
   for (let from = 0; from < bytes.length;) {
@@ -158,12 +166,14 @@ const eachLine = (bytes: Buffer, visit: (from: number, to: number, next: number)
   }
 }
 
-/** A frame as an event: its `data` lines behind those of the fields that it came with (`Envelope.event`). */
+/** Encodes a frame as an event: the lines of its other fields (`Envelope.event`), then its `data` lines. */
 export const encodeEvent = ({ bytes, envelope }: Frame): Buffer =>
   Buffer.concat([Buffer.from(envelope?.event ?? ''), ...dataLines(bytes), lineEnd])
 
-/** What is between the messages of a stream, as text to be sent; empty where nothing may pass. */
-export const encodeBetween = (event: Exclude<SseEvent, { readonly kind: 'message' | 'oversized' }>): string => {
+/** Encodes an event without data, or a comment; empty when nothing may pass. */
+export const encodeBetween = (
+  event: Exclude<SseEvent, { readonly kind: 'message' | 'oversized' }>,
+): string => {
   if (event.kind === 'comment') return keepAlive
   const lines = fieldLines(event) + (event.dispatched ? 'data: \n' : '')
   return lines === '' ? '' : `${lines}\n`
@@ -174,20 +184,20 @@ export const keepAlive = ': keep-alive\n\n'
 const dataField = Buffer.from('data: ')
 const lineEnd = Buffer.from('\n')
 
-/** From so many lines on, the line ends become spaces: a `data` line for each could make seven bytes of one. */
-const mostLines = 1000
+/** In longer messages the line ends become spaces: a `data` line for each could make seven bytes of one. */
+const maxLines = 1000
 
-/** JSON allows line ends between its tokens, and an event has one line of data for each line of it. */
+/** JSON allows line ends between tokens; an event needs one `data` line for each line. */
 const dataLines = (bytes: Buffer): readonly Buffer[] => {
   const parts: Buffer[] = []
   const ends = new LineEnds(bytes)
   for (let from = 0; from < bytes.length;) {
     const end = ends.from(from)
-    if (parts.length > 3 * mostLines) return dataLines(onOneLine(bytes))
+    if (parts.length > 3 * maxLines) return dataLines(onOneLine(bytes))
     parts.push(dataField, bytes.subarray(from, end < 0 ? undefined : end), lineEnd)
     from = end < 0 ? bytes.length : ends.after(end)
   }
-  // A carriage return at the end belongs to the line end of a pipe.
+  // A CR at the end is left out: it belongs to the line end of a stdio frame.
   if (bytes.at(-1) === lineFeed) parts.push(dataField, lineEnd)
   return parts
 }

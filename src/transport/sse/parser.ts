@@ -5,27 +5,28 @@ const colon = 0x3a
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
 /**
- * Reads an event stream as it arrives (WHATWG HTML, 9.2 Server-sent events). An event that the end cuts off is none.
+ * Parses an event stream in chunks (WHATWG HTML, 9.2 Server-sent events). An incomplete last event is
+ * dropped.
  */
 export class SseParser {
   readonly #event: Gathering
-  /** How many bytes of a byte order mark the stream has begun with; undefined once it has gone on. One mark is skipped. */
+  /** Bytes of the leading byte order mark so far (one mark is skipped); undefined after it. */
   #marked: number | undefined = 0
-  /** A line feed that comes next belongs to the line end before it. */
+  /** The last chunk ended with CR: an LF that follows belongs to the same line end. */
   #afterReturn = false
-  /** Of the line that has begun, in earlier chunks: its size in bytes, and its first byte. */
+  /** The part of the current line in earlier chunks: its size in bytes, and its first byte. */
   #lineSize = 0
   #lineFirst: number | undefined
-  /** The event that has begun holds more than comments. */
+  /** The current event has more than comments. */
   #hasFields = false
 
-  /** @param maxBytes longest event, in bytes; of a longer one only the ends are kept */
+  /** @param maxBytes longest event, in bytes; only the ends of longer ones are kept */
   constructor(maxBytes: number) {
     this.#event = new Gathering(maxBytes)
   }
 
   /**
-   * What the chunk completes. The chunk must not be written to again: an event that lies within it is a part of it.
+   * Returns the events that the chunk completes. The chunk must not be modified: events may share its memory.
    */
   push(chunk: Buffer): readonly SseEvent[] {
     const bytes = this.#marked === undefined ? chunk : this.#withoutMark(chunk, this.#marked)
@@ -46,10 +47,10 @@ export class SseParser {
       this.#event.add(bytes.subarray(from, line))
       from = line
       const gathered = this.#event.take()
-      // Comments between events keep a connection alive, and are kept no longer than that.
-      const event = this.#hasFields ? read(gathered) : comment && events.at(-1)?.kind !== 'comment' ? commented : undefined
+      const event = this.#hasFields ? read(gathered) : comment ? commented : undefined
       this.#hasFields = false
-      if (event !== undefined) events.push(event)
+      // Comments in a row are one: they only keep the connection alive.
+      if (event !== undefined && (event !== commented || events.at(-1) !== commented)) events.push(event)
     }
     this.#event.add(bytes.subarray(from))
     if (this.#lineSize === 0) this.#lineFirst = bytes[line]
@@ -59,7 +60,7 @@ export class SseParser {
 
   #withoutMark(chunk: Buffer, marked: number): Buffer {
     let at = marked
-    while (at < byteOrderMark.length && at - marked < chunk.length && chunk[at - marked] === byteOrderMark[at]) at += 1
+    while (at < byteOrderMark.length && chunk[at - marked] === byteOrderMark[at]) at += 1
     const isOpen = at < byteOrderMark.length && at - marked === chunk.length
     this.#marked = isOpen ? at : undefined
     if (isOpen) return chunk.subarray(chunk.length)
@@ -68,7 +69,7 @@ export class SseParser {
   }
 }
 
-const commented = { kind: 'comment' } as const
+const commented: SseEvent = { kind: 'comment' }
 
 const read = (event: Gathered | undefined): SseEvent | undefined => {
   if (event === undefined) return undefined

@@ -5,19 +5,19 @@ import type { Transport, TransportEvent } from '../transport.js'
 import { FrameReader, LineWriter } from './lines.js'
 
 export interface StdioClientOptions {
-  /** What the client writes: the process's stdin. */
+  /** Written by the client: stdin of this process. */
   readonly input: Readable
-  /** What the client reads: the process's stdout. */
+  /** Read by the client: stdout of this process. */
   readonly output: Writable
   readonly limits: FrameLimits
   /** How long, in milliseconds, answers may take after the end of the input (0). */
   readonly graceMs?: number
 }
 
-/** How long a client may take no line of ours, once we want to end, before we leave without it. */
+/** How long `close` waits for a client that takes no line, in milliseconds. */
 const flushMs = 2000
 
-/** Faces an MCP client that started this process and holds the other ends of its pipes. */
+/** Faces the MCP client that started this process, over its stdin and stdout. */
 export const stdioClient = (options: StdioClientOptions): Transport => new StdioClient(options)
 
 class StdioClient implements Transport {
@@ -30,10 +30,19 @@ class StdioClient implements Transport {
 
   constructor({ input, output, limits, graceMs = 0 }: StdioClientOptions) {
     this.#input = input
-    this.#reader = new FrameReader(limits, frame => this.#hear({ type: 'frame', exchange: stdioExchange, frame }), error =>
-      error === undefined ? this.#end('the client closed its output', graceMs) : this.#end(`reading from the client failed: ${error.message}`))
-    this.#writer = new LineWriter(output, () => this.#hear({ type: 'drained', exchange: stdioExchange }), error =>
-      this.#end(`the client does not read any more: ${error.message}`))
+    this.#reader = new FrameReader(
+      limits,
+      frame => this.#hear({ type: 'frame', exchange: stdioExchange, frame }),
+      error => {
+        if (error === undefined) this.#end('the client closed its output', graceMs)
+        else this.#end(`reading from the client failed: ${error.message}`)
+      },
+    )
+    this.#writer = new LineWriter(
+      output,
+      () => this.#hear({ type: 'drained', exchange: stdioExchange }),
+      error => this.#end(`the client does not read any more: ${error.message}`),
+    )
   }
 
   start(hear: (event: TransportEvent) => void): void {
@@ -54,7 +63,7 @@ class StdioClient implements Transport {
     this.#reader.resume()
   }
 
-  /** Resolves when the client has been given everything, or takes no more. */
+  /** Resolves when everything is written, or the client does not read any more. */
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
@@ -67,7 +76,7 @@ class StdioClient implements Transport {
     this.#writer.close()
   }
 
-  /** Once when it says nothing more, and once when it reads nothing more. */
+  /** Called at the end of the input, and when the output is closed. */
   #end(reason: string, graceMs = 0): void {
     if (this.#isClosing) return
     this.#reader.close()

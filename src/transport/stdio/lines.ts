@@ -5,10 +5,7 @@ import type { Frame, FrameLimits } from '../../protocol/frame.js'
 import { isReading, oversizedFrame, readFrame } from '../../protocol/parse.js'
 import { finished, Gathering, type Gathered } from '../frames.js'
 
-/**
- * Reads frames from a stream of lines. After `pause` come at most the frames of the chunk in hand (64 KB of
- * input): the chunk is in memory in any case.
- */
+/** Reads frames from a stream of lines. After `pause`, the frames of the current chunk (64 KB) still come. */
 export class FrameReader {
   readonly #limits: FrameLimits
   readonly #lines: LineSplitter
@@ -16,13 +13,13 @@ export class FrameReader {
   readonly #ended: (error?: Error) => void
   #stream: Readable | undefined
   #paused = false
-  /** Lines behind one that is still being read: a large one takes several turns of the event loop. */
+  /** Lines that wait for the parsing of a large one, which takes several turns of the event loop. */
   readonly #waiting: Line[] = []
   #isReading = false
-  /** The stream has come to its end, or failed. */
+  /** Set when the stream has ended or failed. */
   #end: { readonly error: Error | undefined } | undefined
 
-  /** @param ended the stream came to its end, or failed; called once, after the last frame */
+  /** @param ended called once, after the last frame, when the stream has ended or failed */
   constructor(limits: FrameLimits, hear: (frame: Frame) => void, ended: (error?: Error) => void) {
     this.#limits = limits
     this.#lines = new LineSplitter(limits.messageBytes)
@@ -51,7 +48,7 @@ export class FrameReader {
     if (!this.#isReading) this.#stream?.resume()
   }
 
-  /** Reads no more, and lets go of the stream. */
+  /** Stops reading and destroys the stream. */
   close(): void {
     const stream = this.#stream
     if (stream === undefined) return
@@ -91,7 +88,9 @@ export class FrameReader {
   }
 
   #take(line: Line): void {
-    if (line.kind !== 'whole') return this.#hear(oversizedFrame(line.head, line.tail, line.size, this.#limits))
+    if (line.kind !== 'whole') {
+      return this.#hear(oversizedFrame(line.head, line.tail, line.size, this.#limits))
+    }
     const frame = readFrame(line.bytes, this.#limits)
     if (!isReading(frame)) return this.#hear(frame)
     this.#isReading = true
@@ -102,22 +101,19 @@ export class FrameReader {
       if (!this.#paused) this.#stream.resume()
       this.#hear(read)
       this.#read()
-    }).catch((error: unknown) => this.#ended(error instanceof Error ? error : new Error('the frame could not be read')))
+    }).catch((error: unknown) =>
+      this.#ended(error instanceof Error ? error : new Error('the frame could not be read')))
   }
 }
 
-/**
- * One line of a stream, without its line feed. A carriage return before that stays: to JSON it is white
- * space.
- */
+/** One line of a stream, without its LF. A CR before it stays: it is white space in JSON. */
 export type Line = Gathered
 
 const lineFeed = 0x0a
 
 /**
- * Splits a byte stream into stdio frames at LF (MCP stdio transport, 2026-07-28). Lines of nothing but white
- * space are skipped; a last line without LF counts. The chunks must not be written to again: a line within a
- * chunk is a part of it.
+ * Splits a byte stream into stdio frames at LF (MCP stdio transport, 2026-07-28). Blank lines are skipped; a
+ * last line without LF counts. The chunks must not be modified: lines may share their memory.
  */
 export class LineSplitter {
   readonly #maxBytes: number
@@ -126,8 +122,8 @@ export class LineSplitter {
   #hasBegun = false
 
   /**
-   * @param maxBytes longest line, in bytes without its LF; of a longer one only the ends are kept, and told
-   * at its LF
+   * @param maxBytes longest line, in bytes without its LF; only the ends of longer lines are kept, and
+   * reported at the LF
    */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
@@ -162,12 +158,9 @@ const add = (bytes: Buffer, lines: Line[]): void => {
   if (!bytes.every(one => one === 0x20 || one === 0x09 || one === 0x0d)) lines.push({ kind: 'whole', bytes })
 }
 
-/**
- * From here on the peer counts as not reading, in bytes: far above a stream's own mark, so that usual frames
- * never wait.
- */
+/** High-water mark, in bytes: far above a stream's own, so that usual frames never wait. */
 const fullBytes = 256 * 1024
-/** Below this size a copy is cheaper than a further buffer for the kernel to gather. */
+/** Up to this size, copying is cheaper than passing several buffers to the kernel. */
 const copyBytes = 64 * 1024
 
 const lineEnd = Buffer.from('\n')
@@ -178,25 +171,22 @@ export class LineWriter {
   readonly #drained: () => void
   #broken = false
   #full = false
-  /**
-   * The lines of this turn of the event loop, each with its end; their size; and whom to tell when they could
-   * not be written.
-   */
+  /** The lines of this turn of the event loop, their line ends, size, and callbacks for a failed write. */
   #lines: Buffer[] = []
   #bytes = 0
   #lost: (() => void)[] = []
   /** Turns whose lines the stream has not taken yet. */
   #pending = 0
   /**
-   * Where lines are put together, unless it is in use: memory allocated for each write sets off the garbage
-   * collector. Only for sockets and pipes: other streams may keep what they are given.
+   * Buffer in which lines are joined, unless it is in use: allocating one for each write would cost garbage
+   * collection. Only for sockets and pipes: other streams may keep the buffers that they get.
    */
   #spare: Buffer | undefined
   #settled: () => void = () => {}
 
   /**
-   * @param drained the peer reads again, or never will, after `write` returned false
-   * @param broken the stream failed; called once
+   * @param drained called after `write` returned false, when the peer reads again or the stream has failed
+   * @param broken called once, when the stream has failed
    */
   constructor(stream: Writable, drained: () => void, broken: (error: Error) => void = () => {}) {
     this.#stream = stream
@@ -213,8 +203,8 @@ export class LineWriter {
   }
 
   /**
-   * Lines written in one turn of the event loop leave together.
-   * @param lost called later, when the line could not be written
+   * Lines of one turn of the event loop are written together.
+   * @param lost called later if the line could not be written
    * @returns false when the peer is not reading
    */
   write(frame: Buffer, lost?: () => void): boolean {
@@ -235,7 +225,7 @@ export class LineWriter {
     return !this.#full
   }
 
-  /** Resolves when all is written, or when the peer has taken no line for so many milliseconds. */
+  /** Resolves when everything is written, or the peer has taken no line for `ms` milliseconds. */
   async flush(ms: number): Promise<void> {
     for (let before = Infinity; this.#pending > 0 && this.#pending < before;) {
       before = this.#pending
@@ -249,7 +239,7 @@ export class LineWriter {
     }
   }
 
-  /** Lets go of the stream. */
+  /** Stops reporting `drained`. */
   close(): void {
     this.#stream.off('drain', this.#onDrain)
   }

@@ -11,37 +11,37 @@ import { FrameReader, LineWriter } from './lines.js'
 
 export interface StdioServerOptions extends CommandLine {
   readonly limits: FrameLimits
-  /** `inherit`: the server writes to our stderr itself. A function hears what it writes. */
+  /** `inherit`: the server shares the stderr of this process. A function gets the output. */
   readonly stderr?: 'inherit' | 'ignore' | ((chunk: Buffer) => void)
   /**
-   * How long the server has to end once its stdin is closed, and again after SIGTERM, in milliseconds. The official clients
-   * kill us 4 s after they closed our stdin: twice this must be less, or a stubborn server outlives us.
+   * How long the server may take to end after its stdin is closed, and again after SIGTERM, in milliseconds.
+   * Official clients kill this process 4 s after they close its stdin: twice this time must be less.
    */
   readonly stopMs?: number
-  /** Told why the server is gone, when nobody had asked it to end; or why there never was one. */
+  /** Called when the server ended without `close`, or could not be started. */
   readonly died?: (reason: string) => void
 }
 
 export interface StdioServer extends Transport {
   /** How the process ended; undefined while it runs, and when it could not be started. */
   readonly exit: Exit | undefined
-  /** Why there never was a process (`CANNOT_START`). */
+  /** Why the process could not be started (`CANNOT_START`). */
   readonly failure: CustomsError | undefined
   /**
-   * Closes the server's stdin, gives it time, then SIGTERM, then SIGKILL, to it and all that it started.
-   * Frames are heard, and `ended` is, until it resolves.
+   * Closes the server's stdin, then sends SIGTERM, then SIGKILL, to it and all that it started. Until it
+   * resolves, frames and `ended` are still reported.
    * @param urgency 2 terminates at once, 3 kills
    */
   close(urgency?: number): Promise<void>
 }
 
 /**
- * How long the rest is waited for when the process has exited and something that it started holds its stdout, or when
- * its stdout is closed and it lives on.
+ * Wait for the other of two ends, in milliseconds: the process has exited but a child of its holds its stdout
+ * open, or its stdout is closed but the process runs on.
  */
 const lingerMs = 500
 
-/** Faces an MCP server that is a process of ours. */
+/** Faces an MCP server that is a child process. */
 export const stdioServer = (options: StdioServerOptions): StdioServer => new ServerProcess(options)
 
 class ServerProcess implements StdioServer {
@@ -50,23 +50,27 @@ class ServerProcess implements StdioServer {
   #writer: LineWriter | undefined
   #stopper: Stopper | undefined
   #hear: ((event: TransportEvent) => void) | undefined
-  /** Its stdout has come to its end. */
+  /** The server's stdout is closed. */
   #silent = false
   #linger: NodeJS.Timeout | undefined
   #ended = false
   #tellEnded = () => {}
   readonly #whenEnded = new Promise<void>(resolve => (this.#tellEnded = resolve))
-  /** Of the end that was asked for; 0: none was. */
+  /** The greatest urgency of `close`; 0 before it. */
   #urgency = 0
   exit: Exit | undefined
   failure: CustomsError | undefined
 
   constructor(options: StdioServerOptions) {
     this.#options = options
-    this.#reader = new FrameReader(options.limits, frame => this.#tell({ type: 'frame', exchange: stdioExchange, frame }), () => {
-      this.#silent = true
-      this.#settle()
-    })
+    this.#reader = new FrameReader(
+      options.limits,
+      frame => this.#tell({ type: 'frame', exchange: stdioExchange, frame }),
+      () => {
+        this.#silent = true
+        this.#settle()
+      },
+    )
   }
 
   start(hear: (event: TransportEvent) => void): void {
@@ -84,7 +88,7 @@ class ServerProcess implements StdioServer {
 
   #attach(child: ServerChild): void {
     child.on('error', error => {
-      // Anything later is a signal that did not arrive.
+      // Later errors are signals that could not be sent.
       if (child.pid === undefined) this.#fail(error)
     })
     child.on('exit', (code, signal) => {
@@ -123,22 +127,23 @@ class ServerProcess implements StdioServer {
     this.#writer?.handOver()
     if (this.#stopper !== undefined) {
       await this.#stopper.stop(this.#urgency)
-      // Nothing more can be done about a process that outlives SIGKILL.
+      // The process has outlived SIGKILL.
       if (this.exit === undefined) this.#finish('the server does not end')
     }
     if (this.#hear !== undefined) await this.#whenEnded
   }
 
-  /** Whether it is time to say that the server is gone: its exit and the end of its stdout come in either order. */
+  /** Reports the end after the exit and the end of stdout, which come in either order. */
   #settle(): void {
     const { exit } = this
     if (exit === undefined && !this.#silent) return
     if (exit !== undefined && this.#silent) return this.#finish(describeExit(exit))
     clearTimeout(this.#linger)
-    // Held up by a slow client: what the server said last is still in the pipe.
+    // Backpressure of a slow client: the last frames are still in the pipe.
     if (!this.#silent && this.#reader.paused && this.#urgency === 0) return
-    const finish = () => this.#finish(exit === undefined ? 'the server closed its stdout' : describeExit(exit))
-    // A timer that fires late fires before the pipe is read: the turn of the loop in between takes what is there.
+    const reason = exit === undefined ? 'the server closed its stdout' : describeExit(exit)
+    const finish = () => this.#finish(reason)
+    // A late timer fires before the pipe is read: `setImmediate` lets the last frames in.
     this.#linger = setTimeout(() => setImmediate(finish), lingerMs)
   }
 
@@ -155,7 +160,7 @@ class ServerProcess implements StdioServer {
     this.#tell({ type: 'ended', reason, ...(this.exit === undefined ? {} : { exit: this.exit }) })
     this.#ended = true
     this.#tellEnded()
-    // What the server started, or the server itself when only its stdout is closed, is not left behind.
+    // Ends processes that the server has left, or the server itself when only its stdout is closed.
     void this.#stopper?.stop(1)
   }
 
