@@ -5,8 +5,7 @@ import { withoutSecrets } from '../../audit/secrets.js'
 import type { Configuration, ListenerTls } from '../../config/configuration.js'
 import { codeOf, CustomsError, messageOf } from '../../errors.js'
 import {
-  type EndpointsSettings, type FrontBackend, type FrontSettings, httpFront, type HttpFront,
-  type HttpFrontOptions,
+  type EndpointsSettings, type FrontBackend, type FrontSettings, HttpFront, type HttpFrontOptions,
 } from '../../transport/front/front.js'
 import type { FrontTls } from '../../transport/front/listener.js'
 import { realTimers, type Timers } from '../../transport/timers.js'
@@ -100,7 +99,7 @@ export const openFront = (
   { backend, refused, log, logLevel, configuration }: FrontParts, lifetime: Lifetime,
 ): HttpFront => {
   const { listen, sessions: { graceMs } } = configuration()
-  const front = httpFront({
+  const front = new HttpFront({
     ...frontSettingsOf(configuration()), address: listen, backend,
     ...(refused && { refused }),
     ...(speaks(logLevel) && {

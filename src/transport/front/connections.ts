@@ -4,34 +4,34 @@ import type { Socket } from 'node:net'
 import { clientOf, Quota } from './quota.js'
 import type { FrontResponse } from './request.js'
 
-/** From so many requests on that wait behind an open answer of their connection, its socket is not read. */
+/** The socket is not read while this many pipelined requests wait behind an open response. */
 const manyWaiting = 8
-/** With more the connection is given up. */
-const mostWaiting = 64
-/** It is cut so many milliseconds later: its client should not come back at once. */
+/** With more waiting requests the connection is cut off. */
+const maxWaiting = 64
+/** The delay before it is cut, in milliseconds, so that its client does not reconnect at once. */
 const cutMs = 1000
 
 interface Connection {
-  /** The client whose place it has. */
+  /** The client that it counts for. */
   readonly client: string
-  /** Begins the requests that came behind one that is being answered (HTTP/1.1 pipelining). */
+  /** Requests that came while another one was being answered (HTTP/1.1 pipelining). */
   readonly waiting: { readonly response: ServerResponse; readonly begin: () => void }[]
   isBusy: boolean
   isGivenUp: boolean
-  /** The response to the request in hand. */
+  /** The open response. */
   response: FrontResponse | undefined
-  /** `onUnread` of the last response, which is over. */
+  /** `onUnread` of the last response, once that is over. */
   onUnread: FrontResponse['onUnread']
 }
 
 /**
- * The connections of a listener. Each client has a share of them; when that is used up, its next connection
- * replaces the one that was idle longest. Each connection has one request at a time in hand.
+ * The connections of a listener. Each client has a quota of them; when that is used up, its next connection
+ * replaces the one that was idle longest. The requests of a connection are answered one at a time.
  */
 export class Connections {
   readonly #places: Quota
   readonly #connections = new WeakMap<Socket, Connection>()
-  /** By client, those without a request in hand, the oldest first. */
+  /** Idle connections by client, the oldest first. */
   readonly #idle = new Map<string, Set<Socket>>()
 
   constructor(max = openFiles() / 2) {
@@ -47,24 +47,26 @@ export class Connections {
       oldest.destroy()
       this.#places.take(client)
     }
-    this.#connections.set(socket, { client, waiting: [], isBusy: false, isGivenUp: false, response: undefined, onUnread: undefined })
+    this.#connections.set(socket, {
+      client, waiting: [], isBusy: false, isGivenUp: false, response: undefined, onUnread: undefined,
+    })
     this.#setIdle(socket, client, true)
     socket.once('close', () => this.#leave(socket))
   }
 
-  /** Whether no request is begun on it any more; what was read of it is still parsed to its end. */
+  /** Whether its requests are ignored. Node still parses the bytes that it has read. */
   hasGivenUp(socket: Socket): boolean {
     return socket.destroyed || this.#connections.get(socket)?.isGivenUp === true
   }
 
-  /** @param begin called when everything before it on the connection is answered; never, where the connection is gone by then */
+  /** @param begin called when the requests before it are answered; not called when the connection is gone */
   follow(socket: Socket, response: ServerResponse, begin: () => void): void {
     const connection = this.#connections.get(socket)
     if (connection === undefined) return begin()
     if (!connection.isBusy) return this.#begin(socket, connection, { response, begin })
-    // Its answer could not be sent before that of the request in hand, and would be kept in memory.
+    // Its response could not be sent before the open one, and would be kept in memory.
     connection.waiting.push({ response, begin })
-    if (connection.waiting.length > mostWaiting) this.#giveUp(socket, connection)
+    if (connection.waiting.length > maxWaiting) this.#giveUp(socket, connection)
     else if (connection.waiting.length >= manyWaiting) setImmediate(hold, socket, connection)
   }
 
@@ -90,13 +92,13 @@ export class Connections {
     connection.isGivenUp = true
     connection.waiting.length = 0
     socket.pause()
-    // Node reads on at the end of each request.
+    // Node resumes the socket at the end of each request.
     socket.resume = () => socket
     const timer = setTimeout(() => socket.destroy(), cutMs)
     socket.once('close', () => clearTimeout(timer))
   }
 
-  /** Whether a request is in hand on it. */
+  /** Whether one of its requests is being answered. */
   isBusy(socket: Socket): boolean {
     return this.#connections.get(socket)?.isBusy === true
   }
@@ -120,16 +122,18 @@ export class Connections {
   }
 }
 
-// Not before all that was read of the socket is parsed: the end of each request has Node read on.
+// Called after the bytes read so far are parsed: Node resumes the socket at the end of each request.
 const hold = (socket: Socket, { waiting }: Connection): void => {
   if (waiting.length >= manyWaiting) socket.pause()
 }
 
-/** How many files, sockets among them, this process may have open. Each connection may need another one, to a server. */
+/** The limit of open files, sockets included. A client's connection may need another one, to a server. */
 const openFiles = (): number => {
   try {
-    return Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1] ?? usualFiles)
+    const limits = readFileSync('/proc/self/limits', 'latin1')
+    return Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? usualFiles)
   } catch {
+    // Only Linux has the file.
     return usualFiles
   }
 }

@@ -6,90 +6,70 @@ import { ChurnSet } from '../../core/memory.js'
 import { realTimers, type Timers } from '../timers.js'
 import { Arrival } from './arrival.js'
 import { Connections } from './connections.js'
-import { checkFraming, Door, isPreflight, preflight, shareWith, type DoorOptions } from './door.js'
-import { noEndpoint, type Backend, type EndpointsOptions } from './endpoints.js'
+import type { Backend, EndpointsOptions } from './endpoints.js'
+import { checkFraming, Gate, type GateOptions } from './gate.js'
+import { isPreflight, preflight, shareWith } from './head.js'
 import { createListener, listen, renewTls, requests, type FrontTls, type ListenAddress } from './listener.js'
 import { clientOf, Quota } from './quota.js'
-import { answerUnreadable, refusal, refuse, type Refusal } from './refusal.js'
+import { answerUnreadable, refusals, refuse, type Refusal } from './refusal.js'
 
 export type { Peer } from './arrival.js'
 export { Endpoints, type EndpointsSettings, type Refused } from './endpoints.js'
-export type { Endpoint, NewSession } from './sessions/find.js'
+export type { Endpoint, NewSession } from './sessions/router.js'
 export type { SessionKind } from './sessions/session.js'
 
-/** What can be replaced while the front runs. */
-export interface FrontSettings extends Partial<Pick<DoorOptions, 'allowHosts' | 'allowOrigins' | 'tokens'>> {
-  /** Undefined: plain HTTP. A front that began without stays without. */
+/** Settings that can be replaced while the front runs. */
+export interface FrontSettings extends Partial<Pick<GateOptions, 'allowHosts' | 'allowOrigins' | 'tokens'>> {
+  /** Undefined: plain HTTP. A front that began without TLS stays without TLS. */
   readonly tls?: FrontTls | undefined
 }
 
-/** Serves the requests that were let in; relay processes need all of what Node knows of them. */
+/** Answers the admitted requests. Relay processes need Node's own request and response. */
 export type FrontBackend = Backend<IncomingMessage, ServerResponse>
 
 export interface HttpFrontOptions extends FrontSettings {
   readonly address: ListenAddress
   readonly backend: FrontBackend
-  /** Most HTTP requests at a time of those who were let in, open streams among them (4096). */
+  /** Most admitted HTTP requests at a time, open streams included (4096). */
   readonly maxRequests?: number
-  /** Most connections at a time (half as many as the files that the process may have open). */
+  /** Most connections at a time (half of the process's limit of open files). */
   readonly maxConnections?: number
-  /** A client that takes nothing of what waits for it for so many milliseconds is cut off (30 seconds). */
+  /** A client that reads nothing of its response for this time is cut off, in milliseconds (30 seconds). */
   readonly stallMs?: number
-  /** Called for every request that the front itself answers with an error. */
+  /** Called for every request that the front refuses. */
   readonly refused?: EndpointsOptions['refused']
-  /** Called for every request when it is over, however it was answered. */
+  /** Called at the end of every request. */
   readonly served?: (served: Served) => void
   readonly timers?: Timers
 }
 
-/** A line of an access log; nothing in it is a secret. */
+/** A line of an access log. It contains no secrets. */
 export interface Served {
   readonly method: string
   /** Without the query. */
   readonly path: string
   readonly status: number
   readonly ms: number
-  /** Of the answer, with its head, as far as it was written. */
+  /** Bytes of the response that were written, with its head. */
   readonly bytes: number
-  /** Equal for requests of one session; not its id, which is a secret and may be short. */
+  /** A hash of the session id, which is a secret. */
   readonly session: string | undefined
   /** The client's address. */
   readonly peer: string
 }
 
-export interface HttpFront {
-  /**
-   * Begins to accept connections.
-   * @returns where: `http://HOST:PORT`, without a path; or `unix:PATH`
-   * @throws CustomsError CANNOT_START
-   */
-  listen(): Promise<string>
-  /**
-   * Other settings from now on, all of them. Who would not be let in by them is cut off: an open stream is no way to keep a token that
-   * was taken back.
-   */
-  reload(settings: FrontSettings): void
-  /**
-   * Stops accepting, and gives what is being answered so many milliseconds. Then every session is told that it is over, and
-   * has a second for its last answers before what is left is cut.
-   */
-  close(graceMs: number): Promise<void>
-}
+/** The time for the last responses of sessions that were told to end, in milliseconds. */
+const lastResponsesMs = 1000
 
-/** Time for the last answers of sessions that were told to end, in milliseconds. */
-const lastWordsMs = 1000
-
-/** Faces MCP clients over Streamable HTTP. */
-export const httpFront = (options: HttpFrontOptions): HttpFront => new Front(options)
-
-class Front implements HttpFront {
+/** Serves MCP clients over Streamable HTTP. */
+export class HttpFront {
   readonly #options: HttpFrontOptions
-  #door: Door
+  #gate: Gate
   readonly #server: Server
   readonly #timers: Timers
-  /** Requests of those who were let in, while they are answered. Streams of GET are not waited for: they never end by themselves. */
+  /** Responses to admitted requests. */
   readonly #open = new ChurnSet<ServerResponse>()
-  /** Their places, of which each client has a share. Only who was let in takes one. */
+  /** Limits the admitted requests of each client. Others do not count. */
   readonly #places: Quota
   readonly #connections: Connections
   #stopping = false
@@ -99,24 +79,37 @@ class Front implements HttpFront {
   constructor(options: HttpFrontOptions) {
     this.#options = options
     this.#timers = options.timers ?? realTimers
-    this.#door = doorOf(options.address, options)
+    this.#gate = gateOf(options.address, options)
     this.#places = new Quota(() => options.maxRequests ?? 4096)
     this.#connections = new Connections(options.maxConnections)
     this.#server = this.#createServer()
   }
 
+  /**
+   * Replaces all settings. Clients that the new settings would refuse are cut off: an open stream must not
+   * outlive a revoked token.
+   */
   reload(settings: FrontSettings): void {
     renewTls(this.#server, settings.tls)
-    this.#door = doorOf(this.#options.address, settings)
+    this.#gate = gateOf(this.#options.address, settings)
     for (const response of this.#open.values()) {
-      if (this.#door.refuses(response.req)) response.destroy()
+      if (this.#gate.refuses(response.req)) response.destroy()
     }
   }
 
+  /**
+   * Begins to accept connections.
+   * @returns the address: `http://HOST:PORT`, without a path, or `unix:PATH`
+   * @throws CustomsError CANNOT_START
+   */
   listen(): Promise<string> {
     return listen(this.#server, this.#options.address)
   }
 
+  /**
+   * Stops accepting connections, and waits this time for open responses, in milliseconds. Then every session
+   * ends and has a second for its last responses, before the connections are cut off.
+   */
   close(graceMs: number): Promise<void> {
     this.#closed ??= this.#close(graceMs)
     return this.#closed
@@ -131,7 +124,7 @@ class Front implements HttpFront {
     if (this.#open.size > 0) {
       await this.#within(graceMs, new Promise<void>(resolve => (this.#allAnswered = resolve)))
     }
-    await this.#within(lastWordsMs, backend.giveUp('the relay is stopping'))
+    await this.#within(lastResponsesMs, backend.giveUp('the relay is stopping'))
     this.#server.closeAllConnections()
     await closed
   }
@@ -149,27 +142,30 @@ class Front implements HttpFront {
   #createServer(): Server {
     const server = createListener(this.#options.tls)
     for (const event of requests) {
-      server.on(event, (request: IncomingMessage, response: ServerResponse) => this.#receive(request, response))
+      server.on(event, (request: IncomingMessage, response: ServerResponse) => {
+        this.#receive(request, response)
+      })
     }
     server.on('clientError', answerUnreadable)
     const { stallMs = 30_000 } = this.#options
     server.timeout = stallMs
-    // Nothing was read or written for so long: of a response that its client does not read, or of a
-    // connection that nobody uses; or the answer takes its time.
+    // Nothing was read or written for this time: the client does not read its response, the connection is
+    // idle, or the response takes longer. Only the last is allowed.
     server.on('timeout', (socket: Socket) => {
       if (this.#connections.isBusy(socket) && socket.writableLength === 0) socket.setTimeout(stallMs)
       else socket.destroy()
     })
-    server.on(this.#options.tls ? 'secureConnection' : 'connection', (socket: Socket) => this.#connections.accept(socket))
+    const connected = this.#options.tls ? 'secureConnection' : 'connection'
+    server.on(connected, (socket: Socket) => this.#connections.accept(socket))
     return server
   }
 
   #receive(request: IncomingMessage, response: ServerResponse): void {
     if (this.#connections.hasGivenUp(request.socket)) return
-    // A connection that breaks is told by `close`; without listeners its error would end the process.
+    // `close` reports a broken connection; without these listeners its error would end the process.
     request.on('error', ignore)
     response.on('error', ignore)
-    // When we stop, what waits is refused, and the refusal can wait.
+    // While stopping, pipelined requests are refused at once; Node sends the refusals in order.
     if (this.#stopping) return this.#begin(request, response)
     this.#connections.follow(request.socket, response, () => this.#begin(request, response))
   }
@@ -181,7 +177,7 @@ class Front implements HttpFront {
     if (refused === 'answered') return
     if (refused) return this.#refuse(request, response, arrival, refused)
     const client = clientOf(arrival)
-    if (!this.#places.take(client)) return this.#refuse(request, response, arrival, tooMany)
+    if (!this.#places.take(client)) return this.#refuse(request, response, arrival, refusals.manyRequests)
     this.#open.add(response)
     response.once('close', () => {
       this.#places.leave(client)
@@ -189,29 +185,29 @@ class Front implements HttpFront {
     })
     const { backend } = this.#options
     if (backend.has(arrival.path)) backend.serve(request, response, arrival)
-    else this.#refuse(request, response, arrival, noEndpoint)
+    else this.#refuse(request, response, arrival, refusals.noEndpoint)
   }
 
-  /** @returns why the request is not let in; `answered` where its head was all there is to answer */
+  /** @returns undefined to admit the request; `answered` for a preflight */
   #admit(
     request: IncomingMessage, response: ServerResponse, arrival: Arrival,
   ): Refusal | 'answered' | undefined {
     const { headers } = request
-    const refused = checkFraming(request) ?? this.#door.checkNames(request)
+    const refused = checkFraming(request) ?? this.#gate.checkNames(request)
     if (refused) return refused
-    if (this.#door.sharesWith(headers.origin)) {
+    if (this.#gate.sharesWith(headers.origin)) {
       shareWith(headers.origin, response)
       if (isPreflight(request)) {
         preflight(request, response)
         return 'answered'
       }
     }
-    const token = this.#door.checkToken(headers)
+    const token = this.#gate.checkToken(headers)
     if (typeof token === 'object') return token
     arrival.token = token
-    if (this.#stopping) return refusal(503, 'The relay is stopping', { 'retry-after': '5', connection: 'close' })
-    if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect)) return refusal(417, 'This Expect is not known')
-    return undefined
+    if (this.#stopping) return refusals.stopping
+    const { expect } = headers
+    return expect !== undefined && !/^100-continue$/i.test(expect) ? refusals.badExpect : undefined
   }
 
   #refuse(
@@ -227,14 +223,15 @@ class Front implements HttpFront {
     this.#open.delete(response)
     if (!this.#stopping) return
     if (this.#open.size === 0) this.#allAnswered()
-    // Connections that were in use when we stopped accepting become idle only now.
+    // A connection that was in use when we stopped accepting becomes idle only now.
     setImmediate(() => this.#server.closeIdleConnections())
   }
 }
 
-/** @param served called when the request is over */
+/** @param served called at the end of the request */
 const logAccess = (
-  request: IncomingMessage, response: ServerResponse, { path, address }: Arrival, served: (line: Served) => void,
+  request: IncomingMessage, response: ServerResponse, { path, address }: Arrival,
+  served: (line: Served) => void,
 ): void => {
   const began = performance.now()
   const { socket } = response
@@ -255,8 +252,9 @@ const logAccess = (
 
 const ignore = () => {}
 
-const tooMany = refusal(503, 'Too many requests are open', { 'retry-after': '5' })
-
-/** A socket in the file system has no name: who comes by it, or through a proxy, names this machine, or what is allowed besides. */
-const doorOf = (address: ListenAddress, { allowHosts = [], allowOrigins = [], tokens = [] }: FrontSettings): Door =>
-  new Door({ host: 'socket' in address ? 'localhost' : address.host, allowHosts, allowOrigins, tokens })
+/** A Unix socket has no host name: its clients send `localhost`, or a name in `allowHosts`. */
+const gateOf = (address: ListenAddress, settings: FrontSettings): Gate => {
+  const { allowHosts = [], allowOrigins = [], tokens = [] } = settings
+  const host = 'socket' in address ? 'localhost' : address.host
+  return new Gate({ host, allowHosts, allowOrigins, tokens })
+}

@@ -17,7 +17,7 @@ const networkOf = (address: string): string => {
   return [...before, ...zeros, ...after].slice(0, 4).join(':')
 }
 
-/** A number of places. One client gets at most nine in ten of the places that the other clients leave free. */
+/** A number of places. One client gets at most nine in ten of those that other clients leave free. */
 export class Quota {
   readonly #max: () => number
   readonly #taken = new Map<string, number>()

@@ -1,88 +1,90 @@
 import type { Frame, ResponseHead } from '../../protocol/frame.js'
 import { errorCode, type IdKey } from '../../protocol/json-rpc.js'
 import { answerKeys } from '../frames.js'
-import { eventStream, isUtf8, json, mediaType, only } from '../http/headers.js'
+import { eventStream, json, mediaType, only } from '../http/headers.js'
 import { encodeEvent, keepAlive } from '../sse/event.js'
 import type { HttpHeaders } from '../transport.js'
-import { refusalBody } from './refusal.js'
+import { writeHead } from './head.js'
+import { refusalBody, type Refusal } from './refusal.js'
 import type { FrontResponse } from './request.js'
 
-/** What a request is owed. */
-export interface Owed {
-  /** The ids of the requests in the client's message, one per answer that is due. */
-  readonly due: readonly IdKey[]
-  /** The status of answers for which the server has named none. */
+/** The responses that an HTTP request needs. */
+export interface Due {
+  /** The ids of the JSON-RPC requests in the client's message. */
+  readonly keys: readonly IdKey[]
+  /** The status of responses for which the server has chosen none. */
   readonly statusOf: (answers: readonly Frame[]) => number
-  /** The status when nothing was due, and nothing came. */
+  /** The status when the message has no requests, and the server has sent nothing. */
   readonly settledStatus: 202 | 400
 }
 
-export const nothingOwed: Owed = { due: [], statusOf: () => 200, settledStatus: 202 }
+export const nothingDue: Due = { keys: [], statusOf: () => 200, settledStatus: 202 }
 
-/** From here on a reader counts as slow, in bytes that it has not taken. */
+/** The high-water mark: a client with more unread bytes counts as slow. */
 const fullBytes = 256 * 1024
 
-/** What a proxy in between must not do with a stream: keep it back, store it or pack it. */
+/** Proxies must not buffer, store or compress a stream. */
 const streamHeaders = [['cache-control', 'no-cache, no-transform'], ['x-accel-buffering', 'no']] as const
 
-/** So many answers of one response are known, should the client not get them. */
-const mostSent = 64
+/** The number of newest answers of a response that are reported when the client may not have got them. */
+const maxSent = 64
 
 const nothing = () => {}
 
 /**
- * The answer to one HTTP request, as it takes shape: one JSON text when the answer is the first thing to be sent, a stream of
- * events when something else comes first; or what a server that speaks HTTP itself has chosen.
+ * The response to one HTTP request. It is one JSON text when the answer is sent first, and a stream of events
+ * when another message is sent before it. An HTTP server chooses the form itself.
  */
 export class Reply {
   readonly #response: FrontResponse
-  readonly #owed: Owed
+  readonly #due: Due
   readonly #follows: boolean
   readonly #session: string | undefined
   #state: 'waiting' | 'streaming' | 'done' = 'waiting'
   #head: ResponseHead | undefined
-  /** Answers that are still to come. */
-  #due: number
-  /** Answers that leave together, as one JSON text. */
+  /** The number of answers that are still to come. */
+  #pending: number
+  /** Answers that are sent together, as one JSON text. */
   #collected: Frame[] = []
-  #lastCall = false
+  /** The server sends no more messages but answers. */
+  #endsWithAnswers = false
   #full = false
-  /** Looks since something was written. */
+  /** The number of checks since bytes were written. */
   #silence = 0
-  /** The newest answers in it. */
+  /** The newest answers that were sent. */
   readonly #sent: IdKey[] = []
   #onDrained: () => void = nothing
   #onOver: () => void = nothing
 
   /**
-   * @param follows the server speaks HTTP: the form of the answer is its choice, and is waited for
-   * @param session the id that we gave it
+   * @param follows the server speaks HTTP and chooses the form: nothing is sent before its head
+   * @param session the session id that the front has created
    */
-  constructor(response: FrontResponse, owed: Owed, follows: boolean, session: string | undefined) {
+  constructor(response: FrontResponse, due: Due, follows: boolean, session: string | undefined) {
     this.#response = response
-    this.#owed = owed
+    this.#due = due
     this.#follows = follows
     this.#session = session
-    this.#due = owed.due.length
+    this.#pending = due.keys.length
     response.owes?.(this.#onlyId())
-    // Not `on`: a connection keeps its last response, which must not hold this reply and its frames.
+    // Not `on`: a connection keeps its last response, which must not keep this reply in memory.
     response.once('close', () => this.#over())
   }
 
   /**
-   * @param drained the reader takes more again, or is gone, after `full`
-   * @param over the response is over, whole or cut; said once
+   * @param drained called when the client reads again, or is gone, after `full`
+   * @param over called once, when the response is complete or cut off
    */
   watch(drained: () => void, over: () => void): void {
     this.#onDrained = drained
     this.#onOver = over
   }
 
-  /** @param told for each answer that the client may not have got, once the connection is gone */
-  watchDelivery(told: (key: IdKey) => void): void {
-    // Kept after the response is over: it must not hold this reply, and the frames with it.
+  /** @param undelivered called for each answer that the client may not have got when the connection closes */
+  watchDelivery(undelivered: (key: IdKey) => void): void {
+    // Called after the response is over: the closure must not keep this reply and its frames in memory.
     const sent = this.#sent
-    this.#response.onUnread = () => sent.forEach(told)
+    this.#response.onUnread = () => sent.forEach(undelivered)
   }
 
   get done(): boolean {
@@ -93,14 +95,14 @@ export class Reply {
     return this.#full
   }
 
-  /** The ids of the requests that are answered by it, or were. */
+  /** The ids of the requests that it answers. */
   get due(): readonly IdKey[] {
-    return this.#owed.due
+    return this.#due.keys
   }
 
   /** Whether answers are still to come. */
   get awaited(): boolean {
-    return this.#due > 0
+    return this.#pending > 0
   }
 
   /** Opens the stream at once. */
@@ -108,13 +110,13 @@ export class Reply {
     if (this.#state !== 'waiting') return
     this.#state = 'streaming'
     const headers = this.#head?.headers
-    this.#writeHead(this.#carrying(this.#head?.status ?? 200), eventStream, streamHeaders.flatMap(header => (headers?.has(header[0]) === true ? [] : header)))
-    // What else is written in this turn leaves with it.
+    const own = streamHeaders.flatMap(header => (headers?.has(header[0]) === true ? [] : header))
+    this.#writeHead(this.#carrying(this.#head?.status ?? 200), eventStream, own)
+    // The head and the events of this turn are sent in one segment.
     const { socket } = this.#response
     socket?.cork()
     process.nextTick(() => socket?.uncork())
-    // Node's `flushHeaders` writes the head as UTF-8, and would encode what a server said in Latin-1 a second
-    // time.
+    // Node's `flushHeaders` writes the head as UTF-8, and would encode Latin-1 a second time.
     if (this.#response.sendHead) this.#response.sendHead()
     else this.#response.write(noBytes)
     for (const frame of this.#collected) this.#write(encodeEvent(frame))
@@ -134,55 +136,55 @@ export class Reply {
   send(frame: Frame): void {
     if (this.#state === 'done') return
     if (frame.envelope?.response) this.head(frame.envelope.response)
-    // The body of an HTTP error is the response to all that is due, also where it answers no single request.
+    // The body of an HTTP error answers all pending requests, although it names none of them.
     const isWhole = frame.message.kind === 'page' && frame.message.key === undefined
-    const answers = isWhole ? this.#due : answersIn(frame)
-    this.#due -= answers
+    const answers = isWhole ? this.#pending : answersIn(frame)
+    this.#pending -= answers
     if (answers > 0) {
-      this.#sent.push(...answerKeys(frame).slice(-mostSent))
-      this.#sent.splice(0, this.#sent.length - mostSent)
+      this.#sent.push(...answerKeys(frame).slice(-maxSent))
+      this.#sent.splice(0, this.#sent.length - maxSent)
     }
     if (this.#state === 'waiting') {
       if (answers > 0 || this.#head) {
         this.#collected.push(frame)
-        if (this.#due <= 0) this.#endCollected()
+        if (this.#pending <= 0) this.#endCollected()
         return
       }
       this.stream()
     }
     this.#write(encodeEvent(frame))
-    if (this.#due <= 0) this.#response.owes?.(undefined)
-    // Where the server chose a stream, it also says when that is over.
-    if (answers > 0 && this.#due <= 0 && (!this.#head || this.#lastCall)) this.finish()
+    if (this.#pending <= 0) this.#response.owes?.(undefined)
+    // A stream that an HTTP server has chosen ends when the server ends it.
+    if (answers > 0 && this.#pending <= 0 && (!this.#head || this.#endsWithAnswers)) this.finish()
   }
 
-  /** Nothing is waited for any more that is not an answer. */
-  lastCall(): void {
-    this.#lastCall = true
-    if (this.#state === 'streaming' && this.#owed.due.length > 0 && this.#due <= 0) this.finish()
+  /** Ends the stream with its last answer, whatever else the server may send. */
+  endWithAnswers(): void {
+    this.#endsWithAnswers = true
+    if (this.#state === 'streaming' && this.due.length > 0 && this.#pending <= 0) this.finish()
   }
 
-  /** The server's response is over; the answers that are due follow, unless the client can fetch them later. */
+  /** The server's response is over. Pending answers follow, unless the client can fetch them later. */
   streamEnded(resumable: boolean): void {
-    this.#lastCall = true
-    if (resumable || this.#due <= 0) this.finish()
+    this.#endsWithAnswers = true
+    if (resumable || this.#pending <= 0) this.finish()
   }
 
-  /** Nothing more will come: ends the answer in the form that it has. */
+  /** Ends the response in the form that it has. */
   finish(): void {
     if (this.#state === 'done') return
     if (this.#state === 'streaming') {
       this.#state = 'done'
       this.#response.end()
     } else if (this.#collected.length > 0) this.#endCollected()
-    else if (this.#head?.status === 502 && this.#head.headers.size === 0) this.#end(502, refusalBody(unanswered, this.#onlyId()))
+    else if (this.#head?.status === 502 && this.#head.headers.size === 0) this.#endWith(unanswered)
     else if (this.#head) this.#end(this.#head.status)
-    else if (this.#owed.settledStatus === 400) this.#end(400, refusalBody(unreadable, this.#onlyId()))
-    else if (this.#owed.due.length > 0) this.#end(502, refusalBody(unanswered, this.#onlyId()))
+    else if (this.#due.settledStatus === 400) this.#endWith(unreadable)
+    else if (this.due.length > 0) this.#endWith(unanswered)
     else this.#end(202)
   }
 
-  /** Cuts the answer off where it is. */
+  /** Cuts the response off. */
   destroy(): void {
     this.#response.destroy()
   }
@@ -191,31 +193,40 @@ export class Reply {
     const status = this.#statusOf(this.#collected)
     const [first, ...more] = this.#collected
     if (first === undefined || more.length > 0) return this.#end(status, joined(this.#collected))
-    // A page is of the type that the server gave it.
-    this.#end(status, first.bytes, first.message.kind === 'page' ? only(this.#head?.headers ?? noHeaders, 'content-type') ?? '' : json)
+    const isPage = first.message.kind === 'page'
+    // A page keeps the type that the server has sent.
+    const type = isPage ? only(this.#head?.headers ?? noHeaders, 'content-type') ?? '' : json
+    this.#end(status, first.bytes, type)
   }
 
-  /** An answer of ours has a status of ours: the server's may say that there is none. */
+  #endWith(refused: Pick<Refusal, 'status' | 'code' | 'message'>): void {
+    this.#end(refused.status, refusalBody(refused, this.#onlyId()))
+  }
+
+  /** The relay's own answers get its own status: with the server's (such as 202) clients may read none. */
   #statusOf(answers: readonly Frame[]): number {
     const status = this.#head?.status
     const isOurs = answers.every(({ relayMade, message }) => relayMade === true || message.kind === 'batch')
-    return status === undefined || (isOurs && status < 400) ? this.#owed.statusOf(answers) : this.#carrying(status)
+    if (status === undefined || (isOurs && status < 400)) return this.#due.statusOf(answers)
+    return this.#carrying(status)
   }
 
-  /** A status by which a client reads no body cannot be that of answers. */
+  /** Replaces a status with which clients read no body, where answers are sent. */
   #carrying(status: number): number {
-    return this.#owed.due.length > 0 && bodiless.has(status) ? 200 : status
+    return this.due.length > 0 && bodiless.has(status) ? 200 : status
   }
 
   #end(status: number, body?: Buffer, type: string | undefined = json): void {
     this.#state = 'done'
     // A 204 has no length (RFC 9110, section 8.6).
-    this.#writeHead(status, body && type !== '' ? type : undefined, status === 204 ? [] : ['content-length', String(body?.length ?? 0)])
+    const own = status === 204 ? [] : ['content-length', String(body?.length ?? 0)]
+    this.#writeHead(status, body && type !== '' ? type : undefined, own)
     this.#response.end(body)
   }
 
   #writeHead(status: number, type: string | undefined, own: readonly string[]): void {
-    writeHead(this.#response, { status, headers: this.#head?.headers ?? noHeaders, type, own, session: this.#session })
+    const headers = this.#head?.headers ?? noHeaders
+    writeHead(this.#response, { status, headers, type, own, session: this.#session })
   }
 
   #write(bytes: Buffer): void {
@@ -233,13 +244,13 @@ export class Reply {
   }
 
   /**
-   * Called again and again: a stream that was silent since so many looks gets a comment, and a long call
-   * becomes a stream for it.
+   * Called at intervals. A stream that was silent for that many checks gets a comment; a response that waits
+   * for a slow call becomes a stream first.
    */
-  look(looks: number): void {
-    if (++this.#silence < looks) return
+  keepAlive(checks: number): void {
+    if (++this.#silence < checks) return
     this.#silence = 0
-    if (this.#state === 'waiting' && !this.#follows && this.#due > 0) this.stream()
+    if (this.#state === 'waiting' && !this.#follows && this.#pending > 0) this.stream()
     if (this.#state === 'streaming' && !this.#response.writableNeedDrain) this.#response.write(keepAlive)
   }
 
@@ -250,59 +261,29 @@ export class Reply {
   }
 
   #onlyId(): IdKey | undefined {
-    return this.#owed.due.length === 1 ? this.#owed.due[0] : undefined
+    return this.due.length === 1 ? this.due[0] : undefined
   }
 }
 
 const noBytes = Buffer.alloc(0)
 const noHeaders: HttpHeaders = new Map()
 
-/** With 202 a client of Streamable HTTP reads no answer; with the others nobody does (RFC 9110, sections 15.3 and 15.4.5). */
+/**
+ * With 202 a client of Streamable HTTP reads no answer; with the others no HTTP client does (RFC 9110,
+ * sections 15.3 and 15.4.5).
+ */
 const bodiless: ReadonlySet<number> = new Set([202, 204, 205, 304])
 
-/** Answers to a batch, as one. */
+/** The answers to a batch, as one batch. */
 const joined = (frames: readonly Frame[]): Buffer =>
-  Buffer.concat([Buffer.from('['), ...frames.flatMap(({ bytes }, index) => (index === 0 ? [bytes] : [Buffer.from(','), bytes])), Buffer.from(']')])
+  Buffer.concat([...frames.flatMap(({ bytes }, index) => [index === 0 ? opening : comma, bytes]), closing])
+const [opening, comma, closing] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')]
 
 /** An unparsable frame that passes counts as the answer to its first id. */
 const answersIn = (frame: Frame): number =>
   frame.message.kind === 'unusable' ? Math.min(1, frame.message.keys.length) : answerKeys(frame).length
 
-const unanswered = { code: errorCode.gone, message: 'The server gave no answer' }
-const unreadable = { code: errorCode.blocked, message: 'The body is no message that can be passed on' }
-
-interface Head extends ResponseHead {
-  /** Of the body; the server's type stands where it is of the same kind: it may carry parameters. */
-  readonly type: string | undefined
-  /** Further names and values, in turn. */
-  readonly own: readonly string[]
-  /** The id that we gave the session. */
-  readonly session: string | undefined
+const unanswered = { status: 502, code: errorCode.gone, message: 'The server gave no answer' }
+const unreadable = {
+  status: 400, code: errorCode.blocked, message: 'The body is no message that can be passed on',
 }
-
-/**
- * Writes all of it at once: header by header costs more. Headers for browsers, which were set before, stay.
- */
-const writeHead = (response: FrontResponse, { status, headers, type, own, session }: Head): void => {
-  const raw: (string | string[])[] = [...own]
-  const theirs = type === mediaType(headers) && isUtf8(headers)
-  if (type !== undefined && !theirs) raw.push('content-type', type)
-  for (const [name, values] of headers) {
-    if (name === 'vary' && response.hasHeader(name)) response.appendHeader(name, values)
-    else if (name === 'mcp-session-id') nameSession(response, raw, valueOf(values))
-    else if (name === 'content-type' ? theirs : !isOurs(name)) raw.push(name, valueOf(values))
-  }
-  if (session !== undefined) nameSession(response, raw, session)
-  response.writeHead(status, raw)
-}
-
-const nameSession = (response: FrontResponse, raw: (string | string[])[], id: string | string[]): void => {
-  // The access log takes the id of a session that has just begun from the response.
-  if (response.req.headers['mcp-session-id'] === id) raw.push('mcp-session-id', id)
-  else response.setHeader('mcp-session-id', id)
-}
-
-const valueOf = (values: readonly string[]): string | string[] => (values.length === 1 ? values[0] ?? '' : [...values])
-
-/** The relay alone says which pages may read what it answers, and how long it is. */
-const isOurs = (name: string): boolean => name === 'content-length' || name.startsWith('access-control-')

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { IdKey } from '../../protocol/json-rpc.js'
 
-/** As much of an HTTP request as its endpoint uses: Node's own, or one that came over the channel from the front. */
+/** An HTTP request, as far as its endpoint uses it: Node's own, or one received over the channel. */
 export interface FrontRequest {
   readonly method?: string | undefined
   readonly url?: string | undefined
@@ -10,7 +10,10 @@ export interface FrontRequest {
   /** The body was received to its end. */
   readonly complete: boolean
   readonly socket: { readonly destroyed: boolean; readonly remoteAddress?: string | undefined }
-  /** The front has kept a place for the process of a session that the request may begin. Undefined: places are counted here. */
+  /**
+   * The front has reserved a place for the process of a session that the request may begin. Undefined: this
+   * process counts the places.
+   */
   readonly place?: ProcessPlace
   on(event: 'data', listener: (chunk: Buffer) => void): unknown
   on(event: 'end' | 'close' | 'error', listener: () => void): unknown
@@ -22,11 +25,11 @@ export interface FrontRequest {
 }
 
 export interface ProcessPlace {
-  /** @returns what gives the place back; undefined when there was none */
+  /** @returns a function that gives the place back; undefined when all places are taken */
   take(): (() => void) | undefined
 }
 
-/** The response to it. */
+/** The response to a `FrontRequest`. */
 export interface FrontResponse {
   readonly headersSent: boolean
   readonly destroyed: boolean
@@ -35,7 +38,7 @@ export interface FrontResponse {
   readonly socket: { cork(): void; uncork(): void } | null
   readonly req: Pick<FrontRequest, 'headers'>
   writeHead(status: number, headers?: OutgoingHttpHeaders | (string | string[])[]): unknown
-  /** Sends the head now; undefined: `write` of no bytes does that. */
+  /** Sends the head now. Undefined: a `write` of no bytes does that. */
   sendHead?(): void
   write(chunk: Buffer | string): boolean
   end(chunk?: Buffer): unknown
@@ -45,11 +48,18 @@ export interface FrontResponse {
   setHeader(name: string, value: string | string[]): unknown
   appendHeader(name: string, values: readonly string[]): unknown
   once(event: 'close' | 'drain', listener: () => void): unknown
-  /** The one request that is owed an answer; undefined: none, or several. Whoever answers in the place of a relay process needs it. */
+  /**
+   * Tells the one request that still needs a response; undefined: none, or several. The front answers it when
+   * the relay process dies.
+   */
   owes?(key: IdKey | undefined): void
   /**
-   * Called when the connection is gone before the client has sent another request on it: it may not have got
-   * the response.
+   * Called when the connection closes before the client has sent another request on it: the client may not
+   * have received the response.
    */
   onUnread?: (() => void) | undefined
 }
+
+/** A header's value; a header that Node keeps as a list is joined. */
+export const headerText = (value: string | string[] | undefined): string | undefined =>
+  typeof value === 'object' ? value.join(', ') : value

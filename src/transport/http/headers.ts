@@ -57,16 +57,6 @@ export const mediaType = (headers: HttpHeaders): string => readMediaType(only(he
 /** True unless the content type names another character set. */
 export const isUtf8 = (headers: HttpHeaders): boolean => readMediaType(only(headers, 'content-type')).isUtf8
 
-/** With what a proxy adds: behind what others on the way have said, which is theirs to answer for. Nothing is added that is empty. */
-export const passedOn = (headers: ReadonlyMap<string, string>, added: Readonly<Record<string, string>>): ReadonlyMap<string, string> => {
-  const passed = new Map(headers)
-  for (const [name, value] of Object.entries(added)) {
-    const before = passed.get(name)
-    if (value !== '') passed.set(name, before === undefined ? value : `${before}, ${value}`)
-  }
-  return passed
-}
-
 /**
  * A client's headers as they go to the server, with our place in a trace instead of the client's (W3C Trace
  * Context): the

@@ -3,7 +3,9 @@ import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage 
 import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
 import type { EndpointsOptions } from '../../../dist/transport/front/endpoints.js'
-import { Endpoints, httpFront, type EndpointsSettings, type FrontSettings, type HttpFront, type HttpFrontOptions, type NewSession } from '../../../dist/transport/front/front.js'
+import {
+  Endpoints, HttpFront, type EndpointsSettings, type FrontSettings, type HttpFrontOptions, type NewSession,
+} from '../../../dist/transport/front/front.js'
 import type { TransportEvent } from '../../../dist/transport/transport.js'
 import { parseFrame } from '../../../dist/protocol/parse.js'
 import type { Frame } from '../../../dist/protocol/frame.js'
@@ -60,14 +62,14 @@ export interface Started {
 type Settings = FrontSettings & EndpointsSettings
 
 /** A front and the endpoints behind it, in one process. */
-export interface TestFront extends HttpFront {
+export interface TestFront extends Pick<HttpFront, 'listen' | 'close'> {
   readonly offer: Endpoints['offer']
   readonly reload: (settings: Settings) => void
 }
 
 export const frontWith = (options: Omit<HttpFrontOptions, 'backend'> & EndpointsOptions): TestFront => {
   const endpoints = new Endpoints(options)
-  const front = httpFront({ ...options, backend: endpoints })
+  const front = new HttpFront({ ...options, backend: endpoints })
   return {
     listen: () => front.listen(),
     close: graceMs => front.close(graceMs),

@@ -5,44 +5,40 @@ import { Quota } from '../quota.js'
 export interface SessionsOptions {
   /** Most sessions at a time. */
   readonly max: () => number
-  /** A session without an open exchange ends after so many milliseconds. */
+  /** A session ends after this time without an open exchange, in milliseconds. */
   readonly idleMs: () => number
   readonly timers: Timers
 }
 
-/** What ends by itself when nobody uses it. */
-export interface Endable {
+/** A session, as far as it is kept here. */
+interface Endable {
   end(reason: string): void
 }
 
-/** Names of a session; of more than that the oldest is forgotten. A server names it anew where its client begins anew. */
-const mostNames = 4
+/** The most names of a session; beyond this the oldest is forgotten. Each initialize may add one. */
+const maxNames = 4
 
 interface Entry {
-  /** Who began it. */
+  /** The client that began it. */
   readonly client: string
-  /** Nothing is lost with it that would not come again. */
+  /** It has no state that a later request could not restore. */
   readonly expendable: boolean
   readonly names: Set<string>
-  /** Stops the clock of an idle session; undefined while it is in use. */
+  /** Stops the timer of an idle session; undefined while it is in use. */
   stop: (() => void) | undefined
 }
 
-/** The sessions of one endpoint, by name. Names come from the wire and are keys of a Map, never of an object. */
+/** The sessions of one endpoint, by name. Names come from the wire, so they are never keys of an object. */
 export class Sessions<Session extends Endable> {
   readonly #options: SessionsOptions
   readonly #quota: Quota
   readonly #byName = new ChurnMap<string, Session>()
-  /** Those that are idle stand in the order in which they became it, behind those that were idle before. */
+  /** Idle sessions are in the order in which they became idle. */
   readonly #entries = new ChurnMap<Session, Entry>()
 
   constructor(options: SessionsOptions) {
     this.#options = options
     this.#quota = new Quota(options.max)
-  }
-
-  get size(): number {
-    return this.#entries.size
   }
 
   find(name: string): Session | undefined {
@@ -54,23 +50,24 @@ export class Sessions<Session extends Endable> {
   }
 
   /**
-   * No session ends for want of a place: it is another's, or this client's own. Only what is expendable and idle does.
-   * @returns false when there is no place for it
+   * To make room, only an expendable idle session is ended; never one with state.
+   * @returns false when there is no place
    */
   add(session: Session, client: string, expendable: boolean): boolean {
-    if (!this.#quota.take(client) && !(this.#makeRoom(client) && this.#quota.take(client))) return false
+    const hasPlace = this.#quota.take(client) || (this.#makeRoom(client) && this.#quota.take(client))
+    if (!hasPlace) return false
     this.#entries.set(session, { client, expendable, names: new Set(), stop: undefined })
     return true
   }
 
-  /** A name that was another session's is this one's from now on. */
+  /** Takes the name from the session that has it. */
   name(session: Session, name: string): void {
     const entry = this.#entries.get(session)
     if (!entry) return
     entry.names.add(name)
     this.#byName.set(name, session)
     const [oldest] = entry.names
-    if (entry.names.size <= mostNames || oldest === undefined) return
+    if (entry.names.size <= maxNames || oldest === undefined) return
     entry.names.delete(oldest)
     if (this.#byName.get(oldest) === session) this.#byName.delete(oldest)
   }
@@ -87,7 +84,8 @@ export class Sessions<Session extends Endable> {
     if (!idle) return
     this.#entries.delete(session)
     this.#entries.set(session, entry)
-    entry.stop = this.#options.timers.after(this.#options.idleMs(), () => session.end('nobody used the session'))
+    const { timers, idleMs } = this.#options
+    entry.stop = timers.after(idleMs(), () => session.end('nobody used the session'))
   }
 
   remove(session: Session): void {
@@ -99,7 +97,7 @@ export class Sessions<Session extends Endable> {
     for (const name of entry.names) if (this.#byName.get(name) === session) this.#byName.delete(name)
   }
 
-  /** Ends what is expendable and was idle longest: the client's own, or else anybody's. */
+  /** Ends the expendable session that was idle longest: one of this client, else one of any client. */
   #makeRoom(client: string): boolean {
     const idle = this.#entries.entries().filter(([, { expendable, stop }]) => expendable && stop)
     const [session] = idle.find(([, entry]) => entry.client === client) ?? idle[0] ?? []

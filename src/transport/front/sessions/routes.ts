@@ -5,26 +5,27 @@ import type { IdKey } from '../../../protocol/json-rpc.js'
 import { isObject, member, type Json } from '../../../protocol/json.js'
 import { isId, written } from '../../../protocol/message.js'
 import { inMeta } from '../../../protocol/revisions/index.js'
-import { requestsIn, type Arrival } from '../arrival.js'
+import type { Arrival } from '../arrival.js'
+import { requestsIn } from '../message.js'
 import type { Reply } from '../reply.js'
 
-/** What a session goes by, of an HTTP request. */
+/** An HTTP request, as far as its session uses it. */
 export interface RequestFacts {
   readonly request: 'POST' | 'GET' | 'DELETE'
-  /** Undefined where there is no message in it. */
+  /** Undefined for a request without a message. */
   readonly frame?: Frame | undefined
-  /** It names a session that only the server can know. */
+  /** The request names a session of which only the server knows whether it exists. */
   readonly claims: boolean
-  /** Unasked messages of the server may leave with its answer: not before the handshake is over. */
+  /** Its response may carry unrelated messages of the server: false until the handshake is over. */
   readonly carries: boolean
   readonly arrival: Arrival
 }
 
 /** One HTTP request and its response. */
 export class FrontExchange implements Exchange {
-  /** Undefined also when the response is over. */
+  /** The client's message; undefined when the response is over. */
   frame: Frame | undefined
-  /** Bytes that came for the reader while it was slow. */
+  /** Bytes sent to the client since it last read. */
   unread = 0
 
   constructor(
@@ -40,11 +41,11 @@ export class FrontExchange implements Exchange {
   }
 
   get resumed(): boolean {
-    return this.facts.request === 'GET' && this.facts.arrival.headers.has('last-event-id')
+    return this.facts.request === 'GET' && this.facts.arrival.hasLastEventId
   }
 }
 
-/** What ties messages of the server to a request; as JSON text, as keys of ids are. */
+/** Ids and progress tokens that relate a server's message to a request, as JSON text. */
 interface Ties {
   readonly requests: readonly IdKey[]
   readonly progress: readonly IdKey[]
@@ -59,34 +60,29 @@ const tiesOf = (frame: Frame | undefined): Ties => {
   }
 }
 
-/** Of a notification: the request whose progress it tells, or the subscription that it belongs to (2026-07-28). */
+/** Of a notification: the request whose progress it reports, or its subscription (2026-07-28). */
 const tiesIn = ({ message }: Frame): Ties | undefined => {
   if (message.kind !== 'notification') return undefined
-  const progress = message.method === 'notifications/progress' ? keyOf(member(message.params, 'progressToken')) : []
+  const isProgress = message.method === 'notifications/progress'
+  const progress = isProgress ? keyOf(member(message.params, 'progressToken')) : []
   const requests = keyOf(inMeta(message.params, 'subscriptionId'))
   return progress.length + requests.length > 0 ? { requests, progress } : undefined
 }
 
 const keyOf = (value: Json | undefined): readonly IdKey[] => (isId(value) ? [written(value)] : [])
 
-/**
- * From so many messages of the server on that wait for a stream, or so many bytes of them, the server is held
- * back.
- */
+/** The server is paused when this many of its messages, or bytes of them, wait for a stream. */
 const manyWaiting = 256
 const manyWaitingBytes = 1024 * 1024
-/**
- * Beyond this the oldest are dropped. Only a server that cannot be held back reaches it, because an answer
- * that carries nothing else is due by the same pipe.
- */
-const mostWaiting = 4096
-const mostWaitingBytes = 16 * 1024 * 1024
-/** Streams opened by GET; the oldest is ended beyond this. */
-const mostStreams = 4
+/** Beyond this the oldest are dropped. Reached only when the server is not paused, as an answer is due. */
+const maxWaiting = 4096
+const maxWaitingBytes = 16 * 1024 * 1024
+/** The most streams opened by GET; beyond this the oldest is ended. */
+const maxStreams = 4
 
 /**
- * The open HTTP requests of a session, and which of them carries a message that names none: a process has one
- * pipe for all.
+ * The open HTTP requests of a session. Chooses the one that carries a message: a stdio server sends all
+ * messages on one pipe.
  */
 export class Routes {
   readonly #open = new ChurnSet<FrontExchange>()
@@ -95,7 +91,7 @@ export class Routes {
   readonly #whose: 'one client' | 'as named'
   #last = 0
 
-  /** @param whose exchanges these are; `as named`: every message names the exchange that it belongs to */
+  /** @param whose `as named`: every message names its exchange */
   constructor(whose: 'one client' | 'as named') {
     this.#whose = whose
   }
@@ -104,7 +100,7 @@ export class Routes {
     return this.#open.size
   }
 
-  /** So much waits for a stream that the server is not read before there is one, or an answer is due. */
+  /** Above the high-water mark: the server is not read until a stream opens or an answer is due. */
   get isCrowded(): boolean {
     if (this.#waiting.length < manyWaiting && this.#waitingBytes < manyWaitingBytes) return false
     return !this.open().some(({ reply }) => reply.awaited)
@@ -125,7 +121,7 @@ export class Routes {
     return exchange
   }
 
-  /** What waited for an exchange like this leaves by it. */
+  /** Sends the waiting messages, if the exchange may carry them. */
   flush({ reply, facts: { request, carries } }: FrontExchange): void {
     if (request !== 'GET' && !carries) return
     this.#waitingBytes = 0
@@ -137,13 +133,13 @@ export class Routes {
     return this.#open.delete(exchange)
   }
 
-  /** The exchange by which a message leaves; undefined when there is none, or none yet. */
+  /** The exchange that carries a message; undefined when there is none, or none yet. */
   route(exchange: Exchange, frame: Frame): FrontExchange | undefined {
     const answers = frame.message.kind === 'result' || frame.message.kind === 'error'
     const named = this.find(exchange)
-    // An answer belongs to its request, and to nothing else when that is gone.
+    // An answer is dropped when its request is gone.
     if (named || answers || this.#whose === 'as named') return named
-    // On another stream than its request's, it might come after the answer.
+    // On another stream than its request's, progress could arrive after the answer.
     return this.#tied(frame) ?? this.#anyOfOne(frame)
   }
 
@@ -160,7 +156,7 @@ export class Routes {
     )
   }
 
-  /** The newest stream of a GET; else that of a request that still waits; else the next one. */
+  /** The newest stream of a GET, else a pending request, else the next exchange that may carry messages. */
   #anyOfOne(frame: Frame): FrontExchange | undefined {
     const open = this.open().filter(({ reply }) => !reply.done).reverse()
     const chosen = open.find(({ facts }) => facts.request === 'GET')
@@ -168,7 +164,10 @@ export class Routes {
     if (chosen) return chosen
     this.#waiting.push(frame)
     this.#waitingBytes += frame.bytes.length
-    while (this.#waiting.length > mostWaiting || (this.#waitingBytes > mostWaitingBytes && this.#waiting.length > 1)) {
+    while (
+      this.#waiting.length > maxWaiting
+      || (this.#waitingBytes > maxWaitingBytes && this.#waiting.length > 1)
+    ) {
       this.#waitingBytes -= this.#waiting.shift()?.bytes.length ?? 0
     }
     return undefined
@@ -176,6 +175,6 @@ export class Routes {
 
   #endOldestStream(): void {
     const streams = this.open().filter(({ facts }) => facts.request === 'GET')
-    if (streams.length >= mostStreams) streams[0]?.reply.finish()
+    if (streams.length >= maxStreams) streams[0]?.reply.finish()
   }
 }

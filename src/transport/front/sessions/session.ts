@@ -5,52 +5,54 @@ import { answerKeys } from '../../frames.js'
 import { only } from '../../http/headers.js'
 import { Latch } from '../../timers.js'
 import type { HttpEvent, Transport, TransportEvent } from '../../transport.js'
-import { isInitialize, type Arrival } from '../arrival.js'
+import type { Arrival } from '../arrival.js'
+import { isInitialize } from '../message.js'
 import type { Reply } from '../reply.js'
 import { Routes, type FrontExchange, type RequestFacts } from './routes.js'
 
 /**
- * Whose exchanges make up the session.
- * `own`: those of one client, which names the session by an id that was minted here for a server that knows none;
- * `upstream`: those of one client, by an id of the server's;
- * `stateless`: those of one authorization context, whose clients know of no session: ids mean nothing outside their exchange.
+ * Which exchanges a session has.
+ * `own`: those of one client, with a session id that the front has created for a stdio server;
+ * `upstream`: those of one client, with a session id of the HTTP server;
+ * `stateless`: those of one authorization context without session ids. Request ids are unique only within an
+ * exchange.
  */
 export type SessionKind = 'own' | 'upstream' | 'stateless'
 
 export interface SessionHooks {
-  /** The session has no exchange any more, or has one again. */
+  /** Called when the last exchange has ended, and when the next one begins. */
   readonly idle: (idle: boolean) => void
-  /** The server has named the session. */
+  /** Called with the session id that the server has chosen. */
   readonly named: (id: string) => void
-  /** Nothing more is taken in. */
+  /** Called when the session takes no more requests. */
   readonly ended: () => void
 }
 
-/** A reader for whom more than that waits, in bytes, after its share of patience is cut off. */
-const mostUnread = 16 * 1024 * 1024
+/** In a stateless session, a slow client with more unread bytes is cut off. */
+const maxUnread = 16 * 1024 * 1024
 
-/** The HTTP requests of one session, as one transport: each of them is an exchange. */
+/** The HTTP requests of one session as one transport, with an exchange for each request. */
 export class FrontSession implements Transport {
   readonly kind: SessionKind
-  /** The `Mcp-Session-Id` that we gave it. */
+  /** The `Mcp-Session-Id` that the front has created. */
   readonly id: string | undefined
-  /** By whose token it was begun; empty where none is asked for. */
+  /** The context of the token that began it; empty where no token is required. */
   readonly owner: string
   readonly #hooks: SessionHooks
   readonly #routes: Routes
-  /** What is told before anybody hears. */
-  readonly #unheard: TransportEvent[] = []
-  #hear: ((event: TransportEvent) => void) | undefined
-  /** Closed while the gateway does not want to read. */
+  /** Events from before `start`. */
+  readonly #early: TransportEvent[] = []
+  #onEvent: ((event: TransportEvent) => void) | undefined
+  /** Closed while the gateway has paused reading. */
   readonly latch = new Latch()
-  /** Readers that take nothing, and where that was said. */
+  /** Slow clients (or a full queue), with the exchanges for which `send` or `hand` has returned false. */
   readonly #full = new Map<FrontExchange | Routes, Set<Exchange>>()
   #ended = false
   #closed = false
-  /** The server has accepted something of this session. */
+  /** The server has answered a request with a status below 300. */
   #accepted = false
-  /** Why the session ends with its last exchange. */
-  #last: string | undefined
+  /** The reason to end the session after its last exchange. */
+  #endReason: string | undefined
   #settleClosed: () => void = () => {}
   /** Resolves when the gateway has closed it. */
   readonly closed = new Promise<void>(resolve => {
@@ -65,24 +67,27 @@ export class FrontSession implements Transport {
     this.#routes = new Routes(kind === 'own' ? 'one client' : 'as named')
   }
 
-  start(hear: (event: TransportEvent) => void): void {
-    for (let event = this.#unheard.shift(); event; event = this.#unheard.shift()) hear(event)
-    this.#hear = hear
+  start(onEvent: (event: TransportEvent) => void): void {
+    for (let event = this.#early.shift(); event; event = this.#early.shift()) onEvent(event)
+    this.#onEvent = onEvent
   }
 
-  /** Takes in an HTTP request that carries a message. */
+  /** Begins an exchange for a POST. */
   post(reply: Reply, frame: Frame, how: Pick<RequestFacts, 'claims' | 'carries' | 'arrival'>): void {
     const exchange = this.#opened(reply, { request: 'POST', frame, ...how })
-    this.#tell({ type: 'frame', exchange, frame })
+    this.#report({ type: 'frame', exchange, frame })
   }
 
-  /** Takes in an HTTP request for the server to answer. */
-  bare(reply: Reply, method: 'GET' | 'DELETE', headers: ReadonlyMap<string, string>, how: Pick<RequestFacts, 'claims' | 'arrival'>): void {
+  /** Begins an exchange for a GET or DELETE that the server answers. */
+  bare(
+    reply: Reply, method: 'GET' | 'DELETE', headers: ReadonlyMap<string, string>,
+    how: Pick<RequestFacts, 'claims' | 'arrival'>,
+  ): void {
     const exchange = this.#opened(reply, { request: method, carries: false, ...how })
-    this.#tell({ type: 'bare-request', exchange, method, headers })
+    this.#report({ type: 'bare-request', exchange, method, headers })
   }
 
-  /** Takes in a GET whose stream is ours to fill: with what the server says unasked. */
+  /** Begins an exchange for a GET to a stdio server: a stream of the server's notifications and requests. */
   listen(reply: Reply, arrival: Arrival): void {
     reply.stream()
     this.#opened(reply, { request: 'GET', claims: false, carries: false, arrival })
@@ -95,23 +100,26 @@ export class FrontSession implements Transport {
     const route = this.#routes.route(exchange, frame)
     if (route?.reply.full === true && this.#isTooSlow(route, frame)) route.reply.destroy()
     route?.reply.send(frame)
-    // Only an HTTP server keeps what it has sent, and only in a session of its own.
+    // Only an HTTP server with a session can replay an answer (`Last-Event-ID`).
     if (route === undefined && this.kind === 'upstream') answerKeys(frame).forEach(this.#undelivered)
     return this.#isFree(route, exchange)
   }
 
   #isFree(route: FrontExchange | undefined, exchange: Exchange): boolean {
-    // What waits for a stream is held back as what waits for a reader is.
-    const full = route === undefined && this.#routes.isCrowded ? this.#routes : route?.reply.full === true ? route : undefined
+    const slow = route?.reply.full === true ? route : undefined
+    const full = route === undefined && this.#routes.isCrowded ? this.#routes : slow
     if (full === undefined) return true
     this.#full.set(full, (this.#full.get(full) ?? new Set()).add(exchange))
     return false
   }
 
-  /** Clients that share a server wait for each other a while only: then what is for a slow one piles up here, to an extent. */
+  /**
+   * Clients that share a stdio server wait for a slow one only for a limited time. After that the messages
+   * for the slow client are queued here, up to a limit.
+   */
   #isTooSlow(route: FrontExchange, { bytes }: Frame): boolean {
     route.unread += bytes.length
-    return this.kind === 'stateless' && route.unread > mostUnread
+    return this.kind === 'stateless' && route.unread > maxUnread
   }
 
   hand(event: HttpEvent): boolean {
@@ -146,20 +154,21 @@ export class FrontSession implements Transport {
     this.latch.open()
   }
 
-  /** Nothing is waited for any more: who still waits for an answer is told so, and the session ends. */
+  /** Answers all pending requests with an error, and ends the session. */
   giveUp(reason: string): void {
     for (const exchange of this.#routes.open()) {
-      for (const key of exchange.reply.awaited ? exchange.reply.due : []) this.#tell({ type: 'lost', exchange, key, reason })
+      if (!exchange.reply.awaited) continue
+      for (const key of exchange.reply.due) this.#report({ type: 'lost', exchange, key, reason })
     }
     this.end(reason)
   }
 
-  /** The session is over from the client's side, or for want of use; the gateway closes it when it has said its last. */
+  /** Takes no more requests. The gateway closes the session after its last messages. */
   end(reason: string): void {
     if (this.#ended) return
     this.#ended = true
     this.#hooks.ended()
-    this.#tell({ type: 'ended', reason })
+    this.#report({ type: 'ended', reason })
   }
 
   close(): Promise<void> {
@@ -173,43 +182,43 @@ export class FrontSession implements Transport {
     return Promise.resolve()
   }
 
-  /** Ends the streams that would never end by themselves; the others end with the last answer, whatever the server means to add. */
+  /** Ends the streams that would never end by themselves; the others end with their last answer. */
   endStreams(): void {
     for (const { reply, facts, frame } of this.#routes.open()) {
       if (facts.request === 'GET' || subscribes(frame)) reply.finish()
-      else reply.lastCall()
+      else reply.endWithAnswers()
     }
   }
 
-  /** Called again and again: each answer that was silent since so many looks shows that it lives. */
-  look(looks: number): void {
-    for (const { reply } of this.#routes.open()) reply.look(looks)
+  /** See `Reply.keepAlive`. */
+  keepAlive(checks: number): void {
+    for (const { reply } of this.#routes.open()) reply.keepAlive(checks)
   }
 
   get idle(): boolean {
     return this.#routes.size === 0
   }
 
-  /** The HTTP response of the exchange is over, whole or cut. */
+  /** The HTTP response of the exchange is complete or cut off. */
   #over(exchange: FrontExchange): void {
     if (!this.#routes.delete(exchange)) return
     exchange.frame = undefined
-    this.#tell({ type: 'exchange-ended', exchange })
+    this.#report({ type: 'exchange-ended', exchange })
     this.#drained(exchange)
     if (this.#routes.size > 0) return
-    if (this.#last !== undefined) this.end(this.#last)
+    if (this.#endReason !== undefined) this.end(this.#endReason)
     this.#hooks.idle(true)
   }
 
-  /** A reader takes more again, or is gone; or what waited for one has left. */
+  /** A slow client reads again, or is gone; or the queued messages were sent. */
   #drained(full: FrontExchange | Routes): void {
     const where = this.#full.get(full) ?? []
     this.#full.delete(full)
-    for (const exchange of where) this.#tell({ type: 'drained', exchange })
+    for (const exchange of where) this.#report({ type: 'drained', exchange })
   }
 
-  /** Kept after the response is over: it must not hold the exchange. */
-  readonly #undelivered = (key: IdKey): void => this.#tell({ type: 'undelivered', key })
+  /** Called after the response is over: it must not keep the exchange in memory. */
+  readonly #undelivered = (key: IdKey): void => this.#report({ type: 'undelivered', key })
 
   #opened(reply: Reply, facts: RequestFacts): FrontExchange {
     if (this.#routes.size === 0) this.#hooks.idle(false)
@@ -228,18 +237,21 @@ export class FrontSession implements Transport {
   #learn({ status, headers }: ResponseHead, { facts: { request, claims }, frame }: FrontExchange): void {
     if (status < 300) {
       this.#accepted = true
-      this.#last = request === 'DELETE' ? 'the client ended the session' : undefined
-      // The server names a session where it begins (2025-11-25, session management), and nowhere else.
-      const id = this.kind === 'upstream' && frame !== undefined && isInitialize(frame) ? only(headers, 'mcp-session-id') : undefined
+      this.#endReason = request === 'DELETE' ? 'the client ended the session' : undefined
+      // A server may name the session only in its response to initialize (2025-11-25, session management).
+      const begins = this.kind === 'upstream' && frame !== undefined && isInitialize(frame)
+      const id = begins ? only(headers, 'mcp-session-id') : undefined
       if (id !== undefined) this.#hooks.named(id)
-    } else if (status === 404 && claims) this.#last = 'the server knows no such session'
-    // Whom the server lets in with nothing must not fill the place of others.
-    else if ((status === 401 || status === 403) && !this.#accepted) this.#last = 'the server refused the credentials'
+    } else if (status === 404 && claims) this.#endReason = 'the server knows no such session'
+    // Clients without valid credentials must not use up the places of others.
+    else if ((status === 401 || status === 403) && !this.#accepted) {
+      this.#endReason = 'the server refused the credentials'
+    }
   }
 
-  #tell(event: TransportEvent): void {
-    if (this.#hear) this.#hear(event)
-    else this.#unheard.push(event)
+  #report(event: TransportEvent): void {
+    if (this.#onEvent) this.#onEvent(event)
+    else this.#early.push(event)
   }
 }
 

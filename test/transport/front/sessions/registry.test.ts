@@ -26,7 +26,7 @@ t.test('a session is found by its names, and by no name that objects have', t =>
   t.equal(all.isNamed(one), true)
   all.remove(one)
   t.equal(all.find('a'), undefined)
-  t.equal(all.size, 0)
+  t.equal(all.all().length, 0)
   all.remove(one)
   all.name(one, 'c')
   t.equal(all.find('c'), undefined, 'what is gone cannot be named')

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { checkAccept, checkContentType, Door } from '../../../dist/transport/front/door.js'
+import { checkAccept, checkContentType, Gate } from '../../../dist/transport/front/gate.js'
 
-const door = (options: Partial<ConstructorParameters<typeof Door>[0]> = {}) =>
-  new Door({ host: '127.0.0.1', allowHosts: [], allowOrigins: [], tokens: [], ...options })
+const gate = (options: Partial<ConstructorParameters<typeof Gate>[0]> = {}) =>
+  new Gate({ host: '127.0.0.1', allowHosts: [], allowOrigins: [], tokens: [], ...options })
 
 t.test('only names that are known to be ours may stand in Host', t => {
   const cases = [
@@ -31,7 +31,7 @@ t.test('only names that are known to be ours may stand in Host', t => {
   ] as const
   for (const [host, options, header, status] of cases) {
     const headers = header === undefined ? {} : { host: header }
-    t.equal(door({ host, ...options }).checkNames({ headers })?.status, status, `${header} at ${host}`)
+    t.equal(gate({ host, ...options }).checkNames({ headers })?.status, status, `${header} at ${host}`)
   }
   t.end()
 })
@@ -57,7 +57,7 @@ t.test('only origins that are known may call, and none is needed', t => {
   ] as const
   for (const [host, allowOrigins, origin, status] of cases) {
     const headers = { host: 'localhost', ...(origin !== undefined && { origin }) }
-    t.equal(door({ host, allowOrigins }).checkNames({ headers })?.status, status, `${origin} at ${host}`)
+    t.equal(gate({ host, allowOrigins }).checkNames({ headers })?.status, status, `${origin} at ${host}`)
   }
   t.end()
 })
@@ -75,7 +75,7 @@ t.test('one of the tokens must be shown, where there are any', t => {
     [['a', 'b'], undefined, 401],
   ] as const
   for (const [tokens, authorization, expected] of cases) {
-    const said = door({ tokens }).checkToken(authorization === undefined ? {} : { authorization })
+    const said = gate({ tokens }).checkToken(authorization === undefined ? {} : { authorization })
     t.equal(typeof said === 'object' ? said.status : said, expected, authorization ?? 'none')
     if (typeof said === 'object') t.match(said.headers?.['www-authenticate'], /^Bearer/)
   }

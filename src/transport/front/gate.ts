@@ -1,0 +1,140 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { readMediaType } from '../../protocol/headers.js'
+import { eventStream, json } from '../http/headers.js'
+import { hostOf } from './arrival.js'
+import { refusal, refusals, type Refusal } from './refusal.js'
+
+/** Checks of a request's head, made before any of its body is read. */
+
+export interface GateOptions {
+  /** The address listened on. */
+  readonly host: string
+  /** Host names that clients may use besides the loopback names and `host`, without ports. */
+  readonly allowHosts: readonly string[]
+  /** Origins of web pages that may call us, such as `https://app.example.com`. */
+  readonly allowOrigins: readonly string[]
+  /** Bearer tokens, one of which a client must present; none: no token is required. */
+  readonly tokens: readonly string[]
+}
+
+const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
+const wildcards: ReadonlySet<string> = new Set(['', '0.0.0.0', '::', '[::]'])
+
+/** Checks the Host, the Origin and the token of requests. */
+export class Gate {
+  readonly #hosts: ReadonlySet<string>
+  readonly #origins: ReadonlySet<string>
+  readonly #tokens: readonly Buffer[]
+  readonly #anyAddress: boolean
+  readonly #loopbackOnly: boolean
+
+  constructor({ host, allowHosts, allowOrigins, tokens }: GateOptions) {
+    const name = hostName(bracketed(host)) ?? ''
+    this.#anyAddress = wildcards.has(host)
+    this.#loopbackOnly = loopback.has(name)
+    this.#hosts = new Set([...loopback, name, ...allowHosts.map(allowed => bracketed(allowed).toLowerCase())])
+    this.#origins = new Set(allowOrigins.map(origin => origin.toLowerCase()))
+    this.#tokens = tokens.map(digest)
+  }
+
+  /** Against DNS rebinding (MCP Streamable HTTP, security): a browser names the attacker's host. */
+  checkNames(request: Pick<IncomingMessage, 'url' | 'headers'>): Refusal | undefined {
+    const { origin } = request.headers
+    if (!this.#knowsHost(hostOf(request))) return refusals.badHost
+    return origin !== undefined && !this.#knowsOrigin(origin) ? refusals.badOrigin : undefined
+  }
+
+  /** @returns the index of the token that was presented; undefined where none is required */
+  checkToken({ authorization }: IncomingHttpHeaders): number | undefined | Refusal {
+    if (this.#tokens.length === 0) return undefined
+    const shown = /^bearer +([^\s,]+)$/i.exec(authorization ?? '')?.[1]
+    if (shown === undefined) return refusals.noToken
+    const hash = digest(shown)
+    // Every token is compared, each in constant time, so that the time tells nothing about any of them.
+    const known = this.#tokens
+      .reduce((found, token, index) => (timingSafeEqual(token, hash) ? index : found), -1)
+    return known >= 0 ? known : refusals.badToken
+  }
+
+  refuses(request: IncomingMessage): boolean {
+    return this.checkNames(request) !== undefined || typeof this.checkToken(request.headers) === 'object'
+  }
+
+  /**
+   * Whether pages of this origin may read our responses (CORS). Pages of loopback origins may send requests,
+   * but get no CORS headers unless their origin is configured.
+   */
+  sharesWith(origin: string | undefined): origin is string {
+    return origin !== undefined && this.#origins.has(origin.toLowerCase())
+  }
+
+  #knowsHost(header: string | undefined): boolean {
+    const name = hostName(header ?? '')
+    if (name === undefined) return false
+    // DNS rebinding needs a name. Any IP address is ours when we listen on all addresses.
+    return this.#hosts.has(name) || (this.#anyAddress && isAddress(name))
+  }
+
+  #knowsOrigin(origin: string): boolean {
+    if (this.sharesWith(origin)) return true
+    if (!this.#loopbackOnly || !/^https?:\/\//i.test(origin) || !URL.canParse(origin)) return false
+    return loopback.has(new URL(origin).hostname)
+  }
+}
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+const bracketed = (host: string): string => (host.includes(':') && !host.startsWith('[') ? `[${host}]` : host)
+
+/** The name in a Host header, in lower case, without its port. */
+const hostName = (header: string): string | undefined =>
+  /^(\[[0-9a-f:.]+\]|[^\s:[\]/@,]+)(?::\d{1,5})?$/i.exec(header)?.[1]?.toLowerCase()
+
+const isAddress = (name: string): boolean => name.startsWith('[') || /^\d{1,3}(?:\.\d{1,3}){3}$/.test(name)
+
+/**
+ * Headers that are compared with the message or that authenticate the client. Naming one of them in
+ * `Connection` would have it removed before it reaches the server.
+ */
+const endToEnd = /^(?:mcp-.*|content-.*|accept|authorization|host|origin|last-event-id|cookie)$/
+
+/**
+ * Refuses a head whose framing, or whose end-to-end headers, two readers could see differently (RFC 9110,
+ * section 7.6.1; RFC 9112, section 6.1).
+ */
+export const checkFraming = ({ headers, httpVersion }: IncomingMessage): Refusal | undefined => {
+  const { connection = '', 'transfer-encoding': coding } = headers
+  const isChunked = httpVersion !== '1.0' && coding?.trim().toLowerCase() === 'chunked'
+  if (coding !== undefined && !isChunked) return refusals.misframed
+  const isMisnamed = connection.split(',').some(name => endToEnd.test(name.trim().toLowerCase()))
+  return isMisnamed ? refusals.misnamed : undefined
+}
+
+/** Refuses any type but JSON in UTF-8: the server could read the same bytes differently from us. */
+export const checkContentType = ({ 'content-type': header }: IncomingHttpHeaders): Refusal | undefined => {
+  const { type, parameters, isUtf8 } = readMediaType(header)
+  // Node joins repeated headers with a comma.
+  const isRepeated = parameters.some(parameter => parameter.includes(','))
+  return type !== json || !isUtf8 || isRepeated ? refusals.notJson : undefined
+}
+
+/** A POST is answered with JSON or with a stream, which is not known beforehand; a GET only with a stream. */
+export const checkAccept = (method: 'POST' | 'GET', { accept }: IncomingHttpHeaders): Refusal | undefined => {
+  // Without the header any type is acceptable (RFC 9110, section 12.5.1).
+  if (accept === undefined || accept === usual) return undefined
+  const needed = method === 'POST' ? [json, eventStream] : [eventStream]
+  if (needed.every(type => accepts(accept, type))) return undefined
+  return refusal(406, `The Accept header must allow ${needed.join(' and ')}`)
+}
+
+/** The header as clients send it that follow the specification literally. */
+const usual = `${json}, ${eventStream}`
+
+const accepts = (accept: string, type: string): boolean => {
+  const ranges = ['*/*', `${type.slice(0, type.indexOf('/'))}/*`, type]
+  return accept.split(',').some(entry => {
+    const [range = '', ...parameters] = entry.split(';').map(part => part.trim().toLowerCase())
+    return ranges.includes(range) && !parameters.some(parameter => /^q=0(?:\.0*)?$/.test(parameter))
+  })
+}

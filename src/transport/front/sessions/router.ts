@@ -1,0 +1,235 @@
+import { hash, randomUUID } from 'node:crypto'
+import type { Frame } from '../../../protocol/frame.js'
+import type { Timers } from '../../timers.js'
+import type { Transport } from '../../transport.js'
+import type { Arrival, Peer } from '../arrival.js'
+import type { Credentials } from '../credentials.js'
+import { checkModern, isInitialize, isUnknownRevision } from '../message.js'
+import { clientOf, type Quota } from '../quota.js'
+import { refusals, type Refusal } from '../refusal.js'
+import { Sessions } from './registry.js'
+import { FrontSession, type SessionKind } from './session.js'
+
+/** A path at which one server is offered. */
+export interface Endpoint {
+  /**
+   * For a stdio server the front creates session ids and chooses statuses; those of an HTTP server are
+   * forwarded.
+   */
+  readonly server: 'stdio' | 'http'
+  /** Called for each new session, before its first event. It starts the session's transport, now or later. */
+  open(opening: NewSession): void
+}
+
+/** A new session, to be connected to a server. */
+export interface NewSession {
+  readonly path: string
+  readonly kind: SessionKind
+  /** The client's side. Its exchanges are HTTP requests. When it reports `ended`, it has to be closed. */
+  readonly transport: Transport
+  /** Identifies the session in records. Not the `Mcp-Session-Id`, which is a secret. */
+  readonly session: string
+  /** The handshake was made with another replica, or before a restart, and is not known here. */
+  readonly joined: boolean
+  /** The client that began it. */
+  readonly peer: Peer
+  /** Of the first request, without credentials that were meant for this relay. */
+  readonly headers: ReadonlyMap<string, string>
+}
+
+/** Read at each use, because all of them may be replaced while sessions run. */
+export interface RouterSettings {
+  /** The Authorization header is meant for this relay, and is not forwarded. */
+  readonly ownAuthorization: boolean
+  readonly maxSessions: number
+  readonly idleMs: number
+  /** Creates the `Mcp-Session-Id` of a session of a stdio server. It cannot be guessed. */
+  readonly mint: () => string
+}
+
+/** The session that a request belongs to. */
+interface Destination {
+  readonly session: FrontSession
+  /** The request names a session of which only the server knows whether it exists. */
+  readonly claims: boolean
+}
+
+/** Finds or begins the sessions of the requests at one path. */
+export class SessionRouter {
+  readonly #path: string
+  #endpoint: Endpoint | undefined
+  /** Of the newest endpoint. */
+  #kind: Endpoint['server']
+  /** Counts the endpoints, so that no request joins a group of a server that was replaced. */
+  #generation = 0
+  readonly #settings: () => RouterSettings
+  readonly #processes: Quota
+  readonly #sessions: Sessions<FrontSession>
+
+  /** @param processes the places for processes of sessions, over all paths */
+  constructor(
+    path: string, endpoint: Endpoint, settings: () => RouterSettings, processes: Quota, timers: Timers,
+  ) {
+    this.#path = path
+    this.#endpoint = endpoint
+    this.#kind = endpoint.server
+    this.#settings = settings
+    this.#processes = processes
+    const max = () => settings().maxSessions
+    this.#sessions = new Sessions({ max, idleMs: () => settings().idleMs, timers })
+  }
+
+  /** The server speaks stdio: the front chooses session ids and statuses. */
+  get own(): boolean {
+    return this.#kind === 'stdio'
+  }
+
+  /** New sessions, and requests without a session, go to this endpoint from now on. */
+  replace(endpoint: Endpoint): void {
+    const other = endpoint.server !== this.#kind
+    for (const session of this.#sessions.all()) {
+      if (other || (session.kind === 'stateless' && session.idle)) session.end('the server was replaced')
+    }
+    this.#endpoint = endpoint
+    this.#kind = endpoint.server
+    this.#generation++
+  }
+
+  /** Takes no new sessions. */
+  retire(): void {
+    this.#endpoint = undefined
+  }
+
+  sessions(): readonly FrontSession[] {
+    return this.#sessions.all()
+  }
+
+  /** The session that the head of a request names, if it exists. */
+  known(arrival: Arrival): FrontSession | undefined {
+    if (arrival.modern) return this.#sessions.find(this.#groupName('modern', arrival))
+    const id = arrival.sessionId
+    const session = id === undefined ? undefined : this.#sessions.find(idName(id))
+    return session?.owner === this.#ownerOf(arrival) ? session : undefined
+  }
+
+  /** Refuses a request for its head, before the client is asked for its body. */
+  checkHead(arrival: Arrival): Refusal | undefined {
+    const isUnknown = arrival.sessionId !== undefined && !this.known(arrival)
+    return this.own && !arrival.modern && isUnknown ? refusals.noSession : undefined
+  }
+
+  /** The request's headers as the server may see them. */
+  headersFor(arrival: Arrival): ReadonlyMap<string, string> {
+    return arrival.headers(!this.own, !this.#settings().ownAuthorization)
+  }
+
+  /** @param frame undefined for a request without a message */
+  find(arrival: Arrival, modern: boolean, frame?: Frame): Destination | Refusal {
+    if (modern) {
+      const refused = this.own && frame ? checkModern(arrival.version, frame) : undefined
+      return refused ?? this.#group('modern', arrival)
+    }
+    const begins = frame !== undefined && isInitialize(frame)
+    if (this.own) return this.#findOwn(arrival, begins)
+    if (arrival.sessionId !== undefined) {
+      const name = idName(arrival.sessionId)
+      const known = this.known(arrival)
+      if (known === undefined && this.#sessions.find(name) !== undefined) return refusals.noSession
+      // The server may know a session that is not known here: after a restart, or with several replicas.
+      const session = known ?? this.#open('upstream', arrival, [name], !begins)
+      return session ? { session, claims: true } : this.#full
+    }
+    if (!begins) return this.#group('legacy', arrival)
+    const session = this.#open('upstream', arrival, [])
+    return session ? { session, claims: false } : this.#full
+  }
+
+  #findOwn(arrival: Arrival, begins: boolean): Destination | Refusal {
+    if (isUnknownRevision(arrival.version)) return refusals.unknownVersion
+    if (arrival.sessionId !== undefined) {
+      const session = this.known(arrival)
+      if (!session) return refusals.noSession
+      return begins ? refusals.initialized : { session, claims: false }
+    }
+    if (!begins) return refusals.noSessionId
+    const session = this.#open('own', arrival, [])
+    return session ? { session, claims: false } : this.#full
+  }
+
+  /** Requests without a session share one in each authorization context. */
+  #group(revision: 'modern' | 'legacy', arrival: Arrival): Destination | Refusal {
+    const name = this.#groupName(revision, arrival)
+    const session = this.#sessions.find(name) ?? this.#open('stateless', arrival, [name])
+    return session ? { session, claims: false } : this.#full
+  }
+
+  #groupName(revision: 'modern' | 'legacy', arrival: Arrival): string {
+    return `${revision} ${this.#generation} ${arrival.context(this.#credentials)}`
+  }
+
+  /** Where this relay checks tokens, a session can only be used with the token that began it. */
+  #ownerOf(arrival: Arrival): string {
+    return this.#settings().ownAuthorization ? arrival.context('token') : ''
+  }
+
+  get #credentials(): Credentials {
+    if (!this.own) return 'server'
+    return this.#settings().ownAuthorization ? 'token' : 'nobody'
+  }
+
+  get #full(): Refusal {
+    return this.#endpoint ? refusals.manySessions : refusals.retired
+  }
+
+  /** @param joined see `NewSession` */
+  #open(
+    kind: SessionKind, arrival: Arrival, names: readonly string[], joined = false,
+  ): FrontSession | undefined {
+    const endpoint = this.#endpoint
+    if (!endpoint) return undefined
+    const client = clientOf(arrival)
+    const id = kind === 'own' ? this.#settings().mint() : undefined
+    const generation = this.#generation
+    const session: FrontSession = new FrontSession(kind, id, this.#ownerOf(arrival), {
+      idle: idle => {
+        const isOld = generation < this.#generation
+        // When the server's answer to initialize names no session, no request can belong to it later.
+        if (idle && kind === 'upstream' && !this.#sessions.isNamed(session)) {
+          session.end('the server named no session')
+        } else if (idle && kind === 'stateless' && isOld) session.end('the server was replaced')
+        else this.#sessions.setIdle(session, idle)
+      },
+      named: name => this.#sessions.name(session, idName(name)),
+      ended: () => this.#sessions.remove(session),
+    })
+    if (!this.#sessions.add(session, client, kind === 'stateless')) return undefined
+    if (kind === 'own' && !this.#takeProcess(session, arrival, client)) return undefined
+    for (const name of id === undefined ? names : [idName(id)]) this.#sessions.name(session, name)
+    try {
+      endpoint.open({
+        path: this.#path,
+        kind,
+        transport: session,
+        session: randomUUID(),
+        joined,
+        peer: arrival.peer,
+        headers: this.headersFor(arrival),
+      })
+    } catch (error) {
+      void session.close()
+      throw error
+    }
+    return session
+  }
+
+  /** Takes a place for the session's process, until the gateway has closed the session. */
+  #takeProcess(session: FrontSession, arrival: Arrival, client: string): boolean {
+    const leave = (arrival.place ?? this.#processes.place(client)).take()
+    if (leave) void session.closed.then(leave)
+    else this.#sessions.remove(session)
+    return leave !== undefined
+  }
+}
+
+/** Long ids are hashed, because the server chooses their length. */
+const idName = (id: string): string => `id ${id.length > 64 ? hash('sha256', id, 'base64url') : id}`
