@@ -3,14 +3,14 @@ import { badUsage } from '../errors.js'
 import type { Given, Rest } from './flag.js'
 import { type Command, commands } from './index.js'
 
-/** What a command line asks for: a command, or a text to print. */
+/** What a command line asks for: a command to run, or a text to print. */
 export type Asked = { readonly command: Command; readonly given: Given; readonly rest: Rest }
   | { readonly print: string }
 
 /**
- * Reads a command line that is right as it stands by Node's own parser, for a desktop client starts one relay
- * per server;
- * every other is for yargs to explain, which takes longer to load than all that `wrap` needs.
+ * Valid command lines are read by Node's own parser, because a desktop client starts one relay per server and
+ * yargs takes longer to load than everything that `wrap` needs. Help, completions and errors are left to
+ * yargs.
  * @throws CustomsError BAD_USAGE
  */
 export const readCommandLine = async (words: readonly string[]): Promise<Asked> => {
@@ -24,10 +24,8 @@ export const readCommandLine = async (words: readonly string[]): Promise<Asked> 
 }
 
 /**
- * Our own words, and the server's command line. The first word that is neither an option nor a URL nor a
- * saved list begins that, as `--` does: some
- * launchers swallow it (npm exec, npx in PowerShell). All that follows is the server's, whatever it looks
- * like.
+ * Splits our own words from the server's command line, which begins at `--` or at the first word that is
+ * neither an option, a URL nor a saved list: some launchers swallow the `--` (npm exec, npx in PowerShell).
  */
 export const divide = (command: Command, words: readonly string[]) => {
   const { tokens } = parseArgs({ ...parserOf(command, words), strict: false })
@@ -70,7 +68,10 @@ const parse = (command: Command, words: readonly string[]) => {
   }
 }
 
-/** Every option may come more than once here: Node would take the last, and say nothing. */
+/**
+ * Every option is declared repeatable, so that a repetition can be refused: Node would silently take the
+ * last.
+ */
 const parserOf = ({ flags }: Command, words: readonly string[]) => ({
   args: [...words],
   options: Object.fromEntries(Object.entries(flags).map(
@@ -80,7 +81,7 @@ const parserOf = ({ flags }: Command, words: readonly string[]) => ({
   tokens: true,
 } as const)
 
-/** A word with a scheme; which ones are served is judged later, by the reader of the file's URLs. */
+/** A word with a scheme; config/ decides later which schemes are served. */
 const isUrl = (word: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(word)
 
 export const refuseUsage = (command: Command): never =>

@@ -13,18 +13,18 @@ import type { ListServer } from './inspect/inspection.js'
 import { print } from './output.js'
 import { version } from './version.js'
 
-/** What lock, install and uninstall work with. */
+/** The environment of lock, install and uninstall; tests replace it. */
 export interface Context {
   readonly machine: Machine
   readonly installation: Installation
-  /** Undefined where there is nobody to ask. */
+  /** Undefined without a terminal. */
   readonly dialogue: Dialogue | undefined
   readonly style: Style
-  /** Of a line, in characters. */
+  /** Width of a line, in characters. */
   readonly width: number
-  /** Prints on stdout. */
+  /** Writes the report to stdout. */
   readonly print: (text: string) => Promise<void>
-  /** Tells what is no part of the report: on stderr. */
+  /** Writes a remark to stderr. */
   readonly tell: (line: string) => void
   readonly list: ListServer
 }
@@ -38,7 +38,7 @@ export const thisContext = (): Context => ({
   width: widthOf(process.stdout),
   print,
   tell: line => void process.stderr.write(`mcp-customs: ${line}\n`),
-  // What speaks to servers is loaded where one is asked.
+  // Loaded on demand: it brings the transports along.
   list: async (...wanted) => (await import('./inspect/inspection.js')).listServer(...wanted),
 })
 
@@ -52,17 +52,16 @@ export interface Dialogue {
   confirm(question: string): Promise<boolean>
 }
 
-/** Undefined where nobody could answer: in a pipe, in a script, in CI. */
+/** Undefined where nobody can answer: in a pipe, a script or CI. */
 export const dialogueOf = (input: NodeJS.ReadStream, output: NodeJS.WriteStream): Dialogue | undefined =>
   input.isTTY && output.isTTY ? terminal : undefined
 
-// The package is loaded where there is somebody to ask.
 const prompts = () => import('@clack/prompts')
 
 const terminal: Dialogue = {
   choose: async (question, choices) => {
     const { isCancel, multiselect } = await prompts()
-    // By number: the package wants to know whether values of any type are primitive.
+    // Options are numbered: clack's types need a primitive value.
     const options = choices.map(({ label }, value) => ({ value, label }))
     const initialValues = choices.flatMap(({ chosen }, index) => (chosen ? [index] : []))
     const chosen = await multiselect({ message: question, options, initialValues, required: false })
@@ -91,8 +90,8 @@ export const thisInstallation = (program: string): Installation => ({
 })
 
 /**
- * A path that leads to the Node that runs us outlives it: `/opt/homebrew/bin/node` an upgrade,
- * `…/Cellar/node/22.1.0` not.
+ * Paths in PATH that lead to the running Node come first, because they survive an upgrade:
+ * `/opt/homebrew/bin/node` does, `…/Cellar/node/22.1.0` does not.
  */
 const nodes = (): readonly string[] => {
   const own = realpath(process.execPath)
@@ -110,7 +109,10 @@ const realpath = (path: string): string => {
   }
 }
 
-/** How our own command is told from others: also by files that were written before and are gone now. */
+/**
+ * How our own command is recognised in a client's file; also programs that were written earlier and no longer
+ * exist.
+ */
 export const knowledgeOf = (notes: readonly Note[]): Knowledge => ({
   takesValue: option => {
     const flags: ReadonlyMap<string, Flag> = new Map(Object.entries(relayFlags))
@@ -121,7 +123,7 @@ export const knowledgeOf = (notes: readonly Note[]): Knowledge => ({
     (file.endsWith('cli.js') && existsSync(file) && packageOf(file) === 'mcp-customs'),
 })
 
-/** The name of the package that a program is of: of `…/dist/cli.js`, what is two folders up. */
+/** The package name in the manifest two folders above a program such as `…/dist/cli.js`. */
 const packageOf = (program: string) => {
   try {
     const manifest =

@@ -7,9 +7,8 @@ import { type Command, commands } from './index.js'
 import { version } from './version.js'
 
 /**
- * What a person at a terminal needs: help, the version, completions, or what is wrong with a command line
- * that could not be read.
- * It runs no command: what is run was read by one parser alone.
+ * Prints help, the version or completions, or explains why a command line is invalid. Runs no command: only
+ * command lines that Node's parser has read are run.
  * @param words those of ours: behind the command's name, where there is a command
  * @returns what is left to print
  * @throws CustomsError BAD_USAGE
@@ -24,7 +23,7 @@ export const explain = async (words: readonly string[], command?: Command): Prom
   return command ? refuseUsage(command) : refuse(command, 'which command?')
 }
 
-// yargs writes completions to stdout itself: of those it hands nothing over.
+// yargs writes completions to stdout itself.
 const complete = async (words: readonly string[]): Promise<string> => {
   if (!isOthers(words)) await parser().parseAsync([...words])
   return ''
@@ -52,7 +51,7 @@ const parser = (command?: Command): Argv => {
     .wrap(Math.min(100, process.stdout.columns || 100))
     .fail(message => {
       const [, unknown] = /^Unknown \w+: ([^,]+)/.exec(message) ?? []
-      // yargs tells of a choice in several lines.
+      // yargs reports an invalid choice in several lines.
       return refuse(
         command, `${message.replace(/\s+/g, ' ')}${unknown === undefined ? '' : suggestion(unknown, known)}`,
       )
@@ -87,8 +86,7 @@ interface KeyDescription {
 
 const descriptionOf = ({ value, multiple, key, unit, ...flag }: Flag): string => {
   const { description, default: usual }: KeyDescription = key ? keys[key] : {}
-  // The schema speaks to people who write a file: there times are in milliseconds, and a description is a
-  // sentence.
+  // The schema's descriptions are sentences for configuration files, whose times are in milliseconds.
   const described =
     description?.replace(/^serve: /, '').replace(', in milliseconds', '').replace(/\.$/, '') ?? ''
   const text = flag.describe ?? described.charAt(0).toLowerCase() + described.slice(1)
@@ -101,8 +99,8 @@ const descriptionOf = ({ value, multiple, key, unit, ...flag }: Flag): string =>
 }
 
 /**
- * The last word, which is being written, is the server's, a file, or the value of an option: the shell knows
- * more about these.
+ * Whether the word being completed belongs to the server's command, a file or an option's value: the shell
+ * completes these better.
  */
 const isOthers = (words: readonly string[]): boolean => {
   const command = commands.find(({ name }) => name === words[2])

@@ -3,9 +3,7 @@ import type { Problem } from '../config/source.js'
 import { badUsage, CustomsError } from '../errors.js'
 import { isObject, type Json, type JsonObject } from '../protocol/unmetered.js'
 
-/**
- * An option of a command. The parsers, the help, completion and the types of the values are all made from it.
- */
+/** An option of a command: the parsers, help, completion and the types of the values derive from it. */
 export interface Flag {
   readonly type: 'string' | 'boolean'
   readonly multiple?: boolean
@@ -21,11 +19,11 @@ export interface Flag {
    * default.
    */
   readonly key?: keyof typeof keys
-  /** Of a number; the configuration counts in milliseconds. */
+  /** The unit of a number; the configuration counts in milliseconds. */
   readonly unit?: 'seconds' | 'pieces'
   /** The value of a flag that was not given. */
   readonly default?: string
-  /** Undefined for a flag with a key. */
+  /** Undefined for a flag with a key, which has the key's description. */
   readonly describe?: string
 }
 
@@ -68,10 +66,10 @@ export const valuesOf = <Declared extends Flags>(flags: Declared, given: Given):
     return [camel, type === 'boolean' ? value === true : value ?? (multiple === true ? [] : usual)]
   })) as Values<Declared>
 
-/** What flags say of the configuration, in its own words. */
+/** The flags with a key, as a configuration would write them. */
 export interface Settings {
   readonly written: JsonObject
-  /** The same problem, at the flag that it came by. */
+  /** Reports a problem of the configuration at the flag that set the key. */
   readonly refusal: (problem: Problem) => CustomsError
 }
 

@@ -50,7 +50,7 @@ export const sharedFlags = {
   }),
 } as const
 
-/** Those of the commands that stand between a client and a server. */
+/** Flags of the commands that relay: wrap and serve. */
 export const relayFlags = {
   ...sharedFlags,
   ...about('Log', {
@@ -96,9 +96,9 @@ export const serveFlags = {
   }),
 } as const
 
-/** The values of all flags of `serve`, of which other commands have a part. */
+/** The values of all flags of `serve`; other commands have a part of them. */
 export interface SharedFlags extends Values<typeof serveFlags> {
-  /** What the flags with a key say, as a configuration would. */
+  /** The flags with a key, as a configuration would write them. */
   readonly settings: Settings
 }
 
@@ -106,7 +106,7 @@ export interface SharedFlags extends Values<typeof serveFlags> {
 export interface Target {
   readonly command: readonly string[] | undefined
   readonly url: string | undefined
-  /** A file of saved answers, which `inspect` reads in the server's place. */
+  /** A file of saved answers, which `inspect` reads instead of connecting to a server. */
   readonly file?: string | undefined
 }
 

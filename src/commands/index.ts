@@ -6,20 +6,20 @@ import { installFlags, readInstallFlags, readUninstallFlags, uninstallFlags } fr
 import { learnFlags, readLearnFlags, readReplayFlags, replayFlags } from './learn/flags.js'
 import { lockFlags, readLockFlags } from './lock/flags.js'
 
-/** A command: what it takes, and what it does. Its module is loaded when it is run. */
+/** A command. Its module is loaded when it runs. */
 export interface Command {
   readonly name: string
-  /** What may stand behind the name, one line each. */
+  /** Arguments after the name, one line for each form. */
   readonly usage: readonly string[]
   readonly describe: string
-  /** What may stand behind `mcp-customs`. */
+  /** Command lines without `mcp-customs`. */
   readonly examples: readonly string[]
   readonly flags: Flags
   /** How many words it takes besides the flags. */
   readonly words: { readonly least: number; readonly most: number }
-  /** It is about a server: the first word that is no URL begins the server's own command line. */
+  /** The command takes a server: the first word that is not a URL begins the server's own command line. */
   readonly server: boolean
-  /** Words that stand for a file: they do not begin the server's command line either. */
+  /** Words that name a saved list; they do not begin the server's command line. */
   readonly files?: RegExp
   /** @returns the exit code */
   run(given: Given, rest: Rest): Promise<number>

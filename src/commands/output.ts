@@ -1,16 +1,16 @@
 import { codeOf } from '../errors.js'
 import { columnsOf, type Style } from '../inspect/terminal.js'
 
-/** All of it to stdout, also into a pipe: the command ends right after. */
+/** Resolves when the text is written, also to a pipe: the command exits right after. */
 export const print = (text: string): Promise<void> =>
   new Promise((resolve, reject) => {
     process.stdout.write(text, error => (error ? reject(error) : resolve()))
   })
 
-/** As much is gathered before it is written, in characters. */
+/** Lines are written when so many characters are pending. */
 const most = 64 * 1024
 
-/** Lines to a stream that may be a pipe, whose reader may have had enough of it. */
+/** Writes lines to a stream that may be a pipe whose reader has gone. */
 export class Output {
   readonly #stream: NodeJS.WritableStream
   #pending: string[] = []
@@ -45,7 +45,7 @@ export class Output {
   }
 }
 
-/** Each column as wide as its widest cell. @param rows cells of one line each */
+/** A text table: each column is as wide as its widest cell. @param rows cells of one line each */
 export const table = (
   head: readonly string[], rows: readonly (readonly string[])[], style: Style,
 ): string => {

@@ -19,7 +19,7 @@ import { isShared } from './serve/share.js'
 import { setUp, type Setup } from './server/setup.js'
 import { commandLineOf } from './server/upstream.js'
 
-/** What stands behind the front, with what belongs to it. */
+/** What the backend of a front is opened with. */
 export interface ServedParts {
   readonly flags: SharedFlags
   readonly setup: Setup
@@ -33,9 +33,9 @@ type GatewayPage = LivePage & { readonly follower: Follower }
 export interface Served {
   readonly backend: FrontBackend
   readonly refused: (refused: Refused) => void
-  /** What is said now. */
+  /** The current configuration. */
   readonly configuration: () => Configuration
-  /** Takes notice of another configuration, as far as that takes no restart. */
+  /** Applies a changed configuration, except for settings that need a restart. */
   readonly reload: (changed: Setup) => Promise<void>
   /** Whether each server can be reached. */
   readonly ready: () => Promise<ReadonlyMap<string, boolean>>
@@ -44,7 +44,7 @@ export interface Served {
 }
 
 /**
- * `serve`: Streamable HTTP clients in front of one server, or of every server of a file.
+ * `serve`: relays between Streamable HTTP clients and one server, or every server of a file.
  * @returns 0, when it was told to stop and what was running has ended
  */
 export const serve = async (flags: SharedFlags, target: Target): Promise<number> => {
@@ -63,7 +63,6 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   lifetime.add(() => adminListener?.close())
   lifetime.add(() => page?.close())
   const parts: ServedParts = { flags, setup, log, metrics, page }
-  // Nothing of several processes is loaded where there is one.
   const served = await (isShared(setup, isOfFile, log)
     ? (await import('./serve/relays.js')).openRelays(parts, lifetime)
     : openAlone(parts, lifetime))
@@ -128,7 +127,8 @@ const adminOf = async (
 const windowMs = 86_400_000
 
 /**
- * The live page of what this gateway decides from now on, whatever its audit log keeps; the log is not read.
+ * The live page, fed by this gateway's decisions from now on; it reads no log, and ignores what the log
+ * keeps.
  */
 const gatewayPage = async (): Promise<GatewayPage> => {
   const page = (await import('./audit/ui.js')).openLivePage(windowMs)
@@ -138,7 +138,7 @@ const gatewayPage = async (): Promise<GatewayPage> => {
 const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
 
 /**
- * What can be carried out, and is likely not what was meant; a line each.
+ * Warnings about settings that are valid but probably not intended.
  * @throws CustomsError CANNOT_START when none of the servers can be started
  */
 export const doubtsAbout = ({ configuration: { listen, tokens }, servers }: Setup): readonly string[] => {
@@ -159,7 +159,7 @@ export const doubtsAbout = ({ configuration: { listen, tokens }, servers }: Setu
 
 const cannotStart = (program: string): string => `cannot start ${JSON.stringify(program)}: command not found`
 
-/** What is open to more than one user of this machine. */
+/** Who besides this user can connect; undefined for nobody. */
 const strangersAt = (listen: Configuration['listen']): string | undefined => {
   if ('socket' in listen) {
     return (listen.mode & 0o002) === 0 ? undefined : `${listen.socket} is open to every user of this machine`
@@ -167,10 +167,10 @@ const strangersAt = (listen: Configuration['listen']): string | undefined => {
   return loopback.has(listen.host) ? undefined : `${listen.host} is open to the network`
 }
 
-/** Editors write a file in several steps: the last of a burst is the one to read. */
+/** Editors write a file in several steps: wait for the last of a burst. */
 const quietMs = 200
 
-/** The settings of which only a new process takes notice, as they are called in the file. */
+/** The changed settings that need a restart, by their names in the file. */
 export const needRestart = (before: Configuration, after: Configuration): readonly string[] => {
   const differ = (one: unknown, other: unknown) => JSON.stringify(one) !== JSON.stringify(other)
   return Object.entries({
@@ -192,8 +192,8 @@ export const restartFor = (late: readonly string[]): string =>
   `${late.join(', ')}: changed, which takes a restart`
 
 /**
- * Reads the configuration again on SIGHUP and when its file changes. One that cannot be read changes nothing,
- * and says so.
+ * Reloads the configuration on SIGHUP and when its file changes. A configuration that cannot be read changes
+ * nothing, and is logged.
  * @returns what stops it; it resolves when nothing is being read any more
  */
 export const onChange = (file: string, reload: () => Promise<void>, log: Log): (() => Promise<void>) => {
@@ -212,7 +212,7 @@ export const onChange = (file: string, reload: () => Promise<void>, log: Log): (
     clearTimeout(timer)
     timer = setTimeout(run, quietMs)
   }, error => log.warn(`${file} is not watched, a change of it is read on SIGHUP only: ${messageOf(error)}`))
-  // It stays: without a listener the signal would end us in the middle of our end.
+  // This listener is never removed: without one, SIGHUP would kill the process while it ends.
   process.on('SIGHUP', run)
   return () => {
     isStopped = true
@@ -223,14 +223,14 @@ export const onChange = (file: string, reload: () => Promise<void>, log: Log): (
 }
 
 /**
- * Watching is a convenience, of which a system has a limited supply.
+ * Watches a file. Systems limit the number of watches, so failing is not fatal.
  * @param failed it could not begin, or cannot go on
  */
 const watchFile = (path: string, changed: () => void, failed: (error: unknown) => void): (() => void) => {
   let watcher: FSWatcher | undefined
   try {
-    // The folder is watched: a file that is replaced (an editor's rename, a mounted ConfigMap's link) is
-    // another file.
+    // The folder is watched because a file that is replaced (an editor's rename, a mounted ConfigMap's link)
+    // is a new file.
     watcher = watch(dirname(path), (_event, name) => {
       if (name === null || name === basename(path) || name === '..data') changed()
     })

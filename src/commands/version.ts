@@ -8,7 +8,7 @@ const ourPackage = () =>
 
 export const version = (): string => ourPackage().version
 
-/** The packages of a scope that are installed only where they are needed, as `npm install` takes them. */
+/** The optional packages of a scope, as `npm install` takes them. */
 export const optionalPackages = (scope: string): readonly string[] =>
   Object.entries(ourPackage().peerDependencies).filter(([name]) => name.startsWith(`${scope}/`))
     .map(([name, range]) => `${name}@${range}`)

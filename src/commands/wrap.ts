@@ -19,7 +19,7 @@ import { setUp } from './server/setup.js'
 import { processOf, tlsOf } from './server/upstream.js'
 
 /**
- * `wrap`: a stdio client in front of one server.
+ * `wrap`: relays between a stdio client and one server.
  * @param watching told of the session in the place of a capture
  * @returns the exit code of the server's process; 0 for a remote server
  */
@@ -51,17 +51,14 @@ export const wrap = async (flags: SharedFlags, target: Target, watching?: Witnes
     return 0
   }
   const server = processOf(setup.server, limits, reason => {
-    // A command that cannot be started is what wrap fails with.
+    // wrap fails with the error of a command that cannot be started: it is not logged as well.
     if (server.failure === undefined) log.warn(`${guard.name}: ${reason}`)
   })
   await run(openSession(guard, client, () => server), lifetime)
   return exitOf(server)
 }
 
-/**
- * The HTTP client is loaded only where it is needed: in front of a process the relay starts sooner without
- * it.
- */
+/** The HTTP client is loaded only for a remote server: other relays start sooner without it. */
 const remoteSession = async (
   guard: Guard, client: Transport, server: RemoteServer, limits: FrameLimits,
 ): Promise<Session> => {
@@ -78,7 +75,7 @@ const run = async (session: Session, lifetime: Lifetime): Promise<void> => {
     session.stop(urgency)
     return session.ended
   })
-  // Ctrl-C asks the server to end; whoever terminates us wants it terminated.
+  // Ctrl-C lets the server end by itself; SIGTERM and SIGHUP terminate it.
   endAt({ SIGINT: 1, SIGTERM: 2, SIGHUP: 2 }, lifetime)
   session.start()
   void session.ended.then(({ failure }) => (failure === undefined ? lifetime.end() : lifetime.fail(failure)))

@@ -20,8 +20,7 @@ const lists = {
 const isList = (part: Part): part is keyof typeof lists => part in lists
 
 /**
- * Compares what two files tell of, as far as both do: a list that one of them does not have says nothing
- * about the other's.
+ * Compares two files, as far as both have the list in question.
  * @throws CustomsError BAD_CONFIG for a file whose lists cannot be compared
  */
 export const compareSaved = (before: Named, after: Named): Comparison => {
@@ -47,8 +46,8 @@ export const compareSaved = (before: Named, after: Named): Comparison => {
 }
 
 /**
- * What a server was seen to offer. Of two tools of one name the first counts, and what has no name is
- * nothing: a relay passes on neither.
+ * What a server offers. As in a relay, the first of two tools of one name counts, and a tool without a name
+ * is ignored.
  * @throws CustomsError CANNOT_REACH when not everything could be listed, or when two readers could read it in
  * two ways
  */
@@ -90,7 +89,7 @@ const elementsOf = (
   const fail = (reason: string): never => {
     throw new CustomsError('BAD_CONFIG', `${file}: ${reason}`)
   }
-  // What two readers could read in two ways cannot be compared.
+  // Ambiguous JSON cannot be compared.
   const fault = (saved.answers.get(method) ?? []).flatMap(({ faults }) => faults)[0]
   if (fault !== undefined) return fail(`cannot be compared: ${fault.path}: ${fault.message}`)
   const pages = resultsOf(saved, method)

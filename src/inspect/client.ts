@@ -12,9 +12,8 @@ export type Answer = ((Omit<Result, 'result'> & { readonly result: JsonObject })
   | ErrorResponse) & { readonly size: number }
 
 /**
- * An MCP client in this process, as the client's end of a session: what it asks and what it is answered
- * passes the relay as
- * anybody's does. It offers the server nothing: no sampling, no elicitation, no roots.
+ * An MCP client in this process, as the client's end of a session: its requests and their responses pass the
+ * relay like any other. It declares no capabilities.
  */
 export class InspectClient implements Transport {
   readonly #limits: FrameLimits
@@ -35,7 +34,7 @@ export class InspectClient implements Transport {
   }
 
   /**
-   * Asks the server; the answer may be the relay's own, where there was none of the server's.
+   * Sends a request; the response may be the relay's own.
    * @param ms longest wait
    * @returns undefined when there was no answer in that time
    */
@@ -90,7 +89,7 @@ export class InspectClient implements Transport {
     return Promise.resolve()
   }
 
-  /** A server may ask whether we live; whatever else it asks is more than we have declared. */
+  /** Answers ping; no other request of the server is supported. */
   #answer({ id, method }: Request): void {
     const error = { code: errorCode.methodNotFound, message: 'Method not found' }
     this.#say(method === 'ping' ? { jsonrpc: '2.0', id, result: {} } : { jsonrpc: '2.0', id, error })

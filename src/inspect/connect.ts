@@ -9,7 +9,7 @@ import type { Answer } from './client.js'
 import type { Link } from './link.js'
 import { plain } from './plain.js'
 
-/** A server that has said who it is, and by which revision it is spoken to. */
+/** An initialized server, and the revision in use. */
 export interface Connected {
   readonly link: Link
   /** As the server named it. */
@@ -19,7 +19,7 @@ export interface Connected {
   readonly capabilities: JsonObject
   readonly serverInfo: JsonObject | undefined
   readonly instructions: string | undefined
-  /** Every request of the session carries it. */
+  /** Parameters of every request of the session. */
   readonly params: JsonObject
 }
 
@@ -29,21 +29,18 @@ export interface ConnectOptions {
   readonly version: string
   /** Longest wait for an answer, in milliseconds. */
   readonly timeoutMs: number
-  /** A server that has not answered the probe by then is also asked in the old way. */
+  /** After so many milliseconds without a response to server/discover, initialize is sent as well. */
   readonly probeMs: number
-  /** Only in the old way. */
+  /** Only `initialize` is tried. */
   readonly legacy?: boolean | undefined
 }
 
 const key = (name: string): string => `io.modelcontextprotocol/${name}`
 
 /**
- * Begins a session with a server of either era (2026-07-28, stdio: backward compatibility): it is asked to
- * discover itself; one
- * that answers with anything but a modern answer is asked to initialize, on a connection of its own, because
- * some servers that
- * were asked the one refuse the other, or end. Silence is waited out in parallel: the server may only be slow
- * to start.
+ * Begins a session with a server of either era (2026-07-28, stdio: backward compatibility): server/discover
+ * first; on any response that is not modern, initialize on a new connection, because some servers refuse one
+ * after the other, or end. Silence is waited out in parallel: the server may only be slow to start.
  * @throws CustomsError CANNOT_START or CANNOT_REACH
  */
 export const connect = async (open: () => Link, options: ConnectOptions): Promise<Connected> => {
@@ -61,7 +58,8 @@ export const connect = async (open: () => Link, options: ConnectOptions): Promis
       initialized.then(answer => legacyHello(first, answer)),
     )
     if (hello?.revision === modern) {
-      // Slow, and modern after all. A server of both eras is of the old one since it was asked to initialize.
+      // A slow modern server. It is connected again, because initialize makes a server of both eras a legacy
+      // one.
       await first.close()
       return connect(open, { ...options, probeMs: timeoutMs })
     }
@@ -146,7 +144,7 @@ const helloOf = (link: Link, result: JsonObject, info: Json | undefined) => {
   }
 }
 
-/** What a modern server supports, by its discovery or by its UnsupportedProtocolVersionError. */
+/** The revisions a modern server supports, by its discovery or its UnsupportedProtocolVersionError. */
 const supportedBy = (answer: Answer | undefined): readonly string[] => {
   if (answer?.kind === 'result') return texts(member(answer.result, 'supportedVersions'))
   const data =
@@ -161,7 +159,7 @@ const texts = (value: Json | undefined): readonly string[] =>
 
 const isLegacy = (revision: string): boolean => isRevision(revision) && !traitsOf(revision).modern
 
-/** The first that is something; nothing when none is. */
+/** The first defined value; undefined when all are. */
 const either = <Value>(...all: readonly Promise<Value | undefined>[]): Promise<Value | undefined> =>
   Promise.any(all.map(async one => (await one) ?? Promise.reject(new Error('nothing'))))
     .catch(() => undefined)
@@ -178,7 +176,7 @@ const silent = (options: ConnectOptions): CustomsError =>
 const unreachable = ({ name }: ConnectOptions, reason: string): CustomsError =>
   new CustomsError('CANNOT_REACH', `${name}: ${reason}`)
 
-/** An answer of the relay's own says what became of the connection; one of the server's is quoted. */
+/** Describes an error response: the relay's own tells the state of the connection, the server's is quoted. */
 export const refusal = ({ error: { code, message } }: Answer & { kind: 'error' }): string =>
   code === errorCode.gone || code === errorCode.blocked
     ? plain(message.replace(/^mcp-customs: /, '')

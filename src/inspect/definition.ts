@@ -2,25 +2,22 @@ import { withDigits } from '../lock/digits.js'
 import { isArray, isObject, isString, type Json, type JsonObject, member } from '../protocol/unmetered.js'
 import { plain } from './plain.js'
 
-/** An argument of a tool, as far as one line can tell; the schema has the rest. */
+/** An argument of a tool, summarised in one line. */
 export interface Argument {
   readonly name: string
-  /**
-   * In the manner of TypeScript: `string`, `"asc" | "desc"`, `integer[]`; `any` where the schema does not
-   * say.
-   */
+  /** As in TypeScript: `string`, `"asc" | "desc"`, `integer[]`; `any` where the schema does not say. */
   readonly type: string
   readonly required: boolean
 }
 
-/** What a tool takes, in the order of its schema. What only one of several forms asks for is not required. */
+/**
+ * The arguments of a tool, in the order of its schema. Arguments required by only one alternative are
+ * optional.
+ */
 export const argumentsOf = (inputSchema: Json | undefined): readonly Argument[] =>
   new Reader(inputSchema).arguments()
 
-/**
- * The same as phrases for people: `name: type`, and `name?: type` for what may be left out. `--json` has all
- * of them.
- */
+/** The arguments as `name: type`, or `name?: type` when optional; `--json` has all of them. */
 export const argumentPhrases = (inputSchema: Json | undefined): readonly string[] => {
   const all = argumentsOf(inputSchema)
   const told = all.slice(0, mostTold)
@@ -35,14 +32,11 @@ export const enumerated = (phrases: readonly string[]): readonly string[] =>
 
 const mostTold = 40
 
-/**
- * Schemas that are looked at, and how far within each other: with references, a small schema can have very
- * many.
- */
+/** Bounds on the schemas visited and their nesting: with references, a small schema can have very many. */
 const mostSchemas = 2000
 const deepest = 8
 
-/** Of several types, or values, so many are told. */
+/** So many members of a union are shown. */
 const mostOfUnion = 6
 
 const forms = [['allOf', true], ['anyOf', false], ['oneOf', false]] as const
@@ -108,7 +102,7 @@ class Reader {
     return depth <= deepest && this.#left-- > 0
   }
 
-  /** What a `$ref` into the same schema names, by a JSON Pointer; undefined for any other. */
+  /** Resolves a `$ref` within the schema; undefined for any other. */
   #referred(schema: JsonObject): Json | undefined {
     const reference = member(schema, '$ref')
     if (!isString(reference) || !reference.startsWith('#/')) return undefined
@@ -138,9 +132,8 @@ const union = (all: readonly Json[], inWords: (one: Json) => string): string => 
 }
 
 /**
- * What a tool says of itself by its annotations, in words. What it leaves unsaid is left out, and so is what
- * the specification
- * calls meaningless for a tool that is read-only.
+ * A tool's annotations in words. Unset hints are omitted, and so are those that the specification calls
+ * meaningless for a read-only tool.
  */
 export const claimsOf = (definition: JsonObject | undefined): readonly string[] => {
   const annotations = member(definition, 'annotations')
@@ -158,7 +151,7 @@ export const claimsOf = (definition: JsonObject | undefined): readonly string[] 
 const word = (hint: unknown, yes: string, no: string): string =>
   (hint === true ? yes : hint === false ? no : '')
 
-/** By the order in which clients look for it (MCP, Tool: title). */
+/** In the order in which clients look for a title (MCP, Tool: title). */
 export const titleOf = (definition: JsonObject | undefined): string | undefined => {
   const annotations = member(definition, 'annotations')
   const title =

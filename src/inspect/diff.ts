@@ -7,19 +7,17 @@ import { argumentPhrases } from './definition.js'
 import { plain, reveal, revealAll } from './plain.js'
 import { count, fill, type Style, wrap } from './terminal.js'
 
-/** In what two catalogues differ. */
+/** The differences between two catalogues. */
 export interface Comparison {
-  /** What the two are called. */
+  /** Names of the two. */
   readonly before: string
   readonly after: string
   readonly changes: readonly Change[]
-  /** What only one of the two tells of. */
+  /** Lists that only one of the two has. */
   readonly incomparable: readonly string[]
 }
 
-/**
- * The comparison for programs; `before` and `after` of a change are left out where there was, or is, nothing.
- */
+/** The comparison as JSON; `before` and `after` are omitted where there is nothing. */
 export const diffJson = (comparison: Comparison): string =>
   `${withDigits(plainJson({ version: 1, ...diffValue(comparison) }))}\n`
 
@@ -30,12 +28,11 @@ export const diffValue = ({ changes, ...comparison }: Comparison) => ({
   })),
 })
 
-/** Changes that are told to people; `--json` has them all. */
+/** So many changes are shown; `--json` has them all. */
 const mostChanges = 500
 
 /**
- * The comparison for people: each thing that changed, and in it each field, with everything to be seen that
- * is there.
+ * The comparison as text, grouped by tool, prompt or resource, with hidden characters made visible.
  * @param width in characters
  */
 export const diffReport = (
@@ -55,7 +52,7 @@ export const diffReport = (
   ].join('\n\n') + '\n'
 }
 
-/** Changes of one thing follow each other. */
+/** Groups changes of the same element, which are adjacent. */
 const things = (changes: readonly Change[]): readonly (readonly [Change, ...Change[]])[] => {
   const all: [Change, ...Change[]][] = []
   for (const change of changes) {
@@ -86,7 +83,7 @@ const thing = (changes: readonly [Change, ...Change[]], style: Style, width: num
   return [style.title(`~ ${name}`), ...field(first, style, width)].join('\n')
 }
 
-/** What a thing that was added takes, and says of itself. */
+/** The arguments and description of an added element. */
 const newcomer = (definition: Json, width: number): readonly string[] => {
   const object = isObject(definition) ? definition : undefined
   const given = argumentPhrases(member(object, 'inputSchema'))
@@ -126,7 +123,7 @@ const without = (list: readonly Json[], other: readonly Json[]): readonly Json[]
   return list.filter(element => !texts.has(JSON.stringify(element)))
 }
 
-/** Characters of a value that are shown; a flood of anything is not worth reading to its end. */
+/** So many characters of a value are shown. */
 const mostOfValue = 1000
 
 const show = (value: Json): string => {

@@ -16,7 +16,7 @@ import { plain } from './plain.js'
 import type { Saved } from './saved.js'
 
 export interface InspectOptions extends ConnectOptions, Omit<LinkOptions, 'policy'> {
-  /** As the operator gave it, for the report. */
+  /** The command line or URL, without secrets. */
   readonly target: string
   /** True when the operator gave the server its name. */
   readonly isNamed: boolean
@@ -38,8 +38,7 @@ export interface ToCall {
 
 /**
  * Connects once, lists everything, calls a tool where one is named, and judges all of it. What cannot be
- * listed is told of in the
- * lists.
+ * listed is told of in the lists.
  * @throws CustomsError CANNOT_START, CANNOT_REACH, CANNOT_AUDIT, or BAD_USAGE for a call of a tool that is
  * not there
  */

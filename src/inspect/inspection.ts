@@ -10,49 +10,49 @@ import { argumentsOf, titleOf } from './definition.js'
 import type { Item, Listing, Lists } from './lists.js'
 import type { Saved } from './saved.js'
 
-/** Everything that an inspection has seen; what it is shown as is the reports' affair. */
+/** The result of an inspection, from which the reports are made. */
 export interface Inspection {
-  /** The server's name in the configuration, or what it is called for want of one. */
+  /** The server's name in the configuration, or a name derived from its command or URL. */
   readonly name: string
-  /** True when the operator gave it that name. */
+  /** True when the operator gave the server its name. */
   readonly isNamed: boolean
-  /** As the operator gave it, a command line or a URL, without the secrets in it. */
+  /** The command line or URL, without secrets. */
   readonly target: string
   readonly trusted: boolean
-  /** The file that stands for the server, where there was none to connect to. */
+  /** The saved list that was read instead of connecting. */
   readonly saved: Saved | undefined
   readonly connected: Connected
   readonly lists: Lists
   readonly tools: readonly InspectedTool[]
   readonly call: InspectedCall | undefined
   /**
-   * What a relay does about annotations. To have some is no fault of a server that nobody trusts, and so no
-   * finding here.
+   * What a relay does about annotations. They are not reported as findings: an untrusted server may have
+   * them.
    */
   readonly annotations: {
-    /** How many tools have some. */
+    /** How many tools have annotations. */
     readonly tools: number
     readonly kept: boolean
   }
-  /** All others, as the operator's policy weighs them; those that it turns off are left out. */
+  /** All other findings, weighed by the operator's policy; rules that are off are omitted. */
   readonly findings: readonly Weighed[]
-  /** How many there were beyond those; more than anybody reads, but nobody knows what they are. */
+  /** How many findings were dropped beyond the limit. */
   readonly more: number
 }
 
-/** Nothing is blocked, and everything could be listed and told. */
+/** Nothing is blocked, and all lists and findings are complete. */
 export const isFine = ({ findings, more, lists }: Inspection): boolean =>
   !findings.some(({ action }) => action === 'block') && more === 0 && problemsOf(lists).length === 0
 
-/** Lists that could not be read to their end, and why. */
+/** Incomplete lists, and why. */
 export const problemsOf = (lists: Lists): readonly { readonly list: string; readonly message: string }[] =>
   Object.entries(lists).flatMap(
     ([list, { problem }]: [string, Listing]) => (problem === undefined ? [] : [{ list, message: problem }]),
   )
 
-/** A tool as it was listed; possibly no tool at all. */
+/** An element of the tool list, which may be malformed. */
 export interface InspectedTool {
-  /** For an element without a name: where it stands in the list. */
+  /** For an element without a name, its place in the list. */
   readonly name: string
   readonly definition: JsonObject | undefined
   readonly denied: boolean
@@ -62,28 +62,28 @@ export interface InspectedTool {
 export interface InspectedCall {
   readonly tool: string
   readonly arguments: JsonObject
-  /** Undefined where it was not made, because the tool is not in a list that is not whole. */
+  /** Undefined when the tool was not called because it is missing from an incomplete list. */
   readonly answer: Answer | undefined
   readonly findings: readonly Weighed[]
 }
 
-/** A finding, and what the operator's policy makes of it. */
+/** A finding, and its action by the operator's policy. */
 export interface Weighed extends Finding {
   readonly action: Exclude<Action, 'off'>
-  /** What was going on: the MCP method, or `wire`. */
+  /** The MCP method, or `wire`. */
   readonly event: string
-  /** The name of the tool that it is about, and its place in the list when it is about the definition. */
+  /** The tool, and its element of the list when the finding is about the definition. */
   readonly tool: string | undefined
   readonly item: Item | undefined
-  /** Within the tool's definition, for those about one; else as `path`. */
+  /** Path within the tool's definition for findings about one, else `path`. */
   readonly within: string
 }
 
-/** The inspection for programs: the shape is in docs/inspect.md, and grows but does not change. */
+/** The inspection as JSON; docs/inspect.md describes the shape, which only grows. */
 export const jsonReport = (inspection: Inspection): string => {
   const { name, target, trusted, connected, lists, tools, annotations, call, findings, more } = inspection
   const { revision, supported, capabilities, serverInfo = null, instructions = null } = connected
-  // A number that a double does not hold has all its digits.
+  // Numbers beyond a double keep all their digits.
   return withDigits(plainJson({
     version: 1,
     server: {

@@ -12,10 +12,10 @@ import type { Transport } from '../transport/transport.js'
 import { InspectClient } from './client.js'
 import { plain } from './plain.js'
 
-/** How to reach the server, and by what to judge it. */
+/** How to connect to the server, and the settings of the relay in between. */
 export interface LinkOptions {
   readonly name: string
-  /** See `watching`: the relay's, not that by which findings are weighed. */
+  /** See `watching`; findings are weighed by the operator's policy instead. */
   readonly policy: Policy
   readonly trusted: boolean
   readonly tools: ReadonlyMap<string, ToolSetting>
@@ -23,33 +23,30 @@ export interface LinkOptions {
   readonly listMs: number
   readonly checker: SchemaChecker
   readonly audit: (entry: Entry) => void
-  /** A connection of its own: for a process, a fresh one. */
+  /** Opens a new connection: for a stdio server, a new process. */
   readonly openServer: (...known: Parameters<OpenServer>) => ServerEnd
-  /** Numbers in results have all their digits (see `markLongNumbers`). */
+  /** Numbers in results keep all digits (see `markLongNumbers`). */
   readonly exact?: boolean | undefined
 }
 
 export type ServerEnd = Transport & {
-  /** Why there never was a connection. */
+  /** Why connecting failed. */
   readonly failure?: CustomsError | undefined
 }
 
-/** A server may say what breaks a rule as often as it likes: so often it is kept. */
+/** So many entries with the same rules are kept: a server may repeat itself without end. */
 const mostAlike = 1000
 
-/**
- * Of one frame: a list of thousands of tools may give as many reasons for advice, and none of them may bury
- * what is worse.
- */
+/** Findings kept of one frame: advice on thousands of tools must not displace worse findings. */
 const maxFindings = 100_000
 
-/** One connection to the server, through a relay that only watches. */
+/** A connection to the server through a relay that only observes. */
 export interface Link {
   readonly client: InspectClient
-  /** Why there never was a connection. */
+  /** Why connecting failed. */
   readonly failure: CustomsError | undefined
   readonly session: Session
-  /** Every record so far in which something was found. */
+  /** Every entry with findings so far. */
   readonly entries: readonly Entry[]
   close(): Promise<void>
 }
@@ -97,7 +94,7 @@ const forRecord = (entry: Entry): Entry => {
   return over <= 0 ? entry : { ...entry, findings: findings.slice(0, maxKept), more: more + over }
 }
 
-/** Whether no more than so many have broken the same rules. */
+/** Returns whether an entry is among the first `most` with the same rules. */
 const atMost = (most: number): ((entry: Entry) => boolean) => {
   const seen = new Map<string, number>()
   return ({ findings }) => {
@@ -109,13 +106,10 @@ const atMost = (most: number): ((entry: Entry) => boolean) => {
 }
 
 /**
- * The policy of the relay that inspects: everything is found and nothing is changed, so that the definitions
- * are seen as the
- * server sent them. Two things are kept from passing all the same: what cannot be read as the answer to a
- * request (it would
- * never be answered), and a call that the operator's policy would not let through to the server. That a
- * server that nobody trusts
- * has annotations is not looked for: it is told once, and is no fault.
+ * The policy of the inspecting relay: everything is reported and nothing changed, so that definitions arrive
+ * as the server sent them. Exceptions: a response that cannot be read is blocked (its request would never be
+ * answered), and so is a call that the operator's policy would block. tool/annotations is off: it is reported
+ * once, and is no fault.
  */
 export const watching = (policy: Policy): Policy =>
   new Map(ruleNames.map(rule => [rule, watch(rule, actionOf(policy, rule))]))
@@ -129,7 +123,7 @@ const watch = (rule: RuleName, action: Action): Action => {
 const mostLines = 20
 const mostCharacters = 16_384
 
-/** The last lines that a server wrote to its stderr: of interest when it fails. */
+/** The last lines of a server's stderr, shown when it fails. */
 export class StderrTail {
   readonly #decoder = new StringDecoder('utf8')
   #text = ''
@@ -138,7 +132,7 @@ export class StderrTail {
     this.#text = (this.#text + this.#decoder.write(chunk)).slice(-mostCharacters)
   }
 
-  /** Another process begins. */
+  /** For a new process. */
   clear(): void {
     this.#text = ''
   }

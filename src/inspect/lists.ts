@@ -2,9 +2,7 @@ import { errorCode } from '../protocol/json-rpc.js'
 import { isArray, isObject, isString, type Json, member } from '../protocol/unmetered.js'
 import { type Connected, refusal } from './connect.js'
 
-/**
- * An element of a list, and where it stood: which request it answered, and which element of that page it is.
- */
+/** An element of a list, with its request and its index in that page. */
 export interface Item {
   readonly request: string | number
   readonly index: number
@@ -13,11 +11,11 @@ export interface Item {
 
 export interface Listing {
   readonly items: readonly Item[]
-  /** Why there is not more of it; undefined when it is whole. */
+  /** Why the list is incomplete; undefined when it is complete. */
   readonly problem: string | undefined
 }
 
-/** More pages, or bytes, than that are no list that anybody means. */
+/** Bounds that no genuine list exceeds. */
 const mostPages = 1000
 const mostBytes = 64 * 1024 * 1024
 
@@ -62,8 +60,7 @@ export interface Lists {
 }
 
 /**
- * Everything that the server lists. Tools are asked for whether or not they were announced: a relay has to
- * judge those as well.
+ * Lists everything. Tools are listed even without the capability, because a relay has to judge them as well.
  */
 export const listEverything = async (connected: Connected, ms: number): Promise<Lists> => {
   const announced = (capability: string) => isObject(member(connected.capabilities, capability))
@@ -73,7 +70,7 @@ export const listEverything = async (connected: Connected, ms: number): Promise<
     tools: announced('tools') || tools.items.length > 0 ? tools : none,
     prompts: announced('prompts') ? await listAll(connected, 'prompts/list', 'prompts', ms) : none,
     resources: resources ? await listAll(connected, 'resources/list', 'resources', ms) : none,
-    // Nothing announces these: who has resources may have no templates, and no method for them.
+    // No capability announces templates: a server with resources may not know the method.
     resourceTemplates: resources
       ? await listAll(connected, 'resources/templates/list', 'resourceTemplates', ms, true)
       : none,

@@ -9,7 +9,7 @@ import { count, fill, indent, type Style, wrap } from './terminal.js'
 import { findingsSection, toolsSection } from './tools.js'
 
 /**
- * The inspection as text for people. Whatever the server said is in it only as `plain` lets it through.
+ * The inspection as text. Everything from the server passes `plain`.
  * @param width in characters
  */
 export const report = (inspection: Inspection, style: Style, width: number): string =>
@@ -77,7 +77,7 @@ const summary = (
   return fill([...counts, ...enumerated(verdict)], width).join('\n')
 }
 
-/** Who the server is, by its own word, and what is said once for all of its tools. */
+/** What the server says about itself, and facts common to all tools. */
 export const headerSection = (inspection: Inspection, style: Style, width: number): string => {
   const { target, saved, connected } = inspection
   const { instructions } = connected
@@ -132,11 +132,11 @@ const annotationsOf = ({ annotations: { tools, kept }, trusted }: Inspection): s
   return `on ${count(tools, 'tool')}, ${fate}`
 }
 
-/** Lines that are shown of the content, and of each block of it; `--json` has them all. */
+/** Lines shown of the content, and of each block; `--json` has them all. */
 const mostLines = 60
 const mostOfBlock = 20
 
-/** What a call gave, as far as a person reads it. */
+/** The result of a call. */
 export const callSection = (
   { tool, arguments: given, answer }: InspectedCall, style: Style, width: number,
 ): string => {

@@ -6,9 +6,8 @@ import { type Inspection, problemsOf, type Weighed } from './inspection.js'
 import { plain } from './plain.js'
 
 /**
- * The findings as SARIF 2.1.0. Definitions come from a running server and have no line in any file; the place
- * that they are shown
- * at is the file that stands for the server, and the tool is the logical location.
+ * The findings as SARIF 2.1.0. Definitions have no line in any file: the location is the file that stands for
+ * the server, the tool is the logical location.
  * @param file where the server is declared or written, relative to the working directory
  */
 export const sarifReport = (inspection: Inspection, file: string, version: string): string => {
@@ -23,10 +22,7 @@ export const sarifReport = (inspection: Inspection, file: string, version: strin
   return sarifLog([run], version)
 }
 
-/**
- * By it the servers of one job are told apart: the operator's name for it, or its own; what its command is
- * called tells little.
- */
+/** Tells the servers of one job apart: the operator's name, else the server's own, else the derived one. */
 const serverName = ({ name, isNamed, connected }: Inspection): string => {
   const own = member(connected.serverInfo, 'name')
   return (!isNamed && isString(own) && plain(own, 128)) || plain(name, 128)
@@ -54,11 +50,11 @@ const result = (
 
 const homepage = 'https://www.npmjs.com/package/mcp-customs'
 
-/** What one server is reported for. */
+/** The report about one server. */
 export interface SarifRun {
-  /** By it the servers of one job are told apart, and runs of other kinds. */
+  /** Distinguishes the servers of one job, and kinds of runs. */
   readonly category: string
-  /** Why not everything could be looked at. */
+  /** Why the inspection is incomplete. */
   readonly problems: readonly string[]
   readonly properties: Readonly<Record<string, string>>
   readonly results: readonly SarifResult[]
@@ -67,19 +63,19 @@ export interface SarifRun {
 export interface SarifResult {
   readonly rule: RuleName
   readonly level: 'error' | 'warning' | 'note'
-  /** Fit to be shown. */
+  /** Safe to be shown. */
   readonly text: string
-  /** A relative URI, and a line of it. */
+  /** A relative URI and a line. */
   readonly file: string
   readonly line: number
-  /** What it is about, where it has no line of its own in any file. */
+  /** The logical location. */
   readonly subject: { readonly name: string; readonly kind: 'module' | 'function' }
-  /** By which it is told from others of the same line, and found again in the next run. */
+  /** Identifies the result across runs. */
   readonly fingerprint: readonly string[]
   readonly properties: Readonly<Record<string, string>>
 }
 
-/** SARIF 2.1.0, for code scanning in CI. @param version ours */
+/** A SARIF 2.1.0 log, for code scanning in CI. @param version ours */
 export const sarifLog = (runs: readonly SarifRun[], version: string): string =>
   plainJson({
     $schema: 'https://json.schemastore.org/sarif-2.1.0.json', version: '2.1.0',

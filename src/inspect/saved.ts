@@ -15,25 +15,21 @@ import {
 import type { Transport, TransportEvent } from '../transport/transport.js'
 import { plain } from './plain.js'
 
-/** What a server answered once, as it was saved to a file. */
+/** The responses of a server, as saved to a file. */
 export interface Saved {
-  /** By method, each answer as a message, in the order of the pages. */
+  /** Responses by method, in the order of pages. */
   readonly answers: ReadonlyMap<string, readonly Frame[]>
-  /** False when the file does not say who the server is, so that its revision is a guess. */
+  /** False when the file has no initialize or discover result, so that the revision is a guess. */
   readonly hasGreeting: boolean
 }
 
-/**
- * What comes before a list, in the revisions with a handshake and in those without, and by which member it is
- * known.
- */
+/** The first response of a session, with and without a handshake, and the member that identifies it. */
 const greetings: ReadonlyMap<string, string> =
   new Map([['initialize', 'protocolVersion'], ['server/discover', 'supportedVersions']])
 
 /**
- * Reads answers that were saved: JSON-RPC responses (one, or one a line), the result of a list by itself, or
- * a report of
- * `inspect --json`.
+ * Reads saved responses: JSON-RPC responses (one, or one a line), a bare list result, or a report of `inspect
+ * --json`.
  * @param file what it is called in errors
  * @throws CustomsError BAD_CONFIG, naming the file and the line
  */
@@ -59,7 +55,7 @@ export const parseSaved = (text: string, file: string, limits: FrameLimits): Sav
   return { answers, hasGreeting }
 }
 
-/** The results of a method's pages, to be compared digit by digit (see `markLongNumbers`). */
+/** The results of a method's pages, with exact digits (see `markLongNumbers`). */
 export const resultsOf = ({ answers }: Saved, method: string): readonly JsonObject[] =>
   (answers.get(method) ?? []).flatMap(frame => exactResult(frame.bytes) ?? resultOf(frame))
 
@@ -69,7 +65,7 @@ const resultOf = ({ message }: Frame): readonly JsonObject[] =>
 const isLast = (page: Frame): boolean =>
   resultOf(page).some(result => !isString(member(result, 'nextCursor')))
 
-/** One JSON text of the file, and where it stands. */
+/** One JSON text of the file, and its place. */
 interface Document {
   readonly value: Json
   readonly text: string
@@ -84,7 +80,7 @@ const documentsOf = (text: string, file: string): readonly Document[] => {
   return lines.map(({ text, place }, index) => {
     const value = parse(text)
     if (!(value instanceof Error)) return { value, text, place }
-    // Of a text over many lines, the error of the whole says more than that of its first line.
+    // For a text of many lines, the error of the whole says more than that of its first line.
     throw unusable(place, `no JSON: ${plain((index === 0 ? whole : value).message, 120)}`)
   })
 }
@@ -105,12 +101,12 @@ const answersOf = ({ value, text, place }: Document): readonly SavedAnswer[] => 
     return report.map(({ method, message }) => ({ method, message: withDigits(message) }))
   }
   const isMessage = member(value, 'jsonrpc') !== undefined
-  // A server of one era has only an error for who asks it in the way of the other.
+  // A server of one era answers the other era's first request with an error.
   if (isMessage && isObject(member(value, 'error'))) return []
   const result = isMessage ? member(value, 'result') : value
   const method = isObject(result) ? methodAnswered(result) : undefined
   if (method === undefined) throw unusable(place, 'no answer that holds a list')
-  // The text itself, so that it is judged word for word.
+  // The original text, so that it is validated byte for byte.
   return [{ method, message: isMessage ? text.trim() : response(text) }]
 }
 
@@ -120,7 +116,7 @@ const methodAnswered = (result: JsonObject): string | undefined => {
   return undefined
 }
 
-/** Results of the modern revision say of what type they are; of the others the newest is the safest guess. */
+/** Modern results have a resultType; for all others the newest legacy revision is the best guess. */
 const guessedGreeting = (answers: Saved['answers']): SavedAnswer => {
   const isModern =
     [...answers.values()].flat().flatMap(resultOf).some(result => member(result, 'resultType') !== undefined)
@@ -138,7 +134,7 @@ const read = (message: string, limits: FrameLimits, place: string): Frame => {
 const unusable = (place: string, reason: string): CustomsError =>
   new CustomsError('BAD_CONFIG', `${place}: ${reason}`)
 
-/** An answer of the server's, and the method that it answered. */
+/** A server's response, and the method of its request. */
 export interface SavedAnswer {
   readonly method: string
   /** JSON-RPC. */
@@ -153,7 +149,7 @@ export const modern = modernRevisions.at(-1) ?? legacy
 /** @param result JSON text */
 export const response = (result: string): string => `{"jsonrpc":"2.0","id":0,"result":${result}}`
 
-/** How a server of a revision says who it is. @param said what it says besides the revision */
+/** The first response of a server of a revision. @param said what it says besides the revision */
 export const greeting = (revision: string, said: JsonObject, serverInfo?: Json): SavedAnswer => {
   const [method, result] = isModern(revision)
     ? ['server/discover', {
@@ -164,7 +160,7 @@ export const greeting = (revision: string, said: JsonObject, serverInfo?: Json):
   return { method, message: response(JSON.stringify(result)) }
 }
 
-/** The answers that a report of `inspect --json` was made from; undefined for anything else. */
+/** The responses behind a report of `inspect --json`; undefined for anything else. */
 export const answersOfReport = (report: Json): readonly SavedAnswer[] | undefined => {
   const server = isObject(report) ? member(report, 'server') : undefined
   if (!isObject(report) || member(report, 'version') !== 1 || !isObject(server)) return undefined
@@ -178,7 +174,7 @@ export const answersOfReport = (report: Json): readonly SavedAnswer[] | undefine
     const values = key === 'tools'
       ? list.map(tool => (isObject(tool) ? (member(tool, 'definition') ?? null) : null))
       : list
-    // A list that could not be had to its end still ends too early.
+    // An incomplete list stays incomplete.
     const isCut = problems.some(problem => isObject(problem) && member(problem, 'list') === key)
     return [{
       method, message: response(JSON.stringify({ [key]: values, ...(isCut && { nextCursor: 'cut' }) })),
@@ -192,11 +188,11 @@ const elements = (object: JsonObject, key: string): readonly Json[] => {
   return isArray(value) ? value : []
 }
 
-/** A server that says what another one said before, word for word, so that it is judged as that one was. */
+/** A server that replays saved responses byte for byte. */
 export class SavedServer implements Transport {
   readonly #saved: Saved
   readonly #limits: FrameLimits
-  /** How many answers it has given, by method. */
+  /** Number of responses sent, by method. */
   readonly #given = new Map<string, number>()
   #hear: (event: TransportEvent) => void = () => {}
 
@@ -212,7 +208,7 @@ export class SavedServer implements Transport {
   send(_exchange: Exchange, { message }: Frame): boolean {
     if (message.kind === 'request') {
       const frame = this.#answer(message)
-      // As a pipe does it: never before the sender has gone on.
+      // Asynchronously, like a pipe.
       setImmediate(() => this.#hear({ type: 'frame', exchange: stdioExchange, frame }))
     }
     return true

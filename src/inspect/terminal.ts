@@ -1,6 +1,6 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
 
-/** How the words of a report look. */
+/** The styles of a report. */
 export interface Style {
   readonly title: (text: string) => string
   readonly dim: (text: string) => string
@@ -37,29 +37,29 @@ export const styleFor = (stream: Terminal, environment: NodeJS.ProcessEnv): Styl
   return stream.isTTY === true ? colourStyle : plainStyle
 }
 
-/** In characters. What is read from a file is as wide as it can be read. */
+/** Width in characters; 100 when the output is not a terminal. */
 export const widthOf = (stream: Terminal): number => {
   const columns = stream.isTTY === true ? (stream.columns ?? 0) : 0
   return columns > 0 ? Math.max(columns, 40) : 100
 }
 
-// Near enough for a layout; marks take no room, and these take two columns.
+// Approximate widths: marks take no column, these take two.
 const wide = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{Emoji_Presentation}\uff01-\uff60]/u
 const columnWidth = (character: string): number =>
   (/\p{M}/u.test(character) ? 0 : wide.test(character) ? 2 : 1)
 
-/** How many columns of a terminal a line takes; styles take none. */
+/** The columns that a line takes in a terminal, without styles. */
 export const columnsOf = (line: string): number => {
   let columns = 0
   for (const character of stripVTControlCharacters(line)) columns += columnWidth(character)
   return columns
 }
 
-/** Breaks a text into lines no wider than that, at spaces, or within words that are wider than a line. */
+/** Wraps a text at spaces, or within words wider than a line. */
 export const wrap = (text: string, width: number): readonly string[] =>
   packed(text.split(' ').flatMap(word => pieces(word, width)), width)
 
-/** The same of phrases: a line is broken between them, and within one only where it is wider than a line. */
+/** Wraps phrases: between them, and within one only when it is wider than a line. */
 export const fill = (phrases: readonly string[], width: number): readonly string[] =>
   packed(phrases.flatMap(phrase => wrap(phrase, width)), width)
 
@@ -88,12 +88,12 @@ const pieces = (word: string, width: number): readonly string[] => {
   return [...all, piece]
 }
 
-/** The lines as one text, all but the first of them behind so many spaces. */
+/** Joins lines, and indents all but the first. */
 export const indent = (lines: readonly string[], by: number): string => lines.join(`\n${' '.repeat(by)}`)
 
 export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`
 
-/** A sign of life for somebody who waits at a terminal; nothing anywhere else. */
+/** A progress display on a terminal; nothing elsewhere. */
 export interface Spinner {
   say(text: string): void
   stop(): void
@@ -104,7 +104,7 @@ const everyMs = 80
 const eraseLine = '\r\u001b[K'
 
 /**
- * The cursor stays visible: one that is hidden would stay so when we are killed.
+ * The cursor stays visible: if we were killed, a hidden one would stay hidden.
  * @param text must fit for a terminal
  */
 export const spinner = (stream: NodeJS.WriteStream, environment: NodeJS.ProcessEnv): Spinner => {

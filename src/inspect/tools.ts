@@ -6,7 +6,7 @@ import type { InspectedTool, Inspection, Weighed } from './inspection.js'
 import { plain } from './plain.js'
 import { columnsOf, fill, indent, type Style, wrap } from './terminal.js'
 
-/** Every tool: its name, and beside it what it takes, what it says of itself, and what is wrong with it. */
+/** Every tool: its name, arguments, annotations and the rules it breaks. */
 export const toolsSection = ({ tools, lists }: Inspection, style: Style, width: number): string => {
   const { problem } = lists.tools
   const cut = problem === undefined
@@ -23,7 +23,7 @@ export const toolsSection = ({ tools, lists }: Inspection, style: Style, width: 
   ].join('\n')
 }
 
-/** How wide the names are; where little room would be left beside them, they stand above. */
+/** The width of the name column; 0 on narrow terminals, where names stand above. */
 const columnFor = (tools: readonly InspectedTool[], width: number): number => {
   const widest = Math.max(...tools.map(({ name }) => columnsOf(plain(name, 128))))
   const most = Math.floor(width * 0.4)
@@ -59,10 +59,7 @@ const block = (
       .join('\n') + `\n${' '.repeat(from)}${indent(lines, from)}`
 }
 
-/**
- * A title that only spells the name in another way says nothing new, and nor does one that says that it is a
- * tool.
- */
+/** Whether a title only repeats the name, possibly with the word tool. */
 const isSpelling = (title: string, name: string): boolean =>
   letters(title).replace(/tool$/, '') === letters(name).replace(/tool$/, '')
 
@@ -75,7 +72,7 @@ const claims = (definition: InspectedTool['definition']): readonly string[] => {
 
 const symbols = { block: '✗', demote: '!', mend: '~', log: '·' } as const
 
-/** A rule, behind the sign of what the policy does about it. */
+/** A rule, with the symbol of its action. */
 export const marked = (rule: RuleName, action: Weighed['action'], style: Style): string => {
   const looks = {
     block: style.bad, demote: style.warn, mend: style.warn,
@@ -84,18 +81,18 @@ export const marked = (rule: RuleName, action: Weighed['action'], style: Style):
   return looks[action](`${symbols[action]} ${rule}`)
 }
 
-/** One finding of each rule, those of the severest action first. */
+/** One finding for each rule, severest first. */
 export const worst = (findings: readonly Weighed[]): readonly Weighed[] =>
   bySeverity([...new Map(findings.map(finding => [finding.rule, finding])).values()])
 
 const bySeverity = (findings: readonly Weighed[]): readonly Weighed[] =>
   [...findings].sort(({ action: a }, { action: b }) => (a === b ? 0 : severer(a, b) === a ? -1 : 1))
 
-/** Messages and subjects told of one rule; `--json` has them all. */
+/** Messages and subjects shown for one rule; `--json` has them all. */
 const mostMessages = 5
 const mostSubjects = 12
 
-/** Every broken rule once: what is wrong, where, and what to do about it. */
+/** Every broken rule once: message, places and advice. */
 export const findingsSection = ({ findings, tools }: Inspection, style: Style, width: number): string => {
   if (findings.length === 0) return ''
   return [
@@ -115,7 +112,7 @@ export const findingsSection = ({ findings, tools }: Inspection, style: Style, w
   ].join('\n')
 }
 
-/** How a relay makes it right, and what becomes of it where none does. */
+/** How `--policy compat` mends it, and what strict clients do otherwise. */
 const remedy = (rule: RuleName, style: Style, width: number): readonly string[] => {
   const { mend, mends, refused } = ruleNamed(rule) ?? {}
   if (mends === undefined || mend?.isBlock === true) return []
@@ -151,7 +148,7 @@ const subjects = (findings: readonly Weighed[], mostTools: number): string => {
   return [...all.slice(0, mostSubjects), ...more].join(', ')
 }
 
-/** The tool and the place in it, or else the place in what the server sent. */
+/** The tool and the path in it, or else the event and path. */
 const subject = ({ tool, event, within }: Weighed): string => {
   const place = plain(within, 200)
   if (tool === undefined) return `${plain(event)} ${place}`.trim()

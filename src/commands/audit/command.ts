@@ -36,8 +36,7 @@ export const audit = async (given: Given, [action = '', ...paths]: readonly stri
 }
 
 /**
- * `audit verify FILE|FOLDER…`: one line for each log on stdout, and one for each head that is in none of
- * them.
+ * `audit verify FILE|FOLDER…`: prints one line for each log, and one for each `--head` that no log contains.
  * @returns 0: nothing was changed; 1: something was
  * @throws CustomsError BAD_USAGE, BAD_CONFIG when a key cannot be used, or CANNOT_AUDIT when a file cannot be
  * read
@@ -103,7 +102,7 @@ export const verificationLine = (
 }
 
 /**
- * `audit report [FILE|FOLDER…]`: what the logs hold, as a page.
+ * `audit report [FILE|FOLDER…]`: writes a page that summarises the logs.
  * @returns 0, whatever is in them: the page says so
  * @throws CustomsError CANNOT_AUDIT when a file cannot be read, or the page not be written
  */
@@ -132,7 +131,7 @@ export const auditReport = async (
     return 0
   }
   try {
-    // What servers said and did is the operator's business.
+    // The page quotes servers' messages: only the operator may read it.
     await writeFile(output, page, { mode: 0o600 })
   } catch (cause) {
     throw new CustomsError('CANNOT_AUDIT', `${output}: cannot be written (${codeOf(cause)})`, { cause })

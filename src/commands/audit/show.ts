@@ -11,15 +11,14 @@ import { count } from '../../report/units.js'
 import { Output } from '../output.js'
 import type { ShowFlags } from './flags.js'
 
-/** From one look at the files to the next, in milliseconds. */
+/** Interval between reads of the files, in milliseconds. */
 const pollMs = 300
 
 type Shown = Omit<ReadRecord, 'number'> & { readonly number: number | undefined }
 
 /**
- * `audit show [FILE|FOLDER…]`: a line for each record on stdout, by their time. With `--follow` it ends when
- * it is told to, or nobody
- * reads any more.
+ * `audit show [FILE|FOLDER…]`: prints a line for each record, in order of time. With `--follow` it runs until
+ * it is stopped or its reader has gone.
  * @throws CustomsError CANNOT_AUDIT when a file cannot be read
  */
 export const auditShow = async (

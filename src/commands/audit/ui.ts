@@ -14,16 +14,15 @@ import { Window } from '../../report/totals/window.js'
 import { endAt, Lifetime } from '../relay/lifetime.js'
 import type { UiFlags } from './flags.js'
 
-/** From one look at the files to the next, in milliseconds: what is written is seen within a second. */
+/** Interval between reads of the files, in milliseconds. */
 const pollMs = 300
 
 /**
- * `ui [FOLDER]`: a live page over the audit logs in a folder, and in those below it. It reads, and does
- * nothing else.
+ * `ui [FOLDER]`: serves a live, read-only page over the audit logs in a folder and its subfolders.
  * @returns 0, when it was told to stop
  */
 export const ui = async (folder: string | undefined, { port, windowMs }: UiFlags): Promise<number> => {
-  // The folder where relays write comes to be with the first of them.
+  // The default folder may not exist yet: the first relay creates it.
   const place = folder ?? stateFolder(process.env)
   if (folder !== undefined && (await stat(folder).catch(() => undefined)) === undefined) {
     throw new CustomsError('CANNOT_AUDIT', `${folder}: is not there`)
@@ -64,16 +63,16 @@ const follow = async (
   }
 }
 
-/** A page over records as they come. */
+/** A page that shows records as they arrive. */
 export interface LivePage {
   readonly routes: PageRoutes
-  /** What stands behind the address of the listener: whoever has it may look. */
+  /** The token, to be appended to the listener's address: it grants access to the page. */
   readonly query: string
   readonly take: (record: LogRecord) => void
   readonly close: () => void
 }
 
-/** What has left the window is let go of so often, in milliseconds. */
+/** Interval at which records older than the window are dropped, in milliseconds. */
 const forgetMs = 60_000
 
 /** @param windowMs how far back it goes, in milliseconds */
@@ -82,7 +81,7 @@ export const openLivePage = (windowMs: number): LivePage => {
   const live = new Live({ summary: () => window.summary(Date.now()) })
   const token = randomBytes(24).toString('base64url')
   const html = livePage()
-  // Asked for by nobody yet: who asks is told what went wrong.
+  // Avoids an unhandled rejection before the first request, which reports the error.
   html.catch(() => undefined)
   const timer = setInterval(() => {
     window.forget(Date.now())

@@ -18,10 +18,9 @@ import type { InspectFlags } from './flags.js'
 import { inspectServer } from './inspection.js'
 
 /**
- * `inspect`: connects once, or reads what was saved; lists, checks, reports on stdout.
+ * `inspect`: connects once, or reads a saved list; lists and checks everything, and reports on stdout.
  * @returns 1 when a rule of action block is broken or not everything could be listed, else 0; 128 and the
- * signal's number when it was
- * interrupted
+ * signal's number when it was interrupted
  * @throws CustomsError
  */
 export const inspectCommand = async (
@@ -35,7 +34,7 @@ export const inspectCommand = async (
   }
   const inspection = await inspectServer(one, configuration, flags, {
     target: file,
-    // A server of the arguments has a name where --server gives it one.
+    // A server given as an argument is named only by --server.
     isNamed: flags.server !== undefined || (target.command ?? target.url ?? file) === undefined,
     saved: file === undefined ? undefined : await readSaved(file, configuration.limits),
     call: own.call,
@@ -62,7 +61,7 @@ const render = async (inspection: Inspection, { format }: InspectFlags, place: s
 }
 
 /**
- * `inspect --diff`: what changed from one saved list to another, on stdout.
+ * `inspect --diff`: reports on stdout what changed between two saved lists.
  * @returns 1 when anything did, else 0
  * @throws CustomsError
  */
@@ -80,7 +79,7 @@ export const diffCommand = async (
   return comparison.changes.length > 0 ? 1 : 0
 }
 
-/** Longest file, in bytes: as much as a server's list may be. */
+/** Longest file, in bytes: the same bound as for a server's list. */
 const longest = 64 * 1024 * 1024
 
 /** @throws CustomsError BAD_USAGE for a file that cannot be read, BAD_CONFIG for one that holds no list */
@@ -96,9 +95,8 @@ export const readSaved = async (file: string, limits: FrameLimits): Promise<Save
 }
 
 /**
- * The file that stands for a server in a code scan, as a relative URI: the configuration that declares it, or
- * else the script
- * that its command names, or else (for what lies in no file of the working directory) its name.
+ * The relative URI under which a code scan reports a server: the configuration that declares it, else the
+ * script in its command, else (for files outside the working directory) its name.
  */
 export const placeOf = async (
   server: ServerConfiguration, configuration: string | undefined,
@@ -111,7 +109,7 @@ export const placeOf = async (
   return encodeURIComponent(server.name)
 }
 
-/** Of a file of the working directory. */
+/** The relative URI of a file in the working directory; undefined for any other. */
 export const localUri = async (file: string): Promise<string | undefined> => {
   const local = relative(process.cwd(), resolve(file))
   const within = local !== '' && !local.startsWith('..') && !isAbsolute(local)

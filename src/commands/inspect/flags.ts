@@ -7,7 +7,7 @@ export const timeoutFlags = {
   timeout: { type: 'string', value: 'SECONDS', default: '30', describe: 'seconds to wait for each answer' },
 } as const
 
-/** The name of a file, and no URL, in which the answers of a server were saved. */
+/** Matches the name of a file of saved answers; not a URL. */
 export const saved = /^(?![a-z][a-z\d+.-]*:\/\/).*\.(?:json|jsonl|ndjson)$/is
 
 const ownFlags = {

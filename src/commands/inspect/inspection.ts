@@ -29,7 +29,7 @@ export interface ToInspect {
   readonly saved?: Saved | undefined
   readonly call?: ToCall | undefined
   readonly timeoutMs: number
-  /** Only in the old way, by `initialize`. */
+  /** Only `initialize` is tried. */
   readonly legacy?: boolean | undefined
   /** Numbers have all their digits, to be compared. */
   readonly exact?: boolean | undefined

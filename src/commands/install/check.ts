@@ -60,8 +60,8 @@ interface LockState {
 }
 
 /**
- * Whether `wrap` would start with the lock that it is given; what the server offers now is for `lock --check`
- * to say.
+ * Whether `wrap` would start with the entry's lock; `lock --check` compares it with what the server offers
+ * now.
  */
 const lockOf = async (entry: Entry, file: ClientFile): Promise<LockState> => {
   if (lockWordOf(entry) === undefined) return { state: 'no lock', problems: [] }
@@ -85,7 +85,7 @@ const toolsIn = async (lock: string, entry: Entry, file: ClientFile): Promise<nu
       one.server, { file: lock, isFrozen: false, trustAccepted: false, actions: {} },
     )).legacy.definitions.tools.size
   }
-  // Only the client knows the server's words; what was accepted of it can be read all the same.
+  // The entry cannot be set up here (only the client knows its variables), but its lock can be read.
   return (await lockedIn(lock, entry.name)).offers.legacy.tools.size
 }
 

@@ -40,11 +40,11 @@ export const install = async (flags: InstallFlags, context: Context): Promise<nu
   })
 }
 
-/** The same for its opposite. */
+/** `uninstall`: restores the entries that `install` wrapped. */
 export const uninstall = (flags: UninstallFlags, context: Context): Promise<number> =>
   changeFiles(flags, context, { plan: planUninstall, lock: undefined, remark: () => '' })
 
-/** A preset, or a file, which clients start us far away from. */
+/** A preset, or an absolute path: clients start us in another directory. */
 const policyWord = async (policy: string | undefined): Promise<string | undefined> => {
   if (policy === undefined) return undefined
   await readPolicy(policy, process.env)
@@ -53,7 +53,7 @@ const policyWord = async (policy: string | undefined): Promise<string | undefine
 
 interface Making {
   readonly plan: (file: ClientFile, wanted: Wanted, locking: Locking) => Plan
-  /** Asks the servers, where they are to be locked. */
+  /** Lists the servers for --lock. */
   readonly lock: ((entries: readonly Entry[], file: ClientFile) => Promise<Locking | number>) | undefined
   readonly remark: (file: ClientFile, steps: readonly Step[]) => string
 }
@@ -69,7 +69,7 @@ const changeFiles = async (flags: UninstallFlags, context: Context, making: Maki
   let code = files.length > 0 ? 0 : await giveUp(context)
   for (const file of files) {
     code = Math.max(code, await changeFile(file, wanted, flags, context, making))
-    // By a signal.
+    // Interrupted by a signal.
     if (code > 128) break
   }
   return code
@@ -112,7 +112,7 @@ const changeFile = async (
   return asked
 }
 
-/** What will run under mcp-customs, and is started at all. */
+/** The enabled servers that will run under mcp-customs. */
 const toLock = ({ steps }: Plan): readonly Entry[] =>
   steps.flatMap(({ kind, entry }) => (kind === 'left' || entry.disabled ? [] : [entry]))
 
@@ -123,7 +123,7 @@ const giveUp = async ({ dialogue, print }: Context): Promise<1> => {
   return 1
 }
 
-/** What the person leaves of all that could be changed. @returns undefined when the person gave up */
+/** Asks which of the possible changes to make. @returns undefined when the person gave up */
 const chooseServers = async (
   file: ClientFile, wanted: Wanted, flags: UninstallFlags, { dialogue }: Context, { plan }: Making,
 ): Promise<Wanted | undefined> => {
@@ -155,7 +155,7 @@ const write = async (
   await print(`Written. What the file held before is in ${pathText(backup)}\n`)
 }
 
-/** A command line that works as it stands, however we were started. */
+/** A command line that works from any directory, however we were started. */
 const undoing = (
   { client, file, shared }: ClientFile, changes: readonly Change[],
   { project, client: named }: UninstallFlags, { installation }: Context,
@@ -167,7 +167,7 @@ const undoing = (
     ...(project === undefined ? [] : ['--project', project]),
   ].map(word => (/^[\w@%+=:,./\\-]+$/.test(word) ? word : visible(JSON.stringify(word)))).join(' ')
 
-/** What will happen to each server of a file: a line, and the exact change. */
+/** Describes the change of each server of a file: a line, and the exact difference. */
 export const describePlan = ({ steps }: Pick<Plan, 'steps'>, style: Style): string => {
   const names = steps.map(({ entry: { name, scope } }) => nameOf(name, scope))
   const width = Math.min(40, Math.max(0, ...names.map(({ length }) => length)))

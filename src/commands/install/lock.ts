@@ -10,22 +10,21 @@ import type { InstallFlags } from './flags.js'
 import { folderOf, lockFileOf, lockWord, lockWordOf, nameOf, setUpEntry } from './servers.js'
 import type { ClientFile } from './sources.js'
 
-/** What the servers of a client's file are to be held to. */
+/** The locks for the servers of a client's file. */
 export interface Locking {
-  /** The lock, as the server's entry is to name it; undefined for a server that has none to be held to. */
+  /** The lock file as the server's entry names it; undefined for a server that runs without a lock. */
   readonly lockOf: (entry: Entry) => string | undefined
-  /** The locks that hold something else than before. */
+  /** The locks whose content changed. */
   readonly changed: readonly Draft[]
-  /** Not every server could be asked. */
+  /** True when a server could not be listed. */
   readonly isPartial: boolean
 }
 
 export const noLocking: Locking = { lockOf: () => undefined, changed: [], isPartial: false }
 
 /**
- * Asks each server what it offers, and shows what would be accepted. One that cannot be asked is held to what
- * was accepted of it
- * before; where that is nothing it gets no lock, for held to nothing it would not start.
+ * Lists each server and prints the difference to its lock. A server that cannot be listed keeps its lock; one
+ * that was never accepted runs without, because a lock would stop it from starting.
  * @returns the exit code when it was interrupted
  * @throws CustomsError for a lock that cannot be relied on
  */

@@ -17,13 +17,13 @@ import { setUp, type Setup } from '../server/setup.js'
 import { chooseFiles, type ClientFile } from './sources.js'
 
 /**
- * The server of a client's entry, set up as `wrap` has it or would have it.
+ * Sets up the server of a client's entry as `wrap` would.
  * @param folder where the client starts it, if that is known
  * @throws CustomsError for an entry that cannot be read as the client would, or started as `wrap` would
  */
 export const setUpEntry = async (entry: Entry, folder: string | undefined): Promise<Setup> => {
-  // Desktop clients start servers in no project; in the folder that we happen to be in, npx might find
-  // another package of the name.
+  // Desktop clients start servers outside any project. In the current directory npx might find another
+  // package of the same name.
   const { options, target, isRemote, env, cwd = folder ?? homedir() } = startOf(entry, process.env)
   const flags: SharedFlags = {
     ...readFlags(relayFlags, new Map()),
@@ -42,14 +42,12 @@ export const setUpEntry = async (entry: Entry, folder: string | undefined): Prom
   }
 }
 
-/** The folder of the project that a server belongs to. */
 export const folderOf = ({ scope }: Entry, { folder }: ClientFile): string | undefined =>
   folder ?? (scope !== undefined && isAbsolute(scope) ? scope : undefined)
 
 /**
- * Where it is written what was accepted of a server: where its entry says; else in its project's folder, for
- * the team to review;
- * else beside the client's file.
+ * The lock file of a server: the one its entry names, else one in the project's folder, where the team can
+ * review it, else one beside the client's file.
  * @param given the one that the person named
  */
 export const lockFileOf = (entry: Entry, file: ClientFile, given: string | undefined): string => {
@@ -62,13 +60,13 @@ export const lockFileOf = (entry: Entry, file: ClientFile, given: string | undef
     : join(folder, 'customs.lock.json')
 }
 
-/** What the entry's own command line says of a lock. */
+/** The lock that the entry's command line names. */
 export const lockWordOf = ({ server }: Entry): string | undefined =>
   server.kind === 'command' && isWrapped(server) ? optionOf(innermost(server.own).options, 'lock') : undefined
 
 /**
- * A lock file as the entry is to name it: in a file that others read on their machines, below the project's
- * folder, in which clients start servers.
+ * How the entry names a lock file: relative to the project's folder (where clients start servers) in a shared
+ * file, else by its path.
  */
 export const lockWord = (lock: string, { shared, folder }: ClientFile): string => {
   const within = shared && folder !== undefined ? relative(folder, lock) : lock
@@ -76,8 +74,8 @@ export const lockWord = (lock: string, { shared, folder }: ClientFile): string =
 }
 
 /**
- * The servers of a client's configuration, under mcp-customs or not. What is disabled or cannot be read is
- * left out, and named.
+ * The servers of a client's configuration, wrapped or not. Disabled and unreadable entries are skipped with a
+ * remark.
  * @param server the only one that is wanted
  * @throws CustomsError
  */

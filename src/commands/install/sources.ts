@@ -12,18 +12,18 @@ import type { UninstallFlags } from './flags.js'
 
 export type ClientFlags = Pick<UninstallFlags, 'client' | 'project'>
 
-/** A client's file that was read, and who else reads it. */
+/** A client's file and its content. */
 export interface ClientFile extends Source {
-  /** As people call the client; for a file that no known client reads, its path. */
+  /** The client's display name; for a file of no known client, its path. */
   readonly title: string
-  /** A project's own file, which is the team's. */
+  /** The file belongs to a project and is shared by its team. */
   readonly shared: boolean
-  /** Of the project whose servers alone are wanted. */
+  /** The folder of the project, where only its servers are wanted. */
   readonly folder: string | undefined
 }
 
 /**
- * The files that the flags name; without `--client` those of every client, of which the person chooses.
+ * The files that the flags name; without `--client`, the person chooses among those of all known clients.
  * @throws CustomsError
  */
 export const chooseFiles = async (
@@ -50,7 +50,7 @@ const labelOf = async (found: Found, machine: Machine): Promise<string> => {
   return `${found.client?.title ?? ''}  ${pathText(found.file)}${doubt === undefined ? '' : ` (${doubt})`}`
 }
 
-/** The same for a report: all of them. */
+/** The files that the flags name, for `--check`: without `--client`, all that exist. */
 export const allFiles = async (flags: ClientFlags, machine: Machine): Promise<readonly Found[]> => {
   const client = clientOf(flags.client)
   if (client !== undefined && flags.project === undefined) {
@@ -87,7 +87,7 @@ const named = async (name: string, { project }: ClientFlags, machine: Machine): 
   return [await fileAt(resolve(name), machine)]
 }
 
-/** A file that was named by its path may be a client's all the same. */
+/** Recognises a known client's file that was given by its path. */
 const fileAt = async (file: string, machine: Machine): Promise<Found> => {
   const real = await truePath(file)
   for (const found of await everyFile(machine)) {

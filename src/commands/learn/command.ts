@@ -16,10 +16,7 @@ import { table } from '../output.js'
 import type { Witness } from '../relay/guard.js'
 import type { LearnFlags } from './flags.js'
 
-/**
- * A tool, and what it could be held to; no contract: nothing but errors was seen of it, or it declares one
- * itself.
- */
+/** A tool and the contract proposed for it; none when all its results were errors or it declares its own. */
 export interface Learnt {
   readonly server: string
   readonly tool: string
@@ -41,7 +38,7 @@ export const learnCommand = async (flags: LearnFlags, shared: SharedFlags, rest:
 }
 
 /**
- * `learn FILE…`: what the results of each tool in captures have in common, as schemas.
+ * `learn FILE…`: derives schemas from the captured results of each tool.
  * @returns 0
  * @throws CustomsError BAD_USAGE
  */
@@ -128,7 +125,7 @@ const report = (
   return `${table(titles, rows, style)}\n\n${said}\n`
 }
 
-/** Counts how tools answer, and says on stderr at the session's end which of them could have a contract. */
+/** Counts tools' results, and reports on stderr at the session's end which tools could have a contract. */
 export const watch = (): Witness => ({
   record: ({ server, stateless }) => {
     const [calls, counts] = [new Calls(stateless), new Counts()]

@@ -19,23 +19,23 @@ import { table } from '../output.js'
 import { setUp } from '../server/setup.js'
 import type { ReplayFlags } from './flags.js'
 
-/** By what a session is judged again. */
+/** The settings of a replayed session. */
 interface Settings {
   readonly judged: Omit<Judgement, 'checker'>
   readonly limits: CaptureLimits
 }
 
-/** What a capture would have been by other settings. */
+/** How a capture would differ under other settings. */
 export interface Replayed extends Difference {
   readonly sessions: number
   readonly messages: number
   readonly decisions: number
-  /** Sessions that cannot be replayed: a part of them is not in the files. */
+  /** Sessions that cannot be replayed because a part is not in the files. */
   readonly incomplete: number
 }
 
 /**
- * `replay FILE…`: runs captures through the core, and prints on stdout what would change.
+ * `replay FILE…`: runs captures through the core under other settings, and prints what would change.
  * @returns 0
  * @throws CustomsError BAD_USAGE, BAD_CONFIG
  */
@@ -72,7 +72,7 @@ export const replayAll = async (
   return { sessions, messages, decisions, incomplete, same, changes, rewritten }
 }
 
-/** The settings of the capture, and over them what the flags and the file say. */
+/** The captured settings, overridden by the flags and the configuration. */
 const judgementOf = async (
   { lock, ...flags }: SharedFlags, { server, settings }: Opening,
 ): Promise<Settings> => {
@@ -116,7 +116,7 @@ const judgementOf = async (
   }
 }
 
-/** A lock makes its own rule another one. */
+/** The action that a lock gives to tool/drift. */
 const onceLocked: Policy = new Map([...presetPolicy('standard', { purpose: 'relay', locked: true })]
   .filter(([rule]) => rule === 'tool/drift'))
 
@@ -143,7 +143,7 @@ const acceptedAs = async (
 
 const isChangeClass = (name: string): name is ChangeClass => Object.hasOwn(changeClasses, name)
 
-/** A rule that was not there yet has its usual action. */
+/** Rules newer than the capture keep their standard action. */
 const captured = (written: Readonly<Record<string, string>>): Policy => {
   const policy = presetPolicy('standard', { purpose: 'relay', locked: false })
   for (const [rule, action] of Object.entries(written)) {

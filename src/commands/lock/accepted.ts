@@ -14,7 +14,7 @@ import { readLockFile } from './file.js'
 import { comparableIdentity, identityOf } from './identity.js'
 
 /**
- * What was accepted of a server, for its relay to hold it to.
+ * Reads what was accepted of a server, which its relay enforces.
  * @throws CustomsError BAD_CONFIG where there is no such lock, nothing of the server in it, or another server
  * than was accepted
  */
@@ -35,7 +35,7 @@ export const acceptedOf = async (
   )
 }
 
-/** What a relay is told of it. */
+/** The accepted definitions as the core reads them. */
 export const holding = (
   name: string, locked: Locked, actions: LockActions, settings: Pick<Accepted, 'isFrozen' | 'isTrusted'>,
 ): Accepted => {
@@ -55,7 +55,7 @@ export const holding = (
 }
 
 const heldTo = (accepted: Offer, actions: LockActions): AcceptedOffer => {
-  // Asked for where a tool is new, which is seldom.
+  // Computed on the first new tool, which is rare.
   let bodies: ReadonlySet<string> | undefined
   const isBody = (digest: string) =>
     (bodies ??= new Set([...accepted.tools.values()].map(one => bodyDigest(one)))).has(digest)

@@ -13,7 +13,7 @@ import type { LockFlags } from './flags.js'
 import { adviceOn, settledIdentity } from './identity.js'
 import type { Compared } from './report.js'
 
-/** A server, and the lock that it belongs into. */
+/** A server and its lock file. */
 export interface ToLock {
   readonly file: string
   readonly setup: ServerSetup
@@ -21,10 +21,10 @@ export interface ToLock {
 }
 
 /**
- * `lock`: lists everything, says what differs from what was accepted, asks, and writes what is accepted now.
+ * `lock`: lists everything, reports what differs from what was accepted, asks, and writes what is accepted
+ * now.
  * @returns 0 when the locks say what the servers offer, or what was asked for of them; 1 when they do not; 2
- * when not every server
- * could be asked; 128 and the signal's number when it was interrupted
+ * when not every server could be asked; 128 and the signal's number when it was interrupted
  * @throws CustomsError
  */
 export const lockCommand = async (
@@ -58,7 +58,7 @@ export const lockCommand = async (
         name: server.name, comparison, lock: { file, text: String(draft.locked?.bytes ?? '') },
       })
     } catch (error) {
-      // The others are worth a look all the same.
+      // One failed server does not stop the others.
       if (!(error instanceof CustomsError)) throw error
       failures++
       context.tell(`${server.name}: ${error.message.replace(`${server.name}: `, '')}`)
@@ -88,7 +88,10 @@ const serversOf = async (
   })
 }
 
-/** What is to be accepted, and by whom. Who names a tool has not been shown the rest. */
+/**
+ * What is proposed for acceptance, and by whom. `--accept TOOL` accepts only that tool: the rest was not
+ * reviewed.
+ */
 const proposalOf = (
   listed: Listed, before: Locked | undefined, { accept, yes, check }: LockFlags,
 ): [Listed, Locked['acceptedBy']] => {
@@ -114,7 +117,7 @@ const render = async (
     ? compared.map(({ comparison }) => diffReport(comparison, style, width)).join('\n')
     : (await import('./report.js'))[format](compared)
 
-/** Without anybody at a terminal nothing is accepted. */
+/** Without a terminal nothing is accepted. */
 const isConfirmed = async (changed: readonly Draft[], { dialogue, tell }: Context): Promise<boolean> => {
   const files = changed.map(({ file }) => file).join(' and ')
   if (dialogue !== undefined) return dialogue.confirm(`Accept this, and write it to ${files}?`)
@@ -122,7 +125,7 @@ const isConfirmed = async (changed: readonly Draft[], { dialogue, tell }: Contex
   return false
 }
 
-/** The lock files of one run, and what each is to hold once that is accepted. */
+/** The lock files of one run, and their proposed contents. */
 export class Drafts {
   readonly #drafts = new Map<string, Draft>()
 
@@ -149,7 +152,6 @@ export class Draft {
     return this.#isChanged
   }
 
-  /** What was accepted of a server before. */
   before(name: string): Locked | undefined {
     return this.locked?.lock.get(name)
   }
@@ -173,8 +175,8 @@ export class Draft {
     }
     const known = acceptedBy === 'person' && before?.acceptedBy === '--yes' ? undefined : before
     const changes = compareServers(known, { identity: offered.identity, offers: listed.offers })
-    // A server without anything to compare is new all the same. Where nothing changed, who accepted it has
-    // not changed either.
+    // A new server counts as a change even when it offers nothing. Without a change, `acceptedBy` stays as it
+    // was.
     const isChanged = changes.length > 0 || known === undefined
     this.#isChanged ||= isChanged
     this.#proposed.set(name, isChanged || before === undefined ? offered : before)

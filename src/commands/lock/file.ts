@@ -112,8 +112,8 @@ const patience = 10_000
 
 /**
  * Puts the new file beside the old one, under a name that one process can have at a time: who has it may
- * replace the old one. Who
- * was away for longer than a claim lasts finds its file gone, or another's in its place.
+ * replace the old one. Who was away for longer than a claim lasts finds its file gone, or another's in its
+ * place.
  * @returns by what the file is known
  */
 const takeClaim = async (claim: string, text: string, mode: number | undefined): Promise<bigint> => {

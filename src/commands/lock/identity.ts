@@ -13,10 +13,8 @@ import { isLauncher, type Subject, subjectOf } from '../server/subject.js'
 import { processEnvironment, targetOf } from '../server/upstream.js'
 
 /**
- * Who a server is, in the operator's words: its command line or its URL, without secrets; the digest of the
- * program where that is a
- * file of its own, or of the image that is named by it; and its package, where it is one. What it says of
- * itself proves nothing.
+ * A server's identity: its command line or URL without secrets, the digest of its program or image where
+ * there is one, and its package. Nothing the server says about itself counts.
  */
 export const identityOf = async (server: ServerConfiguration): Promise<JsonObject> => {
   if ('url' in server) return { url: targetOf(server) }
@@ -33,7 +31,7 @@ export const identityOf = async (server: ServerConfiguration): Promise<JsonObjec
   return { command, ...(sha256 !== undefined && { sha256 }), ...(installed && { package: installed }) }
 }
 
-/** What to do about an identity that says nothing of the program's bytes; undefined where it does. */
+/** Advice for an identity without a digest of the program; undefined where there is one. */
 export const adviceOn = (server: ServerConfiguration, identity: JsonObject): string | undefined => {
   const its = member(identity, 'package')
   if ('url' in server || member(identity, 'sha256') !== undefined) return undefined
@@ -51,9 +49,8 @@ export const adviceOn = (server: ServerConfiguration, identity: JsonObject): str
 }
 
 /**
- * Who it is now, to be held against what was accepted. That nothing is known of a package is no change: that
- * depends on the machine,
- * and on whether npx has fetched it yet.
+ * The current identity, to be compared with the accepted one. A package about which nothing is known is no
+ * change: that depends on the machine and on whether npx has fetched it yet.
  */
 export const comparableIdentity = (
   accepted: JsonObject, { package: its, ...now }: JsonObject,
@@ -64,14 +61,14 @@ export const comparableIdentity = (
   return { ...now, package: its === undefined || (!isBrought && saysLess(its, known)) ? known : its }
 }
 
-/** Of two packages of one name and version, the integrity of one is not known. */
+/** Two packages have the same name and version, and one has no integrity. */
 const saysLess = (one: Json, other: Json): boolean => {
   if (!isObject(one) || !isObject(other)) return false
   const isKnown = [one, other].every(each => member(each, 'integrity') !== undefined)
   return !isKnown && ['name', 'version', 'from'].every(key => member(one, key) === member(other, key))
 }
 
-/** Who it is now, to be accepted: what was known of its package stays where it is not known here. */
+/** The current identity, to be accepted: an unknown package keeps what was known before. */
 export const settledIdentity = (accepted: JsonObject, now: JsonObject): JsonObject => {
   const [known, its] = [member(accepted, 'package'), member(now, 'package')]
   if (!isSame(member(accepted, 'command'), member(now, 'command')) || !isObject(known)) return now
@@ -85,17 +82,14 @@ interface Program {
   readonly sha256: string
 }
 
-/**
- * The program's own file, where there is one. An interpreter is none: it is brought up to date without
- * anybody's asking.
- */
+/** The file of the program. Interpreters are excluded: they are updated without the operator's doing. */
 const programOf = async (
   server: ProcessServer, { word, option, folder, launcher, isInterpreted }: Subject,
 ): Promise<Program | undefined> => {
   const cwd = resolve(server.cwd ?? '.', folder ?? '')
   if (launcher === undefined && isLauncher(word)) return undefined
   if (option === '-m') return first(modulesOf(word, [cwd, ...pathsOf(server, cwd)]))
-  // A word that is looked up in PATH is no file of its own.
+  // A name looked up in PATH is not a file of the server.
   if (isInterpreted !== true && !/[\\/]|\.py$/.test(word)) return undefined
   return first([
     resolve(cwd, word), join(resolve(cwd, word), '__main__.py'),
@@ -103,7 +97,7 @@ const programOf = async (
   ])
 }
 
-/** Where Python looks for `-m` (the working directory, PYTHONPATH); what was installed is not looked for. */
+/** Where Python looks for `-m` (the working directory, PYTHONPATH); installed modules are not searched. */
 const modulesOf = (name: string, folders: readonly string[]): readonly string[] => {
   const path = name.replaceAll('.', '/')
   return folders.flatMap(folder => [join(folder, path, '__main__.py'), join(folder, `${path}.py`)])
@@ -113,7 +107,7 @@ const pathsOf = (server: ProcessServer, cwd: string): readonly string[] =>
   (processEnvironment(server, process.env)['PYTHONPATH'] ?? '').split(delimiter).filter(path => path !== '')
     .map(path => resolve(cwd, path))
 
-/** Node finds `server` in `server.js`, and a folder's main file. */
+/** Node resolves `server` to `server.js`, and a folder to its main file. */
 const scriptsOf = (cwd: string, word: string): readonly string[] => {
   try {
     return [createRequire(join(cwd, 'any')).resolve(resolve(cwd, word))]
@@ -124,7 +118,7 @@ const scriptsOf = (cwd: string, word: string): readonly string[] => {
 
 const first = async (files: readonly string[]): Promise<Program | undefined> => {
   for (const file of files) {
-    // A pipe in the file's place would hold us up for ever.
+    // Reading a named pipe would block for ever.
     const isFile = await stat(file).then(found => found.isFile(), () => false)
     const content = isFile ? await readFile(file).catch(() => undefined) : undefined
     if (content !== undefined) return { file, sha256: createHash('sha256').update(content).digest('hex') }
@@ -132,24 +126,22 @@ const first = async (files: readonly string[]): Promise<Program | undefined> => 
   return undefined
 }
 
-/** A package, as far as the command line says it, and as npm noted it when it fetched it. */
+/** A package, from the command line and npm's records. */
 export interface Installed extends JsonObject {
   readonly name: string
   readonly version?: string
-  /** Of its archive (Subresource Integrity). */
+  /** Of the archive (Subresource Integrity). */
   readonly integrity?: string
-  /** It is not the registry's: the working directory brings it along. */
+  /** The package comes from the working directory instead of the registry. */
   readonly from?: 'working directory'
 }
 
-/** Whether what is run is a package that the launcher fetches. */
+/** Whether the launcher fetches a package and runs it. */
 export const isPackage = ({ launcher = '', verb = '' }: Subject): boolean =>
   /^(?:npx|bunx|uvx|pipx)$/.test(launcher) ||
     /^(?:npm (?:exec|x)|pnpm (?:dlx|exec)|yarn dlx|bun x|uv tool)$/.test(`${launcher} ${verb}`)
 
-/**
- * The package that a command line names; of npm's, what npm has of it on this machine. Nothing is fetched.
- */
+/** The package that a command line names, with npm's local record of it. Nothing is fetched. */
 export const packageOf = async (server: ProcessServer, subject: Subject): Promise<Installed | undefined> => {
   const { word, launcher = '' } = subject
   const [, name, version] = /^((?:@[^/@]+\/)?[^/@:=[\]]+)(?:\[[^\]]*\])?(?:(?:@|==)(.*))?$/.exec(word) ?? []
@@ -159,7 +151,7 @@ export const packageOf = async (server: ProcessServer, subject: Subject): Promis
   const named = exact === undefined ? undefined : { name, version: exact }
   if (launcher !== 'npx' && launcher !== 'npm') return named
   const cwd = resolve(server.cwd ?? '.', subject.folder ?? '')
-  // npx looks there first, and takes what is there when it is not told otherwise (libnpmexec).
+  // npx looks in the working directory first (libnpmexec).
   if (await isBroughtAlong(cwd, name, exact)) {
     return { name, ...named, ...(await noted(await prefixOf(cwd), name)), from: 'working directory' }
   }
@@ -168,14 +160,14 @@ export const packageOf = async (server: ProcessServer, subject: Subject): Promis
     .slice(0, 16)), name)) ?? named
 }
 
-/** The package whose file it is. */
+/** The installed package that contains a file. */
 export const packageOfFile = async (file: string): Promise<Installed | undefined> => {
   const real = await realpath(file).catch(() => file)
   const [, folder, name] = /^(.*)[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/s.exec(real) ?? []
   return folder === undefined || name === undefined ? undefined : noted(folder, name.replaceAll('\\', '/'))
 }
 
-/** What npm wrote about a folder's `node_modules`. */
+/** npm's record of a folder's `node_modules`. */
 const noted = async (folder: string, name: string): Promise<Installed | undefined> => {
   try {
     const lock = parseJson(await readFile(join(folder, 'node_modules', '.package-lock.json'), 'utf8'))
@@ -189,8 +181,8 @@ const noted = async (folder: string, name: string): Promise<Installed | undefine
 }
 
 /**
- * npm's own folder for what is run there: the nearest with a `package.json` or `node_modules`, or else that
- * itself.
+ * npm's prefix for a working directory: the nearest ancestor with a `package.json` or `node_modules`, else
+ * the directory itself.
  */
 const prefixOf = async (from: string): Promise<string> => {
   for (let folder = from; ; folder = dirname(folder)) {

@@ -10,14 +10,14 @@ import { pointer } from '../../protocol/unmetered.js'
 import { localUri } from '../inspect/command.js'
 import { version } from '../version.js'
 
-/** What differs of one server. */
+/** The differences of one server. */
 export interface Compared {
   readonly name: string
   readonly comparison: Comparison
   readonly lock: { readonly file: string; readonly text: string }
 }
 
-/** What `lock --check` says to programs. */
+/** The report of `lock --check` as JSON. */
 export const json = (all: readonly Compared[]): string =>
   withDigits(plainJson({
     version: 1,
@@ -25,7 +25,7 @@ export const json = (all: readonly Compared[]): string =>
       ({ ...diffValue(comparison), ...decide(comparison.changes, standardActions) })),
   })) + '\n'
 
-/** The same as SARIF 2.1.0: each change at the line of the lock where it is written what was accepted. */
+/** The report as SARIF 2.1.0: each change at its line of the lock. */
 export const sarif = async (all: readonly Compared[]): Promise<string> => {
   const runs = all.map(async ({ name, comparison: { after, changes }, lock }) => {
     const file = (await localUri(lock.file)) ?? pathToFileURL(lock.file).href
@@ -59,7 +59,7 @@ const resultOf = (
 }
 
 /**
- * Of what was accepted; of what is new, the line of its server. In a lock that was laid out by hand, the
+ * The line of the accepted definition; for a new one, its server's line; in a lock laid out by hand, the
  * first.
  */
 const lineOf = (text: string, server: string, { name }: Change): number => {

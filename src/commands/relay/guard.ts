@@ -14,7 +14,7 @@ import type { Metrics } from '../../telemetry/metrics.js'
 import type { SharedFlags } from '../flags.js'
 import type { ServerSetup } from '../server/setup.js'
 
-/** Who is told of every session as it goes on: a capture, or who counts. */
+/** Receives the events of every session: a capture, or `learn --watch`. */
 export interface Witness {
   record(options: RelayOptions, limits: Limits): Recorder
   close(): void
@@ -24,10 +24,10 @@ export interface OpenGuard extends Guard {
   close(): Promise<void>
 }
 
-/** What may change for sessions that run: read by each guard of a server when it is needed. */
+/** The settings that a reload changes for running sessions: guards read them on each use. */
 export type Ruling = Pick<Guard, 'policy' | 'tools'> & Pick<AuditConfiguration, 'payloads'>
 
-/** One server's, now and whenever the configuration is read again. */
+/** The current settings of one server; a reload replaces them. */
 export interface CurrentRuling {
   now: Ruling
 }
@@ -35,7 +35,7 @@ export interface CurrentRuling {
 export const rulingOf = ({ server, policy }: ServerSetup, { audit: { payloads } }: Configuration): Ruling =>
   ({ policy, tools: server.tools, payloads })
 
-/** Where decisions go, and who looks on. */
+/** Where decisions are recorded. */
 export interface Witnesses {
   readonly audit: Audit
   readonly log: Log
@@ -44,7 +44,7 @@ export interface Witnesses {
   readonly witness: Witness | undefined
 }
 
-/** Whoever cannot go on writing a session down is let go of: the session goes on. */
+/** A recorder that fails is dropped: the session continues. */
 const expendable = (recorder: Recorder, log: Log): Recorder => {
   let isLost = false
   const attempt = (act: () => void): void => {
@@ -62,7 +62,7 @@ const expendable = (recorder: Recorder, log: Log): Recorder => {
   }
 }
 
-/** Counts the failures of the byte validator, and logs the first one. @returns ends that */
+/** Counts the failures of the byte validator, and logs the first. @returns ends that */
 export const watchByteValidator = (
   log: Pick<Log, 'warn'>, metrics: Pick<Metrics, 'byteValidatorFailed'>,
 ): (() => void) => {
@@ -78,7 +78,7 @@ export const watchByteValidator = (
   return () => void unsubscribe(byteValidatorFailures.name, failed)
 }
 
-/** What stands in front of one server: its policy, its schemas' engine, and where decisions go. */
+/** Opens the guard of one server: its policy, schema checker and records. */
 export const openGuard = (
   setup: ServerSetup,
   configuration: Configuration,
@@ -119,7 +119,7 @@ export const openGuard = (
 }
 
 /**
- * Where `--capture` names a file, it is opened.
+ * Opens the file that `--capture` names.
  * @throws CustomsError CANNOT_AUDIT
  */
 export const captureOf = async (
@@ -130,7 +130,7 @@ export const captureOf = async (
   return openCapture(file, payloadsOf(configuration), say)
 }
 
-/** The operator is told what goes there. */
+/** Tells the operator what is captured. */
 export const tellOfCapture = (
   { capture: file }: Pick<SharedFlags, 'capture'>, configuration: Configuration,
 ): void => {

@@ -1,28 +1,28 @@
 import { realTimers, type Timers } from '../../transport/timers.js'
 
 /**
- * Ends one thing that was started.
+ * Ends one resource.
  * @param urgency 1 when it is asked the first time; one more for each hurry
  * @returns what is waited for, when it is a promise: of the first that settles, where it was asked more than
  * once
  */
 type End = (urgency: number) => unknown
 
-/** So long a thing may take to end, in milliseconds, unless it says otherwise. */
+/** How long a resource may take to end, in milliseconds, unless given. */
 const usualMs = 10_000
-/** The longest that a clock of Node's can count; beyond, it counts one millisecond. */
+/** Longest delay of a Node timer; a longer one fires after 1 ms. */
 const longestMs = 2 ** 31 - 1
 
-/** What a command has started: ended once, in order, the last first, whatever one of them does. */
+/** Ends the resources of a command once, in reverse order; a failure does not stop the rest. */
 export class Lifetime {
   readonly #timers: Timers
   readonly #members: { readonly end: End; readonly mostMs: number }[] = []
   readonly #failures: unknown[] = []
   #urgency = 0
-  /** Asks what is ending now once more. */
+  /** Asks the resource that is ending again. */
   #ask: (urgency: number) => void = () => undefined
   #settle: () => void = () => undefined
-  /** Resolves when nothing is left. Rejects then, with what was the first to fail. */
+  /** Resolves when all resources have ended; rejects then with the first failure. */
   readonly ended = new Promise<void>((resolve, reject) => {
     this.#settle = () => (this.#failures.length === 0 ? resolve() : reject(asError(this.#failures[0])))
   })
@@ -36,21 +36,19 @@ export class Lifetime {
     this.#members.push({ end, mostMs: Math.min(mostMs, longestMs) })
   }
 
-  /** Begins the end, if it has not begun. */
+  /** Begins to end the resources. */
   end(): void {
     if (this.#urgency === 0) this.hurry()
   }
 
-  /**
-   * Begins the end, or presses on with it: what is ending now, and what comes after it, is asked once more.
-   */
+  /** Begins to end the resources, or raises the urgency: the resource that is ending is asked again. */
   hurry(): void {
     this.#urgency += 1
     if (this.#urgency === 1) void this.#run()
     else this.#ask(this.#urgency)
   }
 
-  /** Ends all the same, and is told by `ended`. */
+  /** Ends with a failure, which `ended` reports. */
   fail(error: unknown): void {
     this.#failures.push(error)
     this.hurry()
@@ -82,9 +80,8 @@ export class Lifetime {
 const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)))
 
 /**
- * Ends a lifetime at a signal, or at an error that nobody caught; each further one is in more of a hurry.
- * From now on none of them
- * ends the process by itself.
+ * Ends a lifetime at a signal or an uncaught error; each further signal raises the urgency. From now on these
+ * signals do not end the process by themselves.
  * @param urgency how much of a hurry each signal is in
  */
 export const endAt = (

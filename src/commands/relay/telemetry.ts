@@ -9,21 +9,21 @@ import type { OpenTelemetry } from '../../telemetry/opentelemetry.js'
 import { signalsWanted } from '../../telemetry/signals.js'
 import { optionalPackages, version } from '../version.js'
 
-/** Who is told of what the relay does, beside the log. */
+/** The relay's telemetry and log shipping. */
 export interface Telemetry {
-  /** Undefined: nobody looks on. */
+  /** Undefined when neither metrics nor traces are wanted. */
   readonly observe: Observe | undefined
-  /** Of the audit log. */
+  /** Followers of the audit log. */
   readonly followers: readonly Follower[]
-  /** Sends what is left, within seconds. */
+  /** Sends pending data, within seconds. */
   close(): Promise<void>
 }
 
-/** Who terminates the relay means its server: only one more signal gives up what is still to be sent. */
+/** SIGTERM counts twice, to terminate the server; pending telemetry is given up only after that. */
 export const patientUrgency = 2
 
 /**
- * Nothing is loaded that nobody has asked for.
+ * Opens telemetry; loads only what the configuration asks for.
  * @param served the metrics of the admin listener, where there is one
  * @throws CustomsError CANNOT_START where the configuration names an endpoint, and OpenTelemetry is not
  * installed
@@ -42,7 +42,7 @@ export const openTelemetry = async (
   ).catch((error: unknown) => {
     if (!isNotInstalled(error)) return warn(`telemetry: not begun: ${shown(messageOf(error))}`)
     const toDo = `OpenTelemetry is not installed: npm install ${optionalPackages('@opentelemetry').join(' ')}`
-    // The variables of the environment may be meant for other programs.
+    // OTEL_ variables may be meant for other programs.
     if (telemetry.endpoint === undefined) return warn(`telemetry: not begun: ${toDo}`)
     throw new CustomsError('CANNOT_START', `telemetry: ${toDo}`, { cause: error })
   })
@@ -63,6 +63,6 @@ export const openTelemetry = async (
   }
 }
 
-/** Its packages are optional: most relays send nothing. */
+/** OpenTelemetry's packages are optional. */
 const isNotInstalled = (error: unknown): boolean =>
   codeOf(error) === 'ERR_MODULE_NOT_FOUND' && messageOf(error).includes('\'@opentelemetry/')

@@ -10,21 +10,20 @@ import type { Metrics } from '../../telemetry/metrics.js'
 import type { Refused } from '../../transport/front/front.js'
 import { realTimers, type Timers } from '../../transport/timers.js'
 
-/** The standard output, which `serve` has to spare. */
+/** Descriptor of the standard output, which `serve` does not use otherwise. */
 const standardOutput = 1
 
 type AuditsOptions = Pick<AuditOptions, 'followers' | 'failed'> & { readonly log: Log }
 
 /**
- * The logs of a gateway: one for all of its servers where the operator names a file, else one for each. Each
- * is opened
- * once, and stays open when the configuration is read again: its chain has one writer. What of each call is
- * kept in it is the guard's to say.
+ * The audit logs of a gateway: one for all servers when the operator names a file, else one for each. Each is
+ * opened once and survives a reload, because a chain has one writer. The guard decides which payloads are
+ * recorded.
  */
 export class Audits {
   readonly #options: AuditsOptions
   readonly #open = new Map<string, Promise<Audit>>()
-  /** By the server's name; two may share a file. */
+  /** By server name; servers may share a log. */
   readonly #opened = new Map<string, Audit>()
 
   constructor(options: AuditsOptions) {
@@ -38,18 +37,18 @@ export class Audits {
     const audit =
       this.#open.get(key) ?? openAudit({ ...configuration, server, stream: standardOutput, ...this.#options })
     this.#open.set(key, audit)
-    // What could not be opened is tried again when the configuration is read again.
+    // A log that could not be opened is retried at the next reload.
     audit.catch(() => this.#open.delete(key))
     this.#opened.set(server, await audit)
     return audit
   }
 
-  /** That of a server, once it is open. */
+  /** The open log of a server. */
   of(server: string): Audit | undefined {
     return this.#opened.get(server)
   }
 
-  /** What those on disk take up, by the server's name. */
+  /** Disk usage by server name. */
   usage(): ReadonlyMap<string, Usage> {
     return new Map([...this.#opened].flatMap(([server, audit]) => {
       const usage = audit.usage()
@@ -72,19 +71,18 @@ export class Audits {
   }
 }
 
-/** A refusal, and how many more of its kind there were since the last was told. */
+/** A refusal, and how many like it came since the last report. */
 export interface ToldRefusal extends Refused {
   readonly times: number
 }
 
-/** How often one kind is told, in milliseconds; and how many kinds are counted apart at a time. */
+/** How often a kind of refusal is reported, in milliseconds; and how many kinds are counted separately. */
 const everyMs = 60_000
 const mostKinds = 1000
 
 /**
- * Tells refusals, but each kind (one client, one reason, one path) once a minute at most: at once for the
- * first, with their number for those
- * that follow. Nobody can fill a log by being refused.
+ * Reports each kind of refusal (address, status, message, path) at once, and then with a count at most once a
+ * minute, so that refused clients cannot fill a log.
  */
 export class Refusals {
   readonly #tell: (refusal: ToldRefusal) => void
@@ -97,7 +95,7 @@ export class Refusals {
   }
 
   note(refused: Refused): void {
-    // Beyond that, clients are not told apart.
+    // Beyond that, all addresses are counted as one.
     const address = this.#kinds.size < mostKinds ? refused.address : 'others'
     const { status, message, path } = refused
     const key = JSON.stringify([address, status, message, path])
@@ -112,7 +110,7 @@ export class Refusals {
     this.#timers.after(everyMs, () => this.#again(key))
   }
 
-  /** Tells what is not told yet: at the end. */
+  /** Reports pending counts. */
   flush(): void {
     for (const key of [...this.#kinds.keys()]) this.#again(key)
   }
@@ -126,14 +124,14 @@ export class Refusals {
 }
 
 /**
- * So many texts are remembered: they come again with every call, and looking for secrets in them costs more
- * than the rest.
+ * Size of the cache of cleaned texts: looking for secrets is the expensive part, and texts recur with every
+ * call.
  */
 const most = 1000
-/** Characters of a text that are looked at: no page shows more. */
+/** Texts are cut to so many characters: no page shows more. */
 const longest = 1000
 
-/** Tells a page of each entry: no secrets, whatever the log keeps. */
+/** Feeds a page with records, without secrets, whatever the log keeps. */
 export const recordsFor = (take: (record: LogRecord) => void): Follower => {
   const clean = remembering(withoutSecrets, most)
   return {
@@ -143,7 +141,7 @@ export const recordsFor = (take: (record: LogRecord) => void): Follower => {
   }
 }
 
-/** Told of refusals: counts them, and puts them on record. */
+/** Counts refusals and records them. */
 export const refusalsTo = (
   places: RefusalPlaces,
 ): { readonly refused: (refused: Refused) => void; readonly flush: () => void } => {
@@ -163,11 +161,11 @@ interface RefusalPlaces {
   readonly audits: Pick<Audits, 'of'>
   readonly metrics: Metrics
   readonly log: Log
-  /** Which server stands at a path. */
+  /** The server at a path. */
   readonly nameAt: (path: string) => string | undefined
 }
 
-/** On stderr, and in the log of the server that was meant. */
+/** Writes a refusal to stderr and to the log of the server it was meant for. */
 const record = (
   { status, message, address, times }: ToldRefusal, server: string | undefined,
   { audits, metrics, log }: RefusalPlaces,

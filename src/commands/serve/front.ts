@@ -14,7 +14,7 @@ import type { Lifetime } from '../relay/lifetime.js'
 import { readPem } from '../server/upstream.js'
 
 /**
- * What the configuration says of the front, now and whenever it is read again.
+ * The front's settings, also after a reload.
  * @throws CustomsError BAD_CONFIG for a certificate that cannot be used
  */
 export const frontSettingsOf = ({ allowHosts, allowOrigins, tokens, tls }: Configuration): FrontSettings => ({
@@ -24,7 +24,7 @@ export const frontSettingsOf = ({ allowHosts, allowOrigins, tokens, tls }: Confi
   tls: tls && readTls(tls),
 })
 
-/** What it says of the endpoints. */
+/** The endpoints' settings. */
 export const endpointsSettingsOf = ({ limits, sessions, tokens }: Configuration): EndpointsSettings => ({
   limits,
   maxSessions: sessions.max,
@@ -47,15 +47,14 @@ const readTls = ({ cert, key, clientCa }: ListenerTls): FrontTls => {
 }
 
 /**
- * So often the files are looked at, in milliseconds. They may be links to links in other folders, which
- * cannot all be watched.
+ * Interval of polling, in milliseconds: the files may be links into other folders, which cannot all be
+ * watched.
  */
 const lookMs = 10_000
 
 /**
- * Certificates are renewed by others, who tell nobody. Files that cannot be used, such as one that came
- * before its key, change nothing,
- * and say so.
+ * Polls for renewed certificates. Files that cannot be used, such as a certificate that came before its key,
+ * change nothing and are logged.
  * @param files which they are now
  * @returns what stops it
  */
@@ -76,7 +75,7 @@ export const onRenewal = (
   })
 }
 
-/** Differs when one of the files is another, or was written to. */
+/** Changes when one of the files is replaced or written to. */
 const stampOf = (files: readonly string[]): string => JSON.stringify(files.map(file => {
   try {
     const { ino, mtimeMs, size } = statSync(file)
@@ -90,11 +89,11 @@ interface FrontParts extends Pick<HttpFrontOptions, 'refused'> {
   readonly backend: FrontBackend
   readonly log: Log
   readonly logLevel: LogLevel
-  /** What is said now. */
+  /** The current configuration. */
   readonly configuration: () => Configuration
 }
 
-/** The network side of `serve`, in front of whatever serves. */
+/** Opens the network side of `serve` in front of a backend. */
 export const openFront = (
   { backend, refused, log, logLevel, configuration }: FrontParts, lifetime: Lifetime,
 ): HttpFront => {
@@ -106,7 +105,7 @@ export const openFront = (
       served: request => log.access({ ...request, path: withoutSecrets(request.path) }),
     }),
   })
-  // Who is in a hurry does not wait for what is being answered.
+  // A second signal does not wait for requests in flight.
   lifetime.add(
     urgency => (urgency === 1 ? front.close(configuration().sessions.graceMs) : undefined),
     graceMs + closingMs,
@@ -125,6 +124,6 @@ const certificatesOf = ({ tls }: Configuration): readonly string[] =>
 /** How long the front may take beyond its grace, in milliseconds. */
 const closingMs = 5000
 
-/** Whether anybody reads what is said at level info. */
+/** Whether requests are logged, at level info. */
 const speaks = (level: LogLevel): boolean => ['info', 'debug', 'trace'].includes(level)
 

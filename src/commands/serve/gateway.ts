@@ -25,22 +25,22 @@ export interface GatewayOptions {
   readonly setup: Setup
   readonly log: Log
   readonly metrics: Metrics
-  /** Of the audit logs, besides those of telemetry. */
+  /** Followers of the audit logs, besides telemetry's. */
   readonly followers: readonly Follower[]
   /** Makes the ids of sessions (default: UUIDs). */
   readonly mint?: (() => string) | undefined
 }
 
-/** The servers of a setup as one process offers them, until its lifetime ends. */
+/** The servers of a setup, served by one process until its lifetime ends. */
 export interface Gateway {
   readonly endpoints: Endpoints
   readonly upstreams: Upstreams
-  /** What is said now. */
+  /** The current configuration. */
   readonly configuration: Configuration
-  /** Tells the metrics how things are now: which servers can be reached, what the logs take up. */
+  /** Updates the metrics of readiness and log sizes. */
   measure(): Promise<void>
   readonly refused: (refused: Refused) => void
-  /** Takes notice of another configuration, as far as that takes no restart. */
+  /** Applies a changed configuration, except for settings that need a restart. */
   reload(changed: Setup): Promise<void>
 }
 
@@ -91,7 +91,7 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
   }
 }
 
-/** What outlives a change of the configuration. */
+/** What survives a reload. */
 interface Parts {
   readonly audits: Audits
   readonly telemetry: Telemetry
@@ -102,7 +102,7 @@ interface Parts {
   readonly rulings: Map<string, CurrentRuling>
 }
 
-/** Shared by the sessions that run and those that begin later: what is denied now is denied to both. */
+/** One object for running and later sessions: a tool that is denied on reload is denied to both. */
 const currentRuling = (
   { rulings }: Parts, setup: ServerSetup, configuration: Configuration,
 ): CurrentRuling => {
@@ -153,9 +153,8 @@ const upstreamOf = async (
 }
 
 /**
- * In front of a process the HTTP server is the relay: a request whose headers lie is its own to refuse,
- * whether the operator
- * means to enforce or only to observe. Behind it stands nobody who could.
+ * Before a stdio server the relay is the HTTP server, so it refuses requests whose headers and body disagree
+ * even when the operator only observes: nothing behind it would.
  */
 const asHttpServer = (setup: ServerSetup): ServerSetup =>
   'url' in setup.server || setup.policy.get('wire/http') !== 'log'
@@ -169,9 +168,8 @@ export const connectorFor = (
   'url' in server ? remote(server, limits, isAlone) : local(server, limits, log)
 
 /**
- * A handshake makes a process one client's for good, and one that was asked without a handshake may refuse it
- * afterwards: each
- * session has a process of its own, and all clients without a session have one together.
+ * Each session has its own process, because a handshake binds a process to one client; all stateless clients
+ * share one, because a process that was used without a handshake may refuse one later.
  */
 const local = (server: ProcessServer, limits: FrameLimits, log: Log): Connector => {
   const make = () => processOf(server, limits, reason => log.warn(`${server.name}: ${reason}`))
@@ -184,7 +182,7 @@ const local = (server: ProcessServer, limits: FrameLimits, log: Log): Connector 
   }
 }
 
-/** The HTTP client is loaded only where there is a remote server. */
+/** The HTTP client is loaded only for a remote server. */
 const remote = async (server: RemoteServer, limits: FrameLimits, isAlone: boolean): Promise<Connector> => {
   const [{ HttpUpstream }, { httpServer }] = await Promise.all([
     import('../../transport/upstream/pool.js'),

@@ -14,27 +14,27 @@ import { acceptedOf, type ServerSetup, type Setup } from '../server/setup.js'
 import { recordsFor } from './audits.js'
 import { type Gateway, openGateway } from './gateway.js'
 
-/** What the front tells a relay process: what the configuration says of its server, as data. */
+/** What the front sends to a relay process: its server's configuration, as data. */
 export interface RelaySetup {
   readonly configuration: Configuration
-  /** Its one server; none, where the configuration names it no more. */
+  /** Its server; none once the configuration no longer names it. */
   readonly servers: readonly Omit<ServerSetup, 'accepted'>[]
   readonly isOnly: boolean
-  /** Its number, where the server has several relay processes. */
+  /** Number of this process, when the server has several. */
   readonly number: number | undefined
   readonly flags: Pick<SharedFlags, 'capture' | 'logLevel'>
 }
 
-/** Signals to a group reach it as well: it ends when the front says so, or is gone. */
+/** Signals to the process group are ignored: the front ends this process, or its exit does. */
 const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
-/** A relay process: serves what comes over the channel from the front, and ends with it. */
+/** Runs a relay process: serves the front's requests until the channel closes. */
 export const serveAsRelay = async (channel: Duplex): Promise<number> => {
   const lifetime = new Lifetime()
   for (const signal of signals) process.on(signal, () => undefined)
   let gateway: Gateway | undefined
   let metrics: Metrics = noMetrics
-  /** Came before there was somebody to serve it. */
+  /** Requests that arrived before the gateway was open. */
   const early: (() => void)[] = []
   const begin = async ({ flags, number, ...said }: RelaySetup): Promise<void> => {
     const setup = await setupOf(said)
@@ -76,7 +76,7 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
       : void early.push(() => gateway?.endpoints.serve(...request))),
     calls,
     vitals: () => ({ rss: process.memoryUsage.rss(), sessions: gateway?.endpoints.sessions ?? 0 }),
-    // Nobody is left to tell it anything.
+    // The front is gone: end at once.
     closed: () => {
       lifetime.hurry()
       lifetime.hurry()
@@ -84,7 +84,7 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
   })
   reportGroups((pid, isAlive) => {
     end.calls.call('group', { pid, isAlive }).catch(() => undefined)
-    // Should this process be killed in this turn, the front knows already.
+    // Flushed now, so that the front knows the group even if this process is killed in this turn.
     end.flush()
   })
   await lifetime.ended

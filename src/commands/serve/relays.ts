@@ -16,19 +16,16 @@ import { refusalsTo } from './audits.js'
 import type { RelaySetup } from './relay-process.js'
 import { fileOf, fileOfFront, shareOf, workersOf } from './share.js'
 
-/**
- * A relay process that has nothing to do ends after so many milliseconds, or after the time for idle sessions
- * where that is less.
- */
+/** An idle relay process ends after so many milliseconds, or after `sessions.idleMs` if that is less. */
 const idleMs = 60_000
-/** What relay processes may take for their end beyond what they allow themselves, in milliseconds. */
+/** How long relay processes may take to end beyond their own grace, in milliseconds. */
 const patienceMs = 70_000
-/** The front's own counts, beside those of relay processes. */
+/** Key of the front's own counts, beside those of relay processes. */
 const ownId = 0
 const connectMs = 4000
 
 /**
- * The servers of a setup, each judged in relay processes of its own.
+ * Opens the servers of a setup, each in relay processes of its own.
  * @throws CustomsError when something of it cannot be opened
  */
 export const openRelays = async (
@@ -65,7 +62,7 @@ export const openRelays = async (
     setup.servers.length === 1 && setup.servers.every(({ server }) => workersOf(server, configuration) === 1)
   const serverOf = (one: ServerSetup, from: Setup): RelayedServer => {
     const { server } = one
-    // A certificate that cannot be read is known before anything changes.
+    // Reads the certificates now, so that a failure changes nothing.
     if ('url' in server) tlsOf(server)
     const count = workersOf(server, from.configuration)
     const { policy, trusted, lock } = one
@@ -93,7 +90,7 @@ export const openRelays = async (
     idleMs: () => Math.min(idleMs, configuration.sessions.idleMs),
     failed,
     gone: id => totals.retire(id),
-    // What a relay process sends is what its own `recordsFor` has made.
+    // Relay processes send records made by `recordsFor`.
     records: records => records.forEach(one => page?.take(one as LogRecord)),
   })
   const { refused, flush } =
@@ -120,7 +117,7 @@ export const openRelays = async (
   }
 }
 
-/** It says nothing. */
+/** The front's log is removed if nothing was recorded. */
 const removeEmpty = (file: string | undefined): void => {
   if (file !== undefined && statSync(file, { throwIfNoEntry: false })?.size === 0) {
     rmSync(file, { force: true })

@@ -10,7 +10,7 @@ export const workersOf = ({ workers }: ServerConfiguration, configuration: Confi
   workers ?? configuration.workers
 
 /**
- * Whether servers are judged by relay processes: those of a file, and a server with several workers.
+ * Whether servers run in relay processes: those of a file do, and a server with several workers.
  * @throws CustomsError BAD_CONFIG where workers cannot have what the configuration says
  */
 export const isShared = (
@@ -41,36 +41,36 @@ const refuse = (reason: string): never => {
 /** One relay process of a server. */
 export interface Part {
   readonly server: string
-  /** From 1; who takes the place of another has its number. */
+  /** From 1; a replacement keeps the number. */
   readonly number: number
   readonly count: number
-  /** No other relay process has a log of its own. */
+  /** There is only one relay process, so the log file is not divided. */
   readonly isOnly: boolean
 }
 
 /**
- * What a relay process has of the configuration: nothing that is meant for the front or for other servers; of
- * what the sessions of a server may take up, its part.
+ * A relay process's part of the configuration: nothing for the front or other servers, and its share of the
+ * sessions.
  */
 export const shareOf = (configuration: Configuration, part: Part): Configuration => {
   const { sessions, audit, tokens } = configuration
   return {
     ...configuration,
     servers: new Map(),
-    // How many there are says whose the Authorization header is.
+    // Only the number of tokens matters here: with tokens, the Authorization header is the front's.
     tokens: tokens.map(() => ''),
     sessions: { ...sessions, max: Math.max(1, Math.floor(sessions.max / part.count)) },
     audit: { ...audit, file: audit.file === 'none' ? 'none' : fileOf(audit.file, part) },
   }
 }
 
-/** Each process has a file of its own: `audit.ndjson` as `audit.files.ndjson`, or `audit.files.2.ndjson`. */
+/** Each process has its own file: `audit.files.ndjson` or `audit.files.2.ndjson` for `audit.ndjson`. */
 export const fileOf = <File extends string | undefined>(
   file: File, { server, number, count, isOnly }: Part,
 ): File | string =>
   file === undefined || isOnly ? file : named(file, count === 1 ? server : `${server}.${number}`)
 
-/** That of the front: no server's name begins like this. */
+/** The front's file; no server's name begins with an underscore. */
 export const fileOfFront = (file: string | undefined): string | undefined =>
   (file === undefined || file === 'none' ? file : named(file, '_front'))
 

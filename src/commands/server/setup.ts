@@ -12,12 +12,12 @@ import type { JsonObject } from '../../protocol/unmetered.js'
 import type { SharedFlags, Target } from '../flags.js'
 import { nameOf } from './subject.js'
 
-/** Everything that the flags and the file say, flags first. */
+/** The flags and the configuration file combined; flags win. */
 export interface Setup {
   readonly configuration: Configuration
-  /** One for wrap, inspect and lock; all of the file's for `serve --config`. */
+  /** One for wrap and inspect; all servers of the file for `serve --config` and `lock`. */
   readonly servers: readonly ServerSetup[]
-  /** No other server is offered beside it (undefined: where there is one). */
+  /** True when it is the only server offered; undefined: derived from `servers`. */
   readonly isOnly?: boolean
 }
 
@@ -25,9 +25,9 @@ export interface ServerSetup {
   readonly server: ServerConfiguration
   readonly policy: Policy
   readonly trusted: boolean
-  /** Where that is written what was accepted of it. */
+  /** The lock setting. */
   readonly lock?: LockSetting | undefined
-  /** What was accepted of it; undefined without a lock. */
+  /** The accepted definitions; undefined without a lock. */
   readonly accepted: Accepted | undefined
 }
 
@@ -57,7 +57,7 @@ export const setUp = async (
     servers: await Promise.all(
       servers.map(async server => ({
         server,
-        // From the general to the particular: the file, its server, the flags.
+        // Later layers win: file, server, flags.
         policy: resolvePolicy([configuration, server, flagLayer], { purpose, locked: !!lockOf(server) }),
         trusted: await trusts(server),
         lock: lockOf(server),
@@ -86,7 +86,7 @@ export const acceptedOf = async (
 ): Promise<Accepted | undefined> =>
   lock && (await import('../lock/accepted.js')).acceptedOf(server, lock)
 
-// Readers are loaded where there is something to read: a relay without a file starts sooner.
+// Readers are loaded on demand: a relay without a file starts sooner.
 const readAll = async (flags: SharedFlags, environment: Environment): Promise<Configuration> => {
   const source = { environment, judgeSchema }
   const base = flags.config === undefined
@@ -153,11 +153,11 @@ const chosen = (
   return many ? all.map(isolated) : all
 }
 
-/** In a gateway a server does not see what is meant for its neighbours. */
+/** In a gateway a server does not inherit the relay's environment, which may hold other servers' secrets. */
 const isolated = (server: ServerConfiguration): ServerConfiguration =>
   'url' in server ? server : { ...server, inheritEnv: server.inheritEnv ?? [] }
 
-/** A server of the arguments; the file's server of the same name lends it its rules and tools. */
+/** A server given as an argument; it takes rules and tools from the file's server of the same name. */
 const fromTarget = (
   { url, command, file }: Target, name: string | undefined, named: ServerConfiguration | undefined,
 ): ServerConfiguration => {
@@ -169,7 +169,7 @@ const fromTarget = (
     lock: named?.lock,
   }
   if (url !== undefined) return { ...common, url: asServerUrl(url), headers: new Map(), tls: undefined }
-  // Nobody starts a file that was saved: its name stands for the command.
+  // A saved list is not started: its name stands for the command.
   const [program, ...args] = file === undefined ? (command ?? []) : [file]
   if (program === undefined || program === '') return badUsage('no command after --')
   return { ...common, command: [program, ...args], env: new Map(), inheritEnv: undefined, cwd: undefined }
@@ -186,8 +186,7 @@ const asServerUrl = (url: string): string => {
 }
 
 /**
- * The server, with the headers, certificate authorities and variables that `--header`, `--ca` and `--env`
- * add.
+ * Adds the values of `--header`, `--ca` and `--env` to the server.
  * @throws CustomsError BAD_USAGE
  */
 const withFlags = async (
@@ -212,7 +211,7 @@ const withFlags = async (
   return [{ ...server, env: new Map([...server.env, ...at('env', () => parseVariables(env, environment))]) }]
 }
 
-/** The flag's value is not quoted: it may be a secret. */
+/** Reports a problem at a flag without quoting its value, which may be a secret. */
 const at = <Read>(flag: string, read: () => Read): Read => {
   try {
     return read()
@@ -223,10 +222,7 @@ const at = <Read>(flag: string, read: () => Read): Read => {
   }
 }
 
-/**
- * Why a schema that the operator wrote cannot be used: what would be found of a server's. The engine is
- * loaded where there is one.
- */
+/** Why an operator's schema cannot be used; undefined if it can. */
 export const judgeSchema = async (
   schema: JsonObject | boolean, limits: Limits,
 ): Promise<string | undefined> => {

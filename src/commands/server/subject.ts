@@ -1,18 +1,18 @@
 import type { Target } from '../flags.js'
 
-/** A program that runs another one, or a script. */
+/** A program that runs another program or a script. */
 interface Launcher {
-  /** Words that may stand before what is run. */
+  /** Words that may precede the program. */
   readonly verbs?: RegExp
   /** Options whose value is the next word. */
   readonly valued?: RegExp
-  /** Options whose value is what is run. */
+  /** Options whose value is the program. */
   readonly naming?: RegExp
-  /** Options whose value is a program as text, which has no name. */
+  /** Options whose value is source code, which has no name. */
   readonly code?: RegExp
-  /** Options whose value is the folder in which it is run. */
+  /** Options whose value is the working directory. */
   readonly folder?: RegExp
-  /** A word without a folder is a file all the same, not a command. */
+  /** Words without a slash are files too, not commands. */
   readonly isInterpreter?: true
 }
 
@@ -30,7 +30,7 @@ const javascript: Launcher = {
 }
 const python: Launcher = { isInterpreter: true, valued: /^-[WX]$/, naming: /^-m$/, code: /^-c$/ }
 const shell: Launcher = { isInterpreter: true, verbs: /^\/[a-z]$/i, code: /^-[a-z]*c$/ }
-/** Nearly all of their options have a value. */
+/** Nearly all options of docker take a value. */
 const containers: Launcher = {
   verbs: /^(?:container|run)$/,
   valued: /^(?!-[itdP]+$|--(?:rm|init|interactive|tty|detach|privileged|read-only|publish-all|quiet)$)-[^=]+$/,
@@ -50,21 +50,21 @@ const launchers: ReadonlyMap<string, Launcher> = new Map<string, Launcher>([
   ...['ruby', 'perl', 'php', 'dotnet'].map(name => [name, { isInterpreter: true, code: /^-[er]$/ }] as const),
 ])
 
-/** What a command line runs. */
+/** The program behind launchers. */
 export interface Subject {
   /** A package, a script, an image or a program. */
   readonly word: string
-  /** The launcher that is told to run it, by its plain name, and the verb that it was given. */
+  /** The launcher's base name, and its verb. */
   readonly launcher?: string
   readonly verb?: string | undefined
-  /** The option that names it. */
+  /** The option that names the program. */
   readonly option?: string
-  /** In which it is run, seen from the working directory. */
+  /** Working directory, relative to the launcher's. */
   readonly folder?: string | undefined
   readonly isInterpreted?: boolean
 }
 
-/** Behind launchers, their options, and assignments. */
+/** Finds the program behind launchers, their options, and assignments. */
 export const subjectOf = ([program = '', ...rest]: readonly string[]): Subject => {
   const known = launcherOf(program)
   if (known === undefined) return { word: program }
@@ -96,15 +96,14 @@ const launcherOf = (program: string): { readonly name: string; readonly launcher
 
 export const isLauncher = (program: string): boolean => launcherOf(program) !== undefined
 
-/** Of a path, a package, an image or a repository: without folder, version and ending. */
+/** The last part of a path, package, image or repository, without version and extension. */
 export const baseName = (path: string): string =>
   (path.split(/[\\/]/).at(-1) ?? '').replace(/(?!^)(?:[@:[]|[=~<>!]=).*$/s, '')
     .replace(/\.(?:[cm]?[jt]sx?|py|exe|cmd|bat|sh|jar|git)$/i, '')
 
 /**
- * What the audit log, metrics and messages call a server that nobody named: its host, package, image, script
- * or program. Plain enough
- * for a file's name and a metric's label; where the words tell nothing, `server`.
+ * Name of a server that the operator did not name: its host, package, image, script or program, safe as a
+ * file name and metric label; `server` when none is usable.
  */
 export const nameOf = ({ url, command = [] }: Target): string =>
   plain(url === undefined ? nameIn(subjectOf(command).word) : hostOf(url))
@@ -114,11 +113,11 @@ const plain = (name: string): string => name.replace(/[^A-Za-z0-9_.-]+/g, '-').r
 
 const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).hostname : '')
 
-/** Of files and folders that every project has. */
+/** Whether a name is not one that every project has. */
 const telling = (name: string): boolean =>
   !/^(?:index|main|__main__|bin|dist|build|out|lib|src|start|run|\.{0,2})$/i.test(name)
 
-/** Of a server like any other: what it belongs to is said as well. */
+/** Generic names, which get their owner as a prefix. */
 const vague = /^(?:server|mcp|mcp[-_]server|server[-_]mcp|cli|app)$/i
 
 const nameIn = (word: string): string => {

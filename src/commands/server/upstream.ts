@@ -8,7 +8,7 @@ import type { CommandLine } from '../../transport/process/spawn.js'
 import { stdioServer, type StdioServer } from '../../transport/stdio/server.js'
 import type { HttpTls } from '../../transport/upstream/pool.js'
 
-/** A process of the server's, not yet started. @param died is told when it ends unasked, or never began */
+/** A server process, not yet started. @param died is told when it ends unasked, or never began */
 export const processOf = (
   server: ProcessServer, limits: FrameLimits, died: (reason: string) => void,
 ): StdioServer =>
@@ -34,7 +34,7 @@ export const readPem = (file: string): Buffer => {
   }
 }
 
-/** What the official SDKs hand on to a server that they start. */
+/** The variables that the official SDKs pass to a server process. */
 const usual = {
   posix: ['HOME', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER'],
   windows: [
@@ -45,7 +45,7 @@ const usual = {
 } as const
 
 /**
- * The whole environment of a server's process.
+ * The environment of a server process.
  * @param ours of the relay; on Windows its names know no case: `Path` is `PATH`
  */
 export const processEnvironment = (
@@ -65,7 +65,7 @@ export const processEnvironment = (
   return Object.fromEntries(chosen.values())
 }
 
-/** The operator's words for a server, without the secrets in them. */
+/** A server's command line or URL, without secrets. */
 export const targetOf = (server: ServerConfiguration): string => {
   if ('command' in server) return withoutSecrets(server.command.join(' '))
   const { origin, pathname } = new URL(server.url)
