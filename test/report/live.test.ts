@@ -4,7 +4,7 @@ import { summaryOf } from '../../dist/report/summary.js'
 import { Totals } from '../../dist/report/totals/totals.js'
 import { counts, record } from './records.js'
 
-/** A page's feed, whose clock goes when it is told. */
+/** A live feed with a manual clock. */
 const open = () => {
   const totals = new Totals()
   let now = 1000
@@ -23,7 +23,7 @@ const open = () => {
       totals.take(record(more))
       live.changed()
     },
-    /** Lets time pass. @returns whether anything was waiting for it */
+    /** Advances the clock. @returns whether a timer fired */
     pass: (ms: number): boolean => {
       now += ms
       const waiting = due
@@ -46,13 +46,13 @@ const viewer = () => {
       return it.takes
     },
     cut: () => void (it.isCut = true),
-    /** What it knows by now. */
+    /** The summary that the page has received. */
     summary: () => summaryOf(new Map(sent.flatMap(json => Object.entries(JSON.parse(json) as object)))),
   }
   return it
 }
 
-t.test('who comes is told everything, and then what has changed', t => {
+t.test('a new viewer is sent the whole summary, and then the parts that changed', t => {
   const { live, take, pass } = open()
   take({ server: 'files' })
   take({ server: 'weather' })
@@ -60,13 +60,14 @@ t.test('who comes is told everything, and then what has changed', t => {
   live.add(one)
   t.match(one.summary(), { records: 2, servers: [{ server: 'files' }, { server: 'weather' }] })
   take({ server: 'weather', verdict: 'block' })
-  t.ok(pass(0), 'at once: the last message was long ago')
+  t.ok(pass(0), 'sent at once, as the last message was long ago')
   t.match(one.summary(), { records: 3, all: { calls: counts({ pass: 2, block: 1 }) }, held: { rows: [{ server: 'weather' }] } })
-  t.strictSame(Object.keys(JSON.parse(one.sent[1] ?? '') as object).sort(), ['all', 'head', 'held', 'server weather', 'sessions'], 'what is as it was is not sent again')
+  const parts = Object.keys(JSON.parse(one.sent[1] ?? '') as object).sort()
+  t.strictSame(parts, ['all', 'head', 'held', 'server weather', 'sessions'], 'unchanged parts are not sent again')
   t.end()
 })
 
-t.test('however much comes, a message goes out now and then', t => {
+t.test('many records in a short time are sent in few messages', t => {
   const { live, take, pass } = open()
   const one = viewer()
   live.add(one)
@@ -80,7 +81,7 @@ t.test('however much comes, a message goes out now and then', t => {
   t.end()
 })
 
-t.test('where nobody looks, nothing is made', t => {
+t.test('without viewers no summary is made', t => {
   const { live, take, pass } = open()
   take()
   t.notOk(pass(10_000))
@@ -93,7 +94,7 @@ t.test('where nobody looks, nothing is made', t => {
   t.end()
 })
 
-t.test('who is slow misses versions and no part, holds up nobody, and is cut off in the end', t => {
+t.test('a slow viewer skips versions but no part, delays no other viewer, and is disconnected in the end', t => {
   const { live, take, pass } = open()
   const [slow, quick] = [viewer(), viewer()]
   slow.takes = false

@@ -31,7 +31,7 @@ const open = async (t: Test, browser: Browser, records: readonly LogRecord[], wi
 
 const textsOf = (page: Page, selector: string): Promise<readonly string[]> => page.locator(selector).allTextContents()
 
-/** What makes the page wider than its window. */
+/** Elements that make the page wider than the window. */
 const tooWide = (page: Page) => page.evaluate(`(() => {
   const { scrollWidth, clientWidth } = document.documentElement
   if (scrollWidth <= clientWidth) return []
@@ -42,7 +42,7 @@ t.test('the page in a browser', { skip: executablePath === undefined && 'there i
   const browser = await chromium.launch({ executablePath: executablePath ?? '', args: ['--no-sandbox'] })
   t.teardown(() => browser.close())
 
-  await t.test('it says what was counted, of all servers and of one', async t => {
+  await t.test('it shows the counts of all servers, and of one', async t => {
     const records = traffic(3000)
     const { page, wrong } = await open(t, browser, records)
     const calls = (server?: string) => records.filter(one => one.event === 'tools/call' && one.phase === undefined && (server === undefined || one.server === server))
@@ -58,7 +58,7 @@ t.test('the page in a browser', { skip: executablePath === undefined && 'there i
     t.strictSame(wrong, [])
   })
 
-  await t.test('its tables can be sorted, and its pictures read, from the keyboard', async t => {
+  await t.test('tables can be sorted and charts read as tables by keyboard', async t => {
     const { page, wrong } = await open(t, browser, traffic(500))
     const header = page.getByRole('button', { name: 'Findings' }).first()
     await header.focus()
@@ -74,7 +74,7 @@ t.test('the page in a browser', { skip: executablePath === undefined && 'there i
   })
 
   for (const width of [1280, 390]) {
-    await t.test(`whatever a stranger calls a thing, it is text in its place, ${width} pixels wide`, async t => {
+    await t.test(`untrusted names are shown as text within their space, ${width} pixels wide`, async t => {
       const records = hostile.map(([, text], index) => record({
         time: record().time + index, server: text, tool: text, session: text, client: text, revision: text, reason: text, verdict: 'block', findings: [finding(text, text, text), finding(`tool/${text}`, text, text), finding('tool/drift', text, text)],
       }))
@@ -89,7 +89,7 @@ t.test('the page in a browser', { skip: executablePath === undefined && 'there i
     })
   }
 
-  await t.test('a page of nothing says so', async t => {
+  await t.test('a page without records says so', async t => {
     const { page, wrong } = await open(t, browser, [])
     t.match(await textsOf(page, 'header p'), ['Nothing is on record'])
     t.strictSame(wrong, [])

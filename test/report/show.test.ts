@@ -9,7 +9,7 @@ import { finding, hostile, record } from './records.js'
 const show = (given = record(), long = false, width = Infinity) =>
   new Show({ style: plainStyle, width, long }).text({ file: 'audit.ndjson', number: 7, record: given })
 
-t.test('a record is one line: when, where, what, the verdict, how long, how large, and why', t => {
+t.test('a record is one line: time, server, tool, verdict, duration, sizes and finding', t => {
   const time = new Date(2026, 10, 21, 8, 5, 9, 42).getTime()
   const findings = [finding('tool/annotations'), finding('result/schema', '/result/t', 'must be number')]
   t.equal(
@@ -23,8 +23,9 @@ t.test('a record is one line: when, where, what, the verdict, how long, how larg
   t.end()
 })
 
-t.test('the long form has all that is on record', t => {
-  const text = show(record({ verdict: 'block', findings: [finding('result/schema'), finding('result/text')], more: 1, peer: '10.0.0.1', reason: 'why' }), true)
+t.test('the long form has every field of the record', t => {
+  const findings = [finding('result/schema'), finding('result/text')]
+  const text = show(record({ verdict: 'block', findings, more: 1, peer: '10.0.0.1', reason: 'why' }), true)
   t.strictSame(text.split('\n').slice(1), [
     '    event tools/call · session s-1 · client desk 1.0 · revision 2025-11-25 · id 5 · from 10.0.0.1 · reason why · server 12 ms · relay 0.5 ms',
     '    result/schema at /result: is wrong',
@@ -35,9 +36,12 @@ t.test('the long form has all that is on record', t => {
   t.end()
 })
 
-t.test('no text of a stranger steers the terminal, or has anything in it that is not seen', t => {
+t.test('no untrusted text controls the terminal or contains hidden characters', t => {
   for (const [name, text] of hostile) {
-    const given = record({ server: text, tool: text, session: text, client: text, id: text, revision: text, event: text, reason: text, peer: text, phase: text, verdict: 'block', findings: [finding(text, text, text)] })
+    const given = record({
+      server: text, tool: text, session: text, client: text, id: text, revision: text, event: text, reason: text,
+      peer: text, phase: text, verdict: 'block', findings: [finding(text, text, text)],
+    })
     for (const long of [false, true]) {
       const lines = show(given, long).split('\n')
       t.equal(lines.length, long ? 4 : 1, name)
@@ -48,7 +52,7 @@ t.test('no text of a stranger steers the terminal, or has anything in it that is
   t.end()
 })
 
-t.test('on a terminal a line is as wide as that, and coloured', t => {
+t.test('on a terminal a line is cut at its width, and coloured', t => {
   const given = record({ verdict: 'block', findings: [finding('result/schema', '/result', 'lengthy '.repeat(30))] })
   t.equal(columnsOf(show(given, false, 120)), 120)
   t.match(show(given, false, 120), /…$/)
@@ -58,22 +62,26 @@ t.test('on a terminal a line is as wide as that, and coloured', t => {
   t.end()
 })
 
-const one = record({ server: 'files', tool: 'read_file', session: 'a-1', verdict: 'block', time: 1000, findings: [finding('result/schema'), finding('content/uri')] })
+const one = record({
+  server: 'files', tool: 'read_file', session: 'a-1', verdict: 'block', time: 1000,
+  findings: [finding('result/schema'), finding('content/uri')],
+})
 const filters: readonly (readonly [Partial<Wanted>, boolean])[] = [
   [{}, true],
   [{ servers: ['files'] }, true], [{ servers: ['file'] }, false], [{ servers: ['f*s'] }, true], [{ servers: ['weather', 'files'] }, true],
   [{ servers: ['fil.s'] }, false], [{ servers: ['(*'] }, false], [{ servers: ['*'] }, true],
   [{ tools: ['read_*'] }, true], [{ tools: ['*write*'] }, false],
   [{ sessions: ['a-*'] }, true], [{ sessions: ['b'] }, false],
-  [{ rules: ['content/uri'] }, true], [{ rules: ['result'] }, true], [{ rules: ['resul'] }, false], [{ rules: ['*/schema'] }, true], [{ rules: ['wire'] }, false],
+  [{ rules: ['content/uri'] }, true], [{ rules: ['result'] }, true], [{ rules: ['resul'] }, false],
+  [{ rules: ['*/schema'] }, true], [{ rules: ['wire'] }, false],
   [{ verdicts: ['log', 'block'] }, true], [{ verdicts: ['log'] }, false],
   [{ since: 1000, until: 1001 }, true], [{ since: 1001 }, false], [{ until: 1000 }, false],
   [{ servers: ['files'], tools: ['write'] }, false],
 ]
 
-t.test('records are filtered by what is asked for', t => {
+t.test('records are filtered by server, tool, session, rule, verdict and time', t => {
   for (const [wanted, isIn] of filters) t.equal(filterFor({ ...everything, ...wanted })(one), isIn, JSON.stringify(wanted))
-  t.notOk(filterFor({ ...everything, tools: ['*'] })(record({ tool: undefined })), 'what is no call is of no tool')
+  t.notOk(filterFor({ ...everything, tools: ['*'] })(record({ tool: undefined })), 'a record without a tool matches no tool pattern')
   t.end()
 })
 
@@ -84,19 +92,19 @@ const times: readonly (readonly [string, number | undefined])[] = [
   ['2026-13-21', undefined], ['yesterday', undefined], ['2', undefined], ['-2h', undefined], ['', undefined], ['2026', undefined],
 ]
 
-t.test('a time is so long ago, or a date', t => {
+t.test('a time is a duration before now, or a date', t => {
   for (const [text, time] of times) t.equal(readTime(text, 1e6), time, text)
   t.end()
 })
 
-t.test('a line that is no record is none, whatever it is', t => {
+t.test('a line that is not a record gives undefined', t => {
   for (const line of ['', '{', '[]', 'null', '{}', '{"time":"x","event":"y"}', '{"time":5,"event":"y"}']) t.equal(recordOfLine(line), undefined, line)
   const odd = recordOfLine('{"time":"2026-11-21T00:00:00.000Z","event":"e","verdict":"__proto__","findings":[null,5,{"rule":7}],"ms":"1","bytes":[],"client":"x","peer":null,"id":{}}')
   t.match(odd, { event: 'e', verdict: undefined, findings: [{ rule: '', path: '', message: '' }], ms: undefined, request: undefined, client: undefined, id: undefined })
   t.end()
 })
 
-t.test('numbers are as people read them', t => {
+t.test('durations, sizes and numbers are formatted with units and separators', t => {
   t.strictSame([0, 0.0421, 1, 9.996, 12.34, 99.96, 999.9, 1234, 61_000, 5_400_000, 2 * 86_400_000].map(duration), ['0 ms', '0.04 ms', '1 ms', '10 ms', '12.3 ms', '100 ms', '1000 ms', '1.23 s', '1.02 min', '1.5 h', '2 d'])
   t.strictSame([0, 999, 1000, 1234, 56_789, 1.5e6, 2e15].map(size), ['0 B', '999 B', '1 kB', '1.23 kB', '56.8 kB', '1.5 MB', '2000 TB'])
   t.strictSame([0, 999, 1000, 1234567].map(whole), ['0', '999', '1,000', '1,234,567'])

@@ -20,11 +20,11 @@ const isNews = ({ findings }: LogRecord) => findings.length === 0 || findings.so
 const isHeld = (one: LogRecord) => (one.verdict === 'block' || one.verdict === 'demote') && isNews(one)
 
 const records = traffic(6000)
-/** What counts: neither about the log itself nor of a call that has yet to leave. */
+/** The records that count: not about the log itself, nor of a call that is being sent. */
 const decisions = records.filter(({ verdict, phase }) => verdict !== undefined && phase !== 'sent')
 const calls = decisions.filter(({ event }) => event === 'tools/call')
 
-t.test('what a server asked under names of ours is no call, no session and no end of one', t => {
+t.test('server requests named like calls or session events count as neither', t => {
   const asked = ['session/start', 'session/end', 'tools/call'].map(event => record({ event, from: 'server' }))
   const { all, sessions } = summaryOf([record({ event: 'session/start', from: 'relay' }), ...asked])
   t.match(all, { sessions: 1, calls: counts({}), messages: counts({ pass: 3 }) })
@@ -32,7 +32,7 @@ t.test('what a server asked under names of ours is no call, no session and no en
   t.end()
 })
 
-t.test('what is counted of all servers, and of each, is what one counts by hand', t => {
+t.test('the counts of all servers, and of each, equal counts by filter', t => {
   const summary = summaryOf(records)
   t.equal(summary.records, 6000)
   t.strictSame([summary.from, summary.to], [records[0]?.time, records.at(-1)?.time])
@@ -60,7 +60,7 @@ t.test('what is counted of all servers, and of each, is what one counts by hand'
   t.end()
 })
 
-t.test('what is drawn over time adds up to what was counted, in few periods', t => {
+t.test('the series over time add up to the counts, in at most 181 periods', t => {
   for (const { series, calls: counted, rules } of [summaryOf(records).all, ...summaryOf(records).servers]) {
     t.ok(series.calls.length <= 181, `${series.calls.length} periods`)
     t.strictSame(verdicts.map((_, kind) => series.calls.reduce((sum, row) => sum + (row[kind] ?? 0), 0)), counted)
@@ -69,12 +69,12 @@ t.test('what is drawn over time adds up to what was counted, in few periods', t 
   }
   const [early, late] = [Date.UTC(1970, 0), Date.UTC(2026, 10)]
   const wide = summaryOf([record({ time: early }), record({ time: late }), record({ time: late + 1 })]).all.series
-  t.ok(wide.calls.length <= 181, 'a clock that was wrong makes the periods long, and not many')
+  t.ok(wide.calls.length <= 181, 'a wrong clock makes the periods long, not many')
   t.strictSame([wide.calls[0]?.[0], wide.calls.at(-1)?.[0]], [1, 2])
   t.end()
 })
 
-t.test('quantiles are within 2 % of those of all values', t => {
+t.test('quantiles are within 2 % of the exact ones', t => {
   const { all } = summaryOf(records)
   const cases: readonly (readonly [string, Spread, readonly number[]])[] = [
     ['at the server', all.upstream, calls.flatMap(({ serverMs }) => serverMs ?? [])],
@@ -92,7 +92,7 @@ t.test('quantiles are within 2 % of those of all values', t => {
   t.end()
 })
 
-t.test('what was held back is told newest first, and how much more there is', t => {
+t.test('held messages are listed newest first, with the number of those left out', t => {
   const held = decisions.filter(isHeld).sort((a, b) => b.time - a.time)
   const { rows, left } = summaryOf(records).held
   t.equal(rows.length + left, held.length)
@@ -104,7 +104,7 @@ t.test('what was held back is told newest first, and how much more there is', t 
   t.end()
 })
 
-t.test('sessions and what servers offer are told each once', t => {
+t.test('each session and each finding about a list has one row', t => {
   const { sessions, offers } = summaryOf(records)
   for (const { server, session, calls: counted, held } of sessions.rows) {
     const own = decisions.filter(one => one.server === server && one.session === session)
@@ -115,7 +115,7 @@ t.test('sessions and what servers offer are told each once', t => {
   t.end()
 })
 
-t.test('records may come in any order, and in parts', t => {
+t.test('records in any order, and merged from slices, give the same totals', t => {
   const shuffled = records.map((one, index) => ({ one, by: (index * 7919) % records.length })).sort((a, b) => a.by - b.by).map(({ one }) => one)
   const whole = summaryOf(records)
   t.strictSame(summaryOf(shuffled).all, whole.all)
@@ -127,7 +127,7 @@ t.test('records may come in any order, and in parts', t => {
   t.end()
 })
 
-t.test('what has left the window is forgotten, and nothing grows with its age', t => {
+t.test('records outside the window are dropped, and memory does not grow with time', t => {
   const day = 86_400_000
   const window = new Window(day)
   const start = Date.UTC(2026, 0)
@@ -143,11 +143,11 @@ t.test('what has left the window is forgotten, and nothing grows with its age', 
   t.ok(from >= now - 25 * 3_600_000)
   t.ok(JSON.stringify(window.summary(now)).length <= longest)
   window.take(record({ time: now + 10 * day }), now)
-  t.equal(window.summary(now).records, count, 'what comes from a clock far ahead of ours does not stay for ever')
+  t.equal(window.summary(now).records, count, 'a record from the far future is dropped')
   t.end()
 })
 
-t.test('a flood of names, sessions and findings takes the room of a few hundred, and is counted', t => {
+t.test('a flood of names, sessions and findings is counted in bounded memory', t => {
   const totals = new Totals()
   const flood = 4000
   for (let index = 0; index < flood; index += 1) {
@@ -156,14 +156,14 @@ t.test('a flood of names, sessions and findings takes the room of a few hundred,
   }
   const summary = totals.summary(0)
   t.equal(summary.all.calls.reduce((sum, number) => sum + number, 0), 2 * flood)
-  t.match(summary.servers[0], { server: 'often', calls: counts({ pass: flood }) }, 'what counts much is told apart')
+  t.match(summary.servers[0], { server: 'often', calls: counts({ pass: flood }) }, 'the server with most calls keeps its own row')
   t.ok(summary.servers.length <= 50)
   t.ok(JSON.stringify(summary).length < 3_000_000, `${JSON.stringify(summary).length} characters`)
-  t.ok(summary.held.left > 0 && summary.sessions.left > 0 && summary.offers.left > 0, 'what is left out is said')
+  t.ok(summary.held.left > 0 && summary.sessions.left > 0 && summary.offers.left > 0, 'the numbers of rows left out are given')
   t.end()
 })
 
-t.test('no text of a stranger is longer than its place, or has anything in it that is not seen', t => {
+t.test('no untrusted text is longer than its limit or contains hidden characters', t => {
   for (const [name, text] of hostile) {
     const findings = [finding(text, text, text), finding(`tool/${text}`, text, text)]
     const json = JSON.stringify(summaryOf([record({ server: text, tool: text, session: text, client: text, revision: text, reason: text, event: 'tools/call', verdict: 'block', findings }), record({ event: 'session/end', reason: text })]), (_, value: unknown) => value)
