@@ -13,7 +13,7 @@ const pings = (session: string, from: number, to: number): string => {
   return text
 }
 
-t.test('requests behind an answer wait for it, and are answered in their order', async t => {
+t.test('pipelined requests wait for the open response, and are answered in order', async t => {
   const { port } = await start(t, { act: echo })
   const session = await handshake(port)
   const { socket, reader } = await dial(t, port)
@@ -21,7 +21,7 @@ t.test('requests behind an answer wait for it, and are answered in their order',
   for (let id = 100; id < 140; id++) t.match(await reader.to('null}}'), new RegExp(`"id":${id}`))
 })
 
-t.test('a connection on which too many requests wait is cut, and nothing of them is begun', async t => {
+t.test('a connection with too many pipelined requests is cut off, and none of them begins', async t => {
   const { port, session } = await start(t, { act: echo })
   const id = await handshake(port)
   const { socket, reader } = await dial(t, port)
@@ -34,7 +34,7 @@ t.test('a connection on which too many requests wait is cut, and nothing of them
   t.notOk(told.some(event => event.type === 'frame' && event.frame.bytes.includes('ping')))
 })
 
-t.test('a socket is not read while many requests wait on it', async t => {
+t.test('a socket is not read while many pipelined requests wait', async t => {
   const { port } = await start(t, { act: echo })
   const id = await handshake(port)
   const { socket, reader } = await dial(t, port)
@@ -51,7 +51,7 @@ t.test('a socket is not read while many requests wait on it', async t => {
   t.notOk(reader.ended)
 })
 
-t.test('a connection that is refused is closed, though its client leaves its half open', async t => {
+t.test('a refused connection is closed even when its client leaves its half open', async t => {
   const { port } = await start(t)
   const { socket, reader } = await dial(t, port)
   socket.allowHalfOpen = true
@@ -66,7 +66,7 @@ t.test('a connection that is refused is closed, though its client leaves its hal
   t.pass('it is gone')
 })
 
-t.test('a client has a share of the connections, and its newest one takes the place of one on which nothing was asked', async t => {
+t.test('each client has a quota of connections; its newest connection replaces an idle one', async t => {
   const { port } = await start(t, { act: echo, maxConnections: 10 })
   const silent = Array.from({ length: 30 }, () => connect({ port, host: '127.0.0.1' }))
   for (const socket of silent) socket.on('error', () => undefined)
@@ -77,7 +77,7 @@ t.test('a client has a share of the connections, and its newest one takes the pl
   t.ok(silent.slice(0, 20).every(({ destroyed }) => destroyed), 'the oldest are gone')
 })
 
-t.test('connections in use are not cut for new ones', async t => {
+t.test('connections in use are not closed for new ones', async t => {
   const { port } = await start(t, { act: echo, maxConnections: 4 })
   const id = await handshake(port)
   const streams = await Promise.all([1, 2, 3, 4].map(() => dial(t, port)))
@@ -89,7 +89,7 @@ t.test('connections in use are not cut for new ones', async t => {
   t.notOk(streams.some(({ reader }) => reader.ended))
 })
 
-t.test('an address of IPv6 stands for its network', t => {
+t.test('IPv6 addresses of one network count as one client', t => {
   const cases = [
     ['2001:db8:1:2::1', '2001:db8:1:2:ffff:ffff:ffff:ffff', true],
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::', true],
@@ -116,7 +116,7 @@ const taken = (quota: Quota, client: string): number => {
   return count
 }
 
-t.test('nobody can take the last place from all others', t => {
+t.test('one client cannot take the last place of a quota', t => {
   const cases = [[1, [1, 0]], [2, [2, 0]], [10, [9, 1, 0]], [64, [58, 6, 0]], [70, [63, 7, 0]], [1000, [900, 90, 9, 1, 0]]] as const
   for (const [max, shares] of cases) {
     const quota = new Quota(() => max)
@@ -125,7 +125,7 @@ t.test('nobody can take the last place from all others', t => {
   t.end()
 })
 
-t.test('a place that was left is there for whoever asks first', t => {
+t.test('a place that is given back can be taken by any client', t => {
   const quota = new Quota(() => 2)
   t.equal(taken(quota, 'one'), 2)
   t.equal(quota.take('two'), false)
@@ -136,7 +136,7 @@ t.test('a place that was left is there for whoever asks first', t => {
   t.end()
 })
 
-t.test('a bound that is lowered refuses what is new, and takes nothing back', t => {
+t.test('a lowered maximum refuses new places, and ends no old ones', t => {
   let max = 10
   const quota = new Quota(() => max)
   t.equal(taken(quota, 'one'), 9)

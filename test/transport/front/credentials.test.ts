@@ -4,7 +4,7 @@ import { contextDigest, identifiesClient } from '../../../dist/transport/front/c
 const digest = (credentials: 'nobody' | 'token' | 'server', headers: Readonly<Record<string, string>>) =>
   contextDigest(credentials, headers)
 
-t.test('what counts as credentials depends on who can see them', t => {
+t.test('the headers that count as credentials depend on the kind of server', t => {
   const cases = [
     // Headers beside those of `one`; whether they make another client of it for nobody, for our tokens, for an HTTP server.
     [{ authorization: 'Bearer other' }, false, true, true],
@@ -22,7 +22,7 @@ t.test('what counts as credentials depends on who can see them', t => {
   t.end()
 })
 
-t.test('tokens that are JWTs are those of one client where issuer, subject and what they are for are the same', t => {
+t.test('JWTs with the same issuer, subject, audience and scope are one client', t => {
   const jwt = (claims: object | string) => `Bearer ${[{ alg: 'none' }, claims, 's'].map(part =>
     Buffer.from(typeof part === 'string' ? part : JSON.stringify(part)).toString('base64url')).join('.')}`
   const alice = { iss: 'https://issuer', sub: 'alice', aud: 'here', scope: 'read' }
@@ -38,7 +38,7 @@ t.test('tokens that are JWTs are those of one client where issuer, subject and w
   t.end()
 })
 
-t.test('every header that is not on the harmless list tells clients apart', t => {
+t.test('every header that is not on the harmless list is a credential', t => {
   const who = [
     'authorization', 'proxy-authorization', 'cookie', 'api-key', 'x-api-key', 'x-auth-token', 'x-tenant', 'x-tenant-id',
     'x-acme', 'x-acme-request-id', 'x-forwarded-user', 'x-forwarded-email', 'x-forwarded-client-cert',

@@ -4,13 +4,16 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { stdioExchange } from '../../../dist/core/event.js'
-import { ask, begin, dial, echo, frameOf, frontWith, handshake, initialize, limits, post, Reader, result, start, textOf } from './harness.js'
+import {
+  ask, begin, dial, echo, frameOf, frontWith, handshake, initialize, limits, post, rawPost, Reader, result, start,
+  textOf,
+} from './harness.js'
 import { ManualTimers } from '../timers.js'
 
 const ping = '{"jsonrpc":"2.0","id":7,"method":"ping"}'
 const errorOf = (body: string): unknown => (JSON.parse(body) as { error?: { code?: unknown } }).error?.code
 
-t.test('what is refused by its head is refused with a JSON-RPC error', async t => {
+t.test('a request that is refused for its head gets a JSON-RPC error', async t => {
   const { port, sessions, refused } = await start(t, { tokens: ['good'], allowHosts: [] })
   const good = { ...post, authorization: 'Bearer good' }
   const cases = [
@@ -41,7 +44,7 @@ t.test('what is refused by its head is refused with a JSON-RPC error', async t =
   t.same(sessions, [], 'no session was begun for any of them')
 })
 
-t.test('where no MCP is spoken, nothing is answered that could be read as it', async t => {
+t.test('outside the endpoints, a 404 has no body', async t => {
   const { port } = await start(t)
   for (const path of ['/mcp/x', '/constructor', '/.well-known/oauth-authorization-server', '/']) {
     const got = await ask(port, { path, body: ping })
@@ -50,7 +53,7 @@ t.test('where no MCP is spoken, nothing is answered that could be read as it', a
   }
 })
 
-t.test('a body whose framing two readers could see differently is refused', async t => {
+t.test('an ambiguous framing of the body is refused', async t => {
   const { port, sessions } = await start(t)
   for (const [version, coding] of [['1.0', 'chunked'], ['1.1', 'gzip, chunked']] as const) {
     const { socket, reader } = await dial(t, port)
@@ -60,13 +63,13 @@ t.test('a body whose framing two readers could see differently is refused', asyn
   t.same(sessions, [])
 })
 
-t.test('every header is judged, the thousandth too', async t => {
+t.test('every header is checked, also after the thousandth', async t => {
   const { port } = await start(t)
   const many = Object.fromEntries(Array.from({ length: 2100 }, (_, index) => [`a${index}`, '']))
   t.equal((await ask(port, { headers: { ...many, ...post, origin: 'https://evil.example' }, body: ping })).status, 403)
 })
 
-t.test('a path may end with a slash, and be told with the name of the host', async t => {
+t.test('a target may end with a slash, and may be an absolute URL', async t => {
   const { port } = await start(t, { act: echo })
   for (const path of ['/mcp/', '/mcp/?x=/', 'http://localhost/mcp', 'HTTP://127.0.0.1:1/mcp/?x']) {
     t.equal((await ask(port, { path, body: initialize() })).status, 200, path)
@@ -74,7 +77,7 @@ t.test('a path may end with a slash, and be told with the name of the host', asy
   t.equal((await ask(port, { path: 'http://localhost/mcp', headers: { ...post, host: 'evil.example' }, body: initialize() })).status, 200, 'the target counts')
 })
 
-t.test('a message that cannot be read is answered with 400', async t => {
+t.test('an unparsable message is answered with 400', async t => {
   const { port } = await start(t, { act: echo })
   const session = { ...post, 'mcp-session-id': await handshake(port) }
   for (const body of ['', '{', 'null', '[]', '{"id":1}', '\u0000', '\ufeff{}']) {
@@ -87,16 +90,16 @@ t.test('a message that cannot be read is answered with 400', async t => {
   }
 })
 
-t.test('the id of a refused message is given back when it can be read', async t => {
+t.test('the error for a refused message has its id, if that can be read', async t => {
   const { port } = await start(t)
   t.match(JSON.parse((await ask(port, { body: ping })).body), { id: 7, error: { code: -32600 } })
   t.match(JSON.parse((await ask(port, { body: '{"jsonrpc":"1.0","id":"x","method":"ping"}' })).body), { id: 'x' })
 })
 
-t.test('a body without a length is bounded as well', async t => {
+t.test('a body without Content-Length is limited as well', async t => {
   const { port } = await start(t)
   const { socket, reader } = await dial(t, port)
-  socket.write('POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n')
+  socket.write(rawPost('', 'transfer-encoding: chunked\r\n'))
   const chunk = 'x'.repeat(600)
   socket.write(`258\r\n${chunk}\r\n258\r\n${chunk}\r\n`)
   t.match(await reader.to('\r\n\r\n'), /^HTTP\/1\.1 413 [^]*\r\nconnection: close\r\n/)
@@ -106,10 +109,10 @@ t.test('a body without a length is bounded as well', async t => {
   t.equal(await reader.rest(), '', 'and the connection ends, as it was told')
 })
 
-t.test('a client that does not send the rest of what was refused is cut off, and so is one that goes on and on', async t => {
+t.test('a refused client is cut off when it sends no rest of its body, or too much', async t => {
   const timers = new ManualTimers()
   const { port } = await start(t, { timers })
-  const head = 'POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n'
+  const head = rawPost('', 'transfer-encoding: chunked\r\n')
   const chunk = `400\r\n${'x'.repeat(1024)}\r\n`
   for (const goesOn of [true, false]) {
     const { socket, reader } = await dial(t, port)
@@ -128,12 +131,12 @@ t.test('a client that does not send the rest of what was refused is cut off, and
   }
 })
 
-t.test('a stranger takes no place, however little of its request it sends', async t => {
+t.test('requests without a valid token do not count against maxRequests', async t => {
   const timers = new ManualTimers()
   const { port } = await start(t, { act: echo, tokens: ['good'], maxRequests: 2, timers })
   const strangers = await Promise.all([1, 2, 3].map(async () => {
     const { socket, reader } = await dial(t, port)
-    socket.write('POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n')
+    socket.write(rawPost('', 'content-length: 1000\r\n'))
     t.match(await reader.to('}}'), /^HTTP\/1\.1 401 /)
     return reader
   }))
@@ -142,7 +145,7 @@ t.test('a stranger takes no place, however little of its request it sends', asyn
   for (const reader of strangers) await reader.rest()
 })
 
-t.test('there is only so much room for the bodies of all, packed or not', async t => {
+t.test('the bodies in memory are limited in total, compressed or not', async t => {
   const { port, session } = await start(t, { bufferedBytes: 600 })
   const long = (length: number) => initialize().replace('"c"', `"${'c'.repeat(length)}"`)
   const waiting = begin(port, { body: long(200) })
@@ -161,7 +164,7 @@ t.test('there is only so much room for the bodies of all, packed or not', async 
   t.equal((await next).statusCode, 200, 'what is answered gives its room back')
 })
 
-t.test('a client whose bodies lack their ends leaves room for those of others', async t => {
+t.test('unfinished bodies of one client leave memory for those of others', async t => {
   const { port } = await start(t, { act: echo, limits: { messageBytes: 100_000, depth: 32 }, bufferedBytes: 100_000, tokens: ['a', 'b'] })
   const head = (token: string, length: number) =>
     `POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`
@@ -174,7 +177,7 @@ t.test('a client whose bodies lack their ends leaves room for those of others', 
   t.equal(own.status, 200)
 })
 
-t.test('packed bodies are unpacked, and what they unpack to is bounded', async t => {
+t.test('compressed bodies are decompressed, up to the limit of a message', async t => {
   const { port } = await start(t, { act: echo })
   const packers = [['gzip', gzipSync], ['x-gzip', gzipSync], ['deflate', deflateSync], ['br', brotliCompressSync]] as const
   for (const [encoding, pack] of packers) {
@@ -204,7 +207,7 @@ for (const server of ['http', 'stdio'] as const) t.test(`the bytes of a message 
   t.equal(told.frame.envelope?.headers?.get('content-type'), 'application/json')
 })
 
-t.test('a blank or damaged request gets an answer like every other', async t => {
+t.test('an empty or damaged request gets a response with a JSON-RPC error', async t => {
   const { port } = await start(t)
   const cases = [
     ['garbage\r\n\r\n', 400],
@@ -222,17 +225,17 @@ t.test('a blank or damaged request gets an answer like every other', async t => 
   }
 })
 
-t.test('a client that goes away before the end of its message leaves nothing behind', async t => {
+t.test('a client that disconnects before the end of its body leaves no session', async t => {
   const { port, front, sessions } = await start(t)
   const { socket } = await dial(t, port)
-  socket.write('POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{')
+  socket.write(rawPost('{', 'content-length: 100\r\n'))
   await ask(port, { method: 'PUT' })
   socket.destroy()
   await front.close(60_000)
   t.same(sessions, [])
 })
 
-t.test('a client that asks first is told to go on only when it may', async t => {
+t.test('Expect: 100-continue is answered with 100 only when the head is accepted', async t => {
   const { port } = await start(t, { act: echo, timers: new ManualTimers() })
   const length = initialize().length
   const head = (more: string, version = '1.1') =>
@@ -263,7 +266,7 @@ t.test('a client that asks first is told to go on only when it may', async t => 
   t.match(await old.reader.to('\r\n\r\n'), /^HTTP\/1\.1 200 /, 'HTTP/1.0 knows no 100')
 })
 
-t.test('pages of an allowed origin may read what they are answered, and no others', async t => {
+t.test('only pages of an allowed origin may read responses (CORS)', async t => {
   const { port } = await start(t, { act: echo, allowOrigins: ['https://app.example.com'], tokens: ['good'] })
   const origin = 'https://app.example.com'
   const preflight = await ask(port, {
@@ -293,7 +296,7 @@ t.test('pages of an allowed origin may read what they are answered, and no other
   t.equal(local.headers['access-control-allow-origin'], undefined)
 })
 
-t.test('credentials that were meant for us are not handed on', async t => {
+t.test('credentials for this relay are not forwarded', async t => {
   const open = await start(t, { act: echo })
   await ask(open.port, { headers: { ...post, authorization: 'Bearer theirs' }, body: initialize() })
   t.equal((await open.session(0)).opening.headers.get('authorization'), 'Bearer theirs')
@@ -305,7 +308,7 @@ t.test('credentials that were meant for us are not handed on', async t => {
   t.match(told[0], { type: 'frame', frame: { envelope: { headers: opening.headers } } })
 })
 
-t.test('a server learns whom a request is handed on for, and what leads back here is found', async t => {
+t.test('the server gets the headers of a proxy, and a loop back to this relay is refused', async t => {
   const { port, session } = await start(t, { act: echo, server: 'http' })
   await ask(port, { headers: { ...post, host: 'localhost', 'x-forwarded-for': '10.9.8.7', via: '1.1 before' }, body: initialize() })
   const { headers } = (await session(0)).opening
@@ -317,7 +320,7 @@ t.test('a server learns whom a request is handed on for, and what leads back her
   t.equal((await ask(port, { headers: { ...post, via }, body: initialize() })).status, 508)
 })
 
-t.test('every request is told of when it is over, and nothing secret with it', async t => {
+t.test('every request is reported at its end, without secrets', async t => {
   const served: object[] = []
   const { port } = await start(t, { act: echo, tokens: ['good'], served: one => served.push(one) })
   await ask(port, { path: '/mcp?key=secret', headers: { ...post, authorization: 'Bearer good' }, body: initialize() })
@@ -329,7 +332,7 @@ t.test('every request is told of when it is over, and nothing secret with it', a
   t.notMatch(JSON.stringify(served), /secret|good|bad/)
 })
 
-t.test('no more requests are open at a time than may be', async t => {
+t.test('the number of open requests is limited', async t => {
   const { port, session } = await start(t, { maxRequests: 1 })
   const held = begin(port, { body: initialize() })
   const opened = await session(0)
@@ -341,13 +344,13 @@ t.test('no more requests are open at a time than may be', async t => {
   t.match(await textOf(await held), /"id":1/)
 })
 
-t.test('a port that is taken is a clear error', async t => {
+t.test('a port in use is a clear error', async t => {
   const { port } = await start(t)
   const second = frontWith({ address: { host: '127.0.0.1', port }, limits, endpoints: new Map() })
   await t.rejects(second.listen(), { code: 'CANNOT_START', message: `cannot listen on 127.0.0.1:${port} (EADDRINUSE)` })
 })
 
-t.test('a session that cannot be begun is an answer, and not the end', async t => {
+t.test('a session that cannot be opened is answered with an error, and the front goes on', async t => {
   const front = frontWith({
     address: { host: '127.0.0.1', port: 0 }, limits,
     endpoints: new Map([['/mcp', { server: 'stdio' as const, open: () => { throw new Error('no such command: secret') } }]]),
@@ -375,7 +378,7 @@ t.test('a certificate makes it HTTPS', async t => {
   t.equal(status, 200)
 })
 
-t.test('where clients need a certificate, nobody comes in without one', async t => {
+t.test('where client certificates are required, a client without one is refused', async t => {
   const pem = (name: string) => readFileSync(new URL(`../../../test/fixtures/tls/${name}.pem`, import.meta.url))
   const own = { cert: pem('cert'), key: pem('key') }
   const { port } = await start(t, { act: echo, tls: { ...own, ca: own.cert } })
@@ -391,7 +394,7 @@ t.test('where clients need a certificate, nobody comes in without one', async t 
   await t.rejects(asks({}))
 })
 
-t.test('a batch that is refused as such is a bad request', async t => {
+t.test('a batch that is refused as a whole is answered with 400', async t => {
   const { port } = await start(t, {
     act: (event, opened) => {
       if (event.type !== 'frame' || event.frame.message.kind !== 'batch') return echo(event, opened)
@@ -406,7 +409,7 @@ t.test('a batch that is refused as such is a bad request', async t => {
   t.match(JSON.parse(got.body), [{ id: 5 }, { id: 6 }])
 })
 
-t.test('it says where it listens', async t => {
+t.test('listen returns the address', async t => {
   const free = createServer().listen(0, '127.0.0.1')
   await new Promise<void>(resolve => free.once('listening', resolve))
   const address = free.address()
@@ -416,7 +419,7 @@ t.test('it says where it listens', async t => {
   t.equal(url, `http://localhost:${port}`)
 })
 
-t.test('other settings hold at once, for who is there already as well', async t => {
+t.test('new settings apply at once, also to open streams', async t => {
   const { port, front, session } = await start(t, { act: echo, tokens: ['leaked', 'kept'], allowHosts: ['old.example'] })
   const as = (token: string, host = 'localhost') => ({ ...post, host, authorization: `Bearer ${token}` })
   const begun = await ask(port, { headers: as('kept'), body: initialize() })

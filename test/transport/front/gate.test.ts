@@ -4,7 +4,7 @@ import { checkAccept, checkContentType, Gate } from '../../../dist/transport/fro
 const gate = (options: Partial<ConstructorParameters<typeof Gate>[0]> = {}) =>
   new Gate({ host: '127.0.0.1', allowHosts: [], allowOrigins: [], tokens: [], ...options })
 
-t.test('only names that are known to be ours may stand in Host', t => {
+t.test('the Host must be a name of this relay', t => {
   const cases = [
     ['127.0.0.1', {}, 'localhost:7400', undefined],
     ['127.0.0.1', {}, 'LOCALHOST', undefined],
@@ -36,7 +36,7 @@ t.test('only names that are known to be ours may stand in Host', t => {
   t.end()
 })
 
-t.test('only origins that are known may call, and none is needed', t => {
+t.test('only known origins may send requests; the header may be missing', t => {
   const cases = [
     ['127.0.0.1', [], undefined, undefined],
     ['127.0.0.1', [], 'http://localhost:5173', undefined],
@@ -62,7 +62,7 @@ t.test('only origins that are known may call, and none is needed', t => {
   t.end()
 })
 
-t.test('one of the tokens must be shown, where there are any', t => {
+t.test('where tokens are configured, a request must present one of them', t => {
   const cases = [
     [[], undefined, undefined],
     [['a', 'b'], 'Bearer a', 0],
@@ -82,7 +82,7 @@ t.test('one of the tokens must be shown, where there are any', t => {
   t.end()
 })
 
-t.test('a body must say that it is JSON in UTF-8', t => {
+t.test('the Content-Type must be JSON in UTF-8', t => {
   const cases = [
     ['application/json', undefined],
     ['APPLICATION/JSON', undefined],
@@ -106,7 +106,7 @@ t.test('a body must say that it is JSON in UTF-8', t => {
   t.end()
 })
 
-t.test('a client must be able to read what it will be answered with', t => {
+t.test('the Accept header must allow the types of the response', t => {
   const cases = [
     ['POST', 'application/json, text/event-stream', undefined],
     ['POST', 'text/event-stream,application/json;q=0.5', undefined],

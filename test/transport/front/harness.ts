@@ -185,7 +185,7 @@ export class Reader {
     source.on('end', end).on('close', end).on('error', end)
   }
 
-  /** Everything up to and including this text, which is taken out; or all there is, when the stream ended before. */
+  /** Consumes everything up to and including this text, or everything, when the stream ends before it. */
   async to(text: string): Promise<string> {
     for (;;) {
       const at = this.#text.indexOf(text)
@@ -246,3 +246,7 @@ export const handshake = async (port: number): Promise<string> => {
   const id = headers['mcp-session-id']
   return typeof id === 'string' ? id : ''
 }
+
+/** A raw POST of JSON: its head, and what is sent of its body. @param headers further lines, each with its CRLF */
+export const rawPost = (body: string, headers = `content-length: ${Buffer.byteLength(body)}\r\n`): string =>
+  `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${headers}\r\n${body}`

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import type { TransportEvent } from '../../../dist/transport/transport.js'
 import {
-  ask, begin, dial, frameOf, handshake, initialize, Reader, result, start, post, textOf, echo, type Opened,
+  ask, begin, dial, frameOf, handshake, initialize, rawPost, Reader, result, start, post, textOf, echo, type Opened,
 } from './harness.js'
 import type { Exchange } from '../../../dist/core/event.js'
 import { ManualTimers } from '../timers.js'
@@ -24,7 +24,7 @@ const upstream = (answer: (exchange: Exchange, opened: Opened) => void) => ({
 
 const headers = (of: Readonly<Record<string, string>>) => new Map(Object.entries(of).map(([name, value]) => [name, [value]]))
 
-t.test('an answer that comes first is one JSON text, byte for byte', async t => {
+t.test('an answer that is sent first is one JSON text, byte for byte', async t => {
   const text = '{ "id":1, "jsonrpc":"2.0",\r\n "result":{"n":1.0,"e":"\\u00e9é"}}\n'
   const { port } = await start(t, {
     act: (event, { transport }) => {
@@ -33,7 +33,7 @@ t.test('an answer that comes first is one JSON text, byte for byte', async t => 
   })
   const { socket, reader } = await dial(t, port)
   const body = initialize()
-  socket.write(`POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`)
+  socket.write(rawPost(body, `content-length: ${body.length}\r\nconnection: close\r\n`))
   const [head = '', got = ''] = (await reader.rest()).split('\r\n\r\n')
   t.match(head, /^HTTP\/1\.1 200 OK\r\n/)
   t.match(head, /\r\ncontent-type: application\/json\r\n/)
@@ -42,7 +42,7 @@ t.test('an answer that comes first is one JSON text, byte for byte', async t => 
   t.equal(got, text)
 })
 
-t.test('anything before the answer makes it a stream, which ends with the answer', async t => {
+t.test('a message before the answer makes the response a stream, which ends with the answer', async t => {
   const { port } = await start(t, {
     act: (event, opened) => {
       if (event.type !== 'frame' || event.frame.message.kind !== 'request') return
@@ -58,7 +58,7 @@ t.test('anything before the answer makes it a stream, which ends with the answer
   t.equal(got.body, `data: ${progress}\n\ndata: {"jsonrpc":"2.0",\ndata: "id":7,\ndata: "result":{}}\n\n`)
 })
 
-t.test('what needs no answer is accepted without one', async t => {
+t.test('a message without requests is answered with 202', async t => {
   const { port, session } = await start(t, { act: echo })
   const id = await handshake(port)
   for (const body of ['{"jsonrpc":"2.0","method":"notifications/initialized"}', '{"jsonrpc":"2.0","id":1,"result":{}}']) {
@@ -89,7 +89,7 @@ t.test('a batch is answered by one batch, or by a stream', async t => {
   t.equal(streamed.body, `data: ${progress}\n\ndata: {"jsonrpc":"2.0","id":"1","result":{}}\n\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n\n`)
 })
 
-t.test('an error tells its status to modern clients, and none to the others', async t => {
+t.test('an error sets the status for modern clients only', async t => {
   const complete = '{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
   const cases = [
     [-32601, complete, 404, 200],
@@ -118,7 +118,7 @@ t.test('an error tells its status to modern clients, and none to the others', as
   }
 })
 
-t.test('to a page, the server\'s head leaves beside ours; the session that it names is told to the log', async t => {
+t.test('CORS headers are added to the server\'s, and the log gets the server\'s session id', async t => {
   const response = '{"jsonrpc":"2.0","id":1,"result":{}}'
   const theirs = new Map([['content-type', ['application/json; charset=utf-8']], ['content-length', ['7']], ['vary', ['Accept']], ['set-cookie', ['a=1', 'b=2']], ['mcp-session-id', ['secret']]])
   const served: { readonly session: string | undefined }[] = []
@@ -141,7 +141,7 @@ t.test('to a page, the server\'s head leaves beside ours; the session that it na
   t.match(served, [{ session: /^[0-9a-f]{8}$/ }, { session: served[0]?.session }])
 })
 
-t.test('a silent stream is kept alive with comments, and a long call becomes one', async t => {
+t.test('a silent stream gets comments, and the response of a long call becomes a stream', async t => {
   const timers = new ManualTimers()
   const { port, session } = await start(t, { timers, keepAliveMs: 15_000 })
   const response = begin(port, { body: initialize() })
@@ -164,7 +164,7 @@ t.test('a silent stream is kept alive with comments, and a long call becomes one
   t.equal(timers.count(5000), 0, 'no clock is left running')
 })
 
-t.test('what an HTTP server chose is what the client gets', async t => {
+t.test('the client gets the status, headers and form that an HTTP server has chosen', async t => {
   const response = '{"jsonrpc":"2.0","id":7,"result":{}}'
   const unread = '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}'
   const cases: readonly [string, (exchange: Exchange, opened: Opened) => void, { status: number; headers: object; body: string }][] = [
@@ -288,7 +288,7 @@ t.test('what an HTTP server chose is what the client gets', async t => {
   }
 })
 
-t.test('the silence of an HTTP server before its answer is passed on as it is', async t => {
+t.test('no keep-alive comments are sent before the head of an HTTP server', async t => {
   const timers = new ManualTimers()
   const { port, session } = await start(t, { server: 'http', timers, keepAliveMs: 15_000 })
   const response = begin(port, { headers: modern, body: call() })
@@ -301,7 +301,7 @@ t.test('the silence of an HTTP server before its answer is passed on as it is', 
   await textOf(await response)
 })
 
-t.test('a notification gets the status that the server gave it, or ours when it was stopped here', async t => {
+t.test('a notification gets the server\'s status, or the relay\'s when it was blocked', async t => {
   const accepted = await start(t, upstream((exchange, { transport }) => {
     transport.hand?.({ type: 'head', exchange, status: 202, headers: new Map() })
     transport.hand?.({ type: 'stream-ended', exchange, resumable: false })
@@ -315,11 +315,11 @@ t.test('a notification gets the status that the server gave it, or ours when it 
   t.match(JSON.parse(unreadable.body), { jsonrpc: '2.0', id: null, error: { code: -31000 } })
 })
 
-t.test('a client that goes away is told of once, and what comes too late is dropped', async t => {
+t.test('a disconnected client is reported once, and later messages to it are dropped', async t => {
   const { port, session } = await start(t)
   const { socket } = await dial(t, port)
   const body = initialize()
-  socket.write(`POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+  socket.write(rawPost(body))
   const opened = await session(0)
   const { exchange } = await opened.until('frame')
   socket.destroy()
@@ -328,11 +328,11 @@ t.test('a client that goes away is told of once, and what comes too late is drop
   t.same(opened.told.map(({ type }) => type), ['frame', 'exchange-ended'])
 })
 
-t.test('a client that goes away takes the requests with it that wait behind another', async t => {
+t.test('the pipelined requests of a disconnected client do not begin', async t => {
   const { port, session, sessions, front } = await start(t)
   const { socket } = await dial(t, port)
   const request = (body: string) =>
-    `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+    rawPost(body)
   socket.write(request(initialize(1)) + request(initialize(2)) + 'GET /mcp HTTP/1.1\r\nhost: localhost\r\n\r\n')
   const opened = await session(0)
   await opened.until('frame')
@@ -342,11 +342,11 @@ t.test('a client that goes away takes the requests with it that wait behind anot
   t.equal(sessions.length, 1)
 })
 
-t.test('what comes behind another request on a connection begins when that is over', async t => {
+t.test('a pipelined request begins when the response before it is over', async t => {
   const { port, session, sessions } = await start(t)
   const { socket, reader } = await dial(t, port)
   const request = (body: string) =>
-    `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+    rawPost(body)
   socket.write(request(initialize(1)) + request(initialize(2)) + request(initialize(3)))
   for (const [index, id] of ['1', '2', '3'].entries()) {
     const opened = await session(index)
@@ -363,13 +363,13 @@ const deaf = async (port: number, body: string) => {
   socket.on('error', () => {})
   await once(socket, 'connect')
   socket.pause()
-  socket.write(`POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+  socket.write(rawPost(body))
   return socket
 }
 
 const large = frameOf(`{"jsonrpc":"2.0","method":"a","params":{"x":"${'x'.repeat(64 * 1024)}"}}`)
 
-t.test('a slow reader holds the session back until it reads again', async t => {
+t.test('a slow client pauses the session until it reads again', async t => {
   const { port, session } = await start(t, { timers: new ManualTimers() })
   const socket = await deaf(port, initialize())
   t.teardown(() => {
@@ -414,7 +414,7 @@ t.test('the body of an HTTP error is the response to a batch', async t => {
   t.match(got, { status: 401, body: page, headers: { 'www-authenticate': 'Bearer' } })
 })
 
-t.test('a reader that reads nothing more is cut off, and holds nobody back any more', async t => {
+t.test('a client that stops reading is cut off, and the session goes on', async t => {
   const { port, session } = await start(t, { stallMs: 100 })
   const socket = await deaf(port, initialize())
   t.teardown(() => {
@@ -433,7 +433,7 @@ t.test('a reader that reads nothing more is cut off, and holds nobody back any m
   t.same(opened.told.slice(-2).map(({ type }) => type), ['drained', 'exchange-ended'])
 })
 
-t.test('an answer that takes longer than a reader may stall is waited for', async t => {
+t.test('a response may take longer than a client may stall', async t => {
   const { port, session } = await start(t, { stallMs: 50 })
   const response = ask(port, { body: initialize() })
   const opened = await session(0)

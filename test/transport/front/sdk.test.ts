@@ -98,7 +98,7 @@ t.test('the client of SDK 2 works through the front, with and without a handshak
   }
 })
 
-t.test('a client is told that its session is gone, and can begin anew', async t => {
+t.test('a client learns that its session is gone, and can begin a new one', async t => {
   const { act } = server(false)
   const { url, session } = await start(t, { act, limits })
   const client = new Client(implementation)

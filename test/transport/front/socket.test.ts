@@ -24,7 +24,7 @@ const ask = (socketPath: string, host = 'localhost') =>
 
 const windows = process.platform === 'win32' && 'no such sockets'
 
-t.test('a socket lets in whom its permissions say, and is gone with the front', { skip: windows }, async t => {
+t.test('a Unix socket has the configured permissions, and is removed when the front closes', { skip: windows }, async t => {
   for (const [mode, umask] of [[0o600, 0], [0o660, 0o077]] as const) {
     const socket = at(t)
     const before = process.umask(umask)
@@ -39,7 +39,7 @@ t.test('a socket lets in whom its permissions say, and is gone with the front', 
   }
 })
 
-t.test('a socket that nobody listens at is replaced; what is used, or is none, stays', { skip: windows }, async t => {
+t.test('a Unix socket without a listener is replaced; one in use, or another file, stays', { skip: windows }, async t => {
   const socket = at(t)
   const dead = createServer().listen(`${socket}-dead`)
   await once(dead, 'listening')
@@ -58,7 +58,7 @@ t.test('a socket that nobody listens at is replaced; what is used, or is none, s
   t.ok(existsSync(file))
 })
 
-t.test('a path that is too long for a socket is refused: the system would listen at its beginning', { skip: windows }, async t => {
+t.test('a path that is too long for a Unix socket is refused', { skip: windows }, async t => {
   const most = process.platform === 'darwin' ? 103 : 107
   const listen = (socket: string) => frontWith({ address: { socket, mode: 0o600 }, limits, endpoints: new Map() }).listen()
   const longest = at(t).padEnd(most, 'x')

@@ -1,10 +1,12 @@
 import t from 'tap'
-import { ask, begin, dial, echo, frameOf, handshake, initialize, Reader, result, start, post, textOf } from './harness.js'
+import {
+  ask, begin, dial, echo, frameOf, handshake, initialize, rawPost, Reader, result, start, post, textOf,
+} from './harness.js'
 import { ManualTimers } from '../timers.js'
 
 const graceMs = 7000
 
-t.test('what is being answered is answered before it stops', async t => {
+t.test('open requests are answered before the front stops', async t => {
   const { port, session, front } = await start(t, { timers: new ManualTimers() })
   const waiting = begin(port, { body: initialize() })
   const opened = await session(0)
@@ -17,7 +19,7 @@ t.test('what is being answered is answered before it stops', async t => {
   t.match(await opened.until('ended'), { reason: 'the relay is stopping' })
 })
 
-t.test('streams that never end by themselves are not waited for', async t => {
+t.test('stopping ends the streams that never end by themselves', async t => {
   const { port, session, front } = await start(t, { act: echo, timers: new ManualTimers() })
   const headers = { ...post, 'mcp-session-id': await handshake(port) }
   const stream = new Reader(await begin(port, { method: 'GET', headers }))
@@ -27,7 +29,7 @@ t.test('streams that never end by themselves are not waited for', async t => {
   await (await session(0)).until('ended')
 })
 
-t.test('after its grace every session has a last word, and what is left is cut', async t => {
+t.test('after the grace period every session ends, and then the connections are cut off', async t => {
   const timers = new ManualTimers()
   const { port, session, front } = await start(t, {
     timers,
@@ -50,12 +52,12 @@ t.test('after its grace every session has a last word, and what is left is cut',
   t.ok(reader.ended)
 })
 
-t.test('a connection that is kept is told to leave', async t => {
+t.test('a keep-alive connection is told to close', async t => {
   let refused = (): void => {}
   const refusal = new Promise<void>(resolve => (refused = resolve))
   const { port, session, front } = await start(t, { timers: new ManualTimers(), refused: () => refused() })
   const body = initialize()
-  const request = `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+  const request = rawPost(body)
   const { socket, reader } = await dial(t, port)
   socket.write(request)
   const opened = await session(0)
@@ -69,7 +71,7 @@ t.test('a connection that is kept is told to leave', async t => {
   await stopped
 })
 
-t.test('it stops at once when nothing is open, and can be told twice', async t => {
+t.test('without open requests it stops at once, and close can be called twice', async t => {
   const { front } = await start(t, { timers: new ManualTimers() })
   await Promise.all([front.close(graceMs), front.close(graceMs)])
   await front.close(graceMs)

@@ -5,7 +5,7 @@ import { connect } from 'node:tls'
 import t from 'tap'
 import { echo, initialize, limits, post, start } from './harness.js'
 
-t.test('other authorities of clients hold at once, for who is connected already as well', async t => {
+t.test('new authorities of client certificates apply at once, also to open connections', async t => {
   const pem = (name: string) => readFileSync(new URL(`../../../test/fixtures/tls/${name}.pem`, import.meta.url))
   const own = { cert: pem('cert'), key: pem('key') }
   const { port, front } = await start(t, { act: echo, tls: own })

@@ -14,7 +14,7 @@ const sessions = (max = 2) => {
   return { timers, sessions: new Sessions<Fake>({ max: () => max, idleMs: () => 1000, timers }) }
 }
 
-t.test('a session is found by its names, and by no name that objects have', t => {
+t.test('a session is found by its names only, not by names of object properties', t => {
   const { sessions: all } = sessions()
   const one = new Fake()
   all.add(one, 'client', false)
@@ -33,7 +33,7 @@ t.test('a session is found by its names, and by no name that objects have', t =>
   t.end()
 })
 
-t.test('a name that passes to another session stays with it', t => {
+t.test('a name that another session takes is not lost when the first session ends', t => {
   const { sessions: all } = sessions()
   const [first, second] = [new Fake(), new Fake()]
   all.add(first, 'client', false)
@@ -45,7 +45,7 @@ t.test('a name that passes to another session stays with it', t => {
   t.end()
 })
 
-t.test('only an idle session ends with time', t => {
+t.test('only idle sessions time out', t => {
   const { sessions: all, timers } = sessions()
   const one = new Fake()
   all.add(one, 'client', false)

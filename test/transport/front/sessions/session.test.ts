@@ -36,7 +36,7 @@ t.test('a session of our own begins with initialize and ends with DELETE', async
   t.equal(sessions.length, 1)
 })
 
-t.test('a session that nobody began is unknown, whatever its name', async t => {
+t.test('an unknown session id is answered with 404', async t => {
   const { port, sessions } = await start(t, { act: echo })
   for (const id of ['constructor', '__proto__', 'toString', 'x'.repeat(1000), '%00', ' ']) {
     const got = await ask(port, { headers: { ...post, 'mcp-session-id': id }, body: ping() })
@@ -46,7 +46,7 @@ t.test('a session that nobody began is unknown, whatever its name', async t => {
   t.same(sessions, [])
 })
 
-t.test('what belongs to no session of our own is a bad request', async t => {
+t.test('a legacy request without a session is answered with 400', async t => {
   const { port } = await start(t, { act: echo })
   const id = await handshake(port)
   const cases = [
@@ -83,7 +83,7 @@ t.test('a session belongs to the token that began it, whatever its cookies are',
   t.match(sessions[0]?.opening.peer, { address: '127.0.0.1', token: 0 })
 })
 
-t.test('without tokens of ours no header is a part of a session of ours', async t => {
+t.test('without configured tokens a session is bound to no header', async t => {
   const { port, sessions } = await start(t, { act: echo })
   const headers = { ...post, 'mcp-session-id': await handshake(port) }
   for (const more of [{ cookie: 'AWSALB=two' }, { authorization: 'Bearer x' }, { 'x-api-key': 'y' }]) {
@@ -100,7 +100,7 @@ const fill = ({ transport }: Opened): number => {
   }
 }
 
-t.test('a server whose messages wait for a stream is held back, and none of them is lost', async t => {
+t.test('a server is paused while many of its messages wait for a stream, and none is lost', async t => {
   const { port, session } = await start(t, { act: echo })
   const id = await handshake(port)
   const opened = await session(0)
@@ -113,7 +113,7 @@ t.test('a server whose messages wait for a stream is held back, and none of them
   t.same([...got.matchAll(/"id":(\d+),/g)].map(([, each]) => Number(each)), Array.from({ length: count + 700 }, (_, index) => index + 1))
 })
 
-t.test('it is let go on for a request of which it owes the answer', async t => {
+t.test('a paused server is resumed when a request needs its answer', async t => {
   const { port, session } = await start(t)
   const opening = begin(port, { body: initialize() })
   const opened = await session(0)
@@ -129,7 +129,7 @@ t.test('it is let go on for a request of which it owes the answer', async t => {
   t.match(await new Reader(asked).to('"id":301,'), /"id":1,[^]*"id":301,/)
 })
 
-t.test('what the server says unasked goes to the stream that is open for it, and waits for one', async t => {
+t.test('unrelated messages of the server go to the stream of a GET, or wait for one', async t => {
   const { port, session } = await start(t, { act: echo })
   const id = await handshake(port)
   const { transport } = await session(0)
@@ -147,7 +147,7 @@ t.test('what the server says unasked goes to the stream that is open for it, and
   t.equal(await first.rest(), '')
 })
 
-t.test('progress goes with the answer that it is progress of, even where a stream is open', async t => {
+t.test('progress goes to the response of its request, even while a stream of a GET is open', async t => {
   const { port, session } = await start(t, { act: (event, opened) => event.type === 'frame' && opened.told.length === 1 && echo(event, opened) })
   const headers = { ...post, 'mcp-session-id': await handshake(port) }
   const stream = new Reader(await begin(port, { method: 'GET', headers }))
@@ -163,7 +163,7 @@ t.test('progress goes with the answer that it is progress of, even where a strea
   t.equal(await stream.to('\n\n'), `data: ${progress}\n\n`, 'what comes late goes where there is a stream')
 })
 
-t.test('a client without a stream is told unasked things with its answers, but not before the handshake is over', async t => {
+t.test('without a stream, responses carry unrelated messages, but not before the handshake is over', async t => {
   const { port, session } = await start(t)
   const handshaking = begin(port, { body: initialize() })
   const opened = await session(0)
@@ -180,7 +180,7 @@ t.test('a client without a stream is told unasked things with its answers, but n
   t.equal(await textOf(await calling), `data: ${note('early')}\n\ndata: ${note('between')}\n\ndata: {"jsonrpc":"2.0","id":7,"result":{}}\n\n`)
 })
 
-t.test('what waits for a stream is bounded, and so are the streams', async t => {
+t.test('the messages that wait for a stream are limited, and so are the streams', async t => {
   const { port, session } = await start(t, { act: echo })
   const headers = { ...post, 'mcp-session-id': await handshake(port) }
   const { transport } = await session(0)
@@ -193,7 +193,7 @@ t.test('what waits for a stream is bounded, and so are the streams', async t => 
   t.equal(await first?.rest(), '', 'the oldest of too many streams is ended')
 })
 
-t.test('what waits for a stream is bounded in bytes as well', async t => {
+t.test('the bytes of messages that wait for a stream are limited', async t => {
   const { port, session } = await start(t, { act: echo })
   const headers = { ...post, 'mcp-session-id': await handshake(port) }
   const { transport } = await session(0)
@@ -202,7 +202,7 @@ t.test('what waits for a stream is bounded in bytes as well', async t => {
   t.match((await stream.to('\n\n')).slice(0, 100), 'n7 ', 'three of them fit')
 })
 
-t.test('a session that nobody uses ends, but never while a request or a stream is open', async t => {
+t.test('an idle session times out, but not while a request or stream is open', async t => {
   const timers = new ManualTimers()
   const { port, session } = await start(t, { act: echo, timers, idleMs })
   const headers = { ...post, 'mcp-session-id': await handshake(port) }
@@ -217,7 +217,7 @@ t.test('a session that nobody uses ends, but never while a request or a stream i
   t.equal((await ask(port, { headers, body: ping() })).status, 404)
 })
 
-t.test('there are only so many sessions, and none makes room for another', async t => {
+t.test('the number of sessions is limited, and no session is ended for another', async t => {
   const { port, session } = await start(t, { act: echo, maxSessions: 1 })
   const headers = { ...post, 'mcp-session-id': await handshake(port) }
   await (await session(0)).until('exchange-ended')
@@ -230,7 +230,7 @@ t.test('there are only so many sessions, and none makes room for another', async
   t.equal((await ask(port, { body: initialize() })).status, 200)
 })
 
-t.test('there are only so many processes, and their places are free when they are gone', async t => {
+t.test('the number of processes is limited, and a place is free once its process is gone', async t => {
   let gone = (): void => {}
   const { port, sessions } = await start(t, {
     maxProcesses: 1,
@@ -251,7 +251,7 @@ t.test('there are only so many processes, and their places are free when they ar
   t.equal(sessions.length, 3)
 })
 
-t.test('one client leaves places to others', async t => {
+t.test('one client cannot use up all places for sessions', async t => {
   const { port } = await start(t, { act: echo, tokens: ['a', 'b'], maxSessions: 10 })
   const begins = async (token: string) => (await ask(port, { headers: { ...post, authorization: `Bearer ${token}` }, body: initialize() })).status
   for (let i = 0; i < 9; i++) t.equal(await begins('a'), 200)
@@ -259,7 +259,7 @@ t.test('one client leaves places to others', async t => {
   t.equal(await begins('b'), 200)
 })
 
-t.test('a request whose headers say something else than its body is told to the core as such', async t => {
+t.test('a request whose headers contradict its body reaches the core with a fault', async t => {
   const { port, session } = await start(t, {
     act: (event, { transport }) => {
       if (event.type !== 'frame' || event.frame.message.kind !== 'request') return
@@ -283,7 +283,7 @@ t.test('a request whose headers say something else than its body is told to the 
   t.equal(told.filter(event => event.type === 'frame' && event.frame.faults.length > 0).length, 5)
 })
 
-t.test('what a modern request must say is asked of it in front of a process, and nothing reaches that', async t => {
+t.test('a modern request without its _meta is refused before it reaches a stdio server', async t => {
   const { port, sessions } = await start(t)
   const asks = (version: string, meta: string) => ask(port, {
     headers: { ...modern, 'mcp-protocol-version': version },
@@ -318,7 +318,7 @@ const upstream = (head: (opened: Opened, event: TransportEvent) => { status?: nu
   },
 })
 
-t.test('the session of an HTTP server is known by the id that it gives', async t => {
+t.test('the session of an HTTP server is found by the server\'s session id', async t => {
   const { port, session, sessions } = await start(t, upstream(({ opening: { kind } }, { type }) =>
     type === 'frame' && kind === 'upstream' ? { headers: { 'mcp-session-id': 'theirs' } } : {}))
   const begun = await ask(port, { body: initialize() })
@@ -333,7 +333,7 @@ t.test('the session of an HTTP server is known by the id that it gives', async t
   t.match(await opened.until('ended'), { reason: 'the client ended the session' })
 })
 
-t.test('an HTTP server names a session where it begins, and a name in any other response is none', async t => {
+t.test('a session id counts only in the response to initialize', async t => {
   let named = 0
   const { port, sessions } = await start(t, upstream(({ opening: { kind } }, event) =>
     kind === 'upstream' || event.type === 'frame' ? { headers: { 'mcp-session-id': `${'x'.repeat(15_000)}${named++}` } } : {}))
@@ -350,7 +350,7 @@ t.test('an HTTP server names a session where it begins, and a name in any other 
   t.match(sessions[2]?.opening, { kind: 'upstream', joined: true })
 })
 
-t.test('before an HTTP server a client need not take streams: the server says what it answers with', async t => {
+t.test('in front of an HTTP server the Accept header need not allow streams', async t => {
   const { port } = await start(t, upstream(() => ({})))
   t.equal((await ask(port, { headers: { ...post, accept: 'application/json' }, body: ping() })).status, 200)
   const process = await start(t)
@@ -368,7 +368,7 @@ t.test('an answer to the server reaches its session under a renewed token', asyn
   t.equal(sessions.length, 1)
 })
 
-t.test('an id that only the server can know is handed on, and forgotten when it does not', async t => {
+t.test('an unknown session id is forwarded to an HTTP server, and forgotten when the server answers 404', async t => {
   const { port, session, sessions } = await start(t, upstream((_, event) =>
     event.type === 'frame' && event.frame.envelope?.headers?.get('mcp-session-id') === 'unknown' ? { status: 404 } : {}))
   t.equal((await ask(port, { headers: { ...post, 'mcp-session-id': 'before' }, body: ping() })).status, 200)
@@ -389,13 +389,13 @@ t.test('requests without a session share one for each authorization context', as
   t.same(kinds.map(({ kind }) => kind), ['stateless', 'stateless', 'stateless'])
 })
 
-t.test('a handshake after which there is no session leaves none behind', async t => {
+t.test('an HTTP server\'s handshake without a session id leaves no session', async t => {
   const { port, session } = await start(t, upstream(() => ({})))
   await ask(port, { body: initialize() })
   t.match(await (await session(0)).until('ended'), { reason: 'the server named no session' })
 })
 
-t.test('strangers whom the server refuses leave no session behind', async t => {
+t.test('clients that the server refuses leave no session', async t => {
   const { port, session, sessions } = await start(t, upstream(() => ({ status: 401, headers: { 'www-authenticate': 'Bearer' } })))
   for (const token of ['a', 'b']) {
     const got = await ask(port, { headers: { ...post, authorization: `Bearer ${token}` }, body: ping() })
@@ -407,7 +407,7 @@ t.test('strangers whom the server refuses leave no session behind', async t => {
   await (await session(1)).until('ended')
 })
 
-t.test('a session that the gateway closes answers what is open, and is unknown from then on', async t => {
+t.test('a closed session ends its open responses, and is unknown afterwards', async t => {
   const { port, session } = await start(t)
   const waiting = begin(port, { body: initialize() })
   const opened = await session(0)

@@ -12,7 +12,7 @@ const note = (method: string) => `{"jsonrpc":"2.0","method":"${method}"}`
 const event = (text: string) => `data: ${text}\n\n`
 const answer = '{"jsonrpc":"2.0","id":1,"result":{}}'
 
-t.test('clients of a process that know no session have one together, whatever their ids', async t => {
+t.test('modern clients of a stdio server share one session, whatever their request ids', async t => {
   const { port, session, sessions } = await start(t)
   const first = begin(port, ping)
   const opened = await session(0)
@@ -31,7 +31,7 @@ t.test('clients of a process that know no session have one together, whatever th
   t.equal(sessions.length, 1)
 })
 
-t.test('in front of a process our tokens divide its clients, and nothing else does', async t => {
+t.test('modern clients of a stdio server are divided only by the relay\'s own tokens', async t => {
   for (const [tokens, expected] of [[[], 1], [['a', 'b'], 2]] as const) {
     const { port, sessions } = await start(t, { act: echo, tokens })
     for (const [token, cookie] of [['a', '1'], ['b', '1'], ['a', '2']] as const) {
@@ -41,7 +41,7 @@ t.test('in front of a process our tokens divide its clients, and nothing else do
   }
 })
 
-t.test('who begins after the server was replaced gets the new one, and the old ends with what it has to do', async t => {
+t.test('requests after a replacement go to the new server; the old session ends with its last response', async t => {
   const { port, session, sessions, front } = await start(t)
   const waiting = begin(port, ping)
   const old = await session(0)
@@ -80,7 +80,7 @@ t.test('a subscription does not keep the relay from stopping', async t => {
   await stopped
 })
 
-t.test('while the process does not read, neither are bodies', async t => {
+t.test('while the stdio server does not read, bodies are not read', async t => {
   const { port, session } = await start(t, { act: echo })
   await ask(port, ping)
   const { transport, told } = await session(0)
@@ -94,7 +94,7 @@ t.test('while the process does not read, neither are bodies', async t => {
   t.equal(frames(), 2)
 })
 
-t.test('who takes nothing is cut off when too much waits for it, and the others go on', async t => {
+t.test('a slow client of a shared session is cut off, and the others go on', async t => {
   const { port, session } = await start(t, { timers: new ManualTimers() })
   const slow = begin(port, listen)
   const opened = await session(0)
