@@ -2,44 +2,36 @@ import type { Frame, FrameLimits } from '../protocol/frame.js'
 import type { IdKey } from '../protocol/json-rpc.js'
 import { isReading, readFrame, type Reading } from '../protocol/parse.js'
 
-/** How bytes that arrive in pieces become frames. */
-
-/** What was gathered. */
+/** The result of a `Gathering`. */
 export type Gathered =
   | { readonly kind: 'whole'; readonly bytes: Buffer }
-  /** Too long: its first and last bytes (4096 at most), and its size in bytes. */
+  /** Over the limit: its first and last bytes (4096 at most), and its size in bytes. */
   | { readonly kind: 'oversized'; readonly head: Buffer; readonly tail: Buffer; readonly size: number }
 
-/** So much of the beginning and of the end of a frame that is too long is kept, in bytes. */
+/** Bytes kept of the beginning and of the end of an oversized frame. */
 const kept = 4096
 
-/**
- * Smaller pieces are joined as they come, in bytes: a peer that sends single bytes must not fill memory with
- * pieces.
- */
+/** Smaller pieces are joined as they come, in bytes: a peer that sends single bytes must not fill memory. */
 const small = 16 * 1024
 
-/** Shorter bodies come in a piece or two, in bytes: no room is made for them beforehand. */
+/** Shorter bodies come in one or two pieces, in bytes: no buffer is allocated for them in advance. */
 const long = 128 * 1024
-/** This part of a body must be here before its announced size is allocated: a peer can announce any size. */
+/** This part of a body must arrive before its announced size is allocated: a peer can announce any size. */
 const earnest = 1 / 8
 
-/**
- * Puts together what arrives in pieces, up to a limit. The pieces must not be written to again: the result
- * may be a part of one of them, and not a copy.
- */
+/** Joins pieces up to a limit. The pieces must not be modified: the result may share their memory. */
 export class Gathering {
   readonly #maxBytes: number
   #pieces: Buffer[] = []
   #size = 0
   #expected: number
-  /** Where pieces are copied to as they come, and how much of it they fill. */
+  /** Buffer of the announced size, and how much of it is filled. */
   #room: Buffer | undefined
   #filled = 0
-  /** Set when it is too long. */
+  /** Set beyond the limit. */
   #ends: { readonly head: Buffer; readonly tail: Buffer } | undefined
 
-  /** @param expected announced size of the first, in bytes */
+  /** @param expected announced size of the first result, in bytes */
   constructor(maxBytes: number, expected = 0) {
     this.#maxBytes = maxBytes
     this.#expected = expected > long && expected <= maxBytes ? expected : 0
@@ -54,7 +46,7 @@ export class Gathering {
     this.#size += piece.length
     if (this.#ends !== undefined) {
       const { head, tail } = this.#ends
-      // Where the limit is small, the head may still be short.
+      // With a small limit, the head may still be short.
       this.#ends = { head: head.length < kept ? firstOf([head, piece]) : head, tail: lastOf([tail, piece]) }
       return
     }
@@ -66,7 +58,7 @@ export class Gathering {
     else this.#join()
   }
 
-  /** What was gathered, or undefined when it is nothing; the next one begins. */
+  /** Returns the joined pieces, undefined when there were none, and begins anew. */
   take(): Gathered | undefined {
     const size = this.#size
     const ends = this.#ends
@@ -80,17 +72,19 @@ export class Gathering {
 
   #fill(): void {
     this.#room ??= Buffer.allocUnsafeSlow(this.#expected)
-    for (const piece of this.#pieces.slice(this.#filled === 0 ? 0 : 1)) this.#filled += piece.copy(this.#room, this.#filled)
+    const added = this.#filled === 0 ? this.#pieces : this.#pieces.slice(1)
+    for (const piece of added) this.#filled += piece.copy(this.#room, this.#filled)
     this.#pieces = [this.#room.subarray(0, this.#filled)]
   }
 
-  // Only pieces of equal size are joined: a byte is then copied as often as its piece has doubled, not once
-  // per piece.
+  // A piece is joined only with a shorter or equal one before it: each byte is copied a logarithmic number of
+  // times.
   #join(): void {
     for (;;) {
       const last = this.#pieces.at(-1)
       const before = this.#pieces.at(-2)
-      if (last === undefined || before === undefined || last.length < before.length || last.length > small) return
+      if (last === undefined || before === undefined) return
+      if (last.length < before.length || last.length > small) return
       this.#pieces.splice(-2, 2, Buffer.concat([before, last]))
     }
   }
@@ -111,10 +105,7 @@ const lastOf = (pieces: readonly Buffer[]): Buffer => {
   return Buffer.concat(last)
 }
 
-/**
- * Reads one message. A large one is read in several turns of the event loop; only that one has to be waited
- * for.
- */
+/** Parses one message; a large one in several turns of the event loop, which makes the result a promise. */
 export const parseInTurns = (bytes: Buffer, limits: FrameLimits): Frame | Promise<Frame> => {
   const frame = readFrame(bytes, limits)
   return isReading(frame) ? finished(frame) : frame
@@ -123,7 +114,7 @@ export const parseInTurns = (bytes: Buffer, limits: FrameLimits): Frame | Promis
 export const finished = async (reading: Reading): Promise<Frame> => {
   for (;;) {
     const { done, value } = reading.next()
-    // Also after the last piece: judging the message has a turn of its own.
+    // Also after the last part: judging the message has a turn of its own.
     await new Promise(setImmediate)
     if (done === true) return value
   }

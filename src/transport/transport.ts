@@ -2,26 +2,35 @@ import type { Exchange } from '../core/event.js'
 import type { Frame, ResponseHead } from '../protocol/frame.js'
 import type { IdKey } from '../protocol/json-rpc.js'
 
-/** What a transport tells the gateway, one thing at a time. */
+/** An event that a transport reports to the gateway. */
 export type TransportEvent =
-  /** @property whole with its `envelope.response` it is all of the server's HTTP response: neither head nor end of it are told besides */
+  /**
+   * @property whole the frame, with its `envelope.response`, is the complete HTTP response: no `head` or
+   * `stream-ended`
+   */
   | { readonly type: 'frame'; readonly exchange: Exchange; readonly frame: Frame; readonly whole?: true }
-  /** The peer reads again, after `send` or `hand` said false. @property exchange where it was said; by a pipe, the whole of it */
+  /**
+   * The peer reads again, after `send` or `hand` returned false for this exchange (on stdio, for any
+   * exchange).
+   */
   | { readonly type: 'drained'; readonly exchange: Exchange }
   /** This request, sent with `send`, will never be answered (server-facing transports). */
   | { readonly type: 'lost'; readonly exchange: Exchange; readonly key: IdKey; readonly reason: string }
   /**
-   * It is not known that the client has got this answer: its exchange was gone when the answer was sent, or its connection closed
-   * before the response was whole or before another request came on it. Told once for each answer, also after `exchange-ended`,
-   * and only of sessions that the server keeps: only there can the client ask for it again with `Last-Event-ID`, on an exchange
-   * that is `resumed` (client-facing HTTP).
+   * The client may not have got this answer: its exchange was over, or its connection closed before the
+   * response was complete or before another request came on it. Reported once for each answer, also after
+   * `exchange-ended`, and only in sessions of the server: there the client can ask for the answer again with
+   * `Last-Event-ID`, on an exchange that is `resumed` (client-facing HTTP).
    */
   | { readonly type: 'undelivered'; readonly key: IdKey }
-  /** An exchange is over: answered, or left by the peer; nobody reads what is sent to it (client-facing transports). */
+  /**
+   * An exchange is over, answered or abandoned by the client: frames for it are dropped (client-facing
+   * transports).
+   */
   | { readonly type: 'exchange-ended'; readonly exchange: Exchange }
   /**
-   * An HTTP request without a message, for a server that speaks HTTP as well: GET asks for a stream, DELETE ends the
-   * session (client-facing HTTP).
+   * An HTTP request without a message, for an HTTP server: GET asks for a stream, DELETE ends the session
+   * (client-facing HTTP).
    */
   | {
       readonly type: 'bare-request'
@@ -30,42 +39,52 @@ export type TransportEvent =
       readonly headers: ReadonlyMap<string, string>
     }
   /**
-   * The whole connection is over; for a process, with its exit.
-   * @property graceMs so long, in milliseconds, the client reads on, for the answers to what it has asked. Said again without, it reads no more
+   * The connection is over; for a process, with its exit.
+   * @property graceMs the client has closed its output, but reads pending answers for so long, in
+   * milliseconds. A second event without `graceMs` says that it does not read any more
    */
   | { readonly type: 'ended'; readonly reason: string; readonly exit?: Exit; readonly graceMs?: number }
   | HttpEvent
 
 /**
- * What only a server that speaks HTTP says; handed to the client's transport (`hand`) past the core: no message is in it.
- * A client's HTTP request goes the other way by `open`: of a `bare-request`, and of each frame before the core sees it.
+ * The part of an HTTP server's response that is no message. It goes to the client's transport (`hand`) past
+ * the core, as the client's HTTP request goes to the server's transport (`open`).
  */
 export type HttpEvent =
   /**
-   * The server's HTTP response to the exchange has begun (server-facing): its status and end-to-end headers, without those that
-   * describe the length or the encoding of its body. Told before its frames, and not at all when there is no response that may
-   * pass; the client's transport then chooses the status.
+   * The server's HTTP response has begun (server-facing): its status and end-to-end headers, without those
+   * about the length or the encoding of its body. Reported before its frames, unless no response may pass:
+   * then the client's transport chooses the status.
    */
-  | { readonly type: 'head'; readonly exchange: Exchange; readonly status: number; readonly headers: HttpHeaders }
-  /** What an event stream says between its messages, written anew: an event of `id` and `retry` alone, or a comment of ours. */
+  | {
+      readonly type: 'head'
+      readonly exchange: Exchange
+      readonly status: number
+      readonly headers: HttpHeaders
+    }
+  /** An event without a message (`id` and `retry`) or a comment, encoded anew. */
   | { readonly type: 'between'; readonly exchange: Exchange; readonly lines: string }
   /**
-   * The server's HTTP response is over (server-facing); whatever of it is still being judged follows.
-   * @property resumable the client can fetch the rest with `Last-Event-ID`: requests without an answer are not lost
+   * The server's HTTP response is over (server-facing); frames of it may still be judged.
+   * @property resumable the client can fetch the rest with `Last-Event-ID`: unanswered requests are not lost
    */
   | { readonly type: 'stream-ended'; readonly exchange: Exchange; readonly resumable: boolean }
 
-/** By lower-case name; a header that was sent more than once has more than one value. */
+/** By lower-case name; a repeated header has several values. */
 export type HttpHeaders = ResponseHead['headers']
 
-/** A client's HTTP request, as far as it is handed on. */
+/** The part of a client's HTTP request that is forwarded. */
 export interface HttpRequest {
   readonly method: 'POST' | 'GET' | 'DELETE'
-  /** The client's own (`envelope.headers` of its frame), by lower-case name, without credentials that were meant for us. */
+  /**
+   * The client's headers (`envelope.headers` of its frame), by lower-case name, without credentials for the
+   * relay.
+   */
   readonly headers: ReadonlyMap<string, string>
   /**
-   * The very `bytes` of the frame that follows, for a POST: by them the client's frame is told from what the relay sends on the
-   * same exchange of its own accord, which the headers do not describe and whose response the client does not see.
+   * For a POST, the same buffer as `bytes` of the frame that follows: it distinguishes the client's frame
+   * from relay-made frames of the same exchange, which have other headers and whose response the client does
+   * not get.
    */
   readonly body?: Buffer
 }
@@ -75,35 +94,44 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null
 }
 
-/** Bytes on one side, frames on the other. Every transport is one of these; there is no file per pair of them. */
+/**
+ * Converts between the bytes of one peer and frames. Client-facing and server-facing transports combine
+ * freely.
+ */
 export interface Transport {
-  /** Begins; nothing is heard before. */
+  /** Begins; no event is reported before. */
   start(hear: (event: TransportEvent) => void): void
-  /** A client's HTTP request is to be handed on: told before its frame; a GET or DELETE goes out at once (server-facing HTTP). */
+  /**
+   * Forwards a client's HTTP request: a GET or DELETE at once, a POST with the frame that follows
+   * (server-facing HTTP).
+   */
   open?(exchange: Exchange, request: HttpRequest): void
-  /** The client's HTTP request is over, answered or not: nothing of it is wanted any more (server-facing HTTP). */
+  /**
+   * The client's HTTP request is over, answered or not: the rest of the response is dropped (server-facing
+   * HTTP).
+   */
   shut?(exchange: Exchange): void
-  /** What the server's HTTP response said, for the client's (client-facing HTTP). @returns as `send` */
+  /** Forwards a part of the server's HTTP response (client-facing HTTP). @returns as `send` */
   hand?(event: HttpEvent): boolean
   /**
-   * Nothing will be sent to this exchange that was not sent before: its message needs no answer, or was blocked
-   * and had no id to answer to (client-facing HTTP).
+   * Nothing more will be sent to this exchange: its message needs no answer, or was blocked and has no id
+   * (client-facing HTTP).
    */
   complete?(exchange: Exchange): void
-  /** @returns false when the peer is not reading: hold back until `drained` */
+  /** @returns false for backpressure: the peer is not reading, so wait for `drained` */
   send(exchange: Exchange, frame: Frame): boolean
-  /** Nobody waits any more for the answer to this request. */
+  /** The client does not wait for the answer to this request any more. */
   abandon?(exchange: Exchange, key: IdKey): void
   /**
-   * Stops and resumes reading, so that a slow reader on the other side does not grow memory here.
-   * @param exchange where a server that speaks HTTP is not to be read; a pipe, and a client, are held as a whole
+   * Backpressure: stops and resumes reading, because the peer on the other side is slow.
+   * @param exchange applies to HTTP servers; stdio servers and clients are paused as a whole
    */
   pause(exchange: Exchange): void
   resume(exchange: Exchange): void
   /**
-   * Ends politely, then by force; resolves when nothing is left behind.
-   * @param urgency 1 (the default) is polite; each more takes the next step at once. Of several calls the
-   * greatest holds
+   * Ends politely, then by force; resolves when no process or connection is left.
+   * @param urgency 1 (the default) is polite; each further number skips one step. Of several calls, the
+   * greatest applies
    */
   close(urgency?: number): Promise<void>
 }

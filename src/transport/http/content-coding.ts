@@ -2,15 +2,14 @@ import { pipeline, Readable, type Duplex } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
 import type { HttpHeaders } from '../transport.js'
 
-/** @param first the first bytes of what is packed */
+/** @param first the first bytes of the encoded body */
 export type Unpacker = (first: Buffer) => Duplex
 
-/** How bodies are unpacked (RFC 9110, section 8.4.1). */
+/** Decoders by content coding (RFC 9110, section 8.4.1). */
 export const unpackers: ReadonlyMap<string, Unpacker> = new Map<string, Unpacker>([
   ['gzip', () => createGunzip({ chunkSize })],
   ['x-gzip', () => createGunzip({ chunkSize })],
-  // The RFC means zlib's format; some senders leave out its header, without which a body cannot begin with
-  // zlib's method 8.
+  // The RFC means zlib's format, which begins with method 8; some senders leave its header out.
   ['deflate', first => {
     const hasHeader = ((first[0] ?? 0) & 0x0f) === 8
     return hasHeader ? createInflate({ chunkSize }) : createInflateRaw({ chunkSize })
@@ -19,22 +18,26 @@ export const unpackers: ReadonlyMap<string, Unpacker> = new Map<string, Unpacker
 ])
 const chunkSize = 64 * 1024
 
-/** The body is packed in a way that cannot be undone. */
+/** The body cannot be decoded. */
 export class UndecodableBody extends Error {}
 
 /**
- * The body unpacked: we ask for `identity`, and some servers pack all the same. It comes in pieces of at most
- * 64 KB, and only as fast as they are read: the reader bounds what a small body may grow to.
- * @throws UndecodableBody, or whatever the body itself fails with
+ * Decodes a body: requests ask for `identity`, but some servers compress all the same. Pieces of at most 64
+ * KB are decoded as they are read, so that the reader limits the size.
+ * @throws UndecodableBody, or what the body itself fails with
  */
-export const decoded = <Body extends AsyncIterableIterator<Buffer>>(body: Body, headers: HttpHeaders): Body | AsyncGenerator<Buffer, void> => {
+export const decoded = <Body extends AsyncIterableIterator<Buffer>>(
+  body: Body, headers: HttpHeaders,
+): Body | AsyncGenerator<Buffer, void> => {
   const encoding = headers.get('content-encoding')?.join().trim().toLowerCase() ?? ''
   return encoding === '' || encoding === 'identity' ? body : decodedAs(encoding, body)
 }
 
-async function* decodedAs(encoding: string, source: AsyncIterableIterator<Buffer>): AsyncGenerator<Buffer, void> {
+async function* decodedAs(
+  encoding: string, source: AsyncIterableIterator<Buffer>,
+): AsyncGenerator<Buffer, void> {
   const first = await source.next()
-  // An empty body is not packed, whatever the header says.
+  // An empty body is not encoded, whatever the header says.
   if (first.done === true) return
   const decoder = unpackers.get(encoding)?.(first.value)
   if (!decoder) {
@@ -44,7 +47,9 @@ async function* decodedAs(encoding: string, source: AsyncIterableIterator<Buffer
   yield* unpacked(first.value, source, decoder)
 }
 
-async function* unpacked(first: Buffer, rest: AsyncIterable<Buffer>, decoder: Duplex): AsyncGenerator<Buffer> {
+async function* unpacked(
+  first: Buffer, rest: AsyncIterable<Buffer>, decoder: Duplex,
+): AsyncGenerator<Buffer> {
   let cut: Error | undefined
   const packed = async function* () {
     try {
