@@ -1,13 +1,12 @@
 import { open } from 'node:fs/promises'
-import { codeOf, CustomsError, type ErrorCode } from './errors.js'
+import { cannotRead, CustomsError, type ErrorCode } from './errors.js'
 
 const piece = 64 * 1024
 
 /**
- * Reads a file that the operator names, and no more of it than it may be long: it may be a device that never
- * ends.
+ * Reads a file that the operator names, up to a limit: it may be a device that never ends.
  * @param longest in bytes
- * @throws CustomsError of this code; its `cause` is what the system said
+ * @throws CustomsError of this code, with the system's error as its `cause`
  */
 export const readBounded = async (
   file: string, longest: number, code: ErrorCode = 'BAD_CONFIG',
@@ -26,12 +25,12 @@ export const readBounded = async (
       await handle.close()
     }
   } catch (cause) {
-    throw new CustomsError(code, `${file}: cannot be read (${codeOf(cause)})`, { cause })
+    throw cannotRead(code, file, cause)
   }
   throw new CustomsError(code, `${file}: longer than ${longest} bytes`)
 }
 
-/** The same of a text. */
+/** The same for a UTF-8 text. */
 export const readBoundedText = async (file: string, longest: number, code?: ErrorCode): Promise<string> => {
   const bytes = await readBounded(file, longest, code)
   try {
@@ -39,4 +38,16 @@ export const readBoundedText = async (file: string, longest: number, code?: Erro
   } catch (cause) {
     throw new CustomsError('BAD_CONFIG', `${file}: not UTF-8`, { cause })
   }
+}
+
+/** Counted from 1. */
+export interface Place {
+  readonly line: number
+  readonly column: number
+}
+
+/** @param offset in UTF-16 units */
+export const placeAt = (text: string, offset: number): Place => {
+  const before = text.slice(0, offset).split('\n')
+  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }
 }

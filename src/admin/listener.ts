@@ -2,15 +2,15 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { CustomsError } from '../errors.js'
 
-export interface ListenerOptions {
-  /** What it is, for a message: `the admin listener`. */
+interface ListenerOptions {
+  /** For messages: `the admin listener`. */
   readonly name: string
   readonly host: string
-  /** 0 picks one. */
+  /** 0: any free port. */
   readonly port: number
-  /** Names by which it may be called, besides `host`, those of loopback, and addresses; without ports. */
+  /** Allowed names in the Host header besides `host`, localhost and IP addresses; without ports. */
   readonly allowHosts: () => readonly string[]
-  /** @returns what is to be answered; undefined when it was, or will be */
+  /** @returns undefined when it writes the response itself */
   readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<Answer | undefined>
 }
 
@@ -30,7 +30,7 @@ export interface Listener {
   close(): Promise<void>
 }
 
-/** A small HTTP server for people and their tools: it is asked, and changes nothing. */
+/** A small HTTP server for operators and their tools. It is read-only: GET and HEAD. */
 export const createListener = ({ name, host, port, allowHosts, answer }: ListenerOptions): Listener => {
   const server = createServer({ headersTimeout: 5000, requestTimeout: 10_000 }, (request, response) => {
     Promise.resolve(judge(request, [host, 'localhost', ...allowHosts()]))
@@ -61,21 +61,28 @@ export const createListener = ({ name, host, port, allowHosts, answer }: Listene
 
 const judge = ({ method, headers }: IncomingMessage, names: readonly string[]): Answer | undefined => {
   if (!isKnown(headers.host, names)) return text(403, 'this Host is not allowed here')
-  return method === 'GET' || method === 'HEAD' ? undefined : { ...text(405, 'method not allowed'), headers: { allow: 'GET, HEAD' } }
+  if (method === 'GET' || method === 'HEAD') return undefined
+  return { ...text(405, 'method not allowed'), headers: { allow: 'GET, HEAD' } }
 }
 
-/** Against DNS rebinding: a page's browser names the page's host. An address was not looked up, so that nobody can have rebound it. */
+/** Against DNS rebinding: a browser sends the page's host. An IP address involves no DNS. */
 const isKnown = (header: string | undefined, names: readonly string[]): boolean => {
   const name = /^(\[[0-9a-f:.]+\]|[^\s:[\]/@,]+)(?::\d{1,5})?$/i.exec(header ?? '')?.[1]?.toLowerCase()
-  return name !== undefined && (name.startsWith('[') || /^\d{1,3}(?:\.\d{1,3}){3}$/.test(name) || names.some(known => known.toLowerCase() === name))
+  if (name === undefined) return false
+  const isAddress = name.startsWith('[') || /^\d{1,3}(?:\.\d{1,3}){3}$/.test(name)
+  return isAddress || names.some(known => known.toLowerCase() === name)
 }
 
-const reply = ({ method }: IncomingMessage, response: ServerResponse, { status, type, body, headers }: Answer): void => {
-  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body), 'cache-control': 'no-store', ...headers })
+const reply = (
+  { method }: IncomingMessage, response: ServerResponse, { status, type, body, headers }: Answer,
+): void => {
+  const length = Buffer.byteLength(body)
+  response.writeHead(status, { 'content-type': type, 'content-length': length, 'cache-control': 'no-store', ...headers })
   response.end(method === 'HEAD' ? undefined : body)
 }
 
-export const text = (status: number, body: string): Answer => ({ status, type: 'text/plain; charset=utf-8', body: `${body}\n` })
+export const text = (status: number, body: string): Answer =>
+  ({ status, type: 'text/plain; charset=utf-8', body: `${body}\n` })
 
 const boundPort = (server: Server, port: number): number => {
   const address = server.address()

@@ -2,17 +2,17 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text, type Answer } from './listener.js'
 
-export interface PageOptions {
-  /** Whoever shows it in the query of the address (`?token=…`) is let in. */
+interface PageOptions {
+  /** Required in the query (`?token=…`). */
   readonly token: string
   /** The page itself. */
   readonly html: () => Promise<string>
-  /** What the page is told, as server-sent events. */
+  /** The source of the page's server-sent events. */
   readonly feed: Feed
 }
 
-/** Who looks at the page, as `report/live.ts` has it. */
-export interface Feed {
+/** The viewers of the page (see `report/live.ts`). */
+interface Feed {
   readonly viewers: number
   add(viewer: PageViewer): void
   remove(viewer: PageViewer): void
@@ -24,9 +24,9 @@ export interface PageViewer {
   cut(): void
 }
 
-/** Streams at a time: each is somebody who looks. */
-const mostViewers = 32
-/** A silent stream gets a comment each so many milliseconds: one that is dead is found by it. */
+/** Concurrent event streams. */
+const maxViewers = 32
+/** Interval of SSE comments, in milliseconds: they find dead connections. */
 const keepAliveMs = 15_000
 
 const headers = {
@@ -39,7 +39,7 @@ const headers = {
 
 export type PageRoutes = (request: IncomingMessage, response: ServerResponse) => Promise<Answer | undefined> | undefined
 
-/** A live page at `/`, and what it is told at `/events`. @returns for other paths, undefined */
+/** A live page at `/`, and its events at `/events`. @returns undefined for other paths */
 export const pageRoutes = ({ token, html, feed }: PageOptions): PageRoutes => {
   const wanted = digest(token)
   const routes: PageRoutes = (request, response) => {
@@ -47,20 +47,25 @@ export const pageRoutes = ({ token, html, feed }: PageOptions): PageRoutes => {
     if (pathname !== '/' && pathname !== '/events') return undefined
     if (!isOwn(request)) return Promise.resolve(text(403, 'this Origin is not allowed here'))
     const given = searchParams.get('token')
-    if (given === null || !timingSafeEqual(digest(given), wanted)) return Promise.resolve(text(401, 'the address that was printed has a token in it'))
+    if (given === null || !timingSafeEqual(digest(given), wanted)) {
+      return Promise.resolve(text(401, 'the address that was printed has a token in it'))
+    }
     if (pathname === '/events') return Promise.resolve(stream(request, response, feed))
     return html().then(body => ({ status: 200, type: 'text/html; charset=utf-8', body, headers }))
   }
   return routes
 }
 
-/** Other pages have no business here, whatever they know. */
-const isOwn = ({ headers: { origin, host } }: IncomingMessage): boolean => origin === undefined || origin === `http://${host}` || origin === `https://${host}`
+/** Requests of other pages are refused, even with the token. */
+const isOwn = ({ headers: { origin, host } }: IncomingMessage): boolean =>
+  origin === undefined || origin === `http://${host}` || origin === `https://${host}`
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 const stream = (request: IncomingMessage, response: ServerResponse, feed: Feed): Answer | undefined => {
-  if (feed.viewers >= mostViewers) return { ...text(503, 'too many look at this already'), headers: { 'retry-after': '10' } }
+  if (feed.viewers >= maxViewers) {
+    return { ...text(503, 'too many look at this already'), headers: { 'retry-after': '10' } }
+  }
   response.writeHead(200, { ...headers, 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
   if (request.method === 'HEAD') {
     response.end()

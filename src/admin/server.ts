@@ -4,29 +4,34 @@ import { createListener, text, type Answer, type Listener } from './listener.js'
 import type { PageRoutes } from './page.js'
 
 export interface AdminOptions {
-  /** The address to listen on: one of its own, apart from that of the clients. */
+  /** The address to listen on, separate from the clients' one. */
   readonly host: string
-  /** 0 picks one. */
+  /** 0: any free port. */
   readonly port: number
-  /** Names by which it may be called, besides `host`, those of loopback, and addresses; without ports. */
+  /** Allowed names in the Host header besides `host`, localhost and IP addresses; without ports. */
   readonly allowHosts?: () => readonly string[]
   readonly state: AdminState
-  /** Longest wait for `state.ready`, in milliseconds (5000); a state that is not known by then is not ready. */
+  /** Longest wait for `state.ready`, in milliseconds (5000); after it, the state is "not ready". */
   readonly readyMs?: number
   /** The live page, where there is one. */
   readonly page?: PageRoutes
 }
 
-/** What the listener tells about. */
-export interface AdminState {
+/** The state that the listener reports. */
+interface AdminState {
   /** Whether each server, by its name in the configuration, can be reached. */
   ready(): Promise<ReadonlyMap<string, boolean>>
   /** The metrics in Prometheus's text format. */
   metrics(): Promise<string>
 }
 
-/** Tells operators and their tools how the relay is: `/healthz`, `/readyz` and `/metrics`, nothing of which is secret, and the live page. Nothing to change. */
-export const adminServer = ({ host, port, allowHosts = () => [], state, readyMs = 5000, page }: AdminOptions): Listener =>
+/**
+ * The admin listener: `/healthz`, `/readyz` and `/metrics`, none of them secret, and the live page.
+ * Read-only.
+ */
+export const adminServer = (
+  { host, port, allowHosts = () => [], state, readyMs = 5000, page }: AdminOptions,
+): Listener =>
   createListener({
     name: 'the admin listener', host, port, allowHosts,
     answer: (request, response) => page?.(request, response) ?? answerTo(request, state, readyMs),

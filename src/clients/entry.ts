@@ -39,7 +39,7 @@ export interface RemoteServer {
   readonly bearer: MemberOf<TextValue> | undefined
 }
 
-export interface UnknownServer {
+interface UnknownServer {
   readonly kind: 'unknown'
   /** Why it is not ours to change. */
   readonly reason: string

@@ -1,7 +1,6 @@
 import type { Entry } from './entry.js'
 import { pathsOf, type Machine } from './known.js'
-import { isPassing } from './launcher.js'
-import { innermost, optionOf, optionsOf } from './own-command.js'
+import { innermost, isPassing, optionOf, optionsOf } from './own-command.js'
 import { isTable, memberOf } from './tree.js'
 import { isWrapped, type WrappedServer } from './unwrap.js'
 import { isOurVariable, readReference } from './wrap.js'

@@ -1,5 +1,5 @@
 import { readdir, realpath, stat } from 'node:fs/promises'
-import { CustomsError } from '../errors.js'
+import { badUsage } from '../errors.js'
 import { clients, pathsOf, type Client, type Machine } from './known.js'
 
 /** A client's file, or one that was named by its path. */
@@ -8,55 +8,68 @@ export interface Found {
   /** As a person would name it. */
   readonly file: string
   readonly exists: boolean
-  /** Where only the servers of a project are wanted: the project's folder, and whether the file is the team's. */
+  /**
+   * Where only the servers of a project are wanted: the project's folder, and whether the file is the team's.
+   */
   readonly project?: { readonly folder: string; readonly shared: boolean } | undefined
 }
 
-/** The files that a client of this machine may read, whether they are there or not. */
+/** The files that a client on this machine may read, whether they exist or not. */
 export const filesOf = async (client: Client, machine: Machine): Promise<readonly Found[]> => {
   const files = await Promise.all(client.files(machine).map(pattern => expand(pattern, machine)))
   return Promise.all(files.flat().map(async file => ({ client, file, exists: await exists(file) })))
 }
 
-/** Every file of every client that is there. */
+/** Every existing file of every client. */
 export const everyFile = async (machine: Machine): Promise<readonly Found[]> =>
   (await Promise.all(clients.map(client => filesOf(client, machine)))).flat().filter(found => found.exists)
 
-/** Where a client's servers are: the file that it reads, or why that cannot be told. */
-export type Whereabouts = { readonly file: Found } | { readonly doubt: string }
-
-export const whereabouts = async (client: Client, machine: Machine): Promise<Whereabouts> => {
+/** The file that a client reads, or why that is not known. */
+export const whereabouts = async (
+  client: Client, machine: Machine,
+): Promise<{ readonly file: Found } | { readonly doubt: string }> => {
   const files = await filesOf(client, machine)
   const there = files.filter(({ exists }) => exists)
   const [only] = there
-  if (only === undefined) return { doubt: `${client.title} has no configuration file here (looked for ${list(client.files(machine))})` }
-  // A folder of its package is there: the client reads the file within, and none of an older installation.
+  if (only === undefined) {
+    return { doubt: `${client.title} has no configuration file here (looked for ${list(client.files(machine))})` }
+  }
+  // An installed package reads the file in its own folder, not that of an older installation.
   const ignoring = files.filter(({ file, exists }) => !exists && !client.files(machine).includes(file))
   if (there.length === 1 && ignoring.length === 0) return { file: only }
-  const named = [...ignoring.map(({ file }) => `${file} (not there yet, but the one that the installed package reads)`), ...there.map(({ file }) => file)]
+  const named = [
+    ...ignoring.map(({ file }) => `${file} (not there yet, but the one that the installed package reads)`),
+    ...there.map(({ file }) => file),
+  ]
   return { doubt: `${client.title} may mean several files: ${list(named)}` }
 }
 
 const list = (files: readonly string[]): string => files.join(', ')
 
-/** Why a client may not read a file of its own. */
+/** Why a client may not read this file of its own. */
 export const doubtOf = async ({ client, project }: Found, machine: Machine): Promise<string | undefined> => {
   const found = client !== undefined && project === undefined ? await whereabouts(client, machine) : undefined
   return found && 'doubt' in found ? found.doubt : undefined
 }
 
 /**
- * The files of a project: the team's own, and for Claude Code the user's, which holds servers of projects as well.
+ * The files of a project: the team's own, and for Claude Code the user's, which holds servers of projects as
+ * well.
  * @throws CustomsError BAD_USAGE
  */
-export const projectFilesOf = async (client: Client, folder: string, machine: Machine): Promise<readonly Found[]> => {
-  if (client.projectFile === undefined) throw new CustomsError('BAD_USAGE', `${client.title} keeps no servers in a project: leave --project out`)
+export const projectFilesOf = async (
+  client: Client, folder: string, machine: Machine,
+): Promise<readonly Found[]> => {
+  if (client.projectFile === undefined) {
+    return badUsage(`${client.title} keeps no servers in a project: leave --project out`)
+  }
   const file = pathsOf(machine).join(folder, client.projectFile)
   const team: Found = { client, file, exists: await exists(file), project: { folder, shared: true } }
   const own = client.name === 'claude-code' ? await filesOf(client, machine) : []
-  const found = [team, ...own.map(one => ({ ...one, project: { folder, shared: false } }))].filter(({ exists }) => exists)
-  if (found.length === 0) throw new CustomsError('BAD_USAGE', `${client.title} has no configuration file in this project (looked for ${file})`)
-  return found
+  const all = [team, ...own.map(one => ({ ...one, project: { folder, shared: false } }))]
+  const found = all.filter(({ exists }) => exists)
+  if (found.length > 0) return found
+  return badUsage(`${client.title} has no configuration file in this project (looked for ${file})`)
 }
 
 /** A project's own file that was named by its path, not by its client. */
@@ -64,12 +77,14 @@ export const projectFileAt = (file: string, machine: Machine): Found | undefined
   const paths = pathsOf(machine)
   for (const client of clients) {
     const ending = client.projectFile && paths.sep + paths.normalize(client.projectFile)
-    if (ending !== undefined && file.endsWith(ending)) return { client, file, exists: true, project: { folder: file.slice(0, -ending.length), shared: true } }
+    if (ending !== undefined && file.endsWith(ending)) {
+      return { client, file, exists: true, project: { folder: file.slice(0, -ending.length), shared: true } }
+    }
   }
   return undefined
 }
 
-/** A path with a `*` in the name of one folder, as the paths below each folder that it fits. */
+/** Expands a `*` in the name of one folder. */
 const expand = async (pattern: string, machine: Machine): Promise<readonly string[]> => {
   const { sep } = pathsOf(machine)
   const parts = pattern.split(sep)
@@ -78,10 +93,11 @@ const expand = async (pattern: string, machine: Machine): Promise<readonly strin
   const folder = parts.slice(0, star).join(sep)
   const [before = '', after = ''] = (parts[star] ?? '').split('*')
   const names = await readdir(folder).catch((): string[] => [])
-  return names.filter(name => name.startsWith(before) && name.endsWith(after)).map(name => [folder, name, ...parts.slice(star + 1)].join(sep))
+  const fitting = names.filter(name => name.startsWith(before) && name.endsWith(after))
+  return fitting.map(name => [folder, name, ...parts.slice(star + 1)].join(sep))
 }
 
 const exists = (file: string): Promise<boolean> => stat(file).then(found => found.isFile(), () => false)
 
-/** Its one true path, so that two names of it are one. */
+/** The path without symbolic links, so that two paths of one file are equal. */
 export const truePath = (file: string): Promise<string> => realpath(file).catch(() => file)

@@ -13,11 +13,16 @@ export interface Client {
   readonly title: string
   /** Where in its file the servers stand. */
   readonly servers: readonly string[]
-  /** The user's files; in several places where it depends on how the client was installed. A `*` stands for any letters of a folder's name. */
+  /**
+   * The user's files; in several places where it depends on how the client was installed. A `*` stands for
+   * any letters of a folder's name.
+   */
   readonly files: (machine: Machine) => readonly string[]
   /** The file of a project that is shared with a team, below the project's folder. */
   readonly projectFile?: string
-  /** What a remote server's URL, its kind and its headers are called, where nothing says how they were spelt. */
+  /**
+   * What a remote server's URL, its kind and its headers are called, where nothing says how they were spelt.
+   */
   readonly url: string
   readonly type: string
   readonly headers: string
@@ -29,7 +34,10 @@ export const pathsOf = (machine: Machine): PlatformPath => (windows(machine) ? w
 
 const inHome = (...parts: string[]) => (machine: Machine) => [pathsOf(machine).join(machine.home, ...parts)]
 
-/** A folder that a variable may name; a relative path in it counts for nothing (XDG Base Directory Specification). */
+/**
+ * A folder that a variable may name; a relative path in it counts for nothing (XDG Base Directory
+ * Specification).
+ */
 const folder = (machine: Machine, variable: string, ...otherwise: string[]): string => {
   const named = machine.environment[variable] ?? ''
   return pathsOf(machine).isAbsolute(named) ? named : pathsOf(machine).join(machine.home, ...otherwise)

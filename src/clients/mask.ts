@@ -4,8 +4,8 @@ import type { Document, Member, Splice, TextValue, Value } from './tree.js'
 import { splice } from './tree.js'
 
 /**
- * A server's entry as it stands in the file, in one text, without its secrets: what `env` and headers hold, and what looks
- * like a secret elsewhere.
+ * A server's entry as it stands in the file, in one text, without its secrets: what `env` and headers hold,
+ * and what looks like a secret elsewhere.
  */
 export const maskedEntry = (document: Document, entry: Member): string => {
   const splices = new Map(secretsOf(document, entry, false).map(one => [one.from, one]))

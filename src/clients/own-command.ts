@@ -1,27 +1,89 @@
-/** How a command line starts us in front of a server. */
+/** The command that a client runs to start us. */
+export interface Launcher {
+  /** A program and its first arguments; `wrap` comes next. */
+  readonly words: readonly string[]
+  /** Why this command, for the preview. */
+  readonly reason: string
+}
+
+export interface Installation {
+  readonly platform: NodeJS.Platform
+  readonly version: string
+  /** Our own program's path, without symbolic links. */
+  readonly file: string
+  /** Paths of the Node that runs us, the best first. */
+  readonly nodes: readonly string[]
+  /** Temporary folders. */
+  readonly temporary: readonly string[]
+}
+
+/**
+ * A launcher that needs no global installation: absolute paths unless they are temporary, else npx.
+ * @param shared the file is also read on other machines, which do not have these paths
+ */
+export const launcherFor = (
+  { platform, version, file, nodes, temporary }: Installation, shared: boolean,
+): Launcher => {
+  const npx = ['npx', '-y', `mcp-customs@${version}`]
+  // On Windows clients cannot start `npx.cmd` without a shell.
+  const words = platform === 'win32' ? ['cmd', '/c', ...npx] : npx
+  const stays = (path: string) => !isPassing(path, temporary)
+  const node = nodes.find(stays)
+  if (shared) return { words, reason: 'the file is shared, and paths of this machine mean nothing on others' }
+  if (!stays(file)) {
+    return { words, reason: `this copy is in a place that is emptied now and then (${file})` }
+  }
+  if (node === undefined) {
+    return { words, reason: 'the Node.js that runs this is in a place that is emptied now and then' }
+  }
+  return { words: [node, file], reason: 'Node.js and this copy of mcp-customs, where they are now' }
+}
+
+/** Whether a path is in a temporary folder, or in a cache of npx or another package runner. */
+export const isPassing = (path: string, temporary: readonly string[]): boolean => {
+  const plain = slashed(path)
+  const isIn = (folder: string) => plain.startsWith(`${slashed(folder).replace(/\/$/, '')}/`)
+  return caches.test(plain) || [...alwaysTemporary, ...temporary].some(isIn)
+}
+
+const slashed = (path: string): string => path.replaceAll('\\', '/').toLowerCase()
+
+const caches = new RegExp('/(?:_npx|_cacache|fnm_multishells|dlx|dlx-[^/]*|bunx-[^/]*|xfs-[^/]*|install/cache'
+  + '|\\.yarn/(?:cache|berry|\\$\\$virtual))/')
+const alwaysTemporary = [
+  '/tmp', '/private/tmp', '/var/tmp', '/var/folders', '/private/var/folders', '/run', '/dev/shm',
+]
+
+/** A character that `cmd /c` would change or act upon. The word itself may be a secret. */
+export const misreadByCmd = (words: readonly string[]): string | undefined =>
+  /(?:^|[\\/])cmd(?:\.exe)?$/i.test(words[0] ?? '') ? /[&|<>^%"!]/.exec(words.join(' '))?.[0] : undefined
+
+/** A command line that starts us in front of a server, in its parts. */
 export interface OwnCommand {
-  /** The words that start us, `wrap` included. */
+  /** The words that start us, including `wrap`. */
   readonly launcher: readonly string[]
   readonly options: readonly string[]
-  /** Where, among all words, the server's command begins or its URL stands. */
+  /** Index among all words of the server's command or URL. */
   readonly target: number
   readonly remote: boolean
-  /** What is guarded is guarded already: we stand there twice. Its places are among all words too. */
+  /** Set when the server's command is itself our command: wrapped twice. Indexes are among all words too. */
   readonly inner?: OwnCommand
 }
 
 export interface Knowledge {
-  /** Whether an option of `wrap` is followed by its value; undefined for one that it does not have. */
+  /** Whether an option of `wrap` is followed by its value; undefined for an unknown option. */
   readonly takesValue: (option: string) => boolean | undefined
-  /** Whether a file is our program, however its folder is named. */
+  /** Whether a file is our program, whatever its folder's name. */
   readonly isOurs: (file: string) => boolean
 }
 
 /**
- * Our own command in each of its spellings: by npx and its like, by a global name, by a path, behind `cmd /c`.
+ * Recognizes our own command: by npx or another package runner, a global name or a path, also behind `cmd
+ * /c`.
  * @param words the program and its arguments
  */
-export const readOwnCommand = (words: readonly string[], knowledge: Knowledge): OwnCommand | undefined => readFrom(words, 0, knowledge)
+export const readOwnCommand = (words: readonly string[], knowledge: Knowledge): OwnCommand | undefined =>
+  readFrom(words, 0, knowledge)
 
 const readFrom = (words: readonly string[], from: number, knowledge: Knowledge): OwnCommand | undefined => {
   const start = afterProgram(words, afterShell(words, from), knowledge.isOurs)
@@ -39,16 +101,21 @@ const readFrom = (words: readonly string[], from: number, knowledge: Knowledge):
   }
 }
 
-/** The one of us that stands before the server itself. */
+/** The command directly in front of the server. */
 export const innermost = (own: OwnCommand): OwnCommand => (own.inner ? innermost(own.inner) : own)
 
-/** Whether we are started after all, by a shell or another program: which words are whose only that program knows. */
+/**
+ * Whether a shell or another program starts us: its command line cannot be divided into its own words and
+ * ours.
+ */
 export const startsUsSomehow = (words: readonly string[], { isOurs }: Knowledge): boolean =>
-  words.some((word, index) => (words[index + 1] === 'wrap' && isUs(word, isOurs)) || /\bmcp-customs\b.*\swrap\s/.test(word))
+  words.some((word, index) =>
+    (words[index + 1] === 'wrap' && isUs(word, isOurs)) || /\bmcp-customs\b.*\swrap\s/.test(word))
 
-const isUs = (word: string, isOurs: Knowledge['isOurs']): boolean => isOurPackage(word) || baseOf(word) === 'mcp-customs' || isOurFile(word, isOurs)
+const isUs = (word: string, isOurs: Knowledge['isOurs']): boolean => isOurPackage(word) || isOurFile(word, isOurs)
 
-const baseOf = (path = ''): string => (path.split(/[\\/]/).pop() ?? '').toLowerCase().replace(/\.(?:exe|cmd|ps1|bat)$/, '')
+const baseOf = (path = ''): string =>
+  (path.split(/[\\/]/).pop() ?? '').toLowerCase().replace(/\.(?:exe|cmd|ps1|bat)$/, '')
 
 const afterShell = (words: readonly string[], from: number): number => {
   if (baseOf(words[from]) !== 'cmd') return from
@@ -56,7 +123,7 @@ const afterShell = (words: readonly string[], from: number): number => {
   return program < 0 ? words.length : program
 }
 
-/** @returns where what follows our program begins */
+/** @returns the index after our program */
 const afterProgram = (words: readonly string[], at: number, isOurs: Knowledge['isOurs']): number | undefined => {
   const program = baseOf(words[at])
   if (program === 'mcp-customs') return at + 1
@@ -74,7 +141,7 @@ const isOurFile = (file: string, isOurs: Knowledge['isOurs']): boolean =>
 /** A name, a repository or an archive, with or without a version. */
 const isOurPackage = (word: string): boolean => /(?:^|[\\/:])mcp-customs(?:[@#][^\\/]*|-[\d.]+\.tgz)?$/.test(word)
 
-/** Past the options of npx and its like, and the package or the name of its command. */
+/** @returns the index after the runner's options and our package or its command */
 const afterPackage = (words: readonly string[], from: number): number | undefined => {
   for (let at = from; at < words.length; at++) {
     const word = words[at] ?? ''
@@ -84,15 +151,17 @@ const afterPackage = (words: readonly string[], from: number): number | undefine
   return undefined
 }
 
-/** Past the options of `wrap`: what follows `--`, a URL, or the first word that is no option. */
-const targetOf = (words: readonly string[], from: number, takesValue: Knowledge['takesValue']): number | undefined => {
+/** The index after the options of `wrap`: after `--`, at a URL, or at the first word that is no option. */
+const targetOf = (
+  words: readonly string[], from: number, takesValue: Knowledge['takesValue'],
+): number | undefined => {
   let at = from
   while (at < words.length) {
     const word = words[at] ?? ''
     if (word === '--') return at + 1 < words.length ? at + 1 : undefined
     if (!word.startsWith('--')) return at
     const known = word.includes('=') ? false : takesValue(word.slice(2))
-    // Of an option that another version has, nobody knows how many words it takes.
+    // An option of another version: whether it takes a value is unknown.
     if (known === undefined) return afterDashes(words, at)
     at += known ? 2 : 1
   }

@@ -2,9 +2,8 @@ import { CustomsError } from '../errors.js'
 import { parseDocument } from './document.js'
 import { entriesOf, type Entry, type Server } from './entry.js'
 import type { Client } from './known.js'
-import { misreadByCmd, type Launcher } from './launcher.js'
 import { holdsSecret, maskedEntry } from './mask.js'
-import { innermost, type Knowledge } from './own-command.js'
+import { innermost, misreadByCmd, type Knowledge, type Launcher } from './own-command.js'
 import { noteFor, type Note } from './record.js'
 import { splice, type Document, type Splice } from './tree.js'
 import { isWrapped, unwrapEdits, type Usual, type WrappedServer } from './unwrap.js'
@@ -36,7 +35,7 @@ export interface Change {
   readonly spelling: Spelling
 }
 
-export interface Kept {
+interface Kept {
   /** `left` is not what was asked for. */
   readonly kind: 'done' | 'left'
   readonly entry: Entry
@@ -167,7 +166,10 @@ const read = (file: string, text: string): Document | undefined => {
   }
 }
 
-/** Nothing is written that was not read again: it says what it should, and what was wrapped can be undone to the last byte. */
+/**
+ * Nothing is written that was not read again: it says what it should, and what was wrapped can be undone to
+ * the last byte.
+ */
 const isSound = (kind: Change['kind'], text: string, before: Entry, document: Document, { server }: Entry, spelling: Spelling, usual: Usual): boolean => {
   if (server.kind === 'unknown' || before.server.kind === 'unknown') return false
   if (kind === 'unwrap') return sameWords(wordsOf(server), targetOf(before.server)) && !(server.kind === 'command' && isWrapped(server))

@@ -6,12 +6,12 @@ import type { Machine } from './known.js'
 import { readText, replace } from './save.js'
 import type { Spelling } from './wrap.js'
 
-/** What is kept of an entry that was wrapped, to make it again what it was; none of its values is among that. */
+/** What uninstall needs to restore a wrapped entry; it holds none of the entry's values. */
 export interface Note {
   /** The client's file, as a path without symbolic links. */
   readonly file: string
   readonly path: readonly string[]
-  /** Our own program as it was written there, when it was a path. */
+  /** Our own program as it was written in the entry, when it was a path. */
   readonly program?: string | undefined
   readonly spelling: Spelling
 }
@@ -22,7 +22,9 @@ export const recordFile = ({ environment, home }: Machine): string => {
   return join(isAbsolute(state) ? state : join(home, '.local', 'state'), 'mcp-customs', 'installed.json')
 }
 
-/** What was noted; nothing where that cannot be read: an entry says by itself nearly all that it takes to undo it. */
+/**
+ * The notes, or none if they cannot be read: nearly everything that uninstall needs is in the entry itself.
+ */
 export const readRecord = async (file: string): Promise<readonly Note[]> => {
   const text = (await readText(file).catch(() => undefined)) ?? ''
   const notes = member(objectOf(parseJson(text)), 'entries')
@@ -53,7 +55,7 @@ const spellingOf = (value: ReturnType<typeof objectOf>): Spelling => {
 
 const textsOf = (value: Json | undefined): readonly string[] | undefined => (isArray(value) && value.every(isString) ? value : undefined)
 
-/** Puts notes in the place of those about the same entries. */
+/** Adds notes; they replace those about the same entries. */
 export const addNotes = (file: string, added: readonly Note[]): Promise<void> => rewrite(file, added, added)
 
 export const removeNotes = (file: string, removed: readonly Note[]): Promise<void> => rewrite(file, removed, [])

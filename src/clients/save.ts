@@ -4,8 +4,8 @@ import { basename, dirname, join } from 'node:path'
 import { codeOf, CustomsError } from '../errors.js'
 import { readBounded } from '../operator-file.js'
 
-/** Longest file, in bytes: Claude Code keeps much besides its servers. */
-const longest = 64 * 1024 * 1024
+/** Longest file, in bytes: Claude Code's also holds much besides servers. */
+const maxBytes = 64 * 1024 * 1024
 
 /**
  * A client's file, as it is.
@@ -13,7 +13,7 @@ const longest = 64 * 1024 * 1024
  * @throws CustomsError BAD_CONFIG when it cannot be read, or is no UTF-8 text
  */
 export const readText = async (file: string): Promise<string | undefined> => {
-  const bytes = await readBounded(file, longest).catch((error: unknown) => {
+  const bytes = await readBounded(file, maxBytes).catch((error: unknown) => {
     if (!(error instanceof CustomsError) || error.cause === undefined) throw error
     if (codeOf(error.cause) === 'ENOENT' || codeOf(error.cause) === 'ENOTDIR') return undefined
     throw new CustomsError(error.code, `${error.message}${remedy(error.cause)}`, error)
@@ -32,15 +32,15 @@ const remedy = (error: unknown): string =>
     : ''
 
 export interface Saved {
-  /** Holds what the file held before. */
+  /** The path of the backup. */
   readonly backup: string
 }
 
 /**
- * Writes a file that somebody else may be writing too: keeps what it held in a backup beside it, and its mode, its owner and
- * the symbolic link that leads to it. A reader sees the old text or the new one, and nothing in between.
- * @param before what it must hold still
- * @throws CustomsError BAD_CONFIG when it holds something else by now, or cannot be written; then it is as it was
+ * Writes a file that another program may be writing too. Backs up the old text beside it; keeps its mode,
+ * owner and symbolic link. A reader sees the old text or the new one, never a part.
+ * @param before the text that the file must still have
+ * @throws CustomsError BAD_CONFIG when it has changed or cannot be written; the file is unchanged then
  */
 export const save = async (file: string, before: string, after: string): Promise<Saved> => {
   try {
@@ -48,7 +48,9 @@ export const save = async (file: string, before: string, after: string): Promise
     const { mode, uid, gid } = await stat(real)
     const backup = await backUp(real, before, mode & 0o7777)
     await replace(real, after, { mode: mode & 0o7777, uid, gid }, async () => {
-      if ((await readText(real)) !== before) throw new CustomsError('BAD_CONFIG', `${file}: has changed since it was shown: nothing was written, run the command again`)
+      if ((await readText(real)) === before) return
+      const reason = 'has changed since it was shown: nothing was written, run the command again'
+      throw new CustomsError('BAD_CONFIG', `${file}: ${reason}`)
     })
     return { backup }
   } catch (cause) {
@@ -64,8 +66,10 @@ interface Attributes {
   readonly gid?: number
 }
 
-/** Puts a new file in the place of one, if there is one. @param check is asked at the last moment */
-export const replace = async (file: string, text: string, { mode, uid, gid }: Attributes, check: () => Promise<void>): Promise<void> => {
+/** Creates a file, or replaces it as a whole. @param check runs just before; may throw */
+export const replace = async (
+  file: string, text: string, { mode, uid, gid }: Attributes, check: () => Promise<void>,
+): Promise<void> => {
   const temporary = join(dirname(file), `.${basename(file)}.${randomUUID()}.tmp`)
   try {
     const handle = await open(temporary, 'wx', mode === undefined ? undefined : 0o600)
@@ -75,7 +79,7 @@ export const replace = async (file: string, text: string, { mode, uid, gid }: At
     } finally {
       await handle.close()
     }
-    // Only root can give a file away; whoever owns it keeps it without.
+    // Only root can change the owner; an owner's own file needs no change.
     if (uid !== undefined && gid !== undefined) await chown(temporary, uid, gid).catch(() => undefined)
     if (mode !== undefined) await chmod(temporary, mode)
     await check()
@@ -86,7 +90,9 @@ export const replace = async (file: string, text: string, { mode, uid, gid }: At
   }
 }
 
-/** `FILE.mcp-customs.bak`, `FILE.mcp-customs.2.bak`, …: the first that is free, or that holds the same. */
+/**
+ * `FILE.mcp-customs.bak`, `FILE.mcp-customs.2.bak`, …: the first free name, or a backup with the same text.
+ */
 const backUp = async (file: string, text: string, mode: number): Promise<string> => {
   for (const name of await backupsOf(file)) {
     if ((await readText(name)) === text) return name
@@ -95,7 +101,7 @@ const backUp = async (file: string, text: string, mode: number): Promise<string>
     const backup = `${file}.mcp-customs${number === 1 ? '' : `.${number}`}.bak`
     try {
       await writeFile(backup, text, { flag: 'wx', mode, flush: true })
-      // The mode of a new file is narrowed by the process's mask.
+      // The umask has narrowed the new file's mode.
       await chmod(backup, mode)
       return backup
     } catch (error) {
@@ -104,7 +110,7 @@ const backUp = async (file: string, text: string, mode: number): Promise<string>
   }
 }
 
-/** What was kept of a file, by any run. */
+/** All backups of a file. */
 const backupsOf = async (file: string): Promise<readonly string[]> => {
   const folder = dirname(file)
   const own = (name: string) => name.startsWith(`${basename(file)}.mcp-customs.`) && name.endsWith('.bak')

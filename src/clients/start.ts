@@ -5,9 +5,9 @@ import { isTable, isText, memberOf, type TableValue } from './tree.js'
 import { isWrapped } from './unwrap.js'
 import { optionWords } from './wrap.js'
 
-/** How the server of an entry is started or reached by `wrap`, whether that stands before it already or not. */
-export interface Start {
-  /** Of `wrap`. The values of headers are among them. */
+/** How `wrap` starts or reaches the server of an entry, wrapped or not. */
+interface Start {
+  /** Options of `wrap`, including the values of headers. */
   readonly options: readonly string[]
   /** The server's command line, or its URL alone. */
   readonly target: readonly string[]
@@ -28,8 +28,12 @@ export const startOf = ({ name, server }: Pick<Entry, 'name' | 'server'>, enviro
   const { table } = server
   const env = new Map(textsOf(table, 'env').map(([key, value]) => [key, filled(value)]))
   const common = { env, cwd: cwdOf(table, filled) }
-  if (server.kind === 'remote') return { ...common, options: [...optionWords({ server: name }), ...headersOf(server, filled)], target: [filled(server.url.value.text)], isRemote: true }
-  if (!isWrapped(server)) return { ...common, options: optionWords({ server: name }), target: server.words.map(filled), isRemote: false }
+  const own = optionWords({ server: name })
+  if (server.kind === 'remote') {
+    const target = [filled(server.url.value.text)]
+    return { ...common, options: [...own, ...headersOf(server, filled)], target, isRemote: true }
+  }
+  if (!isWrapped(server)) return { ...common, options: own, target: server.words.map(filled), isRemote: false }
   const { options, target, remote } = innermost(server.own)
   return { ...common, options, target: server.words.slice(target).map(filled), isRemote: remote }
 }
@@ -50,11 +54,15 @@ const cwdOf = (table: TableValue, filled: (text: string) => string): string | un
 }
 
 const headersOf = ({ headers, bearer }: Server & { kind: 'remote' }, filled: (text: string) => string): readonly string[] => [
-  ...(headers?.value.members ?? []).filter(isText).map(({ key, value }) => ['--header', `${key}=${filled(value.text)}`]).flat(),
+  ...(headers?.value.members ?? []).filter(isText)
+    .flatMap(({ key, value }) => ['--header', `${key}=${filled(value.text)}`]),
   ...(bearer ? ['--header', `Authorization=Bearer {env:${bearer.value.text}}`] : []),
 ]
 
-/** Clients put in the value of `${env:NAME}` or `${NAME}`; everything else of that kind (`${input:key}`) they have from the person, or keep. */
+/**
+ * Clients replace `${env:NAME}` and `${NAME}`. Other references, such as `${input:key}`, only the client can
+ * resolve.
+ */
 const fillIn = (text: string, environment: Environment): string =>
   text.replace(/\$\{(?:env:)?([^{}]*?)(?::-([^{}]*))?\}/g, (reference, name: string, otherwise: string | undefined) =>
     (Object.hasOwn(environment, name) ? environment[name] : undefined) ?? otherwise ?? fail(`has ${reference} in it, which the client fills in`))

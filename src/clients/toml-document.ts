@@ -1,7 +1,7 @@
 import { ParseError, parseTOML, type AST } from 'toml-eslint-parser'
 import type { Document, Member, Span, TableValue, Value } from './tree.js'
 
-/** @param fail is told what is wrong, and where */
+/** TOML 1.1. @param fail throws for a syntax error */
 export const tomlDocument = (text: string, fail: (at: number, reason: string) => never): Document => {
   const root: Table = { kind: 'table', members: [] }
   for (const node of parse(text, fail).body[0].body) {
@@ -13,7 +13,7 @@ export const tomlDocument = (text: string, fail: (at: number, reason: string) =>
 
 const parse = (text: string, fail: (at: number, reason: string) => never): AST.TOMLProgram => {
   try {
-    // The parser knows no byte order mark; a space keeps every place where it was.
+    // The parser knows no byte order mark; a space keeps all offsets.
     return parseTOML(text.replace(/^\ufeff/, ' '), { tomlVersion: '1.1' })
   } catch (error) {
     if (!(error instanceof ParseError)) throw error
@@ -24,7 +24,7 @@ const parse = (text: string, fail: (at: number, reason: string) => never): AST.T
 // The escapes of JSON are among those of TOML, which wants one character more escaped.
 const spellText = (text: string): string => JSON.stringify(text).replaceAll('\u007f', '\\u007f')
 
-/** As it is made: tables grow, wherever in the file their parts stand. */
+/** A table while it is read: its parts may stand anywhere in the file. */
 interface Table extends TableValue {
   readonly members: Growing[]
 }

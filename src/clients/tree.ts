@@ -12,7 +12,7 @@ export interface TextValue extends Span {
   readonly text: string
 }
 
-export interface ListValue extends Span {
+interface ListValue extends Span {
   readonly kind: 'list'
   readonly elements: readonly Value[]
 }
@@ -28,7 +28,7 @@ export interface TableValue {
   readonly members: readonly Member[]
 }
 
-export interface OtherValue extends Span {
+interface OtherValue extends Span {
   readonly kind: 'other'
   /** `true`, `false` or null; undefined for numbers and dates. */
   readonly value: boolean | null | undefined
@@ -96,7 +96,10 @@ export interface Splice extends Span {
   readonly text: string
 }
 
-/** The text with its parts replaced, and everything else as it was. @param splices that do not overlap, in any order */
+/**
+ * The text with its parts replaced, and everything else as it was.
+ * @param splices that do not overlap, in any order
+ */
 export const splice = (text: string, splices: readonly Splice[]): string => {
   let result = ''
   let at = 0

@@ -12,13 +12,13 @@ export interface WrappedServer extends CommandServer {
 
 export const isWrapped = (server: CommandServer): server is WrappedServer => server.own !== undefined && server.args !== undefined
 
-/** What a remote server's keys are called where no record says it. */
+/** Names of a remote server's keys, when no record has them. */
 export type Usual = Pick<Client, 'url' | 'type' | 'headers'>
 
 /**
- * The changes that take us away from a server, worked out from the entry as it is now: whatever else was changed since stays.
+ * The changes that unwrap a server, computed from the entry as it is now: other edits since then stay.
  * @param spelling as it was recorded, or undefined
- * @returns a text when the entry cannot be undone: why
+ * @returns a text when the entry cannot be unwrapped: the reason
  */
 export const unwrapEdits = (document: Document, server: WrappedServer, spelling: Spelling | undefined, usual: Usual): readonly Splice[] | string => {
   const { command, args } = server

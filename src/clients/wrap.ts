@@ -5,11 +5,11 @@ import { slice } from './tree.js'
 import type { WrappedServer } from './unwrap.js'
 
 /**
- * What the wrapped entry does not show of how the entry was spelt: tokens, as they stood in the file. No value of the
- * entry is among them, so no secret either: those stay in the entry.
+ * Tokens of the entry, as they stood in the file, that the wrapped entry no longer has. No values, so no
+ * secrets: those stay in the entry.
  */
 export interface Spelling {
-  /** The key whose value moved to the end of `args`: absent where `args` was there before. */
+  /** The key whose value moved to the end of `args`; absent if the entry had `args`. */
   readonly key?: string
   readonly type?: string
   /** The key of the headers, at each place where it stands. */
@@ -19,14 +19,14 @@ export interface Spelling {
   readonly bearer?: readonly string[]
 }
 
-export interface Wrapping {
+interface Wrapping {
   readonly splices: readonly Splice[]
   readonly spelling: Spelling
 }
 
 /** Options of `wrap` that `install` sets. */
-export interface WrapOptions {
-  /** What the audit log calls the server. */
+interface WrapOptions {
+  /** The server's name in the audit log. */
   readonly server: string
   readonly policy?: string | undefined
   /** The path of a lock file. */
@@ -40,7 +40,7 @@ export const optionWords = ({ server, policy, lock }: WrapOptions): readonly str
 ]
 
 /**
- * The changes that put us in front of a server. Every text of the entry's own keeps its bytes: it stays where it is, or moves.
+ * The changes that wrap a server. Every text of the entry keeps its bytes; some move.
  * @param launcher a program and its first arguments
  * @param options of `wrap`
  */
@@ -57,7 +57,7 @@ export const wrapEdits = (document: Document, server: CommandServer | RemoteServ
   }
 }
 
-/** The same of a server that we stand before already: only the words that start us change. */
+/** The same for a wrapped server: only the words that start us change. */
 export const rewrapEdits = (document: Document, { command, args, own }: WrappedServer, launcher: readonly string[], options: readonly string[]): readonly Splice[] => {
   const [program = '', ...words] = [...launcher, 'wrap', ...options]
   const [first] = args.value.elements
@@ -70,7 +70,7 @@ export const rewrapEdits = (document: Document, { command, args, own }: WrappedS
   ]
 }
 
-/** Options with another value for one of them. @param value undefined leaves it as it is */
+/** Sets one option. @param value undefined: no change */
 export const withOption = (options: readonly string[], name: string, value: string | undefined): readonly string[] => {
   if (value === undefined) return options
   const others = options.filter((word, index) => !word.startsWith(`--${name}=`) && word !== `--${name}` && options[index - 1] !== `--${name}`)
@@ -81,19 +81,25 @@ const replace = ({ from, to }: TextValue, text: string): Splice => ({ from, to, 
 
 const spelt = ({ spellText }: Document, words: readonly string[]): readonly string[] => words.map(spellText)
 
-/** In front of the first element, on a line of their own where it has one; in an empty list behind its bracket. */
+/**
+ * In front of the first element, on a line of their own where it has one; in an empty list behind its
+ * bracket.
+ */
 const insertWords = (document: Document, { from, elements: [element] }: { from: number; elements: readonly TextValue[] }, words: readonly string[]): Splice => {
   const at = element?.from ?? from + 1
   const text = words.join(', ') + (element ? `,${lineBefore(document.text, at) ?? ' '}` : '')
   return { from: at, to: at, text }
 }
 
-/** The end of the line before, and the indentation: undefined where something else stands before it on its line. */
+/**
+ * The end of the line before, and the indentation: undefined where something else stands before it on its
+ * line.
+ */
 const lineBefore = (text: string, at: number): string | undefined => /\r?\n[ \t]*$/.exec(text.slice(0, at))?.[0]
 
 /**
- * A member that alone says what the server is becomes `args`, and keeps its value as the last of them; `command` is put in
- * front of it.
+ * A member that alone says what the server is becomes `args`, and keeps its value as the last of them;
+ * `command` is put in front of it.
  */
 const wrapSole = (document: Document, member: Member & { readonly value: TextValue }, program: string, words: readonly string[]): Wrapping => {
   const { text, spellKey, spellText } = document
@@ -117,8 +123,8 @@ const wrapSole = (document: Document, member: Member & { readonly value: TextVal
 }
 
 /**
- * The headers become environment variables, which `wrap` reads: their values stay where they are, and out of the command
- * line, which everybody on the machine can read.
+ * The headers become environment variables, which `wrap` reads: their values stay where they are, and out of
+ * the command line, which everybody on the machine can read.
  */
 const wrapRemote = (document: Document, { url, type, headers, bearer }: RemoteServer, program: string, start: readonly string[]): Wrapping => {
   const named = nameVariables(headers?.value)
@@ -171,8 +177,8 @@ const variablePrefix = 'MCP_CUSTOMS_HEADER_'
 export const isOurVariable = (variable: string): boolean => variable.startsWith(variablePrefix)
 
 /**
- * A variable that `wrap` is to read. Without the dollar sign: several clients put in the value of `${env:NAME}` themselves,
- * and out of their own environment.
+ * A variable that `wrap` is to read. Without the dollar sign: several clients put in the value of
+ * `${env:NAME}` themselves, and out of their own environment.
  */
 const reference = (variable: string): string => `{env:${variable}}`
 

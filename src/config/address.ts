@@ -31,7 +31,9 @@ export interface SocketAddress {
 const maxSocketBytes = 103
 
 /** @param text `unix:PATH` or `unix:PATH?mode=660`, or as for `readAddress` */
-export const readListen = (text: string, keys: Keys, source: Pick<Source, 'file'>): Address | SocketAddress => {
+export const readListen = (
+  text: string, keys: Keys, source: Pick<Source, 'file'>,
+): Address | SocketAddress => {
   const [, path, mode = '600'] = /^unix:([^?]+)(?:\?mode=([0-7]{3}))?$/.exec(text) ?? []
   if (path === undefined) return readAddress(text, keys)
   const socket = pathFrom(source, path)

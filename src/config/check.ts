@@ -44,7 +44,8 @@ export const checked = <Written>(check: Check<Written>, value: unknown, written:
   // A misspelt key also makes a required one seem missing.
   const error = whole.find(({ keyword }) => keyword === 'additionalProperties') ?? whole[0]
   if (error === undefined) return fail([], 'is not valid')
-  const keys = error.instancePath.split('/').slice(1).map(part => part.replace(/~1/g, '/').replace(/~0/g, '~'))
+  const parts = error.instancePath.split('/').slice(1)
+  const keys = parts.map(part => part.replace(/~1/g, '/').replace(/~0/g, '~'))
   const { key, reason } = tell(error, valueAt(written, keys), choicesIn(error, errors))
   return fail(key === undefined ? keys : [...keys, key], reason)
 }
@@ -65,7 +66,8 @@ const withoutParts = (errors: readonly SchemaError[]): readonly SchemaError[] =>
 }
 
 const branchesOf = ({ schemaPath, instancePath }: SchemaError, errors: readonly SchemaError[]) =>
-  errors.filter(error => error.schemaPath.startsWith(`${schemaPath}/`) && error.instancePath.startsWith(instancePath))
+  errors.filter(error =>
+    error.schemaPath.startsWith(`${schemaPath}/`) && error.instancePath.startsWith(instancePath))
 
 /** The valid values of an enum, a const, or an anyOf of those. */
 const choicesIn = (error: SchemaError, errors: readonly SchemaError[]): readonly string[] =>
@@ -110,7 +112,9 @@ const tell = (
 }
 
 const messageIn = (schema: unknown): string =>
-  isObject(schema) && typeof schema['errorMessage'] === 'string' ? schema['errorMessage'] : 'is not as it must be'
+  isObject(schema) && typeof schema['errorMessage'] === 'string'
+    ? schema['errorMessage']
+    : 'is not as it must be'
 
 const valueAt = (root: Json, keys: Keys): Json | undefined =>
   keys.reduce<Json | undefined>((held, key) => {

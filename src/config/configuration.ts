@@ -124,8 +124,10 @@ export interface ServerTls {
 
 type WrittenAudit = NonNullable<Written.ConfigurationFile['audit']>
 
+type WithDefault = 'payloads' | 'intent' | 'keepDays' | 'keepBytes' | 'onFailure'
+
 export interface AuditConfiguration
-  extends Readonly<Required<Pick<WrittenAudit, 'payloads' | 'intent' | 'keepDays' | 'keepBytes' | 'onFailure'>>>,
+  extends Readonly<Required<Pick<WrittenAudit, WithDefault>>>,
     Readonly<Pick<WrittenAudit, 'maxBytes' | 'rotate' | 'keep' | 'signKey'>> {
   /**
    * A path; `-`: the standard stream that the command does not use; `none`: no log; undefined: the default

@@ -1,9 +1,9 @@
 import { extname } from 'node:path'
 import { CustomsError } from '../errors.js'
-import { readBoundedText } from '../operator-file.js'
+import { readBoundedText, type Place } from '../operator-file.js'
 import { checked, type Check } from './check.js'
 import { expand, Problem, wayTo, type Environment } from './source.js'
-import { parseStrictJson, parseYaml, SyntaxProblem, type Place, type Text } from './text.js'
+import { parseStrictJson, parseYaml, SyntaxProblem, type Text } from './text.js'
 
 /** Longest file, in bytes. */
 const maxBytes = 256 * 1024

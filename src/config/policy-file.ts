@@ -18,8 +18,9 @@ export const readPolicy = async (name: string, environment: Environment): Promis
   if (preset !== undefined) return { preset, rules: new Map() }
   // A misspelt preset is not looked for among the files.
   if (!/^[\w-]+$/.test(name)) return readPolicyFile(name, environment)
-  const hint = `${suggestion(name, presets)} (${presets.join(', ')}; a file is named by a path, such as ./policy.yaml)`
-  throw new CustomsError('BAD_USAGE', `--policy ${JSON.stringify(name)}: no such preset${hint}`)
+  const choices = `${presets.join(', ')}; a file is named by a path, such as ./policy.yaml`
+  const reason = `no such preset${suggestion(name, presets)} (${choices})`
+  throw new CustomsError('BAD_USAGE', `--policy ${JSON.stringify(name)}: ${reason}`)
 }
 
 /**
@@ -65,6 +66,8 @@ export const parseRules = (flags: readonly string[]): Rules =>
     if (asked === '' || rest.length > 0) return refuse('must be ID=ACTION')
     if (!isRuleName(name)) return refuse(`unknown rule${suggestion(name, ruleNames)}`)
     const action = actions.find(candidate => candidate === asked)
-    if (action === undefined) return refuse(`unknown action${suggestion(asked, actions) || `: ${actions.join(', ')}`}`)
+    if (action === undefined) {
+      return refuse(`unknown action${suggestion(asked, actions) || `: ${actions.join(', ')}`}`)
+    }
     return actionsOf(name).includes(action) ? [name, action] : refuse(notFor(action))
   }))

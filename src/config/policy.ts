@@ -5,7 +5,9 @@ export { presets, type Circumstances, type Preset } from '../rules/index.js'
 
 /** Why a rule cannot have an action. */
 export const notFor = (action: Action): string =>
-  action === 'mend' ? 'mend is for rules that say how, which this one does not' : 'demote is for rules under result/ only'
+  action === 'mend'
+    ? 'mend is for rules that say how, which this one does not'
+    : 'demote is for rules under result/ only'
 
 /** The operator's choices for single rules. */
 export type Rules = ReadonlyMap<RuleName, Action>

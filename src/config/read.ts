@@ -3,7 +3,9 @@ import { CustomsError } from '../errors.js'
 import type { Json } from '../protocol/unmetered.js'
 import { readAddress, readHost, readListen, readOrigin, readServerUrl } from './address.js'
 import { checked } from './check.js'
-import { usual, type AuditTarget, type Configuration, type Limits, type ServerConfiguration } from './configuration.js'
+import {
+  usual, type AuditTarget, type Configuration, type Limits, type ServerConfiguration,
+} from './configuration.js'
 import { readChecked, readText } from './file.js'
 import { isConfigurationFile, isTokens } from './generated/checks.js'
 import type * as Written from './generated/types.js'
@@ -61,14 +63,22 @@ const merged = async (
       ...(telemetry?.endpoint !== undefined && {
         endpoint: readServerUrl(telemetry.endpoint, ['telemetry', 'endpoint']),
       }),
-      ...(telemetry?.headers !== undefined && { headers: readHeaders(telemetry.headers, ['telemetry', 'headers']) }),
+      ...(telemetry?.headers !== undefined && {
+        headers: readHeaders(telemetry.headers, ['telemetry', 'headers']),
+      }),
     },
     tls: tls === undefined ? base.tls : {
-      cert: path(tls.cert), key: path(tls.key), clientCa: tls.clientCa === undefined ? undefined : path(tls.clientCa),
+      cert: path(tls.cert),
+      key: path(tls.key),
+      clientCa: tls.clientCa === undefined ? undefined : path(tls.clientCa),
     },
-    allowHosts: [...base.allowHosts, ...allowHosts.map((host, index) => readHost(host, ['allowHosts', index]))],
+    allowHosts: [
+      ...base.allowHosts,
+      ...allowHosts.map((host, index) => readHost(host, ['allowHosts', index])),
+    ],
     allowOrigins: [
-      ...base.allowOrigins, ...allowOrigins.map((origin, index) => readOrigin(origin, ['allowOrigins', index])),
+      ...base.allowOrigins,
+      ...allowOrigins.map((origin, index) => readOrigin(origin, ['allowOrigins', index])),
     ],
     admin: admin === undefined ? base.admin : readAddress(admin, ['admin']),
     sessions: { ...base.sessions, ...written.sessions },
@@ -85,7 +95,8 @@ const readServers = async (
   return servers
 }
 
-const readLog = (file: string, source: Source): string => (file === '-' || file === 'none' ? file : pathFrom(source, file))
+const readLog = (file: string, source: Source): string =>
+  file === '-' || file === 'none' ? file : pathFrom(source, file)
 
 /** A module by its path, or a package by its name. */
 const readTarget = ({ target, options = {} }: WrittenTarget, source: Source): AuditTarget => ({

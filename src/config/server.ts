@@ -41,7 +41,9 @@ export const readServer = async (
   }
 }
 
-export const readLockSetting = (written: Written.Lock | undefined, source: Source): LockSetting | undefined => {
+export const readLockSetting = (
+  written: Written.Lock | undefined, source: Source,
+): LockSetting | undefined => {
   if (written === undefined) return undefined
   const { file, frozen = false, trustAccepted = false, ...actions } =
     typeof written === 'string' ? { file: written } : written
@@ -50,8 +52,8 @@ export const readLockSetting = (written: Written.Lock | undefined, source: Sourc
 
 /** Headers of the connection or the body: the relay's HTTP client writes these. */
 const ownHeaders: ReadonlySet<string> = new Set([
-  'connection', 'content-encoding', 'content-length', 'content-type', 'expect', 'keep-alive', 'proxy-connection', 'te',
-  'trailer', 'transfer-encoding', 'upgrade',
+  'connection', 'content-encoding', 'content-length', 'content-type', 'expect', 'keep-alive',
+  'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade',
 ])
 
 /** @returns the names in lower case */
@@ -67,13 +69,17 @@ export const readHeaders = (headers: Written.Headers, keys: Keys): ReadonlyMap<s
 }
 
 /** The values of `--header NAME=VALUE`; the last one of a name wins. @throws Problem at the name */
-export const parseHeaders = (pairs: readonly string[], environment: Environment): ReadonlyMap<string, string> => {
+export const parseHeaders = (
+  pairs: readonly string[], environment: Environment,
+): ReadonlyMap<string, string> => {
   const written = Object.fromEntries(pairs.map(pair => split(pair, /^[^\s:]+$/)))
   return readHeaders(checked(isHeaders, expand(written, environment), written), [])
 }
 
 /** The values of `--env NAME=VALUE`; the last one of a name wins. @throws Problem at the name */
-export const parseVariables = (pairs: readonly string[], environment: Environment): ReadonlyMap<string, string> => {
+export const parseVariables = (
+  pairs: readonly string[], environment: Environment,
+): ReadonlyMap<string, string> => {
   const written = Object.fromEntries(pairs.map(pair => split(pair, /^[^\0]+$/)))
   return new Map(Object.entries(checked(isVariables, expand(written, environment), written)))
 }
@@ -90,13 +96,17 @@ const split = (pair: string, name: RegExp): [string, string] => {
 }
 
 const readServerTls = ({ ca, tls }: Written.Server, keys: Keys, source: Source): ServerTls | undefined => {
-  if (ca !== undefined && tls?.ca !== undefined) return fail([...keys, 'ca'], 'stands in tls as well: give one of them')
+  if (ca !== undefined && tls?.ca !== undefined) {
+    return fail([...keys, 'ca'], 'stands in tls as well: give one of them')
+  }
   const authorities = ca ?? tls?.ca
   if (authorities === undefined && tls === undefined) return undefined
   const path = (file: string) => pathFrom(source, file)
   return {
     ca: authorities === undefined ? undefined : path(authorities),
-    client: tls?.cert !== undefined && tls.key !== undefined ? { cert: path(tls.cert), key: path(tls.key) } : undefined,
+    client: tls?.cert !== undefined && tls.key !== undefined
+      ? { cert: path(tls.cert), key: path(tls.key) }
+      : undefined,
   }
 }
 
@@ -104,11 +114,15 @@ const readTools = async (
   tools: Readonly<Record<string, Written.Tool>> = {}, keys: Keys, source: Source, limits: Limits,
 ) => {
   const read = new Map<string, ToolSetting>()
-  for (const [name, tool] of Object.entries(tools)) read.set(name, await readTool(tool, [...keys, name], source, limits))
+  for (const [name, tool] of Object.entries(tools)) {
+    read.set(name, await readTool(tool, [...keys, name], source, limits))
+  }
   return read
 }
 
-const readTool = async (tool: Written.Tool, keys: Keys, source: Source, limits: Limits): Promise<ToolSetting> => {
+const readTool = async (
+  tool: Written.Tool, keys: Keys, source: Source, limits: Limits,
+): Promise<ToolSetting> => {
   if (tool === 'deny') return { denied: true, outputSchema: undefined, annotations: undefined }
   const { deny = false, outputSchema, resultSchema, structured, annotations } = tool
   if (structured !== undefined && outputSchema === undefined) {

@@ -1,4 +1,5 @@
 import type { Document, Lexer } from 'yaml'
+import { placeAt, type Place } from '../operator-file.js'
 import type { Json } from '../protocol/unmetered.js'
 import type { Keys } from './source.js'
 
@@ -7,12 +8,6 @@ const maxDepth = 200
 
 /** How often aliases may repeat their anchors: a bomb of nested aliases needs more. */
 const maxAliases = 100
-
-/** Counted from 1. */
-export interface Place {
-  readonly line: number
-  readonly column: number
-}
 
 /** A parsed text. */
 export interface Text {
@@ -31,11 +26,6 @@ export class SyntaxProblem extends Error {
   ) {
     super(reason)
   }
-}
-
-export const placeAt = (source: string, offset: number): Place => {
-  const before = source.slice(0, offset).split('\n')
-  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }
 }
 
 /**
@@ -61,7 +51,8 @@ export const parseYaml = async (source: string): Promise<Text> => {
       const seen = new Set<unknown>()
       for (const { key } of map.items) {
         if (!isScalar(key)) continue
-        if (seen.has(key.value)) fail(key.range?.[0] ?? 0, `the key ${JSON.stringify(key.value)} stands here twice`)
+        const name = JSON.stringify(key.value)
+        if (seen.has(key.value)) fail(key.range?.[0] ?? 0, `the key ${name} stands here twice`)
         seen.add(key.value)
       }
     },
@@ -71,7 +62,9 @@ export const parseYaml = async (source: string): Promise<Text> => {
     let offset: number | undefined
     for (const key of keys) {
       if (isAlias(node)) node = node.resolve(document)
-      const pair = isMap(node) ? node.items.find(item => isScalar(item.key) && item.key.value === key) : undefined
+      const pair = isMap(node)
+        ? node.items.find(item => isScalar(item.key) && item.key.value === key)
+        : undefined
       const place = pair?.key ?? (isSeq(node) ? node.items[Number(key)] : undefined)
       node = pair ? pair.value : place
       if (isNode(place)) offset = place.range?.[0] ?? offset

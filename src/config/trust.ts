@@ -35,8 +35,8 @@ const readEntry = ({ command, sha256, package: spec, url }: Written.TrustEntry, 
   if (command !== undefined) return { command, ...(sha256 !== undefined && { sha256 }) }
   if (spec !== undefined) return { package: spec }
   if (url !== undefined && trustedPrefix(url)) return { url }
-  const rule = 'must be an https URL (http on loopback only) without user, query, fragment or encoded separators'
-  return fail([...keys, 'url'], rule)
+  const without = 'without user, query, fragment or encoded separators'
+  return fail([...keys, 'url'], `must be an https URL (http on loopback only) ${without}`)
 }
 
 /** A server as the operator starts or reaches it. Its own `serverInfo` does not count. */
@@ -70,12 +70,15 @@ const vouchesFor = async (entry: TrustEntry, server: Candidate): Promise<boolean
   }
   if (!('command' in entry)) return false
   // An empty list would be a prefix of every command.
-  if (entry.command.length === 0 || !entry.command.every((word, index) => server.command[index] === word)) return false
+  if (entry.command.length === 0) return false
+  if (!entry.command.every((word, index) => server.command[index] === word)) return false
   return entry.sha256 === undefined || (await hasDigest(entry.command, server.cwd, entry.sha256))
 }
 
 /** Whether the file named by the last word, relative to the process's folder, has this digest. */
-const hasDigest = async (words: readonly string[], cwd: string | undefined, digest: string): Promise<boolean> => {
+const hasDigest = async (
+  words: readonly string[], cwd: string | undefined, digest: string,
+): Promise<boolean> => {
   const last = words.at(-1)
   // A bare command is looked up in PATH: it names no fixed file.
   if (last === undefined || (words.length === 1 && !/[\\/]/.test(last))) return false

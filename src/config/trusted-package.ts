@@ -106,8 +106,8 @@ export const isBroughtAlong = async (
   const isListedIn = async (folder: string): Promise<boolean> => {
     const packages = member(await objectIn(join(folder, '.package-lock.json')), 'packages')
     return isObject(packages) && Object.entries(packages).some(([path, noted]) => {
-      const named = isObject(noted) ? (member(noted, 'name') ?? path.split('node_modules/').at(-1)) : undefined
-      return isObject(noted) && isIt(noted, named)
+      if (!isObject(noted)) return false
+      return isIt(noted, member(noted, 'name') ?? path.split('node_modules/').at(-1))
     })
   }
 
@@ -117,10 +117,9 @@ export const isBroughtAlong = async (
     const modules = join(folder, 'node_modules')
     const manifest = await objectIn(join(folder, 'package.json'))
     const bin = member(manifest, 'bin')
-    const isOwn = isIt(manifest, member(manifest, 'name')) || (isObject(bin) && member(bin, spec) !== undefined)
-    if (isOwn || member(manifest, 'workspaces') !== undefined || (await exists(join(modules, '.bin', spec)))) {
-      return true
-    }
+    if (isIt(manifest, member(manifest, 'name')) || member(manifest, 'workspaces') !== undefined) return true
+    if (isObject(bin) && member(bin, spec) !== undefined) return true
+    if (await exists(join(modules, '.bin', spec))) return true
     // The one in the home folder is the operator's own.
     if (folder !== homedir() && (await exists(join(folder, '.npmrc')))) return true
     // npm reads the packages of one folder: the nearest with a package.json or node_modules.

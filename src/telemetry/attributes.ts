@@ -43,7 +43,9 @@ export const asked = ({ method, params, id }: Request): Attributes => {
 export const spanName = (attributes: Attributes): string =>
   [attributes['mcp.method.name'], attributes['gen_ai.tool.name'] ?? attributes['gen_ai.prompt.name']].filter(part => part !== undefined).join(' ')
 
-/** The same for metrics, where a stranger's inventions are one: a tool has a name when the server lists it. */
+/**
+ * The same for metrics, where a stranger's inventions are one: a tool has a name when the server lists it.
+ */
 const counted = ({ entry: { event, tool }, isListed }: Operation): Attributes => ({
   'mcp.method.name': methodOf(event) === undefined ? other : event,
   ...(event === 'tools/call' && { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool !== undefined && isListed ? shown(tool) : other }),

@@ -72,8 +72,8 @@ interface Answered {
 }
 
 /**
- * What is counted, in a registry or not at all. Labels are ours or the operator's, or bounded (see observing.ts): a name
- * from the wire never makes a label of its own.
+ * What is counted, in a registry or not at all. Labels are ours or the operator's, or bounded (see
+ * observing.ts): a name from the wire never makes a label of its own.
  */
 const metricsIn = <Into extends Registry | undefined>(registry: Into) => ({
   registry,
@@ -104,7 +104,10 @@ const metricsIn = <Into extends Registry | undefined>(registry: Into) => ({
   coreFailed: (server: string) => registry?.add(table.coreFailures, { server }),
   /** The byte validator failed, and a message was parsed as a whole. */
   byteValidatorFailed: () => registry?.add(table.validatorFailures, {}),
-  /** Records, spans or metrics did not arrive. @param to a target of the operator's, or a signal of OpenTelemetry's */
+  /**
+   * Records, spans or metrics did not arrive.
+   * @param to a target of the operator's, or a signal of OpenTelemetry's
+   */
   undelivered: (to: string, count: number) => registry?.add(table.undelivered, { to }, count),
   /** Whether each of the present servers can be reached. */
   ready: (servers: ReadonlyMap<string, boolean>) => registry?.replace(table.ready, servers, Number),

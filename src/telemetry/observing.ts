@@ -1,4 +1,5 @@
 import type { Operation } from '../core/event.js'
+import { messageOf } from '../errors.js'
 import type { ObservedSession } from '../gateway/open.js'
 import type { Observer } from '../gateway/hooks.js'
 import type { Trace } from '../protocol/frame.js'
@@ -16,7 +17,7 @@ export interface Tracing {
 export interface ObservingOptions {
   readonly metrics: Metrics
   readonly tracing?: Tracing | undefined
-  /** Told once why something could not be observed: it is nothing that traffic would stop for. */
+  /** Called once, with the reason of the first failure. Traffic goes on. */
   readonly failed: (reason: string) => void
 }
 
@@ -24,16 +25,16 @@ export type Observe = (place: Place) => (session: ObservedSession) => Observer
 
 const roles: readonly Role[] = ['server', 'client']
 
-/** Makes those who look on, for each session in front of a server. */
+/** Makes an observer for each session of a server. */
 export const observing = ({ metrics, tracing, failed }: ObservingOptions): Observe => {
-  /** By the server's name: they outlive a change of the configuration. */
+  /** By the server's name: kept when the configuration is reloaded. */
   const series = new Map<string, ReturnType<typeof bounded>>()
   let hasFailed = false
   const quietly = <Value>(act: () => Value): Value | undefined => {
     try {
       return act()
     } catch (error) {
-      if (!hasFailed) failed(error instanceof Error ? error.message : String(error))
+      if (!hasFailed) failed(messageOf(error))
       hasFailed = true
       return undefined
     }
@@ -67,7 +68,7 @@ export const observing = ({ metrics, tracing, failed }: ObservingOptions): Obser
           quietly(() => tracing?.done(operation, session))
         },
         ended: hasFailed => {
-          // Who has no session shares one of ours with others.
+          // Stateless clients share a session.
           if (session.stateless) return
           const seconds = (performance.now() - startedAt) / 1000
           for (const role of roles) {
@@ -80,10 +81,10 @@ export const observing = ({ metrics, tracing, failed }: ObservingOptions): Obser
   }
 }
 
-/** So many combinations of attributes are counted apart for one server: a hundred tools, and ten ways in which each may end. */
+/** Time series per server: a hundred tools with ten outcomes each. */
 const maxSeries = 1000
 
-/** The server names tools and errors, and could make new ones for ever: beyond the limit they are one. */
+/** Values that a server chooses, without limit: beyond `maxSeries` they are counted together. */
 const unbounded = ['gen_ai.tool.name', 'error.type', 'rpc.response.status_code'] as const
 
 /** Bounds the number of time series of one server. @returns the attributes to count by */

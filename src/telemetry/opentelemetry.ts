@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
-import { diag, DiagLogLevel } from '@opentelemetry/api'
+import { diag, DiagLogLevel, ROOT_CONTEXT } from '@opentelemetry/api'
+import { type Logger, SeverityNumber } from '@opentelemetry/api-logs'
 import { getNumberFromEnv, setGlobalErrorHandler, ExportResultCode, type ExportResult } from '@opentelemetry/core'
 import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-http'
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http'
@@ -9,15 +10,16 @@ import { defaultResource, detectResources, envDetector, resourceFromAttributes }
 import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs'
 import { InstrumentType, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
 import { BasicTracerProvider, BatchSpanProcessor, type ReadableSpan } from '@opentelemetry/sdk-trace-base'
-import type { Follower } from '../audit/sink.js'
 import { Delivery } from '../audit/delivery.js'
-import { recordsTo } from './logs.js'
+import { shown } from '../audit/secrets.js'
+import type { Follower } from '../audit/sink.js'
+import type { Entry } from '../core/event.js'
+import { type Attributes, judged } from './attributes.js'
 import type { Tracing } from './observing.js'
 import { collectorOf } from './otlp-metrics.js'
 import type { Registry } from './registry.js'
-import { shown } from '../audit/secrets.js'
 import type { OtlpSettings, Signal } from './signals.js'
-import { tracingWith } from './traces.js'
+import { contextOf, tracingWith } from './traces.js'
 
 export interface OpenTelemetryOptions {
   readonly settings: OtlpSettings
@@ -29,26 +31,30 @@ export interface OpenTelemetryOptions {
   readonly registry: Registry | undefined
 }
 
-/** What goes out by OTLP; undefined: not wanted. */
+/** The signals that are exported; undefined: not wanted. */
 export interface OpenTelemetry {
   readonly tracing: Tracing | undefined
-  /** Of the audit log. */
+  /** Receives the records of the audit log. */
   readonly follower: Follower | undefined
-  /** Sends what is left, as far as there is time. */
+  /** Sends the rest, until a time limit. */
   close(): Promise<void>
 }
 
-/** How long the end waits for a receiver, in milliseconds, unless the environment says it: a client kills a process after two seconds. */
+/** How long `close` waits for a receiver, in milliseconds: clients kill a process after two seconds. */
 const closeMs = () => getNumberFromEnv('OTEL_EXPORTER_OTLP_TIMEOUT') ?? 1500
 
 /**
- * OpenTelemetry, by the official packages, sent to a collector by OTLP over HTTP. What concerns neither the endpoint nor whether a signal is sent
- * at all is read from the environment by the packages themselves: sampler, headers, certificates, timeouts, batches, resource.
+ * Exports to a collector by OTLP over HTTP, with the official packages. These read everything but the
+ * endpoint and the choice of signals from the environment: sampler, headers, certificates, timeouts, batches,
+ * resource.
  */
 export const openTelemetry = (options: OpenTelemetryOptions): OpenTelemetry => {
   const { settings: { payloads }, signals, version, warn, undelivered, registry } = options
   hearWarnings(warn)
-  if (process.env['OTEL_EXPORTER_OTLP_PROTOCOL'] === 'grpc') warn('telemetry: OTLP is sent over HTTP, as JSON, to the same endpoint: gRPC (OTEL_EXPORTER_OTLP_PROTOCOL) is not spoken')
+  if (process.env['OTEL_EXPORTER_OTLP_PROTOCOL'] === 'grpc') {
+    const refused = 'gRPC (OTEL_EXPORTER_OTLP_PROTOCOL) is not spoken'
+    warn(`telemetry: OTLP is sent over HTTP, as JSON, to the same endpoint: ${refused}`)
+  }
   const resource = defaultResource()
     .merge(resourceFromAttributes({ 'service.name': 'mcp-customs', 'service.version': version, 'service.instance.id': randomUUID() }))
     .merge(detectResources({ detectors: [envDetector] }))
@@ -64,7 +70,7 @@ export const openTelemetry = (options: OpenTelemetryOptions): OpenTelemetry => {
     const delivery = deliveryOf('traces')
     const exporter = new OTLPTraceExporter(reach(options, 'traces'))
     watch(exporter, (spans, failure) => delivery.end(spans.length, 0, failure))
-    const batches = new BatchSpanProcessor(exporter, { maxQueueSize: longestQueue })
+    const batches = new BatchSpanProcessor(exporter, { maxQueueSize: maxQueue })
     const onEnd = (span: ReadableSpan) => {
       if ((span.spanContext().traceFlags & 1) === 1 && delivery.begin()) batches.onEnd(span)
     }
@@ -90,7 +96,7 @@ export const openTelemetry = (options: OpenTelemetryOptions): OpenTelemetry => {
     const delivery = deliveryOf('logs')
     const exporter = new OTLPLogExporter(reach(options, 'logs'))
     watch(exporter, (records, failure) => delivery.end(records.length, records.reduce((sum, { body }) => sum + bytesOf(body), 0), failure))
-    const provider = new LoggerProvider({ resource, processors: [new BatchLogRecordProcessor({ exporter, maxQueueSize: longestQueue })] })
+    const provider = new LoggerProvider({ resource, processors: [new BatchLogRecordProcessor({ exporter, maxQueueSize: maxQueue })] })
     closing.push(() => provider.shutdown())
     return recordsTo(provider.getLogger('mcp-customs', version), delivery)
   }
@@ -106,12 +112,12 @@ export const openTelemetry = (options: OpenTelemetryOptions): OpenTelemetry => {
   }
 }
 
-/** Longer than what we let wait: nothing is given up that we do not count. */
-const longestQueue = 4096
+/** More than `Delivery` admits: the packages drop nothing themselves, so every loss is counted. */
+const maxQueue = 4096
 
 const bytesOf = (body: unknown): number => (typeof body === 'string' ? body.length : 0)
 
-/** Where a signal goes; what is left out is the environment's to say. */
+/** Where a signal goes; the environment decides the rest. */
 const reach = ({ settings: { endpoint, headers } }: OpenTelemetryOptions, signal: Signal) => ({
   ...(endpoint !== undefined && { url: `${endpoint.replace(/\/$/, '')}/v1/${signal}` }),
   ...(headers.size > 0 && { headers: Object.fromEntries(headers) }),
@@ -121,8 +127,11 @@ interface Exporter<Items> {
   export: (items: Items, done: (result: ExportResult) => void) => void
 }
 
-/** Tells what becomes of what the exporter is given. @param ended failure undefined: it arrived */
-const watch = <Items>(exporter: Exporter<Items>, ended: (items: Items, failure: string | undefined) => void, begun: () => void = () => undefined): void => {
+/** Reports each export. @param ended without a failure: the items arrived */
+const watch = <Items>(
+  exporter: Exporter<Items>, ended: (items: Items, failure: string | undefined) => void,
+  begun: () => void = () => undefined,
+): void => {
   const send = exporter.export.bind(exporter)
   exporter.export = (items, done) => {
     begun()
@@ -133,24 +142,58 @@ const watch = <Items>(exporter: Exporter<Items>, ended: (items: Items, failure: 
   }
 }
 
-/** The receiver's own words are not repeated: they may be long, and quote what was sent. */
+/** The receiver's message is not repeated: it may be long, and quote the data. */
 const reasonOf = (error: Error | undefined): string => {
   const code = error !== undefined && 'code' in error ? error.code : undefined
   if (typeof code === 'number') return `HTTP ${code}`
   return typeof code === 'string' ? code : shown(error?.message ?? 'failed')
 }
 
-/** What the packages have to say of the environment's variables, once each; what they say of deliveries is said by those. */
+/**
+ * Prints the packages' warnings about environment variables, once each. `Delivery` reports failed exports
+ * itself.
+ */
 const hearWarnings = (warn: (message: string) => void): void => {
   const said = new Set<string>()
   const tell = (message: string) => {
-    if (said.size >= mostWarnings || said.has(message)) return
+    if (said.size >= maxWarnings || said.has(message)) return
     said.add(message)
     warn(`telemetry: ${shown(message)}`)
   }
   const silent = () => undefined
-  diag.setLogger({ error: tell, warn: tell, info: silent, debug: silent, verbose: silent }, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
+  const logger = { error: tell, warn: tell, info: silent, debug: silent, verbose: silent }
+  diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
   setGlobalErrorHandler(silent)
 }
 
-const mostWarnings = 20
+const maxWarnings = 20
+
+/**
+ * Audit records as OTLP log records: the body is the record's exact text, so that the receiver can verify the
+ * chain.
+ */
+const recordsTo = (logger: Logger, delivery: Delivery): Follower => ({
+  recorded: (record, entry, now) => {
+    if (!delivery.begin(record.length)) return
+    const isStopped = entry?.verdict === 'block' || entry?.verdict === 'demote'
+    logger.emit({
+      eventName: 'mcp_customs.audit',
+      timestamp: now,
+      observedTimestamp: now,
+      severityNumber: isStopped ? SeverityNumber.WARN : SeverityNumber.INFO,
+      severityText: isStopped ? 'WARN' : 'INFO',
+      body: record,
+      ...(entry && { attributes: attributesOf(entry) }),
+      context: entry ? contextOf(entry) : ROOT_CONTEXT,
+    })
+  },
+})
+
+/** Attributes to search by. */
+const attributesOf = (entry: Entry): Attributes => ({
+  'mcp.method.name': shown(entry.event),
+  'mcp_customs.server': entry.server,
+  'mcp_customs.session': entry.session,
+  ...judged(entry),
+  ...(entry.tool !== undefined && { 'gen_ai.tool.name': shown(entry.tool) }),
+})

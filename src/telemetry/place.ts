@@ -6,7 +6,7 @@ export interface Connection {
   readonly port?: number
 }
 
-/** Where a relay stands: what is the same of all that is told of one server. */
+/** The attributes that all telemetry of one server shares. */
 export interface Place {
   /** The server's name in the configuration. */
   readonly server: string

@@ -5,7 +5,10 @@ export interface Metric {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
-  /** Attributes that are labels; in a label's name a dot is an underscore. Series that differ in other attributes only are added up. */
+  /**
+   * Attributes that are labels; in a label's name a dot is an underscore. Series that differ in other
+   * attributes only are added up.
+   */
   readonly labels: readonly string[]
   /** Upper bounds of a histogram's buckets, inclusive. */
   readonly bounds?: readonly number[]
@@ -99,7 +102,10 @@ export class Registry {
   }
 }
 
-/** The metrics of several processes as those of one. What ended processes have counted is kept: no counter decreases. */
+/**
+ * The metrics of several processes as those of one. What ended processes have counted is kept: no counter
+ * decreases.
+ */
 export class Totals {
   readonly #metrics: readonly Metric[]
   /** By the number of the process. */

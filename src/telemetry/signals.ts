@@ -2,21 +2,21 @@ export const signals = ['traces', 'metrics', 'logs'] as const
 
 export type Signal = (typeof signals)[number]
 
-/** What an operator says of it beside the environment. */
+/** The operator's settings, besides the environment. */
 export interface OtlpSettings {
-  /** Of the collector, for every signal; undefined: as the environment says. */
+  /** Of the collector, for every signal; undefined: the environment decides. */
   readonly endpoint: string | undefined
   /** Sent with every request; the names in lower case. */
   readonly headers: ReadonlyMap<string, string>
-  /** What spans have of arguments and results. */
+  /** How spans show arguments and results. */
   readonly payloads: 'none' | 'redacted' | 'full'
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * What is sent by OTLP: what has an endpoint, and is not turned off (OpenTelemetry, environment variable specification). Asked at
- * every start, so that nothing of OpenTelemetry is loaded where the answer is: nothing.
+ * The signals that have an endpoint and are not turned off (OpenTelemetry, environment variable
+ * specification). Without any, no package of OpenTelemetry is loaded.
  */
 export const signalsWanted = ({ endpoint }: OtlpSettings, environment: Environment): readonly Signal[] => {
   const said = (name: string) => environment[name]?.trim().toLowerCase() ?? ''

@@ -28,7 +28,8 @@ export const tracingWith = (tracer: Tracer, payloads: 'none' | 'redacted' | 'ful
     if (!(entry.trace instanceof Followed)) return
     const attributes = {
       ...judged(entry),
-      // Ours, as in the records: the one of HTTP lets whoever reads it into the session. Who has none shares one with others.
+      // Ours, as in the records: the one of HTTP lets whoever reads it into the session. Who has none shares
+      // one with others.
       ...(!session.stateless && entry.revision !== undefined && isRevision(entry.revision) && !traitsOf(entry.revision).modern && { 'mcp.session.id': session.id }),
     }
     entry.trace.end(operation, attributes, payloadsIn(entry, payloads))
@@ -59,7 +60,10 @@ class Followed implements Trace {
     this.context = trace.setSpan(ROOT_CONTEXT, this.#server)
   }
 
-  /** The span towards the server has to be there before its end tells how long it took: what the server does is below it. */
+  /**
+   * The span towards the server has to be there before its end tells how long it took: what the server does
+   * is below it.
+   */
   headers(): ReadonlyMap<string, string> {
     this.#client ??= this.#toServer(performance.now() - this.#clock)
     const headers = new Map<string, string>()

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import { diffLines } from 'diff'
 import type { Entry } from '../../clients/entry.js'
-import { launcherFor } from '../../clients/launcher.js'
+import { launcherFor } from '../../clients/own-command.js'
 import {
   type Change, isChange, type Plan, planInstall, planUninstall, readEntries, type Step, type Wanted,
 } from '../../clients/plan.js'
