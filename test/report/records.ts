@@ -47,7 +47,8 @@ export const traffic = (count: number, seed = 1): readonly LogRecord[] => {
     const none = { tool: undefined, ms: undefined, serverMs: undefined, ...sizes }
     const ofRelay = { ...base, ...none, from: 'relay' }
     if (kind < 0.02) return { ...ofRelay, event: oneOf(['session/start', 'session/end']) }
-    if (kind < 0.04) return { ...ofRelay, event: 'audit/checkpoint', verdict: undefined, server: '', session: '' }
+    const ofLog = { ...ofRelay, verdict: undefined, server: '', session: '' }
+    if (kind < 0.04) return { ...ofLog, event: 'audit/checkpoint' }
     if (kind < 0.06) return { ...base, phase: 'sent', findings: [finding('call/arguments')], verdict: 'log' }
     const wrong = random() < 0.2
     const verdict = wrong ? oneOf(['log', 'demote', 'block'] as const) : 'pass'

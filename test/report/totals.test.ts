@@ -4,6 +4,7 @@ import type { LogRecord } from '../../dist/report/record.js'
 import type { Spread, Summary } from '../../dist/report/summary.js'
 import { Totals } from '../../dist/report/totals/totals.js'
 import { Window } from '../../dist/report/totals/window.js'
+import { sumOf } from '../../dist/report/units.js'
 import { counts, finding, hostile, record, traffic } from './records.js'
 
 const summaryOf = (records: readonly LogRecord[]): Summary => {
@@ -12,12 +13,18 @@ const summaryOf = (records: readonly LogRecord[]): Summary => {
   return totals.summary(0)
 }
 
-const rank = (values: readonly number[], share: number): number => [...values].sort((a, b) => a - b)[Math.ceil(share * values.length) - 1] ?? 0
-const within = (t: Tap, got: number, wanted: number, name: string) => t.ok(Math.abs(got - wanted) <= 0.021 * wanted + 0.001, `${name}: ${got} for ${wanted}`)
+const rank = (values: readonly number[], share: number): number =>
+  [...values].sort((a, b) => a - b)[Math.ceil(share * values.length) - 1] ?? 0
+const within = (t: Tap, got: number, wanted: number, name: string) =>
+  t.ok(Math.abs(got - wanted) <= 0.021 * wanted + 0.001, `${name}: ${got} for ${wanted}`)
 type Tap = Pick<typeof t, 'ok'>
 
-const isNews = ({ findings }: LogRecord) => findings.length === 0 || findings.some(({ rule }) => rule !== 'tool/annotations')
+const isNews = ({ findings }: LogRecord) =>
+  findings.length === 0 || findings.some(({ rule }) => rule !== 'tool/annotations')
 const isHeld = (one: LogRecord) => (one.verdict === 'block' || one.verdict === 'demote') && isNews(one)
+
+const byVerdict = (of: readonly LogRecord[]) =>
+  verdicts.map(verdict => of.filter(one => one.verdict === verdict).length)
 
 const records = traffic(6000)
 /** The records that count: not about the log itself, nor of a call that is being sent. */
@@ -41,19 +48,19 @@ t.test('the counts of all servers, and of each, equal counts by filter', t => {
     const name = group.server ?? 'all'
     const own = (one: LogRecord) => group.server === undefined || one.server === group.server
     const [mine, all] = [calls.filter(own), decisions.filter(own)]
-    t.strictSame(group.calls, verdicts.map(verdict => mine.filter(one => one.verdict === verdict).length), name)
+    t.strictSame(group.calls, byVerdict(mine), name)
     const others = all.filter(({ event }) => event !== 'tools/call' && !event.startsWith('session/'))
-    t.strictSame(group.messages, verdicts.map(verdict => others.filter(one => one.verdict === verdict).length), name)
+    t.strictSame(group.messages, byVerdict(others), name)
     t.equal(group.findings, all.reduce((sum, { findings, more }) => sum + findings.length + more, 0), name)
     t.equal(group.errors, mine.filter(({ error }) => error !== undefined).length, name)
     t.equal(group.sessions, all.filter(({ event }) => event === 'session/start').length, name)
     for (const { rule, findings, records: of } of group.rules.rows) {
       const found = all.filter(one => one.findings.some(each => each.rule === rule))
       t.equal(findings, found.flatMap(one => one.findings).filter(each => each.rule === rule).length, rule)
-      t.strictSame(of, verdicts.map(verdict => found.filter(one => one.verdict === verdict).length), rule)
+      t.strictSame(of, byVerdict(found), rule)
     }
     for (const { server, tool, calls: of } of group.tools.rows) {
-      t.strictSame(of, verdicts.map(verdict => calls.filter(one => one.server === server && one.tool === tool && one.verdict === verdict).length), tool)
+      t.strictSame(of, byVerdict(calls.filter(one => one.server === server && one.tool === tool)), tool)
     }
     t.equal(new Set(mine.map(({ tool }) => tool)).size, group.tools.rows.length)
   }
@@ -63,12 +70,12 @@ t.test('the counts of all servers, and of each, equal counts by filter', t => {
 t.test('the series over time add up to the counts, in at most 181 periods', t => {
   for (const { series, calls: counted, rules } of [summaryOf(records).all, ...summaryOf(records).servers]) {
     t.ok(series.calls.length <= 181, `${series.calls.length} periods`)
-    t.strictSame(verdicts.map((_, kind) => series.calls.reduce((sum, row) => sum + (row[kind] ?? 0), 0)), counted)
-    const news = rules.rows.filter(({ rule }) => rule !== 'tool/annotations').reduce((sum, { findings }) => sum + findings, 0)
-    t.equal(series.findings.flat().reduce((sum, number) => sum + number, 0), news)
+    t.strictSame(verdicts.map((_, kind) => sumOf(series.calls.map(row => row[kind] ?? 0))), counted)
+    const news = rules.rows.filter(({ rule }) => rule !== 'tool/annotations')
+    t.equal(sumOf(series.findings.flat()), sumOf(news.map(({ findings }) => findings)))
   }
   const [early, late] = [Date.UTC(1970, 0), Date.UTC(2026, 10)]
-  const wide = summaryOf([record({ time: early }), record({ time: late }), record({ time: late + 1 })]).all.series
+  const wide = summaryOf([early, late, late + 1].map(time => record({ time }))).all.series
   t.ok(wide.calls.length <= 181, 'a wrong clock makes the periods long, not many')
   t.strictSame([wide.calls[0]?.[0], wide.calls.at(-1)?.[0]], [1, 2])
   t.end()
@@ -76,9 +83,13 @@ t.test('the series over time add up to the counts, in at most 181 periods', t =>
 
 t.test('quantiles are within 2 % of the exact ones', t => {
   const { all } = summaryOf(records)
+  const relayTimes = calls.flatMap(({ ms, serverMs, response }) => {
+    if (ms === undefined || (serverMs === undefined && response !== undefined)) return []
+    return [Math.max(0, ms - (serverMs ?? 0))]
+  })
   const cases: readonly (readonly [string, Spread, readonly number[]])[] = [
     ['at the server', all.upstream, calls.flatMap(({ serverMs }) => serverMs ?? [])],
-    ['in the relay', all.relay, calls.flatMap(({ ms, serverMs, response }) => (ms === undefined || (serverMs === undefined && response !== undefined) ? [] : [Math.max(0, ms - (serverMs ?? 0))]))],
+    ['in the relay', all.relay, relayTimes],
     ['responses', all.response, calls.flatMap(({ response }) => response ?? [])],
   ]
   for (const [name, spread, values] of cases) {
@@ -97,10 +108,15 @@ t.test('held messages are listed newest first, with the number of those left out
   const { rows, left } = summaryOf(records).held
   t.equal(rows.length + left, held.length)
   t.strictSame(rows.map(({ time }) => time), held.slice(0, rows.length).map(({ time }) => time))
-  t.match(summaryOf([record({ verdict: 'block', findings: [finding('result/schema', '/result/structuredContent/t', 'must be number')] })]).held.rows, [
-    { subject: 'get_weather', verdict: 'block', reasons: ['result/schema at /result/structuredContent/t: must be number'] },
+  const wrong = finding('result/schema', '/result/t', 'must be number')
+  const blocked = record({ verdict: 'block', findings: [wrong] })
+  t.match(summaryOf([blocked]).held.rows, [
+    { subject: 'get_weather', verdict: 'block', reasons: ['result/schema at /result/t: must be number'] },
   ])
-  t.match(summaryOf([record({ event: 'http/refused', tool: undefined, verdict: 'block', reason: 'HTTP 401: no token', peer: '10.0.0.1' })]).held.rows, [{ reasons: ['HTTP 401: no token (10.0.0.1)'] }])
+  const refused = record({
+    event: 'http/refused', tool: undefined, verdict: 'block', reason: 'HTTP 401: no token', peer: '10.0.0.1',
+  })
+  t.match(summaryOf([refused]).held.rows, [{ reasons: ['HTTP 401: no token (10.0.0.1)'] }])
   t.end()
 })
 
@@ -108,15 +124,18 @@ t.test('each session and each finding about a list has one row', t => {
   const { sessions, offers } = summaryOf(records)
   for (const { server, session, calls: counted, held } of sessions.rows) {
     const own = decisions.filter(one => one.server === server && one.session === session)
-    t.strictSame([counted, held], [own.filter(({ event }) => event === 'tools/call').length, own.filter(isHeld).length], session)
+    const ownCalls = own.filter(({ event }) => event === 'tools/call')
+    t.strictSame([counted, held], [ownCalls.length, own.filter(isHeld).length], session)
   }
   const drifts = decisions.flatMap(one => one.findings.filter(({ rule }) => rule === 'tool/drift'))
-  t.equal(offers.rows.filter(({ rule }) => rule === 'tool/drift').reduce((sum, { times }) => sum + times, 0), drifts.length)
+  const rows = offers.rows.filter(({ rule }) => rule === 'tool/drift')
+  t.equal(sumOf(rows.map(({ times }) => times)), drifts.length)
   t.end()
 })
 
 t.test('records in any order, and merged from slices, give the same totals', t => {
-  const shuffled = records.map((one, index) => ({ one, by: (index * 7919) % records.length })).sort((a, b) => a.by - b.by).map(({ one }) => one)
+  const shuffled = records.map((one, index) => ({ one, by: (index * 7919) % records.length }))
+    .sort((a, b) => a.by - b.by).map(({ one }) => one)
   const whole = summaryOf(records)
   t.strictSame(summaryOf(shuffled).all, whole.all)
   const window = new Window(48 * 3_600_000)
@@ -134,7 +153,10 @@ t.test('records outside the window are dropped, and memory does not grow with ti
   let longest = 0
   for (let hour = 0; hour < 24 * 30; hour += 1) {
     const now = start + hour * 3_600_000
-    for (let each = 0; each < 20; each += 1) window.take(record({ time: now + each, session: `s-${hour}-${each}`, tool: `tool-${hour}`, verdict: 'block' }), now)
+    for (let each = 0; each < 20; each += 1) {
+      const names = { session: `s-${hour}-${each}`, tool: `tool-${hour}` }
+      window.take(record({ time: now + each, ...names, verdict: 'block' }), now)
+    }
     longest = Math.max(longest, hour % 24 === 0 ? JSON.stringify(window.summary(now)).length : 0)
   }
   const now = start + 24 * 30 * 3_600_000
@@ -151,22 +173,27 @@ t.test('a flood of names, sessions and findings is counted in bounded memory', t
   const totals = new Totals()
   const flood = 4000
   for (let index = 0; index < flood; index += 1) {
-    totals.take(record({ time: index, server: `server-${index % 1000}`, tool: `tool-${index}`, session: `s-${index}`, verdict: 'block', findings: [finding(`tool/${index}`, '/x'.repeat(200), `${index}`)] }))
+    const names = { server: `server-${index % 1000}`, tool: `tool-${index}`, session: `s-${index}` }
+    const findings = [finding(`tool/${index}`, '/x'.repeat(200), `${index}`)]
+    totals.take(record({ time: index, ...names, verdict: 'block', findings }))
     totals.take(record({ time: index, server: 'often', tool: 'often' }))
   }
   const summary = totals.summary(0)
   t.equal(summary.all.calls.reduce((sum, number) => sum + number, 0), 2 * flood)
-  t.match(summary.servers[0], { server: 'often', calls: counts({ pass: flood }) }, 'the server with most calls keeps its own row')
+  const often = { server: 'often', calls: counts({ pass: flood }) }
+  t.match(summary.servers[0], often, 'the server with most calls keeps its own row')
   t.ok(summary.servers.length <= 50)
   t.ok(JSON.stringify(summary).length < 3_000_000, `${JSON.stringify(summary).length} characters`)
-  t.ok(summary.held.left > 0 && summary.sessions.left > 0 && summary.offers.left > 0, 'the numbers of rows left out are given')
+  for (const name of ['held', 'sessions', 'offers'] as const) t.ok(summary[name].left > 0, `${name} left out`)
   t.end()
 })
 
 t.test('no untrusted text is longer than its limit or contains hidden characters', t => {
   for (const [name, text] of hostile) {
     const findings = [finding(text, text, text), finding(`tool/${text}`, text, text)]
-    const json = JSON.stringify(summaryOf([record({ server: text, tool: text, session: text, client: text, revision: text, reason: text, event: 'tools/call', verdict: 'block', findings }), record({ event: 'session/end', reason: text })]), (_, value: unknown) => value)
+    const names = { server: text, tool: text, session: text, client: text, revision: text, reason: text }
+    const call = record({ ...names, event: 'tools/call', verdict: 'block', findings })
+    const json = JSON.stringify(summaryOf([call, record({ event: 'session/end', reason: text })]))
     t.notMatch(json, /(?! )[\p{C}\p{Zl}\p{Zp}]/u, name)
     t.ok(json.length < 30_000, `${name}: ${json.length} characters`)
   }
