@@ -282,7 +282,9 @@ t.test('only pages of an allowed origin may read responses (CORS)', async t => {
   })
   t.equal(preflight.headers['access-control-allow-credentials'], undefined)
 
-  const called = await ask(port, { headers: { ...post, origin, authorization: 'Bearer good' }, body: initialize() })
+  const called = await ask(port, {
+    headers: { ...post, origin, authorization: 'Bearer good' }, body: initialize(),
+  })
   t.equal(called.headers['access-control-allow-origin'], origin)
   t.match(called.headers['access-control-expose-headers'], /Mcp-Session-Id/)
   t.type(called.headers['mcp-session-id'], 'string')
@@ -291,7 +293,9 @@ t.test('only pages of an allowed origin may read responses (CORS)', async t => {
   t.equal(refused.status, 401)
   t.equal(refused.headers['access-control-allow-origin'], origin, 'the page learns that a token is needed')
 
-  const local = await ask(port, { headers: { ...post, origin: 'http://localhost:1', authorization: 'Bearer good' }, body: initialize() })
+  const local = await ask(port, {
+    headers: { ...post, origin: 'http://localhost:1', authorization: 'Bearer good' }, body: initialize(),
+  })
   t.equal(local.status, 200)
   t.equal(local.headers['access-control-allow-origin'], undefined)
 })
@@ -323,7 +327,9 @@ t.test('the server gets the headers of a proxy, and a loop back to this relay is
 t.test('every request is reported at its end, without secrets', async t => {
   const served: object[] = []
   const { port } = await start(t, { act: echo, tokens: ['good'], served: one => served.push(one) })
-  await ask(port, { path: '/mcp?key=secret', headers: { ...post, authorization: 'Bearer good' }, body: initialize() })
+  await ask(port, {
+    path: '/mcp?key=secret', headers: { ...post, authorization: 'Bearer good' }, body: initialize(),
+  })
   await ask(port, { path: '/mcp', headers: { ...post, authorization: 'Bearer bad' }, body: initialize() })
   t.match(served, [
     { method: 'POST', path: '/mcp', status: 200, session: /^[0-9a-f]{8}$/, peer: '127.0.0.1', ms: Number },
@@ -404,7 +410,9 @@ t.test('a batch that is refused as a whole is answered with 400', async t => {
     },
   })
   const headers = { ...post, 'mcp-session-id': await handshake(port) }
-  const got = await ask(port, { headers, body: '[{"jsonrpc":"2.0","id":5,"method":"a"},{"jsonrpc":"2.0","id":6,"method":"b"}]' })
+  const got = await ask(port, {
+    headers, body: '[{"jsonrpc":"2.0","id":5,"method":"a"},{"jsonrpc":"2.0","id":6,"method":"b"}]',
+  })
   t.equal(got.status, 400)
   t.match(JSON.parse(got.body), [{ id: 5 }, { id: 6 }])
 })
@@ -425,7 +433,9 @@ t.test('new settings apply at once, also to open streams', async t => {
   const begun = await ask(port, { headers: as('kept'), body: initialize() })
   const id = String(begun.headers['mcp-session-id'])
   const leaked = await ask(port, { headers: as('leaked'), body: initialize() })
-  const theirs = await begin(port, { method: 'GET', headers: { ...as('leaked'), 'mcp-session-id': String(leaked.headers['mcp-session-id']) } })
+  const theirs = await begin(port, {
+    method: 'GET', headers: { ...as('leaked'), 'mcp-session-id': String(leaked.headers['mcp-session-id']) },
+  })
   const ours = new Reader(await begin(port, { method: 'GET', headers: { ...as('kept'), 'mcp-session-id': id } }))
   const cut = textOf(theirs)
   front.reload({ limits: { ...limits, messageBytes: 300 }, tokens: ['new', 'kept'], allowHosts: ['new.example'], maxSessions: 1 })
@@ -441,5 +451,7 @@ t.test('new settings apply at once, also to open streams', async t => {
     ['a longer body', { ...as('kept'), 'mcp-session-id': id }, `"${'x'.repeat(400)}"`, 413],
     ['one session more', as('kept'), initialize(), 503],
   ] as const
-  for (const [name, headers, body, status] of cases) t.equal((await ask(port, { headers, body })).status, status, name)
+  for (const [name, headers, body, status] of cases) {
+    t.equal((await ask(port, { headers, body })).status, status, name)
+  }
 })

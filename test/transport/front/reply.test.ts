@@ -85,7 +85,9 @@ t.test('a batch is answered by one batch, or by a stream', async t => {
   const within = { ...post, 'mcp-session-id': await handshake(port) }
   const joined = await ask(port, { headers: within, body: batch })
   t.equal(joined.body, '[{"jsonrpc":"2.0","id":"1","result":{}},{"jsonrpc":"2.0","id":1,"result":{}}]')
-  const streamed = await ask(port, { headers: within, body: batch.replace(']', ',{"jsonrpc":"2.0","method":"b"}]') })
+  const streamed = await ask(port, {
+    headers: within, body: batch.replace(']', ',{"jsonrpc":"2.0","method":"b"}]'),
+  })
   t.equal(streamed.body, `data: ${progress}\n\ndata: {"jsonrpc":"2.0","id":"1","result":{}}\n\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n\n`)
 })
 
@@ -129,8 +131,12 @@ t.test('CORS headers are added to the server\'s, and the log gets the server\'s 
     }),
     allowOrigins: ['https://app.example.com'], served: one => served.push(one),
   })
-  const beginning = await ask(port, { headers: { ...post, origin: 'https://app.example.com' }, body: initialize() })
-  const following = await ask(port, { headers: { ...post, origin: 'https://app.example.com', 'mcp-session-id': 'secret' }, body: call(1) })
+  const beginning = await ask(port, {
+    headers: { ...post, origin: 'https://app.example.com' }, body: initialize(),
+  })
+  const following = await ask(port, {
+    headers: { ...post, origin: 'https://app.example.com', 'mcp-session-id': 'secret' }, body: call(1),
+  })
   for (const { headers, body } of [beginning, following]) {
     t.match(headers, {
       'access-control-allow-origin': 'https://app.example.com', vary: 'Origin, Accept', 'set-cookie': ['a=1', 'b=2'], 'mcp-session-id': 'secret',
@@ -210,7 +216,9 @@ t.test('the client gets the status, headers and form that an HTTP server has cho
     [
       'a stream that ends early, to be resumed',
       (exchange, { transport }) => {
-        transport.hand?.({ type: 'head', exchange, status: 200, headers: headers({ 'content-type': 'text/event-stream' }) })
+        transport.hand?.({
+          type: 'head', exchange, status: 200, headers: headers({ 'content-type': 'text/event-stream' }),
+        })
         transport.hand?.({ type: 'between', exchange, lines: 'id: 1\n\n' })
         transport.hand?.({ type: 'stream-ended', exchange, resumable: true })
       },
@@ -219,7 +227,9 @@ t.test('the client gets the status, headers and form that an HTTP server has cho
     [
       'a stream that is cut: our error ends it',
       (exchange, { transport }) => {
-        transport.hand?.({ type: 'head', exchange, status: 200, headers: headers({ 'content-type': 'text/event-stream' }) })
+        transport.hand?.({
+          type: 'head', exchange, status: 200, headers: headers({ 'content-type': 'text/event-stream' }),
+        })
         transport.hand?.({ type: 'stream-ended', exchange, resumable: false })
         transport.send(exchange, frameOf('{"jsonrpc":"2.0","id":7,"error":{"code":-31001,"message":"gone"}}'))
       },
@@ -245,7 +255,9 @@ t.test('the client gets the status, headers and form that an HTTP server has cho
     [
       'the page of an error, whose id could not be read',
       (exchange, { transport }) => {
-        transport.hand?.({ type: 'head', exchange, status: 404, headers: headers({ 'content-type': 'application/json' }) })
+        transport.hand?.({
+          type: 'head', exchange, status: 404, headers: headers({ 'content-type': 'application/json' }),
+        })
         transport.send(exchange, { ...frameOf(unread), message: { kind: 'unusable', keys: ['7'] } })
         transport.hand?.({ type: 'stream-ended', exchange, resumable: false })
       },
@@ -283,7 +295,9 @@ t.test('the client gets the status, headers and form that an HTTP server has cho
     const got = await ask(port, { headers: modern, body: call() })
     t.equal(got.status, wanted.status, name)
     t.has(got.headers, Object.fromEntries(Object.entries(wanted.headers).filter(([, value]) => value !== undefined)), name)
-    for (const [key, value] of Object.entries(wanted.headers)) if (value === undefined) t.equal(got.headers[key], undefined, `${name}: no ${key}`)
+    for (const [key, value] of Object.entries(wanted.headers)) if (value === undefined) {
+      t.equal(got.headers[key], undefined, `${name}: no ${key}`)
+    }
     t.equal(got.body, wanted.body, name)
   }
 })

@@ -71,7 +71,9 @@ t.test('a legacy request without a session is answered with 400', async t => {
 
 t.test('a session belongs to the token that began it, whatever its cookies are', async t => {
   const { port, sessions } = await start(t, { act: echo, tokens: ['a', 'b'] })
-  const begun = await ask(port, { headers: { ...post, authorization: 'Bearer a', cookie: 'AWSALB=one' }, body: initialize() })
+  const begun = await ask(port, {
+    headers: { ...post, authorization: 'Bearer a', cookie: 'AWSALB=one' }, body: initialize(),
+  })
   const id = begun.headers['mcp-session-id']
   const headers = { ...post, 'mcp-session-id': typeof id === 'string' ? id : '' }
   t.equal((await ask(port, { headers: { ...headers, authorization: 'Bearer a', cookie: 'AWSALB=two' }, body: ping() })).status, 200)
@@ -124,7 +126,9 @@ t.test('a paused server is resumed when a request needs its answer', async t => 
   t.match(JSON.parse(await textOf(await opening)), { id: 1, result: {} })
   t.equal(opened.transport.send(stdioExchange, frameOf('{"jsonrpc":"2.0","id":301,"method":"roots/list"}')), false)
   const { headers } = await opening
-  const asked = await begin(port, { headers: { ...post, 'mcp-session-id': String(headers['mcp-session-id']) }, body: ping() })
+  const asked = await begin(port, {
+    headers: { ...post, 'mcp-session-id': String(headers['mcp-session-id']) }, body: ping(),
+  })
   t.match(await opened.until('drained'), { type: 'drained' })
   t.match(await new Reader(asked).to('"id":301,'), /"id":1,[^]*"id":301,/)
 })
