@@ -22,9 +22,11 @@ export interface Agreed {
 export class HttpHandshake {
   readonly #upstream: HttpUpstream
   /** Headers of every request. */
-  readonly #always: ReadonlyMap<string, string>
+  readonly #always: Headers
   readonly #inputSchemaOf: InputSchemaOf
   #agreed: Agreed | undefined
+  /** The last headers of a POST in a legacy session, for further POSTs with the same. */
+  #repeated: Repeated | undefined
 
   /** @param headers the operator's headers, by lower-case name, for every request */
   constructor(upstream: HttpUpstream, headers: ReadonlyMap<string, string>, inputSchemaOf: InputSchemaOf) {
@@ -45,15 +47,21 @@ export class HttpHandshake {
   }
 
   post(frame: Frame, signal: HttpAsk['signal'], agreed = this.#agreed): Promise<HttpReply> {
-    const headers = new Map(postHeaders)
-    const add = (more: Iterable<readonly [string, string]>) => {
-      for (const [name, value] of more) headers.set(name, value)
-    }
-    if (isModernRequest(frame)) add(metadataOf(frame, this.#inputSchemaOf))
-    else if (!isInitialize(frame)) add(sessionHeaders(agreed))
-    if (frame.envelope?.trace !== undefined) add(frame.envelope.trace.headers())
-    add(this.#always)
+    const headers = this.#headersOf(frame, agreed)
     return this.#upstream.request({ method: 'POST', headers, body: frame.bytes, signal })
+  }
+
+  #headersOf(frame: Frame, agreed: Agreed | undefined): Headers {
+    const own = isModernRequest(frame) ? metadataOf(frame, this.#inputSchemaOf) : []
+    const session = isModernRequest(frame) || isInitialize(frame) ? undefined : agreed
+    const trace = frame.envelope?.trace?.headers()
+    const make = () =>
+      new Map([...postHeaders, ...own, ...sessionHeaders(session), ...(trace ?? []), ...this.#always])
+    if (session === undefined || trace !== undefined) return make()
+    if (this.#repeated?.session !== session || this.#repeated.version !== session.version) {
+      this.#repeated = { session, version: session.version, headers: make() }
+    }
+    return this.#repeated.headers
   }
 
   /**
@@ -82,6 +90,14 @@ export class HttpHandshake {
     const headers = new Map([...sessionHeaders(agreed), ...this.#always])
     await this.#upstream.request({ method: 'DELETE', headers, signal }).then(discard, () => {})
   }
+}
+
+type Headers = ReadonlyMap<string, string>
+
+interface Repeated {
+  readonly session: Agreed
+  readonly version: string | undefined
+  readonly headers: Headers
 }
 
 const postHeaders: readonly (readonly [string, string])[] = [
