@@ -1,6 +1,6 @@
-// Checks a value that was read by a schema that was made into a table (src/schema/table). The answers are those of Kleene's
-// three-valued logic: UNKNOWN stays unknown through all combinations, and the evaluator decides. `format` may be an assertion
-// or not: a text that has the format is valid in both cases, and one that has not is UNKNOWN.
+// Checks a value on the tape against a schema that was compiled to a table (src/schema/table). The verdicts follow
+// Kleene's three-valued logic: UNKNOWN stays unknown through all combinations, and the evaluator decides. `format`
+// may be an assertion or not: a text of the format is valid in both cases, and any other text is UNKNOWN.
 
 import {
   ADDITIONAL, ALL_OF, ANY_OF, ARRAY, ARRAY_RULES, BOOLEAN, COMBINATION_COUNT, COMBINATIONS, DECLARED, DECLARED_COUNT, FIRST_COMBINATION,

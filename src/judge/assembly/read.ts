@@ -9,7 +9,7 @@ import { capacity, ENTRY, tape } from './tape'
 /** Numbers of at most this many bytes, with an exponent below 100, are within the range of a double. */
 const LONGEST_NUMBER: usize = 200
 
-/** Texts of more names are left to the parser that reads in pieces: a new name costs JSON.parse most of a microsecond. */
+/** Texts of more names are left to the incremental parser: a new name costs JSON.parse nearly a microsecond. */
 const MAX_NAMES: u32 = 100_000
 
 /**

@@ -64,13 +64,13 @@ function addString(block: u32, member: u32, string: usize, isRepeat: bool): void
   store<u32>(FOUND + STRING_COUNT, count + 1)
 }
 
-/** Compares the JSON text in a string with a value's text, token by token. Each text is read once, up to the first difference. */
+/** Compares the JSON text in a string with a value's text, token by token, up to the first difference. */
 function compare(text: usize, value: usize): i32 {
   let a = TEXT + load<u32>(text) + 1
   const aEnd = TEXT + endOf(text) - 1
   let b = TEXT + load<u32>(value)
   const bEnd = TEXT + endOf(value)
-  // A value that is much longer is mostly white space: each of many short texts would cost skipping all of it.
+  // A much longer value is mostly white space, and would be skipped again for each of many short texts.
   if (bEnd - b > 4 * (aEnd - a) + 64) return DIFFERENT
   let likeness = SAME_TEXT
   let inString = false
@@ -117,7 +117,7 @@ function compare(text: usize, value: usize): i32 {
   return b == bEnd ? likeness : DIFFERENT
 }
 
-/** Outside strings: a character of a number or literal. White space between two of them would separate tokens. */
+/** Outside strings: a character of a number or literal. White space between two of them separates tokens. */
 // @ts-ignore: decorator
 @inline
 function isScalar(one: u32): bool {

@@ -18,7 +18,10 @@ const MAX_DIGITS: i32 = 15
 
 const powers: StaticArray<f64> = [1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15]
 
-/** The double of a number's text, when one division of two exact doubles gives it; UNKNOWN_NUMBER with more digits or an exponent. */
+/**
+ * The double of a number's text, when one division of two exact doubles gives it; UNKNOWN_NUMBER with more digits or
+ * an exponent.
+ */
 function numberOf(at: usize, end: usize): f64 {
   const negative = load<u8>(at) == 0x2d
   if (negative) at++

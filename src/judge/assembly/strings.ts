@@ -12,7 +12,10 @@ export function beginPlain(): void {
   plain = true
 }
 
-/** @param at behind the opening quotation mark @returns behind the closing one, with the highest bit where something is escaped; 0: not known */
+/**
+ * @param at behind the opening quotation mark
+ * @returns behind the closing one, with the highest bit set when the string has an escape; 0 when not known
+ */
 export function afterString(at: usize): usize {
   let escaped: usize = 0
   while (true) {

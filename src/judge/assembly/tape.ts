@@ -1,9 +1,11 @@
 // The tape has an entry for each token of the text. An entry is two words: where the token begins, and
-//   for a string               its end, behind the closing quotation mark; the highest bit is set when the string has an escape
+//   for a string               its end, behind the closing quotation mark; the highest bit is set when the
+//                              string has an escape
 //   for a number or literal    its end
-//   for a container            the tape offset behind its last entry, which is the one of its closing bracket: where that
-//                              stands, and the number of members or elements
-// Places in the text count from its beginning; tape offsets are in bytes. A tape index is the address of an entry; 0 is none.
+//   for a container            the tape offset behind its last entry, which is the one of its closing bracket:
+//                              the place of the bracket, and the number of members or elements
+// Places in the text count from its beginning; tape offsets are in bytes. A tape index is the address of an
+// entry; 0 is none.
 
 import { PADDING, TEXT } from '../layout'
 import { ESCAPED } from './strings'
@@ -11,7 +13,7 @@ import { ESCAPED } from './strings'
 /** Bytes of an entry. */
 export const ENTRY: usize = 8
 
-/** Texts of more tokens are left to the parser that reads in pieces: this many can be parsed in one turn, when the value is used. */
+/** Texts of more tokens are left to the incremental parser: JSON.parse reads this many in one turn. */
 const MAX_ENTRIES: i32 = 500_000
 
 export let tape: usize = 0
