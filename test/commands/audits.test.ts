@@ -8,7 +8,7 @@ import { noMetrics } from '../../dist/telemetry/metrics.js'
 import { called } from '../audit/entries.js'
 import { records } from '../audit/logs.js'
 
-t.test('whoever writes a session down, and cannot go on, is let go of', async t => {
+t.test('a recorder that fails is dropped, and the session continues', async t => {
   let asked = 0
   const recorder = {
     asked: () => {
@@ -20,10 +20,18 @@ t.test('whoever writes a session down, and cannot go on, is let go of', async t 
   }
   const warnings: string[] = []
   const log = { ...openLog('silent'), warn: (message: string) => void warnings.push(message) }
-  const server = { name: 'a', policy: undefined, rules: new Map(), tools: new Map(), lock: undefined, url: 'https://a.example/', headers: new Map(), tls: undefined }
+  const server = {
+    name: 'a', policy: undefined, rules: new Map(), tools: new Map(), lock: undefined,
+    url: 'https://a.example/', headers: new Map(), tls: undefined,
+  }
   const witness = { record: () => recorder, close: () => undefined }
-  const audit = { file: undefined, add: () => () => undefined, write: () => undefined, usage: () => undefined, close: () => undefined }
-  const guard = openGuard({ server, policy: new Map(), trusted: false, accepted: undefined }, usual, { audit, log, metrics: noMetrics, observe: undefined, witness })
+  const audit = {
+    file: undefined, add: () => () => undefined, write: () => undefined, usage: () => undefined,
+    close: () => undefined,
+  }
+  const guard = openGuard({ server, policy: new Map(), trusted: false, accepted: undefined }, usual, {
+    audit, log, metrics: noMetrics, observe: undefined, witness,
+  })
   const given = guard.record?.({} as never)
   given?.asked(false)
   given?.handled({ type: 'server-gone', reason: 'it ended' }, 0, [])
@@ -34,15 +42,21 @@ t.test('whoever writes a session down, and cannot go on, is let go of', async t 
   await guard.close()
 })
 
-t.test('what a configuration that is read again keeps of arguments goes to the log that is open', async t => {
+t.test('after a reload, the new payload setting applies to the open log', async t => {
   const file = join(t.testdir(), 'audit.ndjson')
   const log = openLog('silent')
   const audits = new Audits({ log })
-  const server = { name: 'a', policy: undefined, rules: new Map(), tools: new Map(), lock: undefined, url: 'https://a.example/', headers: new Map(), tls: undefined }
+  const server = {
+    name: 'a', policy: undefined, rules: new Map(), tools: new Map(), lock: undefined,
+    url: 'https://a.example/', headers: new Map(), tls: undefined,
+  }
   for (const payloads of ['full', 'none'] as const) {
     const configuration = { ...usual, audit: { ...usual.audit, file, payloads } }
     const audit = await audits.open(configuration.audit, server.name)
-    const guard = openGuard({ server, policy: new Map(), trusted: false, accepted: undefined }, configuration, { audit, log, metrics: noMetrics, observe: undefined, witness: undefined })
+    const guard = openGuard(
+      { server, policy: new Map(), trusted: false, accepted: undefined }, configuration,
+      { audit, log, metrics: noMetrics, observe: undefined, witness: undefined },
+    )
     guard.audit({ ...called, arguments: Buffer.from('{"city":"Paris"}') })
     await guard.close()
   }

@@ -20,14 +20,19 @@ const good = [
   ['wrap -- node a.mjs --trust -- x', {}, [], ['node', 'a.mjs', '--trust', '--', 'x']],
   ['wrap node a.mjs --trust -- x', {}, [], ['node', 'a.mjs', '--trust', '--', 'x']],
   ['wrap --trust node --help', { trust: true }, [], ['node', '--help']],
-  ['wrap --policy strict --trust npx -y pkg https://a.example/', { policy: 'strict', trust: true }, [], ['npx', '-y', 'pkg', 'https://a.example/']],
+  ['wrap --policy strict --trust npx -y pkg https://a.example/', { policy: 'strict', trust: true }, [], [
+    'npx', '-y', 'pkg', 'https://a.example/',
+  ]],
   ['wrap --policy=strict npx', { policy: 'strict' }, [], ['npx']],
   ['wrap --audit - cat', { audit: '-' }, [], ['cat']],
   ['wrap --env A=b --env C=--d cat', { env: ['A=b', 'C=--d'] }, [], ['cat']],
   ['wrap --trust -- --odd', { trust: true }, [], ['--odd']],
   ['wrap --', {}, [], []],
   ['wrap https://a.example/ --trust', { trust: true }, ['https://a.example/'], undefined],
-  ['wrap --header A=b https://a.example/ --header=C=d', { header: ['A=b', 'C=d'] }, ['https://a.example/'], undefined],
+  [
+    'wrap --header A=b https://a.example/ --header=C=d', { header: ['A=b', 'C=d'] }, ['https://a.example/'],
+    undefined,
+  ],
   ['wrap https://a.example/ cat', {}, ['https://a.example/'], ['cat']],
   ['wrap ftp://a.example/', {}, ['ftp://a.example/'], undefined],
   ['serve --allow-host a --allow-host b C:\\x.exe', { 'allow-host': ['a', 'b'] }, [], ['C:\\x.exe']],
@@ -50,13 +55,22 @@ const wrong = [
   ['', 'which command? (see mcp-customs --help)'],
   ['--frob', 'Unknown argument: frob (see mcp-customs --help)'],
   ['wrpa cat', 'Unknown command: wrpa; did you mean "wrap"? (see mcp-customs --help)'],
-  ['wrap --polcy strict cat', 'Unknown argument: polcy; did you mean "policy"? (see mcp-customs wrap --help)'],
+  [
+    'wrap --polcy strict cat',
+    'Unknown argument: polcy; did you mean "policy"? (see mcp-customs wrap --help)',
+  ],
   ['wrap --constructor cat', 'Unknown argument: constructor (see mcp-customs wrap --help)'],
   ['wrap -x cat', 'Unknown argument: x (see mcp-customs wrap --help)'],
   ['wrap -trust cat', 'Unknown arguments: t, r, u, s (see mcp-customs wrap --help)'],
   ['wrap --no-trust cat', 'Unknown argument: no-trust (see mcp-customs wrap --help)'],
-  ['wrap --trustList a cat', 'Unknown argument: trustList; did you mean "trust-list"? (see mcp-customs wrap --help)'],
-  ['wrap https://a.example/ --adit', 'Unknown argument: adit; did you mean "audit"? (see mcp-customs wrap --help)'],
+  [
+    'wrap --trustList a cat',
+    'Unknown argument: trustList; did you mean "trust-list"? (see mcp-customs wrap --help)',
+  ],
+  [
+    'wrap https://a.example/ --adit',
+    'Unknown argument: adit; did you mean "audit"? (see mcp-customs wrap --help)',
+  ],
   ['wrap --trust=true cat', 'Argument unexpected for: trust (see mcp-customs wrap --help)'],
   ['wrap --policy -- cat', 'Not enough arguments following: policy (see mcp-customs wrap --help)'],
   ['wrap --_ cat', /^usage: mcp-customs wrap .* \(see mcp-customs wrap --help\)$/],
@@ -66,7 +80,8 @@ const wrong = [
   ['wrap --policy --trust cat', 'Not enough arguments following: policy (see mcp-customs wrap --help)'],
   ['wrap --policy= cat', '--policy needs a value: NAME|FILE (see mcp-customs wrap --help)'],
   ['wrap --policy a --policy b cat', '--policy was given more than once (see mcp-customs wrap --help)'],
-  ['wrap --log-level wran cat', 'Invalid values: Argument: log-level, Given: "wran", Choices: "fatal", "error", "warn", "info", "debug", "trace", "silent" (see mcp-customs wrap --help)'],
+  ['wrap --log-level wran cat', 'Invalid values: Argument: log-level, Given: "wran", Choices: "fatal", ' +
+    '"error", "warn", "info", "debug", "trace", "silent" (see mcp-customs wrap --help)'],
 ] as const
 
 for (const [line, message] of wrong) {
@@ -75,12 +90,16 @@ for (const [line, message] of wrong) {
   })
 }
 
-t.test('help of a command has its usage, its options and two examples for each way to use it', async t => {
-  for (const name of ['wrap', 'serve', 'inspect', 'lock', 'install', 'uninstall', 'audit', 'ui', 'replay', 'learn', 'completion']) {
+t.test('help of a command shows its usage, options and two examples for each form', async t => {
+  for (const name of [
+    'wrap', 'serve', 'inspect', 'lock', 'install', 'uninstall', 'audit', 'ui', 'replay', 'learn',
+    'completion',
+  ]) {
     const help = await printed(`${name} --help`)
     t.match(help, new RegExp(`^mcp-customs ${name}\\b`))
     t.notMatch(help, /undefined/)
-    t.equal(help.slice(help.indexOf('Examples:')).match(new RegExp(`^  mcp-customs ${name}\\b`, 'gm'))?.length, name === 'audit' ? 6 : 2, name)
+    t.equal(help.slice(help.indexOf('Examples:')).match(new RegExp(`^  mcp-customs ${name}\\b`, 'gm'))
+      ?.length, name === 'audit' ? 6 : 2, name)
   }
   t.match(await printed('wrap --policy strict -h'), /^mcp-customs wrap /)
   t.match(await printed('--help'), /^mcp-customs COMMAND/)

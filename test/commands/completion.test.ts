@@ -19,11 +19,12 @@ const nothing: readonly (readonly [string, string])[] = [
 ]
 
 const complete = async (t: Parameters<typeof run>[0], line: string, shell = '/bin/bash') => {
-  const { stdout, ...rest } = await run(t, ['--get-yargs-completions', 'mcp-customs', ...line.split(' ')], { SHELL: shell })
+  const { stdout, ...rest } =
+    await run(t, ['--get-yargs-completions', 'mcp-customs', ...line.split(' ')], { SHELL: shell })
   return { words: stdout.split('\n').filter(word => word !== ''), ...rest }
 }
 
-t.test('a shell completes what is ours', async t => {
+t.test('our commands and options are completed', async t => {
   for (const [name, line, some, none] of cases) {
     const { words } = await complete(t, line)
     t.ok(some.every(word => words.includes(word)), name)
@@ -33,11 +34,17 @@ t.test('a shell completes what is ours', async t => {
   t.ok(words.some(word => word.startsWith('wrap:stand between')), 'zsh is told what they do')
 })
 
-t.test('what is not ours is left to the shell', async t => {
-  for (const [name, line] of nothing) t.strictSame(await complete(t, line), { words: [], code: 0, stderr: '' }, name)
+t.test('files, option values and the server\'s words are left to the shell', async t => {
+  for (const [name, line] of nothing) {
+    t.strictSame(await complete(t, line), { words: [], code: 0, stderr: '' }, name)
+  }
 })
 
-t.test('the script is that of the shell', async t => {
-  t.match(await run(t, ['completion'], { SHELL: '/bin/bash' }), { code: 0, stdout: /\ncomplete .* mcp-customs\n/, stderr: '' })
-  t.match(await run(t, ['completion'], { SHELL: '/bin/zsh' }), { code: 0, stdout: /^#compdef mcp-customs\n/, stderr: '' })
+t.test('the completion script is for the shell in SHELL', async t => {
+  t.match(await run(t, ['completion'], { SHELL: '/bin/bash' }), {
+    code: 0, stdout: /\ncomplete .* mcp-customs\n/, stderr: '',
+  })
+  t.match(await run(t, ['completion'], { SHELL: '/bin/zsh' }), {
+    code: 0, stdout: /^#compdef mcp-customs\n/, stderr: '',
+  })
 })

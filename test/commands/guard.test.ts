@@ -3,10 +3,12 @@ import { watchByteValidator } from '../../dist/commands/relay/guard.js'
 import { ByteValidator } from '../../dist/judge/index.js'
 import { byteValidatorFailures } from '../../dist/protocol/read-fast.js'
 
-t.test('a failure of the byte validator is logged once, and counted each time', async t => {
+t.test('a failure of the byte validator is logged once and counted each time', async t => {
   const warnings: string[] = []
   let count = 0
-  const end = watchByteValidator({ warn: message => warnings.push(message) }, { byteValidatorFailed: () => void count++ })
+  const end = watchByteValidator(
+    { warn: message => warnings.push(message) }, { byteValidatorFailed: () => { count += 1 } },
+  )
   const wasm = Reflect.get(globalThis, 'WebAssembly') as unknown
   t.teardown(() => Reflect.set(globalThis, 'WebAssembly', wasm))
   Reflect.set(globalThis, 'WebAssembly', undefined)

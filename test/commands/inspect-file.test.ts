@@ -13,41 +13,56 @@ const save = (name: string, text: string): string => {
   return file
 }
 
-const tool = { name: 'echo', description: 'Says it again.', inputSchema: { type: 'object' }, outputSchema: { type: 'object' } }
+const tool = { name: 'echo', description: 'Says it again.', inputSchema: { type: 'object' }, outputSchema: {
+  type: 'object',
+} }
 const list = save('list.json', JSON.stringify({ tools: [tool] }))
-const changed = save('changed.json', JSON.stringify({ tools: [{ ...tool, description: 'Says it\u200b again.' }] }))
+const changed =
+  save('changed.json', JSON.stringify({ tools: [{ ...tool, description: 'Says it\u200b again.' }] }))
 
-t.test('a saved list is judged, and so is what was saved of a server', async t => {
+t.test('a saved list is judged, and so are saved responses of a server', async t => {
   const fine = await inspect(t, [list])
   t.strictSame([fine.code, fine.stderr], [0, ''])
   t.match(fine.stdout, /^ {2}revision +2025-11-25 \(a guess: the file does not say\)$/m)
   t.match(fine.stdout, /^ {2}echo +no arguments$/m)
   const hidden = await inspect(t, ['--json', changed])
   t.equal(hidden.code, 1)
-  t.match(JSON.parse(hidden.stdout), { server: { name: 'changed.json', target: changed }, findings: [{ rule: 'tool/hidden-text', tool: 'echo' }] })
+  t.match(JSON.parse(hidden.stdout), {
+    server: { name: 'changed.json', target: changed }, findings: [{ rule: 'tool/hidden-text', tool: 'echo' }],
+  })
   const live = await inspect(t, ['--json', ...demo])
   const again = await inspect(t, ['--json', save('report.json', live.stdout)])
-  const rules = (report: string) => (JSON.parse(report) as { findings: { rule: string; tool?: string }[] }).findings.map(({ rule, tool }) => [rule, tool])
+  const rules = (report: string) => (JSON.parse(
+    report,
+  ) as { findings: { rule: string; tool?: string }[] }).findings.map(({ rule, tool }) => [rule, tool])
   t.strictSame(rules(again.stdout), rules(live.stdout))
   const sarif = await inspect(t, ['--sarif', changed])
-  t.match(JSON.parse(sarif.stdout), { runs: [{ results: [{ locations: [{ physicalLocation: { artifactLocation: { uri: /changed\.json$/ } } }] }] }] })
+  t.match(JSON.parse(sarif.stdout), { runs: [{
+    results: [{ locations: [{ physicalLocation: { artifactLocation: { uri: /changed\.json$/ } } }] }],
+  }] })
 })
 
-t.test('what changed between two lists is told, with exit code 1', async t => {
+t.test('differences between two lists are reported, with exit code 1', async t => {
   const told = await inspect(t, ['--diff', list, changed])
   t.strictSame([told.code, told.stderr], [1, ''])
-  t.match(told.stdout, /~ tool echo\n {2}\/description {2}text\n {4}- "Says it again\."\n {4}\+ "Says it<U\+200B> again\."\n\n1 change: 1 text\n$/)
+  t.match(
+    told.stdout,
+    /~ tool echo\n {2}\/description {2}text\n {4}- "Says it again\."\n {4}\+ "Says it<U\+200B> again\."\n\n1 change: 1 text\n$/,
+  )
   const same = await inspect(t, ['--diff', list, list])
   t.strictSame([same.code, same.stderr], [0, ''])
   const json = await inspect(t, ['--diff', '--json', list, changed])
   t.equal(json.code, 1)
   t.strictSame(JSON.parse(json.stdout), {
     version: 1, before: list, after: changed, incomparable: [],
-    changes: [{ of: 'tool', name: 'echo', class: 'text', path: '/description', before: 'Says it again.', after: 'Says it\u200b again.' }],
+    changes: [{
+      of: 'tool', name: 'echo', class: 'text', path: '/description', before: 'Says it again.',
+      after: 'Says it\u200b again.',
+    }],
   })
 })
 
-t.test('a file that cannot be read, or holds no list, is told of in one line', async t => {
+t.test('a file that cannot be read or holds no list is reported in one line', async t => {
   const nested = join(folder, 'folder.json')
   mkdirSync(nested)
   const cases: [string, readonly string[], RegExp][] = [

@@ -20,7 +20,9 @@ export interface Run {
 type Test = Parameters<typeof start>[0]
 
 /** Runs the command with nothing on its input, by a Node that is given these options. */
-export const run = async (t: Test, words: readonly string[], env: NodeJS.ProcessEnv = {}, options: readonly string[] = []): Promise<Run> => {
+export const run = async (
+  t: Test, words: readonly string[], env: NodeJS.ProcessEnv = {}, options: readonly string[] = [],
+): Promise<Run> => {
   const ran = start(t, process.execPath, [...options, cli, ...words], env)
   ran.closeInput()
   const { code } = await ran.exit

@@ -9,7 +9,8 @@ import { demo, inspect, lying, root, script } from './inspect-run.js'
 interface Report {
   readonly version: number
   readonly server: object
-  readonly tools: readonly { readonly name: string; readonly verdict: string; readonly outputSchema: boolean; readonly annotations: object | null; readonly arguments: readonly object[] }[]
+  readonly tools: readonly { readonly name: string; readonly verdict: string; readonly outputSchema: boolean; readonly annotations: object
+    | null; readonly arguments: readonly object[] }[]
   readonly prompts: readonly object[]
   readonly resources: readonly object[]
   readonly resourceTemplates: readonly object[]
@@ -19,7 +20,9 @@ interface Report {
   readonly verdict: string
 }
 
-const parsed = async (t: Parameters<typeof inspect>[0], args: readonly string[]): Promise<{ code: number | null; report: unknown }> => {
+const parsed = async (
+  t: Parameters<typeof inspect>[0], args: readonly string[],
+): Promise<{ code: number | null; report: unknown }> => {
   const { code, stdout, stderr } = await inspect(t, args)
   if (stdout === '') throw new Error(stderr)
   return { code, report: JSON.parse(stdout) }
@@ -30,39 +33,49 @@ const json = async (t: Parameters<typeof inspect>[0], args: readonly string[]) =
 
 const rulesOf = ({ findings }: Report): string[] => [...new Set(findings.map(({ rule }) => rule))]
 
-t.test('the lies of the demo are found, each at its tool', async t => {
+t.test('each lie of the demo is found at its tool', async t => {
   const { code, report } = await json(t, demo)
   t.equal(code, 1)
   t.equal(report.verdict, 'block')
   t.equal(report.version, 1)
   t.strictSame(Object.keys(report), [
-    'version', 'server', 'tools', 'prompts', 'resources', 'resourceTemplates', 'problems', 'call', 'findings', 'more', 'verdict',
+    'version', 'server', 'tools', 'prompts', 'resources', 'resourceTemplates', 'problems', 'call', 'findings',
+    'more', 'verdict',
   ])
-  t.match(report.server, { name: 'lying-server', trusted: false, revision: '2026-07-28', serverInfo: { name: 'lying-server' }, supportedVersions: ['2026-07-28'] })
-  t.strictSame(report.findings.filter(({ action }) => action === 'block').map(({ tool, rule }) => [tool, rule]), [
+  t.match(report.server, {
+    name: 'lying-server', trusted: false, revision: '2026-07-28', serverInfo: { name: 'lying-server' },
+    supportedVersions: ['2026-07-28'],
+  })
+  t.strictSame(report.findings.filter(({ action }) => action === 'block')
+    .map(({ tool, rule }) => [tool, rule]), [
     ['add_numbers', 'tool/hidden-text'],
     ['get_anything', 'tool/schema'],
     ['get_file', 'tool/external-ref'],
   ])
-  t.match(report.findings.find(({ rule }) => rule === 'tool/hidden-text'), { path: /^\/result\/tools\/\d+\/description$/ })
+  t.match(report.findings.find(({ rule }) => rule === 'tool/hidden-text'), {
+    path: /^\/result\/tools\/\d+\/description$/,
+  })
   t.equal(report.tools.find(({ name }) => name === 'echo')?.verdict, 'log', 'advice is of action log')
   t.equal(report.tools.find(({ name }) => name === 'get_weather')?.verdict, 'pass')
 })
 
-t.test('the report for people says who, what and what is wrong', async t => {
-  const { code, stdout, stderr } = await inspect(t, ['--call', 'get_weather', '--args', '{"city":"Atlantis"}', ...demo])
+t.test('the text report shows the server, its tools and the findings', async t => {
+  const { code, stdout, stderr } =
+    await inspect(t, ['--call', 'get_weather', '--args', '{"city":"Atlantis"}', ...demo])
   t.equal(code, 1)
   t.equal(stderr, '', 'no sign of life in a pipe')
   t.match(stdout, /says it is +lying-server 1\.0\.0\n +revision +2026-07-28\n +capabilities +tools\n +annotations +on 1 tool, removed by a relay: not trusted/)
   t.match(stdout, /^ {2}get_weather +city: string\n +output schema$/m)
   t.match(stdout, /^ {2}delete_everything +no arguments\n +"Look around"; claims read-only$/m)
   t.match(stdout, /✗ tool\/external-ref \(block\)\n.*\n +get_file \/outputSchema\/properties\/file\/\$ref/)
-  t.match(stdout, /Call of get_weather \{"city":"Atlantis"\}\n +structuredContent\n +\{\n +"temperature": "hot"/)
+  t.match(
+    stdout, /Call of get_weather \{"city":"Atlantis"\}\n +structuredContent\n +\{\n +"temperature": "hot"/,
+  )
   t.match(stdout, /^11 tools, 0 prompts, 0 resources: ✗ 4 findings of action block, 6 pieces of advice$/m)
   t.notMatch(stdout, harmful)
 })
 
-t.test('the policy decides about the exit code', async t => {
+t.test('the policy decides the exit code', async t => {
   t.equal((await inspect(t, ['--policy', 'observe', ...demo])).code, 0)
   const off = ['hidden-text', 'schema', 'external-ref'].flatMap(rule => ['--rule', `tool/${rule}=off`])
   t.equal((await inspect(t, ['--rule', 'advice/no-output-schema=block', ...off, ...demo])).code, 1)
@@ -73,7 +86,8 @@ t.test('the policy decides about the exit code', async t => {
 })
 
 t.test('the official servers are listed in full', async t => {
-  const bin = (name: string) => join(root, 'node_modules', '@modelcontextprotocol', `server-${name}`, 'dist', 'index.js')
+  const bin = (name: string) =>
+    join(root, 'node_modules', '@modelcontextprotocol', `server-${name}`, 'dist', 'index.js')
   const everything = await json(t, ['--', process.execPath, bin('everything')])
   t.equal(everything.code, 0)
   t.match(everything.report.server, { revision: '2025-11-25' })
@@ -86,7 +100,8 @@ t.test('the official servers are listed in full', async t => {
   t.strictSame(rulesOf(files.report), [])
   t.match(files.report.server, { trusted: false, annotations: { tools: 14, kept: false } })
   t.strictSame(files.report.tools.find(({ name }) => name === 'move_file')?.arguments, [
-    { name: 'source', type: 'string', required: true }, { name: 'destination', type: 'string', required: true },
+    { name: 'source', type: 'string', required: true },
+    { name: 'destination', type: 'string', required: true },
   ])
   t.ok(files.report.tools.every(({ outputSchema }) => outputSchema))
 
@@ -97,11 +112,11 @@ t.test('the official servers are listed in full', async t => {
   t.match(memory.stdout, /^9 tools, 0 prompts, 1 resource: ✓ nothing that the policy blocks$/m)
 })
 
-t.test('colours by request, in a pipe', async t => {
+t.test('colours are used in a pipe when requested', async t => {
   t.match((await inspect(t, demo, { FORCE_COLOR: '1' })).stdout, '\u001b[31m✗ tool/hidden-text\u001b[39m')
 })
 
-t.test('SARIF has what code scanning needs', async t => {
+t.test('SARIF has the fields that code scanning needs', async t => {
   const sarif = async () => (await parsed(t, ['--sarif', ...demo])).report as Sarif
   const log = await sarif()
   t.equal(log.version, '2.1.0')
@@ -110,14 +125,20 @@ t.test('SARIF has what code scanning needs', async t => {
   const [run] = log.runs
   const rules = run?.tool.driver.rules ?? []
   t.equal(run?.tool.driver.name, 'mcp-customs')
-  for (const rule of rules) t.ok(rule.shortDescription.text !== '' && rule.fullDescription.text !== '' && rule.help.text !== '', rule.id)
+  for (const rule of rules) {
+    t.ok(
+      rule.shortDescription.text !== '' && rule.fullDescription.text !== '' && rule.help.text !== '', rule.id,
+    )
+  }
   const results = run?.results ?? []
   t.equal(results.length, 9)
   for (const { ruleId, ruleIndex, level, message, locations } of results) {
     t.equal(rules[ruleIndex]?.id, ruleId)
     t.equal(level, ruleId.startsWith('advice/') ? 'note' : 'error')
     t.ok(message.text !== '')
-    t.match(locations, [{ physicalLocation: { artifactLocation: { uri: 'docker/demo/lying-server.mjs' }, region: { startLine: 1 } } }])
+    t.match(locations, [{ physicalLocation: {
+      artifactLocation: { uri: 'docker/demo/lying-server.mjs' }, region: { startLine: 1 },
+    } }])
   }
   const prints = results.map(({ partialFingerprints }) => partialFingerprints.primaryLocationLineHash)
   t.equal(new Set(prints).size, prints.length, 'each is told from the others')
@@ -157,7 +178,7 @@ t.test('a server over HTTP is inspected like any other', async t => {
   t.match(report.call, { verdict: 'block' })
 })
 
-t.test('the configuration names servers, and what is said of them holds', async t => {
+t.test('servers of the configuration are inspected with their settings', async t => {
   const directory = mkdtempSync(join(tmpdir(), 'customs-inspect-'))
   t.teardown(() => rmSync(directory, { recursive: true }))
   const file = join(directory, 'customs.json')
@@ -178,13 +199,18 @@ t.test('the configuration names servers, and what is said of them holds', async 
     },
     audit: { file: join(directory, 'relay.ndjson') },
   }))
-  const { code, report } = await json(t, ['--config', file, '--audit', audit, '--call', 'get_weather', '--args', '{"city":"Paris"}'])
+  const { code, report } =
+    await json(t, ['--config', file, '--audit', audit, '--call', 'get_weather', '--args', '{"city":"Paris"}'])
   t.equal(code, 1, 'by the operator\'s own schema')
   t.match(report, { server: { name: 'demo' }, call: { verdict: 'block' } })
   t.match(report.tools.find(({ name }) => name === 'draw'), { denied: true })
-  t.equal(report.tools.find(({ name }) => name === 'echo')?.annotations, null, 'what the server claims, not what the operator says')
+  t.equal(report.tools.find(({ name }) => name === 'echo')
+    ?.annotations, null, 'what the server claims, not what the operator says')
   t.match(readFileSync(audit, 'utf8'), '"event":"tools/call"')
-  t.throws(() => readFileSync(join(directory, 'relay.ndjson')), { code: 'ENOENT' }, 'the log of the relay is left alone')
+  t.throws(
+    () => readFileSync(join(directory, 'relay.ndjson')), { code: 'ENOENT' },
+    'the log of the relay is left alone',
+  )
 })
 
 t.test('an interrupted inspection leaves no server behind', async t => {

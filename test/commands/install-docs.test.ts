@@ -30,16 +30,25 @@ const servers = `{
 
 /** A tool each, so that it can be shown whole. */
 const tools = new Map([
-  ['files', { name: 'read_text_file', description: 'Read the complete contents of a file as text.', inputSchema: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] } }],
-  ['memory', { name: 'read_graph', description: 'Read the entire knowledge graph', inputSchema: { type: 'object', properties: {} } }],
+  ['files', {
+    name: 'read_text_file', description: 'Read the complete contents of a file as text.',
+    inputSchema: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] },
+  }],
+  ['memory', { name: 'read_graph', description: 'Read the entire knowledge graph', inputSchema: {
+    type: 'object', properties: {},
+  } }],
 ])
 
-t.test('the documents show what a person with two servers sees', async t => {
+t.test('the document shows the output for two servers', async t => {
   const home = t.testdir({ '.config': { Claude: { 'claude_desktop_config.json': servers } } })
   let screen = '$ npx mcp-customs install --client claude-desktop --lock\n'
   const context: Context = {
     machine: { platform: 'linux', environment: {}, home },
-    installation: { platform: 'linux', version: '0.1.0', file: `${home}/.npm/_npx/7a05fe5e/node_modules/mcp-customs/dist/cli.js`, nodes: ['/usr/bin/node'], temporary: [] },
+    installation: {
+      platform: 'linux', version: '0.1.0',
+      file: `${home}/.npm/_npx/7a05fe5e/node_modules/mcp-customs/dist/cli.js`, nodes: ['/usr/bin/node'],
+      temporary: [],
+    },
     dialogue: {
       choose: async (_question, choices) => choices.map(({ value }) => value),
       confirm: async question => {
@@ -52,19 +61,27 @@ t.test('the documents show what a person with two servers sees', async t => {
     tell: line => void (screen += `mcp-customs: ${line}\n`),
     list: async ({ server }) => {
       const tool = tools.get(server.name)
-      return { identity: { command: 'command' in server ? server.command.join(' ') : server.url }, offers: { legacy: { ...emptyOffer, tools: new Map(tool && [[tool.name, tool]]) } } }
+      return { identity: { command: 'command' in server ? server.command.join(' ') : server.url }, offers: {
+        legacy: { ...emptyOffer, tools: new Map(tool && [[tool.name, tool]]) },
+      } }
     },
     print: async text => void (screen += text),
   }
-  const flags = { client: 'claude-desktop', server: [], all: false, project: undefined, yes: false, policy: undefined, lock: true, lockFile: undefined, timeoutMs: 30_000, check: false }
+  const flags = {
+    client: 'claude-desktop', server: [], all: false, project: undefined, yes: false, policy: undefined,
+    lock: true, lockFile: undefined, timeoutMs: 30_000, check: false,
+  }
   t.equal(await install(flags, context), 0)
   screen += '\n$ npx mcp-customs install --check\n'
   t.equal(await check({ ...flags, client: undefined, lock: false, check: true }, context), 0)
   screen += '\n$ npx mcp-customs lock --check --client claude-desktop\n'
   const given = new Map<string, string | boolean>([['check', true], ['client', 'claude-desktop']])
   const rest = { words: [], command: undefined }
-  t.equal(await lockCommand(readFlags(lockFlags, given), readTarget(rest), readLockFlags(given, rest), context), 0)
-  const [, shown = ''] = /```console\n(\$ npx mcp-customs install [^]*?)```/.exec(read('docs/install.md')) ?? []
+  t.equal(
+    await lockCommand(readFlags(lockFlags, given), readTarget(rest), readLockFlags(given, rest), context), 0,
+  )
+  const [, shown = ''] =
+    /```console\n(\$ npx mcp-customs install [^]*?)```/.exec(read('docs/install.md')) ?? []
   t.equal(screen.replaceAll(home, '/home/ada'), shown)
   const [, short = ''] = /```console\n\$ mcp-customs install (.*\n[^]*?)```/.exec(read('README.md')) ?? []
   t.ok(short.split('\n').length > 4)

@@ -18,9 +18,13 @@ import { cli, lying, run } from './inspect-run.js'
 
 const claude = '.config/Claude/claude_desktop_config.json'
 
-const two = '{\r\n\t// mine\r\n\t"mcpServers": {\r\n\t\t"files": { "command": "npx", "args": ["-y", "server", "/data"] },\r\n\t\t"mail": {"env": {"KEY": "s3cret-of-mine"}, "command": "/opt/mail"},\r\n\t\t"old": { "command": "x", "disabled": true, },\r\n\t},\r\n}'
+const two = '{\r\n\t// mine\r\n\t"mcpServers": {\r\n\t\t"files": { "command": "npx", "args": ["-y", ' +
+  '"server", "/data"] },\r\n\t\t"mail": {"env": {"KEY": "s3cret-of-mine"}, "command": ' +
+  '"/opt/mail"},\r\n\t\t"old": { "command": "x", "disabled": true, },\r\n\t},\r\n}'
 
-const homeWith = (t: { testdir(content: Record<string, string>): string }, files: Readonly<Record<string, string>>): string => {
+const homeWith = (
+  t: { testdir(content: Record<string, string>): string }, files: Readonly<Record<string, string>>,
+): string => {
   const home = t.testdir({})
   for (const [file, text] of Object.entries(files)) {
     mkdirSync(dirname(join(home, file)), { recursive: true })
@@ -35,13 +39,19 @@ interface Person {
 }
 
 /** A machine of a test, and what was printed on it. */
-const at = (home: string, person?: Person, list: Context['list'] = async () => ({ identity: {}, offers: { legacy: emptyOffer } })): Context & { printed(): string } => {
+const at = (
+  home: string, person?: Person,
+  list: Context['list'] = async () => ({ identity: {}, offers: { legacy: emptyOffer } }),
+): Context & { printed(): string } => {
   const printed: string[] = []
   return {
     machine: { platform: 'linux', environment: {}, home },
-    installation: { platform: 'linux', version: '0.1.0', file: cli, nodes: [process.execPath], temporary: [] },
+    installation: {
+      platform: 'linux', version: '0.1.0', file: cli, nodes: [process.execPath], temporary: [],
+    },
     dialogue: person && {
-      choose: async (question, choices) => person.choose?.(question, choices.map(({ label }) => label))?.flatMap(index => choices[index]?.value ?? []),
+      choose: async (question, choices) => person.choose?.(question, choices.map(({ label }) => label))
+        ?.flatMap(index => choices[index]?.value ?? []),
       confirm: async question => person.confirm(question),
     },
     style: plainStyle,
@@ -53,10 +63,13 @@ const at = (home: string, person?: Person, list: Context['list'] = async () => (
   }
 }
 
-const none: InstallFlags = { client: undefined, server: [], all: false, project: undefined, yes: false, policy: undefined, lock: false, lockFile: undefined, timeoutMs: 30_000, check: false }
+const none: InstallFlags = {
+  client: undefined, server: [], all: false, project: undefined, yes: false, policy: undefined, lock: false,
+  lockFile: undefined, timeoutMs: 30_000, check: false,
+}
 const desktop = { ...none, client: 'claude-desktop' }
 
-t.test('where nobody can be asked, the change is shown and nothing is written', async t => {
+t.test('without a terminal the change is shown and nothing is written', async t => {
   const home = homeWith(t, { [claude]: two })
   const context = at(home)
   t.equal(await install(desktop, context), 1)
@@ -71,7 +84,7 @@ t.test('where nobody can be asked, the change is shown and nothing is written', 
   t.same(readdirSync(dirname(join(home, claude))), ['claude_desktop_config.json'])
 })
 
-t.test('install is told of, once is enough, check sees it, and uninstall makes the file what it was', async t => {
+t.test('install is idempotent, check shows it, and uninstall restores the file', async t => {
   const home = homeWith(t, { [claude]: two })
   const context = at(home)
   t.equal(await check({ ...desktop, check: true }, context), 1, 'the command of one is not there')
@@ -100,16 +113,20 @@ t.test('a person chooses clients and servers, and says yes', async t => {
     confirm: question => asked.push(question) > 0,
   })
   t.equal(await install(none, context), 0)
-  t.same(asked, ['Which clients? 2', 'Which servers of Claude Desktop? 2', `Write this to ${join(home, claude)}?`])
+  t.same(
+    asked, ['Which clients? 2', 'Which servers of Claude Desktop? 2', `Write this to ${join(home, claude)}?`],
+  )
   const text = readFileSync(join(home, claude), 'utf8')
   t.match(text, '"--server=files"')
   t.notMatch(text, '"--server=mail"')
   t.notMatch(readFileSync(join(home, '.cursor/mcp.json'), 'utf8'), 'wrap')
 })
 
-t.test('who gives up or says no has nothing written', async t => {
+t.test('nothing is written when the person cancels or says no', async t => {
   const home = homeWith(t, { [claude]: two })
-  for (const person of [{ choose: () => undefined, confirm: () => true }, { choose: () => [0, 1], confirm: () => false }]) {
+  for (const person of [
+    { choose: () => undefined, confirm: () => true }, { choose: () => [0, 1], confirm: () => false },
+  ]) {
     const context = at(home, person)
     t.equal(await install(desktop, context), 1)
     t.match(context.printed(), /Nothing was written\.\n$/)
@@ -117,7 +134,7 @@ t.test('who gives up or says no has nothing written', async t => {
   }
 })
 
-t.test('a file that is changed while the question stands is left to who changed it', async t => {
+t.test('a file that changes while the person is asked is not written', async t => {
   const home = homeWith(t, { [claude]: two })
   const context = at(home, {
     confirm: () => {
@@ -125,21 +142,26 @@ t.test('a file that is changed while the question stands is left to who changed 
       return true
     },
   })
-  await t.rejects(install({ ...desktop, all: true }, context), { code: 'BAD_CONFIG', message: /has changed since it was shown/ })
+  await t.rejects(install({ ...desktop, all: true }, context), {
+    code: 'BAD_CONFIG', message: /has changed since it was shown/,
+  })
   t.equal(readFileSync(join(home, claude), 'utf8'), '{}')
 })
 
-t.test('a file of a team names no path of this machine, and is said to be theirs', async t => {
+t.test('a shared file names no path of this machine, and is announced as shared', async t => {
   const home = homeWith(t, { 'work/.mcp.json': '{"mcpServers": {"a": {"command": "b"}}}' })
-  for (const flags of [{ ...none, client: 'claude-code', project: join(home, 'work') }, { ...none, client: join(home, 'work/.mcp.json') }]) {
+  for (const flags of [{ ...none, client: 'claude-code', project: join(home, 'work') }, {
+    ...none, client: join(home, 'work/.mcp.json'),
+  }]) {
     const context = at(home)
     t.equal(await install(flags, context), 1)
     t.match(context.printed(), /"npx"[^]*"-y", "mcp-customs@0\.1\.0", "wrap"[^]*This file belongs to the project: everyone who works on it will run mcp-customs too\./)
   }
 })
 
-t.test('a remote server in a file of its own is undone without a trace', async t => {
-  const text = '{\n  "mcpServers": {\n    "a": {\n      "type": "sse", "url": "https://a.example/sse",\n      "headers": { "X-Key": "s3cret-of-mine" }\n    }\n  }\n}\n'
+t.test('a remote server in a file given by path is restored exactly', async t => {
+  const text = '{\n  "mcpServers": {\n    "a": {\n      "type": "sse", "url": "https://a.example/sse",\n   ' +
+    '   "headers": { "X-Key": "s3cret-of-mine" }\n    }\n  }\n}\n'
   const home = homeWith(t, { 'own/servers.json': text })
   const context = at(home)
   const flags = { ...none, client: join(home, 'own/servers.json'), yes: true }
@@ -150,18 +172,33 @@ t.test('a remote server in a file of its own is undone without a trace', async t
   t.equal(readFileSync(join(home, 'own/servers.json'), 'utf8'), text)
 })
 
-t.test('what cannot be carried out is told of in one line', async t => {
-  const home = homeWith(t, { [claude]: two, '.config/Code/User/mcp.json': '{}', '.config/Code - Insiders/User/mcp.json': '{}', 'bad.json': '{"mcpServers": }' })
+t.test('an impossible request is reported in one line', async t => {
+  const home = homeWith(t, {
+    [claude]: two, '.config/Code/User/mcp.json': '{}', '.config/Code - Insiders/User/mcp.json': '{}',
+    'bad.json': '{"mcpServers": }',
+  })
   const cases: readonly (readonly [string, InstallFlags, RegExp])[] = [
     ['no client', none, /^which client\? choose one with --client \(there is: claude-desktop, vscode\)$/],
-    ['a client that is none', { ...none, client: 'cursr' }, /^--client "cursr": no such client; did you mean "cursor"\?/],
+    [
+      'a client that is none', { ...none, client: 'cursr' },
+      /^--client "cursr": no such client; did you mean "cursor"\?/,
+    ],
     ['a client that is not here', { ...none, client: 'zed' }, /^Zed has no configuration file here/],
-    ['a client with two files', { ...none, client: 'vscode' }, /several files: .*: name the file with --client FILE$/],
+    [
+      'a client with two files', { ...none, client: 'vscode' },
+      /several files: .*: name the file with --client FILE$/,
+    ],
     ['a file that is not there', { ...none, client: join(home, 'none.json') }, /none\.json: is not there$/],
     ['a file that is broken', { ...none, client: join(home, 'bad.json') }, /bad\.json:1:16: value expected$/],
-    ['a server that is none', { ...desktop, server: ['fils'] }, /^--server "fils": no such server; did you mean "files"\? \(there is: files, mail, old\)$/],
+    [
+      'a server that is none', { ...desktop, server: ['fils'] },
+      /^--server "fils": no such server; did you mean "files"\? \(there is: files, mail, old\)$/,
+    ],
     ['a policy that is none', { ...desktop, policy: 'strickt' }, /^--policy "strickt"/],
-    ['a project of a client that has none', { ...none, client: 'zed', project: home }, /keeps no servers in a project/],
+    [
+      'a project of a client that has none', { ...none, client: 'zed', project: home },
+      /keeps no servers in a project/,
+    ],
   ]
   for (const [name, flags, message] of cases) await t.rejects(install(flags, at(home)), { message }, name)
   const empty = at(homeWith(t, {}))
@@ -170,15 +207,18 @@ t.test('what cannot be carried out is told of in one line', async t => {
   t.match(empty.printed(), /^No configuration/)
 })
 
-t.test('check names each file of a client that has several, and tells of one that it cannot read', async t => {
-  const home = homeWith(t, { '.config/Code/User/mcp.json': '{"servers": {"a": {"command": "b"}}}', '.config/Code - Insiders/User/mcp.json': '{"servers": {}}', '.cursor/mcp.json': '{' })
+t.test('check names each file of a client with several, and reports an unreadable one', async t => {
+  const home = homeWith(t, {
+    '.config/Code/User/mcp.json': '{"servers": {"a": {"command": "b"}}}',
+    '.config/Code - Insiders/User/mcp.json': '{"servers": {}}', '.cursor/mcp.json': '{',
+  })
   const context = at(home)
   t.equal(await check({ ...none, check: true }, context), 1)
   t.match(context.printed(), /^Cursor: .*\n {2}wrong: .*mcp\.json:1:2: .*\nVS Code: .*\n {2}VS Code may mean several files: .*\n {2}a {2}not wrapped\nVS Code: .*\n.*\n {2}has no servers\n$/)
   t.equal(await check({ ...none, client: 'vscode', check: true }, context), 0)
 })
 
-t.test('a server that was asked for and left alone is no success', async t => {
+t.test('exit code 1 when a named server is left alone', async t => {
   const context = at(homeWith(t, { [claude]: two }))
   t.equal(await install({ ...desktop, server: ['old'], yes: true }, context), 1)
   t.match(context.printed(), /left alone: is disabled\n$/)
@@ -189,15 +229,20 @@ const claudeLock = '.config/Claude/claude_desktop_config.customs.lock.json'
 /** What the servers of a test offer: a tool each, named after them. */
 const offering = (...unreachable: readonly string[]): Context['list'] & { description: string } => {
   const list: Context['list'] = async ({ server }) => {
-    if (unreachable.includes(server.name)) throw new CustomsError('CANNOT_REACH', `${server.name}: no answer within 30 s`)
+    if (unreachable.includes(server.name)) {
+      throw new CustomsError('CANNOT_REACH', `${server.name}: no answer within 30 s`)
+    }
     const tool = { name: `use-${server.name}`, description: all.description, inputSchema: { type: 'object' } }
-    return { identity: 'command' in server ? { command: server.command.join(' ') } : { url: server.url }, offers: { legacy: { ...emptyOffer, tools: new Map([[tool.name, tool]]) } } } satisfies Listed
+    return {
+      identity: 'command' in server ? { command: server.command.join(' ') } : { url: server.url },
+      offers: { legacy: { ...emptyOffer, tools: new Map([[tool.name, tool]]) } },
+    } satisfies Listed
   }
   const all = Object.assign(list, { description: 'Helps.' })
   return all
 }
 
-t.test('with --lock what the servers offer is shown, accepted with the same answer, and turned on', async t => {
+t.test('--lock shows what the servers offer, and accepts it with the same answer', async t => {
   const home = homeWith(t, { [claude]: two })
   const questions: string[] = []
   const list = offering()
@@ -211,14 +256,23 @@ t.test('with --lock what the servers offer is shown, accepted with the same answ
   t.match(shown, /"wrap", "--server=files", "--lock=.*customs\.lock\.json", "--", "npx"/)
   t.match(shown, /\nAccepted: .*\nWritten\. .*\nRestart Claude Desktop: .*\nUndo it with: /)
   const [locked, installed] = [readFileSync(lock, 'utf8'), readFileSync(join(home, claude), 'utf8')]
-  t.same(Object.keys((JSON.parse(locked) as { servers: object }).servers), ['files', 'mail'], 'what is disabled is not asked')
+  t.same(
+    Object.keys((JSON.parse(locked) as { servers: object }).servers), ['files', 'mail'],
+    'what is disabled is not asked',
+  )
 
   t.equal(await install({ ...locking, yes: true }, context), 0, 'once more')
   t.match(context.printed(), /files {2}offers what was accepted in .*\n[^]*runs under mcp-customs already\n[^]*left alone: is disabled\n$/)
-  t.same([readFileSync(lock, 'utf8'), readFileSync(join(home, claude), 'utf8')], [locked, installed], 'changes no byte')
+  t.same(
+    [readFileSync(lock, 'utf8'), readFileSync(join(home, claude), 'utf8')], [locked, installed],
+    'changes no byte',
+  )
 
   list.description = 'Helps me.'
-  t.equal(await install(locking, at(home, { confirm: () => false }, list)), 1, 'what changed is not accepted by itself')
+  t.equal(
+    await install(locking, at(home, { confirm: () => false }, list)), 1,
+    'what changed is not accepted by itself',
+  )
   t.equal(readFileSync(lock, 'utf8'), locked)
   t.equal(await install({ ...locking, yes: true }, context), 0)
   t.match(context.printed(), /~ tool use-files\n[^]*Accepted: .*\nRestart Claude Desktop: [^\n]*\n$/)
@@ -229,15 +283,20 @@ t.test('with --lock what the servers offer is shown, accepted with the same answ
   t.equal(readFileSync(join(home, claude), 'utf8'), two)
 })
 
-t.test('a server that cannot be asked is held to what was accepted of it; before that, it runs without a lock', async t => {
+t.test('a server that cannot be listed keeps its lock, or runs without one', async t => {
   const home = homeWith(t, { [claude]: two })
   const locking = { ...desktop, lock: true, yes: true }
   const context = at(home, undefined, offering('mail'))
   t.equal(await install(locking, context), 1)
-  t.match(context.printed(), /mail {2}cannot be asked: no answer within 30 s: nothing of it is accepted, and it runs without a lock/)
+  t.match(
+    context.printed(),
+    /mail {2}cannot be asked: no answer within 30 s: nothing of it is accepted, and it runs without a lock/,
+  )
   t.match(readFileSync(join(home, claude), 'utf8'), /"wrap", "--server=mail", "--", "\/opt\/mail"/)
   t.equal(await install(locking, at(home, undefined, offering())), 0)
-  t.match(readFileSync(join(home, claude), 'utf8'), /"wrap", "--server=mail", "--lock=.*", "--", "\/opt\/mail"/)
+  t.match(
+    readFileSync(join(home, claude), 'utf8'), /"wrap", "--server=mail", "--lock=.*", "--", "\/opt\/mail"/,
+  )
   t.equal(await uninstall({ ...desktop, yes: true }, context), 0)
   const locked = readFileSync(join(home, claudeLock), 'utf8')
   context.printed()
@@ -247,9 +306,12 @@ t.test('a server that cannot be asked is held to what was accepted of it; before
   t.equal(readFileSync(join(home, claudeLock), 'utf8'), locked)
 })
 
-t.test('a server is asked as its client would start it', async t => {
+t.test('a server is listed as its client would start it', async t => {
   const servers = {
-    a: { command: 'a', args: ['${env:CUSTOMS_TEST_A}', '${CUSTOMS_TEST_NONE:-b}'], env: { KEY: 's3cret' }, cwd: '/data' },
+    a: {
+      command: 'a', args: ['${env:CUSTOMS_TEST_A}', '${CUSTOMS_TEST_NONE:-b}'], env: { KEY: 's3cret' },
+      cwd: '/data',
+    },
     b: { url: 'https://b.example/', headers: { 'X-Key': 's3cret' } },
     c: { command: 'c', args: ['--key', '${input:key}'] },
     d: { command: 'd', env: { KEY: '${CUSTOMS_TEST_NONE}' } },
@@ -263,7 +325,10 @@ t.test('a server is asked as its client would start it', async t => {
     return { identity: {}, offers: { legacy: emptyOffer } }
   })
   const flags = { ...none, client: 'cursor', lock: true, yes: true }
-  const expected = [{ name: 'a', command: ['a', 'x', 'b'], cwd: '/data', env: new Map([['KEY', 's3cret']]) }, { name: 'b', url: 'https://b.example/', headers: new Map([['x-key', 's3cret']]) }]
+  const expected = [
+    { name: 'a', command: ['a', 'x', 'b'], cwd: '/data', env: new Map([['KEY', 's3cret']]) },
+    { name: 'b', url: 'https://b.example/', headers: new Map([['x-key', 's3cret']]) },
+  ]
   t.equal(await install(flags, context), 1)
   t.match(asked.splice(0), expected)
   t.match(context.printed(), /c {2}cannot be asked: has \$\{input:key\} in it, which the client fills in: .*\nd {2}cannot be asked: has \$\{CUSTOMS_TEST_NONE\} in it/)
@@ -272,25 +337,35 @@ t.test('a server is asked as its client would start it', async t => {
   t.notMatch(readFileSync(join(home, '.cursor/mcp.customs.lock.json'), 'utf8'), 's3cret')
 })
 
-t.test('the lock of a project lies in its folder, and a file that is shared names no path of this machine', async t => {
+t.test('a project\'s lock lies in its folder, and a shared file names it by a relative path', async t => {
   const home = homeWith(t, { 'work/.mcp.json': '{"mcpServers": {"a": {"command": "b"}}}' })
   const folder = join(home, 'work')
-  writeFileSync(join(home, '.claude.json'), JSON.stringify({ mcpServers: { a: { command: 'u' } }, projects: { [folder]: { mcpServers: { own: { command: 'c' } } } } }))
+  writeFileSync(join(home, '.claude.json'), JSON.stringify({
+    mcpServers: { a: { command: 'u' } }, projects: { [folder]: { mcpServers: { own: { command: 'c' } } } },
+  }))
   const context = at(home, undefined, offering())
-  t.equal(await install({ ...none, client: 'claude-code', project: folder, lock: true, yes: true }, context), 0)
+  t.equal(
+    await install({ ...none, client: 'claude-code', project: folder, lock: true, yes: true }, context), 0,
+  )
   t.match(readFileSync(join(folder, '.mcp.json'), 'utf8'), '"--lock=customs.lock.json"')
   t.match(readFileSync(join(home, '.claude.json'), 'utf8'), `"--lock=${join(folder, 'customs.lock.json')}"`)
-  t.match(JSON.parse(readFileSync(join(folder, 'customs.lock.json'), 'utf8')), { servers: { a: {}, own: {} } })
+  t.match(
+    JSON.parse(readFileSync(join(folder, 'customs.lock.json'), 'utf8')), { servers: { a: {}, own: {} } },
+  )
   t.equal(await install({ ...none, client: 'claude-code', lock: true, yes: true }, context), 0)
-  t.match(JSON.parse(readFileSync(join(home, '.claude.customs.lock.json'), 'utf8')), { servers: { a: { identity: { command: 'u' } } } })
+  t.match(JSON.parse(readFileSync(join(home, '.claude.customs.lock.json'), 'utf8')), {
+    servers: { a: { identity: { command: 'u' } } },
+  })
   context.printed()
   t.equal(await check({ ...none, client: 'claude-code', project: folder, check: true }, context), 0)
   t.match(context.printed(), /a {2}wrapped, policy standard, locked \(1 tool\) .*\n[^]*own \(.*\) {2}wrapped, policy standard, locked \(1 tool\)/)
 })
 
-t.test('two servers of one name are not locked as one', async t => {
+t.test('two servers of one name cannot share a lock', async t => {
   const home = homeWith(t, {})
-  writeFileSync(join(home, 'two.json'), '{"mcpServers": {"a": {"command": "b"}}, "servers": {"a": {"command": "c"}}}')
+  writeFileSync(
+    join(home, 'two.json'), '{"mcpServers": {"a": {"command": "b"}}, "servers": {"a": {"command": "c"}}}',
+  )
   const context = at(home, undefined, offering())
   t.equal(await install({ ...none, client: join(home, 'two.json'), lock: true, yes: true }, context), 1)
   t.match(context.printed(), /a \(servers\) {2}cannot be asked: another server of this name is locked in .*two\.customs\.lock\.json: give one of them a lock of its own/)
@@ -304,14 +379,22 @@ t.test('check tells whether a wrapped server would start with its lock', async t
   const written = readFileSync(lock, 'utf8')
   const states: readonly (readonly [string, string, RegExp])[] = [
     ['as it was accepted', written, /^ {2}files {2}wrapped, policy standard, locked \(1 tool\) {2}\S/m],
-    ['tampered with', written.replace('Helps.', 'Harms.'), /files {2}wrapped, policy standard, locked {2}.*\n {4}wrong: .*it was changed after it was accepted/],
+    [
+      'tampered with', written.replace('Helps.', 'Harms.'),
+      /files {2}wrapped, policy standard, locked {2}.*\n {4}wrong: .*it was changed after it was accepted/,
+    ],
     ['without it', '{"version":2,"servers":{}}', /wrong: .*nothing was accepted of the server "files"/],
-    ['of another server', written.replace('/data', '/etc'), /wrong: .*"files" is not the server that was accepted/],
+    [
+      'of another server', written.replace('/data', '/etc'),
+      /wrong: .*"files" is not the server that was accepted/,
+    ],
   ]
   for (const [name, text, line] of states) {
     writeFileSync(lock, text)
     context.printed()
-    t.equal(await check({ ...desktop, server: ['files'], check: true }, context), text === written ? 0 : 1, name)
+    t.equal(
+      await check({ ...desktop, server: ['files'], check: true }, context), text === written ? 0 : 1, name,
+    )
     t.match(context.printed(), line, name)
   }
   rmSync(lock)
@@ -333,8 +416,10 @@ const remoteServer = async (t: { teardown(end: () => void): unknown }, key: stri
       if (request.method !== 'POST') return response.writeHead(405).end()
       const { id, method } = JSON.parse(body) as { id?: number; method: string }
       if (method !== 'initialize') return response.writeHead(202).end()
-      const result = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'remote', version: '1' } }
-      return response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+      const result =
+        { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'remote', version: '1' } }
+      return response.writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id, result }))
     })
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -347,12 +432,16 @@ const initialize = JSON.stringify({
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
 })
 
-t.test('each entry that the command has wrapped starts, and answers its client', { skip: isPassing(cli, []) && 'paths of this clone would not be written' }, async t => {
+t.test('each entry that the command has wrapped starts, and answers its client', {
+  skip: isPassing(cli, []) && 'paths of this clone would not be written',
+}, async t => {
   const home = homeWith(t, {})
   const key = 'k-0123456789'
   const servers = {
     everything: { command: process.execPath, args: [official('server-everything')] },
-    memory: { command: process.execPath, args: [official('server-memory')], env: { MEMORY_FILE_PATH: join(home, 'a b.json') } },
+    memory: { command: process.execPath, args: [official('server-memory')], env: {
+      MEMORY_FILE_PATH: join(home, 'a b.json'),
+    } },
     files: { command: process.execPath, args: [official('server-filesystem'), home] },
     lying: { command: lying },
     remote: { url: await remoteServer(t, key), headers: { 'X-Key': key } },
@@ -368,7 +457,9 @@ t.test('each entry that the command has wrapped starts, and answers its client',
   const installed = await run(t, ['install', '--client', 'cursor', '--yes'], env)
   t.match(installed, { code: 0, stderr: '' })
   t.notMatch(installed.stdout, key)
-  const written = JSON.parse(readFileSync(file, 'utf8')) as { mcpServers: Record<string, { command: string; args: string[]; env?: Record<string, string> }> }
+  const written = JSON.parse(
+    readFileSync(file, 'utf8'),
+  ) as { mcpServers: Record<string, { command: string; args: string[]; env?: Record<string, string> }> }
   for (const [name, { command, args, env: own }] of Object.entries(written.mcpServers)) {
     t.same(args.slice(0, 3), [cli, 'wrap', `--server=${name}`])
     t.notMatch(args.join(' '), key)
@@ -377,9 +468,12 @@ t.test('each entry that the command has wrapped starts, and answers its client',
     t.match(JSON.parse(await started.answerTo('1')), { result: { serverInfo: { name: /./ } } }, name)
     started.closeInput()
     await started.exit
-    t.ok(readdirSync(join(home, '.local/state/mcp-customs')).some(log => log.startsWith(`${name}.`)), 'the audit log has its name')
+    t.ok(readdirSync(join(home, '.local/state/mcp-customs'))
+      .some(log => log.startsWith(`${name}.`)), 'the audit log has its name')
   }
-  t.match(await run(t, ['install', '--check'], env), { code: 0, stdout: /^Cursor: .*\n( {2}\w+ +wrapped, policy standard, no lock {2}.*\n){5}$/ })
+  t.match(await run(t, ['install', '--check'], env), {
+    code: 0, stdout: /^Cursor: .*\n( {2}\w+ +wrapped, policy standard, no lock {2}.*\n){5}$/,
+  })
   t.match(await run(t, ['uninstall', '--client', 'cursor', '--yes'], env), { code: 0, stderr: '' })
   t.equal(readFileSync(file, 'utf8'), JSON.stringify({ mcpServers: servers }, undefined, 2))
 })
@@ -393,7 +487,10 @@ t.test('flags that contradict each other are refused', async t => {
     [['uninstall', '--check'], /check/],
     [['wrap', '--header', 'A=b', '--', 'node'], /--header goes with a URL, not with a command/],
     [['wrap', '--header', 'secret', 'https://a.example/'], /^mcp-customs: --header: must be NAME=VALUE\n$/],
-    [['wrap', '--header', 'A={env:NOT_SET_AT_ALL}', 'https://a.example/'], /--header A: the environment variable NOT_SET_AT_ALL is not set/],
+    [
+      ['wrap', '--header', 'A={env:NOT_SET_AT_ALL}', 'https://a.example/'],
+      /--header A: the environment variable NOT_SET_AT_ALL is not set/,
+    ],
   ]
   for (const [words, message] of cases) {
     const { code, stdout, stderr } = await run(t, words)

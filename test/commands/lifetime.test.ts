@@ -28,7 +28,7 @@ const begin = () => {
 
 const turn = () => new Promise(resolve => setImmediate(resolve))
 
-t.test('what was started is ended in order, the last first, and each once', async t => {
+t.test('resources are ended once, in reverse order', async t => {
   const { lifetime, log, slow } = begin()
   const [first, second] = [slow('first'), slow('second')]
   lifetime.end()
@@ -41,7 +41,7 @@ t.test('what was started is ended in order, the last first, and each once', asyn
   await lifetime.ended
 })
 
-t.test('a hurry asks again what is ending, and at once what comes after it', async t => {
+t.test('hurry asks the ending resource again, and later ones with the raised urgency', async t => {
   const { lifetime, log, slow } = begin()
   const [first, second] = [slow('first'), slow('second')]
   lifetime.hurry()
@@ -55,7 +55,7 @@ t.test('a hurry asks again what is ending, and at once what comes after it', asy
   await lifetime.ended
 })
 
-t.test('what ends at a later asking is over, though the first goes on', async () => {
+t.test('a resource has ended when any of its requests to end settles', async () => {
   const { lifetime } = begin()
   lifetime.add(urgency => (urgency === 1 ? new Promise(() => {}) : undefined))
   lifetime.end()
@@ -63,7 +63,7 @@ t.test('what ends at a later asking is over, though the first goes on', async ()
   await lifetime.ended
 })
 
-t.test('what does not end is waited for so long only', async t => {
+t.test('a resource that does not end is given up after its time', async t => {
   const { lifetime, log, due, slow } = begin()
   const first = slow('first')
   slow('second')
@@ -78,7 +78,7 @@ t.test('what does not end is waited for so long only', async t => {
   t.equal(due.size, 0, 'no clock is left running')
 })
 
-t.test('what fails to end keeps nothing else from it, and is told at the end', async t => {
+t.test('a failure to end does not stop the others, and is reported at the end', async t => {
   const { lifetime, log, slow } = begin()
   slow('first').settle()
   lifetime.add(() => Promise.reject(new Error('second')), 2 ** 31)
@@ -90,7 +90,7 @@ t.test('what fails to end keeps nothing else from it, and is told at the end', a
   t.same(log, ['first 1'])
 })
 
-t.test('an error from elsewhere ends all, and is told then', async t => {
+t.test('an outside error ends everything, and is reported then', async t => {
   const { lifetime, log, slow } = begin()
   const first = slow('first')
   lifetime.fail(new Error('elsewhere'))

@@ -7,11 +7,12 @@ import { cli, scratch } from '../e2e/bridge.js'
 import { writeSession } from '../audit/logs.js'
 
 const directory = scratch(t)
-const run = (...args: readonly string[]) => spawnSync(process.execPath, [cli, ...args], { encoding: 'utf8', cwd: directory, timeout: 30_000 })
+const run = (...args: readonly string[]) =>
+  spawnSync(process.execPath, [cli, ...args], { encoding: 'utf8', cwd: directory, timeout: 30_000 })
 
 const hostile = 'a\u001b[2J\u0007\nother.ndjson: ok, 9 records\n\u202e.ndjson'
 
-t.test('a name of a file is printed so that it can neither steer a terminal nor pass for a line of ours', t => {
+t.test('a printed file name can neither control the terminal nor imitate our output', t => {
   const names = [
     ['audit.ndjson', 'audit.ndjson'],
     ['/tmp/my log (1)/журнал é.ndjson', '/tmp/my log (1)/журнал é.ndjson'],
@@ -29,11 +30,13 @@ t.test('a name of a file is printed so that it can neither steer a terminal nor 
 
 const commands: readonly (readonly string[])[] = [
   ['audit', 'verify', 'folder'], ['audit', 'verify', hostile], ['replay', hostile], ['learn', hostile],
-  ['inspect', hostile], ['wrap', '--config', hostile, '--', 'true'], ['wrap', '--policy', `./${hostile}`, '--', 'true'],
-  ['wrap', '--trust-list', hostile, '--', 'true'], ['wrap', '--lock', hostile, '--', 'true'], ['install', '--check', '--client', `./${hostile}`],
+  ['inspect', hostile], ['wrap', '--config', hostile, '--', 'true'],
+  ['wrap', '--policy', `./${hostile}`, '--', 'true'],
+  ['wrap', '--trust-list', hostile, '--', 'true'], ['wrap', '--lock', hostile, '--', 'true'],
+  ['install', '--check', '--client', `./${hostile}`],
 ]
 
-t.test('no command prints a name raw, in a report or in an error', async t => {
+t.test('no command prints a raw file name in a report or an error', async t => {
   mkdirSync(join(directory, 'folder'))
   await writeSession(join(directory, 'good.ndjson'))
   copyFileSync(join(directory, 'good.ndjson'), join(directory, 'folder', hostile))
@@ -46,7 +49,9 @@ t.test('no command prints a name raw, in a report or in an error', async t => {
   }
 })
 
-t.test('of a device without an end no more is read than a file may be long', { skip: !existsSync('/dev/zero') && 'no such device here' }, t => {
+t.test('an endless device is read no further than the longest file', {
+  skip: !existsSync('/dev/zero') && 'no such device here',
+}, t => {
   const devices: readonly (readonly [readonly string[], RegExp])[] = [
     [['wrap', '--config', '/dev/zero', '--', 'true'], /longer than 262144 bytes/],
     [['wrap', '--policy', '/dev/zero', '--', 'true'], /longer than 262144 bytes/],
@@ -57,7 +62,10 @@ t.test('of a device without an end no more is read than a file may be long', { s
   ]
   for (const [command, message] of devices) {
     const given = ['--max-old-space-size=200', cli, ...command]
-    const { status, stderr } = spawnSync('sh', ['-c', 'ulimit -v 6000000; exec "$@"', 'sh', process.execPath, ...given], { encoding: 'utf8', timeout: 30_000 })
+    const { status, stderr } = spawnSync(
+      'sh', ['-c', 'ulimit -v 6000000; exec "$@"', 'sh', process.execPath, ...given],
+      { encoding: 'utf8', timeout: 30_000 },
+    )
     t.equal(status, 2, command.join(' '))
     t.match(stderr, message)
   }

@@ -11,7 +11,7 @@ const start = () => {
   return { told, timers, refusals: new Refusals(one => told.push(one), timers) }
 }
 
-t.test('the first of a kind is told at once, the others of a minute as a number', t => {
+t.test('the first refusal of a kind is reported at once, others as a count per minute', t => {
   const { told, timers, refusals } = start()
   for (let i = 0; i < 5; i++) refusals.note(refused('a'))
   refusals.note(refused('b'))
@@ -27,7 +27,7 @@ t.test('the first of a kind is told at once, the others of a minute as a number'
   t.end()
 })
 
-t.test('however many are refused, only so many are told apart', t => {
+t.test('the number of kinds counted separately is bounded', t => {
   const { told, refusals } = start()
   for (let i = 0; i < 5000; i++) refusals.note(refused(`10.0.0.${i}`))
   t.equal(told.length, 1001)

@@ -19,7 +19,8 @@ const commands = [
   ['cmd /c npx -y @acme/weather', 'weather'],
   ['C:\\nodejs\\npx.cmd -y @acme/weather', 'weather'],
   ['node node_modules/@playwright/mcp/cli.js', 'playwright-mcp'],
-  ['/usr/bin/node /x/node_modules/a/node_modules/@modelcontextprotocol/server-everything/dist/index.js stdio', 'server-everything'],
+  ['/usr/bin/node /x/node_modules/a/node_modules/@modelcontextprotocol/server-everything/dist/index.js ' +
+    'stdio', 'server-everything'],
   ['C:\\nodejs\\node.exe C:\\x\\node_modules\\context7-mcp\\dist\\index.js', 'context7-mcp'],
   ['./node_modules/.bin/weather', 'weather'],
   ['node --enable-source-maps -r ./hooks.js /opt/weather/dist/index.js', 'weather'],
@@ -64,7 +65,7 @@ for (const [line, name] of commands) {
   })
 }
 
-t.test('a URL is called by its host', t => {
+t.test('a URL is named after its host', t => {
   t.equal(nameOf({ url: 'https://mcp.example.com:8443/x', command: undefined }), 'mcp.example.com')
   t.equal(nameOf({ url: 'http://[::1]:80/', command: undefined }), '1')
   t.equal(nameOf({ url: 'nonsense', command: undefined }), 'server')

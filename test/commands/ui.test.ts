@@ -7,7 +7,9 @@ import { start } from '../e2e/harness.js'
 import { cli, run } from './inspect-run.js'
 
 /** The next of the messages that a page is told which holds this. */
-const message = async (t: Test, url: string, wanted: RegExp, act: () => void = () => undefined): Promise<string> => {
+const message = async (
+  t: Test, url: string, wanted: RegExp, act: () => void = () => undefined,
+): Promise<string> => {
   const stop = new AbortController()
   t.teardown(() => stop.abort())
   const response = await fetch(url.replace('/?', '/events?'), { signal: stop.signal })
@@ -21,7 +23,7 @@ const message = async (t: Test, url: string, wanted: RegExp, act: () => void = (
   return text
 }
 
-t.test('ui serves the page where it says, tells what relays write as they write it, and ends when it is told to', async t => {
+t.test('ui serves the page at the printed URL, shows records live, and ends on a signal', async t => {
   const state = t.testdir()
   const ui = start(t, process.execPath, [cli, 'ui'], { XDG_STATE_HOME: state })
   const [, url = ''] = / on (\S+)$/.exec(await ui.next()) ?? []
@@ -31,20 +33,30 @@ t.test('ui serves the page where it says, tells what relays write as they write 
   t.equal((await fetch(url.replace(/token=.*/, 'token=no'))).status, 401)
   mkdirSync(join(state, 'mcp-customs'))
   const audit = await open(join(state, 'mcp-customs', 'a.ndjson'))
-  t.match(await message(t, url, /get_weather/, () => audit.write(called)), /"held":\{"rows":\[\{"time":\d+,"verdict":"block"/)
+  t.match(
+    await message(t, url, /get_weather/, () => audit.write(called)),
+    /"held":\{"rows":\[\{"time":\d+,"verdict":"block"/,
+  )
   audit.close()
   process.kill(ui.pid, 'SIGTERM')
   t.match(await ui.exit, { code: 0 })
 })
 
-t.test('a folder that is not there, and a window or a port that is none, are mistakes', async t => {
-  const cases = [[['/nowhere'], /\/nowhere: is not there/], [['--window', '5'], /--window "5": must be a time/], [['--window', '1s'], /a minute or more/], [['--port', 'x'], /--port "x"/]] as const
-  for (const [words, stderr] of cases) t.match(await run(t, ['ui', ...words]), { code: 2, stdout: '', stderr })
+t.test('a missing folder and an invalid window or port are errors', async t => {
+  const cases = [[['/nowhere'], /\/nowhere: is not there/], [
+    ['--window', '5'], /--window "5": must be a time/,
+  ], [['--window', '1s'], /a minute or more/], [['--port', 'x'], /--port "x"/]] as const
+  for (const [words, stderr] of cases) {
+    t.match(await run(t, ['ui', ...words]), { code: 2, stdout: '', stderr })
+  }
 })
 
-t.test('serve has the page on its admin listener, of what it decides, without secrets', async t => {
+t.test('serve shows its decisions on the admin listener\'s page, without secrets', async t => {
   const lying = new URL('../../docker/demo/lying-server.mjs', import.meta.url).pathname
-  const relay = start(t, process.execPath, [cli, 'serve', '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0', '--audit', 'none', '--log-level', 'silent', '--server', 'weather', '--', process.execPath, lying])
+  const relay = start(t, process.execPath, [
+    cli, 'serve', '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0', '--audit', 'none', '--log-level',
+    'silent', '--server', 'weather', '--', process.execPath, lying,
+  ])
   const line = (wanted: RegExp) => new Promise<string>(resolve => {
     const look = () => {
       const [, found] = wanted.exec(relay.stderr()) ?? []
@@ -58,13 +70,25 @@ t.test('serve has the page on its admin listener, of what it decides, without se
   t.equal((await fetch(page.replace(/\?.*/, ''))).status, 401)
   t.equal((await fetch(page.replace(/\/\?.*/, '/healthz'))).status, 200)
   t.match(await (await fetch(page)).text(), /<title>mcp-customs<\/title>/)
-  const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' }, 'io.modelcontextprotocol/clientCapabilities': {} }
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  }
   const call = (name: string) => () => void fetch(`${url}/mcp`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': name },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: { city: 'Atlantis' }, _meta: meta } }),
+    headers: {
+      'content-type': 'application/json', accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': name,
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: {
+      name, arguments: { city: 'Atlantis' }, _meta: meta,
+    } }),
   }).then(response => response.text())
-  t.match(await message(t, page, /"subject":"get_weather"/, call('get_weather')), /result\/schema at \/result\/structuredContent\/temperature/)
+  t.match(
+    await message(t, page, /"subject":"get_weather"/, call('get_weather')),
+    /result\/schema at \/result\/structuredContent\/temperature/,
+  )
   const told = await message(t, page, /"subject":"\[redacted\]"/, call('sk-ant-REDACTED'))
   t.notMatch(told, 'sk-ant-REDACTED')
   process.kill(relay.pid, 'SIGTERM')

@@ -8,15 +8,20 @@ import { evil, harmful } from './run.js'
 
 const text = fc.oneof(
   fc.string({ unit: 'binary' }),
-  fc.array(fc.constantFrom('\u001b[31m', '\u009b2J', '\u202e', '\u200d', '\ufe0f', '\u0301', '\r', '\n', '\t', '\u2028', 'a', '操', '👩', ' ', '\ud800')).map(parts => parts.join('')),
+  fc.array(fc.constantFrom(
+    '\u001b[31m', '\u009b2J', '\u202e', '\u200d', '\ufe0f', '\u0301', '\r', '\n', '\t', '\u2028', 'a', '操',
+    '👩', ' ', '\ud800',
+  )).map(parts => parts.join('')),
 )
 
-t.test('no text gets anything but what is seen to a terminal', t => {
+t.test('plain removes everything invisible', t => {
   fc.assert(fc.property(text, fc.integer({ min: 1, max: 100 }), (text, most) => {
     const shown = plain(text, most)
-    return !/[\p{Cc}\p{Cf}\p{Cs}\p{Co}\u2028\u2029]/u.test(shown) && shown.length <= most && !/\p{M}{5}/u.test(shown)
+    return !/[\p{Cc}\p{Cf}\p{Cs}\p{Co}\u2028\u2029]/u.test(shown) && shown.length <= most &&
+      !/\p{M}{5}/u.test(shown)
   }))
-  fc.assert(fc.property(text, text => plainLines(text, 5, 50).length <= 6 && plainLines(text, 5, 50).every(line => !/[\p{Cc}\p{Cs}]/u.test(line))))
+  fc.assert(fc.property(text, text => plainLines(text, 5, 50).length <= 6 &&
+    plainLines(text, 5, 50).every(line => !/[\p{Cc}\p{Cs}]/u.test(line))))
   t.end()
 })
 
@@ -36,7 +41,7 @@ t.test('texts as they are shown', t => {
   t.end()
 })
 
-t.test('JSON says exactly what the value is, and shows nothing that is not seen', t => {
+t.test('JSON is exact, with invisible characters escaped', t => {
   fc.assert(fc.property(fc.jsonValue(), fc.string({ unit: 'binary' }), (value, key) => {
     const json = plainJson({ [key]: value, key })
     return JSON.stringify(JSON.parse(json)) === JSON.stringify({ [key]: value, key }) && !harmful.test(json)
@@ -46,10 +51,12 @@ t.test('JSON says exactly what the value is, and shows nothing that is not seen'
   t.end()
 })
 
-t.test('lines are as wide as they may be, and lose nothing', t => {
-  fc.assert(fc.property(text.map(text => plain(text, 200)), fc.integer({ min: 2, max: 40 }), (text, width) => {
+t.test('wrapped lines fill the width and lose nothing', t => {
+  fc.assert(fc.property(text.map(text =>
+    plain(text, 200)), fc.integer({ min: 2, max: 40 }), (text, width) => {
     const lines = wrap(text, width)
-    return lines.every(line => columnsOf(line) <= width) && lines.join('').replaceAll(' ', '') === text.replaceAll(' ', '')
+    return lines.every(line => columnsOf(line) <= width) &&
+      lines.join('').replaceAll(' ', '') === text.replaceAll(' ', '')
   }))
   t.strictSame(wrap('a word, and another', 8), ['a word,', 'and', 'another'])
   t.strictSame(wrap('unbreakable', 4), ['unbr', 'eaka', 'ble'])

@@ -16,13 +16,17 @@ export interface Quirk {
 }
 
 export const result = (value: object): Reply => ({ result: value })
-export const error = (code: number, message: string, data?: object): Reply => ({ error: { code, message, ...(data && { data }) } })
+export const error = (code: number, message: string, data?: object): Reply =>
+  ({ error: { code, message, ...(data && { data }) } })
 
-export const tool = (name: string, more: object = {}): object => ({ name, description: 'A tool.', inputSchema: { type: 'object' }, ...more })
+export const tool = (name: string, more: object = {}): object =>
+  ({ name, description: 'A tool.', inputSchema: { type: 'object' }, ...more })
 
-export const initialized = { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'quirky', version: '1' } }
+export const initialized =
+  { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'quirky', version: '1' } }
 export const discovered = {
-  supportedVersions: ['2026-07-28'], capabilities: { tools: {} }, resultType: 'complete', ttlMs: 0, cacheScope: 'public',
+  supportedVersions: ['2026-07-28'], capabilities: { tools: {} }, resultType: 'complete', ttlMs: 0,
+  cacheScope: 'public',
 }
 
 const usual: Quirk = {
@@ -72,7 +76,11 @@ export class QuirkServer implements Transport {
   }
 
   write(line: string): void {
-    if (!this.closed) this.#hear({ type: 'frame', exchange: stdioExchange, frame: parseFrame(Buffer.from(line), defaultLimits) })
+    if (!this.closed) {
+      this.#hear({
+        type: 'frame', exchange: stdioExchange, frame: parseFrame(Buffer.from(line), defaultLimits),
+      })
+    }
   }
 
   /** As a process that exits. */

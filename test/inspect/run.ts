@@ -30,7 +30,8 @@ export const run = async (quirk: Quirk, given: Given = {}): Promise<Inspected> =
   const doings: string[] = []
   const { rules, trusted = false, tools = new Map(), call, timeoutMs = 20_000, probeMs = timeoutMs } = given
   const inspection = await inspect({
-    name: 'quirky', isNamed: true, target: 'node quirky.mjs', version: '0.0.0', saved: undefined, trusted, tools, call, timeoutMs, probeMs, checker,
+    name: 'quirky', isNamed: true, target: 'node quirky.mjs', version: '0.0.0', saved: undefined, trusted,
+    tools, call, timeoutMs, probeMs, checker,
     policy: resolvePolicy([rules ? { rules } : {}], { purpose: 'inspect', locked: false }),
     limits: defaultLimits,
     listMs: 10_000,
@@ -47,10 +48,12 @@ export const run = async (quirk: Quirk, given: Given = {}): Promise<Inspected> =
 }
 
 /** The rules that are broken, each once, in the order of the findings. */
-export const rulesOf = ({ findings }: Pick<Inspection, 'findings'>): string[] => [...new Set(findings.map(({ rule }) => rule))]
+export const rulesOf = ({ findings }: Pick<Inspection, 'findings'>): string[] =>
+  [...new Set(findings.map(({ rule }) => rule))]
 
 /** What no terminal may be sent: controls but line ends, and characters that are not seen. */
 export const harmful = /(?!\n)[\p{Cc}\p{Cf}\p{Co}\p{Default_Ignorable_Code_Point}\u2028\u2029]/u
 
 /** A text that tries whatever a terminal might do with it. */
-export const evil = (text: string): string => `\u001b[31m\u001b]0;owned\u0007\u009b2J${text}\u202e\u200b\u{e0041}\r\nmcp-customs: all fine`
+export const evil = (text: string): string =>
+  `\u001b[31m\u001b]0;owned\u0007\u009b2J${text}\u202e\u200b\u{e0041}\r\nmcp-customs: all fine`
