@@ -77,7 +77,9 @@ const reply = (
   { method }: IncomingMessage, response: ServerResponse, { status, type, body, headers }: Answer,
 ): void => {
   const length = Buffer.byteLength(body)
-  response.writeHead(status, { 'content-type': type, 'content-length': length, 'cache-control': 'no-store', ...headers })
+  response.writeHead(
+    status, { 'content-type': type, 'content-length': length, 'cache-control': 'no-store', ...headers },
+  )
   response.end(method === 'HEAD' ? undefined : body)
 }
 

@@ -37,7 +37,8 @@ const headers = {
   'x-content-type-options': 'nosniff',
 }
 
-export type PageRoutes = (request: IncomingMessage, response: ServerResponse) => Promise<Answer | undefined> | undefined
+export type PageRoutes =
+  (request: IncomingMessage, response: ServerResponse) => Promise<Answer | undefined> | undefined
 
 /** A live page at `/`, and its events at `/events`. @returns undefined for other paths */
 export const pageRoutes = ({ token, html, feed }: PageOptions): PageRoutes => {
@@ -71,7 +72,9 @@ const stream = (request: IncomingMessage, response: ServerResponse, feed: Feed):
     response.end()
     return undefined
   }
-  const viewer: PageViewer = { send: json => response.write(`data: ${json}\n\n`), cut: () => void response.destroy() }
+  const viewer: PageViewer = {
+    send: json => response.write(`data: ${json}\n\n`), cut: () => void response.destroy(),
+  }
   const alive = setInterval(() => response.writableNeedDrain || response.write(':\n\n'), keepAliveMs)
   response.on('drain', () => feed.drained(viewer))
   response.on('close', () => {

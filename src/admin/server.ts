@@ -37,7 +37,9 @@ export const adminServer = (
     answer: (request, response) => page?.(request, response) ?? answerTo(request, state, readyMs),
   })
 
-const answerTo = async ({ url = '' }: IncomingMessage, state: AdminState, readyMs: number): Promise<Answer> => {
+const answerTo = async (
+  { url = '' }: IncomingMessage, state: AdminState, readyMs: number,
+): Promise<Answer> => {
   const [path = ''] = url.split('?', 1)
   switch (path) {
     case '/healthz':

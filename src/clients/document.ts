@@ -29,7 +29,8 @@ export const parseDocument = (file: string, text: string): Document => {
 const jsonDocument = (text: string, fail: (at: number, reason: string) => never): Document => {
   const problems: ParseError[] = []
   // The parser knows no byte order mark; a space keeps all offsets.
-  const root = parseTree(text.replace(/^\ufeff/, ' '), problems, { allowTrailingComma: true, allowEmptyContent: true })
+  const root =
+    parseTree(text.replace(/^\ufeff/, ' '), problems, { allowTrailingComma: true, allowEmptyContent: true })
   const [problem] = problems
   if (problem !== undefined) {
     const reason = printParseErrorCode(problem.error)
@@ -37,7 +38,10 @@ const jsonDocument = (text: string, fail: (at: number, reason: string) => never)
   }
   const spell = (value: string) => JSON.stringify(value)
   const value = root === undefined ? noTable : valueOf(root)
-  return { text, root: value.kind === 'table' ? value : fail(0, 'the file must hold an object'), spellText: spell, spellKey: spell }
+  return {
+    text, root: value.kind === 'table' ? value : fail(0, 'the file must hold an object'), spellText: spell,
+    spellKey: spell,
+  }
 }
 
 const spanOf = ({ offset, length }: Node): Span => ({ from: offset, to: offset + length })
@@ -45,7 +49,9 @@ const spanOf = ({ offset, length }: Node): Span => ({ from: offset, to: offset +
 const valueOf = (node: Node): Value => {
   const value: unknown = node.value
   if (node.type === 'object') return tableOf(node)
-  if (node.type === 'array') return { kind: 'list', elements: (node.children ?? []).map(valueOf), ...spanOf(node) }
+  if (node.type === 'array') {
+    return { kind: 'list', elements: (node.children ?? []).map(valueOf), ...spanOf(node) }
+  }
   if (node.type === 'string') return { kind: 'text', text: String(value), ...spanOf(node) }
   const kept = typeof value === 'boolean' || value === null ? value : undefined
   return { kind: 'other', value: kept, ...spanOf(node) }

@@ -46,7 +46,8 @@ interface UnknownServer {
 }
 
 /** Every server of a file, in its order. @param client undefined for a file that was named by its path */
-export const entriesOf = (document: Document, client: Client | undefined, knowledge: Knowledge): readonly Entry[] =>
+export const entriesOf =
+  (document: Document, client: Client | undefined, knowledge: Knowledge): readonly Entry[] =>
   placesOf(document, client).flatMap(({ path, scope }) => {
     const table = memberAt(document.root, path)
     if (table === undefined || !isTable(table)) return []
@@ -59,7 +60,9 @@ export const entriesOf = (document: Document, client: Client | undefined, knowle
         path: own,
         member,
         disabled: isDisabled(member),
-        server: repeated === undefined ? serverOf(member, knowledge) : unknown(`the file has the key ${repeated} twice, and readers differ in which one counts`),
+        server: repeated === undefined
+          ? serverOf(member, knowledge)
+          : unknown(`the file has the key ${repeated} twice, and readers differ in which one counts`),
       }
     })
   })
@@ -73,11 +76,16 @@ const everyKey = [['mcpServers'], ['servers'], ['context_servers'], ['mcp_server
 
 /** Claude Code keeps the servers of each project (its scope "local") in the user's own file. */
 const placesOf = ({ root }: Document, client: Client | undefined): readonly Place[] => {
-  const found = (client === undefined ? everyKey : [client.servers]).filter(path => memberAt(root, path) !== undefined)
+  const found =
+    (client === undefined ? everyKey : [client.servers]).filter(path => memberAt(root, path) !== undefined)
   const places = found.map(path => ({ path, scope: found.length > 1 ? path.join('.') : undefined }))
-  const projects = client === undefined || client.name === 'claude-code' ? memberOf(root, 'projects') : undefined
+  const projects = client === undefined
+    || client.name === 'claude-code' ? memberOf(root, 'projects') : undefined
   if (projects === undefined || !isTable(projects)) return places
-  return [...places, ...projects.value.members.map(({ key }) => ({ path: ['projects', key, 'mcpServers'], scope: key }))]
+  return [
+    ...places,
+    ...projects.value.members.map(({ key }) => ({ path: ['projects', key, 'mcpServers'], scope: key })),
+  ]
 }
 
 const isDisabled = ({ value }: Member): boolean => {
@@ -110,24 +118,35 @@ const serverOf = (member: Member, knowledge: Knowledge): Server => {
 const commandServer = (table: TableValue, command: Member, knowledge: Knowledge): Server => {
   const args = memberOf(table, 'args')
   const type = textOf(table, 'type')
-  if (type !== undefined && !['stdio', 'local'].includes(type)) return unknown(`has a command, and the type ${type}`)
+  if (type !== undefined && !['stdio', 'local'].includes(type)) {
+    return unknown(`has a command, and the type ${type}`)
+  }
   if (!isText(command) || command.value.text === '') return unknown('its command is no text')
   if (args !== undefined && !isTextList(args)) return unknown('its args are no list of texts')
   const words = [command.value.text, ...(args?.value.elements.map(({ text }) => text) ?? [])]
   const own = readOwnCommand(words, knowledge)
-  if (own === undefined && startsUsSomehow(words, knowledge)) return unknown('starts mcp-customs by way of another program: change it by hand')
+  if (own === undefined && startsUsSomehow(words, knowledge)) {
+    return unknown('starts mcp-customs by way of another program: change it by hand')
+  }
   // Some clients let a shell read such a line, some take it for the name of a program.
-  if (args === undefined && /^[^\\/\s]+\s/.test(command.value.text)) return unknown('its command is a whole line: write its words into args')
+  if (args === undefined && /^[^\\/\s]+\s/.test(command.value.text)) {
+    return unknown('its command is a whole line: write its words into args')
+  }
   return { kind: 'command', table, command, args, words, own }
 }
 
 /** Ways to sign in that the client alone knows: in front of us nobody would do so. */
-const clientsOwn = ['oauth', 'auth', 'authProviderType', 'headersHelper', 'env_http_headers', 'oauth_resource', 'scopes', 'bearer_token']
+const clientsOwn = [
+  'oauth', 'auth', 'authProviderType', 'headersHelper', 'env_http_headers', 'oauth_resource', 'scopes',
+  'bearer_token',
+]
 
 const remoteServer = (table: TableValue, url: Member): Server => {
   const type = memberOf(table, 'type')
   if (type !== undefined && !isText(type)) return unknown('its type is no text')
-  if (type !== undefined && !/^(?:http|sse|streamable[-_]?http)$/i.test(type.value.text)) return unknown(`is of the type ${type.value.text}`)
+  if (type !== undefined && !/^(?:http|sse|streamable[-_]?http)$/i.test(type.value.text)) {
+    return unknown(`is of the type ${type.value.text}`)
+  }
   if (!isText(url) || !/^https?:\/\//i.test(url.value.text)) return unknown('its URL is no http or https URL')
   const own = table.members.find(({ key }) => clientsOwn.includes(key))
   if (own !== undefined) return unknown(`the client itself signs in there (${own.key})`)
@@ -135,7 +154,8 @@ const remoteServer = (table: TableValue, url: Member): Server => {
   if (headers !== undefined && !isHeaders(headers)) return unknown('its headers are no table of texts')
   const bearer = memberOf(table, 'bearer_token_env_var')
   if (bearer !== undefined && !isText(bearer)) return unknown('its bearer_token_env_var is no text')
-  const inTheWay = table.members.find(({ key }) => key === 'args' || (headers && key === 'env') || (bearer && key === 'env_vars'))
+  const inTheWay = table.members.find(({ key }) =>
+    key === 'args' || (headers && key === 'env') || (bearer && key === 'env_vars'))
   if (inTheWay !== undefined) return unknown(`has both a URL and ${inTheWay.key}`)
   return { kind: 'remote', table, url, type, headers, bearer }
 }

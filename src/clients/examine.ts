@@ -16,14 +16,18 @@ export interface Surroundings {
 export const problemsOf = ({ server }: Entry, surroundings: Surroundings): readonly string[] => {
   if (server.kind !== 'command') return []
   const { exists, machine } = surroundings
-  const isGone = (path: string | undefined) => path !== undefined && pathsOf(machine).isAbsolute(path) && !exists(path)
-  if (!isWrapped(server)) return isGone(server.words[0]) ? [`its command ${server.words[0] ?? ''} is not there`] : []
+  const isGone = (path: string | undefined) =>
+    path !== undefined && pathsOf(machine).isAbsolute(path) && !exists(path)
+  if (!isWrapped(server)) {
+    return isGone(server.words[0]) ? [`its command ${server.words[0] ?? ''} is not there`] : []
+  }
   const { own, words } = server
   const program = words[innermost(own).target]
   const starts = own.launcher.slice(0, -1)
   return [
     ...starts.filter(isGone).map(path => `${path} is not there any more: run install again`),
-    ...starts.filter(path => !isGone(path) && isPassing(path, surroundings.temporary)).map(path => `${path} is in a place that is emptied now and then: uninstall it, and install it with npx`),
+    ...starts.filter(path => !isGone(path) && isPassing(path, surroundings.temporary)).map(path =>
+      `${path} is in a place that is emptied now and then: uninstall it, and install it with npx`),
     ...(own.inner ? ['wrapped twice: uninstall takes off both'] : []),
     ...['config', 'policy', 'trust-list'].flatMap(name => missingFile(server, name, isGone)),
     ...(own.remote ? missingVariables(server) : []),
@@ -31,7 +35,9 @@ export const problemsOf = ({ server }: Entry, surroundings: Surroundings): reado
   ]
 }
 
-const missingFile = ({ own: { options } }: WrappedServer, name: string, isGone: (path: string) => boolean): readonly string[] => {
+const missingFile = (
+  { own: { options } }: WrappedServer, name: string, isGone: (path: string) => boolean,
+): readonly string[] => {
   const file = optionOf(options, name)
   return file !== undefined && isGone(file) ? [`the file of --${name}, ${file}, is not there`] : []
 }
@@ -39,6 +45,8 @@ const missingFile = ({ own: { options } }: WrappedServer, name: string, isGone: 
 const missingVariables = ({ own, table }: WrappedServer): readonly string[] => {
   const env = memberOf(table, 'env')
   const named = optionsOf(own.options, 'header').flatMap(option => readReference(option) ?? [])
-  const missing = named.filter(({ bearer, variable }) => !bearer && isOurVariable(variable) && !(env && isTable(env) && memberOf(env.value, variable)))
-  return missing.map(({ header, variable }) => `its header ${header} is read from ${variable}, which its env does not have`)
+  const missing = named.filter(({ bearer, variable }) =>
+    !bearer && isOurVariable(variable) && !(env && isTable(env) && memberOf(env.value, variable)))
+  return missing.map(({ header, variable }) =>
+    `its header ${header} is read from ${variable}, which its env does not have`)
 }

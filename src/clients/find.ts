@@ -32,7 +32,9 @@ export const whereabouts = async (
   const there = files.filter(({ exists }) => exists)
   const [only] = there
   if (only === undefined) {
-    return { doubt: `${client.title} has no configuration file here (looked for ${list(client.files(machine))})` }
+    return {
+      doubt: `${client.title} has no configuration file here (looked for ${list(client.files(machine))})`
+    }
   }
   // An installed package reads the file in its own folder, not that of an older installation.
   const ignoring = files.filter(({ file, exists }) => !exists && !client.files(machine).includes(file))

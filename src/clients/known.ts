@@ -55,25 +55,33 @@ const applicationData = (machine: Machine): string =>
 
 /** Its own and the early version's, which are two programs that may both be there. */
 const inVisualStudioCode = (...parts: string[]) => (machine: Machine) =>
-  ['Code', 'Code - Insiders'].map(program => pathsOf(machine).join(applicationData(machine), program, 'User', ...parts))
+  ['Code', 'Code - Insiders'].map(program =>
+    pathsOf(machine).join(applicationData(machine), program, 'User', ...parts))
 
 const claudeDesktop = (machine: Machine): readonly string[] => {
   const paths = pathsOf(machine)
   const own = paths.join(applicationData(machine), 'Claude', 'claude_desktop_config.json')
   if (!windows(machine)) return [own]
   const packages = paths.join(folder(machine, 'LOCALAPPDATA', 'AppData', 'Local'), 'Packages')
-  return [paths.join(packages, 'Claude_*', 'LocalCache', 'Roaming', 'Claude', 'claude_desktop_config.json'), own]
+  return [
+    paths.join(packages, 'Claude_*', 'LocalCache', 'Roaming', 'Claude', 'claude_desktop_config.json'), own,
+  ]
 }
 
-const claudeCode = (machine: Machine): readonly string[] => [pathsOf(machine).join(folder(machine, 'CLAUDE_CONFIG_DIR'), '.claude.json')]
+const claudeCode = (machine: Machine): readonly string[] => [pathsOf(machine).join(
+  folder(machine, 'CLAUDE_CONFIG_DIR'), '.claude.json',
+)]
 
 const zed = (machine: Machine): readonly string[] => {
   if (windows(machine)) return [win32.join(roaming(machine), 'Zed', 'settings.json')]
-  const configuration = machine.platform === 'darwin' ? posix.join(machine.home, '.config') : applicationData(machine)
+  const configuration =
+    machine.platform === 'darwin' ? posix.join(machine.home, '.config') : applicationData(machine)
   return [posix.join(configuration, 'zed', 'settings.json')]
 }
 
-const codex = (machine: Machine): readonly string[] => [pathsOf(machine).join(folder(machine, 'CODEX_HOME', '.codex'), 'config.toml')]
+const codex = (machine: Machine): readonly string[] => [pathsOf(machine).join(
+  folder(machine, 'CODEX_HOME', '.codex'), 'config.toml',
+)]
 
 const usual = { servers: ['mcpServers'], url: 'url', type: 'http', headers: 'headers' }
 
@@ -81,18 +89,37 @@ const usual = { servers: ['mcpServers'], url: 'url', type: 'http', headers: 'hea
 export const clients: readonly Client[] = [
   { ...usual, name: 'claude-desktop', title: 'Claude Desktop', files: claudeDesktop },
   { ...usual, name: 'claude-code', title: 'Claude Code', files: claudeCode, projectFile: '.mcp.json' },
-  { ...usual, name: 'cursor', title: 'Cursor', files: inHome('.cursor', 'mcp.json'), projectFile: '.cursor/mcp.json' },
-  { ...usual, name: 'vscode', title: 'VS Code', servers: ['servers'], files: inVisualStudioCode('mcp.json'), projectFile: '.vscode/mcp.json' },
-  { ...usual, name: 'windsurf', title: 'Windsurf', files: inHome('.codeium', 'windsurf', 'mcp_config.json'), url: 'serverUrl' },
+  {
+    ...usual, name: 'cursor', title: 'Cursor', files: inHome('.cursor', 'mcp.json'),
+    projectFile: '.cursor/mcp.json',
+  },
+  {
+    ...usual, name: 'vscode', title: 'VS Code', servers: ['servers'], files: inVisualStudioCode('mcp.json'),
+    projectFile: '.vscode/mcp.json',
+  },
+  {
+    ...usual, name: 'windsurf', title: 'Windsurf', files: inHome('.codeium', 'windsurf', 'mcp_config.json'),
+    url: 'serverUrl',
+  },
   { ...usual, name: 'zed', title: 'Zed', servers: ['context_servers'], files: zed },
-  { ...usual, name: 'gemini', title: 'Gemini CLI', files: inHome('.gemini', 'settings.json'), projectFile: '.gemini/settings.json', url: 'httpUrl' },
-  { ...usual, name: 'codex', title: 'Codex', servers: ['mcp_servers'], files: codex, headers: 'http_headers' },
-  { ...usual, name: 'junie', title: 'Junie', files: inHome('.junie', 'mcp', 'mcp.json'), projectFile: '.junie/mcp/mcp.json' },
+  {
+    ...usual, name: 'gemini', title: 'Gemini CLI', files: inHome('.gemini', 'settings.json'),
+    projectFile: '.gemini/settings.json', url: 'httpUrl',
+  },
+  {
+    ...usual, name: 'codex', title: 'Codex', servers: ['mcp_servers'], files: codex, headers: 'http_headers',
+  },
+  {
+    ...usual, name: 'junie', title: 'Junie', files: inHome('.junie', 'mcp', 'mcp.json'),
+    projectFile: '.junie/mcp/mcp.json',
+  },
   {
     ...usual,
     name: 'cline',
     title: 'Cline',
-    files: inVisualStudioCode('globalStorage', 'saoudrizwan.claude-dev', 'settings', 'cline_mcp_settings.json'),
+    files: inVisualStudioCode(
+      'globalStorage', 'saoudrizwan.claude-dev', 'settings', 'cline_mcp_settings.json',
+    ),
     type: 'streamableHttp',
   },
   { ...usual, name: 'lmstudio', title: 'LM Studio', files: inHome('.lmstudio', 'mcp.json') },

@@ -11,7 +11,10 @@ export const maskedEntry = (document: Document, entry: Member): string => {
   const splices = new Map(secretsOf(document, entry, false).map(one => [one.from, one]))
   const masked = entry.places.map(({ from, to }) => {
     const inside = [...splices.values()].filter(one => one.from >= from && one.to <= to)
-    return splice(document.text.slice(from, to), inside.map(one => ({ ...one, from: one.from - from, to: one.to - from })))
+    return splice(
+      document.text.slice(from, to),
+      inside.map(one => ({ ...one, from: one.from - from, to: one.to - from })),
+    )
   })
   return masked.map(text => text.replace(/\s+$/, '')).join('\n')
 }
@@ -40,12 +43,15 @@ const secretsOf = (document: Document, { key, value }: Member, secret: boolean):
 const listSecrets = (document: Document, elements: readonly Value[], secret: boolean): readonly Splice[] =>
   elements.flatMap((element, index) => {
     const before = elements[index - 1]
-    const named = before?.kind === 'text' && before.text.startsWith('-') && !before.text.includes('=') && isSecretKey(before.text)
+    const named = before?.kind === 'text' && before.text.startsWith('-') && !before.text.includes('=')
+      && isSecretKey(before.text)
     if (element.kind === 'text') return textSecrets(document, element, secret || named)
     return element.kind === 'list' ? listSecrets(document, element.elements, secret) : []
   })
 
-const textSecrets = ({ spellText }: Document, { text, from, to }: TextValue, secret: boolean): readonly Splice[] => {
+const textSecrets = (
+  { spellText }: Document, { text, from, to }: TextValue, secret: boolean,
+): readonly Splice[] => {
   const shown = isReference(text) ? text : secret ? hidden : maskedText(text)
   return shown === text ? [] : [{ from, to, text: spellText(shown) }]
 }
@@ -53,12 +59,14 @@ const textSecrets = ({ spellText }: Document, { text, from, to }: TextValue, sec
 /** What the client or `wrap` puts something in the place of: no secret, and good to see. */
 const isReference = (text: string): boolean => /^(?:[\w-]+=)?(?:Bearer )?\$?\{[^{}]*\}$|^$/.test(text)
 
-const maskedText = (text: string): string => (/^https?:\/\//i.test(text) ? maskedUrl(text) : withoutSecrets(text))
+const maskedText = (text: string): string =>
+  (/^https?:\/\//i.test(text) ? maskedUrl(text) : withoutSecrets(text))
 
 /** User and password, all values of the query, and parts of the path that no person wrote. */
 const maskedUrl = (url: string): string => {
   const [address = '', ...query] = url.split('?')
-  const path = address.replace(/(:\/\/)[^/@]*@/, `$1${hidden}@`).replace(/(?<=\/)(?=[^/]*\d)[\w.~%=-]{20,}(?=\/|$)/g, hidden)
+  const path = address.replace(/(:\/\/)[^/@]*@/, `$1${hidden}@`)
+    .replace(/(?<=\/)(?=[^/]*\d)[\w.~%=-]{20,}(?=\/|$)/g, hidden)
   return withoutSecrets([path, ...query.map(pairs => pairs.replace(/=[^&#]*/g, `=${hidden}`))].join('?'))
 }
 

@@ -112,7 +112,8 @@ export const startsUsSomehow = (words: readonly string[], { isOurs }: Knowledge)
   words.some((word, index) =>
     (words[index + 1] === 'wrap' && isUs(word, isOurs)) || /\bmcp-customs\b.*\swrap\s/.test(word))
 
-const isUs = (word: string, isOurs: Knowledge['isOurs']): boolean => isOurPackage(word) || isOurFile(word, isOurs)
+const isUs = (word: string, isOurs: Knowledge['isOurs']): boolean =>
+  isOurPackage(word) || isOurFile(word, isOurs)
 
 const baseOf = (path = ''): string =>
   (path.split(/[\\/]/).pop() ?? '').toLowerCase().replace(/\.(?:exe|cmd|ps1|bat)$/, '')
@@ -124,12 +125,16 @@ const afterShell = (words: readonly string[], from: number): number => {
 }
 
 /** @returns the index after our program */
-const afterProgram = (words: readonly string[], at: number, isOurs: Knowledge['isOurs']): number | undefined => {
+const afterProgram = (
+  words: readonly string[], at: number, isOurs: Knowledge['isOurs'],
+): number | undefined => {
   const program = baseOf(words[at])
   if (program === 'mcp-customs') return at + 1
   const next = words[at + 1] ?? ''
   if (['npx', 'pnpx', 'bunx'].includes(program)) return afterPackage(words, at + 1)
-  if (['npm', 'pnpm', 'yarn', 'bun'].includes(program) && ['exec', 'x', 'dlx'].includes(next)) return afterPackage(words, at + 2)
+  if (['npm', 'pnpm', 'yarn', 'bun'].includes(program) && ['exec', 'x', 'dlx'].includes(next)) {
+    return afterPackage(words, at + 2)
+  }
   if (!['node', 'bun', 'deno'].includes(program)) return undefined
   const file = words.findIndex((word, index) => index > at && !word.startsWith('-'))
   return file > 0 && isOurFile(words[file] ?? '', isOurs) ? file + 1 : undefined
@@ -139,7 +144,8 @@ const isOurFile = (file: string, isOurs: Knowledge['isOurs']): boolean =>
   baseOf(file) === 'mcp-customs' || /[\\/]mcp-customs[\\/]dist[\\/]cli\.js$/i.test(file) || isOurs(file)
 
 /** A name, a repository or an archive, with or without a version. */
-const isOurPackage = (word: string): boolean => /(?:^|[\\/:])mcp-customs(?:[@#][^\\/]*|-[\d.]+\.tgz)?$/.test(word)
+const isOurPackage = (word: string): boolean =>
+  /(?:^|[\\/:])mcp-customs(?:[@#][^\\/]*|-[\d.]+\.tgz)?$/.test(word)
 
 /** @returns the index after the runner's options and our package or its command */
 const afterPackage = (words: readonly string[], from: number): number | undefined => {
@@ -176,7 +182,8 @@ const afterDashes = (words: readonly string[], from: number): number | undefined
 const isUrl = (word: string): boolean => /^https?:\/\//i.test(word)
 
 /** The value of an option, in either of its spellings. */
-export const optionOf = (options: readonly string[], name: string): string | undefined => optionsOf(options, name).at(-1)
+export const optionOf = (options: readonly string[], name: string): string | undefined =>
+  optionsOf(options, name).at(-1)
 
 export const optionsOf = (options: readonly string[], name: string): readonly string[] =>
   options.flatMap((word, index) => {

@@ -72,7 +72,8 @@ export const readEntries = (source: Source, knowledge: Knowledge): readonly Entr
   entriesIn(source, parseDocument(source.file, source.text), knowledge)
 
 const entriesIn = ({ client, scope }: Source, document: Document, knowledge: Knowledge): readonly Entry[] =>
-  entriesOf(document, client, knowledge).filter(entry => scope === undefined || (entry.scope !== undefined && slashed(entry.scope) === slashed(scope)))
+  entriesOf(document, client, knowledge).filter(entry =>
+    scope === undefined || (entry.scope !== undefined && slashed(entry.scope) === slashed(scope)))
 
 // Clients on Windows write folders with either kind of slash.
 const slashed = (path: string): string => path.replaceAll('\\', '/')
@@ -86,20 +87,35 @@ export const planInstall = (source: Source, wanted: Wrapped): Plan =>
     if (server.kind === 'command' && isWrapped(server)) return rewrap(document, server, lock, wanted)
     if (disabled) return left('is disabled')
     // Whoever lists the processes of the machine reads the words of a command line.
-    if (server.kind === 'remote' && holdsSecret(server.url.value.text)) return left('its URL seems to hold a secret, which a command line would show to everybody on this machine')
+    if (server.kind === 'remote' && holdsSecret(server.url.value.text)) {
+      return left(
+        'its URL seems to hold a secret, which a command line would show to everybody on this machine'
+      )
+    }
     const options = optionWords({ server: name, policy: wanted.policy, lock })
     const { splices, spelling } = wrapEdits(document, server, wanted.launcher.words, options)
     const misread = misreadByCmd([...wanted.launcher.words, ...options, ...wordsOf(server)])
-    if (misread !== undefined) return left(`cmd would not hand on the ${misread} in its words as it is: npm install -g mcp-customs, and run install again`)
+    if (misread !== undefined) {
+      return left(
+        `cmd would not hand on the ${misread} in its words as it is: npm install -g mcp-customs, and run install again`
+      )
+    }
     return { kind: 'wrap', splices, spelling, advice: adviceFor(server) }
   })
 
-const rewrap = (document: Document, server: WrappedServer, lock: string | undefined, { launcher, policy, isGone }: Wrapped): Decision => {
+const rewrap = (
+  document: Document, server: WrappedServer, lock: string | undefined, { launcher, policy, isGone }: Wrapped,
+): Decision => {
   const words = server.own.launcher.slice(0, -1)
   const options = withOption(withOption(server.own.options, 'policy', policy), 'lock', lock)
   const gone = words.some(isGone)
-  if (!gone && sameWords(options, server.own.options)) return { kind: 'done', reason: 'runs under mcp-customs already' }
-  return { kind: 'rewrap', splices: rewrapEdits(document, server, gone ? launcher.words : words, options), advice: [] }
+  if (!gone && sameWords(options, server.own.options)) {
+    return { kind: 'done', reason: 'runs under mcp-customs already' }
+  }
+  return {
+    kind: 'rewrap', splices: rewrapEdits(document, server, gone ? launcher.words : words, options),
+    advice: [],
+  }
 }
 
 const adviceFor = (server: Known): readonly string[] => {
@@ -112,13 +128,20 @@ export const planUninstall = (source: Source, wanted: Wanted): Plan =>
   plan(source, wanted, (document, entry, spelling) => {
     const { server } = entry
     if (server.kind === 'unknown') return left(server.reason)
-    if (server.kind !== 'command' || !isWrapped(server)) return { kind: 'done', reason: 'does not run under mcp-customs' }
+    if (server.kind !== 'command' || !isWrapped(server)) {
+      return { kind: 'done', reason: 'does not run under mcp-customs' }
+    }
     const splices = unwrapEdits(document, server, spelling, usualOf(source))
-    return typeof splices === 'string' ? left(`${splices}: undo it by hand`) : { kind: 'unwrap', splices, advice: [] }
+    return typeof splices === 'string'
+      ? left(`${splices}: undo it by hand`)
+      : { kind: 'unwrap', splices, advice: [] }
   })
 
 type Decision =
-  | { readonly kind: Change['kind']; readonly splices: readonly Splice[]; readonly spelling?: Spelling; readonly advice: readonly string[] }
+  | {
+    readonly kind: Change['kind']; readonly splices: readonly Splice[]; readonly spelling?: Spelling;
+    readonly advice: readonly string[]
+  }
   | { readonly kind: Kept['kind']; readonly reason: string }
 
 const left = (reason: string): Decision => ({ kind: 'left', reason })
@@ -137,7 +160,9 @@ const plan = (source: Source, wanted: Wanted, decide: Decide): Plan => {
   return { source, text: document.text, steps }
 }
 
-const takeStep = (source: Source, document: Document, wanted: Wanted, path: readonly string[], decide: Decide): { step: Step; document: Document } | undefined => {
+const takeStep = (
+  source: Source, document: Document, wanted: Wanted, path: readonly string[], decide: Decide,
+): { step: Step; document: Document } | undefined => {
   const entry = find(source, document, wanted, path)
   if (entry === undefined) return undefined
   const known = noteFor(wanted.notes, source.real, path)?.spelling
@@ -146,15 +171,25 @@ const takeStep = (source: Source, document: Document, wanted: Wanted, path: read
   const { kind, splices, spelling = known ?? {}, advice } = decision
   const changed = read(source.file, splice(document.text, splices))
   const next = changed && find(source, changed, wanted, path)
-  const sound = changed !== undefined && next !== undefined && isSound(kind, document.text, entry, changed, next, spelling, usualOf(source))
-  if (!sound) return { step: { kind: 'left', entry, reason: 'could not be changed so that it can be undone byte for byte: change it by hand' }, document }
+  const sound = changed !== undefined && next !== undefined
+    && isSound(kind, document.text, entry, changed, next, spelling, usualOf(source))
+  if (!sound) {
+    return { step: {
+      kind: 'left', entry,
+      reason: 'could not be changed so that it can be undone byte for byte: change it by hand',
+    }, document }
+  }
   return {
-    step: { kind, entry, before: maskedEntry(document, entry.member), after: maskedEntry(changed, next.member), advice, spelling },
+    step: {
+      kind, entry, before: maskedEntry(document, entry.member), after: maskedEntry(changed, next.member),
+      advice, spelling,
+    },
     document: changed,
   }
 }
 
-const find = (source: Source, document: Document, { knowledge }: Wanted, path: readonly string[]): Entry | undefined =>
+const find =
+  (source: Source, document: Document, { knowledge }: Wanted, path: readonly string[]): Entry | undefined =>
   entriesIn(source, document, knowledge).find(one => sameWords(one.path, path))
 
 const read = (file: string, text: string): Document | undefined => {
@@ -170,17 +205,26 @@ const read = (file: string, text: string): Document | undefined => {
  * Nothing is written that was not read again: it says what it should, and what was wrapped can be undone to
  * the last byte.
  */
-const isSound = (kind: Change['kind'], text: string, before: Entry, document: Document, { server }: Entry, spelling: Spelling, usual: Usual): boolean => {
+const isSound = (
+  kind: Change['kind'], text: string, before: Entry, document: Document, { server }: Entry,
+  spelling: Spelling, usual: Usual,
+): boolean => {
   if (server.kind === 'unknown' || before.server.kind === 'unknown') return false
-  if (kind === 'unwrap') return sameWords(wordsOf(server), targetOf(before.server)) && !(server.kind === 'command' && isWrapped(server))
-  if (server.kind !== 'command' || !isWrapped(server) || !sameWords(targetOf(server), targetOf(before.server))) return false
+  if (kind === 'unwrap') {
+    return sameWords(wordsOf(server), targetOf(before.server))
+      && !(server.kind === 'command' && isWrapped(server))
+  }
+  if (server.kind !== 'command' || !isWrapped(server) || !sameWords(
+    targetOf(server), targetOf(before.server),
+  )) return false
   const back = kind === 'wrap' && unwrapEdits(document, server, spelling, usual)
   return kind === 'rewrap' || (typeof back === 'object' && splice(document.text, back) === text)
 }
 
 type Known = Exclude<Server, { kind: 'unknown' }>
 
-const wordsOf = (server: Known): readonly string[] => (server.kind === 'command' ? server.words : [server.url.value.text])
+const wordsOf = (server: Known): readonly string[] =>
+  (server.kind === 'command' ? server.words : [server.url.value.text])
 
 /** The words of the server itself, whether we stand before it or not. */
 const targetOf = (server: Known): readonly string[] =>

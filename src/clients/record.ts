@@ -43,7 +43,9 @@ const noteOf = (value: Json): readonly Note[] => {
 
 const spellingOf = (value: ReturnType<typeof objectOf>): Spelling => {
   const [key, type] = [member(value, 'key'), member(value, 'type')]
-  const [headers, names, bearer] = [textsOf(member(value, 'headers')), textsOf(member(value, 'names')), textsOf(member(value, 'bearer'))]
+  const [
+    headers, names, bearer,
+  ] = [textsOf(member(value, 'headers')), textsOf(member(value, 'names')), textsOf(member(value, 'bearer'))]
   return {
     ...(isString(key) && { key }),
     ...(isString(type) && { type }),
@@ -53,12 +55,14 @@ const spellingOf = (value: ReturnType<typeof objectOf>): Spelling => {
   }
 }
 
-const textsOf = (value: Json | undefined): readonly string[] | undefined => (isArray(value) && value.every(isString) ? value : undefined)
+const textsOf = (value: Json | undefined): readonly string[] | undefined =>
+  (isArray(value) && value.every(isString) ? value : undefined)
 
 /** Adds notes; they replace those about the same entries. */
 export const addNotes = (file: string, added: readonly Note[]): Promise<void> => rewrite(file, added, added)
 
-export const removeNotes = (file: string, removed: readonly Note[]): Promise<void> => rewrite(file, removed, [])
+export const removeNotes = (file: string, removed: readonly Note[]): Promise<void> =>
+  rewrite(file, removed, [])
 
 /** @throws CustomsError BAD_CONFIG */
 const rewrite = async (file: string, out: readonly Note[], added: readonly Note[]): Promise<void> => {
@@ -69,11 +73,15 @@ const rewrite = async (file: string, out: readonly Note[], added: readonly Note[
     await mkdir(dirname(file), { recursive: true, mode: 0o700 })
     await replace(file, text, { mode: 0o600 }, () => Promise.resolve())
   } catch (cause) {
-    throw new CustomsError('BAD_CONFIG', `${file}: cannot be written, and holds what uninstall needs: nothing was changed`, { cause })
+    throw new CustomsError(
+      'BAD_CONFIG', `${file}: cannot be written, and holds what uninstall needs: nothing was changed`,
+      { cause },
+    )
   }
 }
 
-const isSame = (a: Note, b: Note): boolean => a.file === b.file && JSON.stringify(a.path) === JSON.stringify(b.path)
+const isSame = (a: Note, b: Note): boolean =>
+  a.file === b.file && JSON.stringify(a.path) === JSON.stringify(b.path)
 
 export const noteFor = (notes: readonly Note[], file: string, path: readonly string[]): Note | undefined =>
   notes.find(note => isSame(note, { file, path, spelling: {} }))

@@ -55,7 +55,9 @@ export const save = async (file: string, before: string, after: string): Promise
     return { backup }
   } catch (cause) {
     if (cause instanceof CustomsError) throw cause
-    throw new CustomsError('BAD_CONFIG', `${file}: cannot be written (${codeOf(cause)})${remedy(cause)}`, { cause })
+    throw new CustomsError(
+      'BAD_CONFIG', `${file}: cannot be written (${codeOf(cause)})${remedy(cause)}`, { cause },
+    )
   }
 }
 

@@ -22,7 +22,9 @@ type Environment = Readonly<Record<string, string | undefined>>
  * @param environment of the client
  * @throws CustomsError BAD_CONFIG for an entry that is not understood, or that the client alone can read
  */
-export const startOf = ({ name, server }: Pick<Entry, 'name' | 'server'>, environment: Environment): Start => {
+export const startOf = (
+  { name, server }: Pick<Entry, 'name' | 'server'>, environment: Environment,
+): Start => {
   if (server.kind === 'unknown') return fail(server.reason)
   const filled = (text: string) => fillIn(text, environment)
   const { table } = server
@@ -33,7 +35,9 @@ export const startOf = ({ name, server }: Pick<Entry, 'name' | 'server'>, enviro
     const target = [filled(server.url.value.text)]
     return { ...common, options: [...own, ...headersOf(server, filled)], target, isRemote: true }
   }
-  if (!isWrapped(server)) return { ...common, options: own, target: server.words.map(filled), isRemote: false }
+  if (!isWrapped(server)) {
+    return { ...common, options: own, target: server.words.map(filled), isRemote: false }
+  }
   const { options, target, remote } = innermost(server.own)
   return { ...common, options, target: server.words.slice(target).map(filled), isRemote: remote }
 }
@@ -53,7 +57,9 @@ const cwdOf = (table: TableValue, filled: (text: string) => string): string | un
   return member && isText(member) ? filled(member.value.text) : undefined
 }
 
-const headersOf = ({ headers, bearer }: Server & { kind: 'remote' }, filled: (text: string) => string): readonly string[] => [
+const headersOf = (
+  { headers, bearer }: Server & { kind: 'remote' }, filled: (text: string) => string,
+): readonly string[] => [
   ...(headers?.value.members ?? []).filter(isText)
     .flatMap(({ key, value }) => ['--header', `${key}=${filled(value.text)}`]),
   ...(bearer ? ['--header', `Authorization=Bearer {env:${bearer.value.text}}`] : []),
@@ -64,5 +70,9 @@ const headersOf = ({ headers, bearer }: Server & { kind: 'remote' }, filled: (te
  * resolve.
  */
 const fillIn = (text: string, environment: Environment): string =>
-  text.replace(/\$\{(?:env:)?([^{}]*?)(?::-([^{}]*))?\}/g, (reference, name: string, otherwise: string | undefined) =>
-    (Object.hasOwn(environment, name) ? environment[name] : undefined) ?? otherwise ?? fail(`has ${reference} in it, which the client fills in`))
+  text.replace(/\$\{(?:env:)?([^{}]*?)(?::-([^{}]*))?\}/g, (
+    reference, name: string, otherwise: string | undefined,
+  ) =>
+    (Object.hasOwn(environment, name) ? environment[name] : undefined) ?? otherwise ?? fail(
+      `has ${reference} in it, which the client fills in`
+    ))

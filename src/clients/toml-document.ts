@@ -37,7 +37,8 @@ interface Growing extends Member {
 
 const spanOf = ({ range: [from, to] }: AST.TOMLNode): Span => ({ from, to })
 
-const nameOf = (key: AST.TOMLBare | AST.TOMLQuoted): string => (key.type === 'TOMLBare' ? key.name : key.value)
+const nameOf = (key: AST.TOMLBare | AST.TOMLQuoted): string =>
+  (key.type === 'TOMLBare' ? key.name : key.value)
 
 /** `[a.b.c]`; the elements of `[[a.b]]` are no tables of servers. */
 const addTable = (root: Table, node: AST.TOMLTable): void => {
@@ -62,7 +63,10 @@ const add = (
   if (key === undefined) return table
   let found = table.members.find(one => one.key === nameOf(key))
   if (found === undefined) {
-    found = { key: nameOf(key), keys: [], places: [], layout, value: rest.length === 0 ? value : { kind: 'table', members: [] } }
+    found = {
+      key: nameOf(key), keys: [], places: [], layout,
+      value: rest.length === 0 ? value : { kind: 'table', members: [] },
+    }
     table.members.push(found)
   }
   found.keys.push(spanOf(key))
@@ -79,7 +83,9 @@ const valueOf = (node: AST.TOMLContentNode): Value | Table => {
     for (const pair of node.body) addPair(table, pair, 'comma')
     return table
   }
-  if (node.type === 'TOMLArray') return { kind: 'list', elements: node.elements.map(valueOf), ...spanOf(node) }
+  if (node.type === 'TOMLArray') {
+    return { kind: 'list', elements: node.elements.map(valueOf), ...spanOf(node) }
+  }
   return node.kind === 'string' ? { kind: 'text', text: node.value, ...spanOf(node) } : otherValue(node)
 }
 

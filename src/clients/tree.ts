@@ -62,13 +62,15 @@ export interface Document {
 
 export const noTable: TableValue = { kind: 'table', members: [] }
 
-export const memberOf = (table: TableValue, key: string): Member | undefined => table.members.find(one => one.key === key)
+export const memberOf = (table: TableValue, key: string): Member | undefined =>
+  table.members.find(one => one.key === key)
 
 /** Below the first member of each key. */
 export const memberAt = (table: TableValue, path: readonly string[]): Member | undefined => {
   const [key, ...rest] = path
   const found = key === undefined ? undefined : memberOf(table, key)
-  return rest.length === 0 || found === undefined ? found : found.value.kind === 'table' ? memberAt(found.value, rest) : undefined
+  return rest.length === 0
+    || found === undefined ? found : found.value.kind === 'table' ? memberAt(found.value, rest) : undefined
 }
 
 /** The first key that the table has twice: two readers may take different ones. */

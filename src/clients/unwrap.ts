@@ -10,7 +10,8 @@ export interface WrappedServer extends CommandServer {
   readonly own: OwnCommand
 }
 
-export const isWrapped = (server: CommandServer): server is WrappedServer => server.own !== undefined && server.args !== undefined
+export const isWrapped = (server: CommandServer): server is WrappedServer =>
+  server.own !== undefined && server.args !== undefined
 
 /** Names of a remote server's keys, when no record has them. */
 export type Usual = Pick<Client, 'url' | 'type' | 'headers'>
@@ -20,7 +21,9 @@ export type Usual = Pick<Client, 'url' | 'type' | 'headers'>
  * @param spelling as it was recorded, or undefined
  * @returns a text when the entry cannot be unwrapped: the reason
  */
-export const unwrapEdits = (document: Document, server: WrappedServer, spelling: Spelling | undefined, usual: Usual): readonly Splice[] | string => {
+export const unwrapEdits = (
+  document: Document, server: WrappedServer, spelling: Spelling | undefined, usual: Usual,
+): readonly Splice[] | string => {
   const { command, args } = server
   const own = innermost(server.own)
   const elements = args.value.elements
@@ -28,7 +31,9 @@ export const unwrapEdits = (document: Document, server: WrappedServer, spelling:
   const [first] = elements
   if (first === undefined || target === undefined) return 'its args do not hold its command'
   if (own.remote) return unwrapRemote(document, server, target, spelling, usual)
-  if (spelling?.key !== undefined && elements.at(-1) === target) return unwrapSole(document, server, target, spelling.key)
+  if (spelling?.key !== undefined && elements.at(-1) === target) {
+    return unwrapSole(document, server, target, spelling.key)
+  }
   const next = elements[own.target]
   return [
     { ...spanOf(command.value), text: slice(document, target) },
@@ -40,7 +45,9 @@ export const unwrapEdits = (document: Document, server: WrappedServer, spelling:
 const spanOf = ({ from, to }: TextValue) => ({ from, to })
 
 /** `command` goes, and `args` becomes again the key whose value is the last of them. */
-const unwrapSole = (document: Document, { table, command, args }: WrappedServer, target: TextValue, key: string): readonly Splice[] => [
+const unwrapSole = (
+  document: Document, { table, command, args }: WrappedServer, target: TextValue, key: string,
+): readonly Splice[] => [
   removal(document, table, command),
   ...args.keys.map(span => ({ ...span, text: key })),
   { from: args.value.from, to: target.from, text: '' },
@@ -50,14 +57,18 @@ const unwrapSole = (document: Document, { table, command, args }: WrappedServer,
 /** A member, with the comma or the line that is its own. */
 const removal = ({ text }: Document, { members }: TableValue, member: Member): Splice => {
   const [{ from, to } = { from: 0, to: 0 }] = member.places
-  if (member.layout === 'line') return { from, to: to + (/^[ \t]*(?:#.*)?\r?\n[ \t]*/.exec(text.slice(to))?.[0].length ?? 0), text: '' }
+  if (member.layout === 'line') {
+    return { from, to: to + (/^[ \t]*(?:#.*)?\r?\n[ \t]*/.exec(text.slice(to))?.[0].length ?? 0), text: '' }
+  }
   const index = members.indexOf(member)
   const next = members[index + 1]?.places[0]
   const previous = members[index - 1]?.places[0]
   return next ? { from, to: next.from, text: '' } : { from: previous?.to ?? from, to, text: '' }
 }
 
-const unwrapRemote = (document: Document, server: WrappedServer, target: TextValue, spelling: Spelling | undefined, usual: Usual): readonly Splice[] | string => {
+const unwrapRemote = (
+  document: Document, server: WrappedServer, target: TextValue, spelling: Spelling | undefined, usual: Usual,
+): readonly Splice[] | string => {
   const { table } = server
   const { options } = innermost(server.own)
   const { spellKey, spellText } = document
@@ -68,7 +79,9 @@ const unwrapRemote = (document: Document, server: WrappedServer, target: TextVal
   const bearer = references.find(one => one?.bearer === true)
   const type = memberOf(table, 'type')
   const splices = [...unwrapSole(document, server, target, spelling?.key ?? spellKey(usual.url))]
-  if (type !== undefined && isText(type)) splices.push({ ...spanOf(type.value), text: spelling?.type ?? spellText(usual.type) })
+  if (type !== undefined && isText(type)) {
+    splices.push({ ...spanOf(type.value), text: spelling?.type ?? spellText(usual.type) })
+  }
   if (named.length > 0 || spelling?.headers !== undefined) {
     const headers = headersOf(table, named.map(({ variable }) => variable))
     if (typeof headers === 'string') return headers
@@ -84,9 +97,14 @@ const unwrapRemote = (document: Document, server: WrappedServer, target: TextVal
   const variables = memberOf(table, 'env_vars')
   if (variables === undefined || !isTextList(variables)) return 'its env_vars are gone, which named its token'
   const [variable, ...others] = variables.value.elements
-  if (variable?.text !== bearer.variable || others.length > 0) return `its env_vars name more than ${bearer.variable}`
+  if (variable?.text !== bearer.variable || others.length > 0) {
+    return `its env_vars name more than ${bearer.variable}`
+  }
   const { from, to } = variables.value
-  return [...splices, ...restoreKeys(variables, spelling?.bearer, spellKey('bearer_token_env_var')), { from, to, text: slice(document, variable) }]
+  return [
+    ...splices, ...restoreKeys(variables, spelling?.bearer, spellKey('bearer_token_env_var')),
+    { from, to, text: slice(document, variable) },
+  ]
 }
 
 /** `env`, when it holds the headers and nothing else: as they would become headers too. */
@@ -98,4 +116,6 @@ const headersOf = (table: TableValue, variables: readonly string[]): MemberOf<Ta
 }
 
 const restoreKeys = ({ keys }: Member, tokens: readonly string[] | undefined, otherwise: string): Splice[] =>
-  keys.map((span, index) => ({ ...span, text: (tokens?.length === keys.length ? tokens[index] : undefined) ?? otherwise }))
+  keys.map((
+    span, index,
+  ) => ({ ...span, text: (tokens?.length === keys.length ? tokens[index] : undefined) ?? otherwise }))

@@ -44,7 +44,10 @@ export const optionWords = ({ server, policy, lock }: WrapOptions): readonly str
  * @param launcher a program and its first arguments
  * @param options of `wrap`
  */
-export const wrapEdits = (document: Document, server: CommandServer | RemoteServer, launcher: readonly string[], options: readonly string[]): Wrapping => {
+export const wrapEdits = (
+  document: Document, server: CommandServer | RemoteServer, launcher: readonly string[],
+  options: readonly string[],
+): Wrapping => {
   const [program = '', ...first] = launcher
   const start = [...first, 'wrap', ...options]
   if (server.kind === 'remote') return wrapRemote(document, server, program, start)
@@ -58,7 +61,10 @@ export const wrapEdits = (document: Document, server: CommandServer | RemoteServ
 }
 
 /** The same for a wrapped server: only the words that start us change. */
-export const rewrapEdits = (document: Document, { command, args, own }: WrappedServer, launcher: readonly string[], options: readonly string[]): readonly Splice[] => {
+export const rewrapEdits = (
+  document: Document, { command, args, own }: WrappedServer, launcher: readonly string[],
+  options: readonly string[],
+): readonly Splice[] => {
   const [program = '', ...words] = [...launcher, 'wrap', ...options]
   const [first] = args.value.elements
   const before = args.value.elements[own.target - 2]
@@ -71,9 +77,12 @@ export const rewrapEdits = (document: Document, { command, args, own }: WrappedS
 }
 
 /** Sets one option. @param value undefined: no change */
-export const withOption = (options: readonly string[], name: string, value: string | undefined): readonly string[] => {
+export const withOption = (
+  options: readonly string[], name: string, value: string | undefined,
+): readonly string[] => {
   if (value === undefined) return options
-  const others = options.filter((word, index) => !word.startsWith(`--${name}=`) && word !== `--${name}` && options[index - 1] !== `--${name}`)
+  const others = options.filter((word, index) =>
+    !word.startsWith(`--${name}=`) && word !== `--${name}` && options[index - 1] !== `--${name}`)
   return optionOf(options, name) === value ? options : [...others, `--${name}=${value}`]
 }
 
@@ -85,7 +94,10 @@ const spelt = ({ spellText }: Document, words: readonly string[]): readonly stri
  * In front of the first element, on a line of their own where it has one; in an empty list behind its
  * bracket.
  */
-const insertWords = (document: Document, { from, elements: [element] }: { from: number; elements: readonly TextValue[] }, words: readonly string[]): Splice => {
+const insertWords = (
+  document: Document, { from, elements: [element] }: { from: number; elements: readonly TextValue[] },
+  words: readonly string[],
+): Splice => {
   const at = element?.from ?? from + 1
   const text = words.join(', ') + (element ? `,${lineBefore(document.text, at) ?? ' '}` : '')
   return { from: at, to: at, text }
@@ -95,27 +107,38 @@ const insertWords = (document: Document, { from, elements: [element] }: { from: 
  * The end of the line before, and the indentation: undefined where something else stands before it on its
  * line.
  */
-const lineBefore = (text: string, at: number): string | undefined => /\r?\n[ \t]*$/.exec(text.slice(0, at))?.[0]
+const lineBefore = (text: string, at: number): string | undefined =>
+  /\r?\n[ \t]*$/.exec(text.slice(0, at))?.[0]
 
 /**
  * A member that alone says what the server is becomes `args`, and keeps its value as the last of them;
  * `command` is put in front of it.
  */
-const wrapSole = (document: Document, member: Member & { readonly value: TextValue }, program: string, words: readonly string[]): Wrapping => {
+const wrapSole = (
+  document: Document, member: Member & { readonly value: TextValue }, program: string,
+  words: readonly string[],
+): Wrapping => {
   const { text, spellKey, spellText } = document
   const [key] = member.keys
   const [place] = member.places
   if (key === undefined || place === undefined) return { splices: [], spelling: {} }
   // What stands between the key and its value, and before the key where it is a dotted one of TOML.
-  const equals = /^\s*[:=]\s*$/.exec(text.slice(key.to, member.value.from))?.[0] ?? (text.slice(key.to, member.value.from).includes(':') ? ': ' : ' = ')
+  const equals = /^\s*[:=]\s*$/.exec(text.slice(key.to, member.value.from))?.[0]
+    ?? (text.slice(key.to, member.value.from).includes(':') ? ': ' : ' = ')
   const before = text.slice(place.from, key.from)
   const line = lineBefore(text, place.from)
   const next = member.layout === 'line' ? (line ?? '\n') : `,${line ?? ' '}`
   return {
     splices: [
-      { from: place.from, to: place.from, text: `${before}${spellKey('command')}${equals}${spellText(program)}${next}` },
+      {
+        from: place.from, to: place.from,
+        text: `${before}${spellKey('command')}${equals}${spellText(program)}${next}`,
+      },
       { ...key, text: spellKey('args') },
-      { from: member.value.from, to: member.value.from, text: `[${[...spelt(document, words), ''].join(', ')}` },
+      {
+        from: member.value.from, to: member.value.from,
+        text: `[${[...spelt(document, words), ''].join(', ')}`,
+      },
       { from: member.value.to, to: member.value.to, text: ']' },
     ],
     spelling: { key: text.slice(key.from, key.to) },
@@ -126,7 +149,9 @@ const wrapSole = (document: Document, member: Member & { readonly value: TextVal
  * The headers become environment variables, which `wrap` reads: their values stay where they are, and out of
  * the command line, which everybody on the machine can read.
  */
-const wrapRemote = (document: Document, { url, type, headers, bearer }: RemoteServer, program: string, start: readonly string[]): Wrapping => {
+const wrapRemote = (
+  document: Document, { url, type, headers, bearer }: RemoteServer, program: string, start: readonly string[],
+): Wrapping => {
   const named = nameVariables(headers?.value)
   const words = [
     ...named.flatMap(({ header, variable }) => ['--header', `${header}=${reference(variable)}`]),
@@ -134,7 +159,8 @@ const wrapRemote = (document: Document, { url, type, headers, bearer }: RemoteSe
   ]
   const { splices, spelling } = wrapSole(document, url, program, [...start, ...words])
   const { spellKey, spellText } = document
-  const rename = (member: Member, key: string): Splice[] => member.keys.map(span => ({ ...span, text: spellKey(key) }))
+  const rename = (member: Member, key: string): Splice[] =>
+    member.keys.map(span => ({ ...span, text: spellKey(key) }))
   return {
     splices: [
       ...splices,
@@ -142,18 +168,23 @@ const wrapRemote = (document: Document, { url, type, headers, bearer }: RemoteSe
       ...(headers ? rename(headers, 'env') : []),
       ...named.flatMap(({ member, variable }) => rename(member, variable)),
       // Codex hands on no variable that it is not told to.
-      ...(bearer ? [...rename(bearer, 'env_vars'), replace(bearer.value, `[${slice(document, bearer.value)}]`)] : []),
+      ...(bearer ? [
+        ...rename(bearer, 'env_vars'), replace(bearer.value, `[${slice(document, bearer.value)}]`),
+      ] : []),
     ],
     spelling: {
       ...spelling,
       ...(type && { type: slice(document, type.value) }),
-      ...(headers && { headers: tokens(document, headers), names: named.flatMap(({ member }) => tokens(document, member)) }),
+      ...(headers && {
+        headers: tokens(document, headers), names: named.flatMap(({ member }) => tokens(document, member)),
+      }),
       ...(bearer && { bearer: tokens(document, bearer) }),
     },
   }
 }
 
-const tokens = (document: Document, { keys }: Member): readonly string[] => keys.map(span => slice(document, span))
+const tokens = (document: Document, { keys }: Member): readonly string[] =>
+  keys.map(span => slice(document, span))
 
 interface Named {
   readonly member: Member
@@ -183,7 +214,10 @@ export const isOurVariable = (variable: string): boolean => variable.startsWith(
 const reference = (variable: string): string => `{env:${variable}}`
 
 /** The header and the variable of an option `--header`, when it is one of those. */
-export const readReference = (option: string): { header: string; bearer: boolean; variable: string } | undefined => {
+export const readReference = (option: string): {
+  header: string; bearer: boolean; variable: string
+} | undefined => {
   const [, header, bearer, variable] = /^([^=]+)=(Bearer )?\$?\{env:([^}]+)\}$/.exec(option) ?? []
-  return header === undefined || variable === undefined ? undefined : { header, bearer: bearer !== undefined, variable }
+  return header === undefined
+    || variable === undefined ? undefined : { header, bearer: bearer !== undefined, variable }
 }

@@ -41,14 +41,19 @@ export const asked = ({ method, params, id }: Request): Attributes => {
 
 /** `METHOD TOOL`, `METHOD PROMPT`, or the method alone. */
 export const spanName = (attributes: Attributes): string =>
-  [attributes['mcp.method.name'], attributes['gen_ai.tool.name'] ?? attributes['gen_ai.prompt.name']].filter(part => part !== undefined).join(' ')
+  [
+    attributes['mcp.method.name'], attributes['gen_ai.tool.name'] ?? attributes['gen_ai.prompt.name'],
+  ].filter(part => part !== undefined).join(' ')
 
 /**
  * The same for metrics, where a stranger's inventions are one: a tool has a name when the server lists it.
  */
 const counted = ({ entry: { event, tool }, isListed }: Operation): Attributes => ({
   'mcp.method.name': methodOf(event) === undefined ? other : event,
-  ...(event === 'tools/call' && { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool !== undefined && isListed ? shown(tool) : other }),
+  ...(event === 'tools/call' && {
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': tool !== undefined && isListed ? shown(tool) : other,
+  }),
 })
 
 /** Of one request, for metrics. */
@@ -65,7 +70,8 @@ export const where = (role: Role, { server, toClient, toServer }: Place): Attrib
   ...connected(role === 'server' ? toClient : toServer),
 })
 
-export const spoken = (revision: string | undefined): Attributes => (revision === undefined ? {} : { 'mcp.protocol.version': revision })
+export const spoken = (revision: string | undefined): Attributes =>
+  (revision === undefined ? {} : { 'mcp.protocol.version': revision })
 
 /** What the relay made of it. */
 export const judged = ({ verdict, findings, revision }: Entry): Attributes => ({
@@ -92,7 +98,10 @@ const blameless: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602, 
 /** What the client gets. */
 export const toClient = ({ sent }: Operation): Outcome => {
   const { code, failure, ...rest } = sent === undefined ? cancelled : outcomeOf(sent)
-  return { ...rest, ...(code !== undefined && { code }), ...(failure !== undefined && (code === undefined || !blameless.has(code)) && { failure }) }
+  return {
+    ...rest, ...(code !== undefined && { code }),
+    ...(failure !== undefined && (code === undefined || !blameless.has(code)) && { failure }),
+  }
 }
 
 /** What the server has answered, of its own. */

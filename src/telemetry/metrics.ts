@@ -21,7 +21,8 @@ const histogram = (name: string, bounds: readonly number[], help: string): Metri
   ({ name: `mcp_customs_${name}`, type: 'histogram', help, labels: ['server'], bounds })
 /** A histogram of the conventions: of requests or sessions, with the relay as their server or client. */
 const durations = (role: Role, subject: string, labels: readonly string[], help: string): Metric => ({
-  name: `mcp_${role}_${subject}_duration_seconds`, type: 'histogram', help: `${help}, as the relay is a ${role}.`,
+  name: `mcp_${role}_${subject}_duration_seconds`, type: 'histogram',
+  help: `${help}, as the relay is a ${role}.`,
   labels, bounds: conventionalSeconds, otlp: { name: `mcp.${role}.${subject}.duration`, unit: 's' },
 })
 
@@ -29,19 +30,31 @@ const durations = (role: Role, subject: string, labels: readonly string[], help:
 const table = {
   sessions: gauge('sessions', 'Open sessions.'),
   started: counter('sessions_started_total', ['server'], 'Sessions begun.'),
-  answers: counter('answers_total', ['server', 'method', 'verdict'], 'Requests of clients that were answered, by what was decided.'),
-  findings: counter('findings_total', ['server', 'rule', 'action'], 'Findings, by rule and by the action that the policy asked for.'),
+  answers: counter(
+    'answers_total', ['server', 'method', 'verdict'],
+    'Requests of clients that were answered, by what was decided.',
+  ),
+  findings: counter(
+    'findings_total', ['server', 'rule', 'action'],
+    'Findings, by rule and by the action that the policy asked for.',
+  ),
   bytes: counter('message_bytes_total', ['server', 'from'], 'Bytes of messages, as received from this side.'),
   relay: histogram('relay_seconds', relaySeconds, 'Time that a request and its answer spent in the relay.'),
   server: histogram('server_seconds', serverSeconds, 'Time that the server took for its answer.'),
-  refusals: counter('http_refusals_total', ['status'], 'HTTP requests refused before they reached a session.'),
-  undelivered: counter('undelivered_total', ['to'], 'Records, spans and measurements that did not reach where they were shipped to.'),
+  refusals: counter(
+    'http_refusals_total', ['status'], 'HTTP requests refused before they reached a session.',
+  ),
+  undelivered: counter(
+    'undelivered_total', ['to'],
+    'Records, spans and measurements that did not reach where they were shipped to.',
+  ),
   ready: gauge('server_ready', 'Whether the server can be reached: 1, or 0.', { leastCounts: true }),
   logFiles: gauge('audit_files', 'Files of the audit log.'),
   logBytes: gauge('audit_bytes', 'Bytes of the audit log on disk.'),
   logFree: gauge('audit_free_bytes', 'Free space where the audit log is.', { leastCounts: true }),
   relayFailures: counter(
-    'relay_process_failures_total', ['server'], 'Relay processes that hung, died or took too much memory, and were replaced.',
+    'relay_process_failures_total', ['server'],
+    'Relay processes that hung, died or took too much memory, and were replaced.',
   ),
   relays: gauge('relay_processes', 'Relay processes that run.'),
   serverOperation: durations('server', 'operation', operationLabels, 'Time that a request took'),
@@ -53,13 +66,16 @@ const table = {
     'Messages and values that the byte validator failed on (no WebAssembly, no memory, a trap): they are parsed, which is slower.',
   ),
   auditFailures: counter('audit_failures_total', [], 'Records that could not be written.'),
-  coreFailures: counter('core_failures_total', ['server'], 'Exceptions in the relay, each of which cost a request or a session.'),
+  coreFailures: counter(
+    'core_failures_total', ['server'], 'Exceptions in the relay, each of which cost a request or a session.',
+  ),
 }
 
 export const allMetrics: readonly Metric[] = Object.values(table)
 
 /** The label of a method: clients may invent more. */
-export const countedMethod = (method: string): 'tools/call' | 'other' => (method === 'tools/call' ? method : 'other')
+export const countedMethod = (method: string): 'tools/call' | 'other' =>
+  (method === 'tools/call' ? method : 'other')
 
 interface Answered {
   readonly server: string
@@ -78,9 +94,11 @@ interface Answered {
 const metricsIn = <Into extends Registry | undefined>(registry: Into) => ({
   registry,
   /** A request, as its server (towards the client) or as its client (towards the server). */
-  operation: (role: Role, attributes: Attributes, seconds: number) => registry?.observe(table[`${role}Operation`], attributes, seconds),
+  operation: (role: Role, attributes: Attributes, seconds: number) =>
+    registry?.observe(table[`${role}Operation`], attributes, seconds),
   /** A session, from its first request to its end. */
-  session: (role: Role, attributes: Attributes, seconds: number) => registry?.observe(table[`${role}Session`], attributes, seconds),
+  session: (role: Role, attributes: Attributes, seconds: number) =>
+    registry?.observe(table[`${role}Session`], attributes, seconds),
   sessionStarted(server: string): void {
     registry?.add(table.sessions, { server })
     registry?.add(table.started, { server })
@@ -93,9 +111,11 @@ const metricsIn = <Into extends Registry | undefined>(registry: Into) => ({
     if (serverMs !== undefined) registry?.observe(table.server, { server }, serverMs / 1000)
   },
   /** A rule had a finding, and this action was taken. */
-  found: (server: string, rule: RuleName, action: Action) => registry?.add(table.findings, { server, rule, action }),
+  found: (server: string, rule: RuleName, action: Action) =>
+    registry?.add(table.findings, { server, rule, action }),
   /** A message crossed the relay; bytes as received. */
-  moved: (server: string, from: 'client' | 'server', bytes: number) => registry?.add(table.bytes, { server, from }, bytes),
+  moved: (server: string, from: 'client' | 'server', bytes: number) =>
+    registry?.add(table.bytes, { server, from }, bytes),
   /** An HTTP request was refused before it reached a session. */
   refused: (status: number) => registry?.add(table.refusals, { status }),
   /** Records could not be written. */

@@ -10,7 +10,10 @@ import type { Place } from './place.js'
 
 /** Follows requests through the relay, and on to the server. */
 export interface Tracing {
-  begun(request: Request, headers: ReadonlyMap<string, string> | undefined, place: Place, session: ObservedSession): Trace
+  begun(
+    request: Request, headers: ReadonlyMap<string, string> | undefined, place: Place,
+    session: ObservedSession,
+  ): Trace
   done(operation: Operation, session: ObservedSession): void
 }
 
@@ -47,7 +50,10 @@ export const observing = ({ metrics, tracing, failed }: ObservingOptions): Obser
 
     const count = (operation: Operation): void => {
       const { entry: { ms, event, verdict }, atServer } = operation
-      metrics.answered({ server, method: countedMethod(event), verdict, relayMs: ms - (atServer?.ms ?? 0), serverMs: atServer?.ms })
+      metrics.answered({
+        server, method: countedMethod(event), verdict, relayMs: ms - (atServer?.ms ?? 0),
+        serverMs: atServer?.ms,
+      })
       for (const role of roles) {
         const tookMs = role === 'server' ? ms : atServer?.ms
         if (tookMs === undefined) continue
@@ -61,7 +67,9 @@ export const observing = ({ metrics, tracing, failed }: ObservingOptions): Obser
       let revision: string | undefined
       return {
         moved: (from, bytes) => metrics.moved(server, from, bytes),
-        ...(tracing && { begun: (request, headers) => quietly(() => tracing.begun(request, headers, place, session)) }),
+        ...(tracing && { begun: (
+          request, headers,
+        ) => quietly(() => tracing.begun(request, headers, place, session)) }),
         done: operation => {
           revision = operation.entry.revision ?? revision
           quietly(() => count(operation))
@@ -72,7 +80,9 @@ export const observing = ({ metrics, tracing, failed }: ObservingOptions): Obser
           if (session.stateless) return
           const seconds = (performance.now() - startedAt) / 1000
           for (const role of roles) {
-            const attributes = { ...where(role, place), ...spoken(revision), ...(hasFailed && { 'error.type': 'relay_failed' }) }
+            const attributes = {
+              ...where(role, place), ...spoken(revision), ...(hasFailed && { 'error.type': 'relay_failed' }),
+            }
             quietly(() => metrics.session(role, attributes, seconds))
           }
         },
@@ -94,6 +104,9 @@ const bounded = () => {
     const key = JSON.stringify(attributes)
     if (known.size < maxSeries) known.add(key)
     if (known.has(key)) return attributes
-    return { ...attributes, ...Object.fromEntries(unbounded.filter(name => name in attributes).map(name => [name, other])) }
+    return {
+      ...attributes,
+      ...Object.fromEntries(unbounded.filter(name => name in attributes).map(name => [name, other])),
+    }
   }
 }

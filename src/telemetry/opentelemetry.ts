@@ -2,11 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { diag, DiagLogLevel, ROOT_CONTEXT } from '@opentelemetry/api'
 import { type Logger, SeverityNumber } from '@opentelemetry/api-logs'
-import { getNumberFromEnv, setGlobalErrorHandler, ExportResultCode, type ExportResult } from '@opentelemetry/core'
+import {
+  getNumberFromEnv, setGlobalErrorHandler, ExportResultCode, type ExportResult,
+} from '@opentelemetry/core'
 import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-http'
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
-import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
+import {
+  defaultResource, detectResources, envDetector, resourceFromAttributes,
+} from '@opentelemetry/resources'
 import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs'
 import { InstrumentType, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
 import { BasicTracerProvider, BatchSpanProcessor, type ReadableSpan } from '@opentelemetry/sdk-trace-base'
@@ -56,12 +60,15 @@ export const openTelemetry = (options: OpenTelemetryOptions): OpenTelemetry => {
     warn(`telemetry: OTLP is sent over HTTP, as JSON, to the same endpoint: ${refused}`)
   }
   const resource = defaultResource()
-    .merge(resourceFromAttributes({ 'service.name': 'mcp-customs', 'service.version': version, 'service.instance.id': randomUUID() }))
+    .merge(resourceFromAttributes({
+      'service.name': 'mcp-customs', 'service.version': version, 'service.instance.id': randomUUID(),
+    }))
     .merge(detectResources({ detectors: [envDetector] }))
   const closing: (() => Promise<void>)[] = []
   const deliveries: Delivery[] = []
   const deliveryOf = (signal: Signal): Delivery => {
-    const delivery = new Delivery({ name: `telemetry (${signal})`, warn, undelivered: count => undelivered(signal, count) })
+    const delivery =
+      new Delivery({ name: `telemetry (${signal})`, warn, undelivered: count => undelivered(signal, count) })
     deliveries.push(delivery)
     return delivery
   }
@@ -74,7 +81,10 @@ export const openTelemetry = (options: OpenTelemetryOptions): OpenTelemetry => {
     const onEnd = (span: ReadableSpan) => {
       if ((span.spanContext().traceFlags & 1) === 1 && delivery.begin()) batches.onEnd(span)
     }
-    const processor = { onStart: () => undefined, onEnd, forceFlush: () => batches.forceFlush(), shutdown: () => batches.shutdown() }
+    const processor = {
+      onStart: () => undefined, onEnd, forceFlush: () => batches.forceFlush(),
+      shutdown: () => batches.shutdown(),
+    }
     const provider = new BasicTracerProvider({ resource, spanProcessors: [processor] })
     closing.push(() => provider.shutdown())
     return tracingWith(provider.getTracer('mcp-customs', version), payloads)
@@ -85,18 +95,24 @@ export const openTelemetry = (options: OpenTelemetryOptions): OpenTelemetry => {
     const exporter = new OTLPMetricExporter(reach(options, 'metrics'))
     watch(exporter, (_, failure) => delivery.end(1, 0, failure), () => delivery.begin())
     const exportIntervalMillis = getNumberFromEnv('OTEL_METRIC_EXPORT_INTERVAL') ?? 60_000
-    const exportTimeoutMillis = Math.min(getNumberFromEnv('OTEL_METRIC_EXPORT_TIMEOUT') ?? 30_000, exportIntervalMillis)
+    const exportTimeoutMillis =
+      Math.min(getNumberFromEnv('OTEL_METRIC_EXPORT_TIMEOUT') ?? 30_000, exportIntervalMillis)
     const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis, exportTimeoutMillis })
     const temporality = exporter.selectAggregationTemporality(InstrumentType.HISTOGRAM)
-    reader.setMetricProducer({ collect: collectorOf(registry, { resource, scope: { name: 'mcp-customs', version }, temporality }) })
+    reader.setMetricProducer(
+      { collect: collectorOf(registry, { resource, scope: { name: 'mcp-customs', version }, temporality }) }
+    )
     closing.push(() => reader.shutdown())
   }
 
   const openLogs = (): Follower => {
     const delivery = deliveryOf('logs')
     const exporter = new OTLPLogExporter(reach(options, 'logs'))
-    watch(exporter, (records, failure) => delivery.end(records.length, records.reduce((sum, { body }) => sum + bytesOf(body), 0), failure))
-    const provider = new LoggerProvider({ resource, processors: [new BatchLogRecordProcessor({ exporter, maxQueueSize: maxQueue })] })
+    watch(exporter, (records, failure) =>
+      delivery.end(records.length, records.reduce((sum, { body }) => sum + bytesOf(body), 0), failure))
+    const provider = new LoggerProvider({
+      resource, processors: [new BatchLogRecordProcessor({ exporter, maxQueueSize: maxQueue })],
+    })
     closing.push(() => provider.shutdown())
     return recordsTo(provider.getLogger('mcp-customs', version), delivery)
   }
@@ -106,7 +122,9 @@ export const openTelemetry = (options: OpenTelemetryOptions): OpenTelemetry => {
     tracing: signals.includes('traces') ? openTraces() : undefined,
     follower: signals.includes('logs') ? openLogs() : undefined,
     close: async () => {
-      await Promise.race([Promise.allSettled(closing.map(close => close())), setTimeout(closeMs(), undefined, { ref: false })])
+      await Promise.race([
+        Promise.allSettled(closing.map(close => close())), setTimeout(closeMs(), undefined, { ref: false }),
+      ])
       for (const delivery of deliveries) delivery.close()
     },
   }

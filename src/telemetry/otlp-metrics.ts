@@ -1,7 +1,9 @@
 import { ValueType } from '@opentelemetry/api'
 import { millisToHrTime, type InstrumentationScope } from '@opentelemetry/core'
 import type { Resource } from '@opentelemetry/resources'
-import { AggregationTemporality, DataPointType, type CollectionResult, type HistogramMetricData } from '@opentelemetry/sdk-metrics'
+import {
+  AggregationTemporality, DataPointType, type CollectionResult, type HistogramMetricData,
+} from '@opentelemetry/sdk-metrics'
 import type { Metric, Registry, Series } from './registry.js'
 
 interface CollectorOptions {
@@ -35,17 +37,25 @@ export const collectorOf = (registry: Registry, { resource, scope, temporality }
     }
   }
 
-  const metricOf = ({ bounds = [], otlp }: Metric, all: readonly Series[], now: number): HistogramMetricData[] => {
-    const dataPoints = otlp ? all.map(series => pointOf(series, bounds, now)).filter(({ value }) => value.count > 0) : []
+  const metricOf = (
+    { bounds = [], otlp }: Metric, all: readonly Series[], now: number,
+  ): HistogramMetricData[] => {
+    const dataPoints =
+      otlp ? all.map(series => pointOf(series, bounds, now)).filter(({ value }) => value.count > 0) : []
     if (otlp === undefined || dataPoints.length === 0) return []
     const descriptor = { ...otlp, description: '', valueType: ValueType.DOUBLE }
-    return [{ descriptor, aggregationTemporality: temporality, dataPointType: DataPointType.HISTOGRAM, dataPoints }]
+    return [{
+      descriptor, aggregationTemporality: temporality, dataPointType: DataPointType.HISTOGRAM, dataPoints,
+    }]
   }
 
   return (): Promise<CollectionResult> => {
     const now = Date.now()
     const metrics = [...registry.collect()].flatMap(([metric, series]) => metricOf(metric, series, now))
     exportedAt = now
-    return Promise.resolve({ resourceMetrics: { resource, scopeMetrics: metrics.length === 0 ? [] : [{ scope, metrics }] }, errors: [] })
+    return Promise.resolve({
+      resourceMetrics: { resource, scopeMetrics: metrics.length === 0 ? [] : [{ scope, metrics }] },
+      errors: [],
+    })
   }
 }

@@ -60,7 +60,9 @@ export class Registry {
   }
 
   /** Sets a gauge for these servers, and for no others. */
-  replace<Value>(metric: Metric, servers: ReadonlyMap<string, Value>, numberOf: (value: Value) => number): void {
+  replace<Value>(
+    metric: Metric, servers: ReadonlyMap<string, Value>, numberOf: (value: Value) => number,
+  ): void {
     this.#series.get(metric)?.clear()
     for (const [server, value] of servers) this.add(metric, { server }, numberOf(value))
   }
@@ -156,7 +158,9 @@ const textOf = (metrics: readonly Metric[], rows: readonly Row[]): string => {
   return `${texts.join('\n\n')}\n`
 }
 
-const linesOf = ({ name, labels: names, bounds }: Metric, { labels: values, value, counts }: Row): string[] => {
+const linesOf = (
+  { name, labels: names, bounds }: Metric, { labels: values, value, counts }: Row,
+): string[] => {
   const quoted = values.map(text => `"${escaped(text).replaceAll('"', '\\"')}"`)
   const labels = names.map((label, index) => `${label.replaceAll('.', '_')}=${quoted[index] ?? '""'}`)
   const line = (suffix: string, number: number, ...more: string[]) => {
@@ -165,7 +169,8 @@ const linesOf = ({ name, labels: names, bounds }: Metric, { labels: values, valu
   }
   if (bounds === undefined) return [line('', value)]
   let count = 0
-  const buckets = [...bounds, '+Inf'].map((bound, index) => line('_bucket', count += counts[index] ?? 0, `le="${bound}"`))
+  const buckets = [...bounds, '+Inf'].map((bound, index) =>
+    line('_bucket', count += counts[index] ?? 0, `le="${bound}"`))
   return [...buckets, line('_sum', value), line('_count', count)]
 }
 

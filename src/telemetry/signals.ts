@@ -24,6 +24,7 @@ export const signalsWanted = ({ endpoint }: OtlpSettings, environment: Environme
   const isEverywhere = endpoint !== undefined || said('OTEL_EXPORTER_OTLP_ENDPOINT') !== ''
   return signals.filter(signal => {
     const name = signal.toUpperCase()
-    return said(`OTEL_${name}_EXPORTER`) !== 'none' && (isEverywhere || said(`OTEL_EXPORTER_OTLP_${name}_ENDPOINT`) !== '')
+    return said(`OTEL_${name}_EXPORTER`) !== 'none'
+      && (isEverywhere || said(`OTEL_EXPORTER_OTLP_${name}_ENDPOINT`) !== '')
   })
 }

@@ -22,7 +22,8 @@ const longestPayload = 8192
 
 /** @param payloads what spans have of arguments and results */
 export const tracingWith = (tracer: Tracer, payloads: 'none' | 'redacted' | 'full'): Tracing => ({
-  begun: (request, headers, place, session) => new Followed(tracer, request, parentOf(request, headers), place, session),
+  begun: (request, headers, place, session) =>
+    new Followed(tracer, request, parentOf(request, headers), place, session),
   done: (operation, session) => {
     const { entry } = operation
     if (!(entry.trace instanceof Followed)) return
@@ -30,14 +31,17 @@ export const tracingWith = (tracer: Tracer, payloads: 'none' | 'redacted' | 'ful
       ...judged(entry),
       // Ours, as in the records: the one of HTTP lets whoever reads it into the session. Who has none shares
       // one with others.
-      ...(!session.stateless && entry.revision !== undefined && isRevision(entry.revision) && !traitsOf(entry.revision).modern && { 'mcp.session.id': session.id }),
+      ...(!session.stateless && entry.revision !== undefined && isRevision(
+        entry.revision
+      ) && !traitsOf(entry.revision).modern && { 'mcp.session.id': session.id }),
     }
     entry.trace.end(operation, attributes, payloadsIn(entry, payloads))
   },
 })
 
 /** Where a record's request belongs; undefined for what is no request's. */
-export const contextOf = ({ trace: followed }: Pick<Entry, 'trace'>): Context => (followed instanceof Followed ? followed.context : ROOT_CONTEXT)
+export const contextOf = ({ trace: followed }: Pick<Entry, 'trace'>): Context =>
+  (followed instanceof Followed ? followed.context : ROOT_CONTEXT)
 
 /** A request as two spans: that of the relay as a server, and below it that of the relay as a client. */
 class Followed implements Trace {
@@ -51,12 +55,19 @@ class Followed implements Trace {
   readonly #clock = performance.now()
   #client: Span | undefined
 
-  constructor(tracer: Tracer, request: Request, parent: Context, place: Place, { peer, stateless }: ObservedSession) {
+  constructor(
+    tracer: Tracer, request: Request, parent: Context, place: Place, { peer, stateless }: ObservedSession,
+  ) {
     this.#tracer = tracer
     this.#asked = asked(request)
     this.#place = place
-    const attributes = { ...this.#asked, ...where('server', place), ...(peer && !stateless && { 'client.address': peer.address }) }
-    this.#server = tracer.startSpan(spanName(attributes), { kind: SpanKind.SERVER, startTime: this.#beganAt, attributes }, parent)
+    const attributes = {
+      ...this.#asked, ...where('server', place),
+      ...(peer && !stateless && { 'client.address': peer.address }),
+    }
+    this.#server = tracer.startSpan(
+      spanName(attributes), { kind: SpanKind.SERVER, startTime: this.#beganAt, attributes }, parent,
+    )
     this.context = trace.setSpan(ROOT_CONTEXT, this.#server)
   }
 
@@ -67,7 +78,10 @@ class Followed implements Trace {
   headers(): ReadonlyMap<string, string> {
     this.#client ??= this.#toServer(performance.now() - this.#clock)
     const headers = new Map<string, string>()
-    propagator.inject(trace.setSpan(ROOT_CONTEXT, this.#client), headers, { set: (carrier: typeof headers, name, value) => void carrier.set(name, value) })
+    propagator.inject(
+      trace.setSpan(ROOT_CONTEXT, this.#client), headers,
+      { set: (carrier: typeof headers, name, value) => void carrier.set(name, value) },
+    )
     return headers
   }
 
@@ -87,13 +101,20 @@ class Followed implements Trace {
 
   #toServer(afterMs: number): Span {
     const attributes = { ...this.#asked, ...where('client', this.#place) }
-    return this.#tracer.startSpan(spanName(attributes), { kind: SpanKind.CLIENT, startTime: this.#beganAt + afterMs, attributes }, this.context)
+    return this.#tracer.startSpan(
+      spanName(attributes), { kind: SpanKind.CLIENT, startTime: this.#beganAt + afterMs, attributes },
+      this.context,
+    )
   }
 }
 
 const settle = (span: Span, result: Outcome): void => {
   span.setAttributes(outcome(result))
-  if (result.failure !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, ...(result.message !== undefined && { message: result.message }) })
+  if (result.failure !== undefined) {
+    span.setStatus({
+      code: SpanStatusCode.ERROR, ...(result.message !== undefined && { message: result.message }),
+    })
+  }
 }
 
 /** What the client says of the request itself; where that is none, what it says by HTTP (SEP-414). */

@@ -3,12 +3,17 @@ import t, { type Test } from 'tap'
 import { adminServer, type AdminOptions } from '../../dist/admin/server.js'
 import { countingMetrics } from '../../dist/telemetry/metrics.js'
 
-const start = async (t: Test, options: Partial<AdminOptions> & { ready?: () => Promise<ReadonlyMap<string, boolean>> } = {}) => {
+const start = async (
+  t: Test, options: Partial<AdminOptions> & { ready?: () => Promise<ReadonlyMap<string, boolean>> } = {},
+) => {
   const metrics = countingMetrics()
   const admin = adminServer({
     host: '127.0.0.1',
     port: 0,
-    state: { ready: options.ready ?? (() => Promise.resolve(new Map([['files', true]]))), metrics: () => Promise.resolve(metrics.registry.text()) },
+    state: {
+      ready: options.ready ?? (() => Promise.resolve(new Map([['files', true]]))),
+      metrics: () => Promise.resolve(metrics.registry.text()),
+    },
     ...(options.readyMs !== undefined && { readyMs: options.readyMs }),
   })
   const url = await admin.listen()
@@ -18,7 +23,10 @@ const start = async (t: Test, options: Partial<AdminOptions> & { ready?: () => P
 
 const get = async (url: string, init: RequestInit = {}) => {
   const response = await fetch(url, { ...init, headers: { connection: 'close' } })
-  return { status: response.status, type: response.headers.get('content-type'), allow: response.headers.get('allow'), body: await response.text() }
+  return {
+    status: response.status, type: response.headers.get('content-type'), allow: response.headers.get('allow'),
+    body: await response.text(),
+  }
 }
 
 t.test('it says that it lives', async t => {
@@ -30,8 +38,14 @@ t.test('it says that it lives', async t => {
 t.test('it is ready when every server can be reached', async t => {
   const never = () => new Promise<ReadonlyMap<string, boolean>>(() => {})
   const cases = [
-    ['all', () => Promise.resolve(new Map([['a', true], ['b', true]])), 200, { ready: true, servers: { a: true, b: true } }],
-    ['one is not', () => Promise.resolve(new Map([['a', true], ['b', false]])), 503, { ready: false, servers: { a: true, b: false } }],
+    [
+      'all', () => Promise.resolve(new Map([['a', true], ['b', true]])), 200,
+      { ready: true, servers: { a: true, b: true } },
+    ],
+    [
+      'one is not', () => Promise.resolve(new Map([['a', true], ['b', false]])), 503,
+      { ready: false, servers: { a: true, b: false } },
+    ],
     ['nobody knows', () => Promise.reject(new Error('secret')), 503, { ready: false, servers: {} }],
     ['nobody says', never, 503, { ready: false, servers: {} }],
   ] as const
@@ -60,7 +74,10 @@ t.test('it tells what was counted, as Prometheus reads it', async t => {
   metrics.undelivered('pino-loki', 3)
   metrics.ready(new Map([['gone', false]]))
   metrics.ready(new Map([['files', true], ['tickets', false]]))
-  const attributes = { 'mcp.method.name': 'tools/call', 'gen_ai.tool.name': 'search', 'network.transport': 'tcp', 'mcp.protocol.version': '2026-07-28', 'mcp_customs.server': 'files' }
+  const attributes = {
+    'mcp.method.name': 'tools/call', 'gen_ai.tool.name': 'search', 'network.transport': 'tcp',
+    'mcp.protocol.version': '2026-07-28', 'mcp_customs.server': 'files',
+  }
   metrics.operation('server', { ...attributes, 'error.type': 'tool_error' }, 0.015)
   metrics.operation('client', attributes, 0.4)
   metrics.session('server', { 'mcp_customs.server': 'files', 'network.transport': 'tcp' }, 61)
@@ -104,9 +121,13 @@ t.test('each registry counts for itself', t => {
 t.test('a page whose name was rebound learns nothing', async t => {
   const { url } = await start(t)
   const status = (host: string) => new Promise<number | undefined>((resolve, reject) => {
-    request(`${url}/readyz`, { headers: { host } }, response => resolve(response.resume().statusCode)).on('error', reject).end()
+    request(`${url}/readyz`, { headers: { host } }, response => resolve(response.resume().statusCode))
+      .on('error', reject).end()
   })
-  for (const [host, expected] of [['evil.example', 403], ['localhost', 200], ['10.1.2.3:80', 200], ['[::1]:1', 200], ['localhost@evil.example', 403]] as const) {
+  for (const [host, expected] of [
+    ['evil.example', 403], ['localhost', 200], ['10.1.2.3:80', 200], ['[::1]:1', 200],
+    ['localhost@evil.example', 403],
+  ] as const) {
     t.equal(await status(host), expected, host)
   }
 })
@@ -122,7 +143,9 @@ t.test('it offers nothing else, and changes nothing', async t => {
 t.test('a port that is taken is a clear error', async t => {
   const { url } = await start(t)
   const port = Number(new URL(url).port)
-  const state = { ready: () => Promise.resolve(new Map<string, boolean>()), metrics: () => Promise.resolve('') }
+  const state = {
+    ready: () => Promise.resolve(new Map<string, boolean>()), metrics: () => Promise.resolve(''),
+  }
   await t.rejects(adminServer({ host: '127.0.0.1', port, state }).listen(), { code: 'CANNOT_START' })
 })
 

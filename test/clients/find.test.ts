@@ -1,7 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { doubtOf, everyFile, filesOf, projectFileAt, projectFilesOf, whereabouts } from '../../dist/clients/find.js'
+import {
+  doubtOf, everyFile, filesOf, projectFileAt, projectFilesOf, whereabouts,
+} from '../../dist/clients/find.js'
 import { clients, type Client, type Machine } from '../../dist/clients/known.js'
 
 const clientOf = (name: string): Client => {
@@ -28,9 +30,18 @@ t.test('each client keeps its servers where its documentation says, on each syst
     ]],
     ['claude-code', linux, ['/home/a/.claude.json']],
     ['cursor', mac, ['/Users/a/.cursor/mcp.json']],
-    ['vscode', mac, ['/Users/a/Library/Application Support/Code/User/mcp.json', '/Users/a/Library/Application Support/Code - Insiders/User/mcp.json']],
-    ['vscode', linux, ['/home/a/.config/Code/User/mcp.json', '/home/a/.config/Code - Insiders/User/mcp.json']],
-    ['vscode', windows, ['C:\\Users\\a\\AppData\\Roaming\\Code\\User\\mcp.json', 'C:\\Users\\a\\AppData\\Roaming\\Code - Insiders\\User\\mcp.json']],
+    ['vscode', mac, [
+      '/Users/a/Library/Application Support/Code/User/mcp.json',
+      '/Users/a/Library/Application Support/Code - Insiders/User/mcp.json',
+    ]],
+    [
+      'vscode', linux,
+      ['/home/a/.config/Code/User/mcp.json', '/home/a/.config/Code - Insiders/User/mcp.json'],
+    ],
+    ['vscode', windows, [
+      'C:\\Users\\a\\AppData\\Roaming\\Code\\User\\mcp.json',
+      'C:\\Users\\a\\AppData\\Roaming\\Code - Insiders\\User\\mcp.json',
+    ]],
     ['windsurf', linux, ['/home/a/.codeium/windsurf/mcp_config.json']],
     ['zed', mac, ['/Users/a/.config/zed/settings.json']],
     ['zed', windows, ['C:\\Users\\a\\AppData\\Roaming\\Zed\\settings.json']],
@@ -42,12 +53,19 @@ t.test('each client keeps its servers where its documentation says, on each syst
     ['lmstudio', mac, ['/Users/a/.lmstudio/mcp.json']],
     ['copilot', mac, ['/Users/a/.copilot/mcp-config.json']],
   ]
-  for (const [name, machine, files] of cases) t.same(clientOf(name).files(machine), files, `${name} on ${machine.platform}`)
-  t.match(clientOf('cline').files(mac)[0], /Code\/User\/globalStorage\/saoudrizwan\.claude-dev\/settings\/cline_mcp_settings\.json$/)
+  for (const [name, machine, files] of cases) {
+    t.same(clientOf(name).files(machine), files, `${name} on ${machine.platform}`)
+  }
+  t.match(
+    clientOf('cline').files(mac)[0],
+    /Code\/User\/globalStorage\/saoudrizwan\.claude-dev\/settings\/cline_mcp_settings\.json$/,
+  )
 })
 
 /** A home in which some files are. */
-const homeWith = (t: { testdir(content: Record<string, string>): string }, ...files: readonly string[]): Machine => {
+const homeWith = (
+  t: { testdir(content: Record<string, string>): string }, ...files: readonly string[]
+): Machine => {
   const home = t.testdir({})
   for (const file of files) {
     mkdirSync(dirname(join(home, file)), { recursive: true })
@@ -63,11 +81,23 @@ t.test('the files that are there are found, and a folder that is called like one
 })
 
 t.test('a client without a file, and one with two, is asked about and not guessed', async t => {
-  const machine = homeWith(t, '.config/Code/User/mcp.json', '.config/Code - Insiders/User/mcp.json', '.cursor/mcp.json')
-  t.match(await whereabouts(clientOf('cursor'), machine), { file: { file: join(machine.home, '.cursor/mcp.json') } })
-  t.match(await whereabouts(clientOf('zed'), machine), { doubt: /^Zed has no configuration file here \(looked for .*settings\.json\)$/ })
-  t.match(await whereabouts(clientOf('vscode'), machine), { doubt: /^VS Code may mean several files: .*Code\/User\/mcp\.json, .*Insiders/ })
-  for (const found of await filesOf(clientOf('vscode'), machine)) t.match(await doubtOf(found, machine), /several files/)
+  const machine =
+    homeWith(t, '.config/Code/User/mcp.json', '.config/Code - Insiders/User/mcp.json', '.cursor/mcp.json')
+  t.match(
+    await whereabouts(clientOf('cursor'), machine),
+    { file: { file: join(machine.home, '.cursor/mcp.json') } },
+  )
+  t.match(
+    await whereabouts(clientOf('zed'), machine),
+    { doubt: /^Zed has no configuration file here \(looked for .*settings\.json\)$/ },
+  )
+  t.match(
+    await whereabouts(clientOf('vscode'), machine),
+    { doubt: /^VS Code may mean several files: .*Code\/User\/mcp\.json, .*Insiders/ },
+  )
+  for (const found of await filesOf(clientOf('vscode'), machine)) {
+    t.match(await doubtOf(found, machine), /several files/)
+  }
 })
 
 t.test('what a packaged Claude Desktop reads is told from what an older installation left', async t => {
@@ -77,13 +107,18 @@ t.test('what a packaged Claude Desktop reads is told from what an older installa
     ['the package alone', [inPackage], { file: { exists: true } }],
     ['the older one alone', [older], { file: { exists: true } }],
     ['both', [inPackage, older], { doubt: /several files: .*Packages.*, .*Roaming/ }],
-    ['a package without a file, and an older one', ['Packages/Claude_pzs8sxrjxfjjc/x', older], { doubt: /Packages.*\(not there yet, but the one that the installed package reads\), .*Roaming/ }],
+    [
+      'a package without a file, and an older one', ['Packages/Claude_pzs8sxrjxfjjc/x', older],
+      { doubt: /Packages.*\(not there yet, but the one that the installed package reads\), .*Roaming/ },
+    ],
     ['another package', ['Packages/Other_1/x', older], { file: { exists: true } }],
   ]
   for (const [name, files, expected] of cases) {
     const { home } = homeWith(t, ...files)
     // The paths of this system, in the places of the other one.
-    const client = { ...clientOf('claude-desktop'), files: () => [join(home, 'Packages/Claude_*/LocalCache/Roaming/Claude/claude_desktop_config.json'), join(home, older)] }
+    const client = { ...clientOf('claude-desktop'), files: () => [
+      join(home, 'Packages/Claude_*/LocalCache/Roaming/Claude/claude_desktop_config.json'), join(home, older),
+    ] }
     t.match(await whereabouts(client, { platform: 'linux', environment: {}, home }), expected, name)
   }
 })
@@ -95,9 +130,21 @@ t.test('a project has a file of its team, and for one client servers in the file
     { file: join(folder, '.mcp.json'), project: { folder, shared: true } },
     { file: join(machine.home, '.claude.json'), project: { folder, shared: false } },
   ])
-  t.match(await projectFilesOf(clientOf('vscode'), folder, machine), [{ file: join(folder, '.vscode/mcp.json'), project: { shared: true } }])
-  await t.rejects(projectFilesOf(clientOf('cursor'), folder, machine), { code: 'BAD_USAGE', message: /no configuration file in this project/ })
-  await t.rejects(projectFilesOf(clientOf('zed'), folder, machine), { code: 'BAD_USAGE', message: /keeps no servers in a project/ })
-  t.match(projectFileAt(join(folder, '.mcp.json'), machine), { client: { name: 'claude-code' }, project: { folder, shared: true } })
+  t.match(
+    await projectFilesOf(clientOf('vscode'), folder, machine),
+    [{ file: join(folder, '.vscode/mcp.json'), project: { shared: true } }],
+  )
+  await t.rejects(
+    projectFilesOf(clientOf('cursor'), folder, machine),
+    { code: 'BAD_USAGE', message: /no configuration file in this project/ },
+  )
+  await t.rejects(
+    projectFilesOf(clientOf('zed'), folder, machine),
+    { code: 'BAD_USAGE', message: /keeps no servers in a project/ },
+  )
+  t.match(
+    projectFileAt(join(folder, '.mcp.json'), machine),
+    { client: { name: 'claude-code' }, project: { folder, shared: true } },
+  )
   t.equal(projectFileAt(join(folder, 'mcp.json'), machine), undefined)
 })

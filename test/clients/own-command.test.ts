@@ -52,9 +52,18 @@ t.test('our own command is known in each of its spellings, and what it guards is
 t.test('a server is found without dashes, behind an option of another version, and as a URL', async t => {
   const cases: readonly (readonly [string, readonly string[], readonly string[], boolean])[] = [
     ['the first word that is no option', ['mcp-customs', 'wrap', '--trust', ...server], server, false],
-    ['an option that is not known', ['mcp-customs', 'wrap', '--new', 'value', '--', ...server], server, false],
-    ['a URL', ['mcp-customs', 'wrap', '--header', 'A=b', 'https://a.example/mcp'], ['https://a.example/mcp'], true],
-    ['a program that is called like a URL', ['mcp-customs', 'wrap', '--', 'https://a.example/mcp'], ['https://a.example/mcp'], false],
+    [
+      'an option that is not known', ['mcp-customs', 'wrap', '--new', 'value', '--', ...server], server,
+      false,
+    ],
+    [
+      'a URL', ['mcp-customs', 'wrap', '--header', 'A=b', 'https://a.example/mcp'], ['https://a.example/mcp'],
+      true,
+    ],
+    [
+      'a program that is called like a URL', ['mcp-customs', 'wrap', '--', 'https://a.example/mcp'],
+      ['https://a.example/mcp'], false,
+    ],
   ]
   for (const [name, words, rest, remote] of cases) {
     const own = readOwnCommand(words, knowledge)
@@ -63,7 +72,9 @@ t.test('a server is found without dashes, behind an option of another version, a
 })
 
 t.test('what was wrapped twice is known as such', async t => {
-  const words = ['npx', '-y', 'mcp-customs', 'wrap', '--', 'cmd', '/c', 'mcp-customs', 'wrap', '--trust', '--', ...server]
+  const words = [
+    'npx', '-y', 'mcp-customs', 'wrap', '--', 'cmd', '/c', 'mcp-customs', 'wrap', '--trust', '--', ...server,
+  ]
   const own = readOwnCommand(words, knowledge)
   t.same([own?.target, own?.inner?.target, own?.inner?.inner], [5, 11, undefined])
 })
@@ -89,6 +100,13 @@ t.test('it is seen that another program starts us, but not where', async t => {
     ['env', 'A=1', 'mcp-customs', 'wrap', '--', 'server'],
     ['docker', 'run', '-i', 'image', 'mcp-customs', 'wrap', '--', 'server'],
   ]
-  for (const words of hidden) t.same([readOwnCommand(words, knowledge), startsUsSomehow(words, knowledge)], [undefined, true], words.join(' '))
-  for (const words of [server, ['echo', 'mcp-customs'], ['wrap', 'mcp-customs']]) t.equal(startsUsSomehow(words, knowledge), false, words.join(' '))
+  for (const words of hidden) {
+    t.same(
+      [readOwnCommand(words, knowledge), startsUsSomehow(words, knowledge)], [undefined, true],
+      words.join(' '),
+    )
+  }
+  for (const words of [server, ['echo', 'mcp-customs'], ['wrap', 'mcp-customs']]) {
+    t.equal(startsUsSomehow(words, knowledge), false, words.join(' '))
+  }
 })

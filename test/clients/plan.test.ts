@@ -5,13 +5,17 @@ import { describePlan } from '../../dist/commands/install/command.js'
 import { plainStyle } from '../../dist/inspect/terminal.js'
 import { installing, program, removing } from './wanted.js'
 
-const source = (text: string, name?: string, file = '/home/a/mcp.json') => ({ file, real: file, text, client: clients.find(client => client.name === name) })
+const source = (
+  text: string, name?: string, file = '/home/a/mcp.json',
+) => ({ file, real: file, text, client: clients.find(client => client.name === name) })
 
-const stepsOf = ({ steps }: Plan) => steps.map(step => [step.kind, 'reason' in step ? step.reason : step.entry.name] as const)
+const stepsOf = ({ steps }: Plan) =>
+  steps.map(step => [step.kind, 'reason' in step ? step.reason : step.entry.name] as const)
 
 const entry = (server: unknown, key = 'mcpServers') => JSON.stringify({ [key]: { one: server } })
 
-const installed = (server: unknown, name?: string, other: Partial<Wrapped> = {}) => planInstall(source(entry(server), name), installing(other))
+const installed = (server: unknown, name?: string, other: Partial<Wrapped> = {}) =>
+  planInstall(source(entry(server), name), installing(other))
 
 t.test('what is not changed is named, with the reason', async t => {
   const cases: readonly (readonly [string, unknown, RegExp])[] = [
@@ -28,12 +32,18 @@ t.test('what is not changed is named, with the reason', async t => {
     ['a URL of another kind', { url: 'ws://a.example/' }, /no http or https URL/],
     ['a type of another kind', { type: 'ws', url: 'https://a.example/' }, /of the type ws/],
     ['a command of a remote type', { type: 'http', command: 'a' }, /type http/],
-    ['signed in by the client', { url: 'https://a.example/', oauth: {} }, /client itself signs in there \(oauth\)/],
+    [
+      'signed in by the client', { url: 'https://a.example/', oauth: {} },
+      /client itself signs in there \(oauth\)/,
+    ],
     ['headers that a program makes', { url: 'https://a.example/', headersHelper: 'x' }, /signs in/],
     ['a password in the URL', { url: 'https://u:p@a.example/' }, /hold a secret/],
     ['a key in the URL', { url: 'https://a.example/mcp?api_key=abc' }, /hold a secret/],
     ['a key in the path', { url: 'https://a.example/s/Zm9vYmFyYmF6MTIzNDU2Nzg5MA/mcp' }, /hold a secret/],
-    ['us behind a shell', { command: 'sh', args: ['-c', 'mcp-customs wrap -- a'] }, /by way of another program/],
+    [
+      'us behind a shell', { command: 'sh', args: ['-c', 'mcp-customs wrap -- a'] },
+      /by way of another program/,
+    ],
   ]
   for (const [name, server, reason] of cases) {
     const plan = installed(server)
@@ -63,7 +73,12 @@ t.test('a file that cannot be read is told of, with line and column', async t =>
     ['/home/a/config.toml', 'a = 1\n[b\n', /^\/home\/a\/config\.toml:\d+:\d+: /],
     ['/home/a/mcp.json', '['.repeat(100_000), /nested too deep/],
   ]
-  for (const [file, text, reason] of cases) t.throws(() => planInstall(source(text, undefined, file), installing()), { code: 'BAD_CONFIG', message: reason }, reason.source)
+  for (const [file, text, reason] of cases) {
+    t.throws(
+      () => planInstall(source(text, undefined, file), installing()), { code: 'BAD_CONFIG', message: reason },
+      reason.source,
+    )
+  }
   t.same(planInstall(source(''), installing()).steps, [], 'an empty file has no servers')
 })
 
@@ -71,25 +86,47 @@ t.test('servers of an unknown file are looked for under every key that clients u
   for (const key of ['mcpServers', 'servers', 'context_servers', 'mcp_servers']) {
     t.same(stepsOf(planInstall(source(entry({ command: 'a' }, key)), installing())), [['wrap', 'one']], key)
   }
-  t.same(stepsOf(planInstall(source('{"mcp": {"servers": {"one": {"command": "a"}}}}'), installing())), [['wrap', 'one']])
-  t.same(planInstall(source(entry({ command: 'a' }, 'servers'), 'cursor'), installing()).steps, [], 'and of a client under its own')
+  t.same(
+    stepsOf(planInstall(source('{"mcp": {"servers": {"one": {"command": "a"}}}}'), installing())),
+    [['wrap', 'one']],
+  )
+  t.same(
+    planInstall(source(entry({ command: 'a' }, 'servers'), 'cursor'), installing()).steps, [],
+    'and of a client under its own',
+  )
 })
 
 t.test('the servers of one project are chosen by its folder, whatever its slashes', async t => {
-  const text = '{"mcpServers": {"user": {"command": "a"}}, "projects": {"C:/x": {"mcpServers": {"one": {"command": "a"}}}, "/y": {"mcpServers": {"two": {"command": "a"}}}}}'
-  const names = (scope?: string) => planInstall({ ...source(text, 'claude-code'), scope }, installing()).steps.map(({ entry: { name } }) => name)
+  const text =
+    '{"mcpServers": {"user": {"command": "a"}}, "projects": {"C:/x": {"mcpServers": {"one": {"command": "a"}}}, "/y": {"mcpServers": {"two": {"command": "a"}}}}}'
+  const names = (scope?: string) => planInstall({ ...source(text, 'claude-code'), scope }, installing())
+    .steps.map(({ entry: { name } }) => name)
   t.same([names(), names('C:\\x'), names('/y'), names('/z')], [['user', 'one', 'two'], ['one'], ['two'], []])
 })
 
 t.test('what is wrapped stays as it is, but for what was asked for or is gone', async t => {
-  const server = { command: '/usr/bin/node', args: [program, 'wrap', '--server=one', '--trust', '--', 'a', 'b'] }
-  const argsOf = ({ text }: Plan): unknown => (JSON.parse(text) as { mcpServers: { one: unknown } }).mcpServers.one
+  const server = {
+    command: '/usr/bin/node', args: [program, 'wrap', '--server=one', '--trust', '--', 'a', 'b'],
+  }
+  const argsOf = ({ text }: Plan): unknown =>
+    (JSON.parse(text) as { mcpServers: { one: unknown } }).mcpServers.one
   const cases: readonly (readonly [string, Partial<Wrapped>, string, unknown])[] = [
     ['nothing', {}, 'done', server],
-    ['another policy', { policy: 'strict' }, 'rewrap', { ...server, args: [program, 'wrap', '--server=one', '--trust', '--policy=strict', '--', 'a', 'b'] }],
-    ['a lock', { lockOf: () => '/l.json' }, 'rewrap', { ...server, args: [program, 'wrap', '--server=one', '--trust', '--lock=/l.json', '--', 'a', 'b'] }],
-    ['another launcher, though the old one works', { launcher: { words: ['npx', 'mcp-customs'], reason: '' } }, 'done', server],
-    ['a program that is gone', { launcher: { words: ['npx', 'mcp-customs'], reason: '' }, isGone: path => path === program }, 'rewrap',
+    [
+      'another policy', { policy: 'strict' }, 'rewrap',
+      { ...server, args: [program, 'wrap', '--server=one', '--trust', '--policy=strict', '--', 'a', 'b'] },
+    ],
+    [
+      'a lock', { lockOf: () => '/l.json' }, 'rewrap',
+      { ...server, args: [program, 'wrap', '--server=one', '--trust', '--lock=/l.json', '--', 'a', 'b'] },
+    ],
+    [
+      'another launcher, though the old one works',
+      { launcher: { words: ['npx', 'mcp-customs'], reason: '' } }, 'done', server,
+    ],
+    ['a program that is gone', {
+      launcher: { words: ['npx', 'mcp-customs'], reason: '' }, isGone: path => path === program,
+    }, 'rewrap',
       { command: 'npx', args: ['mcp-customs', 'wrap', '--server=one', '--trust', '--', 'a', 'b'] }],
   ]
   for (const [name, other, kind, expected] of cases) {
@@ -98,13 +135,22 @@ t.test('what is wrapped stays as it is, but for what was asked for or is gone', 
     t.same(argsOf(plan), expected, name)
   }
   const strict = { ...server, args: [program, 'wrap', '--policy', 'strict', '--', 'a'] }
-  t.equal(installed(strict, undefined, { policy: 'strict' }).steps[0]?.kind, 'done', 'a policy in its other spelling')
+  t.equal(
+    installed(strict, undefined, { policy: 'strict' }).steps[0]?.kind, 'done',
+    'a policy in its other spelling',
+  )
 })
 
 t.test('what would pass a shell of Windows in another form is left alone', async t => {
   const launcher = { words: ['cmd', '/c', 'npx', '-y', 'mcp-customs'], reason: '' }
-  t.match(stepsOf(installed({ command: 'a', args: ['x&y'] }, undefined, { launcher })), [['left', /cmd would not hand on the & in its words/]])
-  t.match(stepsOf(installed({ command: 'a', args: ['%PATH%'] }, undefined, { launcher })), [['left', /cmd would not hand on the %/]])
+  t.match(
+    stepsOf(installed({ command: 'a', args: ['x&y'] }, undefined, { launcher })),
+    [['left', /cmd would not hand on the & in its words/]],
+  )
+  t.match(
+    stepsOf(installed({ command: 'a', args: ['%PATH%'] }, undefined, { launcher })),
+    [['left', /cmd would not hand on the %/]],
+  )
   t.match(stepsOf(installed({ command: 'a', args: ['x y'] }, undefined, { launcher })), [['wrap', 'one']])
 })
 
@@ -112,7 +158,9 @@ t.test('no secret is shown, none is moved, and none is put into a command line',
   const secret = 'qX81-never-shown'
   const cases: readonly (readonly [string, unknown, string | undefined])[] = [
     ['a variable', { command: 'a', env: { ANY: secret } }, undefined],
-    ['a header', { url: 'https://a.example/', headers: { Authorization: `Bearer ${secret}`, 'X-Key': secret } }, 'cursor'],
+    ['a header', {
+      url: 'https://a.example/', headers: { Authorization: `Bearer ${secret}`, 'X-Key': secret },
+    }, 'cursor'],
     ['a flag', { command: 'a', args: ['--api-key', secret] }, undefined],
     ['a flag in one word', { command: 'a', args: [`--token=${secret}`] }, undefined],
     ['a key of another tool', { command: 'a', password: secret }, undefined],
@@ -130,7 +178,10 @@ t.test('no secret is shown, none is moved, and none is put into a command line',
     mcpServers: {
       one: {
         command: '/usr/bin/node',
-        args: [program, 'wrap', '--server=one', '--header', 'X-Key={env:MCP_CUSTOMS_HEADER_X_KEY}', 'https://a.example/'],
+        args: [
+          program, 'wrap', '--server=one', '--header', 'X-Key={env:MCP_CUSTOMS_HEADER_X_KEY}',
+          'https://a.example/',
+        ],
         env: { MCP_CUSTOMS_HEADER_X_KEY: secret },
       },
     },
@@ -138,7 +189,10 @@ t.test('no secret is shown, none is moved, and none is put into a command line',
 })
 
 t.test('what a stranger wrote into a file of a project is told without steering the terminal', async t => {
-  const plan = planInstall(source(JSON.stringify({ mcpServers: { 'a\u001b[2J\u202eb': { command: 'x', type: '\u001b]0;title\u0007' }, 'c\nd': { command: 'x', args: ['\u202e\u001b[31m'] } } })), installing())
+  const plan = planInstall(source(JSON.stringify({ mcpServers: {
+    'a\u001b[2J\u202eb': { command: 'x', type: '\u001b]0;title\u0007' },
+    'c\nd': { command: 'x', args: ['\u202e\u001b[31m'] },
+  } })), installing())
   const shown = describePlan(plan, plainStyle)
   t.match(shown, /^ {2}ab {3}left alone: has a command, and the type\n/)
   t.match(shown, /\n {2}c d {2}will run under mcp-customs\n/)
@@ -148,17 +202,29 @@ t.test('what a stranger wrote into a file of a project is told without steering 
 t.test('what was changed by hand after install stays when it is uninstalled', async t => {
   const before = '{"mcpServers": {\n  // mine\n  "one": {"command": "a", "args": ["b"]}\n}}'
   const { text } = planInstall(source(before), installing())
-  const edited = text.replace('"b"', '"b", "c"').replace('// mine', '// still mine').replace('"one": {', '"one": {"timeout": 5, ')
+  const edited = text.replace('"b"', '"b", "c"').replace('// mine', '// still mine')
+    .replace('"one": {', '"one": {"timeout": 5, ')
   const { text: back } = planUninstall(source(edited), removing([]))
-  t.equal(back, '{"mcpServers": {\n  // still mine\n  "one": {"timeout": 5, "command": "a", "args": ["b", "c"]}\n}}')
+  t.equal(
+    back,
+    '{"mcpServers": {\n  // still mine\n  "one": {"timeout": 5, "command": "a", "args": ["b", "c"]}\n}}',
+  )
 })
 
 t.test('what was wrapped by hand, or twice, is taken off too', async t => {
-  const wrapped = (...args: readonly string[]) => planUninstall(source(entry({ command: 'npx', args: ['-y', 'mcp-customs', 'wrap', ...args] })), removing([]))
+  const wrapped = (...args: readonly string[]) => planUninstall(
+    source(entry({ command: 'npx', args: ['-y', 'mcp-customs', 'wrap', ...args] })), removing([]),
+  )
   t.same(JSON.parse(wrapped('--', 'a', 'b').text), JSON.parse(entry({ command: 'a', args: ['b'] })))
-  t.same(JSON.parse(wrapped('--', 'mcp-customs', 'wrap', '--trust', '--', 'a', 'b').text), JSON.parse(entry({ command: 'a', args: ['b'] })))
+  t.same(
+    JSON.parse(wrapped('--', 'mcp-customs', 'wrap', '--trust', '--', 'a', 'b').text),
+    JSON.parse(entry({ command: 'a', args: ['b'] })),
+  )
   t.same(JSON.parse(wrapped('https://a.example/').text), JSON.parse(entry({ url: 'https://a.example/' })))
-  t.match(stepsOf(wrapped('--header', 'A=secret', 'https://a.example/')), [['left', /a header stands in its args: undo it by hand/]])
+  t.match(
+    stepsOf(wrapped('--header', 'A=secret', 'https://a.example/')),
+    [['left', /a header stands in its args: undo it by hand/]],
+  )
 })
 
 t.test('a server that is not wrapped is nothing for uninstall', async t => {

@@ -8,7 +8,9 @@ import type { Note } from '../../dist/clients/record.js'
 import { files, layouts, written, type Generated } from './generate.js'
 import { installing, removing } from './wanted.js'
 
-const sourceOf = ({ client, file }: Generated, text: string) => ({ file, real: file, text, client: clients.find(({ name }) => name === client) })
+const sourceOf = (
+  { client, file }: Generated, text: string,
+) => ({ file, real: file, text, client: clients.find(({ name }) => name === client) })
 
 const notesOf = ({ source, steps }: Plan): readonly Note[] =>
   steps.filter(isChange).map(({ entry: { path }, spelling }) => ({ file: source.real, path, spelling }))
@@ -16,7 +18,9 @@ const notesOf = ({ source, steps }: Plan): readonly Note[] =>
 /** Read by somebody else than us. */
 const valueOf = (file: string, text: string): unknown => {
   const plain = text.replace(/^\ufeff/, '')
-  return file.endsWith('.toml') ? getStaticTOMLValue(parseTOML(plain)) : parse(plain, [], { allowTrailingComma: true })
+  return file.endsWith('.toml')
+    ? getStaticTOMLValue(parseTOML(plain))
+    : parse(plain, [], { allowTrailingComma: true })
 }
 
 const runs = { numRuns: 400 }
@@ -53,7 +57,8 @@ t.test('an installed file says what it said, with us in front of the servers tha
     fc.property(files, layouts, (generated, layout) => {
       const before = written(generated, layout)
       const { text, steps } = planInstall(sourceOf(generated, before), installing())
-      const changed = new Map(steps.filter(isChange).map(({ entry: { path } }) => [JSON.stringify(path), path]))
+      const changed =
+        new Map(steps.filter(isChange).map(({ entry: { path } }) => [JSON.stringify(path), path]))
       const expected = inFront(valueOf(generated.file, before), [], changed)
       const found = valueOf(generated.file, text)
       return JSON.stringify(sorted(found)) === JSON.stringify(sorted(expected))
@@ -68,7 +73,8 @@ t.test('without what was noted, uninstall still gives a file that says what it s
       const before = written(generated, layout)
       const { text, steps } = planInstall(sourceOf(generated, before), installing())
       // That a remote server's type was another than the usual one stands nowhere else.
-      const lost = steps.filter(isChange).some(({ entry: { server } }) => server.kind === 'remote' && server.type?.value.text === 'sse')
+      const lost = steps.filter(isChange).some(({ entry: { server } }) =>
+        server.kind === 'remote' && server.type?.value.text === 'sse')
       const back = valueOf(generated.file, planUninstall(sourceOf(generated, text), removing([])).text)
       const first = valueOf(generated.file, before)
       return lost || JSON.stringify(sorted(back)) === JSON.stringify(sorted(first))
@@ -77,32 +83,46 @@ t.test('without what was noted, uninstall still gives a file that says what it s
   )
 })
 
-const isTable = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isTable = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** In one order, and without what is empty, which says the same as none. */
 const sorted = (value: unknown): unknown =>
   isTable(value)
-    ? Object.entries(value).filter(([, held]) => typeof held !== 'object' || JSON.stringify(held).length > 2).sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, held]) => [key, sorted(held)])
+    ? Object.entries(value).filter(([, held]) => typeof held !== 'object' || JSON.stringify(held).length > 2)
+      .sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, held]) => [key, sorted(held)])
     : value
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 /** The same value, as install is to leave it. */
-const inFront = (value: unknown, path: readonly string[], changed: ReadonlyMap<string, readonly string[]>): unknown => {
+const inFront = (
+  value: unknown, path: readonly string[], changed: ReadonlyMap<string, readonly string[]>,
+): unknown => {
   if (!isTable(value)) return value
   if (changed.has(JSON.stringify(path))) return wrappedServer(path.at(-1) ?? '', value)
-  return Object.fromEntries(Object.entries(value).map(([key, held]) => [key, inFront(held, [...path, key], changed)]))
+  return Object.fromEntries(
+    Object.entries(value).map(([key, held]) => [key, inFront(held, [...path, key], changed)])
+  )
 }
 
 const wrappedServer = (name: string, server: Record<string, unknown>): unknown => {
-  const { command, args = [], url, serverUrl, httpUrl, headers, http_headers: codexHeaders, bearer_token_env_var: bearer, type, ...rest } = server
+  const {
+    command, args = [], url, serverUrl, httpUrl, headers, http_headers: codexHeaders,
+    bearer_token_env_var: bearer, type, ...rest
+  } = server
   const start = ['/opt/customs/dist/cli.js', 'wrap', `--server=${name}`]
-  if (command !== undefined) return { ...server, command: '/usr/bin/node', args: [...start, '--', command, ...listOf(args)] }
+  if (command !== undefined) {
+    return { ...server, command: '/usr/bin/node', args: [...start, '--', command, ...listOf(args)] }
+  }
   const [env, options] = asVariables(headers ?? codexHeaders)
   return {
     ...rest,
     command: '/usr/bin/node',
-    args: [...start, ...options, ...(bearer === undefined ? [] : ['--header', `Authorization=Bearer {env:TOKEN}`]), url ?? serverUrl ?? httpUrl],
+    args: [
+      ...start, ...options, ...(bearer === undefined ? [] : ['--header', `Authorization=Bearer {env:TOKEN}`]),
+      url ?? serverUrl ?? httpUrl,
+    ],
     ...(type !== undefined && { type: 'stdio' }),
     ...(env && { env }),
     ...(bearer !== undefined && { env_vars: [bearer] }),

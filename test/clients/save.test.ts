@@ -1,4 +1,6 @@
-import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { readText, save } from '../../dist/clients/save.js'
@@ -33,7 +35,10 @@ t.test('no backup is ever written over, and none is made twice', async t => {
 t.test('a file that has changed since it was read is left as it is', async t => {
   const folder = t.testdir({ 'a.json': 'changed' })
   const file = join(folder, 'a.json')
-  await t.rejects(save(file, before, 'after'), { code: 'BAD_CONFIG', message: /has changed since it was shown: nothing was written/ })
+  await t.rejects(
+    save(file, before, 'after'),
+    { code: 'BAD_CONFIG', message: /has changed since it was shown: nothing was written/ },
+  )
   t.equal(readFileSync(file, 'utf8'), 'changed')
   t.same(readdirSync(folder).filter(name => name.endsWith('.tmp')), [])
 })
@@ -51,10 +56,15 @@ t.test('a link to a file stays one', async t => {
 t.test('what cannot be read or written is told of in one line', async t => {
   const folder = t.testdir({ 'latin.json': '' })
   writeFileSync(join(folder, 'latin.json'), Buffer.from([0x7b, 0xe9, 0x7d]))
-  await t.rejects(readText(join(folder, 'latin.json')), { code: 'BAD_CONFIG', message: /latin\.json: is no UTF-8 text$/ })
+  await t.rejects(
+    readText(join(folder, 'latin.json')), { code: 'BAD_CONFIG', message: /latin\.json: is no UTF-8 text$/ },
+  )
   await t.rejects(readText(folder), { code: 'BAD_CONFIG', message: /cannot be read \(EISDIR\)$/ })
   t.equal(await readText(join(folder, 'none.json')), undefined)
-  await t.rejects(save(join(folder, 'none.json'), '', 'a'), { code: 'BAD_CONFIG', message: /none\.json: cannot be written \(ENOENT\)$/ })
+  await t.rejects(
+    save(join(folder, 'none.json'), '', 'a'),
+    { code: 'BAD_CONFIG', message: /none\.json: cannot be written \(ENOENT\)$/ },
+  )
   mkdirSync(join(folder, 'sub'))
   await t.rejects(save(join(folder, 'sub'), '', 'a'), { code: 'BAD_CONFIG' })
 })

@@ -6,7 +6,8 @@ import type { Note } from '../../dist/clients/record.js'
 export const program = '/opt/customs/dist/cli.js'
 
 export const knowledge: Knowledge = {
-  takesValue: option => new Map(Object.entries(relayFlags).map(([name, { type }]) => [name, type === 'string'])).get(option),
+  takesValue: option =>
+    new Map(Object.entries(relayFlags).map(([name, { type }]) => [name, type === 'string'])).get(option),
   isOurs: file => file === program,
 }
 

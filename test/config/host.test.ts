@@ -3,7 +3,9 @@ import t from 'tap'
 import { readConfiguration } from '../../dist/config/read.js'
 
 const read = async (directory: string) => {
-  const { allowHosts, allowOrigins } = await readConfiguration(join(directory, 'customs.json'), { environment: {}, judgeSchema: async () => undefined })
+  const { allowHosts, allowOrigins } = await readConfiguration(
+    join(directory, 'customs.json'), { environment: {}, judgeSchema: async () => undefined },
+  )
   return [...allowHosts, ...allowOrigins]
 }
 
@@ -47,7 +49,9 @@ for (const [key, cases] of [['allowHosts', hosts], ['allowOrigins', origins]] as
   for (const [written, spelt] of cases) {
     t.test(`${key} ${JSON.stringify(written)} ${spelt === undefined ? 'is refused' : `is ${spelt}`}`, async t => {
       const reading = read(t.testdir({ 'customs.json': JSON.stringify({ [key]: [written] }) }))
-      if (spelt === undefined) await t.rejects(reading, { code: 'BAD_CONFIG', message: new RegExp(`: ${key}\\.0: `) })
+      if (spelt === undefined) await t.rejects(
+        reading, { code: 'BAD_CONFIG', message: new RegExp(`: ${key}\\.0: `) },
+      )
       else t.strictSame(await reading, [spelt])
     })
   }

@@ -81,7 +81,9 @@ t.test('drift blocks with a lock', async t => {
 
 t.test('the last policy counts, and every rule over it', async t => {
   const policy = resolvePolicy([
-    { policy: await readPolicy('observe', {}), rules: parseRules(['result/text=off', 'result/format=block']) },
+    {
+      policy: await readPolicy('observe', {}), rules: parseRules(['result/text=off', 'result/format=block']),
+    },
     { rules: parseRules(['result/format=off']) },
     { policy: await readPolicy('strict', {}), rules: parseRules(['call/arguments=log']) },
   ], relay)
@@ -98,7 +100,8 @@ t.test('a policy file extends a preset', async t => {
     'bad.yaml': 'extends: strickt\n',
     'mend.yaml': 'rules: { wire/id: mend }\n',
   })
-  const resolved = async (file: string) => resolvePolicy([{ policy: await readPolicy(join(directory, file), {}) }], relay)
+  const resolved = async (file: string) =>
+    resolvePolicy([{ policy: await readPolicy(join(directory, file), {}) }], relay)
   t.equal((await resolved('a.yaml')).get('result/schema'), 'demote')
   t.equal((await resolved('a.yaml')).get('result/text'), 'block')
   t.equal((await resolved('b.json')).get('wire/id'), 'log')
@@ -107,9 +110,14 @@ t.test('a policy file extends a preset', async t => {
     code: 'BAD_CONFIG',
     message: `${join(directory, 'bad.yaml')}:1:1: extends: must be observe, standard, strict, compat, not "strickt"; did you mean "strict"?`,
   })
-  await t.rejects(resolved('mend.yaml'), { code: 'BAD_CONFIG', message: /rules\.wire\/id: mend is for rules that say how/ })
+  await t.rejects(
+    resolved('mend.yaml'), { code: 'BAD_CONFIG', message: /rules\.wire\/id: mend is for rules that say how/ },
+  )
   await t.rejects(resolved('none.yaml'), { code: 'BAD_CONFIG', message: /cannot be read \(ENOENT\)/ })
-  await t.rejects(readPolicy('stict', {}), { code: 'BAD_USAGE', message: /--policy "stict": no such preset; did you mean "strict"/ })
+  await t.rejects(
+    readPolicy('stict', {}),
+    { code: 'BAD_USAGE', message: /--policy "stict": no such preset; did you mean "strict"/ },
+  )
 })
 
 const wrong = [
@@ -121,7 +129,10 @@ const wrong = [
   ['result/schema=log=block', '--rule "result/schema=log=block": must be ID=ACTION'],
   ['constructor=log', '--rule "constructor=log": unknown rule'],
   ['tool/schema=demote', '--rule "tool/schema=demote": demote is for rules under result/ only'],
-  ['result/schema=mend', '--rule "result/schema=mend": mend is for rules that say how, which this one does not'],
+  [
+    'result/schema=mend',
+    '--rule "result/schema=mend": mend is for rules that say how, which this one does not',
+  ],
   ['content/base64=demote', '--rule "content/base64=demote": demote is for rules under result/ only'],
 ] as const
 

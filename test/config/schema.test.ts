@@ -18,12 +18,17 @@ interface Schema {
 const file = new URL('../../config/customs.schema.json', import.meta.url)
 const schema = JSON.parse(readFileSync(file, 'utf8')) as Schema
 // What editors show, and other validators do not know.
-const matches = new Ajv2020({ strict: true, allowUnionTypes: true, strictRequired: false, strictTuples: false }).addKeyword('errorMessage').compile(schema)
+const matches = new Ajv2020({
+  strict: true, allowUnionTypes: true, strictRequired: false, strictTuples: false,
+}).addKeyword('errorMessage').compile(schema)
 
 t.test('the schema has every rule, with the actions that it may have', t => {
   t.strictSame(Object.keys(schema.$defs.rules?.properties ?? {}), [...ruleNames])
   for (const name of ruleNames) {
-    t.equal(schema.$defs.rules?.properties[name]?.$ref, name.startsWith('result/') ? '#/$defs/resultAction' : '#/$defs/action', name)
+    t.equal(
+      schema.$defs.rules?.properties[name]?.$ref,
+      name.startsWith('result/') ? '#/$defs/resultAction' : '#/$defs/action', name,
+    )
   }
   t.strictSame(schema.$defs.resultAction?.enum, [...actions])
   t.strictSame(schema.$defs.action?.enum, actions.filter(action => action !== 'demote'))
@@ -33,11 +38,16 @@ t.test('the schema has every rule, with the actions that it may have', t => {
 
 t.test('every key of the schema is described, at its place or where it leads', t => {
   const described = (place: unknown): boolean =>
-    typeof place === 'object' && place !== null && ('description' in place || ('$ref' in place && described(schema.$defs[String(place.$ref).replace('#/$defs/', '')])))
+    typeof place === 'object' && place !== null
+      && ('description' in place || (
+        '$ref' in place && described(schema.$defs[String(place.$ref).replace('#/$defs/', '')])
+      ))
   const visit = (place: unknown, way: string): void => {
     if (typeof place !== 'object' || place === null) return
     if ('properties' in place && typeof place.properties === 'object') {
-      for (const [name, property] of Object.entries(place.properties ?? {})) t.ok(described(property), `${way}/${name}`)
+      for (const [name, property] of Object.entries(place.properties ?? {})) {
+        t.ok(described(property), `${way}/${name}`)
+      }
     }
     for (const [name, held] of Object.entries(place)) visit(held, `${way}/${name}`)
   }
@@ -45,9 +55,13 @@ t.test('every key of the schema is described, at its place or where it leads', t
   t.end()
 })
 
-const outcome = async (t: { testdir: (files: Record<string, string>) => string }, text: string): Promise<{ read: boolean; matched: boolean }> => {
+const outcome = async (
+  t: { testdir: (files: Record<string, string>) => string }, text: string,
+): Promise<{ read: boolean; matched: boolean }> => {
   const directory = t.testdir({ 'customs.yaml': text, 'schema.json': '{}' })
-  const read = await readConfiguration(join(directory, 'customs.yaml'), { environment: { TOKEN: 'abc' }, judgeSchema }).then(() => true, () => false)
+  const read = await readConfiguration(
+    join(directory, 'customs.yaml'), { environment: { TOKEN: 'abc' }, judgeSchema },
+  ).then(() => true, () => false)
   return { read, matched: matches((await parseYaml(text)).data) }
 }
 

@@ -24,7 +24,8 @@ t.test('every JSON text reads as JSON.parse reads it', async t => {
 
 t.test('a text is refused if and only if JSON.parse refuses it, or it has duplicate keys', async () => {
   const pieces = [
-    '{', '}', '[', ']', ',', ':', '"a"', '"b"', '1', '-', '0', '.5', 'e9', 'true', 'nul', ' ', '\n', '"', '\\', '\t"',
+    '{', '}', '[', ']', ',', ':', '"a"', '"b"', '1', '-', '0', '.5', 'e9', 'true', 'nul', ' ', '\n', '"',
+    '\\', '\t"',
   ]
   await fc.assert(fc.asyncProperty(fc.array(fc.constantFrom(...pieces), { maxLength: 12 }), async parts => {
     const text = parts.join('')
@@ -42,7 +43,10 @@ const wrongJson = [
   ['no comma before a key', '{"a": 1\n "b": 2}', 1, 8, 'not JSON: expected a comma or a bracket'],
   ['an unquoted word', '{"a": strict}', 1, 7, 'not JSON: expected a value, or a key in double quotes'],
   ['an end too soon', '{"a": [', 1, 8, 'not JSON: a bracket, a comma or a colon is missing, or is too many'],
-  ['something after the end', '{}\n{}', 2, 1, 'not JSON: a bracket, a comma or a colon is missing, or is too many'],
+  [
+    'something after the end', '{}\n{}', 2, 1,
+    'not JSON: a bracket, a comma or a colon is missing, or is too many',
+  ],
   ['a key that stands twice', '{"a": 1,\n "a": 2}', 2, 2, 'the key "a" stands here twice'],
   ['the same key, spelt otherwise', '{"a": {"b": 1, "\\u0062": 2}}', 1, 16, 'the key "b" stands here twice'],
   ['a raw line end in text', '{"a": "x\ny"}', 1, 7, 'not JSON: expected a value, or a key in double quotes'],
@@ -66,21 +70,30 @@ t.test('JSON nested too deep is refused', async t => {
 const yaml = async (text: string) => (await parseYaml(text)).data
 
 t.test('YAML reads as plain data', async t => {
-  t.strictSame(await yaml('a: [1, x]\nb: { c: yes, d: true, e: null }\nf: 127.0.0.1:7400\n__proto__: { g: 1 }\n'), {
+  t.strictSame(await yaml(
+    'a: [1, x]\nb: { c: yes, d: true, e: null }\nf: 127.0.0.1:7400\n__proto__: { g: 1 }\n'
+  ), {
     a: [1, 'x'],
     b: { c: 'yes', d: true, e: null },
     f: '127.0.0.1:7400',
     ['__proto__']: { g: 1 },
   })
-  t.strictSame(await yaml('x: &shared { a: 1 }\ny: *shared\n'), { x: { a: 1 }, y: { a: 1 } }, 'anchors may be shared')
-  t.strictSame(await yaml(`a:\n${'- \n'.repeat(500)}`), { a: Array(500).fill(null) }, 'a long list is not deep')
+  t.strictSame(
+    await yaml('x: &shared { a: 1 }\ny: *shared\n'), { x: { a: 1 }, y: { a: 1 } }, 'anchors may be shared',
+  )
+  t.strictSame(
+    await yaml(`a:\n${'- \n'.repeat(500)}`), { a: Array(500).fill(null) }, 'a long list is not deep',
+  )
 })
 
 const bomb = `a: &a0 [x, x, x, x, x, x, x, x, x]\n${
   Array.from({ length: 8 }, (_, at) => `b${at}: &a${at + 1} [${Array(9).fill(`*a${at}`).join(', ')}]\n`).join('')}`
 
 const wrongYaml = [
-  ['a key that stands twice', 'a: 1\nb:\n  c: 1\n  c: 2\n', { line: 4, column: 3 }, /the key "c" stands here twice/],
+  [
+    'a key that stands twice', 'a: 1\nb:\n  c: 1\n  c: 2\n', { line: 4, column: 3 },
+    /the key "c" stands here twice/,
+  ],
   ['an indentation by tabs', 'a:\n\tb: 1\n', { line: 2, column: 1 }, /Tab/],
   ['a missing quote', 'a: "x\n', { line: 2, column: 1 }, /quote/],
   ['a second document', 'a: 1\n---\nb: 1\n', { line: 2, column: 1 }, /multiple documents/],

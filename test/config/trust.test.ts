@@ -82,29 +82,53 @@ for (const [line, trusted] of packages) {
 
 const text = (value: object): string => JSON.stringify(value)
 const its = text({ name: '@acme/weather', version: '1.2.3' })
-const noted = (path: string, entry: object) => ({ '.package-lock.json': text({ packages: { [path]: { version: '1.2.3', ...entry } } }) })
+const noted = (
+  path: string, entry: object,
+) => ({ '.package-lock.json': text({ packages: { [path]: { version: '1.2.3', ...entry } } }) })
 
 t.test('a package that the working directory brings along is not the registry\'s', async t => {
   const cases: readonly (readonly [string, object, boolean])[] = [
     ['nothing', {}, true],
-    ['other packages', { 'package.json': text({ name: 'own', dependencies: {} }), node_modules: { a: { 'package.json': text({ name: 'a', version: '1.2.3' }) } } }, true],
-    ['another version of it', { node_modules: { '@acme': { weather: { 'package.json': text({ name: '@acme/weather', version: '1.2.4' }) } } } }, true],
+    ['other packages', {
+      'package.json': text({ name: 'own', dependencies: {} }),
+      node_modules: { a: { 'package.json': text({ name: 'a', version: '1.2.3' }) } },
+    }, true],
+    ['another version of it', { node_modules: {
+      '@acme': { weather: { 'package.json': text({ name: '@acme/weather', version: '1.2.4' }) } }
+    } }, true],
     ['the package', { node_modules: { '@acme': { weather: { 'package.json': its } } } }, false],
     ['the package in a folder of another name', { node_modules: { a: { 'package.json': its } } }, false],
-    ['the package of a package', { node_modules: { a: { node_modules: { b: { node_modules: { '@acme': { weather: { 'package.json': its } } } } } } } }, false],
-    ['a link to it', { node_modules: { a: t.fixture('symlink', '../own') }, own: { 'package.json': its } }, false],
+    ['the package of a package', { node_modules: {
+      a: { node_modules: { b: { node_modules: { '@acme': { weather: { 'package.json': its } } } } } }
+    } }, false],
+    [
+      'a link to it', { node_modules: { a: t.fixture('symlink', '../own') }, own: { 'package.json': its } },
+      false,
+    ],
     ['a note of npm\'s about it', { node_modules: noted('node_modules/@acme/weather', {}) }, false],
-    ['a note of npm\'s under another name', { node_modules: noted('node_modules/a', { name: '@acme/weather' }) }, false],
+    [
+      'a note of npm\'s under another name',
+      { node_modules: noted('node_modules/a', { name: '@acme/weather' }) }, false,
+    ],
     ['a command of that name', { node_modules: { '.bin': { '@acme': { 'weather@1.2.3': '' } } } }, false],
     ['itself', { 'package.json': its }, false],
-    ['a command of its own of that name', { 'package.json': text({ name: 'own', bin: { '@acme/weather@1.2.3': 'evil.js' } }) }, false],
+    [
+      'a command of its own of that name',
+      { 'package.json': text({ name: 'own', bin: { '@acme/weather@1.2.3': 'evil.js' } }) }, false,
+    ],
     ['packages of its own', { 'package.json': text({ name: 'own', workspaces: ['packages/*'] }) }, false],
     ['another registry', { '.npmrc': 'registry=https://evil.example' }, false],
   ]
   for (const [name, files, trusted] of cases) {
     const root = t.testdir({ project: { ...files, deep: { deeper: {} } } })
-    for (const [line, cwd] of [['npx -y @acme/weather@1.2.3', 'project'], ['npm exec -p @acme/weather@1.2.3 -- weather', 'project/deep/deeper']] as const) {
-      const isTrusting = await isTrusted({ command: words(line.replace('exec -p', 'x --package')), cwd: resolve(root, cwd) }, [{ package: spec }])
+    for (const [line, cwd] of [
+      ['npx -y @acme/weather@1.2.3', 'project'],
+      ['npm exec -p @acme/weather@1.2.3 -- weather', 'project/deep/deeper'],
+    ] as const) {
+      const isTrusting = await isTrusted(
+        { command: words(line.replace('exec -p', 'x --package')), cwd: resolve(root, cwd) },
+        [{ package: spec }],
+      )
       t.equal(isTrusting, trusted, `${name}, in ${cwd}`)
     }
   }
@@ -112,7 +136,8 @@ t.test('a package that the working directory brings along is not the registry\'s
 
 t.test('an environment that redirects npm, or loads code, ends the trust in a package', async t => {
   const command = words('npx @acme/weather@1.2.3')
-  const under = (name: string) => isTrusted({ command, cwd: '/', env: new Map([[name, 'x']]) }, [{ package: spec }])
+  const under = (name: string) =>
+    isTrusted({ command, cwd: '/', env: new Map([[name, 'x']]) }, [{ package: spec }])
   t.equal(await under('TOKEN'), true)
   t.equal(await under('npm_config_registry'), false)
   t.equal(await under('NPM_CONFIG_USERCONFIG'), false)
@@ -211,5 +236,8 @@ t.test('an entry of one kind says nothing of a server of another', async t => {
   t.equal(await isTrusted({ url: 'https://a.example/' }, [{ command: [] }, { package: spec }]), false)
   t.equal(await isTrusted({ command: ['https://a.example/'] }, [{ url: 'https://a.example/' }]), false)
   t.equal(await isTrusted({ command: ['node', 'a.mjs'] }, []), false)
-  t.equal(await isTrusted({ command: ['node', 'a.mjs'] }, [{ package: spec }, { command: ['node', 'a.mjs'] }]), true)
+  t.equal(
+    await isTrusted({ command: ['node', 'a.mjs'] }, [{ package: spec }, { command: ['node', 'a.mjs'] }]),
+    true,
+  )
 })

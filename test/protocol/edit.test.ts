@@ -102,7 +102,9 @@ t.test('what is replaced stands where the value stood, or at the end', async t =
     [' 1 ', [replace('2')], ' 2 '],
     ['{"a":1}', [], '{"a":1}'],
   ] as const
-  for (const [text, edits, expected] of cases) t.equal(change(text, ...edits), expected, `${text} ${JSON.stringify(edits)}`)
+  for (const [text, edits, expected] of cases) {
+    t.equal(change(text, ...edits), expected, `${text} ${JSON.stringify(edits)}`)
+  }
 })
 
 t.test('line ends between tokens become spaces', async t => {

@@ -26,7 +26,11 @@ const exposed = (): ReadonlyMap<string, ReadonlySet<string>> => {
   const series = new Map<string, Set<string>>()
   for (const line of metrics.registry.text().split('\n')) {
     const [, name, labels = ''] = /^(\w+)(?:\{(.*)\})? /.exec(line) ?? []
-    if (name !== undefined) series.set(name, new Set([...(series.get(name) ?? []), ...[...labels.matchAll(/(\w+)="/g)].map(([, label]) => label ?? '')]))
+    if (name !== undefined) {
+      series.set(name, new Set([
+        ...(series.get(name) ?? []), ...[...labels.matchAll(/(\w+)="/g)].map(([, label]) => label ?? ''),
+      ]))
+    }
   }
   return series
 }
@@ -36,11 +40,14 @@ const ofEach = new Set(['instance', 'job'])
 
 /** What an expression selects: each series with the labels that it is selected or grouped by. */
 const selectors = (expression: string) => {
-  const grouped = [...expression.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, labels = '']) => labels.split(',').map(label => label.trim()))
+  const grouped = [...expression.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, labels = '']) =>
+    labels.split(',').map(label => label.trim()))
   const queried = /^label_values\(\w+, (\w+)\)$/.exec(expression)?.slice(1) ?? []
   const rest = expression.replaceAll(/\bby \([^)]*\)/g, '')
   return [...rest.matchAll(/\b(mcp_\w+)(?:\{([^}]*)\})?/g)].map(([, name = '', within = '']) => ({
-    name, labels: [...grouped, ...queried, ...[...within.matchAll(/(\w+)(?:=~|!~|!=|=)/g)].map(([, label]) => label ?? '')],
+    name, labels: [
+      ...grouped, ...queried, ...[...within.matchAll(/(\w+)(?:=~|!~|!=|=)/g)].map(([, label]) => label ?? ''),
+    ],
   }))
 }
 
@@ -49,8 +56,12 @@ interface Rules {
 }
 
 interface Dashboard {
-  readonly templating: { readonly list: readonly { readonly name: string; readonly query: string | { readonly query: string } }[] }
-  readonly panels: readonly { readonly id: number; readonly title: string; readonly targets: readonly { readonly expr: string }[] }[]
+  readonly templating: { readonly list: readonly {
+    readonly name: string; readonly query: string | { readonly query: string }
+  }[] }
+  readonly panels: readonly {
+    readonly id: number; readonly title: string; readonly targets: readonly { readonly expr: string }[]
+  }[]
 }
 
 t.test('the alerts and the dashboard name metrics that the relay exposes', t => {
@@ -59,7 +70,8 @@ t.test('the alerts and the dashboard name metrics that the relay exposes', t => 
   const { templating, panels } = JSON.parse(read('dashboard.json')) as Dashboard
   const expressions = [
     ...groups.flatMap(({ rules }) => rules.map(({ alert, expr }) => [alert, expr] as const)),
-    ...templating.list.flatMap(({ name, query }) => (typeof query === 'string' ? [] : [[name, query.query] as const])),
+    ...templating.list.flatMap(({ name, query }) =>
+      (typeof query === 'string' ? [] : [[name, query.query] as const])),
     ...panels.flatMap(({ title, targets }) => targets.map(({ expr }) => [title, expr] as const)),
   ]
   for (const [where, expression] of expressions) {
@@ -68,7 +80,9 @@ t.test('the alerts and the dashboard name metrics that the relay exposes', t => 
     for (const { name, labels } of selected) {
       const known = series.get(name)
       t.ok(known, `${where}: ${name} is exposed`)
-      for (const label of labels) t.ok(known?.has(label) === true || ofEach.has(label), `${where}: ${name} has the label ${label}`)
+      for (const label of labels) {
+        t.ok(known?.has(label) === true || ofEach.has(label), `${where}: ${name} has the label ${label}`)
+      }
     }
   }
   t.equal(new Set(panels.map(({ id }) => id)).size, panels.length)
@@ -76,7 +90,9 @@ t.test('the alerts and the dashboard name metrics that the relay exposes', t => 
 })
 
 t.test('what the compose file mounts is there, and the collector listens where the relay sends', t => {
-  const { services } = parse(read('compose.yaml')) as { services: Record<string, { volumes?: string[]; environment?: Record<string, string> }> }
+  const { services } = parse(read('compose.yaml')) as { services: Record<string, {
+    volumes?: string[]; environment?: Record<string, string>
+  }> }
   for (const { volumes = [] } of Object.values(services)) {
     for (const volume of volumes) t.ok(existsSync(folder + (volume.split(':')[0] ?? '')), volume)
   }
@@ -97,8 +113,13 @@ t.test('what the compose file mounts is there, and the collector listens where t
 
 const hasPromtool = spawnSync('promtool', ['--version']).error === undefined
 
-t.test('promtool finds nothing wrong, and the alerts fire when they should', { skip: !hasPromtool && 'promtool is not here (Debian: prometheus)' }, t => {
-  const runs = [['check', 'rules', 'rules.yaml'], ['check', 'config', '--syntax-only', 'prometheus.yaml'], ['test', 'rules', 'rules.test.yaml']]
+t.test('promtool finds nothing wrong, and the alerts fire when they should', {
+  skip: !hasPromtool && 'promtool is not here (Debian: prometheus)'
+}, t => {
+  const runs = [
+    ['check', 'rules', 'rules.yaml'], ['check', 'config', '--syntax-only', 'prometheus.yaml'],
+    ['test', 'rules', 'rules.test.yaml'],
+  ]
   for (const words of runs) {
     const { status, stdout, stderr } = spawnSync('promtool', words, { cwd: folder, encoding: 'utf8' })
     t.equal(status, 0, `${words.join(' ')}: ${stdout}${stderr}`)
@@ -106,8 +127,12 @@ t.test('promtool finds nothing wrong, and the alerts fire when they should', { s
   t.end()
 })
 
-t.test('promtool finds nothing wrong with the metrics', { skip: !hasPromtool && 'promtool is not here (Debian: prometheus)' }, t => {
-  const { stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: countingMetrics().registry.text(), encoding: 'utf8' })
+t.test('promtool finds nothing wrong with the metrics', {
+  skip: !hasPromtool && 'promtool is not here (Debian: prometheus)'
+}, t => {
+  const { stdout, stderr } = spawnSync(
+    'promtool', ['check', 'metrics'], { input: countingMetrics().registry.text(), encoding: 'utf8' },
+  )
   t.equal(stdout + stderr, '')
   t.end()
 })

@@ -15,7 +15,8 @@ const failed = (code: number) => frame(`{"jsonrpc":"2.0","id":1,"error":{"code":
 const toolError = frame('{"jsonrpc":"2.0","id":1,"result":{"content":[],"isError":true}}')
 
 const operation = (more: Partial<Operation> = {}, tool = 'search'): Operation => ({
-  entry: { ...entry({ tool }), ms: 30 }, isListed: true, atServer: { afterMs: 5, ms: 20 }, response: fine, sent: fine, ...more,
+  entry: { ...entry({ tool }), ms: 30 }, isListed: true, atServer: { afterMs: 5, ms: 20 }, response: fine,
+  sent: fine, ...more,
 })
 
 const place = { server: 'files', toClient: http, toServer: connectionTo('https://mcp.example.com/mcp') }
@@ -28,7 +29,8 @@ const watched = (tracing?: Tracing) => {
   const failures: string[] = []
   const metrics = {
     ...noMetrics,
-    operation: (role: string, attributes: Attributes, seconds: number) => void told.push([role, attributes, seconds]),
+    operation: (role: string, attributes: Attributes, seconds: number) =>
+      void told.push([role, attributes, seconds]),
     session: (role: string, attributes: Attributes) => void sessions.push([role, attributes]),
   }
   const observe = observing({ metrics, tracing, failed: reason => void failures.push(reason) })
@@ -38,8 +40,15 @@ const watched = (tracing?: Tracing) => {
 t.test('a request is measured as its server and as its client', async t => {
   const { told, observe } = watched()
   observe(place)(session).done(operation())
-  const common = { 'mcp.method.name': 'tools/call', 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'search', 'mcp_customs.server': 'files', 'network.transport': 'tcp', 'network.protocol.name': 'http', 'mcp.protocol.version': '2025-11-25' }
-  t.strictSame(told, [['server', common, 0.03], ['client', { ...common, 'server.address': 'mcp.example.com', 'server.port': 443 }, 0.02]])
+  const common = {
+    'mcp.method.name': 'tools/call', 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'search',
+    'mcp_customs.server': 'files', 'network.transport': 'tcp', 'network.protocol.name': 'http',
+    'mcp.protocol.version': '2025-11-25',
+  }
+  t.strictSame(told, [
+    ['server', common, 0.03],
+    ['client', { ...common, 'server.address': 'mcp.example.com', 'server.port': 443 }, 0.02],
+  ])
 })
 
 const outcomes: readonly (readonly [string, Partial<Operation>, string | undefined, string | undefined])[] = [
@@ -52,7 +61,10 @@ const outcomes: readonly (readonly [string, Partial<Operation>, string | undefin
   ['no answer in time', { response: undefined, sent: failed(-31002) }, '-31002', 'timeout'],
   ['a server that is gone', { response: undefined, sent: failed(-31001) }, '-31001', 'no_answer'],
   ['a client that waits no more', { response: undefined, sent: undefined }, 'cancelled', 'cancelled'],
-  ['no JSON-RPC', { response: frame('{"jsonrpc":"2.0","id":1}'), sent: failed(-31000) }, '-31000', 'unusable'],
+  [
+    'no JSON-RPC', { response: frame('{"jsonrpc":"2.0","id":1}'), sent: failed(-31000) }, '-31000',
+    'unusable',
+  ],
 ]
 for (const [what, how, toClient, ofServer] of outcomes) {
   t.test(`error.type of ${what}`, async t => {
@@ -64,10 +76,15 @@ for (const [what, how, toClient, ofServer] of outcomes) {
 
 t.test('a server that lists tools without end makes a bounded number of series, which a new configuration does not begin anew', async t => {
   const { told, observe } = watched()
-  for (let count = 0; count < 5000; count += 1) observe(place)(session).done(operation({ response: failed(-40_000 - count) }, `tool${count}`))
+  for (let count = 0; count < 5000; count += 1) {
+    observe(place)(session).done(operation({ response: failed(-40_000 - count) }, `tool${count}`))
+  }
   const series = new Set(told.map(([role, attributes]) => role + JSON.stringify(attributes)))
   t.ok(series.size < 1010, String(series.size))
-  t.match(told.at(-1)?.[1], { 'gen_ai.tool.name': '_OTHER', 'error.type': '_OTHER', 'rpc.response.status_code': '_OTHER' })
+  t.match(
+    told.at(-1)?.[1],
+    { 'gen_ai.tool.name': '_OTHER', 'error.type': '_OTHER', 'rpc.response.status_code': '_OTHER' },
+  )
   observe({ ...place, server: 'others' })(session).done(operation())
   t.match(told.at(-1)?.[1], { 'gen_ai.tool.name': 'search' }, 'another server has its own')
 })
@@ -76,7 +93,9 @@ t.test('what a client invents has no name', async t => {
   const { told, observe } = watched()
   observe(place)(session).done(operation({ isListed: false }))
   observe(place)(session).done(operation({ entry: { ...entry({ event: 'x/anything' }), ms: 1 } }))
-  t.strictSame(told.map(([, attributes]) => [attributes['mcp.method.name'], attributes['gen_ai.tool.name']]), [
+  t.strictSame(told.map(([, attributes]) => [
+    attributes['mcp.method.name'], attributes['gen_ai.tool.name'],
+  ]), [
     ['tools/call', '_OTHER'], ['tools/call', '_OTHER'], ['_OTHER', undefined], ['_OTHER', undefined],
   ])
 })
@@ -87,7 +106,10 @@ t.test('what fails in looking on stops nothing, and is told of once', async t =>
   }
   const { told, failures, observe } = watched({ begun: fail, done: fail })
   const observer = observe(place)(session)
-  t.equal(observer.begun?.({ kind: 'request', id: 1, key: '1', method: 'ping', params: undefined }, undefined), undefined)
+  t.equal(
+    observer.begun?.({ kind: 'request', id: 1, key: '1', method: 'ping', params: undefined }, undefined),
+    undefined,
+  )
   observer.done(operation())
   t.equal(told.length, 2)
   t.strictSame(failures, ['no'])
@@ -100,7 +122,10 @@ t.test('a session is measured once it is over, where the client has one', async 
   observer.ended?.(true)
   observe(place)({ ...session, stateless: true }).ended?.(false)
   t.match(sessions, [
-    ['server', { 'network.transport': 'pipe', 'mcp.protocol.version': '2025-11-25', 'error.type': 'relay_failed' }],
+    [
+      'server',
+      { 'network.transport': 'pipe', 'mcp.protocol.version': '2025-11-25', 'error.type': 'relay_failed' },
+    ],
     ['client', { 'network.transport': 'tcp', 'server.address': 'mcp.example.com' }],
   ])
   t.equal(sessions.length, 2)
@@ -112,9 +137,13 @@ const asked: readonly (readonly [string, Record<string, string>, string | undefi
   ['an endpoint', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a' }, undefined, ['traces', 'metrics', 'logs']],
   ['an endpoint of the file\'s', {}, 'http://a', ['traces', 'metrics', 'logs']],
   ['one signal\'s', { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://a' }, undefined, ['traces']],
-  ['a signal that is turned off', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a', OTEL_LOGS_EXPORTER: 'none' }, undefined, ['traces', 'metrics']],
+  [
+    'a signal that is turned off', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a', OTEL_LOGS_EXPORTER: 'none' },
+    undefined, ['traces', 'metrics'],
+  ],
   ['all turned off', { OTEL_SDK_DISABLED: 'TRUE' }, 'http://a', []],
 ]
 for (const [what, environment, endpoint, expected] of asked) {
-  t.test(`signals for ${what}`, async t => t.strictSame(signalsWanted({ endpoint, headers: new Map(), payloads: 'none' }, environment), expected))
+  t.test(`signals for ${what}`, async t =>
+    t.strictSame(signalsWanted({ endpoint, headers: new Map(), payloads: 'none' }, environment), expected))
 }

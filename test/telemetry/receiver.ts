@@ -34,7 +34,9 @@ export interface ReceivedLog {
 }
 
 interface Otlp {
-  readonly resourceSpans?: readonly { resource: { attributes: Pairs }; scopeSpans: readonly { spans: readonly WireSpan[] }[] }[]
+  readonly resourceSpans?: readonly {
+    resource: { attributes: Pairs }; scopeSpans: readonly { spans: readonly WireSpan[] }[]
+  }[]
   readonly resourceMetrics?: readonly { scopeMetrics: readonly { metrics: readonly WireMetric[] }[] }[]
   readonly resourceLogs?: readonly { scopeLogs: readonly { logRecords: readonly WireLog[] }[] }[]
 }
@@ -47,7 +49,9 @@ interface WireSpan extends Omit<ReceivedSpan, 'kind' | 'attributes' | 'start' | 
 interface WireMetric {
   readonly name: string
   readonly unit: string
-  readonly histogram: { readonly dataPoints: readonly { attributes: Pairs; explicitBounds: number[]; count: number }[] }
+  readonly histogram: { readonly dataPoints: readonly {
+    attributes: Pairs; explicitBounds: number[]; count: number
+  }[] }
 }
 interface WireLog extends Omit<ReceivedLog, 'attributes' | 'body'> {
   readonly attributes: Pairs
@@ -76,7 +80,9 @@ export const receiver = async (t: Test, answer: number | 'never' = 200): Promise
   const until = async (holds: () => boolean): Promise<void> => {
     while (!holds()) await once(arrivals, 'arrival')
   }
-  const received: Omit<Receiver, 'url'> = { spans: [], metrics: [], logs: [], resource: {}, headers: [], until }
+  const received: Omit<Receiver, 'url'> = {
+    spans: [], metrics: [], logs: [], resource: {}, headers: [], until,
+  }
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -93,20 +99,36 @@ export const receiver = async (t: Test, answer: number | 'never' = 200): Promise
     server.closeAllConnections()
   })
   const address = server.address()
-  return { ...received, url: `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}` }
+  return {
+    ...received,
+    url: `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`,
+  }
 }
 
-const take = ({ resourceSpans = [], resourceMetrics = [], resourceLogs = [] }: Otlp, into: Omit<Receiver, 'url'>): void => {
+const take = (
+  { resourceSpans = [], resourceMetrics = [], resourceLogs = [] }: Otlp, into: Omit<Receiver, 'url'>,
+): void => {
   for (const { resource, scopeSpans } of resourceSpans) {
     Object.assign(into.resource, plain(resource.attributes))
-    for (const { kind, attributes, startTimeUnixNano, endTimeUnixNano, ...span } of scopeSpans.flatMap(({ spans }) => spans)) {
-      into.spans.push({ ...span, kind: kinds[kind] ?? String(kind), attributes: plain(attributes), start: BigInt(startTimeUnixNano), end: BigInt(endTimeUnixNano) })
+    for (const {
+      kind, attributes, startTimeUnixNano, endTimeUnixNano, ...span
+    } of scopeSpans.flatMap(({ spans }) => spans)) {
+      into.spans.push({
+        ...span, kind: kinds[kind] ?? String(kind), attributes: plain(attributes),
+        start: BigInt(startTimeUnixNano), end: BigInt(endTimeUnixNano),
+      })
     }
   }
-  for (const { name, unit, histogram } of resourceMetrics.flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics }) => metrics))) {
-    for (const { attributes, explicitBounds, count } of histogram.dataPoints) into.metrics.push({ name, unit, bounds: explicitBounds, count, attributes: plain(attributes) })
+  for (const {
+    name, unit, histogram,
+  } of resourceMetrics.flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics }) => metrics))) {
+    for (const { attributes, explicitBounds, count } of histogram.dataPoints) {
+      into.metrics.push({ name, unit, bounds: explicitBounds, count, attributes: plain(attributes) })
+    }
   }
-  for (const { attributes, body, ...log } of resourceLogs.flatMap(({ scopeLogs }) => scopeLogs.flatMap(({ logRecords }) => logRecords))) {
+  for (const {
+    attributes, body, ...log
+  } of resourceLogs.flatMap(({ scopeLogs }) => scopeLogs.flatMap(({ logRecords }) => logRecords))) {
     into.logs.push({ ...log, body: body.stringValue ?? '', attributes: plain(attributes) })
   }
 }
@@ -114,6 +136,8 @@ const take = ({ resourceSpans = [], resourceMetrics = [], resourceLogs = [] }: O
 /** As the wire numbers them. */
 const kinds: Readonly<Record<number, string>> = { 2: 'SERVER', 3: 'CLIENT' }
 
-const plain = (pairs: Pairs): Record<string, unknown> => Object.fromEntries(pairs.map(({ key, value }) => [key, valueOf(value)]))
+const plain = (pairs: Pairs): Record<string, unknown> =>
+  Object.fromEntries(pairs.map(({ key, value }) => [key, valueOf(value)]))
 
-const valueOf = ({ stringValue, intValue, arrayValue }: Value): unknown => stringValue ?? intValue ?? arrayValue?.values.map(valueOf)
+const valueOf = ({ stringValue, intValue, arrayValue }: Value): unknown =>
+  stringValue ?? intValue ?? arrayValue?.values.map(valueOf)

@@ -31,7 +31,8 @@ export const listen = (transport: Transport) => {
     events.push(event)
     wake()
   })
-  const all = <Type extends TransportEvent['type']>(type: Type) => events.filter((event): event is Of<Type> => event.type === type)
+  const all = <Type extends TransportEvent['type']>(type: Type) =>
+    events.filter((event): event is Of<Type> => event.type === type)
   const lines = () => all('frame').map(({ frame }) => frame.bytes.toString())
   return {
     events,
@@ -40,7 +41,10 @@ export const listen = (transport: Transport) => {
     /** The frames until now, as text. */
     lines,
     /** The first so many frames. */
-    frames: (count: number) => until(() => (all('frame').length < count ? undefined : all('frame').slice(0, count).map(({ frame }) => frame.bytes))),
+    frames: (count: number) => until(() =>
+      (all('frame').length < count ? undefined : all('frame').slice(
+        0, count,
+      ).map(({ frame }) => frame.bytes))),
     /** The frame of that number, as text. */
     line: (index: number) => until(() => lines()[index]),
     first: <Type extends TransportEvent['type']>(type: Type) => until(() => all(type)[0]),

@@ -22,7 +22,8 @@ import type { Duplex } from 'node:stream'
  * heartbeats.
  */
 export const kinds = [
-  'open', 'body', 'bodyEnd', 'gone', 'unread', 'head', 'flush', 'piece', 'last', 'cut', 'goOn', 'owes', 'keep',
+  'open', 'body', 'bodyEnd', 'gone', 'unread', 'head', 'flush', 'piece', 'last', 'cut', 'goOn', 'owes',
+  'keep',
   'leave', 'taken', 'ping', 'pong', 'note',
 ] as const
 export type Kind = (typeof kinds)[number]

@@ -13,20 +13,26 @@ type Headers = ReadonlyMap<string, string>
 export const json = 'application/json'
 export const eventStream = 'text/event-stream'
 
-/** Headers of one connection (RFC 9110 section 7.6.1), which say nothing about the message and are never handed on. */
+/**
+ * Headers of one connection (RFC 9110 section 7.6.1), which say nothing about the message and are never
+ * handed on.
+ */
 const hopByHop: ReadonlySet<string> = new Set([
-  'connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-authentication-info', 'proxy-connection', 'te',
+  'connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-authentication-info',
+  'proxy-connection', 'te',
   'trailer', 'transfer-encoding', 'upgrade',
 ])
 
 /** Headers that our own HTTP client writes; and `expect`: we send no 100-continue. */
-const requestOwn: ReadonlySet<string> = new Set(['host', 'content-length', 'content-encoding', 'accept-encoding', 'expect'])
+const requestOwn: ReadonlySet<string> =
+  new Set(['host', 'content-length', 'content-encoding', 'accept-encoding', 'expect'])
 
 /**
  * Headers that describe the body as it came: it may leave unpacked or replaced. `alt-svc` would lead the
  * client past us.
  */
-const responseOwn: ReadonlySet<string> = new Set(['content-length', 'content-encoding', 'content-md5', 'content-digest', 'alt-svc'])
+const responseOwn: ReadonlySet<string> =
+  new Set(['content-length', 'content-encoding', 'content-md5', 'content-digest', 'alt-svc'])
 
 /**
  * Headers that act on a proxy in front of us (which would send a file of its own: `X-Accel-Redirect`,
@@ -37,7 +43,9 @@ const acting =
   /^(?:(?:x-accel|x-sendfile|x-lighttpd|x-litespeed|x-reproxy|surrogate|public-key-pins)(?:-.*)?|clear-site-data|content-location|link|location|nel|refresh|report(?:-to|ing-endpoints)|service-worker-allowed|set-cookie2|strict-transport-security)$/
 
 /** Headers as undici gives them: names in lower case, repeated ones as an array. */
-export const headersOf = (raw: Readonly<Record<string, string | readonly string[] | undefined>>): HttpHeaders => {
+export const headersOf = (
+  raw: Readonly<Record<string, string | readonly string[] | undefined>>,
+): HttpHeaders => {
   const headers = new Map<string, readonly string[]>()
   for (const [name, value] of Object.entries(raw)) {
     if (value !== undefined) headers.set(name, typeof value === 'string' ? [value] : value)
@@ -75,7 +83,8 @@ export const forwardedHeaders = (client: Headers, trace: Trace | undefined, alwa
 }
 
 /** The same for a message of the relay's own: what describes the client's message is replaced. */
-export const borrowedHeaders = (client: Headers, frame: Frame, inputSchemaOf: InputSchemaOf, always: Headers): Headers =>
+export const borrowedHeaders =
+  (client: Headers, frame: Frame, inputSchemaOf: InputSchemaOf, always: Headers): Headers =>
   new Map([
     ...[...forwardedHeaders(client, undefined, none)]
       .filter(([name]) => !described.has(name) && !name.startsWith('mcp-param-')),
@@ -113,22 +122,32 @@ export const forwardedHead = (
  */
 export const cookiesOf = (path: string, headers: HttpHeaders): HttpHeaders => {
   const cookies = headers.get('set-cookie')
-  return cookies === undefined ? headers : new Map([...headers, ['set-cookie', cookies.map(cookie => at(path, cookie))]])
+  return cookies === undefined
+    ? headers
+    : new Map([...headers, ['set-cookie', cookies.map(cookie => at(path, cookie))]])
 }
 
 const at = (path: string, cookie: string): string => {
   const [pair = '', ...attributes] = cookie.split(';')
-  return [pair, ...attributes.filter(attribute => !/^\s*path\s*(?:=|$)/i.test(attribute)), ` Path=${path}`].join(';')
+  return [
+    pair, ...attributes.filter(attribute => !/^\s*path\s*(?:=|$)/i.test(attribute)), ` Path=${path}`,
+  ].join(';')
 }
 
 /** Of a response whose body is not handed on. */
-export const bodiless = (headers: HttpHeaders): HttpHeaders => new Map([...headers].filter(([name]) => name !== 'content-type'))
+export const bodiless = (headers: HttpHeaders): HttpHeaders =>
+  new Map([...headers].filter(([name]) => name !== 'content-type'))
 
 /** @param connection the header in which the sender names further headers of the connection */
-const without = <Value>(headers: ReadonlyMap<string, Value>, connection: string, own: ReadonlySet<string>): Map<string, Value> => {
+const without = <Value>(
+  headers: ReadonlyMap<string, Value>, connection: string, own: ReadonlySet<string>,
+): Map<string, Value> => {
   const kept = new Map<string, Value>()
-  const named = connection === '' || connection === 'keep-alive' ? [] : connection.split(',').map(name => name.trim().toLowerCase())
-  for (const [name, value] of headers) if (!hopByHop.has(name) && !own.has(name) && !named.includes(name)) kept.set(name, value)
+  const named = connection === ''
+    || connection === 'keep-alive' ? [] : connection.split(',').map(name => name.trim().toLowerCase())
+  for (const [name, value] of headers) {
+    if (!hopByHop.has(name) && !own.has(name) && !named.includes(name)) kept.set(name, value)
+  }
   return kept
 }
 

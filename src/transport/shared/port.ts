@@ -31,8 +31,8 @@ export interface Hub {
 }
 
 /**
- * A session that does not read holds up every other: for at most so many milliseconds at a time, and afterwards for none
- * before the server was read for as long.
+ * A session that does not read holds up every other: for at most so many milliseconds at a time, and
+ * afterwards for none before the server was read for as long.
  */
 const holdMs = 1000
 

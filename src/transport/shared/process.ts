@@ -14,7 +14,10 @@ export interface SharedProcessOptions {
   readonly heard: (event: TransportEvent) => void
 }
 
-/** One process after the other: who has ended is started again, later and later where it never answers anything. */
+/**
+ * One process after the other: who has ended is started again, later and later where it never answers
+ * anything.
+ */
 export class SharedProcess {
   readonly #options: SharedProcessOptions
   readonly #backOff: BackOff
@@ -91,8 +94,9 @@ const firstMs = 500
 const longestMs = 30_000
 
 /**
- * When a process that ended may be started again. After it has done something, at once; when it has not, at once the first time, then
- * after longer and longer: by half a second at first, by half a minute at last, and never by quite as long as others of its kind.
+ * When a process that ended may be started again. After it has done something, at once; when it has not, at
+ * once the first time, then after longer and longer: by half a second at first, by half a minute at last, and
+ * never by quite as long as others of its kind.
  */
 export class BackOff {
   readonly #now: () => number

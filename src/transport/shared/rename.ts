@@ -8,8 +8,9 @@ import { unmetered } from '../../protocol/unmetered.js'
 import { inMeta, metaPrefix } from '../../protocol/revisions/index.js'
 
 /**
- * How messages are renamed between clients who do not know of each other and the one server that they share: to the
- * server each request is a number of ours, which is its id and its progress token. Of a message's bytes only the names change.
+ * How messages are renamed between clients who do not know of each other and the one server that they share:
+ * to the server each request is a number of ours, which is its id and its progress token. Of a message's
+ * bytes only the names change.
  */
 
 /** What a client calls its request. */
@@ -37,29 +38,42 @@ export const namesOf = (frame: Frame, { key, params }: Request): Names => {
 export const renamed = (frame: Frame, message: Request, { token }: Names, number: number): Frame => {
   const replace = String(number)
   const edits: Edit[] = [{ path: ['id'], replace }, ...(token ? [{ path: tokenPath, replace }] : [])]
-  const params = token && message.params ? put(message.params, ['_meta', 'progressToken'], number) : message.params
+  const params =
+    token && message.params ? put(message.params, ['_meta', 'progressToken'], number) : message.params
   const request: Request = { kind: 'request', id: number, key: replace, method: message.method, params }
   return { bytes: edit(frame.bytes, edits), message: request, faults: frame.faults, facts: frame.facts }
 }
 
 /**
- * The server's answer, as the client that asked gets it. Of an answer by another spelling of the number (`"7"` or `7.0` for
- * 7) the client's id has another spelling as well.
+ * The server's answer, as the client that asked gets it. Of an answer by another spelling of the number
+ * (`"7"` or `7.0` for 7) the client's id has another spelling as well.
  */
-export const restoredAnswer = (frame: Frame, message: Result | ErrorResponse, names: Names, number: number): Frame => {
+export const restoredAnswer = (
+  frame: Frame, message: Result | ErrorResponse, names: Names, number: number,
+): Frame => {
   const id = idOf(names.key)
   const key = message.key === String(number) ? names.key : misspelt(names.key)
   const { faults, facts } = frame
   const bytes = withId(frame, names.id)
-  if (message.kind === 'error') return { bytes, message: { kind: 'error', id, key, error: message.error }, faults, facts }
+  if (message.kind === 'error') {
+    return { bytes, message: { kind: 'error', id, key, error: message.error }, faults, facts }
+  }
   const { result } = message
-  if (at(result, subscriptionPath) !== number) return { bytes, message: { kind: 'result', id, key, result }, faults, facts }
+  if (at(result, subscriptionPath) !== number) {
+    return { bytes, message: { kind: 'result', id, key, result }, faults, facts }
+  }
   // The end of a subscription names it a second time.
   const named = edit(bytes, [{ path: ['result', ...subscriptionPath], replace: names.id }])
-  return { bytes: named, message: { kind: 'result', id, key, result: put(result, subscriptionPath, id) }, faults, facts }
+  return {
+    bytes: named, message: { kind: 'result', id, key, result: put(result, subscriptionPath, id) }, faults,
+    facts,
+  }
 }
 
-/** Answers can be large, and nearly all of one is its result: that is stepped over, where it is known to be the only object. */
+/**
+ * Answers can be large, and nearly all of one is its result: that is stepped over, where it is known to be
+ * the only object.
+ */
 const withId = (frame: Frame, id: Buffer): Buffer => {
   const { bytes } = frame
   const container = onlyContainer(frame)
@@ -79,7 +93,9 @@ const withId = (frame: Frame, id: Buffer): Buffer => {
 const placeholder = Buffer.from('0')
 
 /** What the server says of a request, as the client that asked gets it. */
-export const restoredNotification = (frame: Frame, message: Notification, names: Names, number: number): Frame => {
+export const restoredNotification = (
+  frame: Frame, message: Notification, names: Names, number: number,
+): Frame => {
   let { params } = message
   const edits: Edit[] = []
   const restore = (path: readonly string[], text: Buffer | undefined) => {
@@ -95,25 +111,34 @@ export const restoredNotification = (frame: Frame, message: Notification, names:
 
 /** What cannot be used, and yet names a request: for the client that waits for an answer to it. */
 export const restoredUnusable = (frame: Frame, names: Names): Frame => {
-  // The bytes of what could be read so far are renamed; nobody knows where anything is in those of what is no JSON.
+  // The bytes of what could be read so far are renamed; nobody knows where anything is in those of what is no
+  // JSON.
   const readable = frame.faults.every(({ kind }) => kind === 'json-rpc' || kind === 'ambiguous')
-  return framed(frame, readable ? [{ path: ['id'], replace: names.id }] : [], { kind: 'unusable', keys: [names.key] })
+  return framed(
+    frame, readable ? [{ path: ['id'], replace: names.id }] : [], { kind: 'unusable', keys: [names.key] },
+  )
 }
 
 /** What names the request that a notification belongs to; undefined when nothing does. */
 export const nameIn = ({ method, params }: Notification): Json | undefined => {
   if (method === 'notifications/progress') return member(params, 'progressToken')
-  return at(params, subscriptionPath) ?? (method === 'notifications/cancelled' ? member(params, 'requestId') : undefined)
+  return at(params, subscriptionPath)
+    ?? (method === 'notifications/cancelled' ? member(params, 'requestId') : undefined)
 }
 
 /** A server decides by the first message that says nothing of its revision that all of them are legacy. */
-export const namesRevision = ({ params }: Request | Notification): boolean => isString(inMeta(params, 'protocolVersion'))
+export const namesRevision = ({ params }: Request | Notification): boolean =>
+  isString(inMeta(params, 'protocolVersion'))
 
 /** Tells the server that nobody waits for a request any more; by the revision that the request named. */
 export const cancellation = (number: number, request: Request): Frame => {
   const theirs = at(request.params, ['_meta'])
-  const terms = isObject(theirs) ? [...repeated].flatMap(key => [[key, member(theirs, key)] as const].filter(([, value]) => value !== undefined)) : []
-  const params = { _meta: Object.fromEntries(terms), requestId: number, reason: 'the client does not wait for it any more' }
+  const terms = isObject(theirs) ? [
+    ...repeated
+  ].flatMap(key => [[key, member(theirs, key)] as const].filter(([, value]) => value !== undefined)) : []
+  const params = {
+    _meta: Object.fromEntries(terms), requestId: number, reason: 'the client does not wait for it any more',
+  }
   const method = 'notifications/cancelled'
   return {
     bytes: Buffer.from(JSON.stringify({ jsonrpc: '2.0', method, params })),
@@ -122,10 +147,13 @@ export const cancellation = (number: number, request: Request): Frame => {
   }
 }
 
-const repeated: ReadonlySet<string> = new Set(['protocolVersion', 'clientInfo', 'clientCapabilities'].map(key => metaPrefix + key))
+const repeated: ReadonlySet<string> =
+  new Set(['protocolVersion', 'clientInfo', 'clientCapabilities'].map(key => metaPrefix + key))
 
 /** A frame without further keys: those are the server's names, and mean nothing to a client. */
-const framed = ({ bytes, faults, facts }: Frame, edits: readonly Edit[], message: Frame['message']): Frame => ({
+const framed = (
+  { bytes, faults, facts }: Frame, edits: readonly Edit[], message: Frame['message'],
+): Frame => ({
   bytes: edits.length > 0 ? edit(bytes, edits) : bytes,
   message,
   faults,

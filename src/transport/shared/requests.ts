@@ -14,8 +14,8 @@ export class SharedRequests {
   readonly #givenUp = new Set<number>()
   #last = 0
   /**
-   * Up to this number the server may not know yet what was given up: what names no request may be about one of those. Zero
-   * when it is known to have read that far.
+   * Up to this number the server may not know yet what was given up: what names no request may be about one
+   * of those. Zero when it is known to have read that far.
    */
   #doubt = 0
 

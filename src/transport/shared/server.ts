@@ -27,7 +27,10 @@ export interface SharedServerOptions {
 
 /** One process for any number of sessions of a revision that knows none (2026-07-28). */
 export interface SharedServer {
-  /** A session's own end of it: stateless, each exchange with ids of its own. The process ends with the last of them. */
+  /**
+   * A session's own end of it: stateless, each exchange with ids of its own. The process ends with the last
+   * of them.
+   */
   connect(): Transport
   /** False while a process that keeps ending before it has answered anything is not started again. */
   readonly isReady: boolean
@@ -36,12 +39,15 @@ export interface SharedServer {
 }
 
 /**
- * Sessions that share a process do not hear of each other. Whatever names a request on the wire is renamed on its way there
- * and back, and what names none goes to nobody, unless one exchange alone is waiting.
+ * Sessions that share a process do not hear of each other. Whatever names a request on the wire is renamed on
+ * its way there and back, and what names none goes to nobody, unless one exchange alone is waiting.
  */
 export const sharedServer = (options: SharedServerOptions): SharedServer => new Shared(options)
 
-/** So long, in milliseconds, the answer to a subscription may follow its cancellation by the server: a polite one sends both. */
+/**
+ * So long, in milliseconds, the answer to a subscription may follow its cancellation by the server: a polite
+ * one sends both.
+ */
 const lastAnswerMs = 1000
 
 class Shared implements SharedServer, Hub {
@@ -51,9 +57,12 @@ class Shared implements SharedServer, Hub {
   readonly #requests = new SharedRequests()
   readonly #process: SharedProcess
 
-  constructor({ make, timers = realTimers, now = () => performance.now(), random = Math.random }: SharedServerOptions) {
+  constructor({
+    make, timers = realTimers, now = () => performance.now(), random = Math.random,
+  }: SharedServerOptions) {
     this.#process = new SharedProcess({
-      make, now, random, heard: event => this.#guarded(event), isHeld: () => [...this.#ports].some(({ holds }) => holds),
+      make, now, random, heard: event => this.#guarded(event),
+      isHeld: () => [...this.#ports].some(({ holds }) => holds),
     })
     this.timers = timers
     this.now = now
@@ -84,7 +93,8 @@ class Shared implements SharedServer, Hub {
       case 'request':
         return this.#ask(port, exchange, frame, message)
       case 'notification':
-        // By HTTP nothing is taken back by id (clients all use the same ones): `shut` and `abandon` tell the server.
+        // By HTTP nothing is taken back by id (clients all use the same ones): `shut` and `abandon` tell the
+        // server.
         if (message.method === 'notifications/cancelled' || !namesRevision(message)) return true
         return this.#sent(port, this.#process.running()?.send(stdioExchange, frame) ?? true)
       case 'batch':
@@ -93,7 +103,8 @@ class Shared implements SharedServer, Hub {
       case 'error':
       case 'unusable':
       case 'page':
-        // The server asks nothing of clients that it cannot tell apart; and what cannot be read is not for all their ears.
+        // The server asks nothing of clients that it cannot tell apart; and what cannot be read is not for
+        // all their ears.
         return true
     }
   }
@@ -115,12 +126,16 @@ class Shared implements SharedServer, Hub {
 
   #ask(port: Port, exchange: Exchange, frame: Frame, request: Request): boolean {
     if (!namesRevision(request)) {
-      process.nextTick(() => port.tell({ type: 'frame', exchange, frame: errorAnswer(request, errorCode.invalidParams, noRevision) }))
+      process.nextTick(() =>
+        port.tell({
+          type: 'frame', exchange, frame: errorAnswer(request, errorCode.invalidParams, noRevision),
+        }))
       return true
     }
     const child = this.#process.running()
     if (child === undefined) {
-      const reason = `the server keeps ending before it answers; it is started again in ${Math.ceil(this.#process.waitMs / 1000)} s`
+      const reason =
+        `the server keeps ending before it answers; it is started again in ${Math.ceil(this.#process.waitMs / 1000)} s`
       process.nextTick(() => port.tell({ type: 'lost', exchange, key: request.key, reason }))
       return true
     }
@@ -139,7 +154,9 @@ class Shared implements SharedServer, Hub {
       this.#heard(event)
     } catch {
       const keys = event.type === 'frame' ? keysOf(event.frame) : []
-      for (const key of keys) this.#lose(this.#requests.find(numberOf(key)), 'the relay failed on the answer of the server')
+      for (const key of keys) {
+        this.#lose(this.#requests.find(numberOf(key)), 'the relay failed on the answer of the server')
+      }
     }
   }
 
@@ -180,7 +197,10 @@ class Shared implements SharedServer, Hub {
       case 'page':
         return
       case 'request':
-        this.#process.child?.send(stdioExchange, errorAnswer(message, errorCode.methodNotFound, 'This revision has no requests of the server'))
+        this.#process.child?.send(
+          stdioExchange,
+          errorAnswer(message, errorCode.methodNotFound, 'This revision has no requests of the server'),
+        )
         return this.#witness(withFault(frame, 'a request of the server, which many clients share'))
       case 'batch':
         for (const one of message.members) this.#said({ ...one, faults: [...one.faults, noBatch] })
@@ -213,7 +233,9 @@ class Shared implements SharedServer, Hub {
       if (message.method === 'notifications/cancelled') this.#takenBack(asked)
     } else if (to) tell(to, frame)
     // Each session keeps a list of its own, and only one of them has heard.
-    if (message.method === 'notifications/tools/list_changed') this.#witness(frame, [...this.#ports].filter(port => port !== to?.port))
+    if (message.method === 'notifications/tools/list_changed') this.#witness(
+      frame, [...this.#ports].filter(port => port !== to?.port),
+    )
     else if (!to) this.#witness(frame)
   }
 
@@ -225,7 +247,8 @@ class Shared implements SharedServer, Hub {
 
   /** The server ends a subscription, with an answer to it or without one. */
   #takenBack({ number }: Asked): void {
-    this.timers.after(lastAnswerMs, () => this.#lose(this.#requests.find(number), 'the server ended the subscription'))
+    this.timers.after(lastAnswerMs, () =>
+      this.#lose(this.#requests.find(number), 'the server ended the subscription'))
   }
 
   #unusable(frame: Frame, keys: readonly IdKey[]): void {
@@ -237,7 +260,8 @@ class Shared implements SharedServer, Hub {
 
   /** Tells those whose answer a frame might be, if it were one. @returns whether there is anybody */
   #blame(frame: Frame, keys: readonly IdKey[]): boolean {
-    const meant = new Set(keys.map(key => this.#requests.find(numberOf(key))).filter(asked => asked !== undefined))
+    const meant =
+      new Set(keys.map(key => this.#requests.find(numberOf(key))).filter(asked => asked !== undefined))
     for (const asked of meant) tell(asked, restoredUnusable(frame, asked.names))
     return meant.size > 0
   }
@@ -271,12 +295,16 @@ class Shared implements SharedServer, Hub {
 
 const tell = ({ port, exchange }: Asked, frame: Frame): void => port.tell({ type: 'frame', exchange, frame })
 
-const noRevision = 'Invalid params: _meta does not name the revision (io.modelcontextprotocol/protocolVersion)'
+const noRevision =
+  'Invalid params: _meta does not name the revision (io.modelcontextprotocol/protocolVersion)'
 
-const noBatch: Fault = { kind: 'json-rpc', path: '', message: 'a batch, to clients of a revision that has none' }
+const noBatch: Fault = {
+  kind: 'json-rpc', path: '', message: 'a batch, to clients of a revision that has none',
+}
 
 /** Ids that are of no client's: they could be taken for one. */
-const withoutKeys = ({ bytes, faults }: Frame): Frame => ({ bytes, message: { kind: 'unusable', keys: [] }, faults })
+const withoutKeys =
+  ({ bytes, faults }: Frame): Frame => ({ bytes, message: { kind: 'unusable', keys: [] }, faults })
 
 const withFault = (frame: Frame, message: string): Frame =>
   withoutKeys({ ...frame, faults: [...frame.faults, { kind: 'json-rpc', path: '', message }] })

@@ -10,7 +10,10 @@ const copied = (message: object): Message => JSON.parse(JSON.stringify(message))
 /** Two ends, over what JSON can say. */
 const pair = () => {
   const calls: Sums = {
-    sum: given => (given.length === 0 ? Promise.reject(new Error('nothing to add')) : Promise.resolve(given.reduce((sum, one) => sum + one))),
+    sum: given =>
+      (given.length === 0 ? Promise.reject(
+        new Error('nothing to add')
+      ) : Promise.resolve(given.reduce((sum, one) => sum + one))),
   }
   const near = new Channel<Sums>(message => queueMicrotask(() => far.onMessage(copied(message))), {})
   const far = new Channel<Sums>(message => queueMicrotask(() => near.onMessage(copied(message))), calls)

@@ -133,7 +133,10 @@ t.test('what is not urgent leaves with what is urgent, or when it is told to, or
   while (end.written.length < 3) await new Promise(setImmediate)
   const far = listening()
   await far.end.feed(await end.taken())
-  t.same(far.heard.map(({ kind, exchange }) => [kind, exchange]), [['owes', 1], ['last', 1], ['owes', 2], ['gone', 1]])
+  t.same(
+    far.heard.map(({ kind, exchange }) => [kind, exchange]),
+    [['owes', 1], ['last', 1], ['owes', 2], ['gone', 1]],
+  )
 })
 
 t.test('a frame of no known kind, or too long to be kept, ends the channel', async t => {

@@ -4,7 +4,8 @@ import t from 'tap'
 import { clientOf, Quota } from '../../../dist/transport/front/quota.js'
 import { ask, dial, echo, handshake, initialize, post, start } from './harness.js'
 
-const head = (method: string, more = ''): string => `${method} /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\n${more}`
+const head = (method: string, more = ''): string =>
+  `${method} /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\n${more}`
 const call = (session: string, body: string): string =>
   `${head('POST', `content-type: application/json\r\nmcp-session-id: ${session}\r\ncontent-length: ${body.length}\r\n`)}\r\n${body}`
 const pings = (session: string, from: number, to: number): string => {
@@ -41,7 +42,9 @@ t.test('a socket is not read while many pipelined requests wait', async t => {
   socket.write(`${head('GET', `mcp-session-id: ${id}\r\n`)}\r\n`)
   await reader.to('\r\n\r\n')
   socket.write(pings(id, 100, 110))
-  const ping = { headers: { ...post, 'mcp-session-id': id }, body: '{"jsonrpc":"2.0","id":7,"method":"ping"}' }
+  const ping = {
+    headers: { ...post, 'mcp-session-id': id }, body: '{"jsonrpc":"2.0","id":7,"method":"ping"}',
+  }
   t.equal((await ask(port, ping)).status, 200)
   // Were it read, it would be cut for what comes now.
   const rest = Buffer.from(pings(id, 110, 40_000))
@@ -117,7 +120,9 @@ const taken = (quota: Quota, client: string): number => {
 }
 
 t.test('one client cannot take the last place of a quota', t => {
-  const cases = [[1, [1, 0]], [2, [2, 0]], [10, [9, 1, 0]], [64, [58, 6, 0]], [70, [63, 7, 0]], [1000, [900, 90, 9, 1, 0]]] as const
+  const cases = [
+    [1, [1, 0]], [2, [2, 0]], [10, [9, 1, 0]], [64, [58, 6, 0]], [70, [63, 7, 0]], [1000, [900, 90, 9, 1, 0]],
+  ] as const
   for (const [max, shares] of cases) {
     const quota = new Quota(() => max)
     t.same(shares.map((_, client) => taken(quota, String(client))), shares, String(max))

@@ -6,7 +6,8 @@ const digest = (credentials: 'nobody' | 'token' | 'server', headers: Readonly<Re
 
 t.test('the headers that count as credentials depend on the kind of server', t => {
   const cases = [
-    // Headers beside those of `one`; whether they make another client of it for nobody, for our tokens, for an HTTP server.
+    // Headers beside those of `one`; whether they make another client of it for nobody, for our tokens, for
+    // an HTTP server.
     [{ authorization: 'Bearer other' }, false, true, true],
     [{ cookie: 'AWSALB=two' }, false, false, true],
     [{ 'x-api-key': 'other' }, false, false, true],
@@ -14,10 +15,14 @@ t.test('the headers that count as credentials depend on the kind of server', t =
   ] as const
   const one = { authorization: 'Bearer secret', cookie: 'AWSALB=one', host: 'a' }
   for (const [other, ...expected] of cases) {
-    const differs = (['nobody', 'token', 'server'] as const).map(credentials => digest(credentials, one) !== digest(credentials, { ...one, ...other }))
+    const differs = (['nobody', 'token', 'server'] as const).map(credentials =>
+      digest(credentials, one) !== digest(credentials, { ...one, ...other }))
     t.same(differs, expected, JSON.stringify(other))
   }
-  t.equal(digest('server', { 'x-a': '1', 'x-b': '2' }), digest('server', { 'x-b': '2', 'x-a': '1' }), 'their order says nothing')
+  t.equal(
+    digest('server', { 'x-a': '1', 'x-b': '2' }), digest('server', { 'x-b': '2', 'x-a': '1' }),
+    'their order says nothing',
+  )
   t.notMatch(digest('server', one) + digest('token', one), /secret/)
   t.end()
 })
@@ -29,25 +34,37 @@ t.test('JWTs with the same issuer, subject, audience and scope are one client', 
   const of = (authorization: string) => digest('server', { authorization })
   const one = of(jwt({ ...alice, exp: 1, jti: 'a' }))
   t.equal(of(jwt({ jti: 'b', exp: 2, ...alice })), one, 'it was renewed')
-  for (const other of [{ sub: 'bob' }, { iss: 'https://other' }, { aud: ['here'] }, { scope: 'read write' }, { client_id: 'c' }]) {
+  for (const other of [
+    { sub: 'bob' }, { iss: 'https://other' }, { aud: ['here'] }, { scope: 'read write' }, { client_id: 'c' },
+  ]) {
     t.not(of(jwt({ ...alice, ...other })), one, JSON.stringify(other))
   }
-  const without = ['x', '{"iss":"i"', { sub: 'alice' }, { iss: 'https://issuer' }, { ...alice, sub: 7 }, '"alice"', 'null']
-  t.equal(new Set(without.map(claims => of(jwt(claims)))).size, without.length, 'what says neither counts as it is')
-  t.not(digest('token', { authorization: jwt({ ...alice, exp: 1 }) }), digest('token', { authorization: jwt({ ...alice, exp: 2 }) }), 'a token of ours is one as a whole')
+  const without = [
+    'x', '{"iss":"i"', { sub: 'alice' }, { iss: 'https://issuer' }, { ...alice, sub: 7 }, '"alice"', 'null',
+  ]
+  t.equal(
+    new Set(without.map(claims => of(jwt(claims)))).size, without.length, 'what says neither counts as it is',
+  )
+  t.not(
+    digest('token', { authorization: jwt({ ...alice, exp: 1 }) }),
+    digest('token', { authorization: jwt({ ...alice, exp: 2 }) }), 'a token of ours is one as a whole',
+  )
   t.end()
 })
 
 t.test('every header that is not on the harmless list is a credential', t => {
   const who = [
-    'authorization', 'proxy-authorization', 'cookie', 'api-key', 'x-api-key', 'x-auth-token', 'x-tenant', 'x-tenant-id',
+    'authorization', 'proxy-authorization', 'cookie', 'api-key', 'x-api-key', 'x-auth-token', 'x-tenant',
+    'x-tenant-id',
     'x-acme', 'x-acme-request-id', 'x-forwarded-user', 'x-forwarded-email', 'x-forwarded-client-cert',
     'x-forwarded-access-token', 'cf-access-jwt-assertion', 'cf-access-client-id', 'x-amzn-oidc-data',
     'x-amzn-mtls-clientcert-subject', 'x-request-user', 'x-ms-client-principal', 'x-appengine-user-email',
-    'x-goog-authenticated-user-email', 'x-correlation-account', 'fly-client-id', 'x-session', 'x-vercel-oidc-token',
+    'x-goog-authenticated-user-email', 'x-correlation-account', 'fly-client-id', 'x-session',
+    'x-vercel-oidc-token',
   ]
   const nobody = [
-    'accept', 'user-agent', 'x-azure-ref', 'x-amz-cf-id', 'x-amzn-trace-id', 'x-request-start', 'x-request-id',
+    'accept', 'user-agent', 'x-azure-ref', 'x-amz-cf-id', 'x-amzn-trace-id', 'x-request-start',
+    'x-request-id',
     'idempotency-key', 'cf-ray', 'cf-connecting-ip', 'cf-ipcountry', 'cf-visitor', 'cf-worker', 'cdn-loop',
     'true-client-ip', 'x-real-ip', 'x-client-ip', 'x-azure-clientip', 'x-forwarded-for', 'x-forwarded-proto',
     'fastly-ff', 'x-varnish', 'x-cloud-trace-context', 'x-b3-traceid', 'traceparent', 'uber-trace-id',

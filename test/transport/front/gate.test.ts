@@ -101,7 +101,9 @@ t.test('the Content-Type must be JSON in UTF-8', t => {
     [undefined, 415],
   ] as const
   for (const [type, status] of cases) {
-    t.equal(checkContentType(type === undefined ? {} : { 'content-type': type })?.status, status, type ?? 'none')
+    t.equal(
+      checkContentType(type === undefined ? {} : { 'content-type': type })?.status, status, type ?? 'none',
+    )
   }
   t.end()
 })
@@ -125,7 +127,9 @@ t.test('the Accept header must allow the types of the response', t => {
     ['GET', 'application/json', 406],
   ] as const
   for (const [method, accept, status] of cases) {
-    t.equal(checkAccept(method, accept === undefined ? {} : { accept })?.status, status, `${method} ${accept}`)
+    t.equal(
+      checkAccept(method, accept === undefined ? {} : { accept })?.status, status, `${method} ${accept}`,
+    )
   }
   t.end()
 })

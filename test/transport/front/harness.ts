@@ -36,7 +36,8 @@ export class Opened {
     return this.#waiter.until(() => this.told[index])
   }
 
-  async until<Type extends TransportEvent['type']>(type: Type): Promise<Extract<TransportEvent, { type: Type }>> {
+  async until<Type extends TransportEvent['type']>(type: Type): Promise<Extract<TransportEvent,
+  { type: Type }>> {
     for (;;) {
       const event = await this.next()
       if (isOf(event, type)) return event
@@ -90,7 +91,9 @@ export interface StartOptions extends Partial<Omit<HttpFrontOptions, 'backend'> 
 }
 
 /** A front with one endpoint at `/mcp`, whose sessions are at hand. */
-export const start = async (t: Test, { server = 'stdio', act, closes = true, ...options }: StartOptions = {}): Promise<Started> => {
+export const start = async (
+  t: Test, { server = 'stdio', act, closes = true, ...options }: StartOptions = {},
+): Promise<Started> => {
   const sessions: Opened[] = []
   const { wake, until } = waiter()
   const refused: number[] = []
@@ -142,10 +145,13 @@ export const post = {
 }
 
 /** A response whose head has come. */
-export const begin = (port: number, { method = 'POST', path = '/mcp', headers = post, body }: Ask): Promise<IncomingMessage> =>
+export const begin =
+  (port: number, { method = 'POST', path = '/mcp', headers = post, body }: Ask): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     const request = httpRequest(
-      { host: '127.0.0.1', port, method, path, headers: { ...headers, ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }) }, agent: false },
+      { host: '127.0.0.1', port, method, path, headers: {
+        ...headers, ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
+      }, agent: false },
       response => {
         response.on('error', () => {})
         resolve(response)
@@ -222,22 +228,30 @@ export const dial = async (t: Test, port: number): Promise<{ socket: Socket; rea
   return { socket, reader: new Reader(socket) }
 }
 
-export const frameOf = (text: string): Frame => parseFrame(Buffer.from(text), { messageBytes: 1 << 24, depth: 64 })
+export const frameOf = (text: string): Frame =>
+  parseFrame(Buffer.from(text), { messageBytes: 1 << 24, depth: 64 })
 
 export const initialize = (id: string | number = 1): string =>
   `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
 
-export const result = (key: string, value = '{}'): Frame => frameOf(`{"jsonrpc":"2.0","id":${key},"result":${value}}`)
+export const result = (key: string, value = '{}'): Frame =>
+  frameOf(`{"jsonrpc":"2.0","id":${key},"result":${value}}`)
 
 /** Answers every request with what it was, and what it cannot read as the relay would. */
 export const echo = (event: TransportEvent, { transport }: Opened): void => {
   if (event.type !== 'frame') return
   const { message } = event.frame
   if (message.kind === 'unusable' && message.keys[0] !== undefined) {
-    transport.send(event.exchange, frameOf(`{"jsonrpc":"2.0","id":${message.keys[0]},"error":{"code":-31000,"message":"Blocked"}}`))
+    transport.send(
+      event.exchange,
+      frameOf(`{"jsonrpc":"2.0","id":${message.keys[0]},"error":{"code":-31000,"message":"Blocked"}}`),
+    )
   }
   if (message.kind !== 'request') return
-  transport.send(event.exchange, result(message.key, JSON.stringify({ method: message.method, params: message.params ?? null })))
+  transport.send(
+    event.exchange,
+    result(message.key, JSON.stringify({ method: message.method, params: message.params ?? null })),
+  )
 }
 
 /** Begins a session of our own. @returns its id */
@@ -247,6 +261,9 @@ export const handshake = async (port: number): Promise<string> => {
   return typeof id === 'string' ? id : ''
 }
 
-/** A raw POST of JSON: its head, and what is sent of its body. @param headers further lines, each with its CRLF */
+/**
+ * A raw POST of JSON: its head, and what is sent of its body.
+ * @param headers further lines, each with its CRLF
+ */
 export const rawPost = (body: string, headers = `content-length: ${Buffer.byteLength(body)}\r\n`): string =>
   `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${headers}\r\n${body}`

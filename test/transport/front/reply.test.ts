@@ -5,13 +5,15 @@ import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import type { TransportEvent } from '../../../dist/transport/transport.js'
 import {
-  ask, begin, dial, frameOf, handshake, initialize, rawPost, Reader, result, start, post, textOf, echo, type Opened,
+  ask, begin, dial, frameOf, handshake, initialize, rawPost, Reader, result, start, post, textOf, echo,
+  type Opened,
 } from './harness.js'
 import type { Exchange } from '../../../dist/core/event.js'
 import { ManualTimers } from '../timers.js'
 
 const call = (id: string | number = 7) => `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"tools/call"}`
-const progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}'
+const progress =
+  '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}'
 const modern = { ...post, 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' }
 
 /** Calls once what a server that speaks HTTP would do with a message. */
@@ -22,7 +24,8 @@ const upstream = (answer: (exchange: Exchange, opened: Opened) => void) => ({
   },
 })
 
-const headers = (of: Readonly<Record<string, string>>) => new Map(Object.entries(of).map(([name, value]) => [name, [value]]))
+const headers = (of: Readonly<Record<string, string>>) =>
+  new Map(Object.entries(of).map(([name, value]) => [name, [value]]))
 
 t.test('an answer that is sent first is one JSON text, byte for byte', async t => {
   const text = '{ "id":1, "jsonrpc":"2.0",\r\n "result":{"n":1.0,"e":"\\u00e9é"}}\n'
@@ -53,7 +56,9 @@ t.test('a message before the answer makes the response a stream, which ends with
   })
   const got = await ask(port, { headers: { ...post, 'mcp-session-id': await handshake(port) }, body: call() })
   t.equal(got.status, 200)
-  t.match(got.headers, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' })
+  t.match(got.headers, {
+    'content-type': 'text/event-stream', 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no',
+  })
   t.equal(got.headers['content-length'], undefined)
   t.equal(got.body, `data: ${progress}\n\ndata: {"jsonrpc":"2.0",\ndata: "id":7,\ndata: "result":{}}\n\n`)
 })
@@ -61,7 +66,9 @@ t.test('a message before the answer makes the response a stream, which ends with
 t.test('a message without requests is answered with 202', async t => {
   const { port, session } = await start(t, { act: echo })
   const id = await handshake(port)
-  for (const body of ['{"jsonrpc":"2.0","method":"notifications/initialized"}', '{"jsonrpc":"2.0","id":1,"result":{}}']) {
+  for (const body of [
+    '{"jsonrpc":"2.0","method":"notifications/initialized"}', '{"jsonrpc":"2.0","id":1,"result":{}}',
+  ]) {
     const got = await ask(port, { headers: { ...post, 'mcp-session-id': id }, body })
     t.match(got, { status: 202, body: '' })
     t.equal(got.headers['content-type'], undefined)
@@ -88,11 +95,15 @@ t.test('a batch is answered by one batch, or by a stream', async t => {
   const streamed = await ask(port, {
     headers: within, body: batch.replace(']', ',{"jsonrpc":"2.0","method":"b"}]'),
   })
-  t.equal(streamed.body, `data: ${progress}\n\ndata: {"jsonrpc":"2.0","id":"1","result":{}}\n\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n\n`)
+  t.equal(
+    streamed.body,
+    `data: ${progress}\n\ndata: {"jsonrpc":"2.0","id":"1","result":{}}\n\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n\n`,
+  )
 })
 
 t.test('an error sets the status for modern clients only', async t => {
-  const complete = '{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
+  const complete =
+    '{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
   const cases = [
     [-32601, complete, 404, 200],
     [-32602, complete, 200, 200],
@@ -110,19 +121,27 @@ t.test('an error sets the status for modern clients only', async t => {
       act: (event, opened) => {
         if (event.type !== 'frame' || event.frame.message.kind !== 'request') return
         if (event.frame.message.method === 'initialize') return echo(event, opened)
-        opened.transport.send(event.exchange, frameOf(`{"jsonrpc":"2.0","id":7,"error":{"code":${code},"message":"x"}}`))
+        opened.transport.send(
+          event.exchange, frameOf(`{"jsonrpc":"2.0","id":7,"error":{"code":${code},"message":"x"}}`),
+        )
       },
     })
     const body = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"_meta":${meta}}}`
     t.equal((await ask(port, { headers: modern, body })).status, modernStatus, `${code} with ${meta}`)
     const legacy = { ...post, 'mcp-session-id': await handshake(port) }
-    t.equal((await ask(port, { headers: legacy, body: call() })).status, legacyStatus, `${code} for a legacy client`)
+    t.equal(
+      (await ask(port, { headers: legacy, body: call() })).status, legacyStatus,
+      `${code} for a legacy client`,
+    )
   }
 })
 
 t.test('CORS headers are added to the server\'s, and the log gets the server\'s session id', async t => {
   const response = '{"jsonrpc":"2.0","id":1,"result":{}}'
-  const theirs = new Map([['content-type', ['application/json; charset=utf-8']], ['content-length', ['7']], ['vary', ['Accept']], ['set-cookie', ['a=1', 'b=2']], ['mcp-session-id', ['secret']]])
+  const theirs = new Map([
+    ['content-type', ['application/json; charset=utf-8']], ['content-length', ['7']], ['vary', ['Accept']],
+    ['set-cookie', ['a=1', 'b=2']], ['mcp-session-id', ['secret']],
+  ])
   const served: { readonly session: string | undefined }[] = []
   const { port } = await start(t, {
     ...upstream((exchange, { transport }) => {
@@ -139,7 +158,8 @@ t.test('CORS headers are added to the server\'s, and the log gets the server\'s 
   })
   for (const { headers, body } of [beginning, following]) {
     t.match(headers, {
-      'access-control-allow-origin': 'https://app.example.com', vary: 'Origin, Accept', 'set-cookie': ['a=1', 'b=2'], 'mcp-session-id': 'secret',
+      'access-control-allow-origin': 'https://app.example.com', vary: 'Origin, Accept',
+      'set-cookie': ['a=1', 'b=2'], 'mcp-session-id': 'secret',
       'content-type': 'application/json; charset=utf-8', 'content-length': String(response.length),
     })
     t.equal(body, response)
@@ -151,7 +171,8 @@ t.test('a silent stream gets comments, and the response of a long call becomes a
   const timers = new ManualTimers()
   const { port, session } = await start(t, { timers, keepAliveMs: 15_000 })
   const response = begin(port, { body: initialize() })
-  const { transport, ...opened } = await session(0).then(async one => ({ transport: one.transport, ...(await one.until('frame')) }))
+  const { transport, ...opened } =
+    await session(0).then(async one => ({ transport: one.transport, ...(await one.until('frame')) }))
   timers.fire(5000)
   timers.fire(5000)
   t.equal(timers.fire(5000), 1)
@@ -173,19 +194,29 @@ t.test('a silent stream gets comments, and the response of a long call becomes a
 t.test('the client gets the status, headers and form that an HTTP server has chosen', async t => {
   const response = '{"jsonrpc":"2.0","id":7,"result":{}}'
   const unread = '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}'
-  const cases: readonly [string, (exchange: Exchange, opened: Opened) => void, { status: number; headers: object; body: string }][] = [
+  const cases: readonly [
+    string, (exchange: Exchange, opened: Opened) => void, { status: number; headers: object; body: string },
+  ][] = [
     [
       'JSON with headers of its own',
       (exchange, { transport }) => {
-        transport.hand?.({ type: 'head', exchange, status: 200, headers: headers({ 'content-type': 'application/json; charset=utf-8', 'x-own': 'a' }) })
+        transport.hand?.({
+          type: 'head', exchange, status: 200,
+          headers: headers({ 'content-type': 'application/json; charset=utf-8', 'x-own': 'a' }),
+        })
         transport.send(exchange, frameOf(response))
       },
-      { status: 200, headers: { 'content-type': 'application/json; charset=utf-8', 'x-own': 'a' }, body: response },
+      {
+        status: 200, headers: { 'content-type': 'application/json; charset=utf-8', 'x-own': 'a' },
+        body: response,
+      },
     ],
     [
       'the same with the answer itself',
       (exchange, { transport }) => {
-        const head = { status: 200, headers: headers({ 'content-type': 'application/json; charset=utf-8', 'x-own': 'a' }) }
+        const head = {
+          status: 200, headers: headers({ 'content-type': 'application/json; charset=utf-8', 'x-own': 'a' }),
+        }
         transport.send(exchange, { ...frameOf(response), envelope: { response: head } })
       },
       { status: 200, headers: { 'content-type': 'application/json; charset=utf-8', 'x-own': 'a' }, body: response },
@@ -201,7 +232,10 @@ t.test('the client gets the status, headers and form that an HTTP server has cho
     [
       'a stream, although its first event is the answer',
       (exchange, { transport }) => {
-        transport.hand?.({ type: 'head', exchange, status: 200, headers: headers({ 'content-type': 'text/event-stream', 'cache-control': 'no-store' }) })
+        transport.hand?.({
+          type: 'head', exchange, status: 200,
+          headers: headers({ 'content-type': 'text/event-stream', 'cache-control': 'no-store' }),
+        })
         transport.hand?.({ type: 'between', exchange, lines: 'id: 1\nretry: 5\ndata:\n\n' })
         transport.send(exchange, { ...frameOf(response), envelope: { event: 'event: message\r\nid: 2\r\n' } })
         transport.hand?.({ type: 'between', exchange, lines: ': bye\n' })
@@ -209,7 +243,9 @@ t.test('the client gets the status, headers and form that an HTTP server has cho
       },
       {
         status: 200,
-        headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
+        headers: {
+          'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no',
+        },
         body: `id: 1\nretry: 5\ndata:\n\nevent: message\r\nid: 2\r\ndata: ${response}\n\n: bye\n`,
       },
     ],
@@ -233,15 +269,22 @@ t.test('the client gets the status, headers and form that an HTTP server has cho
         transport.hand?.({ type: 'stream-ended', exchange, resumable: false })
         transport.send(exchange, frameOf('{"jsonrpc":"2.0","id":7,"error":{"code":-31001,"message":"gone"}}'))
       },
-      { status: 200, headers: {}, body: 'data: {"jsonrpc":"2.0","id":7,"error":{"code":-31001,"message":"gone"}}\n\n' },
+      {
+        status: 200, headers: {},
+        body: 'data: {"jsonrpc":"2.0","id":7,"error":{"code":-31001,"message":"gone"}}\n\n',
+      },
     ],
     [
       'a refusal without a message',
       (exchange, { transport }) => {
-        transport.hand?.({ type: 'head', exchange, status: 401, headers: headers({ 'www-authenticate': 'Bearer resource_metadata="x"', 'content-type': 'text/html' }) })
+        transport.hand?.({ type: 'head', exchange, status: 401, headers: headers({
+          'www-authenticate': 'Bearer resource_metadata="x"', 'content-type': 'text/html',
+        }) })
         transport.hand?.({ type: 'stream-ended', exchange, resumable: true })
       },
-      { status: 401, headers: { 'www-authenticate': 'Bearer resource_metadata="x"', 'content-length': '0', 'content-type': undefined }, body: '' },
+      { status: 401, headers: {
+        'www-authenticate': 'Bearer resource_metadata="x"', 'content-length': '0', 'content-type': undefined,
+      }, body: '' },
     ],
     [
       'a refusal with our answer in it',
@@ -250,7 +293,10 @@ t.test('the client gets the status, headers and form that an HTTP server has cho
         transport.hand?.({ type: 'stream-ended', exchange, resumable: false })
         transport.send(exchange, frameOf('{"jsonrpc":"2.0","id":7,"error":{"code":-31001,"message":"gone"}}'))
       },
-      { status: 429, headers: { 'retry-after': '9', 'content-type': 'application/json' }, body: '{"jsonrpc":"2.0","id":7,"error":{"code":-31001,"message":"gone"}}' },
+      {
+        status: 429, headers: { 'retry-after': '9', 'content-type': 'application/json' },
+        body: '{"jsonrpc":"2.0","id":7,"error":{"code":-31001,"message":"gone"}}',
+      },
     ],
     [
       'the page of an error, whose id could not be read',
@@ -265,13 +311,19 @@ t.test('the client gets the status, headers and form that an HTTP server has cho
     ],
     [
       'no head at all: our answer alone',
-      (exchange, { transport }) => transport.send(exchange, frameOf('{"jsonrpc":"2.0","id":7,"error":{"code":-31000,"message":"x"}}')),
-      { status: 200, headers: { 'content-type': 'application/json' }, body: '{"jsonrpc":"2.0","id":7,"error":{"code":-31000,"message":"x"}}' },
+      (exchange, { transport }) =>
+        transport.send(exchange, frameOf('{"jsonrpc":"2.0","id":7,"error":{"code":-31000,"message":"x"}}')),
+      {
+        status: 200, headers: { 'content-type': 'application/json' },
+        body: '{"jsonrpc":"2.0","id":7,"error":{"code":-31000,"message":"x"}}',
+      },
     ],
     [
       'cross-origin permissions: those are ours to give',
       (exchange, { transport }) => {
-        transport.hand?.({ type: 'head', exchange, status: 200, headers: headers({ 'content-type': 'application/json', 'access-control-allow-origin': '*', vary: 'Accept' }) })
+        transport.hand?.({ type: 'head', exchange, status: 200, headers: headers({
+          'content-type': 'application/json', 'access-control-allow-origin': '*', vary: 'Accept',
+        }) })
         transport.send(exchange, frameOf(response))
       },
       { status: 200, headers: { 'access-control-allow-origin': undefined, vary: 'Accept' }, body: response },
@@ -282,7 +334,10 @@ t.test('the client gets the status, headers and form that an HTTP server has cho
         transport.hand?.({ type: 'head', exchange, status: 502, headers: new Map() })
         transport.hand?.({ type: 'stream-ended', exchange, resumable: true })
       },
-      { status: 502, headers: { 'content-type': 'application/json' }, body: '{"jsonrpc":"2.0","id":7,"error":{"code":-31001,"message":"The server gave no answer"}}' },
+      {
+        status: 502, headers: { 'content-type': 'application/json' },
+        body: '{"jsonrpc":"2.0","id":7,"error":{"code":-31001,"message":"The server gave no answer"}}',
+      },
     ],
     [
       'nothing to say at the end',
@@ -294,7 +349,10 @@ t.test('the client gets the status, headers and form that an HTTP server has cho
     const { port } = await start(t, upstream(answer))
     const got = await ask(port, { headers: modern, body: call() })
     t.equal(got.status, wanted.status, name)
-    t.has(got.headers, Object.fromEntries(Object.entries(wanted.headers).filter(([, value]) => value !== undefined)), name)
+    t.has(
+      got.headers,
+      Object.fromEntries(Object.entries(wanted.headers).filter(([, value]) => value !== undefined)), name,
+    )
     for (const [key, value] of Object.entries(wanted.headers)) if (value === undefined) {
       t.equal(got.headers[key], undefined, `${name}: no ${key}`)
     }
@@ -347,7 +405,9 @@ t.test('the pipelined requests of a disconnected client do not begin', async t =
   const { socket } = await dial(t, port)
   const request = (body: string) =>
     rawPost(body)
-  socket.write(request(initialize(1)) + request(initialize(2)) + 'GET /mcp HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  socket.write(
+    request(initialize(1)) + request(initialize(2)) + 'GET /mcp HTTP/1.1\r\nhost: localhost\r\n\r\n'
+  )
   const opened = await session(0)
   await opened.until('frame')
   socket.destroy()
@@ -402,14 +462,19 @@ t.test('a slow client pauses the session until it reads again', async t => {
 
 t.test('the head of a stream has the bytes that the server sent', async t => {
   const { port } = await start(t, upstream((exchange, { transport }) => {
-    transport.hand?.({ type: 'head', exchange, status: 200, headers: headers({ 'content-type': 'text/event-stream', 'x-own': 'caf\u00e9' }) })
+    transport.hand?.({
+      type: 'head', exchange, status: 200,
+      headers: headers({ 'content-type': 'text/event-stream', 'x-own': 'caf\u00e9' }),
+    })
     transport.send(exchange, result('7'))
     transport.hand?.({ type: 'stream-ended', exchange, resumable: false })
   }))
   const socket = connect(port, '127.0.0.1')
   const body = call()
   const head = Object.entries(modern).map(([name, value]) => `${name}: ${value}\r\n`).join('')
-  socket.write(`POST /mcp HTTP/1.1\r\nhost: localhost\r\n${head}connection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+  socket.write(
+    `POST /mcp HTTP/1.1\r\nhost: localhost\r\n${head}connection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+  )
   const chunks: Buffer[] = []
   for await (const chunk of socket) if (Buffer.isBuffer(chunk)) chunks.push(chunk)
   t.match(Buffer.concat(chunks).toString('latin1'), /^HTTP\/1\.1 200 [^]*\r\nx-own: caf\u00e9\r\n/)
@@ -418,8 +483,14 @@ t.test('the head of a stream has the bytes that the server sent', async t => {
 t.test('the body of an HTTP error is the response to a batch', async t => {
   const page = '{"error":"invalid_token"}'
   const { port } = await start(t, upstream((exchange, { transport }) => {
-    transport.hand?.({ type: 'head', exchange, status: 401, headers: headers({ 'content-type': 'application/json', 'www-authenticate': 'Bearer' }) })
-    transport.send(exchange, { bytes: Buffer.from(page), message: { kind: 'page', key: undefined, text: page }, faults: [] })
+    transport.hand?.({
+      type: 'head', exchange, status: 401,
+      headers: headers({ 'content-type': 'application/json', 'www-authenticate': 'Bearer' }),
+    })
+    transport.send(
+      exchange,
+      { bytes: Buffer.from(page), message: { kind: 'page', key: undefined, text: page }, faults: [] },
+    )
     // The requests are lost, and the core answers them.
     transport.send(exchange, frameOf('[{"jsonrpc":"2.0","id":1,"error":{"code":-31001,"message":"x"}}]'))
     transport.hand?.({ type: 'stream-ended', exchange, resumable: false })

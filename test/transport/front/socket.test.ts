@@ -16,7 +16,9 @@ const at = (t: Test) => {
 
 const ask = (socketPath: string, host = 'localhost') =>
   new Promise<{ status: number | undefined; body: string }>((resolve, reject) => {
-    const asked = request({ socketPath, path: '/mcp', method: 'POST', headers: { ...post, host }, agent: false }, response =>
+    const asked = request({
+      socketPath, path: '/mcp', method: 'POST', headers: { ...post, host }, agent: false,
+    }, response =>
       void textOf(response).then(body => resolve({ status: response.statusCode, body }), reject))
     asked.on('error', reject)
     asked.end(initialize())
@@ -24,7 +26,9 @@ const ask = (socketPath: string, host = 'localhost') =>
 
 const windows = process.platform === 'win32' && 'no such sockets'
 
-t.test('a Unix socket has the configured permissions, and is removed when the front closes', { skip: windows }, async t => {
+t.test('a Unix socket has the configured permissions, and is removed when the front closes', {
+  skip: windows
+}, async t => {
   for (const [mode, umask] of [[0o600, 0], [0o660, 0o077]] as const) {
     const socket = at(t)
     const before = process.umask(umask)
@@ -39,7 +43,9 @@ t.test('a Unix socket has the configured permissions, and is removed when the fr
   }
 })
 
-t.test('a Unix socket without a listener is replaced; one in use, or another file, stays', { skip: windows }, async t => {
+t.test('a Unix socket without a listener is replaced; one in use, or another file, stays', {
+  skip: windows
+}, async t => {
   const socket = at(t)
   const dead = createServer().listen(`${socket}-dead`)
   await once(dead, 'listening')
@@ -54,15 +60,22 @@ t.test('a Unix socket without a listener is replaced; one in use, or another fil
   t.match(await ask(socket), { status: 200 }, 'the first goes on')
   const file = at(t)
   writeFileSync(file, 'kept')
-  await t.rejects(frontWith({ address: { socket: file, mode: 0o600 }, limits, endpoints: new Map() }).listen(), { code: 'CANNOT_START' })
+  await t.rejects(
+    frontWith({ address: { socket: file, mode: 0o600 }, limits, endpoints: new Map() }).listen(),
+    { code: 'CANNOT_START' },
+  )
   t.ok(existsSync(file))
 })
 
 t.test('a path that is too long for a Unix socket is refused', { skip: windows }, async t => {
   const most = process.platform === 'darwin' ? 103 : 107
-  const listen = (socket: string) => frontWith({ address: { socket, mode: 0o600 }, limits, endpoints: new Map() }).listen()
+  const listen = (socket: string) =>
+    frontWith({ address: { socket, mode: 0o600 }, limits, endpoints: new Map() }).listen()
   const longest = at(t).padEnd(most, 'x')
   await start(t, { act: echo, address: { socket: longest, mode: 0o600 } })
   t.match(await ask(longest), { status: 200 })
-  await t.rejects(listen(`${longest}x`), { code: 'CANNOT_START', message: `cannot listen on unix:${longest}x: the path of a socket has at most ${most} bytes` })
+  await t.rejects(listen(`${longest}x`), {
+    code: 'CANNOT_START',
+    message: `cannot listen on unix:${longest}x: the path of a socket has at most ${most} bytes`,
+  })
 })

@@ -36,13 +36,19 @@ t.test('after the grace period every session ends, and then the connections are 
     act: (event, { transport, told }) => {
       if (event.type !== 'ended') return
       const asked = told.find(one => one.type === 'frame')
-      if (asked?.type === 'frame') transport.send(asked.exchange, frameOf('{"jsonrpc":"2.0","id":1,"error":{"code":-31001,"message":"x"}}'))
+      if (asked?.type === 'frame') {
+        transport.send(
+          asked.exchange, frameOf('{"jsonrpc":"2.0","id":1,"error":{"code":-31001,"message":"x"}}'),
+        )
+      }
     },
   })
   const waiting = begin(port, { body: initialize() })
   await (await session(0)).until('frame')
   const { socket, reader } = await dial(t, port)
-  socket.write('POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\ncontent-type: application/json\r\n\r\n{')
+  socket.write(
+    'POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\ncontent-type: application/json\r\n\r\n{'
+  )
   await ask(port, { method: 'PUT' })
   const stopped = front.close(graceMs)
   t.equal(timers.fire(graceMs), 1)

@@ -6,11 +6,15 @@ import t from 'tap'
 import { echo, initialize, limits, post, start } from './harness.js'
 
 t.test('new authorities of client certificates apply at once, also to open connections', async t => {
-  const pem = (name: string) => readFileSync(new URL(`../../../test/fixtures/tls/${name}.pem`, import.meta.url))
+  const pem = (name: string) =>
+    readFileSync(new URL(`../../../test/fixtures/tls/${name}.pem`, import.meta.url))
   const own = { cert: pem('cert'), key: pem('key') }
   const { port, front } = await start(t, { act: echo, tls: own })
   const asks = (client: object) => new Promise<number | undefined>((resolve, reject) => {
-    const asked = request({ host: '127.0.0.1', port, path: '/mcp', method: 'POST', headers: post, rejectUnauthorized: false, agent: false, ...client }, response => {
+    const asked = request({
+      host: '127.0.0.1', port, path: '/mcp', method: 'POST', headers: post, rejectUnauthorized: false,
+      agent: false, ...client,
+    }, response => {
       response.resume()
       resolve(response.statusCode)
     })

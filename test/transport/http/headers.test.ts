@@ -30,7 +30,10 @@ const cases = [
   ['the path of another', 'a=1;PATH = /tickets/;HttpOnly', 'a=1;HttpOnly; Path=/files/'],
   ['several paths, of which the last would count', 'a=1; path=/files/; path=/', 'a=1; Path=/files/'],
   ['a path without a value', 'a=1; Path', 'a=1; Path=/files/'],
-  ['other attributes stay as they are', 'a="x y"; Domain=example.com; Expires=Wed, 21 Oct 2026 07:28:00 GMT', 'a="x y"; Domain=example.com; Expires=Wed, 21 Oct 2026 07:28:00 GMT; Path=/files/'],
+  [
+    'other attributes stay as they are', 'a="x y"; Domain=example.com; Expires=Wed, 21 Oct 2026 07:28:00 GMT',
+    'a="x y"; Domain=example.com; Expires=Wed, 21 Oct 2026 07:28:00 GMT; Path=/files/',
+  ],
   ['a cookie of that name', 'path=/; Max-Age=1', 'path=/; Max-Age=1; Path=/files/'],
 ] as const
 

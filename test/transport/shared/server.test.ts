@@ -15,9 +15,12 @@ const frameOf = (text: string): Frame => parseFrame(Buffer.from(text), limits)
 const revision = '"io.modelcontextprotocol/protocolVersion":"2026-07-28"'
 const subscription = (id: string) => `"io.modelcontextprotocol/subscriptionId":${id}`
 const ask = (id: string, method = 'tools/call', token?: string) =>
-  frameOf(`{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"_meta":{${revision}${token === undefined ? '' : `,"progressToken":${token}`}}}}`)
+  frameOf(
+    `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"_meta":{${revision}${token === undefined ? '' : `,"progressToken":${token}`}}}}`
+  )
 const answer = (id: string, result = '{}') => `{"jsonrpc":"2.0","id":${id},"result":${result}}`
-const note = (method: string, params: string) => `{"jsonrpc":"2.0","method":"notifications/${method}","params":${params}}`
+const note = (method: string, params: string) =>
+  `{"jsonrpc":"2.0","method":"notifications/${method}","params":${params}}`
 const logged = note('message', '{"level":"info","data":1}')
 
 /** A process that is not there: what it got, and what it is made to say. */
@@ -69,11 +72,13 @@ class Ear {
 
   /** The frames since the last time, as `EXCHANGE TEXT`. */
   heard(): readonly string[] {
-    return this.events.splice(0).flatMap(event => (event.type === 'frame' ? [`${event.exchange.name} ${event.frame.bytes.toString()}`] : []))
+    return this.events.splice(0).flatMap(event =>
+      (event.type === 'frame' ? [`${event.exchange.name} ${event.frame.bytes.toString()}`] : []))
   }
 
   lost(): readonly string[] {
-    return this.events.splice(0).flatMap(event => (event.type === 'lost' ? [`${event.exchange.name} ${event.key} ${event.reason}`] : []))
+    return this.events.splice(0).flatMap(event =>
+      (event.type === 'lost' ? [`${event.exchange.name} ${event.key} ${event.reason}`] : []))
   }
 }
 
@@ -121,22 +126,32 @@ t.test('nothing of a message changes but its names', async t => {
     fc.string().map(text => JSON.stringify(text)),
     fc.constantFrom('"\\u0061"', '12345678901234567890', '-0', '1.0', '1e3', '""'),
   )
-  const member = fc.tuple(fc.string(), fc.jsonValue()).map(([key, value]) => `${JSON.stringify(`x${key}`)} : ${JSON.stringify(value)}`)
+  const member = fc.tuple(fc.string(), fc.jsonValue()).map(([key, value]) =>
+    `${JSON.stringify(`x${key}`)} : ${JSON.stringify(value)}`)
   fc.assert(
-    fc.property(spelled, fc.option(spelled, { nil: undefined }), member, fc.boolean(), (id, token, more, idLast) => {
+    fc.property(spelled, fc.option(
+      spelled, { nil: undefined },
+    ), member, fc.boolean(), (id, token, more, idLast) => {
       const { first, child } = setUp()
       const text = (itsId: string, itsToken: string | undefined) => {
-        const meta = `{ ${itsToken === undefined ? '' : `"progressToken":\t${itsToken} , `}${revision}, ${more}}`
+        const meta =
+          `{ ${itsToken === undefined ? '' : `"progressToken":\t${itsToken} , `}${revision}, ${more}}`
         const rest = `"method":"x/y", "params": {"a": [1.0, 1E2], "_meta" : ${meta}, ${more} }`
-        return idLast ? `{"jsonrpc":"2.0",${rest},"id" :${itsId} }` : `{ "id" : ${itsId}, "jsonrpc":"2.0", ${rest}}`
+        return idLast
+          ? `{"jsonrpc":"2.0",${rest},"id" :${itsId} }`
+          : `{ "id" : ${itsId}, "jsonrpc":"2.0", ${rest}}`
       }
       first().port.send(exchange('e'), frameOf(text(id, token)))
       t.equal(child().got.pop(), text('1', token === undefined ? undefined : '1'))
-      const progress = (itsToken: string) => `{"params": {${more}, "progress": 1.0, "progressToken" : ${itsToken}}, "method":"notifications/progress","jsonrpc":"2.0"}`
+      const progress = (itsToken: string) =>
+        `{"params": {${more}, "progress": 1.0, "progressToken" : ${itsToken}}, "method":"notifications/progress","jsonrpc":"2.0"}`
       if (token !== undefined) child().say(progress('1'))
-      const says = (itsId: string) => `{"result": {${more}, "n": 12345678901234567890.0} , "id": ${itsId}, "jsonrpc":"2.0"}`
+      const says = (itsId: string) =>
+        `{"result": {${more}, "n": 12345678901234567890.0} , "id": ${itsId}, "jsonrpc":"2.0"}`
       child().say(says('1'))
-      t.strictSame(first().heard(), [...(token === undefined ? [] : [`e ${progress(token)}`]), `e ${says(id)}`])
+      t.strictSame(
+        first().heard(), [...(token === undefined ? [] : [`e ${progress(token)}`]), `e ${says(id)}`],
+      )
     }),
     { numRuns: 200 },
   )
@@ -158,8 +173,14 @@ t.test('nothing of a large answer changes but its id', async t => {
     const [event] = first().events
     const frame = event?.type === 'frame' ? event.frame : t.fail('nothing was heard')
     t.same(first().heard(), [`e ${shape(id)}`])
-    t.strictSame(typeof frame === 'object' && { ...frame, facts: undefined }, { ...frameOf(shape(id)), facts: undefined })
-    t.equal(typeof frame === 'object' && slice(frame, ['result'])?.toString(), shape(id).includes('"error"') ? undefined : text)
+    t.strictSame(
+      typeof frame === 'object' && { ...frame, facts: undefined },
+      { ...frameOf(shape(id)), facts: undefined },
+    )
+    t.equal(
+      typeof frame === 'object' && slice(frame, ['result'])?.toString(),
+      shape(id).includes('"error"') ? undefined : text,
+    )
   }
 })
 
@@ -173,7 +194,9 @@ t.test('what is heard reads as its bytes do', async t => {
   port.send(exchange('e'), ask('7'))
   child().say('{"jsonrpc":"2.0","id":2,"error":{"code":-1,"message":"m"}}')
   t.equal(events.length, 4)
-  for (const event of events) if (event.type === 'frame') t.strictSame(event.frame, frameOf(event.frame.bytes.toString()))
+  for (const event of events) {
+    if (event.type === 'frame') t.strictSame(event.frame, frameOf(event.frame.bytes.toString()))
+  }
   t.strictSame(child().frames[0], frameOf(child().got[0] ?? ''), 'by the process too')
 })
 
@@ -208,7 +231,10 @@ t.test('what names no request, or none that is known, goes to nobody: one relay 
     ['a subscription that nobody has', note('tools/list_changed', `{"_meta":{${subscription('99')}}}`)],
     ['an answer to nothing', answer('99')],
     ['noise', 'Listening on stdio'],
-    ['an answer to what could not be read', '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m"}}'],
+    [
+      'an answer to what could not be read',
+      '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m"}}',
+    ],
   ] as const
   for (const [name, said] of cases) {
     const { ears: [a, b], child } = setUp(2)
@@ -217,7 +243,9 @@ t.test('what names no request, or none that is known, goes to nobody: one relay 
     child().say(said)
     const heard = [...(a?.heard() ?? []), ...(b?.heard() ?? [])]
     // The list of tools concerns every session.
-    t.same(heard, Array.from({ length: said.includes('tools/list_changed') ? 2 : 1 }, () => `stdio ${said}`), name)
+    t.same(
+      heard, Array.from({ length: said.includes('tools/list_changed') ? 2 : 1 }, () => `stdio ${said}`), name,
+    )
   }
 })
 
@@ -227,7 +255,10 @@ t.test('what names no request goes to the only exchange that waits', async t => 
   child().say(logged)
   child().say('noise')
   child().say(answer('99'))
-  t.same(first().heard(), [`one ${logged}`, 'one noise', `stdio ${answer('99')}`], 'but for answers, which name one')
+  t.same(
+    first().heard(), [`one ${logged}`, 'one noise', `stdio ${answer('99')}`],
+    'but for answers, which name one',
+  )
 })
 
 t.test('after a request was given up, what names none may be about it, until the process has read of it', async t => {
@@ -261,8 +292,14 @@ t.test('the process hears of it when a client goes away, and its late answer is 
   port.send(exchange('two'), ask('"a"'))
   port.abandon?.(exchange('one'), '"a"')
   const cancelled = (id: number) =>
-    note('cancelled', `{"_meta":{${revision}},"requestId":${id},"reason":"the client does not wait for it any more"}`)
-  t.equal(child().got.at(-1), cancelled(1), 'by the revision of the request: a server may take a message without one for a legacy one')
+    note(
+      'cancelled',
+      `{"_meta":{${revision}},"requestId":${id},"reason":"the client does not wait for it any more"}`,
+    )
+  t.equal(
+    child().got.at(-1), cancelled(1),
+    'by the revision of the request: a server may take a message without one for a legacy one',
+  )
   port.shut?.(exchange('one'))
   t.equal(child().got.at(-1), cancelled(2))
   port.shut?.(exchange('one'))
@@ -294,7 +331,8 @@ t.test('clients take nothing back by id, answer nothing, and say nothing without
   port.send(exchange('one'), ask('1'))
   const before = child().got.length
   for (const text of [
-    note('cancelled', `{"requestId":1,"_meta":{${revision}}}`), note('initialized', '{}'), answer('1'), 'noise',
+    note('cancelled', `{"requestId":1,"_meta":{${revision}}}`), note('initialized', '{}'), answer('1'),
+    'noise',
     '{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"}}',
   ]) {
     t.equal(port.send(exchange('two'), frameOf(text)), true)
@@ -306,7 +344,10 @@ t.test('clients take nothing back by id, answer nothing, and say nothing without
   events.splice(0)
   port.send(exchange('three'), frameOf('{"jsonrpc":"2.0","id":4,"method":"tools/list"}'))
   await new Promise<void>(resolve => process.nextTick(resolve))
-  t.match(events, [{ type: 'frame', exchange: exchange('three'), frame: { message: { kind: 'error', key: '4', error: { code: -32602 } } } }])
+  t.match(events, [{
+    type: 'frame', exchange: exchange('three'),
+    frame: { message: { kind: 'error', key: '4', error: { code: -32602 } } },
+  }])
   t.equal(child().got.length, before + 1)
 })
 
@@ -326,8 +367,14 @@ t.test('what may be meant as an answer is told to whoever waits for it, as what 
   const cases = [
     ['a string for a number', answer('"1"'), { message: { kind: 'result', key: ' "a"' } }, answer('"a"')],
     ['another spelling', answer('1.0'), { message: { kind: 'result', key: ' "a"' } }, answer('"a"')],
-    ['no message', '{"jsonrpc":"2.0","id":1}', { message: { kind: 'unusable', keys: ['"a"'] } }, '{"jsonrpc":"2.0","id":"a"}'],
-    ['cut off', '{"jsonrpc":"2.0","id":1,"result":{', { message: { kind: 'unusable', keys: ['"a"'] } }, '{"jsonrpc":"2.0","id":1,"result":{'],
+    [
+      'no message', '{"jsonrpc":"2.0","id":1}', { message: { kind: 'unusable', keys: ['"a"'] } },
+      '{"jsonrpc":"2.0","id":"a"}',
+    ],
+    [
+      'cut off', '{"jsonrpc":"2.0","id":1,"result":{', { message: { kind: 'unusable', keys: ['"a"'] } },
+      '{"jsonrpc":"2.0","id":1,"result":{',
+    ],
   ] as const
   for (const [name, said, frame, bytes] of cases) {
     const { first, child } = setUp()
@@ -345,10 +392,19 @@ t.test('an answer that names two requests is told to both', async t => {
   a?.port.send(exchange('one'), ask('"a"'))
   b?.port.send(exchange('two'), ask('"b"'))
   child().say('{"jsonrpc":"2.0","id":1,"id":2,"result":{}}')
-  t.match(a?.events, [{ exchange: exchange('one'), frame: { message: { kind: 'unusable', keys: ['"a"'] }, faults: [{ kind: 'ambiguous' }] } }])
-  t.match(b?.events, [{ exchange: exchange('two'), frame: { message: { kind: 'result', key: '"b"' }, faults: [{ kind: 'ambiguous' }] } }])
+  t.match(a?.events, [{
+    exchange: exchange('one'),
+    frame: { message: { kind: 'unusable', keys: ['"a"'] }, faults: [{ kind: 'ambiguous' }] },
+  }])
+  t.match(b?.events, [{
+    exchange: exchange('two'),
+    frame: { message: { kind: 'result', key: '"b"' }, faults: [{ kind: 'ambiguous' }] },
+  }])
   for (const event of [...(a?.events ?? []), ...(b?.events ?? [])]) {
-    t.equal(event.type === 'frame' && 'otherKeys' in event.frame, false, 'the names of others are not among its keys')
+    t.equal(
+      event.type === 'frame' && 'otherKeys' in event.frame, false,
+      'the names of others are not among its keys',
+    )
   }
 })
 
@@ -357,7 +413,10 @@ t.test('the process may ask nothing: nobody could answer', async t => {
   first().port.send(exchange('one'), ask('1'))
   child().say('{"jsonrpc":"2.0","id":"s","method":"roots/list"}')
   t.match(JSON.parse(child().got.at(-1) ?? ''), { id: 's', error: { code: -32601 } })
-  t.match(first().events, [{ exchange: stdioExchange, frame: { message: { kind: 'unusable', keys: [] }, faults: [{ kind: 'json-rpc' }] } }])
+  t.match(first().events, [{
+    exchange: stdioExchange,
+    frame: { message: { kind: 'unusable', keys: [] }, faults: [{ kind: 'json-rpc' }] },
+  }])
 })
 
 t.test('a process that dies loses what it was asked, and the next request starts another', async t => {
@@ -376,7 +435,8 @@ t.test('a process that dies loses what it was asked, and the next request starts
   t.same(a?.heard(), [`three ${answer('1')}`])
   child().hear({ type: 'lost', exchange: stdioExchange, key: '99', reason: 'r' })
   a?.port.send(exchange('four'), ask('5'))
-  child().hear({ type: 'lost', exchange: stdioExchange, key: '4', reason: 'the server does not read any more' })
+  child()
+    .hear({ type: 'lost', exchange: stdioExchange, key: '4', reason: 'the server does not read any more' })
   t.same(a?.lost(), ['four 5 the server does not read any more'])
 })
 

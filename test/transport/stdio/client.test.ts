@@ -22,7 +22,9 @@ const start = (graceMs?: number) => {
 
 
 t.test('what the client writes is heard byte for byte, however it is cut', async () => {
-  await fc.assert(fc.asyncProperty(fc.array(anyLine), fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1 }), async (lines, sizes) => {
+  await fc.assert(fc.asyncProperty(fc.array(anyLine), fc.array(
+    fc.integer({ min: 1, max: 60 }), { minLength: 1 },
+  ), async (lines, sizes) => {
     const { input, frames, first, all } = start()
     const bytes = Buffer.concat(lines.flatMap(line => [line, Buffer.from('\n')]))
     for (let at = 0, cut = 0; at < bytes.length; cut += 1) {
@@ -33,7 +35,8 @@ t.test('what the client writes is heard byte for byte, however it is cut', async
     input.end()
     await first('ended')
     const heard = await frames(all('frame').length)
-    return heard.length === lines.length && heard.every((line, index) => line.equals(lines[index] ?? Buffer.alloc(0)))
+    return heard.length === lines.length
+      && heard.every((line, index) => line.equals(lines[index] ?? Buffer.alloc(0)))
   }))
 })
 
@@ -48,7 +51,9 @@ t.test('a message of several lines leaves in one, for readers of every kind of l
 })
 
 t.test('what is sent reaches the client byte for byte, in order, each with a line end', async () => {
-  await fc.assert(fc.asyncProperty(fc.array(fc.oneof(anyLine, fc.constant(Buffer.alloc(10_000, 'x')))), async lines => {
+  await fc.assert(fc.asyncProperty(fc.array(fc.oneof(
+    anyLine, fc.constant(Buffer.alloc(10_000, 'x')),
+  )), async lines => {
     const { output, transport } = start()
     for (const line of lines) transport.send(stdioExchange, raw(line))
     const heard = buffer(output)
@@ -104,12 +109,17 @@ t.test('a client that says nothing more has time for its answers, until it reads
   t.strictSame(await first('ended'), { type: 'ended', reason: 'the client closed its output', graceMs: 1000 })
   output.destroy(new Error('write EPIPE'))
   await new Promise(setImmediate)
-  t.strictSame(all('ended').slice(1), [{ type: 'ended', reason: 'the client does not read any more: write EPIPE' }])
+  t.strictSame(
+    all('ended').slice(1), [{ type: 'ended', reason: 'the client does not read any more: write EPIPE' }],
+  )
 })
 
 t.test('a failing pipe is the end', async t => {
   const cases: [string, (pipes: { input: PassThrough; output: PassThrough }) => void, string][] = [
-    ['EPIPE', ({ output }) => output.destroy(new Error('write EPIPE')), 'the client does not read any more: write EPIPE'],
+    [
+      'EPIPE', ({ output }) => output.destroy(new Error('write EPIPE')),
+      'the client does not read any more: write EPIPE',
+    ],
     ['EIO', ({ input }) => input.destroy(new Error('read EIO')), 'reading from the client failed: read EIO'],
     ['closed', ({ input }) => input.destroy(), 'the client closed its output'],
   ]
@@ -160,7 +170,10 @@ t.test('closing lets go of the pipes', async t => {
 
 /** The transport in a process of its own, on real pipes. */
 const running = (t: Test, ...args: string[]) => {
-  const child = spawn(process.execPath, [fileURLToPath(new URL('../../../test/fixtures/process/wrap.mjs', import.meta.url)), ...args])
+  const child = spawn(
+    process.execPath,
+    [fileURLToPath(new URL('../../../test/fixtures/process/wrap.mjs', import.meta.url)), ...args],
+  )
   t.teardown(() => child.kill('SIGKILL'))
   return { child, exit: once(child, 'exit') }
 }

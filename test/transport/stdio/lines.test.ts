@@ -30,7 +30,10 @@ t.test('a stream is split at its line feeds', async t => {
     ['a blank last line', ['a\n', ' '], ['a']],
     ['nothing', [], []],
     ['an empty chunk', ['a', '', '\n'], ['a']],
-    ['a character over chunks', [Buffer.from('é').subarray(0, 1), Buffer.from('é').subarray(1), '😀\n'], ['é😀']],
+    [
+      'a character over chunks', [Buffer.from('é').subarray(0, 1), Buffer.from('é').subarray(1), '😀\n'],
+      ['é😀'],
+    ],
     ['other line ends of Unicode', ['a\u2028b\u0085c\n'], ['a\u2028b\u0085c']],
   ] as const
   for (const [what, chunks, expected] of cases) t.same(texts(split(chunks)), expected, what)
@@ -48,14 +51,19 @@ t.test('a line over the limit is told once, at its end, with its ends and its si
   const long = `head${'x'.repeat(limit)}tail`
   for (const size of [1, 7, 4096, 65_536]) {
     const chunks = Buffer.from(`a\n${long}\nb\n`)
-    const pieces = Array.from({ length: Math.ceil(chunks.length / size) }, (_, i) => chunks.subarray(i * size, (i + 1) * size))
+    const pieces = Array.from({ length: Math.ceil(chunks.length / size) }, (_, i) =>
+      chunks.subarray(i * size, (i + 1) * size))
     const lines = split(pieces)
     t.same(texts(lines), ['a', `${long.length} bytes`, 'b'], `chunks of ${size}`)
     t.match(lines[1], { head: Buffer.from(long.slice(0, 4096)), tail: Buffer.from(long.slice(-4096)) })
   }
   t.same(texts(split(['x'.repeat(limit), '\n'])), ['x'.repeat(limit)], 'a line of exactly the limit')
-  t.same(texts(split(['x'.repeat(limit + 1)])), [`${limit + 1} bytes`], 'one byte more, at the end of the stream')
-  t.match(split(['abc\n'], 2), [{ kind: 'oversized', head: Buffer.from('abc'), tail: Buffer.from('abc'), size: 3 }])
+  t.same(
+    texts(split(['x'.repeat(limit + 1)])), [`${limit + 1} bytes`], 'one byte more, at the end of the stream',
+  )
+  t.match(
+    split(['abc\n'], 2), [{ kind: 'oversized', head: Buffer.from('abc'), tail: Buffer.from('abc'), size: 3 }],
+  )
 })
 
 t.test('an endless line is not kept', async t => {
@@ -81,9 +89,14 @@ t.test('single bytes make a long line in time', async t => {
 })
 
 t.test('however the bytes are cut into chunks, the lines are the same', async () => {
-  const part = fc.oneof(fc.constantFrom('\n', '\r\n', ' ', 'é😀', '{}'), fc.string({ maxLength: 20 }), fc.nat(60).map(length => 'x'.repeat(length)))
+  const part = fc.oneof(
+    fc.constantFrom('\n', '\r\n', ' ', 'é😀', '{}'), fc.string({ maxLength: 20 }),
+    fc.nat(60).map(length => 'x'.repeat(length)),
+  )
   fc.assert(
-    fc.property(fc.array(part, { maxLength: 20 }), fc.array(fc.nat(30), { minLength: 1, maxLength: 20 }), (parts, sizes) => {
+    fc.property(fc.array(
+      part, { maxLength: 20 },
+    ), fc.array(fc.nat(30), { minLength: 1, maxLength: 20 }), (parts, sizes) => {
       const bytes = Buffer.from(parts.join(''))
       const chunks: Buffer[] = []
       for (let at = 0, i = 0; at < bytes.length; i++) {
@@ -94,7 +107,10 @@ t.test('however the bytes are cut into chunks, the lines are the same', async ()
       const whole = split([bytes], 50)
       assert.deepEqual(split(chunks, 50), whole)
       const expected = bytes.toString().split('\n').filter(line => /[^ \t\r]/.test(line))
-      assert.deepEqual(texts(whole), expected.map(line => (Buffer.byteLength(line) > 50 ? `${Buffer.byteLength(line)} bytes` : line)))
+      assert.deepEqual(
+        texts(whole),
+        expected.map(line => (Buffer.byteLength(line) > 50 ? `${Buffer.byteLength(line)} bytes` : line)),
+      )
     }),
     { numRuns: 500 },
   )

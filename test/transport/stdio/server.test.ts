@@ -13,10 +13,13 @@ import { listen } from '../listen.js'
 import { anyLine, raw, request, runs } from './harness.js'
 import { exchange } from '../../exchange.js'
 
-const fixture = (name: string) => fileURLToPath(new URL(`../../../test/fixtures/process/${name}`, import.meta.url))
+const fixture = (name: string) =>
+  fileURLToPath(new URL(`../../../test/fixtures/process/${name}`, import.meta.url))
 const limits = { messageBytes: 16 * 1024 * 1024, depth: 128 }
 
-const start = (t: Test, command: readonly [string, ...string[]], options: Partial<StdioServerOptions> = {}) => {
+const start = (
+  t: Test, command: readonly [string, ...string[]], options: Partial<StdioServerOptions> = {},
+) => {
   const transport = stdioServer({ command, limits, ...options })
   t.teardown(() => transport.close(3))
   return { transport, ...listen(transport) }
@@ -86,7 +89,10 @@ t.test('the end of the process is told', async t => {
     [['exit', '255'], { code: 255, signal: null }, 255, 'the server exited with code 255'],
     [['die', 'SIGTERM'], { code: null, signal: 'SIGTERM' }, 143, 'the server was ended by SIGTERM'],
     [['die', 'SIGKILL'], { code: null, signal: 'SIGKILL' }, 137, 'the server was ended by SIGKILL'],
-    [['die', 'SIGABRT'], { code: null, signal: 'SIGABRT' }, 128 + constants.signals.SIGABRT, 'the server was ended by SIGABRT'],
+    [
+      ['die', 'SIGABRT'], { code: null, signal: 'SIGABRT' }, 128 + constants.signals.SIGABRT,
+      'the server was ended by SIGABRT',
+    ],
   ]
   for (const [behaviour, exit, code, reason] of cases) {
     const { transport, all, first } = behaving(t, behaviour)
@@ -118,8 +124,14 @@ t.test('a command that cannot be started is an end with a clear reason', async t
     ['no-such-command', {}, 'cannot start "no-such-command": command not found'],
     [`${dir}/missing`, {}, `cannot start "${dir}/missing": command not found`],
     [`${dir}/plain`, {}, `cannot start "${dir}/plain": permission denied`],
-    [`${dir}/orphan`, {}, `cannot start "${dir}/orphan": the interpreter that its first line names was not found`],
-    [process.execPath, { cwd: `${dir}/nowhere` }, `cannot start "${process.execPath}": the working directory "${dir}/nowhere" does not exist`],
+    [
+      `${dir}/orphan`, {},
+      `cannot start "${dir}/orphan": the interpreter that its first line names was not found`,
+    ],
+    [
+      process.execPath, { cwd: `${dir}/nowhere` },
+      `cannot start "${process.execPath}": the working directory "${dir}/nowhere" does not exist`,
+    ],
     ['evil\u001b[2J', {}, 'cannot start "evil\\u001b[2J": command not found'],
   ]
   for (const [command, options, reason] of cases) {
@@ -146,7 +158,10 @@ t.test('closing at once a command that cannot be started keeps the reason', asyn
 })
 
 t.test('arguments and environment arrive as given', async t => {
-  const odd = ['', ' ', '"', "'", '\\', '$HOME', '`id`', '*', '; exit 1', '&&', 'a\nb', '--flag=', 'ünï🎉', '%PATH%', '^']
+  const odd = [
+    '', ' ', '"', "'", '\\', '$HOME', '`id`', '*', '; exit 1', '&&', 'a\nb', '--flag=', 'ünï🎉', '%PATH%',
+    '^',
+  ]
   const text = fc.string({ unit: 'grapheme' }).filter(each => !each.includes('\0'))
   const args = [...odd, ...fc.sample(text, 50)]
   const dir = t.testdir()
@@ -158,7 +173,10 @@ t.test('arguments and environment arrive as given', async t => {
 })
 
 t.test('stderr is the server’s own: not a byte of it changes', async t => {
-  const child = spawn(process.execPath, [fixture('wrap.mjs'), 'server', process.execPath, fixture('server.mjs'), 'mutter'], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const child = spawn(
+    process.execPath, [fixture('wrap.mjs'), 'server', process.execPath, fixture('server.mjs'), 'mutter'],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  )
   const heard = await buffer(child.stderr)
   t.ok(heard.equals(Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))), heard.toString('latin1'))
 })
@@ -166,7 +184,10 @@ t.test('stderr is the server’s own: not a byte of it changes', async t => {
 t.test('closing ends a server that heeds its stdin, without a signal', async t => {
   const { transport, all } = behaving(t, ['echo'])
   await transport.close()
-  t.strictSame(all('ended'), [{ type: 'ended', reason: 'the server exited with code 0', exit: { code: 0, signal: null } }])
+  t.strictSame(
+    all('ended'),
+    [{ type: 'ended', reason: 'the server exited with code 0', exit: { code: 0, signal: null } }],
+  )
 })
 
 t.test('what was sent before closing arrives, and what is answered then is heard', async t => {
@@ -232,7 +253,8 @@ t.test('what the server started goes with it', async t => {
 })
 
 t.test('a server that exits is gone, though what it started holds its stdout and chatters', async t => {
-  const { transport, first, lines } = behaving(t, ['parent', 'chatter', 'exit'], { stopMs: 50, stderr: 'ignore' })
+  const { transport, first, lines } =
+    behaving(t, ['parent', 'chatter', 'exit'], { stopMs: 50, stderr: 'ignore' })
   t.match(await first('ended'), { reason: 'the server exited with code 0', exit: { code: 0, signal: null } })
   await transport.close()
   t.notOk(runs(Number(lines()[0])))
@@ -250,7 +272,9 @@ t.test('requests that a server does not read any more are lost', async t => {
   const { transport, line, first, all } = behaving(t, ['closeStdin'])
   await line(0)
   transport.send(exchange('some exchange'), request(7))
-  t.strictSame(await first('lost'), { type: 'lost', exchange: exchange('some exchange'), key: '7', reason: 'the server does not read any more' })
+  t.strictSame(await first('lost'), {
+    type: 'lost', exchange: exchange('some exchange'), key: '7', reason: 'the server does not read any more',
+  })
   transport.send(stdioExchange, raw('a notification'))
   t.equal(transport.send(stdioExchange, request(8)), true)
   t.strictSame(all('ended'), [])

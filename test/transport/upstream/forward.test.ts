@@ -9,7 +9,10 @@ import { exchange } from '../../exchange.js'
 /** The server as a gateway's session sees it, closed when the test is over. */
 const connect = (t: Test, url: URL, options: Partial<HttpServerOptions> = {}) => {
   const upstream = new HttpUpstream(url)
-  const transport = httpServer({ upstream, headers: new Map(), limits, inputSchemaOf: () => undefined, stopMs: 50, ...options })
+  const transport =
+    httpServer({
+      upstream, headers: new Map(), limits, inputSchemaOf: () => undefined, stopMs: 50, ...options,
+    })
   const events = listen(transport)
   t.teardown(async () => {
     await transport.close()
@@ -20,28 +23,39 @@ const connect = (t: Test, url: URL, options: Partial<HttpServerOptions> = {}) =>
 
 t.test('a request goes out with the headers that are the client\'s to say, and the response\'s come back', async t => {
   const server = await serve(t, ({ message }, response) =>
-    json(response, answer(message.id ?? 0), { 'mcp-session-id': 's', 'x-own': '1', connection: 'x-hop', 'x-hop': '1', 'alt-svc': 'h3=":1"', 'set-cookie': 'a=1' }))
+    json(response, answer(message.id ?? 0), {
+      'mcp-session-id': 's', 'x-own': '1', connection: 'x-hop', 'x-hop': '1', 'alt-svc': 'h3=":1"',
+      'set-cookie': 'a=1',
+    }))
   const client = connect(t, server.url, { headers: new Map([['x-key', 'operator']]) })
   post(client.transport, 'one', ask(1), {
-    authorization: 'Bearer client', 'mcp-protocol-version': '2025-11-25', 'mcp-session-id': 's', 'last-event-id': '7', 'x-key': 'client',
-    'x-custom': 'yes', connection: 'keep-alive, x-hop', 'x-hop': '1', 'keep-alive': 'timeout=5', te: 'trailers', 'accept-encoding': 'br',
+    authorization: 'Bearer client', 'mcp-protocol-version': '2025-11-25', 'mcp-session-id': 's',
+    'last-event-id': '7', 'x-key': 'client',
+    'x-custom': 'yes', connection: 'keep-alive, x-hop', 'x-hop': '1', 'keep-alive': 'timeout=5',
+    te: 'trailers', 'accept-encoding': 'br',
     'proxy-authorization': 'Basic x', 'content-length': '999', expect: '100-continue',
   })
   t.equal(await client.line(0), answer(1))
   const { headers, body } = await server.asked('ping')
   t.match(headers, {
-    authorization: 'Bearer client', 'mcp-protocol-version': '2025-11-25', 'mcp-session-id': 's', 'last-event-id': '7', 'x-key': 'operator',
-    'x-custom': 'yes', accept: 'application/json, text/event-stream', host: server.url.host, 'accept-encoding': 'identity',
+    authorization: 'Bearer client', 'mcp-protocol-version': '2025-11-25', 'mcp-session-id': 's',
+    'last-event-id': '7', 'x-key': 'operator',
+    'x-custom': 'yes', accept: 'application/json, text/event-stream', host: server.url.host,
+    'accept-encoding': 'identity',
     'content-length': String(body.length),
   })
-  for (const name of ['x-hop', 'keep-alive', 'te', 'proxy-authorization', 'expect']) t.equal(headers[name], undefined, name)
+  for (const name of ['x-hop', 'keep-alive', 'te', 'proxy-authorization', 'expect']) {
+    t.equal(headers[name], undefined, name)
+  }
   const { exchange: on, whole, frame: { envelope } } = await client.first('frame')
   t.match({ on, whole }, { on: exchange('one'), whole: true })
   const head = envelope?.response ?? { status: 0, headers: new Map<string, readonly string[]>() }
   t.equal(head.status, 200)
   t.same(head.headers.get('mcp-session-id'), ['s'])
   t.same(head.headers.get('set-cookie'), ['a=1'])
-  for (const name of ['content-length', 'transfer-encoding', 'connection', 'x-hop', 'keep-alive', 'alt-svc']) t.notOk(head.headers.has(name), name)
+  for (const name of [
+    'content-length', 'transfer-encoding', 'connection', 'x-hop', 'keep-alive', 'alt-svc',
+  ]) t.notOk(head.headers.has(name), name)
   t.same(client.events.map(({ type }) => type), ['frame'])
 })
 
@@ -74,15 +88,21 @@ t.test('statuses pass as they are', async t => {
       for (const [name, value] of Object.entries(headers)) t.same(head.headers.get(name), [value])
       if (status === 202) continue
       t.same(head.headers.get('content-type'), ['text/html'])
-      const pages = client.all('frame').filter(event => event.exchange.name === name).map(({ frame }) => frame)
-      t.match(pages, body === '' ? [] : [{ bytes: Buffer.from(body), message: { kind: 'page', key: undefined, text: body } }])
+      const pages =
+        client.all('frame').filter(event => event.exchange.name === name).map(({ frame }) => frame)
+      t.match(pages, body === '' ? [] : [{
+        bytes: Buffer.from(body), message: { kind: 'page', key: undefined, text: body },
+      }])
     }
     if (status === 202) continue
     post(client.transport, 'request', ask(1))
     await client.of('stream-ended', 'request')
     const page = client.all('frame').find(({ exchange }) => exchange.name === 'request')?.frame
     if (body !== '') t.match(page, { bytes: Buffer.from(body), message: { kind: 'page', key: '1' } })
-    else t.match(await client.first('lost'), { exchange: exchange('request'), key: '1', reason: `the server answered HTTP ${status}` })
+    else t.match(
+      await client.first('lost'),
+      { exchange: exchange('request'), key: '1', reason: `the server answered HTTP ${status}` },
+    )
     t.ok(client.all('head').some(event => event.exchange.name === 'request' && event.status === status))
   }
 })
@@ -97,17 +117,26 @@ t.test('an error of the protocol passes with its status, whatever its id', async
   post(client.transport, 'two', ask(2))
   await client.frames(2)
   t.same(client.all('head').map(({ status }) => status), [400, 400])
-  t.match(client.all('frame').find(({ exchange }) => exchange.name === 'one')?.frame.message, { kind: 'error', key: '1' })
+  t.match(
+    client.all('frame').find(({ exchange }) => exchange.name === 'one')?.frame.message,
+    { kind: 'error', key: '1' },
+  )
   const unread = client.all('frame').find(({ exchange }) => exchange.name === 'two')?.frame
-  t.match(unread, { message: { kind: 'error', id: 2, key: '2', error: { code: -32022 } }, faults: [], bytes: Buffer.from('{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"no"}}') })
+  t.match(unread, {
+    message: { kind: 'error', id: 2, key: '2', error: { code: -32022 } }, faults: [],
+    bytes: Buffer.from('{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"no"}}'),
+  })
 })
 
 t.test('a response that is neither JSON nor a stream is a frame with a fault, and hides its head', async t => {
-  const server = await serve(t, (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'))
+  const server = await serve(t, (_, response) =>
+    void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'))
   const client = connect(t, server.url)
   post(client.transport, 'one', ask(1))
   await client.first('stream-ended')
-  t.match(client.all('frame')[0]?.frame, { message: { kind: 'unusable', keys: ['1'] }, faults: [{ kind: 'http' }] })
+  t.match(
+    client.all('frame')[0]?.frame, { message: { kind: 'unusable', keys: ['1'] }, faults: [{ kind: 'http' }] },
+  )
   t.same(client.all('head'), [])
   t.match(client.all('lost'), [{ key: '1' }])
   bare(client.transport, 'two', 'GET')
@@ -120,7 +149,10 @@ t.test('what cannot be reached is 502 where nobody is due an answer, and a loss 
   await server.stop()
   const client = connect(t, server.url)
   post(client.transport, 'request', ask('x'))
-  t.match(await client.first('lost'), { exchange: exchange('request'), key: '"x"', reason: 'the server refused the connection' })
+  t.match(
+    await client.first('lost'),
+    { exchange: exchange('request'), key: '"x"', reason: 'the server refused the connection' },
+  )
   t.same(client.all('head'), [])
   post(client.transport, 'notification', notify('notifications/x'))
   t.match(await client.first('head'), { exchange: exchange('notification'), status: 502 })
@@ -137,7 +169,10 @@ t.test('an event keeps its fields, and those without a message pass beside the m
   post(client.transport, 'one', ask(1))
   await client.first('stream-ended')
   t.same(client.all('frame').map(({ frame }) => frame.envelope), [{ event: 'event: message\nid: 2\n' }])
-  t.equal(client.all('between').map(({ lines }) => lines).join(''), ': keep-alive\n\nid: 1\nretry: 3000\ndata: \n\n')
+  t.equal(
+    client.all('between').map(({ lines }) => lines).join(''),
+    ': keep-alive\n\nid: 1\nretry: 3000\ndata: \n\n',
+  )
   t.match(client.events.at(-1), { type: 'stream-ended', exchange: exchange('one') })
 })
 
@@ -149,10 +184,16 @@ t.test('a cut stream is resumable only in a legacy session, and once the client 
   })
   const client = connect(t, server.url)
   const cases = [
-    ['with an id', ask(1, 'x', { id: true }), { 'mcp-session-id': 's', 'mcp-protocol-version': '2025-11-25' }, true],
+    [
+      'with an id', ask(1, 'x', { id: true }),
+      { 'mcp-session-id': 's', 'mcp-protocol-version': '2025-11-25' }, true,
+    ],
     ['without an id', ask(2, 'x'), { 'mcp-session-id': 's', 'mcp-protocol-version': '2025-11-25' }, false],
     ['without a session', ask(3, 'x', { id: true }), { 'mcp-protocol-version': '2025-11-25' }, false],
-    ['modern', modern(4, 'x', { id: true }), { 'mcp-session-id': 's', 'mcp-protocol-version': '2026-07-28' }, false],
+    [
+      'modern', modern(4, 'x', { id: true }), { 'mcp-session-id': 's', 'mcp-protocol-version': '2026-07-28' },
+      false,
+    ],
   ] as const
   for (const [name, sent, headers, resumable] of cases) {
     post(client.transport, name, sent, headers)
@@ -170,7 +211,10 @@ t.test('a GET is handed on, and what comes of it is heard in its exchange', asyn
   const client = connect(t, server.url)
   bare(client.transport, 'rest', 'GET', { 'last-event-id': '5', 'mcp-session-id': 's' })
   await client.frames(2)
-  t.match(client.events, [{ type: 'head', exchange: exchange('rest') }, { type: 'frame', exchange: exchange('rest') }, { type: 'frame', exchange: exchange('rest') }])
+  t.match(client.events, [
+    { type: 'head', exchange: exchange('rest') }, { type: 'frame', exchange: exchange('rest') },
+    { type: 'frame', exchange: exchange('rest') },
+  ])
   t.match(server.seen[0], { method: 'GET', headers: { accept: 'text/event-stream', 'mcp-session-id': 's' } })
   client.transport.shut?.(exchange('rest'))
   await server.seen[0]?.closed
@@ -182,13 +226,19 @@ t.test('what the relay asks on a client\'s exchange borrows its credentials, and
   const call = modern(1, 'tools/call', { name: 'x', arguments: {} })
   client.transport.open?.(exchange('one'), {
     method: 'POST', body: call.bytes,
-    headers: new Map([['authorization', 'Bearer client'], ['mcp-method', 'tools/call'], ['mcp-name', 'x'], ['mcp-param-a', 'b'], ['mcp-protocol-version', '2026-07-28']]),
+    headers: new Map([
+      ['authorization', 'Bearer client'], ['mcp-method', 'tools/call'], ['mcp-name', 'x'],
+      ['mcp-param-a', 'b'], ['mcp-protocol-version', '2026-07-28'],
+    ]),
   })
   client.transport.send(exchange('one'), modern('own-1', 'tools/list'))
   await client.line(0)
   t.same(client.events.map(({ type }) => type), ['frame'])
   const { headers } = await server.asked('tools/list')
-  t.match(headers, { authorization: 'Bearer client', 'mcp-method': 'tools/list', 'mcp-protocol-version': '2026-07-28', 'content-type': 'application/json' })
+  t.match(headers, {
+    authorization: 'Bearer client', 'mcp-method': 'tools/list', 'mcp-protocol-version': '2026-07-28',
+    'content-type': 'application/json',
+  })
   t.equal(headers['mcp-name'], undefined)
   t.equal(headers['mcp-param-a'], undefined)
   client.transport.send(exchange('one'), call)
@@ -197,7 +247,8 @@ t.test('what the relay asks on a client\'s exchange borrows its credentials, and
 })
 
 t.test('the client going away reaches the server; so does a request that nobody waits for', async t => {
-  const server = await serve(t, (_, response) => void stream(response).event('{"jsonrpc":"2.0","method":"notifications/x"}'))
+  const server = await serve(t, (_, response) =>
+    void stream(response).event('{"jsonrpc":"2.0","method":"notifications/x"}'))
   const client = connect(t, server.url)
   post(client.transport, 'one', ask(1))
   await client.line(0)
@@ -222,34 +273,48 @@ t.test('a modern server is not told of a cancellation of the relay\'s own, a leg
   await client.of('frame', 'modern')
   client.transport.abandon?.(exchange('modern'), '1')
   client.transport.send(exchange('modern'), cancelled)
-  post(client.transport, 'legacy', ask(1, 'x'), { 'mcp-protocol-version': '2025-11-25', authorization: 'Bearer client' })
+  post(
+    client.transport, 'legacy', ask(1, 'x'),
+    { 'mcp-protocol-version': '2025-11-25', authorization: 'Bearer client' },
+  )
   await client.of('frame', 'legacy')
   client.transport.abandon?.(exchange('legacy'), '1')
   client.transport.send(exchange('legacy'), cancelled)
-  t.match((await server.asked('notifications/cancelled')).headers, { 'mcp-protocol-version': '2025-11-25', authorization: 'Bearer client' })
+  t.match(
+    (await server.asked('notifications/cancelled')).headers,
+    { 'mcp-protocol-version': '2025-11-25', authorization: 'Bearer client' },
+  )
   t.equal(server.of('notifications/cancelled').length, 1)
   t.same(client.all('head').map(({ exchange }) => exchange.name), ['modern', 'legacy'])
 })
 
 t.test('two clients may ask with the same id', async t => {
-  const server = await serve(t, ({ message, headers }, response) => json(response, answer(message.id ?? 0, { to: headers['x-client'] })))
+  const server = await serve(t, ({ message, headers }, response) =>
+    json(response, answer(message.id ?? 0, { to: headers['x-client'] })))
   const client = connect(t, server.url)
   post(client.transport, 'a', ask(1), { 'x-client': 'a' })
   post(client.transport, 'b', ask(1), { 'x-client': 'b' })
   await client.frames(2)
   for (const name of ['a', 'b']) {
-    t.match(client.all('frame').find(({ exchange }) => exchange.name === name)?.frame.message, { result: { to: name } })
+    t.match(
+      client.all('frame').find(({ exchange }) => exchange.name === name)?.frame.message,
+      { result: { to: name } },
+    )
   }
   t.same(client.all('lost'), [])
 })
 
 t.test('a packed body is unpacked, though none was asked for', async t => {
-  const packers = { gzip: gzipSync, 'x-gzip': gzipSync, deflate: deflateSync, br: brotliCompressSync, raw: deflateRawSync, identity: (body: Buffer) => body }
+  const packers = {
+    gzip: gzipSync, 'x-gzip': gzipSync, deflate: deflateSync, br: brotliCompressSync, raw: deflateRawSync,
+    identity: (body: Buffer) => body,
+  }
   for (const [encoding, pack] of Object.entries(packers)) {
     const server = await serve(t, ({ message: { id } }, response) => {
       const headers = { 'content-encoding': encoding === 'raw' ? 'deflate' : encoding }
       if (id === 1) return json(response, pack(Buffer.from(answer(1))), headers)
-      response.writeHead(200, { 'content-type': 'text/event-stream', ...headers }).end(pack(Buffer.from(`data: ${answer(2)}\n\n`)))
+      response.writeHead(200, { 'content-type': 'text/event-stream', ...headers })
+        .end(pack(Buffer.from(`data: ${answer(2)}\n\n`)))
     })
     const client = connect(t, server.url)
     post(client.transport, 'json', ask(1))
@@ -277,7 +342,10 @@ t.test('a body that cannot be unpacked is a fault, and a bomb is cut off at the 
     const client = connect(t, server.url)
     post(client.transport, 'one', ask(1))
     await client.first('stream-ended')
-    t.match(client.all('frame').map(({ frame }) => frame), [{ message: { kind: 'unusable', keys: ['1'] }, faults: [{ kind }] }], name)
+    t.match(
+      client.all('frame').map(({ frame }) => frame),
+      [{ message: { kind: 'unusable', keys: ['1'] }, faults: [{ kind }] }], name,
+    )
     t.ok((client.all('frame')[0]?.frame.bytes.length ?? 0) <= 4096)
   }
 })
@@ -292,7 +360,10 @@ t.test('an event over the limit is reported, and the next ones are read', async 
   const client = connect(t, server.url)
   post(client.transport, 'one', ask(1))
   await client.frames(2)
-  t.match(client.all('frame').map(({ frame }) => frame), [{ faults: [{ kind: 'size' }] }, { message: { kind: 'result' } }])
+  t.match(
+    client.all('frame').map(({ frame }) => frame),
+    [{ faults: [{ kind: 'size' }] }, { message: { kind: 'result' } }],
+  )
 })
 
 t.test('a body that is cut off is a loss, not a frame', async t => {
@@ -356,21 +427,32 @@ t.test('what may be taken for a result is judged as one, whatever the status say
 })
 
 t.test('an error of HTTP is the answer to what was asked, whatever id it names', async t => {
-  const server = await serve(t, (_, response) => json(response, '{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"no"}}', {}, 404))
+  const server = await serve(t, (_, response) =>
+    json(response, '{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"no"}}', {}, 404))
   const client = connect(t, server.url)
   post(client.transport, 'one', ask(1))
   const { frame: { bytes, message } } = await client.of('frame', 'one')
   t.match(message, { kind: 'error', id: 1, key: '1', error: { code: -32600, message: 'no' } })
-  t.equal(bytes.toString(), '{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no"}}', 'for a client with others in flight')
+  t.equal(
+    bytes.toString(), '{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no"}}',
+    'for a client with others in flight',
+  )
 })
 
 t.test('an error to several requests passes as it is, and is the answer to none of them', async t => {
-  const server = await serve(t, (_, response) => json(response, '{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}', {}, 400))
+  const server = await serve(t, (_, response) =>
+    json(response, '{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}', {}, 400))
   const client = connect(t, server.url)
-  post(client.transport, 'batch', frame([{ jsonrpc: '2.0', id: 1, method: 'ping' }, { jsonrpc: '2.0', id: 2, method: 'ping' }]))
+  post(
+    client.transport, 'batch',
+    frame([{ jsonrpc: '2.0', id: 1, method: 'ping' }, { jsonrpc: '2.0', id: 2, method: 'ping' }]),
+  )
   await client.of('stream-ended', 'batch')
   t.match(client.all('head'), [{ status: 400 }])
-  t.match(client.all('frame').map(({ frame }) => frame), [{ message: { kind: 'page', key: undefined, text: /"no"/ } }])
+  t.match(
+    client.all('frame').map(({ frame }) => frame),
+    [{ message: { kind: 'page', key: undefined, text: /"no"/ } }],
+  )
   t.match(client.all('lost').map(({ key }) => key), ['1', '2'])
 })
 
@@ -378,7 +460,9 @@ t.test('a response that is not read holds back itself alone', async t => {
   const server = await serve(t, ({ message }, response) => {
     if (message.id === 2) return json(response, answer(2))
     const events = stream(response)
-    for (let index = 0; index < 50; index++) events.event(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"n":${index}}}`)
+    for (let index = 0; index < 50; index++) {
+      events.event(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"n":${index}}}`)
+    }
     events.event(answer(1))
     response.end()
   })
@@ -387,7 +471,9 @@ t.test('a response that is not read holds back itself alone', async t => {
   client.transport.pause(exchange('slow'))
   post(client.transport, 'quick', ask(2))
   await client.of('frame', 'quick')
-  t.notOk(client.all('frame').some(({ exchange, frame: { message } }) => exchange.name === 'slow' && message.kind === 'result'))
+  t.notOk(client.all(
+    'frame'
+  ).some(({ exchange, frame: { message } }) => exchange.name === 'slow' && message.kind === 'result'))
   client.transport.resume(exchange('slow'))
   await client.of('stream-ended', 'slow')
   t.equal(client.all('frame').filter(({ exchange }) => exchange.name === 'slow').length, 51)

@@ -10,14 +10,17 @@ import { exchange } from '../../exchange.js'
 export const limits = { messageBytes: 100_000, depth: 64 }
 
 /** A client's or a server's message. */
-export const frame = (message: unknown): Frame => parseFrame(Buffer.from(typeof message === 'string' ? message : JSON.stringify(message)), limits)
+export const frame = (message: unknown): Frame =>
+  parseFrame(Buffer.from(typeof message === 'string' ? message : JSON.stringify(message)), limits)
 
 export const ask = (id: number | string, method = 'ping', params?: object): Frame =>
   frame({ jsonrpc: '2.0', id, method, ...(params && { params }) })
 
-export const notify = (method: string, params?: object): Frame => frame({ jsonrpc: '2.0', method, ...(params && { params }) })
+export const notify = (method: string, params?: object): Frame =>
+  frame({ jsonrpc: '2.0', method, ...(params && { params }) })
 
-export const answer = (id: number | string, result: object = {}): string => JSON.stringify({ jsonrpc: '2.0', id, result })
+export const answer = (id: number | string, result: object = {}): string =>
+  JSON.stringify({ jsonrpc: '2.0', id, result })
 
 /** One HTTP request as the server saw it. */
 export interface Seen {
@@ -25,7 +28,9 @@ export interface Seen {
   readonly url: string
   readonly headers: IncomingHttpHeaders
   readonly body: string
-  readonly message: { readonly id?: number | string; readonly method?: string; readonly params?: Record<string, unknown> }
+  readonly message: {
+    readonly id?: number | string; readonly method?: string; readonly params?: Record<string, unknown>
+  }
   readonly response: ServerResponse
   /** Resolves when the response is over, or its connection. */
   readonly closed: Promise<void>
@@ -92,7 +97,9 @@ export const serve = async (t: Teardown, handle: Handler) => {
   }
 }
 
-export const json = (response: ServerResponse, body: string | Buffer, headers: Record<string, string> = {}, status = 200): void => {
+export const json = (
+  response: ServerResponse, body: string | Buffer, headers: Record<string, string> = {}, status = 200,
+): void => {
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
 }
 
@@ -110,17 +117,26 @@ export const stream = (response: ServerResponse, headers: Record<string, string>
 }
 
 /** Answers the handshake, and every other request by its own handler. */
-export const session = (handle: Handler, { id = 'session-1', version = '2025-11-25' } = {}): Handler => (seen, response) => {
+export const session = (handle: Handler, { id = 'session-1', version = '2025-11-25' } = {}): Handler =>
+  (seen, response) => {
   if (seen.method === 'DELETE') return void response.writeHead(204).end()
-  if (seen.method === 'GET' && seen.headers['last-event-id'] === undefined) return void response.writeHead(405).end()
+  if (seen.method === 'GET' && seen.headers['last-event-id'] === undefined) {
+    return void response.writeHead(405).end()
+  }
   if (seen.message.method === 'initialize') {
-    return json(response, answer(seen.message.id ?? 0, { protocolVersion: version, capabilities: {}, serverInfo: { name: 's', version: '1' } }), id === '' ? {} : { 'mcp-session-id': id })
+    return json(response, answer(
+      seen.message.id ?? 0,
+      { protocolVersion: version, capabilities: {}, serverInfo: { name: 's', version: '1' } },
+    ), id === '' ? {} : { 'mcp-session-id': id })
   }
   if (seen.message.method === 'notifications/initialized') return void response.writeHead(202).end()
   handle(seen, response)
 }
 
-export const initialize = ask(0, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } })
+export const initialize = ask(
+  0, 'initialize',
+  { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
+)
 export const initialized = notify('notifications/initialized')
 
 /** A request of revision 2026-07-28. */
@@ -135,14 +151,26 @@ export const modern = (id: number | string, method: string, params: object = {})
   })
 
 /** Opens an exchange as the client's transport would. */
-export const post = (transport: Transport, name: string, sent: Frame, headers: Record<string, string> = {}): void => {
+export const post = (
+  transport: Transport, name: string, sent: Frame, headers: Record<string, string> = {},
+): void => {
   const on = exchange(name)
-  transport.open?.(on, { method: 'POST', headers: new Map(Object.entries({ ...clientHeaders, ...headers })), body: sent.bytes })
+  transport.open?.(
+    on,
+    { method: 'POST', headers: new Map(Object.entries({ ...clientHeaders, ...headers })), body: sent.bytes },
+  )
   transport.send(on, sent)
 }
 
-export const bare = (transport: Transport, name: string, method: HttpRequest['method'], headers: Record<string, string> = {}): void => {
-  transport.open?.(exchange(name), { method, headers: new Map(Object.entries({ accept: 'text/event-stream', ...headers })) })
+export const bare = (
+  transport: Transport, name: string, method: HttpRequest['method'], headers: Record<string, string> = {},
+): void => {
+  transport.open?.(
+    exchange(name), { method, headers: new Map(Object.entries({ accept: 'text/event-stream', ...headers })) },
+  )
 }
 
-const clientHeaders = { accept: 'application/json, text/event-stream', 'content-type': 'application/json', host: 'relay.example:7400' }
+const clientHeaders = {
+  accept: 'application/json, text/event-stream', 'content-type': 'application/json',
+  host: 'relay.example:7400',
+}

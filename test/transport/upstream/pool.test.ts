@@ -8,11 +8,14 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { decoded } from '../../../dist/transport/http/content-coding.js'
-import { bodiless, forwardedHead, forwardedHeaders, headersOf, mediaType, only } from '../../../dist/transport/http/headers.js'
+import {
+  bodiless, forwardedHead, forwardedHeaders, headersOf, mediaType, only,
+} from '../../../dist/transport/http/headers.js'
 import { discard, failureOf, HttpUpstream } from '../../../dist/transport/upstream/pool.js'
 import { serve } from './harness.js'
 
-const pem = (name: string) => readFileSync(fileURLToPath(new URL(`../../../test/fixtures/tls/${name}.pem`, import.meta.url)))
+const pem = (name: string) =>
+  readFileSync(fileURLToPath(new URL(`../../../test/fixtures/tls/${name}.pem`, import.meta.url)))
 
 const signal = new AbortController().signal
 const get = (upstream: HttpUpstream, headers: readonly (readonly [string, string])[] = []) =>
@@ -27,7 +30,9 @@ const dial = (t: Test, url: URL, tls?: ConstructorParameters<typeof HttpUpstream
 t.test('TLS: the operator\'s authorities are trusted, no others, and our certificate is shown', async t => {
   const [cert, key] = [pem('cert'), pem('key')]
   let shown = false
-  const server = createServer({ cert, key, ca: cert, requestCert: true, rejectUnauthorized: false }, (request, response) => {
+  const server = createServer({
+    cert, key, ca: cert, requestCert: true, rejectUnauthorized: false,
+  }, (request, response) => {
     shown = 'authorized' in request.socket && request.socket.authorized === true
     response.end('{}')
   }).listen(0, '127.0.0.1')
@@ -45,7 +50,10 @@ t.test('TLS: the operator\'s authorities are trusted, no others, and our certifi
 t.test('why a request failed is said without a word of the request', async t => {
   const cases = [
     ['nonsense', 'HELLO\r\n\r\n', 'the server does not speak HTTP as it should'],
-    ['endless headers', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(40_000)}\r\n\r\n`, 'the server\'s HTTP headers are too long'],
+    [
+      'endless headers', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(40_000)}\r\n\r\n`,
+      'the server\'s HTTP headers are too long',
+    ],
     ['nothing at all', '', 'the connection to the server was cut'],
   ] as const
   for (const [name, bytes, reason] of cases) {
@@ -54,14 +62,20 @@ t.test('why a request failed is said without a word of the request', async t => 
       socket.once('data', () => socket.end(bytes))
     }).listen(0, '127.0.0.1')
     await once(server, 'listening')
-    const upstream = dial(t, new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/?token=secret`))
+    const upstream =
+      dial(t, new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/?token=secret`))
     t.equal(await get(upstream, [['authorization', 'secret']]).catch(failureOf), reason, name)
     server.close()
   }
   const nowhere = dial(t, new URL('http://nowhere.invalid/?token=secret'))
-  t.match(await get(nowhere).catch(failureOf), /^the server's host name (?:was not found|could not be looked up)$/)
+  t.match(
+    await get(nowhere).catch(failureOf), /^the server's host name (?:was not found|could not be looked up)$/,
+  )
   const server = await serve(t, (_, response) => void response.end())
-  t.equal(await get(dial(t, server.url), [['x-secret', 'a\nb']]).catch(failureOf), 'a header of the request cannot be sent')
+  t.equal(
+    await get(dial(t, server.url), [['x-secret', 'a\nb']]).catch(failureOf),
+    'a header of the request cannot be sent',
+  )
   t.equal(failureOf('secret'), 'the request to the server failed')
 })
 
@@ -72,7 +86,10 @@ t.test('100 Continue that was not asked for is skipped, wherever it is split', a
     ['with the response', [interim + response]],
     ['before it', [interim, response]],
     ['twice', [interim + interim, response]],
-    ['in pieces', ['HTTP/1.', '1 100 Continue\r', '\nx: y\r\n\r', `\n${response.slice(0, 3)}`, response.slice(3)]],
+    [
+      'in pieces',
+      ['HTTP/1.', '1 100 Continue\r', '\nx: y\r\n\r', `\n${response.slice(0, 3)}`, response.slice(3)],
+    ],
     ['never', [response]],
   ] as const) {
     let isFirst = true
@@ -94,7 +111,9 @@ t.test('100 Continue that was not asked for is skipped, wherever it is split', a
       const { status, body } = await get(upstream)
       const chunks: Buffer[] = []
       for await (const chunk of body) chunks.push(chunk)
-      t.match([status, Buffer.concat(chunks).toString()], [200, 'HTTP/1.1 100 C'], `${name}, the ${time} time`)
+      t.match(
+        [status, Buffer.concat(chunks).toString()], [200, 'HTTP/1.1 100 C'], `${name}, the ${time} time`,
+      )
     }
     server.close()
   }
@@ -108,7 +127,10 @@ t.test('a user and a password in the URL become credentials, unless there are ot
   const upstream = dial(t, url)
   discard(await get(upstream))
   discard(await get(upstream, [['authorization', 'Bearer x']]))
-  t.same(server.seen.map(({ headers }) => headers.authorization), [`Basic ${Buffer.from('me:a:b').toString('base64')}`, 'Bearer x'])
+  t.same(
+    server.seen.map(({ headers }) => headers.authorization),
+    [`Basic ${Buffer.from('me:a:b').toString('base64')}`, 'Bearer x'],
+  )
 })
 
 t.test('an unread response leaves its connection to the next request when it is short, and costs it when it is long', async t => {
@@ -146,15 +168,21 @@ t.test('a server can be reached that speaks HTTP, whatever it says', async t => 
 })
 
 t.test('what is unpacked is what was packed, wherever it is split', async () => {
-  const packers = { gzip: gzipSync, deflate: deflateSync, raw: deflateRawSync, br: brotliCompressSync, '': (body: Uint8Array) => body }
+  const packers = {
+    gzip: gzipSync, deflate: deflateSync, raw: deflateRawSync, br: brotliCompressSync,
+    '': (body: Uint8Array) => body,
+  }
   await fc.assert(
     fc.asyncProperty(
-      fc.uint8Array({ minLength: 1, maxLength: 2000 }), fc.constantFrom('gzip', 'deflate', 'raw', 'br', ''), fc.array(fc.nat(2000), { maxLength: 5 }),
+      fc.uint8Array({ minLength: 1, maxLength: 2000 }), fc.constantFrom('gzip', 'deflate', 'raw', 'br', ''),
+      fc.array(fc.nat(2000), { maxLength: 5 }),
       async (body, encoding, cuts) => {
         const packed = Buffer.from(packers[encoding](body))
         const ends = [...cuts.map(cut => cut % (packed.length + 1)).sort((a, b) => a - b), packed.length]
-        const pieces = ends.map((end, index) => packed.subarray(ends[index - 1] ?? 0, end)).filter(piece => piece.length > 0)
-        const headers = headersOf(encoding === '' ? {} : { 'content-encoding': encoding === 'raw' ? 'Deflate' : encoding })
+        const pieces = ends.map((end, index) => packed.subarray(ends[index - 1] ?? 0, end)).filter(piece =>
+          piece.length > 0)
+        const headers =
+          headersOf(encoding === '' ? {} : { 'content-encoding': encoding === 'raw' ? 'Deflate' : encoding })
         const chunks: Buffer[] = []
         for await (const chunk of decoded(inTurn(pieces), headers)) chunks.push(chunk)
         return Buffer.concat(chunks).equals(body)
@@ -165,9 +193,15 @@ t.test('what is unpacked is what was packed, wherever it is split', async () => 
 })
 
 t.test('headers of one connection are not handed on, nor those that the sender names as such', t => {
-  const request = new Map([['connection', 'close, X-Hop'], ['x-hop', '1'], ['te', 'trailers'], ['host', 'a'], ['accept', 'b'], ['mcp-session-id', 'c']])
+  const request = new Map([
+    ['connection', 'close, X-Hop'], ['x-hop', '1'], ['te', 'trailers'], ['host', 'a'], ['accept', 'b'],
+    ['mcp-session-id', 'c'],
+  ])
   t.same([...forwardedHeaders(request, undefined, new Map())], [['accept', 'b'], ['mcp-session-id', 'c']])
-  const response = headersOf({ connection: ['x-a', 'x-b'], 'x-a': '1', 'x-b': '2', 'www-authenticate': ['A', 'B'], 'content-length': '3', 'content-type': 'x/y; q=1' })
+  const response = headersOf({
+    connection: ['x-a', 'x-b'], 'x-a': '1', 'x-b': '2', 'www-authenticate': ['A', 'B'], 'content-length': '3',
+    'content-type': 'x/y; q=1',
+  })
   const head = forwardedHead({ status: 200, headers: response }, {})
   t.same([...head.headers], [['www-authenticate', ['A', 'B']], ['content-type', ['x/y; q=1']]])
   t.same([...bodiless(head.headers)], [['www-authenticate', ['A', 'B']]])
@@ -185,7 +219,10 @@ t.test('a proxy of the environment is used, but for what NO_PROXY names', async 
   const proxy = createHttpServer((request, response) => {
     // What is not tunnelled has the whole URL in its first line.
     asked.push(request.url ?? '')
-    httpRequest(new URL((request.url ?? '').replace('server.test', '127.0.0.1')), { method: request.method, headers: request.headers }, reply => reply.pipe(response)).end()
+    httpRequest(
+      new URL((request.url ?? '').replace('server.test', '127.0.0.1')),
+      { method: request.method, headers: request.headers }, reply => reply.pipe(response),
+    ).end()
   }).on('connect', (request, socket) => {
     asked.push(request.url ?? '')
     const { port } = new URL(`http://${request.url ?? ''}`)
@@ -203,7 +240,8 @@ t.test('a proxy of the environment is used, but for what NO_PROXY names', async 
   })
   const ask = async (host: string) => {
     const upstream = new HttpUpstream(new URL(`http://${host}:${portOf(target)}/mcp`))
-    const reply = await upstream.request({ method: 'GET', headers: new Map(), signal: AbortSignal.timeout(5000) })
+    const reply =
+      await upstream.request({ method: 'GET', headers: new Map(), signal: AbortSignal.timeout(5000) })
     const chunks: Buffer[] = []
     for await (const chunk of reply.body) chunks.push(chunk)
     await upstream.close()

@@ -3,7 +3,9 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
-import { StreamableHTTPServerTransport, type EventStore } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
+import {
+  StreamableHTTPServerTransport, type EventStore,
+} from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import t, { type Test } from 'tap'
 import { stdioExchange } from '../../../dist/core/event.js'
 import { httpServer } from '../../../dist/transport/upstream/forward.js'
@@ -18,7 +20,9 @@ const everything = async (t: Test): Promise<URL> => {
   await once(probe, 'listening')
   const { port } = probe.address() as AddressInfo
   await new Promise(resolve => probe.close(resolve))
-  const script = fileURLToPath(new URL('../../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url))
+  const script = fileURLToPath(new URL(
+    '../../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url,
+  ))
   const child = spawn(process.execPath, [script, 'streamableHttp'], {
     env: { ...process.env, PORT: String(port) }, stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -39,7 +43,9 @@ const everything = async (t: Test): Promise<URL> => {
 
 t.test('server-everything over a session of ours', async t => {
   const url = await everything(t)
-  const transport = httpSession({ url, headers: new Map(), limits: { messageBytes: 1_000_000, depth: 64 }, inputSchemaOf: () => undefined })
+  const transport = httpSession({
+    url, headers: new Map(), limits: { messageBytes: 1_000_000, depth: 64 }, inputSchemaOf: () => undefined,
+  })
   const { line, lines, all } = listen(transport)
   const answered = async (id: number) => {
     for (let index = 0; ; index++) {
@@ -53,10 +59,15 @@ t.test('server-everything over a session of ours', async t => {
   transport.send(stdioExchange, ask(1, 'tools/list'))
   const { tools } = await answered(1) as { tools: { name: string }[] }
   t.ok(tools.some(({ name }) => name === 'echo'))
-  for (let id = 100; id < 150; id++) transport.send(stdioExchange, ask(id, 'tools/call', { name: 'echo', arguments: { message: `m${id}` } }))
-  for (let id = 100; id < 150; id++) t.match(await answered(id), { content: [{ type: 'text', text: `Echo: m${id}` }] })
+  for (let id = 100; id < 150; id++) {
+    transport.send(stdioExchange, ask(id, 'tools/call', { name: 'echo', arguments: { message: `m${id}` } }))
+  }
+  for (let id = 100; id < 150; id++) {
+    t.match(await answered(id), { content: [{ type: 'text', text: `Echo: m${id}` }] })
+  }
   transport.send(stdioExchange, ask(2, 'tools/call', {
-    name: 'trigger-long-running-operation', arguments: { duration: 0.2, steps: 2 }, _meta: { progressToken: 'p' },
+    name: 'trigger-long-running-operation', arguments: { duration: 0.2, steps: 2 },
+    _meta: { progressToken: 'p' },
   }))
   await answered(2)
   t.equal(lines().filter(text => text.includes('notifications/progress')).length, 2)
@@ -67,14 +78,20 @@ t.test('server-everything over a session of ours', async t => {
 t.test('server-everything for clients that have sessions of their own', async t => {
   const url = await everything(t)
   const upstream = new HttpUpstream(url)
-  const transport = httpServer({ upstream, headers: new Map(), limits: { messageBytes: 1_000_000, depth: 64 }, inputSchemaOf: () => undefined })
+  const transport = httpServer({
+    upstream, headers: new Map(), limits: { messageBytes: 1_000_000, depth: 64 },
+    inputSchemaOf: () => undefined,
+  })
   t.teardown(() => upstream.close())
   const { of, all } = listen(transport)
   post(transport, 'initialize', initialize)
   const id = (await of('head', 'initialize')).headers.get('mcp-session-id')?.[0] ?? ''
   t.ok(id)
   const own = { 'mcp-session-id': id, 'mcp-protocol-version': '2025-11-25' }
-  t.match(await of('frame', 'initialize'), { frame: { message: { kind: 'result' }, envelope: { event: /^(?:event|id): / } } })
+  t.match(
+    await of('frame', 'initialize'),
+    { frame: { message: { kind: 'result' }, envelope: { event: /^(?:event|id): / } } },
+  )
   post(transport, 'initialized', initialized, own)
   t.match(await of('head', 'initialized'), { status: 202 })
   bare(transport, 'stream', 'GET', own)
@@ -91,7 +108,9 @@ t.test('server-everything for clients that have sessions of their own', async t 
 
 /** Keeps every event, so that a stream can be taken up again. */
 const eventStore = (): EventStore => {
-  const events: { readonly id: string; readonly stream: string; readonly message: Parameters<EventStore['storeEvent']>[1] }[] = []
+  const events: {
+    readonly id: string; readonly stream: string; readonly message: Parameters<EventStore['storeEvent']>[1]
+  }[] = []
   return {
     async storeEvent(stream, message) {
       events.push({ id: String(events.length + 1), stream, message })
@@ -99,7 +118,9 @@ const eventStore = (): EventStore => {
     },
     async replayEventsAfter(last, { send }) {
       const stream = events[Number(last) - 1]?.stream ?? ''
-      for (const event of events.slice(Number(last))) if (event.stream === stream) await send(event.id, event.message)
+      for (const event of events.slice(Number(last))) {
+        if (event.stream === stream) await send(event.id, event.message)
+      }
       return stream
     },
   }
@@ -114,12 +135,15 @@ t.test('a call to the official SDK survives the cutting of its stream', async t 
     await released
     return { content: [{ type: 'text', text: 'done' }] }
   })
-  const sdk = new StreamableHTTPServerTransport({ sessionIdGenerator: () => 'one', eventStore: eventStore(), retryInterval: 10 })
+  const sdk = new StreamableHTTPServerTransport({
+    sessionIdGenerator: () => 'one', eventStore: eventStore(), retryInterval: 10,
+  })
   await mcp.connect(sdk)
   const server = await serve(t, ({ response, message, body }) => {
     void sdk.handleRequest(response.req, response, body === '' ? undefined : message)
   })
-  const transport = httpSession({ url: server.url, headers: new Map(), limits, inputSchemaOf: () => undefined, stopMs: 50 })
+  const transport =
+    httpSession({ url: server.url, headers: new Map(), limits, inputSchemaOf: () => undefined, stopMs: 50 })
   t.teardown(() => transport.close())
   const { line, until, lines, all } = listen(transport)
   transport.send(stdioExchange, initialize)
@@ -129,7 +153,8 @@ t.test('a call to the official SDK survives the cutting of its stream', async t 
   const called = await server.asked('tools/call')
   await until(() => lines().find(text => text.includes('notifications/progress')))
   called.response.destroy()
-  await server.until(() => server.seen.find(({ method, headers }) => method === 'GET' && headers['last-event-id'] !== undefined))
+  await server.until(() =>
+    server.seen.find(({ method, headers }) => method === 'GET' && headers['last-event-id'] !== undefined))
   release()
   await until(() => lines().find(text => text.includes('"done"')))
   t.equal(lines().length, 3, 'every message once')

@@ -54,8 +54,14 @@ t.test('a legacy request without a session is answered with 400', async t => {
     ['a stream without a session', 'GET', post, undefined],
     ['an end without a session', 'DELETE', post, undefined],
     ['a second initialize', 'POST', { ...post, 'mcp-session-id': id }, initialize(2)],
-    ['a revision that never was', 'POST', { ...post, 'mcp-session-id': id, 'mcp-protocol-version': '1999-01-01' }, ping()],
-    ['no revision at all', 'POST', { ...post, 'mcp-session-id': id, 'mcp-protocol-version': 'latest' }, ping()],
+    [
+      'a revision that never was', 'POST',
+      { ...post, 'mcp-session-id': id, 'mcp-protocol-version': '1999-01-01' }, ping(),
+    ],
+    [
+      'no revision at all', 'POST', { ...post, 'mcp-session-id': id, 'mcp-protocol-version': 'latest' },
+      ping(),
+    ],
   ] as const
   for (const [name, method, headers, body] of cases) {
     const got = await ask(port, { method, headers, ...(body !== undefined && { body }) })
@@ -76,9 +82,13 @@ t.test('a session belongs to the token that began it, whatever its cookies are',
   })
   const id = begun.headers['mcp-session-id']
   const headers = { ...post, 'mcp-session-id': typeof id === 'string' ? id : '' }
-  t.equal((await ask(port, { headers: { ...headers, authorization: 'Bearer a', cookie: 'AWSALB=two' }, body: ping() })).status, 200)
+  t.equal((await ask(
+    port, { headers: { ...headers, authorization: 'Bearer a', cookie: 'AWSALB=two' }, body: ping() },
+  )).status, 200)
   for (const [method, body] of [['POST', ping()], ['GET', undefined], ['DELETE', undefined]] as const) {
-    t.equal((await ask(port, { method, headers: { ...headers, authorization: 'Bearer b' }, ...(body && { body }) })).status, 404, method)
+    t.equal((await ask(
+      port, { method, headers: { ...headers, authorization: 'Bearer b' }, ...(body && { body }) },
+    )).status, 404, method)
   }
   t.equal((await ask(port, { headers: { ...headers, authorization: 'Bearer c' }, body: ping() })).status, 401)
   t.equal(sessions.length, 1)
@@ -97,7 +107,9 @@ t.test('without configured tokens a session is bound to no header', async t => {
 /** Sends requests of the server's until it is held back. @returns how many that took */
 const fill = ({ transport }: Opened): number => {
   for (let count = 1; ; count += 1) {
-    if (!transport.send(stdioExchange, frameOf(`{"jsonrpc":"2.0","id":${count},"method":"roots/list"}`))) return count
+    if (!transport.send(stdioExchange, frameOf(`{"jsonrpc":"2.0","id":${count},"method":"roots/list"}`))) {
+      return count
+    }
     if (count > 5000) throw new Error('it is never held back')
   }
 }
@@ -108,11 +120,18 @@ t.test('a server is paused while many of its messages wait for a stream, and non
   const opened = await session(0)
   const count = fill(opened)
   // What was read with the last of them comes all the same.
-  for (let more = 1; more <= 700; more += 1) opened.transport.send(stdioExchange, frameOf(`{"jsonrpc":"2.0","id":${count + more},"method":"roots/list"}`))
+  for (let more = 1; more <= 700; more += 1) {
+    opened.transport.send(
+      stdioExchange, frameOf(`{"jsonrpc":"2.0","id":${count + more},"method":"roots/list"}`),
+    )
+  }
   const reader = new Reader(await begin(port, { method: 'GET', headers: { ...post, 'mcp-session-id': id } }))
   t.match(await opened.until('drained'), { type: 'drained' })
   const got = await reader.to(`"id":${count + 700},`)
-  t.same([...got.matchAll(/"id":(\d+),/g)].map(([, each]) => Number(each)), Array.from({ length: count + 700 }, (_, index) => index + 1))
+  t.same(
+    [...got.matchAll(/"id":(\d+),/g)].map(([, each]) => Number(each)),
+    Array.from({ length: count + 700 }, (_, index) => index + 1),
+  )
 })
 
 t.test('a paused server is resumed when a request needs its answer', async t => {
@@ -121,10 +140,16 @@ t.test('a paused server is resumed when a request needs its answer', async t => 
   const opened = await session(0)
   const { exchange } = await opened.until('frame')
   // Nothing goes with the answer to initialize, and nothing may keep it back.
-  for (let count = 1; count <= 300; count += 1) t.ok(opened.transport.send(stdioExchange, frameOf(`{"jsonrpc":"2.0","id":${count},"method":"roots/list"}`)))
+  for (let count = 1; count <= 300; count += 1) {
+    t.ok(opened.transport.send(
+      stdioExchange, frameOf(`{"jsonrpc":"2.0","id":${count},"method":"roots/list"}`),
+    ))
+  }
   opened.transport.send(exchange, result('1'))
   t.match(JSON.parse(await textOf(await opening)), { id: 1, result: {} })
-  t.equal(opened.transport.send(stdioExchange, frameOf('{"jsonrpc":"2.0","id":301,"method":"roots/list"}')), false)
+  t.equal(
+    opened.transport.send(stdioExchange, frameOf('{"jsonrpc":"2.0","id":301,"method":"roots/list"}')), false,
+  )
   const { headers } = await opening
   const asked = await begin(port, {
     headers: { ...post, 'mcp-session-id': String(headers['mcp-session-id']) }, body: ping(),
@@ -143,7 +168,10 @@ t.test('unrelated messages of the server go to the stream of a GET, or wait for 
   t.equal(await first.to('\n\n'), `data: ${note('early')}\n\n`)
   const second = new Reader(await begin(port, { method: 'GET', headers }))
   transport.send(stdioExchange, frameOf('{"jsonrpc":"2.0","id":1,"method":"roots/list"}'))
-  t.equal(await second.to('\n\n'), 'data: {"jsonrpc":"2.0","id":1,"method":"roots/list"}\n\n', 'to the newest, and to it alone')
+  t.equal(
+    await second.to('\n\n'), 'data: {"jsonrpc":"2.0","id":1,"method":"roots/list"}\n\n',
+    'to the newest, and to it alone',
+  )
   transport.send(stdioExchange, result('99'))
   transport.send(stdioExchange, frameOf(note('last')))
   t.equal(await second.to('\n\n'), `data: ${note('last')}\n\n`, 'an answer to nobody goes nowhere')
@@ -152,14 +180,20 @@ t.test('unrelated messages of the server go to the stream of a GET, or wait for 
 })
 
 t.test('progress goes to the response of its request, even while a stream of a GET is open', async t => {
-  const { port, session } = await start(t, { act: (event, opened) => event.type === 'frame' && opened.told.length === 1 && echo(event, opened) })
+  const { port, session } = await start(
+    t, { act: (event, opened) => event.type === 'frame' && opened.told.length === 1 && echo(event, opened) },
+  )
   const headers = { ...post, 'mcp-session-id': await handshake(port) }
   const stream = new Reader(await begin(port, { method: 'GET', headers }))
-  const calling = begin(port, { headers, body: '{"jsonrpc":"2.0","id":7,"method":"ping","params":{"_meta":{"progressToken":5}}}' })
+  const calling = begin(
+    port,
+    { headers, body: '{"jsonrpc":"2.0","id":7,"method":"ping","params":{"_meta":{"progressToken":5}}}' },
+  )
   const opened = await session(0)
   await opened.until('exchange-ended')
   const { exchange } = await opened.until('frame')
-  const progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":5,"progress":1}}'
+  const progress =
+    '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":5,"progress":1}}'
   opened.transport.send(stdioExchange, frameOf(progress))
   opened.transport.send(exchange, result('7'))
   opened.transport.send(stdioExchange, frameOf(progress))
@@ -177,11 +211,15 @@ t.test('without a stream, responses carry unrelated messages, but not before the
   const shaken = await handshaking
   t.equal(await textOf(shaken), '{"jsonrpc":"2.0","id":1,"result":{}}')
   const id = shaken.headers['mcp-session-id']
-  const calling = begin(port, { headers: { ...post, 'mcp-session-id': typeof id === 'string' ? id : '' }, body: ping() })
+  const calling =
+    begin(port, { headers: { ...post, 'mcp-session-id': typeof id === 'string' ? id : '' }, body: ping() })
   const call = await opened.until('frame')
   opened.transport.send(stdioExchange, frameOf(note('between')))
   opened.transport.send(call.exchange, result('7'))
-  t.equal(await textOf(await calling), `data: ${note('early')}\n\ndata: ${note('between')}\n\ndata: {"jsonrpc":"2.0","id":7,"result":{}}\n\n`)
+  t.equal(
+    await textOf(await calling),
+    `data: ${note('early')}\n\ndata: ${note('between')}\n\ndata: {"jsonrpc":"2.0","id":7,"result":{}}\n\n`,
+  )
 })
 
 t.test('the messages that wait for a stream are limited, and so are the streams', async t => {
@@ -246,7 +284,10 @@ t.test('the number of processes is limited, and a place is free once its process
   })
   const headers = { ...post, 'mcp-session-id': await handshake(port) }
   t.equal((await ask(port, { body: initialize() })).status, 503)
-  t.equal((await ask(port, { headers: modern, body: modernPing(1) })).status, 200, 'who needs none of its own is served')
+  t.equal(
+    (await ask(port, { headers: modern, body: modernPing(1) })).status, 200,
+    'who needs none of its own is served',
+  )
   await ask(port, { method: 'DELETE', headers })
   t.equal((await ask(port, { body: initialize() })).status, 503, 'the process has not ended yet')
   gone()
@@ -257,7 +298,8 @@ t.test('the number of processes is limited, and a place is free once its process
 
 t.test('one client cannot use up all places for sessions', async t => {
   const { port } = await start(t, { act: echo, tokens: ['a', 'b'], maxSessions: 10 })
-  const begins = async (token: string) => (await ask(port, { headers: { ...post, authorization: `Bearer ${token}` }, body: initialize() })).status
+  const begins = async (token: string) =>
+    (await ask(port, { headers: { ...post, authorization: `Bearer ${token}` }, body: initialize() })).status
   for (let i = 0; i < 9; i++) t.equal(await begins('a'), 200)
   t.equal(await begins('a'), 503)
   t.equal(await begins('b'), 200)
@@ -269,7 +311,10 @@ t.test('a request whose headers contradict its body reaches the core with a faul
       if (event.type !== 'frame' || event.frame.message.kind !== 'request') return
       const { key } = event.frame.message
       const fault = event.frame.faults.find(({ kind }) => kind === 'http')
-      transport.send(event.exchange, fault ? frameOf(`{"jsonrpc":"2.0","id":${key},"error":{"code":-32020,"message":"x"}}`) : result(key))
+      transport.send(
+        event.exchange,
+        fault ? frameOf(`{"jsonrpc":"2.0","id":${key},"error":{"code":-32020,"message":"x"}}`) : result(key),
+      )
     },
   })
   const cases = [
@@ -303,21 +348,31 @@ t.test('a modern request without its _meta is refused before it reaches a stdio 
   for (const named of ['v999.0.0', '2025-11-25']) {
     const { status, body } = await asks(named, `{${version(named)},${capabilities}}`)
     t.equal(status, 400, named)
-    t.match(JSON.parse(body), { id: 3, error: { code: -32022, data: { supported: ['2026-07-28'], requested: named } } }, named)
+    t.match(
+      JSON.parse(body),
+      { id: 3, error: { code: -32022, data: { supported: ['2026-07-28'], requested: named } } }, named,
+    )
   }
   t.equal(sessions.length, 0)
 })
 
 /** A server that speaks HTTP and answers everything, with headers of its own. */
-const upstream = (head: (opened: Opened, event: TransportEvent) => { status?: number; headers?: Record<string, string> }) => ({
+const upstream = (head: (
+  opened: Opened, event: TransportEvent,
+) => { status?: number; headers?: Record<string, string> }) => ({
   server: 'http' as const,
   act: (event: TransportEvent, opened: Opened) => {
     if (event.type !== 'frame' && event.type !== 'bare-request') return
     const { status = 200, headers = {} } = head(opened, event)
     const { exchange } = event
     const of = { 'content-type': 'application/json', ...headers }
-    opened.transport.hand?.({ type: 'head', exchange, status, headers: new Map(Object.entries(of).map(([name, value]) => [name, [value]])) })
-    if (event.type === 'frame' && event.frame.message.kind === 'request' && status === 200) opened.transport.send(exchange, result(event.frame.message.key))
+    opened.transport.hand?.({
+      type: 'head', exchange, status,
+      headers: new Map(Object.entries(of).map(([name, value]) => [name, [value]])),
+    })
+    if (event.type === 'frame' && event.frame.message.kind === 'request' && status === 200) opened.transport.send(
+      exchange, result(event.frame.message.key),
+    )
     else opened.transport.hand?.({ type: 'stream-ended', exchange, resumable: true })
   },
 })
@@ -340,7 +395,9 @@ t.test('the session of an HTTP server is found by the server\'s session id', asy
 t.test('a session id counts only in the response to initialize', async t => {
   let named = 0
   const { port, sessions } = await start(t, upstream(({ opening: { kind } }, event) =>
-    kind === 'upstream' || event.type === 'frame' ? { headers: { 'mcp-session-id': `${'x'.repeat(15_000)}${named++}` } } : {}))
+    kind === 'upstream' || event.type === 'frame' ? {
+      headers: { 'mcp-session-id': `${'x'.repeat(15_000)}${named++}` }
+    } : {}))
   const began = await ask(port, { body: initialize() })
   const id = String(began.headers['mcp-session-id'])
   for (let calls = 0; calls < 3; calls++) {
@@ -348,7 +405,10 @@ t.test('a session id counts only in the response to initialize', async t => {
     t.not(later.headers['mcp-session-id'], id, 'the response passes as it is')
     t.equal((await ask(port, { body: ping() })).status, 200, 'and without a session too')
   }
-  t.strictSame(sessions.map(({ opening: { kind, joined } }) => [kind, joined]), [['upstream', false], ['stateless', false]])
+  t.strictSame(
+    sessions.map(({ opening: { kind, joined } }) => [kind, joined]),
+    [['upstream', false], ['stateless', false]],
+  )
   // A name that was in another response belongs to no session here.
   await ask(port, { headers: { ...post, 'mcp-session-id': `${'x'.repeat(15_000)}1` }, body: ping() })
   t.match(sessions[2]?.opening, { kind: 'upstream', joined: true })
@@ -358,7 +418,9 @@ t.test('in front of an HTTP server the Accept header need not allow streams', as
   const { port } = await start(t, upstream(() => ({})))
   t.equal((await ask(port, { headers: { ...post, accept: 'application/json' }, body: ping() })).status, 200)
   const process = await start(t)
-  t.equal((await ask(process.port, { headers: { ...post, accept: 'application/json' }, body: initialize() })).status, 406)
+  t.equal((await ask(
+    process.port, { headers: { ...post, accept: 'application/json' }, body: initialize() },
+  )).status, 406)
 })
 
 t.test('an answer to the server reaches its session under a renewed token', async t => {
@@ -366,15 +428,22 @@ t.test('an answer to the server reaches its session under a renewed token', asyn
     type === 'frame' && kind === 'upstream' ? { headers: { 'mcp-session-id': 'theirs' } } : {}))
   await ask(port, { headers: { ...post, authorization: 'Bearer old' }, body: initialize() })
   const answer = '{"jsonrpc":"2.0","id":77,"result":{"roots":[]}}'
-  await ask(port, { headers: { ...post, authorization: 'Bearer new', cookie: 'x=1', 'mcp-session-id': 'theirs' }, body: answer })
+  await ask(port, {
+    headers: { ...post, authorization: 'Bearer new', cookie: 'x=1', 'mcp-session-id': 'theirs' },
+    body: answer,
+  })
   const { told } = await session(0)
-  t.match(told.filter(({ type }) => type === 'frame').at(-1), { frame: { message: { kind: 'result', key: '77' } } })
+  t.match(
+    told.filter(({ type }) => type === 'frame').at(-1), { frame: { message: { kind: 'result', key: '77' } } },
+  )
   t.equal(sessions.length, 1)
 })
 
 t.test('an unknown session id is forwarded to an HTTP server, and forgotten when the server answers 404', async t => {
   const { port, session, sessions } = await start(t, upstream((_, event) =>
-    event.type === 'frame' && event.frame.envelope?.headers?.get('mcp-session-id') === 'unknown' ? { status: 404 } : {}))
+    event.type === 'frame' && event.frame.envelope?.headers?.get(
+      'mcp-session-id'
+    ) === 'unknown' ? { status: 404 } : {}))
   t.equal((await ask(port, { headers: { ...post, 'mcp-session-id': 'before' }, body: ping() })).status, 200)
   t.match((await session(0)).opening, { kind: 'upstream', joined: true })
   t.equal((await ask(port, { headers: { ...post, 'mcp-session-id': 'before' }, body: ping() })).status, 200)
@@ -400,7 +469,8 @@ t.test('an HTTP server\'s handshake without a session id leaves no session', asy
 })
 
 t.test('clients that the server refuses leave no session', async t => {
-  const { port, session, sessions } = await start(t, upstream(() => ({ status: 401, headers: { 'www-authenticate': 'Bearer' } })))
+  const { port, session, sessions } =
+    await start(t, upstream(() => ({ status: 401, headers: { 'www-authenticate': 'Bearer' } })))
   for (const token of ['a', 'b']) {
     const got = await ask(port, { headers: { ...post, authorization: `Bearer ${token}` }, body: ping() })
     t.equal(got.status, 401)
@@ -421,7 +491,9 @@ t.test('a closed session ends its open responses, and is unknown afterwards', as
   t.equal(got.statusCode, 502)
   t.match(JSON.parse(await textOf(got)), { id: 1, error: { code: -31001 } })
   const id = got.headers['mcp-session-id']
-  t.equal((await ask(port, { headers: { ...post, 'mcp-session-id': typeof id === 'string' ? id : '' }, body: ping() })).status, 404)
+  t.equal((await ask(
+    port, { headers: { ...post, 'mcp-session-id': typeof id === 'string' ? id : '' }, body: ping() },
+  )).status, 404)
 })
 
 t.test('while a session is paused, the bodies of its requests are not read', async t => {

@@ -3,9 +3,11 @@ import { stdioExchange } from '../../../../dist/core/event.js'
 import { ask, begin, echo, frameOf, Reader, result, start, post, textOf } from '../harness.js'
 import { ManualTimers } from '../../timers.js'
 
-const envelope = '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
+const envelope =
+  '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
 const request = (method: string) => `{"jsonrpc":"2.0","id":1,"method":"${method}","params":{${envelope}}}`
-const headersOf = (method: string) => ({ ...post, 'mcp-protocol-version': '2026-07-28', 'mcp-method': method })
+const headersOf =
+  (method: string) => ({ ...post, 'mcp-protocol-version': '2026-07-28', 'mcp-method': method })
 const ping = { headers: headersOf('ping'), body: request('ping') }
 const listen = { headers: headersOf('subscriptions/listen'), body: request('subscriptions/listen') }
 const note = (method: string) => `{"jsonrpc":"2.0","method":"${method}"}`
@@ -35,7 +37,9 @@ t.test('modern clients of a stdio server are divided only by the relay\'s own to
   for (const [tokens, expected] of [[[], 1], [['a', 'b'], 2]] as const) {
     const { port, sessions } = await start(t, { act: echo, tokens })
     for (const [token, cookie] of [['a', '1'], ['b', '1'], ['a', '2']] as const) {
-      t.equal((await ask(port, { ...ping, headers: { ...ping.headers, authorization: `Bearer ${token}`, cookie } })).status, 200)
+      t.equal((await ask(
+        port, { ...ping, headers: { ...ping.headers, authorization: `Bearer ${token}`, cookie } },
+      )).status, 200)
     }
     t.equal(sessions.length, expected)
   }
@@ -48,7 +52,9 @@ t.test('requests after a replacement go to the new server; the old session ends 
   const { exchange } = await old.until('frame')
   front.offer(new Map([['/mcp', { server: 'stdio', open: ({ transport }) => {
     transport.start(event => {
-      if (event.type === 'frame') transport.send(event.exchange, frameOf('{"jsonrpc":"2.0","id":1,"result":{"new":true}}'))
+      if (event.type === 'frame') {
+        transport.send(event.exchange, frameOf('{"jsonrpc":"2.0","id":1,"result":{"new":true}}'))
+      }
     })
   } }]]))
   t.match(await ask(port, ping), { body: /"new":true/ })
@@ -87,7 +93,9 @@ t.test('while the stdio server does not read, bodies are not read', async t => {
   const frames = () => told.filter(({ type }) => type === 'frame').length
   transport.pause(stdioExchange)
   const waiting = ask(port, ping)
-  t.equal((await ask(port, { body: '{"jsonrpc":"2.0","id":2,"method":"ping"}' })).status, 400, 'others are heard')
+  t.equal(
+    (await ask(port, { body: '{"jsonrpc":"2.0","id":2,"method":"ping"}' })).status, 400, 'others are heard',
+  )
   t.equal(frames(), 1)
   transport.resume(stdioExchange)
   t.equal((await waiting).status, 200)

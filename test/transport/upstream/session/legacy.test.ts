@@ -6,11 +6,16 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import t, { type Test } from 'tap'
 import { stdioExchange } from '../../../../dist/core/event.js'
 import { httpSession } from '../../../../dist/transport/upstream/session/session.js'
-import { answer, ask, initialize, initialized, json, limits, serve, stream, type Handler } from '../harness.js'
+import {
+  answer, ask, initialize, initialized, json, limits, serve, stream, type Handler,
+} from '../harness.js'
 import { listen } from '../../listen.js'
 
 const connect = (t: Test, url: URL) => {
-  const transport = httpSession({ url, headers: new Map([['x-key', 'k']]), limits, inputSchemaOf: () => undefined, stopMs: 50 })
+  const transport =
+    httpSession({
+      url, headers: new Map([['x-key', 'k']]), limits, inputSchemaOf: () => undefined, stopMs: 50,
+    })
   const events = listen(transport)
   t.teardown(() => transport.close())
   return { ...events, transport }
@@ -27,7 +32,9 @@ t.test('a server of the official SDK that speaks HTTP+SSE only is spoken to by H
       return void mcp.connect(transport)
     }
     const transport = transports.get(new URL(seen.url, server.url).searchParams.get('sessionId') ?? '')
-    if (!transport) return void response.writeHead(404, { 'content-type': 'text/html' }).end('Cannot POST /mcp')
+    if (!transport) {
+      return void response.writeHead(404, { 'content-type': 'text/html' }).end('Cannot POST /mcp')
+    }
     void transport.handleMessage(seen.message).then(() => response.writeHead(202).end('Accepted'))
   })
   const client = connect(t, server.url)
@@ -42,7 +49,10 @@ t.test('a server of the official SDK that speaks HTTP+SSE only is spoken to by H
 })
 
 /** A server of HTTP+SSE that names this endpoint and does with messages what it is told. */
-const old = (endpoint: string, handle: (seen: Parameters<Handler>[0], response: ServerResponse, say: (text: string) => void) => void): Handler => {
+const old = (
+  endpoint: string,
+  handle: (seen: Parameters<Handler>[0], response: ServerResponse, say: (text: string) => void) => void,
+): Handler => {
   let say: (text: string) => void = () => {}
   return (seen, response) => {
     if (seen.url.startsWith('/messages')) return handle(seen, response, text => say(text))
@@ -55,7 +65,9 @@ const old = (endpoint: string, handle: (seen: Parameters<Handler>[0], response: 
 
 t.test('an endpoint on another origin is not spoken to', async t => {
   const elsewhere = await serve(t, (_, response) => void response.writeHead(202).end())
-  for (const endpoint of [`${elsewhere.origin}/messages`, '//127.0.0.1:1/messages', 'https://127.0.0.1/messages', 'http://']) {
+  for (const endpoint of [
+    `${elsewhere.origin}/messages`, '//127.0.0.1:1/messages', 'https://127.0.0.1/messages', 'http://',
+  ]) {
     const server = await serve(t, old(endpoint, () => {}))
     const client = connect(t, server.url)
     client.transport.send(stdioExchange, initialize)
@@ -68,7 +80,10 @@ t.test('there is no falling back from a refusal that only a modern server gives'
   const cases = [[400, -32022], [400, -32020], [400, -32021], [404, -32601]] as const
   for (const [status, code] of cases) {
     const server = await serve(t, ({ message }, response) =>
-      json(response, JSON.stringify({ jsonrpc: '2.0', id: message.id, error: { code, message: 'no' } }), {}, status))
+      json(
+        response, JSON.stringify({ jsonrpc: '2.0', id: message.id, error: { code, message: 'no' } }), {},
+        status,
+      ))
     const client = connect(t, server.url)
     client.transport.send(stdioExchange, initialize)
     t.match(JSON.parse(await client.line(0)), { id: 0, error: { code } })
@@ -79,7 +94,10 @@ t.test('there is no falling back from a refusal that only a modern server gives'
 t.test('a refusal stands where there is no HTTP+SSE either', async t => {
   const server = await serve(t, ({ method, message }, response) => {
     if (method === 'GET') return void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')
-    json(response, JSON.stringify({ jsonrpc: '2.0', id: message.id, error: { code: -32000, message: 'no' } }), {}, 400)
+    json(
+      response, JSON.stringify({ jsonrpc: '2.0', id: message.id, error: { code: -32000, message: 'no' } }),
+      {}, 400,
+    )
   })
   const client = connect(t, server.url)
   client.transport.send(stdioExchange, initialize)
