@@ -52,7 +52,7 @@ export interface Dialogue {
 }
 
 /** Undefined where nobody can answer: in a pipe, a script or CI. */
-export const dialogueOf = (input: NodeJS.ReadStream, output: NodeJS.WriteStream): Dialogue | undefined =>
+const dialogueOf = (input: NodeJS.ReadStream, output: NodeJS.WriteStream): Dialogue | undefined =>
   input.isTTY && output.isTTY ? terminal : undefined
 
 const prompts = () => import('@clack/prompts')
@@ -74,13 +74,13 @@ const terminal: Dialogue = {
   },
 }
 
-export const thisMachine = (): Machine =>
+const thisMachine = (): Machine =>
   ({ platform: process.platform, environment: process.env, home: homedir() })
 
 const temporaryFolders = (): readonly string[] => [tmpdir(), realpath(tmpdir())]
 
 /** @param program the path by which we were started */
-export const thisInstallation = (program: string): Installation => ({
+const thisInstallation = (program: string): Installation => ({
   platform: process.platform,
   version: version(),
   file: realpath(program),

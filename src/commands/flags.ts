@@ -2,7 +2,7 @@ import {
   about, valuesOf, type Flags, type Given, type Rest, type Values, readSettings, type Settings,
 } from './flag.js'
 
-export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 export type LogLevel = (typeof logLevels)[number]
 

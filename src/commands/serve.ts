@@ -171,7 +171,7 @@ const strangersAt = (listen: Configuration['listen']): string | undefined => {
 const quietMs = 200
 
 /** The changed settings that need a restart, by their names in the file. */
-export const needRestart = (before: Configuration, after: Configuration): readonly string[] => {
+const needRestart = (before: Configuration, after: Configuration): readonly string[] => {
   const differ = (one: unknown, other: unknown) => JSON.stringify(one) !== JSON.stringify(other)
   return Object.entries({
     listen: differ(before.listen, after.listen),
@@ -188,7 +188,7 @@ export const needRestart = (before: Configuration, after: Configuration): readon
 }
 
 /** @param late settings by their names in the file */
-export const restartFor = (late: readonly string[]): string =>
+const restartFor = (late: readonly string[]): string =>
   `${late.join(', ')}: changed, which takes a restart`
 
 /**

@@ -15,7 +15,7 @@ import { type Item, listEverything, type Lists } from './lists.js'
 import { plain } from './plain.js'
 import type { Saved } from './saved.js'
 
-export interface InspectOptions extends ConnectOptions, Omit<LinkOptions, 'policy'> {
+interface InspectOptions extends ConnectOptions, Omit<LinkOptions, 'policy'> {
   /** The command line or URL, without secrets. */
   readonly target: string
   /** True when the operator gave the server its name. */
@@ -155,7 +155,7 @@ const canMend = (rule: RuleName, { value }: Item, revision: Revision): boolean =
 }
 
 /** What an element of the list is called: by its name, or by its place when it has none. */
-export const toolName = ({ value, request, index }: Item): string => {
+const toolName = ({ value, request, index }: Item): string => {
   const name = isObject(value) ? member(value, 'name') : undefined
   return isString(name) ? name : `(element ${index} of page ${quote(String(request))})`
 }

@@ -78,7 +78,7 @@ const summary = (
 }
 
 /** What the server says about itself, and facts common to all tools. */
-export const headerSection = (inspection: Inspection, style: Style, width: number): string => {
+const headerSection = (inspection: Inspection, style: Style, width: number): string => {
   const { target, saved, connected } = inspection
   const { instructions } = connected
   const isGuessed = saved?.hasGreeting === false
@@ -137,7 +137,7 @@ const mostLines = 60
 const mostOfBlock = 20
 
 /** The result of a call. */
-export const callSection = (
+const callSection = (
   { tool, arguments: given, answer }: InspectedCall, style: Style, width: number,
 ): string => {
   const heading = `${style.title(`Call of ${plain(tool)}`)} ${style.dim(plain(JSON.stringify(given), width))}`

@@ -51,7 +51,7 @@ const result = (
 const homepage = 'https://www.npmjs.com/package/mcp-customs'
 
 /** The report about one server. */
-export interface SarifRun {
+interface SarifRun {
   /** Distinguishes the servers of one job, and kinds of runs. */
   readonly category: string
   /** Why the inspection is incomplete. */

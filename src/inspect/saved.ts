@@ -135,7 +135,7 @@ const unusable = (place: string, reason: string): CustomsError =>
   new CustomsError('BAD_CONFIG', `${place}: ${reason}`)
 
 /** A server's response, and the method of its request. */
-export interface SavedAnswer {
+interface SavedAnswer {
   readonly method: string
   /** JSON-RPC. */
   readonly message: string
@@ -161,7 +161,7 @@ export const greeting = (revision: string, said: JsonObject, serverInfo?: Json):
 }
 
 /** The responses behind a report of `inspect --json`; undefined for anything else. */
-export const answersOfReport = (report: Json): readonly SavedAnswer[] | undefined => {
+const answersOfReport = (report: Json): readonly SavedAnswer[] | undefined => {
   const server = isObject(report) ? member(report, 'server') : undefined
   if (!isObject(report) || member(report, 'version') !== 1 || !isObject(server)) return undefined
   const revision = member(server, 'revision')

@@ -24,7 +24,7 @@ export const colourStyle: Style = {
   warn: coloured('yellow'),
 }
 
-export interface Terminal {
+interface Terminal {
   readonly isTTY?: boolean | undefined
   readonly columns?: number | undefined
 }
@@ -94,7 +94,7 @@ export const indent = (lines: readonly string[], by: number): string => lines.jo
 export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`
 
 /** A progress display on a terminal; nothing elsewhere. */
-export interface Spinner {
+interface Spinner {
   say(text: string): void
   stop(): void
 }

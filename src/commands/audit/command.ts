@@ -41,7 +41,7 @@ export const audit = async (given: Given, [action = '', ...paths]: readonly stri
  * @throws CustomsError BAD_USAGE, BAD_CONFIG when a key cannot be used, or CANNOT_AUDIT when a file cannot be
  * read
  */
-export const auditVerify = async (
+const auditVerify = async (
   paths: readonly string[], { head: heads, key }: VerifyFlags,
 ): Promise<number> => {
   const keys = key.map(readPublicKey)
@@ -106,7 +106,7 @@ export const verificationLine = (
  * @returns 0, whatever is in them: the page says so
  * @throws CustomsError CANNOT_AUDIT when a file cannot be read, or the page not be written
  */
-export const auditReport = async (
+const auditReport = async (
   paths: readonly string[], { wanted, key, output }: ReportFlags,
 ): Promise<number> => {
   const keys = key.map(readPublicKey)

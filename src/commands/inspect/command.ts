@@ -83,7 +83,7 @@ export const diffCommand = async (
 const longest = 64 * 1024 * 1024
 
 /** @throws CustomsError BAD_USAGE for a file that cannot be read, BAD_CONFIG for one that holds no list */
-export const readSaved = async (file: string, limits: FrameLimits): Promise<Saved> => {
+const readSaved = async (file: string, limits: FrameLimits): Promise<Saved> => {
   const text = await readBoundedText(file, longest, 'BAD_USAGE').catch((error: unknown) => {
     if (!(error instanceof CustomsError) || codeOf(error.cause) !== 'ENOENT') throw error
     throw new CustomsError(

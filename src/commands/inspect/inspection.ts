@@ -20,7 +20,7 @@ import type { ServerSetup } from '../server/setup.js'
 import { commandLineOf, targetOf, tlsOf } from '../server/upstream.js'
 import { version } from '../version.js'
 
-export interface ToInspect {
+interface ToInspect {
   /** What the report calls the server; undefined: its command or URL. */
   readonly target?: string | undefined
   /** True when the operator gave the server its name. */
@@ -99,7 +99,7 @@ const printTail = ({ lines }: StderrTail): void => {
 const stopMs = 500
 
 /** Makes connections to the server, each a fresh one. */
-export const serverOpener = async (
+const serverOpener = async (
   server: ServerConfiguration,
   limits: FrameLimits,
   tail: StderrTail,
@@ -118,7 +118,7 @@ export const serverOpener = async (
 }
 
 /** The server leads a process group of its own: a Ctrl-C at the terminal reaches only us. */
-export const interruptible = () => {
+const interruptible = () => {
   const links: Link[] = []
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   const interruption = {

@@ -10,7 +10,7 @@ import { badUsage, CustomsError, pathText } from '../../errors.js'
 import type { Dialogue } from '../context.js'
 import type { UninstallFlags } from './flags.js'
 
-export type ClientFlags = Pick<UninstallFlags, 'client' | 'project'>
+type ClientFlags = Pick<UninstallFlags, 'client' | 'project'>
 
 /** A client's file and its content. */
 export interface ClientFile extends Source {

@@ -52,7 +52,7 @@ export const learn = (flags: LearnFlags, files: readonly string[]): number => {
   return 0
 }
 
-export const learnFrom = (
+const learnFrom = (
   files: readonly string[], { all, strict }: Pick<LearnFlags, 'all' | 'strict'>,
 ): readonly Learnt[] => {
   const declaring = new Set<string>()

@@ -26,7 +26,7 @@ interface Settings {
 }
 
 /** How a capture would differ under other settings. */
-export interface Replayed extends Difference {
+interface Replayed extends Difference {
   readonly sessions: number
   readonly messages: number
   readonly decisions: number
@@ -46,7 +46,7 @@ export const replay = async ({ shared, json }: ReplayFlags, files: readonly stri
   return 0
 }
 
-export const replayAll = async (
+const replayAll = async (
   files: readonly string[], settings: (opening: Opening) => Promise<Settings>,
 ): Promise<Replayed> => {
   const changes: Change[] = []

@@ -127,7 +127,7 @@ const first = async (files: readonly string[]): Promise<Program | undefined> => 
 }
 
 /** A package, from the command line and npm's records. */
-export interface Installed extends JsonObject {
+interface Installed extends JsonObject {
   readonly name: string
   readonly version?: string
   /** Of the archive (Subresource Integrity). */
@@ -137,7 +137,7 @@ export interface Installed extends JsonObject {
 }
 
 /** Whether the launcher fetches a package and runs it. */
-export const isPackage = ({ launcher = '', verb = '' }: Subject): boolean =>
+const isPackage = ({ launcher = '', verb = '' }: Subject): boolean =>
   /^(?:npx|bunx|uvx|pipx)$/.test(launcher) ||
     /^(?:npm (?:exec|x)|pnpm (?:dlx|exec)|yarn dlx|bun x|uv tool)$/.test(`${launcher} ${verb}`)
 
@@ -161,7 +161,7 @@ export const packageOf = async (server: ProcessServer, subject: Subject): Promis
 }
 
 /** The installed package that contains a file. */
-export const packageOfFile = async (file: string): Promise<Installed | undefined> => {
+const packageOfFile = async (file: string): Promise<Installed | undefined> => {
   const real = await realpath(file).catch(() => file)
   const [, folder, name] = /^(.*)[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/s.exec(real) ?? []
   return folder === undefined || name === undefined ? undefined : noted(folder, name.replaceAll('\\', '/'))

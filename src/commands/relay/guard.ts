@@ -20,7 +20,7 @@ export interface Witness {
   close(): void
 }
 
-export interface OpenGuard extends Guard {
+interface OpenGuard extends Guard {
   close(): Promise<void>
 }
 
@@ -36,7 +36,7 @@ export const rulingOf = ({ server, policy }: ServerSetup, { audit: { payloads } 
   ({ policy, tools: server.tools, payloads })
 
 /** Where decisions are recorded. */
-export interface Witnesses {
+interface Witnesses {
   readonly audit: Audit
   readonly log: Log
   readonly metrics: Metrics

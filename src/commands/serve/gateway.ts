@@ -20,7 +20,7 @@ import { commandLineOf, processOf, tlsOf } from '../server/upstream.js'
 import { Audits, refusalsTo } from './audits.js'
 import { endpointsSettingsOf } from './front.js'
 
-export interface GatewayOptions {
+interface GatewayOptions {
   readonly flags: Pick<SharedFlags, 'capture' | 'logLevel'>
   readonly setup: Setup
   readonly log: Log
@@ -162,7 +162,7 @@ const asHttpServer = (setup: ServerSetup): ServerSetup =>
     : { ...setup, policy: new Map([...setup.policy, ['wire/http', 'block']]) }
 
 /** How the sessions of `serve` reach a server. @param isAlone no other is offered beside it */
-export const connectorFor = (
+const connectorFor = (
   server: ServerConfiguration, limits: FrameLimits, log: Log, isAlone: boolean,
 ): Promise<Connector> | Connector =>
   'url' in server ? remote(server, limits, isAlone) : local(server, limits, log)

@@ -97,7 +97,7 @@ const launcherOf = (program: string): { readonly name: string; readonly launcher
 export const isLauncher = (program: string): boolean => launcherOf(program) !== undefined
 
 /** The last part of a path, package, image or repository, without version and extension. */
-export const baseName = (path: string): string =>
+const baseName = (path: string): string =>
   (path.split(/[\\/]/).at(-1) ?? '').replace(/(?!^)(?:[@:[]|[=~<>!]=).*$/s, '')
     .replace(/\.(?:[cm]?[jt]sx?|py|exe|cmd|bat|sh|jar|git)$/i, '')
 
