@@ -66,7 +66,10 @@ t.test('a file that cannot be read or holds no list is reported in one line', as
   const nested = join(folder, 'folder.json')
   mkdirSync(nested)
   const cases: [string, readonly string[], RegExp][] = [
-    ['not there', [join(folder, 'none.json')], /none\.json: cannot be read \(ENOENT\); a command is given after --, and a URL begins with http:\/\/ or https:\/\/\n$/],
+    [
+      'not there', [join(folder, 'none.json')],
+      /none\.json: cannot be read \(ENOENT\); a command is given after --, and a URL begins with http:\/\/ or https:\/\/\n$/,
+    ],
     ['a folder', [nested], /cannot be read \(EISDIR\)\n$/],
     ['no JSON', [save('text.json', '# no JSON')], /text\.json:1: no JSON: .*\n$/],
     ['no list', [save('object.json', '{}')], /object\.json: no answer that holds a list\n$/],
@@ -74,7 +77,10 @@ t.test('a file that cannot be read or holds no list is reported in one line', as
     ['two files', [list, list], /inspect takes one server, and two files after --diff\n$/],
     ['a file and a command', [list, ...demo], /give either a file or a command, not both\n$/],
     ['one file to compare', ['--diff', list], /--diff takes two files\n$/],
-    ['a comparison by rules', ['--diff', '--policy', 'strict', '--call', 'x', list, list], /--diff compares two files, and knows no --policy, --call\n$|--diff compares two files, and knows no --call, --policy\n$/],
+    [
+      'a comparison by rules', ['--diff', '--policy', 'strict', '--call', 'x', list, list],
+      /--diff compares two files, and knows no --policy, --call\n$|--diff compares two files, and knows no --call, --policy\n$/,
+    ],
   ]
   for (const [name, args, line] of cases) {
     const { code, stdout, stderr } = await inspect(t, args)

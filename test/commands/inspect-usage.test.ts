@@ -14,7 +14,10 @@ t.test('an error is reported in one line, with exit code 2', async t => {
       'a command that is not there', ['--', 'no-such-command-here'],
       /^mcp-customs: cannot start "no-such-command-here": command not found\n$/,
     ],
-    ['a server that exits', ['--server', 'broken', ...fails], /^the server wrote to stderr:\n {2}no database.*\n {2}mcp-customs: fine\nmcp-customs: broken: the server exited with code 3\n$/],
+    [
+      'a server that exits', ['--server', 'broken', ...fails],
+      /^the server wrote to stderr:\n {2}no database.*\n {2}mcp-customs: fine\nmcp-customs: broken: the server exited with code 3\n$/,
+    ],
     [
       'a server that never answers', silent,
       /^mcp-customs: quiet: no answer within 0\.2 s; is it an MCP server\?.*\n$/,
@@ -59,8 +62,14 @@ t.test('an error is reported in one line, with exit code 2', async t => {
 
 t.test('a URL without an MCP server, or that refuses us, is reported in one line', async t => {
   const cases: [string, RequestListener, RegExp][] = [
-    ['a page', (_request, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>'), /^mcp-customs: 127\.0\.0\.1: its answer cannot be used: wire\/http at \/: .*text\/html.*\n$/],
-    ['a door', (_request, response) => response.writeHead(401).end(), /^mcp-customs: 127\.0\.0\.1: the server answered HTTP 401: it asks for credentials, to be given by --header Authorization=VALUE\n$/],
+    [
+      'a page', (_request, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>'),
+      /^mcp-customs: 127\.0\.0\.1: its answer cannot be used: wire\/http at \/: .*text\/html.*\n$/,
+    ],
+    [
+      'a door', (_request, response) => response.writeHead(401).end(),
+      /^mcp-customs: 127\.0\.0\.1: the server answered HTTP 401: it asks for credentials, to be given by --header Authorization=VALUE\n$/,
+    ],
     ['nothing there', (
       _request, response,
     ) => response.writeHead(404).end(), /^mcp-customs: 127\.0\.0\.1: the server answered HTTP 404\n$/],

@@ -16,7 +16,9 @@ interface Report {
   readonly resourceTemplates: readonly object[]
   readonly problems: readonly object[]
   readonly call: object | null
-  readonly findings: readonly { readonly rule: string; readonly action: string; readonly tool?: string; readonly path: string }[]
+  readonly findings: readonly {
+    readonly rule: string; readonly action: string; readonly tool?: string; readonly path: string
+  }[]
   readonly verdict: string
 }
 
@@ -64,7 +66,10 @@ t.test('the text report shows the server, its tools and the findings', async t =
     await inspect(t, ['--call', 'get_weather', '--args', '{"city":"Atlantis"}', ...demo])
   t.equal(code, 1)
   t.equal(stderr, '', 'no sign of life in a pipe')
-  t.match(stdout, /says it is +lying-server 1\.0\.0\n +revision +2026-07-28\n +capabilities +tools\n +annotations +on 1 tool, removed by a relay: not trusted/)
+  t.match(
+    stdout,
+    /says it is +lying-server 1\.0\.0\n +revision +2026-07-28\n +capabilities +tools\n +annotations +on 1 tool, removed by a relay: not trusted/,
+  )
   t.match(stdout, /^ {2}get_weather +city: string\n +output schema$/m)
   t.match(stdout, /^ {2}delete_everything +no arguments\n +"Look around"; claims read-only$/m)
   t.match(stdout, /✗ tool\/external-ref \(block\)\n.*\n +get_file \/outputSchema\/properties\/file\/\$ref/)
@@ -108,7 +113,10 @@ t.test('the official servers are listed in full', async t => {
   const memory = await inspect(t, ['--', process.execPath, bin('memory')])
   t.equal(memory.code, 0)
   t.match(memory.stdout, /Tools \(9\)/)
-  t.match(memory.stdout, /^ {2}create_entities +entities: object\[\]\n +claims writes, not destructive, closed world; output schema$/m)
+  t.match(
+    memory.stdout,
+    /^ {2}create_entities +entities: object\[\]\n +claims writes, not destructive, closed world; output schema$/m,
+  )
   t.match(memory.stdout, /^9 tools, 0 prompts, 1 resource: ✓ nothing that the policy blocks$/m)
 })
 

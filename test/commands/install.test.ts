@@ -88,9 +88,15 @@ t.test('install is idempotent, check shows it, and uninstall restores the file',
   const home = homeWith(t, { [claude]: two })
   const context = at(home)
   t.equal(await check({ ...desktop, check: true }, context), 1, 'the command of one is not there')
-  t.match(context.printed(), /\n {2}files {2}not wrapped\n {2}mail {3}not wrapped\n {4}wrong: its command \/opt\/mail is not there\n {2}old {4}not wrapped, disabled\n$/)
+  t.match(
+    context.printed(),
+    /\n {2}files {2}not wrapped\n {2}mail {3}not wrapped\n {4}wrong: its command \/opt\/mail is not there\n {2}old {4}not wrapped, disabled\n$/,
+  )
   t.equal(await install({ ...desktop, yes: true, policy: 'strict' }, context), 0)
-  t.match(context.printed(), /Written\. What the file held before is in .*\.mcp-customs\.bak\nRestart Claude Desktop: .*\nUndo it with: .* uninstall --client claude-desktop\n$/)
+  t.match(
+    context.printed(),
+    /Written\. What the file held before is in .*\.mcp-customs\.bak\nRestart Claude Desktop: .*\nUndo it with: .* uninstall --client claude-desktop\n$/,
+  )
   const installed = readFileSync(join(home, claude), 'utf8')
   t.equal(await check({ ...desktop, check: true }, context), 1)
   t.match(context.printed(), /\n {2}files {2}wrapped, policy strict, no lock {2}/)
@@ -155,7 +161,10 @@ t.test('a shared file names no path of this machine, and is announced as shared'
   }]) {
     const context = at(home)
     t.equal(await install(flags, context), 1)
-    t.match(context.printed(), /"npx"[^]*"-y", "mcp-customs@0\.1\.0", "wrap"[^]*This file belongs to the project: everyone who works on it will run mcp-customs too\./)
+    t.match(
+      context.printed(),
+      /"npx"[^]*"-y", "mcp-customs@0\.1\.0", "wrap"[^]*This file belongs to the project: everyone who works on it will run mcp-customs too\./,
+    )
   }
 })
 
@@ -214,7 +223,10 @@ t.test('check names each file of a client with several, and reports an unreadabl
   })
   const context = at(home)
   t.equal(await check({ ...none, check: true }, context), 1)
-  t.match(context.printed(), /^Cursor: .*\n {2}wrong: .*mcp\.json:1:2: .*\nVS Code: .*\n {2}VS Code may mean several files: .*\n {2}a {2}not wrapped\nVS Code: .*\n.*\n {2}has no servers\n$/)
+  t.match(
+    context.printed(),
+    /^Cursor: .*\n {2}wrong: .*mcp\.json:1:2: .*\nVS Code: .*\n {2}VS Code may mean several files: .*\n {2}a {2}not wrapped\nVS Code: .*\n.*\n {2}has no servers\n$/,
+  )
   t.equal(await check({ ...none, client: 'vscode', check: true }, context), 0)
 })
 
@@ -262,7 +274,10 @@ t.test('--lock shows what the servers offer, and accepts it with the same answer
   )
 
   t.equal(await install({ ...locking, yes: true }, context), 0, 'once more')
-  t.match(context.printed(), /files {2}offers what was accepted in .*\n[^]*runs under mcp-customs already\n[^]*left alone: is disabled\n$/)
+  t.match(
+    context.printed(),
+    /files {2}offers what was accepted in .*\n[^]*runs under mcp-customs already\n[^]*left alone: is disabled\n$/,
+  )
   t.same(
     [readFileSync(lock, 'utf8'), readFileSync(join(home, claude), 'utf8')], [locked, installed],
     'changes no byte',
@@ -331,7 +346,10 @@ t.test('a server is listed as its client would start it', async t => {
   ]
   t.equal(await install(flags, context), 1)
   t.match(asked.splice(0), expected)
-  t.match(context.printed(), /c {2}cannot be asked: has \$\{input:key\} in it, which the client fills in: .*\nd {2}cannot be asked: has \$\{CUSTOMS_TEST_NONE\} in it/)
+  t.match(
+    context.printed(),
+    /c {2}cannot be asked: has \$\{input:key\} in it, which the client fills in: .*\nd {2}cannot be asked: has \$\{CUSTOMS_TEST_NONE\} in it/,
+  )
   await install(flags, context)
   t.match(asked, expected, 'also once it is wrapped')
   t.notMatch(readFileSync(join(home, '.cursor/mcp.customs.lock.json'), 'utf8'), 's3cret')
@@ -358,7 +376,10 @@ t.test('a project\'s lock lies in its folder, and a shared file names it by a re
   })
   context.printed()
   t.equal(await check({ ...none, client: 'claude-code', project: folder, check: true }, context), 0)
-  t.match(context.printed(), /a {2}wrapped, policy standard, locked \(1 tool\) .*\n[^]*own \(.*\) {2}wrapped, policy standard, locked \(1 tool\)/)
+  t.match(
+    context.printed(),
+    /a {2}wrapped, policy standard, locked \(1 tool\) .*\n[^]*own \(.*\) {2}wrapped, policy standard, locked \(1 tool\)/,
+  )
 })
 
 t.test('two servers of one name cannot share a lock', async t => {
@@ -368,7 +389,10 @@ t.test('two servers of one name cannot share a lock', async t => {
   )
   const context = at(home, undefined, offering())
   t.equal(await install({ ...none, client: join(home, 'two.json'), lock: true, yes: true }, context), 1)
-  t.match(context.printed(), /a \(servers\) {2}cannot be asked: another server of this name is locked in .*two\.customs\.lock\.json: give one of them a lock of its own/)
+  t.match(
+    context.printed(),
+    /a \(servers\) {2}cannot be asked: another server of this name is locked in .*two\.customs\.lock\.json: give one of them a lock of its own/,
+  )
 })
 
 t.test('check tells whether a wrapped server would start with its lock', async t => {

@@ -153,7 +153,10 @@ test('for code scanning, a change stands at the line where it is written what wa
   const lines = readFileSync(lock, 'utf8').split('\n')
   const [run] = (JSON.parse(
     stdout,
-  ) as { runs: { automationDetails: object; results: { level: string; message: object; locations: [{ physicalLocation: { region: { startLine: number } } }]; properties: { class: string } }[] }[] }).runs
+  ) as { runs: { automationDetails: object; results: {
+    level: string; message: object; locations: [{ physicalLocation: { region: { startLine: number } } }];
+    properties: { class: string }
+  }[] }[] }).runs
   t.match(run, {
     automationDetails: { id: 'mcp-customs/lock/mail/' }, tool: { driver: { rules: [{ id: 'tool/drift' }] } },
   })

@@ -173,7 +173,10 @@ t.test('audit report writes one page without network requests, readable only by 
     { ok: true, text: /files.ndjson: ok, 1 record/ }, { ok: true },
   ] })
   t.equal(statSync(output).mode & 0o777, 0o600)
-  t.match(html, /Content-Security-Policy" content="default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+'; img-src data:; base-uri 'none'; form-action 'none'"/)
+  t.match(
+    html,
+    /Content-Security-Policy" content="default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+'; img-src data:; base-uri 'none'; form-action 'none'"/,
+  )
   t.notMatch(
     html.replace(/<script type[^]*?<\/script>/, ''),
     /<(?:script|link|img|iframe)[^>]+(?:src|href)="(?!data:)/,

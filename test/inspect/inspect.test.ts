@@ -75,7 +75,10 @@ t.test('a server that does not answer the probe gets an initialize as well', asy
 t.test('an unreachable server is reported in one line', async t => {
   const never = () => undefined
   const cases: [string, Quirk, RegExp][] = [
-    ['silent', { 'server/discover': never, 'initialize': never }, /^quirky: no answer within 0\.5 s; is it an MCP server\? \(--timeout SECONDS waits longer\)$/],
+    [
+      'silent', { 'server/discover': never, 'initialize': never },
+      /^quirky: no answer within 0\.5 s; is it an MCP server\? \(--timeout SECONDS waits longer\)$/,
+    ],
     ['silent after the probe', { initialize: never }, /^quirky: no answer within 0\.5 s/],
     [
       'refuses', { initialize: () => error(-32000, 'go\u001b[0m away\n') },
@@ -93,7 +96,11 @@ t.test('an unreachable server is reported in one line', async t => {
       'without a version', { initialize: () => result({}) },
       /^quirky: its answer to initialize names no protocolVersion$/,
     ],
-    ['from the future', { 'server/discover': () => result({ ...discovered, supportedVersions: ['2031-01-01'] }) }, /^quirky: it supports only revisions that are unknown here: "2031-01-01"$/],
+    [
+      'from the future',
+      { 'server/discover': () => result({ ...discovered, supportedVersions: ['2031-01-01'] }) },
+      /^quirky: it supports only revisions that are unknown here: "2031-01-01"$/,
+    ],
   ]
   for (const [name, quirk, message] of cases) {
     await t.rejects(

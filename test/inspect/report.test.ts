@@ -195,8 +195,12 @@ t.test('SARIF distinguishes kinds of findings, and findings of two servers', asy
 interface Sarif {
   readonly runs: readonly {
     readonly automationDetails: { readonly id: string }
-    readonly tool: { readonly driver: { readonly rules: readonly { readonly helpUri: string; readonly help: { readonly text: string } }[] } }
-    readonly results: readonly { readonly partialFingerprints: { readonly primaryLocationLineHash: string } }[]
+    readonly tool: { readonly driver: { readonly rules: readonly {
+      readonly helpUri: string; readonly help: { readonly text: string }
+    }[] } }
+    readonly results: readonly {
+      readonly partialFingerprints: { readonly primaryLocationLineHash: string }
+    }[]
   }[]
 }
 

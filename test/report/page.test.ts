@@ -59,7 +59,9 @@ t.test('the page in a browser', { skip }, async t => {
     }
     t.strictSame((await textsOf(page, '.tile .value')).slice(0, 5), tiles(all))
     await page.locator('header select').selectOption('files')
-    t.strictSame((await textsOf(page, '.tile .value')).slice(0, 5), tiles(all.filter(one => one.server === 'files')))
+    t.strictSame(
+      (await textsOf(page, '.tile .value')).slice(0, 5), tiles(all.filter(one => one.server === 'files')),
+    )
     await page.getByRole('searchbox').fill('result/schema nothing-has-this')
     t.match(await textsOf(page, '.card .nothing'), ['Nothing that was held back has this in it.'])
     await page.getByRole('searchbox').fill('files-tool-1 result/schema')

@@ -219,7 +219,10 @@ t.test('the client gets the status, headers and form that an HTTP server has cho
         }
         transport.send(exchange, { ...frameOf(response), envelope: { response: head } })
       },
-      { status: 200, headers: { 'content-type': 'application/json; charset=utf-8', 'x-own': 'a' }, body: response },
+      {
+        status: 200, headers: { 'content-type': 'application/json; charset=utf-8', 'x-own': 'a' },
+        body: response,
+      },
     ],
     [
       'an answer of ours in the place of one: the headers are the server\'s, the status is not',
@@ -342,7 +345,10 @@ t.test('the client gets the status, headers and form that an HTTP server has cho
     [
       'nothing to say at the end',
       (exchange, { transport }) => transport.complete?.(exchange),
-      { status: 502, headers: { 'content-type': 'application/json' }, body: '{"jsonrpc":"2.0","id":7,"error":{"code":-31001,"message":"The server gave no answer"}}' },
+      {
+        status: 502, headers: { 'content-type': 'application/json' },
+        body: '{"jsonrpc":"2.0","id":7,"error":{"code":-31001,"message":"The server gave no answer"}}',
+      },
     ],
   ]
   for (const [name, answer, wanted] of cases) {
