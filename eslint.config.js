@@ -15,8 +15,17 @@ export default tseslint.config(
       '@typescript-eslint/switch-exhaustiveness-check': 'error',
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/no-confusing-void-expression': 'off',
+      'max-len': ['error', {
+        code: 110, ignoreStrings: true, ignoreTemplateLiterals: true, ignoreRegExpLiterals: true, ignoreUrls: true,
+      }],
+      // A room imports another by its name: `#core/relay.js`.
+      'no-restricted-imports': ['error', { patterns: ['../../../*'] }],
+      'no-restricted-exports': ['error', { restrictDefaultExports: { direct: true } }],
     },
   },
+  // Tables of characters; and pino takes the default export of a transport's module.
+  { files: ['src/protocol/text/unicode-data.ts'], rules: { 'max-len': 'off' } },
+  { files: ['src/audit/target.ts'], rules: { 'no-restricted-exports': 'off' } },
   // tap awaits the promises of its own `t.test`, and its callbacks may be async for that reason alone.
   {
     files: ['test/**/*.ts'],

@@ -9,7 +9,17 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** `#room/file.js` is a file of `src` here; Node finds that of `dist` (`imports` of package.json). */
+const ownImports = {
+  name: 'imports that begin with #',
+  setup({ onResolve }) {
+    onResolve({ filter: /^#/ }, ({ path }) => ({ path: join(root, 'src', path.slice(1).replace(/\.js$/, '.ts')) }))
+  },
+}
+
 const common = {
+  plugins: [ownImports],
   absWorkingDir: root, bundle: true, splitting: true, sourcemap: true, format: 'esm', platform: 'node', target: 'node20.19', packages: 'external',
   outdir: 'dist', chunkNames: 'chunks/[name]-[hash]', allowOverwrite: true, logLevel: 'warning', metafile: true,
 }
@@ -38,7 +48,7 @@ const oneChunk = {
     onLoad({ filter: /\.ts$/ }, async ({ path }) => (entries.has(path) ? { contents: `${await readFile(path, 'utf8')}\nimport 'what-starts'\n`, loader: 'ts' } : undefined))
   },
 }
-await build({ ...command, plugins: [oneChunk] })
+await build({ ...command, plugins: [ownImports, oneChunk] })
 await build({ ...common, entryPoints: { 'chunks/worker': 'src/schema/thread/worker.ts', 'chunks/target': 'src/audit/target.ts' } })
 await build({ ...common, entryPoints: { 'chunks/library': 'src/index.ts' } })
 

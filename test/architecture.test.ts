@@ -47,8 +47,10 @@ const imports = files.flatMap(importsOf)
 const layerOf = (file: string): string =>
   (file.includes('/') ? file.slice(0, file.indexOf('/')) : file.replace('.ts', ''))
 
+const isOwn = ({ from }: Import): boolean => /^[.#]/.test(from)
+
 const targetOf = ({ file, from }: Import): string =>
-  relative(root, join(root, dirname(file), from)).replaceAll('\\', '/')
+  from.startsWith('#') ? from.slice(1) : relative(root, join(root, dirname(file), from)).replaceAll('\\', '/')
 
 /**
  * Who may import whom: judge <- protocol <- core <- { rules, schema, lock, audit, transport } <- gateway <-
@@ -92,7 +94,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 const ofOthers = ['core/findings.js', 'protocol/unmetered.js']
 
 t.test('every module imports only what lies below it', t => {
-  for (const one of imports.filter(({ from }) => from.startsWith('.'))) {
+  for (const one of imports.filter(isOwn)) {
     const layer = layerOf(one.file)
     const target = targetOf(one)
     const free = layer === 'config' && (one.typesOnly || ofOthers.includes(target))
@@ -116,7 +118,7 @@ const ownedBuiltins: Readonly<Record<string, string>> = {
 }
 
 t.test('packages and sockets have one owner each', t => {
-  for (const { file, from } of imports.filter(({ from }) => !from.startsWith('.'))) {
+  for (const { file, from } of imports.filter(one => !isOwn(one))) {
     const layer = layerOf(file)
     const name = from.startsWith('@') ? from.split('/').slice(0, 2).join('/') : from.split('/')[0] ?? from
     const owner = owners[name] ?? owners[name.split('/')[0] ?? name] ?? ownedBuiltins[from]

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { commands } from '../dist/commands/index.js'
+import { commands } from '#commands/index.js'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const docs =

@@ -1,4 +1,4 @@
-import { exchangeNamed, stdioExchange, type Exchange } from '../dist/core/event.js'
+import { exchangeNamed, stdioExchange, type Exchange } from '#core/event.js'
 
 const exchanges = new Map([[stdioExchange.name, stdioExchange]])
 

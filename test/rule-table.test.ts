@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import { ruleNames } from '../dist/rules/index.js'
+import { ruleNames } from '#rules/index.js'
 
 const root = new URL('../', import.meta.url)
 const { files } =

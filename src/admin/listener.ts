@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { CustomsError } from '../errors.js'
+import { CustomsError } from '#errors.js'
 
 interface ListenerOptions {
   /** For messages: `the admin listener`. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { contentType } from '../telemetry/registry.js'
+import { contentType } from '#telemetry/registry.js'
 import { createListener, text, type Answer, type Listener } from './listener.js'
 import type { PageRoutes } from './page.js'
 

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
-import type { Entry } from '../core/event.js'
-import { messageOf } from '../errors.js'
+import type { Entry } from '#core/event.js'
+import { messageOf } from '#errors.js'
 import { Batch, type Recorded } from './batch.js'
 import { type Checkpoint, checkpointLine, lossLine } from './checkpoint.js'
 import { LogFile, type Usage } from './log-file.js'

@@ -1,8 +1,8 @@
 import { createPrivateKey, createPublicKey, sign, verify, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { cannotRead, CustomsError } from '../errors.js'
-import { isString, member, type Json, type JsonObject } from '../protocol/unmetered.js'
-import { canonical } from '../canonical.js'
+import { cannotRead, CustomsError } from '#errors.js'
+import { isString, member, type Json, type JsonObject } from '#protocol/unmetered.js'
+import { canonical } from '#canonical.js'
 import { isoTime, sealed, type Line, type Position } from './record.js'
 
 /** The `event` of the records about the log itself. */

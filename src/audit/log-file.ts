@@ -1,5 +1,5 @@
 import { closeSync, rmSync, statfsSync, statSync, truncateSync, writeFileSync } from 'node:fs'
-import { codeOf } from '../errors.js'
+import { codeOf } from '#errors.js'
 import type { Claim } from './claim.js'
 import { cannotAudit, Output } from './output.js'
 import { lossNote } from './place.js'

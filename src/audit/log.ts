@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
-import type { Entry } from '../core/event.js'
-import type { Verdict } from '../core/findings.js'
-import type { Finding } from '../core/rule.js'
-import { clip, quote } from '../protocol/quote.js'
+import type { Entry } from '#core/event.js'
+import type { Verdict } from '#core/findings.js'
+import type { Finding } from '#core/rule.js'
+import { clip, quote } from '#protocol/quote.js'
 import type { Position } from './record.js'
 import { withoutSecrets } from './secrets.js'
 

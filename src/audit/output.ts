@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, ftruncateSync, writeSync } from 'node:fs'
-import { codeOf, CustomsError } from '../errors.js'
+import { codeOf, CustomsError } from '#errors.js'
 import type { Usage } from './log-file.js'
 
 /** @param where the log's file; undefined for a standard stream */

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, parse, resolve } from 'node:path'
-import { sha256 } from '../canonical.js'
+import { sha256 } from '#canonical.js'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 

@@ -1,7 +1,7 @@
 import { hash as hashOf } from 'node:crypto'
-import type { Entry } from '../core/event.js'
-import type { Finding } from '../core/rule.js'
-import { canonical } from '../canonical.js'
+import type { Entry } from '#core/event.js'
+import type { Finding } from '#core/rule.js'
+import { canonical } from '#canonical.js'
 import { type Payloads, payloadsOf, wellFormed } from './redact.js'
 import { withoutSecrets } from './secrets.js'
 

@@ -1,5 +1,5 @@
-import type { Entry } from '../core/event.js'
-import { isArray, isObject, isString, parseJson, type Json, type JsonObject } from '../protocol/unmetered.js'
+import type { Entry } from '#core/event.js'
+import { isArray, isObject, isString, parseJson, type Json, type JsonObject } from '#protocol/unmetered.js'
 import { hidden, isSecretCompound, isSecretKey, nameNames } from './secret-names.js'
 import { withoutSecrets } from './secrets.js'
 

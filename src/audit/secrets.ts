@@ -1,4 +1,4 @@
-import { stripHidden } from '../protocol/text/hidden.js'
+import { stripHidden } from '#protocol/text/hidden.js'
 import { hidden, isSecretCompound, isSecretKey, nameNames, normal } from './secret-names.js'
 
 /**

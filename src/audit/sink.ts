@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import type { Entry } from '../core/event.js'
-import { codeOf, CustomsError, messageOf } from '../errors.js'
+import type { Entry } from '#core/event.js'
+import { codeOf, CustomsError, messageOf } from '#errors.js'
 import type { Recorded } from './batch.js'
 import { Chain, currentTime, type Flush } from './chain.js'
 import { readSigningKey } from './checkpoint.js'

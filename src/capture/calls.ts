@@ -1,9 +1,9 @@
-import { membersOf } from '../core/relay.js'
-import type { Side } from '../core/event.js'
-import type { Frame } from '../protocol/frame.js'
+import { membersOf } from '#core/relay.js'
+import type { Side } from '#core/event.js'
+import type { Frame } from '#protocol/frame.js'
 import {
   isArray, isObject, isString, member, unmetered, type Json, type JsonObject,
-} from '../protocol/unmetered.js'
+} from '#protocol/unmetered.js'
 import { isOpening, type Line } from './line.js'
 import { revived } from './noted-frame.js'
 

@@ -1,8 +1,8 @@
 import { closeSync, fstatSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { filesStamped, settle, stamped } from '../audit/place.js'
-import type { RelayOptions } from '../core/options.js'
-import { codeOf, CustomsError } from '../errors.js'
+import { filesStamped, settle, stamped } from '#audit/place.js'
+import type { RelayOptions } from '#core/options.js'
+import { codeOf, CustomsError } from '#errors.js'
 import type { CaptureLimits, Opening } from './line.js'
 import { Recorder } from './recorder.js'
 

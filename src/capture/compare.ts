@@ -1,5 +1,5 @@
-import type { Frame } from '../protocol/frame.js'
-import type { Verdict } from '../core/findings.js'
+import type { Frame } from '#protocol/frame.js'
+import type { Verdict } from '#core/findings.js'
 import type { Decision } from './line.js'
 import { type Course, type Message, textOfMessage } from './replay.js'
 

@@ -1,12 +1,12 @@
-import type { Side } from '../core/event.js'
-import type { Verdict } from '../core/findings.js'
-import type { ToolSetting } from '../core/options.js'
-import type { Fault, Message } from '../protocol/frame.js'
-import type { IdKey } from '../protocol/json-rpc.js'
-import { readKey } from '../protocol/message.js'
+import type { Side } from '#core/event.js'
+import type { Verdict } from '#core/findings.js'
+import type { ToolSetting } from '#core/options.js'
+import type { Fault, Message } from '#protocol/frame.js'
+import type { IdKey } from '#protocol/json-rpc.js'
+import { readKey } from '#protocol/message.js'
 import {
   isArray, isObject, isString, type Json, type JsonObject, member, parseJson,
-} from '../protocol/unmetered.js'
+} from '#protocol/unmetered.js'
 
 /** Reads a value of a captured line. @throws Misshapen */
 type Read<Value> = (value: Json | undefined) => Value

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import type { Envelope, Frame, FrameLimits, Message } from '../protocol/frame.js'
-import { anonymousError, idOf } from '../protocol/message.js'
-import { parseFrame } from '../protocol/parse.js'
+import type { Envelope, Frame, FrameLimits, Message } from '#protocol/frame.js'
+import { anonymousError, idOf } from '#protocol/message.js'
+import { parseFrame } from '#protocol/parse.js'
 import type { NotedFrame } from './line.js'
 
 /**

@@ -1,12 +1,12 @@
-import { redact } from '../audit/redact.js'
-import { hidden, isSecretKey } from '../audit/secret-names.js'
-import { withoutSecrets } from '../audit/secrets.js'
-import type { Finding } from '../core/rule.js'
-import { edit, type Edit } from '../protocol/edit.js'
-import type { Envelope, Frame } from '../protocol/frame.js'
+import { redact } from '#audit/redact.js'
+import { hidden, isSecretKey } from '#audit/secret-names.js'
+import { withoutSecrets } from '#audit/secrets.js'
+import type { Finding } from '#core/rule.js'
+import { edit, type Edit } from '#protocol/edit.js'
+import type { Envelope, Frame } from '#protocol/frame.js'
 import {
   equal, isArray, isObject, isString, member, unmetered, weigh, type Json, type JsonObject,
-} from '../protocol/unmetered.js'
+} from '#protocol/unmetered.js'
 
 /** How a capture keeps traffic: whole, or redacted. */
 export interface Payload {

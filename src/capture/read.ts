@@ -1,5 +1,5 @@
-import { linesOf as rawLinesOf } from '../audit/read/lines.js'
-import { CustomsError, messageOf } from '../errors.js'
+import { linesOf as rawLinesOf } from '#audit/read/lines.js'
+import { CustomsError, messageOf } from '#errors.js'
 import { filesOf } from './capture.js'
 import { isOpening, parseLine, type Captured, type Line, type Opening } from './line.js'
 

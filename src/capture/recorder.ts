@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
-import type { Effect, Entry, Event } from '../core/event.js'
-import type { Accepted } from '../core/accepted.js'
-import type { RelayOptions } from '../core/options.js'
-import type { Frame } from '../protocol/frame.js'
+import type { Effect, Entry, Event } from '#core/event.js'
+import type { Accepted } from '#core/accepted.js'
+import type { RelayOptions } from '#core/options.js'
+import type { Frame } from '#protocol/frame.js'
 import type {
   CapturedLock, CaptureLimits, Decision, CapturedEvent, Captured, Line, Opening, Ruling, Sent,
 } from './line.js'

@@ -1,6 +1,6 @@
 import { parseTree, printParseErrorCode, type Node, type ParseError } from 'jsonc-parser'
-import { CustomsError } from '../errors.js'
-import { placeAt } from '../operator-file.js'
+import { CustomsError } from '#errors.js'
+import { placeAt } from '#operator-file.js'
 import { tomlDocument } from './toml-document.js'
 import { noTable, type Document, type Member, type Span, type TableValue, type Value } from './tree.js'
 

@@ -1,5 +1,5 @@
 import { readdir, realpath, stat } from 'node:fs/promises'
-import { badUsage } from '../errors.js'
+import { badUsage } from '#errors.js'
 import { clients, pathsOf, type Client, type Machine } from './known.js'
 
 /** A client's file, or one that was named by its path. */

@@ -1,5 +1,5 @@
-import { hidden, isSecretKey } from '../audit/secret-names.js'
-import { withoutSecrets } from '../audit/secrets.js'
+import { hidden, isSecretKey } from '#audit/secret-names.js'
+import { withoutSecrets } from '#audit/secrets.js'
 import type { Document, Member, Splice, TextValue, Value } from './tree.js'
 import { splice } from './tree.js'
 

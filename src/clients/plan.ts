@@ -1,4 +1,4 @@
-import { CustomsError } from '../errors.js'
+import { CustomsError } from '#errors.js'
 import { parseDocument } from './document.js'
 import { entriesOf, type Entry, type Server } from './entry.js'
 import type { Client } from './known.js'

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { chmod, chown, open, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { codeOf, CustomsError } from '../errors.js'
-import { readBounded } from '../operator-file.js'
+import { codeOf, CustomsError } from '#errors.js'
+import { readBounded } from '#operator-file.js'
 
 /** Longest file, in bytes: Claude Code's also holds much besides servers. */
 const maxBytes = 64 * 1024 * 1024

@@ -1,4 +1,4 @@
-import { CustomsError } from '../errors.js'
+import { CustomsError } from '#errors.js'
 import type { Entry, Server } from './entry.js'
 import { innermost } from './own-command.js'
 import { isTable, isText, memberOf, type TableValue } from './tree.js'

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { badUsage } from '../errors.js'
+import { badUsage } from '#errors.js'
 import type { Given, Rest } from './flag.js'
 import { type Command, commands } from './index.js'
 

@@ -1,6 +1,6 @@
 import yargs, { type Argv } from 'yargs'
-import { keys } from '../config/generated/keys.js'
-import { suggestion } from '../config/check.js'
+import { keys } from '#config/generated/keys.js'
+import { suggestion } from '#config/check.js'
 import { divide, refuse, refuseUsage } from './command-line.js'
 import type { Flag } from './flag.js'
 import { type Command, commands } from './index.js'

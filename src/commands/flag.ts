@@ -1,7 +1,7 @@
-import type { keys } from '../config/generated/keys.js'
-import type { Problem } from '../config/source.js'
-import { badUsage, CustomsError } from '../errors.js'
-import { isObject, type Json, type JsonObject } from '../protocol/unmetered.js'
+import type { keys } from '#config/generated/keys.js'
+import type { Problem } from '#config/source.js'
+import { badUsage, CustomsError } from '#errors.js'
+import { isObject, type Json, type JsonObject } from '#protocol/unmetered.js'
 
 /** An option of a command: the parsers, help, completion and the types of the values derive from it. */
 export interface Flag {

@@ -1,5 +1,5 @@
-import { codeOf } from '../errors.js'
-import { columnsOf, type Style } from '../inspect/terminal.js'
+import { codeOf } from '#errors.js'
+import { columnsOf, type Style } from '#inspect/terminal.js'
 
 /** Resolves when the text is written, also to a pipe: the command exits right after. */
 export const print = (text: string): Promise<void> =>

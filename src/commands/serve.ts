@@ -1,13 +1,13 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
-import { type Log, openLog } from '../audit/log.js'
-import type { Follower } from '../audit/sink.js'
-import type { Configuration } from '../config/configuration.js'
-import { CustomsError, messageOf } from '../errors.js'
-import { countingMetrics, type Metrics, noMetrics } from '../telemetry/metrics.js'
-import type { FrontBackend, Refused } from '../transport/front/front.js'
-import { inheritedChannel } from '../transport/process/relay.js'
-import { canStart } from '../transport/process/spawn.js'
+import { type Log, openLog } from '#audit/log.js'
+import type { Follower } from '#audit/sink.js'
+import type { Configuration } from '#config/configuration.js'
+import { CustomsError, messageOf } from '#errors.js'
+import { countingMetrics, type Metrics, noMetrics } from '#telemetry/metrics.js'
+import type { FrontBackend, Refused } from '#transport/front/front.js'
+import { inheritedChannel } from '#transport/process/relay.js'
+import { canStart } from '#transport/process/spawn.js'
 import type { LivePage } from './audit/ui.js'
 import type { SharedFlags, Target } from './flags.js'
 import { tellOfCapture } from './relay/guard.js'
@@ -116,7 +116,7 @@ const adminOf = async (
   { host, port }: NonNullable<Configuration['admin']>, { configuration, ready, text }: Served,
   page: LivePage | undefined,
 ) => {
-  const { adminServer } = await import('../admin/server.js')
+  const { adminServer } = await import('#admin/server.js')
   const allowHosts = () => configuration().allowHosts
   return adminServer({
     host, port, allowHosts, state: { ready, metrics: text }, ...(page && { page: page.routes }),

@@ -1,16 +1,16 @@
-import { openLog } from '../audit/log.js'
-import { openAudit } from '../audit/sink.js'
-import type { RemoteServer } from '../config/configuration.js'
-import { CustomsError } from '../errors.js'
-import { type Guard, openSession } from '../gateway/open.js'
-import type { Session } from '../gateway/session.js'
-import type { FrameLimits } from '../protocol/frame.js'
-import { noMetrics } from '../telemetry/metrics.js'
-import { connectionTo, pipe } from '../telemetry/place.js'
-import { exitCodeOf } from '../transport/process/spawn.js'
-import { stdioClient } from '../transport/stdio/client.js'
-import type { StdioServer } from '../transport/stdio/server.js'
-import type { Transport } from '../transport/transport.js'
+import { openLog } from '#audit/log.js'
+import { openAudit } from '#audit/sink.js'
+import type { RemoteServer } from '#config/configuration.js'
+import { CustomsError } from '#errors.js'
+import { type Guard, openSession } from '#gateway/open.js'
+import type { Session } from '#gateway/session.js'
+import type { FrameLimits } from '#protocol/frame.js'
+import { noMetrics } from '#telemetry/metrics.js'
+import { connectionTo, pipe } from '#telemetry/place.js'
+import { exitCodeOf } from '#transport/process/spawn.js'
+import { stdioClient } from '#transport/stdio/client.js'
+import type { StdioServer } from '#transport/stdio/server.js'
+import type { Transport } from '#transport/transport.js'
 import type { SharedFlags, Target } from './flags.js'
 import { captureOf, openGuard, tellOfCapture, watchByteValidator, type Witness } from './relay/guard.js'
 import { endAt, Lifetime } from './relay/lifetime.js'
@@ -62,7 +62,7 @@ export const wrap = async (flags: SharedFlags, target: Target, watching?: Witnes
 const remoteSession = async (
   guard: Guard, client: Transport, server: RemoteServer, limits: FrameLimits,
 ): Promise<Session> => {
-  const { httpSession } = await import('../transport/upstream/session/session.js')
+  const { httpSession } = await import('#transport/upstream/session/session.js')
   const tls = tlsOf(server)
   const { url, headers } = server
   return openSession(guard, client, inputSchemaOf =>

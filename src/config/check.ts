@@ -1,5 +1,5 @@
 import { closestMatch } from 'leven'
-import { isObject, type Json } from '../protocol/unmetered.js'
+import { isObject, type Json } from '#protocol/unmetered.js'
 import { fail, type Keys } from './source.js'
 
 /** A part of the configuration's schema, compiled to plain code (`generated/checks.ts`). */

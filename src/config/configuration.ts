@@ -1,4 +1,4 @@
-import type { ToolSetting } from '../core/options.js'
+import type { ToolSetting } from '#core/options.js'
 import { readAddress, type Address, type SocketAddress } from './address.js'
 import { defaults } from './generated/defaults.js'
 import type * as Written from './generated/types.js'

@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
-import { CustomsError } from '../errors.js'
-import { readBoundedText, type Place } from '../operator-file.js'
+import { CustomsError } from '#errors.js'
+import { readBoundedText, type Place } from '#operator-file.js'
 import { checked, type Check } from './check.js'
 import { expand, Problem, wayTo, type Environment } from './source.js'
 import { parseStrictJson, parseYaml, SyntaxProblem, type Text } from './text.js'

@@ -1,7 +1,7 @@
-import type { Action, Policy } from '../core/findings.js'
-import { type Circumstances, type Preset, presetPolicy, type RuleName } from '../rules/index.js'
+import type { Action, Policy } from '#core/findings.js'
+import { type Circumstances, type Preset, presetPolicy, type RuleName } from '#rules/index.js'
 
-export { presets, type Circumstances, type Preset } from '../rules/index.js'
+export { presets, type Circumstances, type Preset } from '#rules/index.js'
 
 /** Why a rule cannot have an action. */
 export const notFor = (action: Action): string =>

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
-import { CustomsError } from '../errors.js'
-import type { Json } from '../protocol/unmetered.js'
+import { CustomsError } from '#errors.js'
+import type { Json } from '#protocol/unmetered.js'
 import { readAddress, readHost, readListen, readOrigin, readServerUrl } from './address.js'
 import { checked } from './check.js'
 import {

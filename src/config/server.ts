@@ -1,5 +1,5 @@
-import type { ToolSetting } from '../core/options.js'
-import { isObject, type JsonObject } from '../protocol/unmetered.js'
+import type { ToolSetting } from '#core/options.js'
+import { isObject, type JsonObject } from '#protocol/unmetered.js'
 import { readServerUrl } from './address.js'
 import { checked } from './check.js'
 import type { Limits, LockSetting, ServerConfiguration, ServerTls } from './configuration.js'

@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path'
-import { CustomsError } from '../errors.js'
-import type { Json, JsonObject } from '../protocol/unmetered.js'
+import { CustomsError } from '#errors.js'
+import type { Json, JsonObject } from '#protocol/unmetered.js'
 import type * as Written from './generated/types.js'
 
 /** The path to a value, from the root of the file or of the flags. */

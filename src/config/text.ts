@@ -1,6 +1,6 @@
 import type { Document, Lexer } from 'yaml'
-import { placeAt, type Place } from '../operator-file.js'
-import type { Json } from '../protocol/unmetered.js'
+import { placeAt, type Place } from '#operator-file.js'
+import type { Json } from '#protocol/unmetered.js'
 import type { Keys } from './source.js'
 
 /** Deepest nesting of a file: the YAML parser recurses. */

@@ -1,7 +1,7 @@
 import { readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { isObject, member, parseJson, type Json, type JsonObject } from '../protocol/unmetered.js'
+import { isObject, member, parseJson, type Json, type JsonObject } from '#protocol/unmetered.js'
 
 /** Options that do not change what runs. Any other may: the registry, the package, the folder, the shell. */
 const harmless: ReadonlySet<string> = new Set(['-y', '--yes', '-q', '--quiet', '--silent'])

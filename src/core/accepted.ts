@@ -1,10 +1,10 @@
-import type { Edit } from '../protocol/edit.js'
-import type { Path } from '../protocol/scan.js'
-import type { Frame } from '../protocol/frame.js'
+import type { Edit } from '#protocol/edit.js'
+import type { Path } from '#protocol/scan.js'
+import type { Frame } from '#protocol/frame.js'
 import {
   each, isArray, isObject, isString, type Json, type JsonObject, member, type Meter, pointer,
-} from '../protocol/json.js'
-import { traitsOf } from '../protocol/revisions/index.js'
+} from '#protocol/json.js'
+import { traitsOf } from '#protocol/revisions/index.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'

@@ -1,4 +1,4 @@
-import { equal, type JsonObject, weigh } from '../protocol/json.js'
+import { equal, type JsonObject, weigh } from '#protocol/json.js'
 import type { Ledger } from './memory.js'
 
 export type Schema = JsonObject | boolean

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../protocol/json.js'
+import type { Json, JsonObject } from '#protocol/json.js'
 import type { Output } from './core.js'
 import type { Exchange } from './event.js'
 import { type Driver, type Flow, Slot } from './flow.js'

@@ -1,9 +1,9 @@
-import type { Frame } from '../protocol/frame.js'
-import { lenientAnswer } from '../protocol/message.js'
+import type { Frame } from '#protocol/frame.js'
+import { lenientAnswer } from '#protocol/message.js'
 import {
   errorCode, type ErrorResponse, type IdKey, type Page, type Request, type Result,
-} from '../protocol/json-rpc.js'
-import { methodOf } from '../protocol/revisions/index.js'
+} from '#protocol/json-rpc.js'
+import { methodOf } from '#protocol/revisions/index.js'
 import type { Answers } from './answers.js'
 import { ChurnMap } from './memory.js'
 import type { Core } from './core.js'

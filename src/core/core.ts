@@ -1,6 +1,6 @@
-import { clip } from '../protocol/quote.js'
-import { Meter, OverBudget, Turn } from '../protocol/json.js'
-import type { Places } from '../protocol/places.js'
+import { clip } from '#protocol/quote.js'
+import { Meter, OverBudget, Turn } from '#protocol/json.js'
+import type { Places } from '#protocol/places.js'
 import { Checks } from './check.js'
 import { Driver, type Flow } from './flow.js'
 import type { Effect, Exchange, Side } from './event.js'
@@ -11,7 +11,7 @@ import { type Mending, mendingFor, type Mends } from './mend.js'
 import { Records } from './records.js'
 import type { Power, Powers, Problem, Rule, RuleName, Subjects } from './rule.js'
 import { Handshake } from './terms.js'
-import type { Frame } from '../protocol/frame.js'
+import type { Frame } from '#protocol/frame.js'
 
 /** Most bytes of memory for a session, and for all sessions of a process unless `options.ledger` is given. */
 const sessionBytes = 192 * 1024 * 1024

@@ -1,5 +1,5 @@
-import type { Frame, Trace } from '../protocol/frame.js'
-import type { IdKey } from '../protocol/json-rpc.js'
+import type { Frame, Trace } from '#protocol/frame.js'
+import type { IdKey } from '#protocol/json-rpc.js'
 import type { Checked, Subject } from './check.js'
 import type { Verdict } from './findings.js'
 import type { Finding } from './rule.js'

@@ -1,4 +1,4 @@
-import { OverBudget, type Meter } from '../protocol/json.js'
+import { OverBudget, type Meter } from '#protocol/json.js'
 import type { Finding, Problem, RuleName } from './rule.js'
 
 /** Default number of findings kept for one frame (contract section 5). */

@@ -1,11 +1,11 @@
-import { difference, edit, type Edit } from '../protocol/edit.js'
-import type { Path } from '../protocol/scan.js'
-import type { Frame } from '../protocol/frame.js'
+import { difference, edit, type Edit } from '#protocol/edit.js'
+import type { Path } from '#protocol/scan.js'
+import type { Frame } from '#protocol/frame.js'
 import {
   isArray, isObject, isString, type JsonObject, lengthOf, member, omit, pointer,
-} from '../protocol/json.js'
-import { unmetered } from '../protocol/unmetered.js'
-import type { Revision } from '../protocol/revisions/index.js'
+} from '#protocol/json.js'
+import { unmetered } from '#protocol/unmetered.js'
+import type { Revision } from '#protocol/revisions/index.js'
 import { acceptedFor, exactResult, judgeDrift } from './accepted.js'
 import type { Catalog, Listing, Page, Schema, Tool } from './catalog.js'
 import type { Checked, Subject } from './check.js'

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../protocol/json.js'
+import type { JsonObject } from '#protocol/json.js'
 import type { Accepted } from './accepted.js'
 import type { Checked, Subject } from './check.js'
 import type { Entry } from './event.js'

@@ -1,5 +1,5 @@
-import { meaningOf } from '../protocol/message.js'
-import type { Id, IdKey } from '../protocol/json-rpc.js'
+import { meaningOf } from '#protocol/message.js'
+import type { Id, IdKey } from '#protocol/json-rpc.js'
 import { ChurnGroups, ChurnMap, type Ledger } from './memory.js'
 import { type Exchange, stdioExchange } from './event.js'
 import type { PendingRequest } from './request.js'

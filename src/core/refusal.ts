@@ -1,10 +1,10 @@
-import { isArray, isObject, lengthOf, member, type Json, type JsonObject } from '../protocol/json.js'
-import { edit } from '../protocol/edit.js'
-import type { Path } from '../protocol/scan.js'
-import type { Frame } from '../protocol/frame.js'
-import { errorCode, type Id, type IdKey } from '../protocol/json-rpc.js'
-import { responseBytes } from '../protocol/message.js'
-import { clip, quote } from '../protocol/quote.js'
+import { isArray, isObject, lengthOf, member, type Json, type JsonObject } from '#protocol/json.js'
+import { edit } from '#protocol/edit.js'
+import type { Path } from '#protocol/scan.js'
+import type { Frame } from '#protocol/frame.js'
+import { errorCode, type Id, type IdKey } from '#protocol/json-rpc.js'
+import { responseBytes } from '#protocol/message.js'
+import { clip, quote } from '#protocol/quote.js'
 import type { Findings } from './findings.js'
 
 /** The id of the request that a response of ours answers. */

@@ -1,6 +1,6 @@
-import { isString } from '../protocol/json.js'
-import type { Id, IdKey } from '../protocol/json-rpc.js'
-import { written } from '../protocol/message.js'
+import { isString } from '#protocol/json.js'
+import type { Id, IdKey } from '#protocol/json-rpc.js'
+import { written } from '#protocol/message.js'
 import { type Ledger, weights } from './memory.js'
 
 /** Relay-made ids that are remembered for late or repeated responses, and their bytes. */

@@ -1,5 +1,5 @@
-import { isObject, isString, type JsonObject, member, weigh } from '../protocol/json.js'
-import { hasFinalMember, metaPrefix, traitsOf } from '../protocol/revisions/index.js'
+import { isObject, isString, type JsonObject, member, weigh } from '#protocol/json.js'
+import { hasFinalMember, metaPrefix, traitsOf } from '#protocol/revisions/index.js'
 import { type Ledger, weights } from './memory.js'
 import type { Called, PendingRequest } from './request.js'
 import type { Terms } from './terms.js'

@@ -1,9 +1,9 @@
-import { isObject, isString, type Json, type JsonObject, member } from '../protocol/json.js'
-import type { Request } from '../protocol/json-rpc.js'
-import { clip } from '../protocol/quote.js'
+import { isObject, isString, type Json, type JsonObject, member } from '#protocol/json.js'
+import type { Request } from '#protocol/json-rpc.js'
+import { clip } from '#protocol/quote.js'
 import {
   inMeta, metaPrefix, nearest, newestLegacy, type Revision, traitsOf,
-} from '../protocol/revisions/index.js'
+} from '#protocol/revisions/index.js'
 
 /** The client, revision and capabilities that a request is judged by. */
 export interface Terms {

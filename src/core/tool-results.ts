@@ -1,11 +1,11 @@
-import { difference, edited, type Spelling } from '../protocol/edit.js'
-import { onOneLine, type Path, slice } from '../protocol/scan.js'
-import type { Frame } from '../protocol/frame.js'
+import { difference, edited, type Spelling } from '#protocol/edit.js'
+import { onOneLine, type Path, slice } from '#protocol/scan.js'
+import type { Frame } from '#protocol/frame.js'
 import {
   isArray, isObject, type Json, type JsonObject, member, type Meter, parseJson, pointer, withMembers,
-} from '../protocol/json.js'
-import { type Collected, Places, textsOf } from '../protocol/places.js'
-import { traitsOf } from '../protocol/revisions/index.js'
+} from '#protocol/json.js'
+import { type Collected, Places, textsOf } from '#protocol/places.js'
+import { traitsOf } from '#protocol/revisions/index.js'
 import type { Checked, Subject } from './check.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
@@ -16,7 +16,7 @@ import { type Judged, mended } from './mend.js'
 import type { Called } from './request.js'
 import type { Terms } from './terms.js'
 import type { Rule } from './rule.js'
-import { parseFrame } from '../protocol/parse.js'
+import { parseFrame } from '#protocol/parse.js'
 
 /** A tool result, with its path in the frame: deeper for a task. */
 export interface ToolResult {

@@ -1,5 +1,5 @@
-import { type Exchange, type Side, stdioExchange } from '../core/event.js'
-import type { Transport } from '../transport/transport.js'
+import { type Exchange, type Side, stdioExchange } from '#core/event.js'
+import type { Transport } from '#transport/transport.js'
 
 /** A peer that does not read, or the relay's queue above its high-water mark. */
 type Full = Side | 'queue'

@@ -1,6 +1,6 @@
-import type { Checked, SchemaChecker, SchemaLimits, Subject } from '../core/check.js'
-import type { Exchange } from '../core/event.js'
-import { ChurnMap } from '../core/memory.js'
+import type { Checked, SchemaChecker, SchemaLimits, Subject } from '#core/check.js'
+import type { Exchange } from '#core/event.js'
+import { ChurnMap } from '#core/memory.js'
 
 /** The schema checks in progress, and the actions that must wait for them to keep order. */
 export class RunningChecks {
@@ -80,7 +80,7 @@ const failed = ({ path }: Subject): Checked => [{ kind: 'unchecked', path, messa
 export const loadChecker = (limits: SchemaLimits): SchemaChecker => {
   let engine: SchemaChecker | undefined
   const loaded = new Promise<void>(resolve => void setImmediate(resolve)).then(async () => {
-    const { createSchemaChecker } = await import('../schema/index.js')
+    const { createSchemaChecker } = await import('#schema/index.js')
     engine = createSchemaChecker(limits)
     return engine
   })

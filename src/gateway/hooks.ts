@@ -1,7 +1,7 @@
-import type { Flush } from '../audit/chain.js'
-import type { Effect, Entry, Event, Operation, Side } from '../core/event.js'
-import type { Frame, Trace } from '../protocol/frame.js'
-import type { Request } from '../protocol/json-rpc.js'
+import type { Flush } from '#audit/chain.js'
+import type { Effect, Entry, Event, Operation, Side } from '#core/event.js'
+import type { Frame, Trace } from '#protocol/frame.js'
+import type { Request } from '#protocol/json-rpc.js'
 
 /** The hooks by which the audit log, telemetry and captures see a session. */
 export interface Hooks {

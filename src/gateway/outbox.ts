@@ -1,8 +1,8 @@
-import type { Flush } from '../audit/chain.js'
-import { joined } from '../core/batches.js'
-import { errorAnswer } from '../core/refusal.js'
-import type { Frame } from '../protocol/frame.js'
-import { errorCode } from '../protocol/json-rpc.js'
+import type { Flush } from '#audit/chain.js'
+import { joined } from '#core/batches.js'
+import { errorAnswer } from '#core/refusal.js'
+import type { Frame } from '#protocol/frame.js'
+import { errorCode } from '#protocol/json-rpc.js'
 
 /**
  * Performs actions toward the peers in order, each after the audit records before it are written (promise 7).

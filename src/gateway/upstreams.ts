@@ -1,6 +1,6 @@
-import type { Endpoint, NewSession } from '../transport/front/front.js'
-import { ChurnSet } from '../core/memory.js'
-import type { Transport } from '../transport/transport.js'
+import type { Endpoint, NewSession } from '#transport/front/front.js'
+import { ChurnSet } from '#core/memory.js'
+import type { Transport } from '#transport/transport.js'
 import { type Guard, type OpenServer, openSession } from './open.js'
 import type { Ended, Session } from './session.js'
 

@@ -1,11 +1,11 @@
-import { type Exchange, stdioExchange } from '../core/event.js'
-import { exactResult } from '../lock/digits.js'
-import type { Frame, FrameLimits } from '../protocol/frame.js'
-import { errorCode, type ErrorResponse, type Id, type Request, type Result } from '../protocol/json-rpc.js'
-import { written } from '../protocol/message.js'
-import { parseFrame } from '../protocol/parse.js'
-import { type JsonObject, unmetered } from '../protocol/unmetered.js'
-import type { Transport, TransportEvent } from '../transport/transport.js'
+import { type Exchange, stdioExchange } from '#core/event.js'
+import { exactResult } from '#lock/digits.js'
+import type { Frame, FrameLimits } from '#protocol/frame.js'
+import { errorCode, type ErrorResponse, type Id, type Request, type Result } from '#protocol/json-rpc.js'
+import { written } from '#protocol/message.js'
+import { parseFrame } from '#protocol/parse.js'
+import { type JsonObject, unmetered } from '#protocol/unmetered.js'
+import type { Transport, TransportEvent } from '#transport/transport.js'
 
 /** @property size of the message, in bytes */
 export type Answer = ((Omit<Result, 'result'> & { readonly result: JsonObject })

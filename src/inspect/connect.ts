@@ -1,10 +1,10 @@
-import { CustomsError } from '../errors.js'
-import { errorCode } from '../protocol/json-rpc.js'
-import { quote } from '../protocol/quote.js'
+import { CustomsError } from '#errors.js'
+import { errorCode } from '#protocol/json-rpc.js'
+import { quote } from '#protocol/quote.js'
 import {
   isRevision, newestLegacy as legacy, firstModern as modern, traitsOf,
-} from '../protocol/revisions/index.js'
-import { isArray, isObject, isString, type Json, type JsonObject, member } from '../protocol/unmetered.js'
+} from '#protocol/revisions/index.js'
+import { isArray, isObject, isString, type Json, type JsonObject, member } from '#protocol/unmetered.js'
 import type { Answer } from './client.js'
 import type { Link } from './link.js'
 import { plain } from './plain.js'

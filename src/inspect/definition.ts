@@ -1,5 +1,5 @@
-import { withDigits } from '../lock/digits.js'
-import { isArray, isObject, isString, type Json, type JsonObject, member } from '../protocol/unmetered.js'
+import { withDigits } from '#lock/digits.js'
+import { isArray, isObject, isString, type Json, type JsonObject, member } from '#protocol/unmetered.js'
 import { plain } from './plain.js'
 
 /** An argument of a tool, summarised in one line. */

@@ -1,5 +1,5 @@
-import { errorCode } from '../protocol/json-rpc.js'
-import { isArray, isObject, isString, type Json, member } from '../protocol/unmetered.js'
+import { errorCode } from '#protocol/json-rpc.js'
+import { isArray, isObject, isString, type Json, member } from '#protocol/unmetered.js'
 import { type Connected, refusal } from './connect.js'
 
 /** An element of a list, with its request and its index in that page. */

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util'
-import { stripHidden } from '../protocol/text/hidden.js'
+import { stripHidden } from '#protocol/text/hidden.js'
 
 /**
  * A server's text on one line, without escapes, control and hidden characters, so that it can neither control

@@ -1,5 +1,5 @@
-import { plainJson } from '../protocol/quote.js'
-import { isArray, isObject, isString, type Json, type JsonObject, member } from '../protocol/unmetered.js'
+import { plainJson } from '#protocol/quote.js'
+import { isArray, isObject, isString, type Json, type JsonObject, member } from '#protocol/unmetered.js'
 import { refusal } from './connect.js'
 import { enumerated } from './definition.js'
 import { type InspectedCall, type Inspection, problemsOf } from './inspection.js'

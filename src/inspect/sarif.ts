@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { plainJson } from '../protocol/quote.js'
-import { isString, member } from '../protocol/unmetered.js'
-import { type RuleName, ruleNamed } from '../rules/index.js'
+import { plainJson } from '#protocol/quote.js'
+import { isString, member } from '#protocol/unmetered.js'
+import { type RuleName, ruleNamed } from '#rules/index.js'
 import { type Inspection, problemsOf, type Weighed } from './inspection.js'
 import { plain } from './plain.js'
 

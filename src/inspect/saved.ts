@@ -1,18 +1,18 @@
-import { type Exchange, stdioExchange } from '../core/event.js'
-import { errorAnswer } from '../core/refusal.js'
-import { CustomsError } from '../errors.js'
-import { exactResult, markLongNumbers, withDigits } from '../lock/digits.js'
-import { edit } from '../protocol/edit.js'
-import type { Frame, FrameLimits } from '../protocol/frame.js'
-import { errorCode, type Request } from '../protocol/json-rpc.js'
-import { parseFrame } from '../protocol/parse.js'
+import { type Exchange, stdioExchange } from '#core/event.js'
+import { errorAnswer } from '#core/refusal.js'
+import { CustomsError } from '#errors.js'
+import { exactResult, markLongNumbers, withDigits } from '#lock/digits.js'
+import { edit } from '#protocol/edit.js'
+import type { Frame, FrameLimits } from '#protocol/frame.js'
+import { errorCode, type Request } from '#protocol/json-rpc.js'
+import { parseFrame } from '#protocol/parse.js'
 import {
   isRevision, newestLegacy as legacy, listMethods, modernRevisions, newestLegacy, traitsOf,
-} from '../protocol/revisions/index.js'
+} from '#protocol/revisions/index.js'
 import {
   isArray, isObject, isString, type Json, type JsonObject, member, parseJson, unmetered,
-} from '../protocol/unmetered.js'
-import type { Transport, TransportEvent } from '../transport/transport.js'
+} from '#protocol/unmetered.js'
+import type { Transport, TransportEvent } from '#transport/transport.js'
 import { plain } from './plain.js'
 
 /** The responses of a server, as saved to a file. */

@@ -1,4 +1,4 @@
-import { isObject, isString, member, type Json, type JsonObject } from '../protocol/unmetered.js'
+import { isObject, isString, member, type Json, type JsonObject } from '#protocol/unmetered.js'
 import { enough, type Strictness } from './schema.js'
 
 /** With more different orders of blocks, no order is prescribed. */

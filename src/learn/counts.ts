@@ -1,7 +1,7 @@
-import { promotionOf } from '../core/tool-results.js'
-import { isObject, member, type JsonObject } from '../protocol/unmetered.js'
-import { Meter } from '../protocol/json.js'
-import { quote } from '../protocol/quote.js'
+import { promotionOf } from '#core/tool-results.js'
+import { isObject, member, type JsonObject } from '#protocol/unmetered.js'
+import { Meter } from '#protocol/json.js'
+import { quote } from '#protocol/quote.js'
 import { fewest } from './tool.js'
 
 interface Count {

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../protocol/unmetered.js'
+import type { JsonObject } from '#protocol/unmetered.js'
 import type { Shape } from './shape.js'
 
 export interface Strictness {

@@ -1,4 +1,4 @@
-import { isArray, isString, type Json, type JsonObject } from '../protocol/unmetered.js'
+import { isArray, isString, type Json, type JsonObject } from '#protocol/unmetered.js'
 import { Texts } from './texts.js'
 
 /** Deeper values, and further members, are taken for data. */

@@ -1,5 +1,5 @@
-import { Budget, Exhausted, mainThreadSteps } from '../schema/budget.js'
-import { formatOf, type Format } from '../schema/keywords/formats.js'
+import { Budget, Exhausted, mainThreadSteps } from '#schema/budget.js'
+import { formatOf, type Format } from '#schema/keywords/formats.js'
 
 /** More distinct texts are no enumeration. */
 const maxValues = 8

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import type { Limits } from '../config/configuration.js'
-import type { Checked, SchemaChecker, Subject } from '../core/check.js'
+import type { Limits } from '#config/configuration.js'
+import type { Checked, SchemaChecker, Subject } from '#core/check.js'
 import {
   type Effect as CoreEffect, type Event as CoreEvent, type Named, NamedExchanges,
-} from '../core/event.js'
-import { Batches } from '../core/batches.js'
-import type { Frame } from '../protocol/frame.js'
-import { parseFrame as parse } from '../protocol/parse.js'
-import { isObject, isString, member } from '../protocol/unmetered.js'
-import { rules } from '../rules/index.js'
-import { createSchemaChecker as create } from '../schema/index.js'
+} from '#core/event.js'
+import { Batches } from '#core/batches.js'
+import type { Frame } from '#protocol/frame.js'
+import { parseFrame as parse } from '#protocol/parse.js'
+import { isObject, isString, member } from '#protocol/unmetered.js'
+import { rules } from '#rules/index.js'
+import { createSchemaChecker as create } from '#schema/index.js'
 import { type JudgeOptions, readLimits, readOptions } from './options.js'
 
 /** The input. The embedder names exchanges; `'stdio'` is a stdio connection. */

@@ -1,9 +1,9 @@
-import { canonical, sha256 } from '../canonical.js'
+import { canonical, sha256 } from '#canonical.js'
 import {
   each, equal, isArray, isObject, isString, member, Meter, parseJson, weigh, withMembers, type Json,
   type JsonArray, type JsonObject,
-} from '../protocol/json.js'
-import { jsonSchemaKeywords, schemasIn } from '../protocol/json-schema.js'
+} from '#protocol/json.js'
+import { jsonSchemaKeywords, schemasIn } from '#protocol/json-schema.js'
 import type { Definitions, Offer, Part } from './offer.js'
 
 /** The classes of change and their names in reports. `decide` maps classes to actions. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { isObject, member, parseJson, type Json, type JsonObject } from '../protocol/unmetered.js'
-import { afterScalar, afterString, byte } from '../protocol/scan.js'
+import { isObject, member, parseJson, type Json, type JsonObject } from '#protocol/unmetered.js'
+import { afterScalar, afterString, byte } from '#protocol/scan.js'
 
 /**
  * Marks the digits of a number that a double cannot represent. It is random: no string of a server has it.

@@ -1,4 +1,4 @@
-import { isObject, isString, member, type Json, type JsonObject } from '../protocol/unmetered.js'
+import { isObject, isString, member, type Json, type JsonObject } from '#protocol/unmetered.js'
 
 /**
  * The parts of an offer, each with the member that names an element; undefined for a part that is no list.

@@ -1,10 +1,10 @@
 import {
   each, isArray, isObject, isString, lengthOf, mapped, member, type Json, type JsonArray, type JsonObject,
   type Meter,
-} from '../protocol/json.js'
+} from '#protocol/json.js'
 import {
   defaultDialect, dialectOf, idKeyword, isLater, isLegacy, jsonSchemaKeywords, schemasIn, type Dialect,
-} from '../protocol/json-schema.js'
+} from '#protocol/json-schema.js'
 
 const newestUri = 'https://json-schema.org/draft/2020-12/schema'
 

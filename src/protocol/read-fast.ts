@@ -1,6 +1,6 @@
 import { isAscii } from 'node:buffer'
-import { ByteValidator, failures, maxBytes, type LongString } from '../judge/index.js'
-import { BLOCK_DATA, BLOCK_TEXT, LONG_BYTES, RESOURCE_BLOB, RESOURCE_TEXT } from '../judge/layout.js'
+import { ByteValidator, failures, maxBytes, type LongString } from '#judge/index.js'
+import { BLOCK_DATA, BLOCK_TEXT, LONG_BYTES, RESOURCE_BLOB, RESOURCE_TEXT } from '#judge/layout.js'
 import type { Facts, FrameLimits } from './frame.js'
 import { hiddenCharacters } from './text/characters.js'
 import { isArray, isObject, member, parseJson, type Json, type JsonObject } from './json.js'

@@ -1,4 +1,4 @@
-import type { Verdict } from '../core/findings.js'
+import type { Verdict } from '#core/findings.js'
 import type { LogRecord } from './record.js'
 
 /** Selects records: of each list, one entry has to match; an empty list matches all. */

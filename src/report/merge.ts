@@ -1,5 +1,5 @@
-import { linesOf } from '../audit/read/lines.js'
-import { firstRecord } from '../audit/read/logs.js'
+import { linesOf } from '#audit/read/lines.js'
+import { firstRecord } from '#audit/read/logs.js'
 import { recordOfLine, type LogRecord } from './record.js'
 
 export interface ReadRecord {

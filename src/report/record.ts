@@ -1,6 +1,6 @@
-import type { Entry } from '../core/event.js'
-import { type Verdict, verdicts } from '../core/findings.js'
-import { isArray, isObject, isString, type JsonObject, member, parseJson } from '../protocol/unmetered.js'
+import type { Entry } from '#core/event.js'
+import { type Verdict, verdicts } from '#core/findings.js'
+import { isArray, isObject, isString, type JsonObject, member, parseJson } from '#protocol/unmetered.js'
 
 /** A record of an audit log. Its form was checked (contract section 8); its texts are untrusted. */
 export interface LogRecord {

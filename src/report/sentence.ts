@@ -1,4 +1,4 @@
-import { reveal } from '../inspect/plain.js'
+import { reveal } from '#inspect/plain.js'
 import { isFrom, type LoggedFinding, type LogRecord } from './record.js'
 
 const maxText = 300

@@ -1,5 +1,5 @@
-import type { Verdict } from '../core/findings.js'
-import { columnsOf as measured, type Style } from '../inspect/terminal.js'
+import type { Verdict } from '#core/findings.js'
+import { columnsOf as measured, type Style } from '#inspect/terminal.js'
 import type { ReadRecord } from './merge.js'
 import type { LogRecord } from './record.js'
 import { findingText, sentence, shown } from './sentence.js'

@@ -1,9 +1,9 @@
 import {
   each, isArray, isObject, isString, lengthOf, member, type Json, type Meter,
-} from '../protocol/json.js'
-import type { Powers } from '../core/rule.js'
-import { traitsOf } from '../protocol/revisions/index.js'
-import { textsOf } from '../protocol/places.js'
+} from '#protocol/json.js'
+import type { Powers } from '#core/rule.js'
+import { traitsOf } from '#protocol/revisions/index.js'
+import { textsOf } from '#protocol/places.js'
 import { agreeing, jsonTextsOf } from './result.js'
 import { maxProblems, nothing, one } from './problem.js'
 

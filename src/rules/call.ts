@@ -1,7 +1,7 @@
-import type { Call, Powers } from '../core/rule.js'
-import { each, isObject, member } from '../protocol/json.js'
-import { jsonSchemaKeywords } from '../protocol/json-schema.js'
-import { quote } from '../protocol/quote.js'
+import type { Call, Powers } from '#core/rule.js'
+import { each, isObject, member } from '#protocol/json.js'
+import { jsonSchemaKeywords } from '#protocol/json-schema.js'
+import { quote } from '#protocol/quote.js'
 import { below, isMismatch, isNoVerdict, maxProblems, nothing, ofKind, one } from './problem.js'
 
 /** Also finds a call without a name. */

@@ -1,13 +1,13 @@
 import { Buffer } from 'node:buffer'
-import type { Powers, Problem } from '../core/rule.js'
-import { findHidden, nameOf, type Hidden } from '../protocol/text/hidden.js'
-import { isMediaType } from '../protocol/headers.js'
+import type { Powers, Problem } from '#core/rule.js'
+import { findHidden, nameOf, type Hidden } from '#protocol/text/hidden.js'
+import { isMediaType } from '#protocol/headers.js'
 import {
   each, isArray, isObject, isString, member, type Json, type JsonObject, type Meter,
-} from '../protocol/json.js'
-import type { Part } from '../protocol/places.js'
-import { quote } from '../protocol/quote.js'
-import { traitsOf } from '../protocol/revisions/index.js'
+} from '#protocol/json.js'
+import type { Part } from '#protocol/places.js'
+import { quote } from '#protocol/quote.js'
+import { traitsOf } from '#protocol/revisions/index.js'
 import { contradicted } from './mime.js'
 import { below, maxProblems, nothing, one, partRule, readingRule } from './problem.js'
 

@@ -1,16 +1,16 @@
 import {
   each, equal, isArray, isObject, isString, mapped, member, omit, withMembers, type Json, type JsonObject,
   type Meter,
-} from '../protocol/json.js'
-import { listShape, traitsOf } from '../protocol/revisions/index.js'
-import { quote } from '../protocol/quote.js'
-import type { SchemaProblem } from '../core/check.js'
-import type { List, Mend, Powers, Problem } from '../core/rule.js'
+} from '#protocol/json.js'
+import { listShape, traitsOf } from '#protocol/revisions/index.js'
+import { quote } from '#protocol/quote.js'
+import type { SchemaProblem } from '#core/check.js'
+import type { List, Mend, Powers, Problem } from '#core/rule.js'
 import { withoutNulls } from './nulls.js'
 import { below, maxProblems, nothing, ofKind, ofMisfits, one } from './problem.js'
-import { upgrade } from '../mend/upgrade.js'
-import { defaultDialect, dialectOf } from '../protocol/json-schema.js'
-import { paramHeaders } from '../protocol/headers.js'
+import { upgrade } from '#mend/upgrade.js'
+import { defaultDialect, dialectOf } from '#protocol/json-schema.js'
+import { paramHeaders } from '#protocol/headers.js'
 
 const keys = ['inputSchema', 'outputSchema'] as const
 

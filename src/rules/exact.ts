@@ -1,5 +1,5 @@
-import { parseJson, type Meter } from '../protocol/json.js'
-import { afterScalar, afterSpace, afterString, byte, stringOf } from '../protocol/scan.js'
+import { parseJson, type Meter } from '#protocol/json.js'
+import { afterScalar, afterSpace, afterString, byte, stringOf } from '#protocol/scan.js'
 
 /**
  * A JSON value without rounding: strings, numbers and literals are texts, a number a decimal of any length.

@@ -1,5 +1,5 @@
-import { type Action, actions, type Policy } from '../core/findings.js'
-import type { Powers, Rule, RuleName } from '../core/rule.js'
+import { type Action, actions, type Policy } from '#core/findings.js'
+import type { Powers, Rule, RuleName } from '#core/rule.js'
 import * as advice from './advice.js'
 import * as call from './call.js'
 import * as content from './content.js'
@@ -274,7 +274,7 @@ export const rules: readonly Row[] = [
     'Return a tree, or the folders with what is in them.', advice.flatList),
 ]
 
-export type { RuleName } from '../core/rule.js'
+export type { RuleName } from '#core/rule.js'
 
 export const ruleNames: readonly RuleName[] = rules.map(({ name }) => name)
 

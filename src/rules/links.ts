@@ -1,11 +1,11 @@
 import {
   each, isArray, isObject, isString, member, type Json, type JsonObject, type Meter,
-} from '../protocol/json.js'
-import { Places, type Link } from '../protocol/places.js'
-import { traitsOf } from '../protocol/revisions/index.js'
-import type { ListedTool, Mend, Powers, Reading } from '../core/rule.js'
+} from '#protocol/json.js'
+import { Places, type Link } from '#protocol/places.js'
+import { traitsOf } from '#protocol/revisions/index.js'
+import type { ListedTool, Mend, Powers, Reading } from '#core/rule.js'
 import { linkRule, maxProblems, nothing, one } from './problem.js'
-import { quote } from '../protocol/quote.js'
+import { quote } from '#protocol/quote.js'
 
 // A client fetches these URLs: they must be https:, or contain the image itself.
 const secure = /^https:\/\//i

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { readMediaType } from '../protocol/headers.js'
+import { readMediaType } from '#protocol/headers.js'
 
 interface Kind {
   readonly name: string

@@ -1,5 +1,5 @@
-import { each, isArray, isObject, mapped, type Json, type JsonObject, type Meter } from '../protocol/json.js'
-import { jsonSchemaKeywords, schemasIn } from '../protocol/json-schema.js'
+import { each, isArray, isObject, mapped, type Json, type JsonObject, type Meter } from '#protocol/json.js'
+import { jsonSchemaKeywords, schemasIn } from '#protocol/json-schema.js'
 import { maxProblems } from './problem.js'
 
 /** Optional members of lists and listed values that may not be null in any revision. */

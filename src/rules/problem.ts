@@ -1,9 +1,9 @@
-import { wirePath } from '../protocol/quote.js'
-import type { SchemaProblem } from '../core/check.js'
-import type { Powers, Problem, Reading } from '../core/rule.js'
-import type { Misfit } from '../protocol/revisions/shape.js'
-import type { Meter } from '../protocol/json.js'
-import type { Link, Part } from '../protocol/places.js'
+import { wirePath } from '#protocol/quote.js'
+import type { SchemaProblem } from '#core/check.js'
+import type { Powers, Problem, Reading } from '#core/rule.js'
+import type { Misfit } from '#protocol/revisions/shape.js'
+import type { Meter } from '#protocol/json.js'
+import type { Link, Part } from '#protocol/places.js'
 
 /** Problems that one rule reports of one value, so that a peer cannot cause endless work. */
 export const maxProblems = 20

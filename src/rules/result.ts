@@ -1,10 +1,10 @@
 import {
   isArray, isObject, isString, mapped, member, omit, parseJson, withMembers, type Json, type JsonObject,
   type Meter,
-} from '../protocol/json.js'
-import { traitsOf } from '../protocol/revisions/index.js'
-import { textsOf, type Part, type Text } from '../protocol/places.js'
-import type { Answer, Mend, Powers } from '../core/rule.js'
+} from '#protocol/json.js'
+import { traitsOf } from '#protocol/revisions/index.js'
+import { textsOf, type Part, type Text } from '#protocol/places.js'
+import type { Answer, Mend, Powers } from '#core/rule.js'
 import { isFormat, isMismatch, isNoVerdict, maxProblems, nothing, ofKind, ofMisfits, one } from './problem.js'
 import { readExactly, says, type Exact } from './exact.js'
 

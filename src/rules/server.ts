@@ -1,6 +1,6 @@
-import { isObject, isString, member, type JsonObject } from '../protocol/json.js'
-import { quote } from '../protocol/quote.js'
-import type { Powers, ServerRequest } from '../core/rule.js'
+import { isObject, isString, member, type JsonObject } from '#protocol/json.js'
+import { quote } from '#protocol/quote.js'
+import type { Powers, ServerRequest } from '#core/rule.js'
 import { nothing, one } from './problem.js'
 
 const sampling = 'sampling/createMessage'

@@ -1,6 +1,6 @@
-import type { Fault } from '../protocol/frame.js'
-import { methodOf, traitsOf } from '../protocol/revisions/index.js'
-import type { Arrival, IdUse, Powers, Problem } from '../core/rule.js'
+import type { Fault } from '#protocol/frame.js'
+import { methodOf, traitsOf } from '#protocol/revisions/index.js'
+import type { Arrival, IdUse, Powers, Problem } from '#core/rule.js'
 import { nothing, one } from './problem.js'
 
 /** Faults found by the strict parser and the transports. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { isArray, isObject, type Json } from '../protocol/unmetered.js'
+import { isArray, isObject, type Json } from '#protocol/unmetered.js'
 import { costOfMany, costOfMembers, costOfName, manyMembers, nameKey, type Budget } from './budget.js'
 
 /** Deeper than any value that the relay forwards: a limit for values from the library's callers. */

@@ -1,5 +1,5 @@
-import { pointer, type JsonObject } from '../protocol/unmetered.js'
-import type { Dialect } from '../protocol/json-schema.js'
+import { pointer, type JsonObject } from '#protocol/unmetered.js'
+import type { Dialect } from '#protocol/json-schema.js'
 import { nameKey, type Budget } from './budget.js'
 
 /** The base URI and dialect of a document or an embedded schema. */

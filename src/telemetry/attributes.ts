@@ -1,10 +1,10 @@
-import type { Entry, Operation } from '../core/event.js'
-import type { Frame } from '../protocol/frame.js'
-import { isString, member } from '../protocol/json.js'
-import { errorCode, type Request } from '../protocol/json-rpc.js'
-import { methodOf } from '../protocol/revisions/index.js'
+import type { Entry, Operation } from '#core/event.js'
+import type { Frame } from '#protocol/frame.js'
+import { isString, member } from '#protocol/json.js'
+import { errorCode, type Request } from '#protocol/json-rpc.js'
+import { methodOf } from '#protocol/revisions/index.js'
 import type { Connection, Place } from './place.js'
-import { shown } from '../audit/secrets.js'
+import { shown } from '#audit/secrets.js'
 
 /** By the names of OpenTelemetry's conventions for MCP (semantic-conventions-genai, docs/gen-ai/mcp.md). */
 export type Attributes = Readonly<Record<string, string | number | string[]>>

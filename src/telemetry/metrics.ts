@@ -1,6 +1,6 @@
-import type { Usage } from '../audit/log-file.js'
-import type { Action, Verdict } from '../core/findings.js'
-import type { RuleName } from '../core/rule.js'
+import type { Usage } from '#audit/log-file.js'
+import type { Action, Verdict } from '#core/findings.js'
+import type { RuleName } from '#core/rule.js'
 import type { Attributes, Role } from './attributes.js'
 import { Registry, type Metric } from './registry.js'
 

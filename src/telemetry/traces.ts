@@ -2,13 +2,13 @@ import {
   type Context, defaultTextMapGetter, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace, type Tracer,
 } from '@opentelemetry/api'
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
-import { payloadsOf } from '../audit/redact.js'
-import type { Entry, Operation } from '../core/event.js'
-import type { ObservedSession } from '../gateway/open.js'
-import type { Trace } from '../protocol/frame.js'
-import { isObject, isString, member } from '../protocol/json.js'
-import type { Request } from '../protocol/json-rpc.js'
-import { isRevision, traitsOf } from '../protocol/revisions/index.js'
+import { payloadsOf } from '#audit/redact.js'
+import type { Entry, Operation } from '#core/event.js'
+import type { ObservedSession } from '#gateway/open.js'
+import type { Trace } from '#protocol/frame.js'
+import { isObject, isString, member } from '#protocol/json.js'
+import type { Request } from '#protocol/json-rpc.js'
+import { isRevision, traitsOf } from '#protocol/revisions/index.js'
 import {
   asked, type Attributes, judged, ofServer, outcome, type Outcome, spanName, toClient, where,
 } from './attributes.js'

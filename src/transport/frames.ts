@@ -1,6 +1,6 @@
-import type { Frame, FrameLimits } from '../protocol/frame.js'
-import type { IdKey } from '../protocol/json-rpc.js'
-import { isReading, readFrame, type Reading } from '../protocol/parse.js'
+import type { Frame, FrameLimits } from '#protocol/frame.js'
+import type { IdKey } from '#protocol/json-rpc.js'
+import { isReading, readFrame, type Reading } from '#protocol/parse.js'
 
 /** The result of a `Gathering`. */
 export type Gathered =

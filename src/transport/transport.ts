@@ -1,6 +1,6 @@
-import type { Exchange } from '../core/event.js'
-import type { Frame, ResponseHead } from '../protocol/frame.js'
-import type { IdKey } from '../protocol/json-rpc.js'
+import type { Exchange } from '#core/event.js'
+import type { Frame, ResponseHead } from '#protocol/frame.js'
+import type { IdKey } from '#protocol/json-rpc.js'
 
 /** An event that a transport reports to the gateway. */
 export type TransportEvent =

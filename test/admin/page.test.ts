@@ -1,7 +1,7 @@
 import { get, type IncomingMessage } from 'node:http'
 import t, { type Test } from 'tap'
-import { createListener } from '../../dist/admin/listener.js'
-import { pageRoutes, type PageViewer } from '../../dist/admin/page.js'
+import { createListener } from '#admin/listener.js'
+import { pageRoutes, type PageViewer } from '#admin/page.js'
 
 const token = 'a-token-that-was-printed'
 

@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import t, { type Test } from 'tap'
-import { adminServer, type AdminOptions } from '../../dist/admin/server.js'
-import { countingMetrics } from '../../dist/telemetry/metrics.js'
+import { adminServer, type AdminOptions } from '#admin/server.js'
+import { countingMetrics } from '#telemetry/metrics.js'
 
 const start = async (
   t: Test, options: Partial<AdminOptions> & { ready?: () => Promise<ReadonlyMap<string, boolean>> } = {},

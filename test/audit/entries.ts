@@ -1,4 +1,4 @@
-import type { Entry } from '../../dist/core/event.js'
+import type { Entry } from '#core/event.js'
 
 /** An entry as the core makes it, with what the test says of it. */
 export const entry = (more: Partial<Entry> = {}): Entry => ({

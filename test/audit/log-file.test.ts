@@ -5,8 +5,8 @@ import {
 import { basename, join } from 'node:path'
 import { mock } from 'node:test'
 import t from 'tap'
-import { findLogs } from '../../dist/audit/read/logs.js'
-import { verify } from '../../dist/audit/read/verify.js'
+import { findLogs } from '#audit/read/logs.js'
+import { verify } from '#audit/read/verify.js'
 import { called, ended, entry, started } from './entries.js'
 import { clock, listener, open, records, writeSession } from './logs.js'
 

@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readPublicKey } from '../../dist/audit/checkpoint.js'
-import { openAudit, type Audit, type AuditOptions } from '../../dist/audit/sink.js'
+import { readPublicKey } from '#audit/checkpoint.js'
+import { openAudit, type Audit, type AuditOptions } from '#audit/sink.js'
 import { called, ended, started } from './entries.js'
 
 export const open = (file: string | undefined, more: Partial<AuditOptions> = {}): Promise<Audit> =>

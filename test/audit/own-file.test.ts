@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { stateFolder } from '../../dist/audit/place.js'
-import { verify } from '../../dist/audit/read/verify.js'
+import { stateFolder } from '#audit/place.js'
+import { verify } from '#audit/read/verify.js'
 import { called, entry } from './entries.js'
 import { clock, open, records, writeSession } from './logs.js'
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
-import { readLine } from '../../dist/audit/read/line.js'
-import { beginning, nextLine } from '../../dist/audit/record.js'
-import type { Entry } from '../../dist/core/event.js'
+import { readLine } from '#audit/read/line.js'
+import { beginning, nextLine } from '#audit/record.js'
+import type { Entry } from '#core/event.js'
 import { called, ended, entry } from './entries.js'
 
 const now = new Date('2026-11-20T12:00:00Z')

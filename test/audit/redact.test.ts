@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { redact } from '../../dist/audit/redact.js'
-import { isSecretKey } from '../../dist/audit/secret-names.js'
-import { secretPrefixes, withoutSecrets } from '../../dist/audit/secrets.js'
-import { beginning, nextLine } from '../../dist/audit/record.js'
-import type { Json } from '../../dist/protocol/unmetered.js'
+import { redact } from '#audit/redact.js'
+import { isSecretKey } from '#audit/secret-names.js'
+import { secretPrefixes, withoutSecrets } from '#audit/secrets.js'
+import { beginning, nextLine } from '#audit/record.js'
+import type { Json } from '#protocol/unmetered.js'
 import { entry } from './entries.js'
 
 const secretKeys = [

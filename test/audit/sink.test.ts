@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { verify } from '../../dist/audit/read/verify.js'
+import { verify } from '#audit/read/verify.js'
 import { called, started } from './entries.js'
 import { keysIn, open, records } from './logs.js'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { Calls } from '../../dist/capture/calls.js'
-import { parseFrame } from '../../dist/protocol/parse.js'
+import { Calls } from '#capture/calls.js'
+import { parseFrame } from '#protocol/parse.js'
 
 const frame = (message: object) =>
   parseFrame(Buffer.from(JSON.stringify(message)), { messageBytes: 9999, depth: 32 })

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { filesOf, openCaptureFile } from '../../dist/capture/capture.js'
-import { linesOf } from '../../dist/capture/read.js'
+import { filesOf, openCaptureFile } from '#capture/capture.js'
+import { linesOf } from '#capture/read.js'
 
 const never = (reason: string) => {
   throw new Error(reason)

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { noted, revived } from '../../dist/capture/noted-frame.js'
-import { redacted, whole } from '../../dist/capture/payload.js'
-import type { Frame } from '../../dist/protocol/frame.js'
-import { parseFrame } from '../../dist/protocol/parse.js'
+import { noted, revived } from '#capture/noted-frame.js'
+import { redacted, whole } from '#capture/payload.js'
+import type { Frame } from '#protocol/frame.js'
+import { parseFrame } from '#protocol/parse.js'
 
 const limits = { messageBytes: 1024 * 1024, depth: 64 }
 const frameOf = (text: string | Buffer) => parseFrame(Buffer.from(text), limits)

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { problemsOf } from '../../dist/clients/examine.js'
-import { readEntries } from '../../dist/clients/plan.js'
+import { problemsOf } from '#clients/examine.js'
+import { readEntries } from '#clients/plan.js'
 import { knowledge, program } from './wanted.js'
 
 const there = [

@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import {
   doubtOf, everyFile, filesOf, projectFileAt, projectFilesOf, whereabouts,
-} from '../../dist/clients/find.js'
-import { clients, type Client, type Machine } from '../../dist/clients/known.js'
+} from '#clients/find.js'
+import { clients, type Client, type Machine } from '#clients/known.js'
 
 const clientOf = (name: string): Client => {
   const client = clients.find(one => one.name === name)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isPassing, launcherFor, type Installation } from '../../dist/clients/own-command.js'
+import { isPassing, launcherFor, type Installation } from '#clients/own-command.js'
 
 const linux: Installation = {
   platform: 'linux', version: '1.2.3', file: '/usr/lib/node_modules/mcp-customs/dist/cli.js',

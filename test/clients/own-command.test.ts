@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readOwnCommand, startsUsSomehow } from '../../dist/clients/own-command.js'
+import { readOwnCommand, startsUsSomehow } from '#clients/own-command.js'
 import { knowledge, program } from './wanted.js'
 
 const server = ['npx', '-y', 'server']

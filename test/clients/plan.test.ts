@@ -1,8 +1,8 @@
 import t from 'tap'
-import { clients } from '../../dist/clients/known.js'
-import { isChange, planInstall, planUninstall, type Plan, type Wrapped } from '../../dist/clients/plan.js'
-import { describePlan } from '../../dist/commands/install/command.js'
-import { plainStyle } from '../../dist/inspect/terminal.js'
+import { clients } from '#clients/known.js'
+import { isChange, planInstall, planUninstall, type Plan, type Wrapped } from '#clients/plan.js'
+import { describePlan } from '#commands/install/command.js'
+import { plainStyle } from '#inspect/terminal.js'
 import { installing, program, removing } from './wanted.js'
 
 const source = (

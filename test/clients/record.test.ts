@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import {
   addNotes, noteFor, readRecord, recordFile, removeNotes, type Note,
-} from '../../dist/clients/record.js'
+} from '#clients/record.js'
 
 const note = (
   name: string, spelling: Note['spelling'] = {},

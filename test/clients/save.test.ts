@@ -3,7 +3,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { readText, save } from '../../dist/clients/save.js'
+import { readText, save } from '#clients/save.js'
 
 const before = '\ufeff{\r\n}'
 

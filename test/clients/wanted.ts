@@ -1,7 +1,7 @@
-import { relayFlags } from '../../dist/commands/flags.js'
-import type { Knowledge } from '../../dist/clients/own-command.js'
-import type { Wanted, Wrapped } from '../../dist/clients/plan.js'
-import type { Note } from '../../dist/clients/record.js'
+import { relayFlags } from '#commands/flags.js'
+import type { Knowledge } from '#clients/own-command.js'
+import type { Wanted, Wrapped } from '#clients/plan.js'
+import type { Note } from '#clients/record.js'
 
 export const program = '/opt/customs/dist/cli.js'
 

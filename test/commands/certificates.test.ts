@@ -1,8 +1,8 @@
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { onRenewal } from '../../dist/commands/serve/front.js'
-import { openLog } from '../../dist/audit/log.js'
+import { onRenewal } from '#commands/serve/front.js'
+import { openLog } from '#audit/log.js'
 import { ManualTimers } from '../transport/timers.js'
 
 t.test('certificates are read again when their files change, and only then', t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readCommandLine } from '../../dist/commands/command-line.js'
+import { readCommandLine } from '#commands/command-line.js'
 
 const ask = (line: string) => readCommandLine(line.split(' ').filter(word => word !== ''))
 

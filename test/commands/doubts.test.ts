@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { doubtsAbout } from '../../dist/commands/serve.js'
-import { readConfiguration } from '../../dist/config/read.js'
+import { doubtsAbout } from '#commands/serve.js'
+import { readConfiguration } from '#config/read.js'
 
 const doubts = async (directory: string) => {
   const configuration = await readConfiguration(

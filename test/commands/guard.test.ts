@@ -1,7 +1,7 @@
 import t from 'tap'
-import { watchByteValidator } from '../../dist/commands/relay/guard.js'
-import { ByteValidator } from '../../dist/judge/index.js'
-import { byteValidatorFailures } from '../../dist/protocol/read-fast.js'
+import { watchByteValidator } from '#commands/relay/guard.js'
+import { ByteValidator } from '#judge/index.js'
+import { byteValidatorFailures } from '#protocol/read-fast.js'
 
 t.test('a failure of the byte validator is logged once and counted each time', async t => {
   const warnings: string[] = []

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { inspectFlags } from '../../dist/commands/inspect/flags.js'
+import { inspectFlags } from '#commands/inspect/flags.js'
 import { cli, root } from './inspect-run.js'
 import { start } from '../e2e/harness.js'
 

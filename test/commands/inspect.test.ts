@@ -9,8 +9,13 @@ import { demo, inspect, lying, root, script } from './inspect-run.js'
 interface Report {
   readonly version: number
   readonly server: object
-  readonly tools: readonly { readonly name: string; readonly verdict: string; readonly outputSchema: boolean; readonly annotations: object
-    | null; readonly arguments: readonly object[] }[]
+  readonly tools: readonly {
+    readonly name: string
+    readonly verdict: string
+    readonly outputSchema: boolean
+    readonly annotations: object | null
+    readonly arguments: readonly object[]
+  }[]
   readonly prompts: readonly object[]
   readonly resources: readonly object[]
   readonly resourceTemplates: readonly object[]

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Lifetime } from '../../dist/commands/relay/lifetime.js'
+import { Lifetime } from '#commands/relay/lifetime.js'
 
 /** Something that ends when the test says so, and the clock of those who wait for it. */
 const begin = () => {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { lockFlags } from '../../dist/commands/lock/flags.js'
-import { standardActions } from '../../dist/lock/decide.js'
+import { lockFlags } from '#commands/lock/flags.js'
+import { standardActions } from '#lock/decide.js'
 
 const document = readFileSync(new URL('../../docs/lock.md', import.meta.url), 'utf8')
 

@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import {
   adviceOn, comparableIdentity, identityOf, settledIdentity,
-} from '../../dist/commands/lock/identity.js'
-import type { JsonObject } from '../../dist/protocol/unmetered.js'
-import type { ProcessServer } from '../../dist/config/configuration.js'
+} from '#commands/lock/identity.js'
+import type { JsonObject } from '#protocol/unmetered.js'
+import type { ProcessServer } from '#config/configuration.js'
 
 const base = {
   name: 'a', policy: undefined, rules: new Map<never, never>(), tools: new Map<never, never>(),

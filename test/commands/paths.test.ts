@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { pathText, visible } from '../../dist/errors.js'
+import { pathText, visible } from '#errors.js'
 import { cli, scratch } from '../e2e/bridge.js'
 import { writeSession } from '../audit/logs.js'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { processEnvironment } from '../../dist/commands/server/upstream.js'
+import { processEnvironment } from '#commands/server/upstream.js'
 
 const ours =
   { PATH: '/bin', HOME: '/root', LANG: 'C', CLIENT_TOKEN: 's3cret', TICKETS_TOKEN: 's3cret', GONE: undefined }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Refusals, type ToldRefusal } from '../../dist/commands/serve/audits.js'
+import { Refusals, type ToldRefusal } from '#commands/serve/audits.js'
 import { ManualTimers } from '../transport/timers.js'
 
 const minute = 60_000

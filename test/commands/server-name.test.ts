@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nameOf } from '../../dist/commands/server/subject.js'
+import { nameOf } from '#commands/server/subject.js'
 
 const commands = [
   // [command line, name]

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { readCommandLine } from '../../dist/commands/command-line.js'
-import { readFlags, readTarget } from '../../dist/commands/flags.js'
-import { setUp } from '../../dist/commands/server/setup.js'
+import { readCommandLine } from '#commands/command-line.js'
+import { readFlags, readTarget } from '#commands/flags.js'
+import { setUp } from '#commands/server/setup.js'
 
 const set = async (words: readonly string[]) => {
   const asked = await readCommandLine(words)

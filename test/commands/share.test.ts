@@ -1,6 +1,6 @@
 import t from 'tap'
-import { fileOf, fileOfFront, type Part, shareOf } from '../../dist/commands/serve/share.js'
-import { usual } from '../../dist/config/configuration.js'
+import { fileOf, fileOfFront, type Part, shareOf } from '#commands/serve/share.js'
+import { usual } from '#config/configuration.js'
 
 const part = (number: number, count: number, isOnly = false): Part =>
   ({ server: 'files', number, count, isOnly })

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { readConfiguration } from '../../dist/config/read.js'
+import { readConfiguration } from '#config/read.js'
 
 const read = async (directory: string) => {
   const { allowHosts, allowOrigins } = await readConfiguration(

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { parseRules, readPolicy } from '../../dist/config/policy-file.js'
-import { resolvePolicy } from '../../dist/config/policy.js'
-import { presets, ruleNamed, ruleNames, type RuleName } from '../../dist/rules/index.js'
+import { parseRules, readPolicy } from '#config/policy-file.js'
+import { resolvePolicy } from '#config/policy.js'
+import { presets, ruleNamed, ruleNames, type RuleName } from '#rules/index.js'
 
 type Setting = string | Readonly<Record<string, string>>
 

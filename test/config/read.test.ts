@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { readConfiguration as readWith } from '../../dist/config/read.js'
-import { defaultLimits, defaultSessionLimits } from '../../dist/config/configuration.js'
-import { judgeSchema } from '../../dist/commands/server/setup.js'
-import { readTrustList } from '../../dist/config/trust.js'
+import { readConfiguration as readWith } from '#config/read.js'
+import { defaultLimits, defaultSessionLimits } from '#config/configuration.js'
+import { judgeSchema } from '#commands/server/setup.js'
+import { readTrustList } from '#config/trust.js'
 
 const environment = {
   FILES_TOKEN: 's3cret-files', TICKETS_TOKEN: 's3cret-tickets', CLIENT_TOKEN: 's3cret-client', EMPTY: '',

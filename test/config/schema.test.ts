@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
-import { judgeSchema } from '../../dist/commands/server/setup.js'
-import { readConfiguration } from '../../dist/config/read.js'
-import { parseYaml } from '../../dist/config/text.js'
-import { presets } from '../../dist/config/policy.js'
-import { actions } from '../../dist/core/findings.js'
-import { ruleNames } from '../../dist/rules/index.js'
+import { judgeSchema } from '#commands/server/setup.js'
+import { readConfiguration } from '#config/read.js'
+import { parseYaml } from '#config/text.js'
+import { presets } from '#config/policy.js'
+import { actions } from '#core/findings.js'
+import { ruleNames } from '#rules/index.js'
 
 interface Schema {
   readonly properties: Readonly<Record<string, { readonly $ref: string }>>

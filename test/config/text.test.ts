@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
-import { parseStrictJson, parseYaml, SyntaxProblem } from '../../dist/config/text.js'
+import { parseStrictJson, parseYaml, SyntaxProblem } from '#config/text.js'
 
 const outcome = async (read: (text: string) => unknown, text: string): Promise<unknown> => {
   try {

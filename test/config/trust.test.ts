@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import t from 'tap'
-import { isTrusted } from '../../dist/config/trust.js'
+import { isTrusted } from '#config/trust.js'
 
 const words = (line: string): string[] => line.split(' ')
 const spec = '@acme/weather@1.2.3'

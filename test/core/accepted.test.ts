@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { Accepted, Drift } from '../../dist/core/accepted.js'
-import { equal, isObject, member, type Json, type JsonObject } from '../../dist/protocol/json.js'
+import type { Accepted, Drift } from '#core/accepted.js'
+import { equal, isObject, member, type Json, type JsonObject } from '#protocol/json.js'
 import { accepting } from './locked.js'
 import { answer, call, initialize, result, Script, weather, type Setting } from './script.js'
 

@@ -1,4 +1,4 @@
-import { stdioExchange } from '../../dist/core/event.js'
+import { stdioExchange } from '#core/event.js'
 import t from 'tap'
 import { answer, call, result, Script, weather } from './script.js'
 

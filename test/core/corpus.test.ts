@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import type { Verdict } from '../../dist/core/findings.js'
-import { type Preset, presetPolicy } from '../../dist/rules/index.js'
+import type { Verdict } from '#core/findings.js'
+import { type Preset, presetPolicy } from '#rules/index.js'
 import { checkAtOnce } from './engine.js'
 import { initialize, Script } from './script.js'
 

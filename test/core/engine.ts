@@ -1,8 +1,8 @@
-import type { Checked, Subject } from '../../dist/core/check.js'
-import { unmetered } from '../../dist/protocol/unmetered.js'
-import { Budget } from '../../dist/schema/budget.js'
-import { mainThreadDepth, verdict } from '../../dist/schema/evaluate.js'
-import { read } from '../../dist/schema/read/read.js'
+import type { Checked, Subject } from '#core/check.js'
+import { unmetered } from '#protocol/unmetered.js'
+import { Budget } from '#schema/budget.js'
+import { mainThreadDepth, verdict } from '#schema/evaluate.js'
+import { read } from '#schema/read/read.js'
 
 /** The engine's verdict, with neither turns nor threads. */
 export const checkAtOnce = (subject: Subject): Checked => {

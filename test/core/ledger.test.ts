@@ -1,8 +1,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import { Ledger } from '../../dist/core/memory.js'
-import { metaPrefix, type Revision } from '../../dist/protocol/revisions/index.js'
+import { Ledger } from '#core/memory.js'
+import { metaPrefix, type Revision } from '#protocol/revisions/index.js'
 import { call, result, Script, type Setting } from './script.js'
 
 setFlagsFromString('--expose_gc')

@@ -1,5 +1,5 @@
-import type { Accepted, AcceptedOffer, Drift } from '../../dist/core/accepted.js'
-import type { Json } from '../../dist/protocol/json.js'
+import type { Accepted, AcceptedOffer, Drift } from '#core/accepted.js'
+import type { Json } from '#protocol/json.js'
 
 type Definitions = AcceptedOffer['definitions']
 

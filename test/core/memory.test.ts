@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import t from 'tap'
-import { ChurnMap, ChurnSet } from '../../dist/core/memory.js'
+import { ChurnMap, ChurnSet } from '#core/memory.js'
 
 const key = fc.nat({ max: 9 })
 const steps = fc.array(fc.oneof(fc.record({ key, value: fc.nat() }), fc.record({ key })), { maxLength: 500 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { presetPolicy } from '../../dist/rules/index.js'
+import { presetPolicy } from '#rules/index.js'
 import { checkAtOnce as checkNow } from './engine.js'
 import { call, initialize, result, Script, type Setting } from './script.js'
 import { accepting } from './locked.js'

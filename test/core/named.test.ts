@@ -1,6 +1,6 @@
 import t from 'tap'
-import { stdioExchange } from '../../dist/core/event.js'
-import { NamedExchanges } from '../../dist/core/event.js'
+import { stdioExchange } from '#core/event.js'
+import { NamedExchanges } from '#core/event.js'
 
 t.test('a name belongs to one exchange of one session', t => {
   const [exchanges, others] = [new NamedExchanges(), new NamedExchanges()]

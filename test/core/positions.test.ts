@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { pointer } from '../../dist/protocol/unmetered.js'
-import { Meter } from '../../dist/protocol/json.js'
-import { Places } from '../../dist/protocol/places.js'
-import { revisions, traitsOf, type Revision } from '../../dist/protocol/revisions/index.js'
+import { pointer } from '#protocol/unmetered.js'
+import { Meter } from '#protocol/json.js'
+import { Places } from '#protocol/places.js'
+import { revisions, traitsOf, type Revision } from '#protocol/revisions/index.js'
 import { call, initialize, result, Script, weather } from './script.js'
 
 /** scripts/positions.mjs says what these are. */

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { promotionOf } from '../../dist/core/tool-results.js'
-import type { ToolSetting } from '../../dist/core/options.js'
-import type { JsonObject } from '../../dist/protocol/unmetered.js'
-import { Meter } from '../../dist/protocol/json.js'
+import { promotionOf } from '#core/tool-results.js'
+import type { ToolSetting } from '#core/options.js'
+import type { JsonObject } from '#protocol/unmetered.js'
+import { Meter } from '#protocol/json.js'
 import { call, Script } from './script.js'
 
 const block = (text: string) => ({ type: 'text', text })

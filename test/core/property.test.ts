@@ -1,15 +1,15 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { Checked, Subject } from '../../dist/core/check.js'
+import type { Checked, Subject } from '#core/check.js'
 import {
   type Effect, type Entry, type Exchange, exchangeNamed, type Side, stdioExchange,
-} from '../../dist/core/event.js'
-import { Batches } from '../../dist/core/batches.js'
-import { traced } from '../../dist/gateway/hooks.js'
-import type { Trace } from '../../dist/protocol/frame.js'
-import { keysOf } from '../../dist/protocol/message.js'
-import { parseFrame } from '../../dist/protocol/parse.js'
-import { type Preset, presetPolicy, rules } from '../../dist/rules/index.js'
+} from '#core/event.js'
+import { Batches } from '#core/batches.js'
+import { traced } from '#gateway/hooks.js'
+import type { Trace } from '#protocol/frame.js'
+import { keysOf } from '#protocol/message.js'
+import { parseFrame } from '#protocol/parse.js'
+import { type Preset, presetPolicy, rules } from '#rules/index.js'
 
 /** How often: `MCP_CUSTOMS_FUZZ=10000` for a long look. */
 const runs = Number(process.env['MCP_CUSTOMS_FUZZ'] ?? 300)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseFrame } from '../../dist/protocol/parse.js'
+import { parseFrame } from '#protocol/parse.js'
 import { answer, call, initialize, result, Script, weather } from './script.js'
 
 t.test('a frame without findings passes with its own bytes', t => {

@@ -1,10 +1,10 @@
-import { Ledger } from '../../dist/core/memory.js'
+import { Ledger } from '#core/memory.js'
 import t from 'tap'
-import { exchangeNamed, type Exchange } from '../../dist/core/event.js'
-import { Findings } from '../../dist/core/findings.js'
-import type { Frame } from '../../dist/protocol/frame.js'
-import { Meter } from '../../dist/protocol/json.js'
-import { parseFrame } from '../../dist/protocol/parse.js'
+import { exchangeNamed, type Exchange } from '#core/event.js'
+import { Findings } from '#core/findings.js'
+import type { Frame } from '#protocol/frame.js'
+import { Meter } from '#protocol/json.js'
+import { parseFrame } from '#protocol/parse.js'
 import { answer, call, initialize, result, Script, weather } from './script.js'
 
 // The one answer of each request, where something comes between.

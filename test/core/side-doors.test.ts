@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { Action } from '../../dist/core/findings.js'
-import { presetPolicy } from '../../dist/rules/index.js'
+import type { Action } from '#core/findings.js'
+import { presetPolicy } from '#rules/index.js'
 import { call, initialize, result, Script, type Setting, weather } from './script.js'
 import { accepting } from './locked.js'
 

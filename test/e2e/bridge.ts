@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Revision } from '../../dist/protocol/revisions/index.js'
+import type { Revision } from '#protocol/revisions/index.js'
 import type { Reaction } from './cases.js'
 import { start, type Started } from './harness.js'
 

@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { canonical } from '../../dist/canonical.js'
-import { acceptAll, formatLock } from '../../dist/lock/lock.js'
+import { canonical } from '#canonical.js'
+import { acceptAll, formatLock } from '#lock/lock.js'
 import { cli, run } from '../commands/inspect-run.js'
 
 const { resolve } = createRequire(import.meta.url)

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { stdioExchange } from '../../dist/core/event.js'
-import { Backpressure } from '../../dist/gateway/backpressure.js'
-import type { Transport } from '../../dist/transport/transport.js'
+import { stdioExchange } from '#core/event.js'
+import { Backpressure } from '#gateway/backpressure.js'
+import type { Transport } from '#transport/transport.js'
 import { exchange } from '../exchange.js'
 
 /** Both ends of a session, and a log of their pauses. @param isHttp the server speaks HTTP */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Outbox } from '../../dist/gateway/outbox.js'
+import { Outbox } from '#gateway/outbox.js'
 
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { type Entry, type Exchange, stdioExchange } from '../../dist/core/event.js'
-import type { Checked, SchemaChecker } from '../../dist/core/check.js'
-import { openSession } from '../../dist/gateway/open.js'
-import { presetPolicy } from '../../dist/rules/index.js'
-import { parseFrame } from '../../dist/protocol/parse.js'
-import type { Transport, TransportEvent } from '../../dist/transport/transport.js'
+import { type Entry, type Exchange, stdioExchange } from '#core/event.js'
+import type { Checked, SchemaChecker } from '#core/check.js'
+import { openSession } from '#gateway/open.js'
+import { presetPolicy } from '#rules/index.js'
+import { parseFrame } from '#protocol/parse.js'
+import type { Transport, TransportEvent } from '#transport/transport.js'
 import { exchange } from '../exchange.js'
 
 const limits = { messageBytes: 9999, depth: 32 }

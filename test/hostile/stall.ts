@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import type { Checked, Subject } from '../../dist/core/check.js'
-import { member, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
-import { parseFrame } from '../../dist/protocol/parse.js'
-import { textOf } from '../../dist/protocol/read-fast.js'
-import { createSchemaChecker } from '../../dist/schema/index.js'
+import type { Checked, Subject } from '#core/check.js'
+import { member, type Json, type JsonObject } from '#protocol/unmetered.js'
+import { parseFrame } from '#protocol/parse.js'
+import { textOf } from '#protocol/read-fast.js'
+import { createSchemaChecker } from '#schema/index.js'
 
 /** The contract's limits. */
 export const limits = { schemaBytes: 262144, schemaDepth: 64, subschemas: 5000, validationMs: 100 }

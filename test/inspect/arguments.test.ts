@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { argumentPhrases, argumentsOf } from '../../dist/inspect/definition.js'
-import type { Json, JsonObject } from '../../dist/protocol/unmetered.js'
+import { argumentPhrases, argumentsOf } from '#inspect/definition.js'
+import type { Json, JsonObject } from '#protocol/unmetered.js'
 
 const object = (properties: JsonObject, more: JsonObject = {}): JsonObject =>
   ({ type: 'object', properties, ...more })

@@ -1,8 +1,8 @@
 import t from 'tap'
-import type { Policy } from '../../dist/core/findings.js'
-import { isFine } from '../../dist/inspect/inspection.js'
-import { watching } from '../../dist/inspect/link.js'
-import { ruleNames } from '../../dist/rules/index.js'
+import type { Policy } from '#core/findings.js'
+import { isFine } from '#inspect/inspection.js'
+import { watching } from '#inspect/link.js'
+import { ruleNames } from '#rules/index.js'
 import { discovered, error, initialized, type Quirk, result, tool } from './quirks.js'
 import { rulesOf, run } from './run.js'
 

@@ -1,9 +1,9 @@
-import { plainJson } from '../../dist/protocol/quote.js'
+import { plainJson } from '#protocol/quote.js'
 import fc from 'fast-check'
 import t from 'tap'
-import { plain, plainLines } from '../../dist/inspect/plain.js'
-import { StderrTail } from '../../dist/inspect/link.js'
-import { columnsOf, wrap } from '../../dist/inspect/terminal.js'
+import { plain, plainLines } from '#inspect/plain.js'
+import { StderrTail } from '#inspect/link.js'
+import { columnsOf, wrap } from '#inspect/terminal.js'
 import { evil, harmful } from './run.js'
 
 const text = fc.oneof(

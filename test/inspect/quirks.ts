@@ -1,9 +1,9 @@
-import { stdioExchange, type Exchange } from '../../dist/core/event.js'
-import { parseFrame } from '../../dist/protocol/parse.js'
-import { defaultLimits } from '../../dist/config/configuration.js'
-import type { Frame } from '../../dist/protocol/frame.js'
-import { unmetered, type JsonObject } from '../../dist/protocol/unmetered.js'
-import type { Transport, TransportEvent } from '../../dist/transport/transport.js'
+import { stdioExchange, type Exchange } from '#core/event.js'
+import { parseFrame } from '#protocol/parse.js'
+import { defaultLimits } from '#config/configuration.js'
+import type { Frame } from '#protocol/frame.js'
+import { unmetered, type JsonObject } from '#protocol/unmetered.js'
+import type { Transport, TransportEvent } from '#transport/transport.js'
 
 type Id = string | number
 

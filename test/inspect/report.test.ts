@@ -1,12 +1,12 @@
 import { PassThrough } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import t from 'tap'
-import { jsonReport } from '../../dist/inspect/inspection.js'
-import { report } from '../../dist/inspect/report.js'
-import { sarifReport } from '../../dist/inspect/sarif.js'
+import { jsonReport } from '#inspect/inspection.js'
+import { report } from '#inspect/report.js'
+import { sarifReport } from '#inspect/sarif.js'
 import {
   colourStyle, columnsOf, plainStyle, spinner, styleFor, widthOf,
-} from '../../dist/inspect/terminal.js'
+} from '#inspect/terminal.js'
 import { error, initialized, result, tool, type Quirk } from './quirks.js'
 import { evil, harmful, run } from './run.js'
 

@@ -1,9 +1,9 @@
-import { resolvePolicy, type Rules } from '../../dist/config/policy.js'
-import { defaultLimits } from '../../dist/config/configuration.js'
-import type { ToolSetting } from '../../dist/core/options.js'
-import { inspect, type ToCall } from '../../dist/inspect/inspect.js'
-import type { Inspection } from '../../dist/inspect/inspection.js'
-import { createSchemaChecker } from '../../dist/schema/index.js'
+import { resolvePolicy, type Rules } from '#config/policy.js'
+import { defaultLimits } from '#config/configuration.js'
+import type { ToolSetting } from '#core/options.js'
+import { inspect, type ToCall } from '#inspect/inspect.js'
+import type { Inspection } from '#inspect/inspection.js'
+import { createSchemaChecker } from '#schema/index.js'
 import { QuirkServer, type Quirk } from './quirks.js'
 
 export interface Given {

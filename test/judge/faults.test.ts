@@ -1,13 +1,13 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import t from 'tap'
-import { ByteValidator, failures as channel } from '../../dist/judge/index.js'
-import { instantiate, type Module } from '../../dist/judge/module.js'
-import { isObject, member } from '../../dist/protocol/unmetered.js'
-import { parseFrame } from '../../dist/protocol/parse.js'
-import { textOf } from '../../dist/protocol/read-fast.js'
-import { Budget } from '../../dist/schema/budget.js'
-import { read } from '../../dist/schema/read/read.js'
-import { tableOf } from '../../dist/schema/table/table.js'
+import { ByteValidator, failures as channel } from '#judge/index.js'
+import { instantiate, type Module } from '#judge/module.js'
+import { isObject, member } from '#protocol/unmetered.js'
+import { parseFrame } from '#protocol/parse.js'
+import { textOf } from '#protocol/read-fast.js'
+import { Budget } from '#schema/budget.js'
+import { read } from '#schema/read/read.js'
+import { tableOf } from '#schema/table/table.js'
 
 /** Node has it, though its types do not. */
 const wasm =

@@ -1,6 +1,6 @@
 import {
   isArray, isObject, isString, member, type Json, type JsonObject,
-} from '../../dist/protocol/unmetered.js'
+} from '#protocol/unmetered.js'
 import type { Random } from './random.js'
 
 const strings = [

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Counts } from '../../dist/learn/counts.js'
+import { Counts } from '#learn/counts.js'
 
 const says = (text: string) => ({ content: [{ type: 'text', text }] })
 

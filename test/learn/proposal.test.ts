@@ -1,6 +1,6 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { propose, type Contract } from '../../dist/learn/tool.js'
+import { propose, type Contract } from '#learn/tool.js'
 
 const contract: Contract = {
   source: 'structured', sureness: 'good', calls: 20, errors: 0, members: 1, outputSchema: {},

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { defaultLimits } from '../../dist/config/configuration.js'
-import { schemaOf } from '../../dist/learn/schema.js'
-import { Shape } from '../../dist/learn/shape.js'
-import type { Json, JsonObject } from '../../dist/protocol/unmetered.js'
-import { createSchemaChecker } from '../../dist/schema/index.js'
+import { defaultLimits } from '#config/configuration.js'
+import { schemaOf } from '#learn/schema.js'
+import { Shape } from '#learn/shape.js'
+import type { Json, JsonObject } from '#protocol/unmetered.js'
+import { createSchemaChecker } from '#schema/index.js'
 
 const checker = createSchemaChecker({ ...defaultLimits, validationMs: 1000 })
 t.teardown(() => checker.close())

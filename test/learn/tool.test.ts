@@ -1,8 +1,8 @@
 import t from 'tap'
-import { defaultLimits } from '../../dist/config/configuration.js'
-import { LearntTool, type Contract } from '../../dist/learn/tool.js'
-import type { JsonObject } from '../../dist/protocol/unmetered.js'
-import { createSchemaChecker } from '../../dist/schema/index.js'
+import { defaultLimits } from '#config/configuration.js'
+import { LearntTool, type Contract } from '#learn/tool.js'
+import type { JsonObject } from '#protocol/unmetered.js'
+import { createSchemaChecker } from '#schema/index.js'
 
 const checker = createSchemaChecker(defaultLimits)
 t.teardown(() => checker.close())

@@ -14,7 +14,7 @@ import t from 'tap'
 import {
   createRelay, createSchemaChecker, CustomsError, guard, type Entry, type GuardOptions, type SchemaChecker,
   type SdkTransport, type Subject,
-} from '../../dist/index.js'
+} from '#index.js'
 import { lineOf, start } from '../e2e/harness.js'
 import { ScriptedServer, tick } from './scripted.js'
 

@@ -2,7 +2,7 @@ import t from 'tap'
 import {
   createRelay, createSchemaChecker, parseFrame, type Effect, type Entry, type Event, type Relay,
   type RelayOptions, type SchemaChecker,
-} from '../../dist/index.js'
+} from '#index.js'
 
 /** Performs effects as an embedding program does, and keeps what would be sent. */
 class Embedding {

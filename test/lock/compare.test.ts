@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
-import { bodyDigest, compareIdentities, compareOffers, compareTools } from '../../dist/lock/compare.js'
-import { emptyOffer as empty, single, type Offer } from '../../dist/lock/offer.js'
+import { bodyDigest, compareIdentities, compareOffers, compareTools } from '#lock/compare.js'
+import { emptyOffer as empty, single, type Offer } from '#lock/offer.js'
 import {
   equal, isArray, isObject, member, pointer, type Json, type JsonObject,
-} from '../../dist/protocol/unmetered.js'
+} from '#protocol/unmetered.js'
 
 const tool: JsonObject = {
   name: 'send',

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { changeClasses, compareTools } from '../../dist/lock/compare.js'
-import { decide, standardActions } from '../../dist/lock/decide.js'
-import { markLongNumbers } from '../../dist/lock/digits.js'
+import { changeClasses, compareTools } from '#lock/compare.js'
+import { decide, standardActions } from '#lock/decide.js'
+import { markLongNumbers } from '#lock/digits.js'
 import {
   acceptAll, acceptTools, compareServers, digestOf, formatLock, parseLock, type Lock,
-} from '../../dist/lock/lock.js'
-import { single, type Offer } from '../../dist/lock/offer.js'
-import type { Json, JsonObject } from '../../dist/protocol/unmetered.js'
+} from '#lock/lock.js'
+import { single, type Offer } from '#lock/offer.js'
+import type { Json, JsonObject } from '#protocol/unmetered.js'
 import { byName, lockedAs, offering } from './offering.js'
 
 const echo = {

@@ -1,12 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import { holding } from '../../dist/commands/lock/accepted.js'
-import { changeClasses, type ChangeClass } from '../../dist/lock/compare.js'
-import { standardActions } from '../../dist/lock/decide.js'
-import { formatLock, parseLock, type Locked } from '../../dist/lock/lock.js'
+import { holding } from '#commands/lock/accepted.js'
+import { changeClasses, type ChangeClass } from '#lock/compare.js'
+import { standardActions } from '#lock/decide.js'
+import { formatLock, parseLock, type Locked } from '#lock/lock.js'
 import {
   isArray, isObject, isString, member, type Json, type JsonObject,
-} from '../../dist/protocol/unmetered.js'
+} from '#protocol/unmetered.js'
 import { initialize, Script } from '../core/script.js'
 import { byName, lockedAs, offering } from './offering.js'
 

@@ -1,6 +1,6 @@
-import { emptyOffer, single, type Offer } from '../../dist/lock/offer.js'
-import type { Locked } from '../../dist/lock/lock.js'
-import { isString, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
+import { emptyOffer, single, type Offer } from '#lock/offer.js'
+import type { Locked } from '#lock/lock.js'
+import { isString, type Json, type JsonObject } from '#protocol/unmetered.js'
 
 /** An offer of these tools, and whatever else is said of it. */
 export const offering = (

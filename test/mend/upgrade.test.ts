@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { isObject, unmetered, type JsonObject } from '../../dist/protocol/unmetered.js'
-import { Meter } from '../../dist/protocol/json.js'
-import { upgrade } from '../../dist/mend/upgrade.js'
+import { isObject, unmetered, type JsonObject } from '#protocol/unmetered.js'
+import { Meter } from '#protocol/json.js'
+import { upgrade } from '#mend/upgrade.js'
 import { absent, asker, corpus, drafts, groupsOf, samples, suite } from '../schema/ask.js'
 
 const upgraded = (schema: JsonObject): JsonObject | undefined => {

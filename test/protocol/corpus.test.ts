@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import { slice } from '../../dist/protocol/scan.js'
-import { parseFrame } from '../../dist/protocol/parse.js'
+import { slice } from '#protocol/scan.js'
+import { parseFrame } from '#protocol/parse.js'
 
 /** What real servers sent, where it is at hand: beside the repository. */
 const corpus = new URL('../../../shared/corpus/', import.meta.url)

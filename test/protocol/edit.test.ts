@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { difference, edit, type Edit } from '../../dist/protocol/edit.js'
-import { Meter } from '../../dist/protocol/json.js'
-import { parseFrame } from '../../dist/protocol/parse.js'
-import { onOneLine, slice, onlyContainer, type Path } from '../../dist/protocol/scan.js'
-import { equal, isObject, parseJson, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
+import { difference, edit, type Edit } from '#protocol/edit.js'
+import { Meter } from '#protocol/json.js'
+import { parseFrame } from '#protocol/parse.js'
+import { onOneLine, slice, onlyContainer, type Path } from '#protocol/scan.js'
+import { equal, isObject, parseJson, type Json, type JsonObject } from '#protocol/unmetered.js'
 import { model, picks, valueOf, write, type Model } from './json-text.js'
 
 const cut = (text: string, ...path: Path): string | undefined =>

@@ -4,9 +4,9 @@ import t from 'tap'
 import {
   compareHeaders, decodeHeaderValue, encodeHeaderValue, isMediaType, paramHeaders, readMediaType,
   requestHeaders,
-} from '../../dist/protocol/headers.js'
-import type { Json, JsonObject } from '../../dist/protocol/unmetered.js'
-import type { Request } from '../../dist/protocol/json-rpc.js'
+} from '#protocol/headers.js'
+import type { Json, JsonObject } from '#protocol/unmetered.js'
+import type { Request } from '#protocol/json-rpc.js'
 import { text } from './json-text.js'
 
 const version = '2026-07-28'

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { isObject, isString, member, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
+import { isObject, isString, member, type Json, type JsonObject } from '#protocol/unmetered.js'
 import {
   dialects, hasKeyword, jsonSchemaKeywords, schemasIn, type Dialect, type SchemaForm,
-} from '../../dist/protocol/json-schema.js'
-import { keywordsOf } from '../../dist/schema/keywords/index.js'
+} from '#protocol/json-schema.js'
+import { keywordsOf } from '#schema/keywords/index.js'
 
 const documents = JSON.parse(readFileSync(
   new URL('../../src/schema/read/metaschemas.json', import.meta.url), 'utf8',

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import {
   idOf, keyAt, keysAtEnds, keysIn, meaningOf, misspelt, numberOf, readKey, responseBytes, written,
-} from '../../dist/protocol/message.js'
-import { parseFrame } from '../../dist/protocol/parse.js'
+} from '#protocol/message.js'
+import { parseFrame } from '#protocol/parse.js'
 
 const limits = { messageBytes: 200_000, depth: 20 }
 

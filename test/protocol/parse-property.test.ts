@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { isUtf8 } from 'node:buffer'
 import fc from 'fast-check'
 import t from 'tap'
-import { parseFrame } from '../../dist/protocol/parse.js'
+import { parseFrame } from '#protocol/parse.js'
 import { model, picks, text, valueOf, write, writeString, type Model, type Pick } from './json-text.js'
 
 const limits = { messageBytes: 1_000_000, depth: 128 }

@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { Fault, Frame } from '../../dist/protocol/frame.js'
-import { oversizedFrame, parseFrame } from '../../dist/protocol/parse.js'
+import type { Fault, Frame } from '#protocol/frame.js'
+import { oversizedFrame, parseFrame } from '#protocol/parse.js'
 
 const limits = { messageBytes: 200_000, depth: 20 }
 const read = (text: string | Buffer): Frame => parseFrame(Buffer.from(text), limits)

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { parseFrame } from '../../dist/protocol/parse.js'
-import { parseInPieces } from '../../dist/protocol/pieces.js'
-import { strictScan } from '../../dist/protocol/ambiguity.js'
+import { parseFrame } from '#protocol/parse.js'
+import { parseInPieces } from '#protocol/pieces.js'
+import { strictScan } from '#protocol/ambiguity.js'
 import { model, picks, write } from './json-text.js'
 
 const limits = { messageBytes: 1 << 24, depth: 30 }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { findHidden } from '../../dist/protocol/text/hidden.js'
-import { clip, quote, step } from '../../dist/protocol/quote.js'
+import { findHidden } from '#protocol/text/hidden.js'
+import { clip, quote, step } from '#protocol/quote.js'
 
 t.test('text from the wire is quoted, stripped of hidden characters and cut', t => {
   t.equal(quote('plain'), '"plain"')

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { isObject, member } from '../../dist/protocol/unmetered.js'
-import { parseFrame } from '../../dist/protocol/parse.js'
-import { textOf } from '../../dist/protocol/read-fast.js'
+import { isObject, member } from '#protocol/unmetered.js'
+import { parseFrame } from '#protocol/parse.js'
+import { textOf } from '#protocol/read-fast.js'
 import { model, picks, write, type Model } from './json-text.js'
 
 const limits = { messageBytes: 1 << 24, depth: 128 }

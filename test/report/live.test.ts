@@ -1,7 +1,7 @@
 import t from 'tap'
-import { Live } from '../../dist/report/live.js'
-import { summaryOf } from '../../dist/report/summary.js'
-import { Totals } from '../../dist/report/totals/totals.js'
+import { Live } from '#report/live.js'
+import { summaryOf } from '#report/summary.js'
+import { Totals } from '#report/totals/totals.js'
 import { counts, record } from './records.js'
 
 /** A live feed with a manual clock. */

@@ -1,5 +1,5 @@
-import { type Verdict, verdicts } from '../../dist/core/findings.js'
-import type { LogRecord } from '../../dist/report/record.js'
+import { type Verdict, verdicts } from '#core/findings.js'
+import type { LogRecord } from '#report/record.js'
 
 const hour = 3_600_000
 

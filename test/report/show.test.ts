@@ -1,9 +1,9 @@
 import t from 'tap'
-import { colourStyle, columnsOf, plainStyle } from '../../dist/inspect/terminal.js'
-import { everything, filterFor, readTime, type Wanted } from '../../dist/report/filter.js'
-import { recordOfLine } from '../../dist/report/record.js'
-import { Show } from '../../dist/report/show.js'
-import { duration, size, whole } from '../../dist/report/units.js'
+import { colourStyle, columnsOf, plainStyle } from '#inspect/terminal.js'
+import { everything, filterFor, readTime, type Wanted } from '#report/filter.js'
+import { recordOfLine } from '#report/record.js'
+import { Show } from '#report/show.js'
+import { duration, size, whole } from '#report/units.js'
 import { finding, hostile, record } from './records.js'
 
 const show = (given = record(), long = false, width = Infinity) =>

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { verdicts } from '../../dist/core/findings.js'
-import type { LogRecord } from '../../dist/report/record.js'
-import type { Spread, Summary } from '../../dist/report/summary.js'
-import { Totals } from '../../dist/report/totals/totals.js'
-import { Window } from '../../dist/report/totals/window.js'
-import { sumOf } from '../../dist/report/units.js'
+import { verdicts } from '#core/findings.js'
+import type { LogRecord } from '#report/record.js'
+import type { Spread, Summary } from '#report/summary.js'
+import { Totals } from '#report/totals/totals.js'
+import { Window } from '#report/totals/window.js'
+import { sumOf } from '#report/units.js'
 import { counts, finding, hostile, record, traffic } from './records.js'
 
 const summaryOf = (records: readonly LogRecord[]): Summary => {

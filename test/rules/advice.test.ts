@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { RuleName } from '../../dist/rules/index.js'
-import type { JsonObject } from '../../dist/protocol/unmetered.js'
+import type { RuleName } from '#rules/index.js'
+import type { JsonObject } from '#protocol/unmetered.js'
 import { answer, listed, paths, ruleNamed, text, type Case } from './ask.js'
 
 const table = (name: RuleName, cases: readonly Case<JsonObject>[]) => {

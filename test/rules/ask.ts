@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
-import type { Tool } from '../../dist/core/catalog.js'
+import type { Tool } from '#core/catalog.js'
 import type {
   Answer, Arrival, Call, CheckedArguments, Finding, List, ListedTool, Mend, Power, Powers, Problem, Reading,
   Rule, ServerRequest, Subjects,
-} from '../../dist/core/rule.js'
-import { promotionOf } from '../../dist/core/tool-results.js'
-import { member, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
-import { textOf } from '../../dist/protocol/read-fast.js'
-import { Meter } from '../../dist/protocol/json.js'
-import { parseFrame } from '../../dist/protocol/parse.js'
-import { Places } from '../../dist/protocol/places.js'
-import { traitsOf } from '../../dist/protocol/revisions/index.js'
-import { ruleNamed as find, rules, type RuleName } from '../../dist/rules/index.js'
+} from '#core/rule.js'
+import { promotionOf } from '#core/tool-results.js'
+import { member, type Json, type JsonObject } from '#protocol/unmetered.js'
+import { textOf } from '#protocol/read-fast.js'
+import { Meter } from '#protocol/json.js'
+import { parseFrame } from '#protocol/parse.js'
+import { Places } from '#protocol/places.js'
+import { traitsOf } from '#protocol/revisions/index.js'
+import { ruleNamed as find, rules, type RuleName } from '#rules/index.js'
 
 /** A case of a table: what is judged, and the paths of what is found. */
 export type Case<Subject> = readonly [title: string, subject: Subject, paths: readonly string[]]

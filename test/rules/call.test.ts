@@ -1,7 +1,7 @@
 import t from 'tap'
-import type { Call } from '../../dist/core/rule.js'
-import type { Checked } from '../../dist/core/check.js'
-import type { JsonObject } from '../../dist/protocol/unmetered.js'
+import type { Call } from '#core/rule.js'
+import type { Checked } from '#core/check.js'
+import type { JsonObject } from '#protocol/unmetered.js'
 import { all, call, tool } from './ask.js'
 
 const problems: Checked = (['mismatch', 'format', 'unchecked', 'schema', 'external-ref', 'cost'] as const)

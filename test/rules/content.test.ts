@@ -1,9 +1,9 @@
 import t from 'tap'
 import fc from 'fast-check'
-import type { RuleName } from '../../dist/rules/index.js'
-import type { Json, JsonObject } from '../../dist/protocol/unmetered.js'
-import type { Revision } from '../../dist/protocol/revisions/index.js'
-import { isBase64 } from '../../dist/rules/content.js'
+import type { RuleName } from '#rules/index.js'
+import type { Json, JsonObject } from '#protocol/unmetered.js'
+import type { Revision } from '#protocol/revisions/index.js'
+import { isBase64 } from '#rules/content.js'
 import { all, answer, paths, reading, ruleNamed, text, type Case } from './ask.js'
 
 const judge = (name: RuleName, block: Json, revision: Revision = '2025-11-25') =>

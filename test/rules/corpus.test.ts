@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import type { Finding } from '../../dist/core/rule.js'
+import type { Finding } from '#core/rule.js'
 import {
   isArray, isObject, isString, member, type Json, type JsonObject,
-} from '../../dist/protocol/unmetered.js'
-import { nearest, type Revision } from '../../dist/protocol/revisions/index.js'
+} from '#protocol/unmetered.js'
+import { nearest, type Revision } from '#protocol/revisions/index.js'
 import { all, answer, listed, reading, tool } from './ask.js'
 
 // What real servers sent lies beside the repository; where it does not, there is nothing to judge.

@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { JsonObject } from '../../dist/protocol/unmetered.js'
-import type { Revision } from '../../dist/protocol/revisions/index.js'
+import type { JsonObject } from '#protocol/unmetered.js'
+import type { Revision } from '#protocol/revisions/index.js'
 import { listed, paths, ruleNamed, type Case } from './ask.js'
 
 const good = { name: 'weather', inputSchema: { type: 'object' } }

@@ -1,8 +1,8 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { isObject, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
-import { revisions } from '../../dist/protocol/revisions/index.js'
-import { ruleNames, rules } from '../../dist/rules/index.js'
+import { isObject, type Json, type JsonObject } from '#protocol/unmetered.js'
+import { revisions } from '#protocol/revisions/index.js'
+import { ruleNames, rules } from '#rules/index.js'
 import { all, answer, asked, call, listed, reading, tool } from './ask.js'
 
 t.test('every rule stands in the table once, looks for something, and says so', t => {

@@ -1,7 +1,7 @@
 import t from 'tap'
-import type { Answer, ListedTool } from '../../dist/core/rule.js'
-import type { JsonObject } from '../../dist/protocol/unmetered.js'
-import type { RuleName } from '../../dist/rules/index.js'
+import type { Answer, ListedTool } from '#core/rule.js'
+import type { JsonObject } from '#protocol/unmetered.js'
+import type { RuleName } from '#rules/index.js'
 import { answer, listed, paths, ruleNamed, text, tool } from './ask.js'
 
 const good = { name: 'weather', inputSchema: { type: 'object' } }
@@ -130,6 +130,6 @@ t.test('a list without the nulls that no revision knows', t => {
 })
 
 t.test('a rule that mends says how, in words, and only such a rule', async t => {
-  const { rules } = await import('../../dist/rules/index.js')
+  const { rules } = await import('#rules/index.js')
   for (const { name, mend, mends } of rules) t.equal(mends === undefined, mend === undefined, name)
 })

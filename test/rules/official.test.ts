@@ -2,9 +2,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { Ajv, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
-import type { RuleName } from '../../dist/rules/index.js'
-import { isArray, isObject, member, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
-import { revisions, type Revision } from '../../dist/protocol/revisions/index.js'
+import type { RuleName } from '#rules/index.js'
+import { isArray, isObject, member, type Json, type JsonObject } from '#protocol/unmetered.js'
+import { revisions, type Revision } from '#protocol/revisions/index.js'
 import { all, answer, listed } from './ask.js'
 
 // The official schemas and examples lie beside the repository; where they do not, there is nothing to compare

@@ -1,8 +1,8 @@
 import t from 'tap'
-import type { Checked } from '../../dist/core/check.js'
-import type { Answer } from '../../dist/core/rule.js'
-import { parseJson, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
-import type { Revision } from '../../dist/protocol/revisions/index.js'
+import type { Checked } from '#core/check.js'
+import type { Answer } from '#core/rule.js'
+import { parseJson, type Json, type JsonObject } from '#protocol/unmetered.js'
+import type { Revision } from '#protocol/revisions/index.js'
 import { answer, paths, ruleNamed, text, tool, type Case } from './ask.js'
 
 type InRevision = readonly [revision: Revision, result: JsonObject]

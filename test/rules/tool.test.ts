@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { JsonObject } from '../../dist/protocol/unmetered.js'
+import type { JsonObject } from '#protocol/unmetered.js'
 import { listed, paths, ruleNamed, type Case } from './ask.js'
 
 const good = { name: 'weather', inputSchema: { type: 'object' } }

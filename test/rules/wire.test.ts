@@ -1,6 +1,6 @@
 import t from 'tap'
-import { parseFrame } from '../../dist/protocol/parse.js'
-import { revisions, type Revision } from '../../dist/protocol/revisions/index.js'
+import { parseFrame } from '#protocol/parse.js'
+import { revisions, type Revision } from '#protocol/revisions/index.js'
 import { paths, ruleNamed } from './ask.js'
 
 const kinds = ['json', 'json-rpc', 'ambiguous', 'size', 'http'] as const

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
-import { createSchemaChecker, type WarmableChecker } from '../../dist/schema/index.js'
-import type { Checked, SchemaLimits } from '../../dist/core/check.js'
-import { isObject, unmetered, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
-import { lazyJson } from '../../dist/protocol/read-fast.js'
+import { createSchemaChecker, type WarmableChecker } from '#schema/index.js'
+import type { Checked, SchemaLimits } from '#core/check.js'
+import { isObject, unmetered, type Json, type JsonObject } from '#protocol/unmetered.js'
+import { lazyJson } from '#protocol/read-fast.js'
 
 /** The contract's limits, with time enough for a busy machine. */
 export const limits: SchemaLimits = {

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import {
   isArray, isObject, isString, member, type Json, type JsonObject,
-} from '../../dist/protocol/unmetered.js'
+} from '#protocol/unmetered.js'
 import { absent, asker, corpus, json, samples, type Sample } from './ask.js'
 
 const options = {

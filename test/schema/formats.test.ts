@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { Budget } from '../../dist/schema/budget.js'
-import { formatOf } from '../../dist/schema/keywords/formats.js'
+import { Budget } from '#schema/budget.js'
+import { formatOf } from '#schema/keywords/formats.js'
 
 const cases: readonly (readonly [string, readonly string[], readonly string[]])[] = [
   ['date', ['2024-02-29', '0000-01-01', '2000-02-29'], [

@@ -1,7 +1,7 @@
 import t from 'tap'
-import type { Json, JsonObject } from '../../dist/protocol/unmetered.js'
-import { createSchemaChecker } from '../../dist/schema/index.js'
-import { Offload } from '../../dist/schema/thread/offload.js'
+import type { Json, JsonObject } from '#protocol/unmetered.js'
+import { createSchemaChecker } from '#schema/index.js'
+import { Offload } from '#schema/thread/offload.js'
 import { asker, brief } from './ask.js'
 
 /** The contract's limits. */

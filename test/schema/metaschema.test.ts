@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { Json, JsonObject } from '../../dist/protocol/unmetered.js'
+import type { Json, JsonObject } from '#protocol/unmetered.js'
 import { absent, asker, drafts, groupsOf, suite } from './ask.js'
 
 /** Values that are right for some keyword in some dialect, and wrong for most. */

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Budget, Exhausted } from '../../dist/schema/budget.js'
-import { parseAs, parsePattern } from '../../dist/schema/pattern/parse.js'
-import { compilePattern, isPattern, CompiledPattern } from '../../dist/schema/pattern/pattern.js'
+import { Budget, Exhausted } from '#schema/budget.js'
+import { parseAs, parsePattern } from '#schema/pattern/parse.js'
+import { compilePattern, isPattern, CompiledPattern } from '#schema/pattern/pattern.js'
 
 const plenty = () => new Budget(100_000_000)
 

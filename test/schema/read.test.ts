@@ -1,6 +1,6 @@
 import t from 'tap'
-import { createSchemaChecker } from '../../dist/schema/index.js'
-import type { Json } from '../../dist/protocol/unmetered.js'
+import { createSchemaChecker } from '#schema/index.js'
+import type { Json } from '#protocol/unmetered.js'
 import { absent, asker, brief, corpus, json, limits, samples } from './ask.js'
 
 const deep = (levels: number): Json => (levels === 0 ? {} : { not: deep(levels - 1) })

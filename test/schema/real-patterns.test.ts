@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createContext, Script } from 'node:vm'
-import { Budget, stepsPerCharacter, stepsPerMs } from '../../dist/schema/budget.js'
-import { compilePattern } from '../../dist/schema/pattern/pattern.js'
+import { Budget, stepsPerCharacter, stepsPerMs } from '#schema/budget.js'
+import { compilePattern } from '#schema/pattern/pattern.js'
 import { realPatterns } from './real-patterns.js'
 
 const units = ['a', 'aB1-', 'foo.bar/baz@1.2.3 ', '漢字', '1.2.3', 'https://x.y/z?q=1 ']

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import t from 'tap'
-import { isArray, isObject, type Json, type JsonObject } from '../../dist/protocol/unmetered.js'
-import { byteValidator } from '../../dist/protocol/read-fast.js'
-import { Budget } from '../../dist/schema/budget.js'
-import { read } from '../../dist/schema/read/read.js'
-import { tableOf } from '../../dist/schema/table/table.js'
-import { verdict } from '../../dist/schema/evaluate.js'
+import { isArray, isObject, type Json, type JsonObject } from '#protocol/unmetered.js'
+import { byteValidator } from '#protocol/read-fast.js'
+import { Budget } from '#schema/budget.js'
+import { read } from '#schema/read/read.js'
+import { tableOf } from '#schema/table/table.js'
+import { verdict } from '#schema/evaluate.js'
 import { absent, corpus, drafts, groupsOf, json, samples, suite } from './ask.js'
 
 const steps = 100_000_000

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { Json, JsonObject } from '../../dist/protocol/unmetered.js'
+import type { Json, JsonObject } from '#protocol/unmetered.js'
 import { asker, brief, json } from './ask.js'
 
 const tree = {

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { parse } from 'yaml'
-import { countingMetrics } from '../../dist/telemetry/metrics.js'
+import { countingMetrics } from '#telemetry/metrics.js'
 
 const folder = fileURLToPath(new URL('../../docker/fleet/', import.meta.url))
 const read = (name: string): string => readFileSync(folder + name, 'utf8')

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { allMetrics, countingMetrics } from '../../dist/telemetry/metrics.js'
-import { Totals } from '../../dist/telemetry/registry.js'
+import { allMetrics, countingMetrics } from '#telemetry/metrics.js'
+import { Totals } from '#telemetry/registry.js'
 
 t.test('metrics of several processes are added up, and no counter decreases when one of them ends', t => {
   const [one, other, later] = [countingMetrics(), countingMetrics(), countingMetrics()]

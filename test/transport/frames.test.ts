@@ -1,7 +1,7 @@
 import { equal } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { Gathering } from '../../dist/transport/frames.js'
+import { Gathering } from '#transport/frames.js'
 
 const maxBytes = 1024 * 1024
 

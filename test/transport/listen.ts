@@ -1,4 +1,4 @@
-import type { Transport, TransportEvent } from '../../dist/transport/transport.js'
+import type { Transport, TransportEvent } from '#transport/transport.js'
 
 type Of<Type extends TransportEvent['type']> = Extract<TransportEvent, { type: Type }>
 

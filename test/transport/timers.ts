@@ -1,4 +1,4 @@
-import type { Timers } from '../../dist/transport/timers.js'
+import type { Timers } from '#transport/timers.js'
 
 /** Clocks that stand still until a test moves them. */
 export class ManualTimers implements Timers {

@@ -1,5 +1,5 @@
 import { open, stat, type FileHandle } from 'node:fs/promises'
-import { cannotRead, codeOf } from '../../errors.js'
+import { cannotRead, codeOf } from '#errors.js'
 import { filesOfLog } from '../place.js'
 import { chunkBytes, Lines } from './lines.js'
 import { logsIn } from './logs.js'

@@ -1,5 +1,5 @@
-import { isObject, isString, member, parseJson, type JsonObject } from '../../protocol/unmetered.js'
-import { canonical, sha256 } from '../../canonical.js'
+import { isObject, isString, member, parseJson, type JsonObject } from '#protocol/unmetered.js'
+import { canonical, sha256 } from '#canonical.js'
 import type { Position } from '../record.js'
 
 /** The members that every record has. */

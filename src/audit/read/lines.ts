@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs'
-import { cannotRead, type ErrorCode } from '../../errors.js'
+import { cannotRead, type ErrorCode } from '#errors.js'
 
 export interface RawLine {
   readonly file: string

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { cannotRead } from '../../errors.js'
+import { cannotRead } from '#errors.js'
 import { checkpointOf } from '../checkpoint.js'
 import { readLine, type ReadLine, type ReadRecord } from './line.js'
 import { linesOf, type RawLine } from './lines.js'

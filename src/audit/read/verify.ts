@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { isString, member } from '../../protocol/unmetered.js'
+import { isString, member } from '#protocol/unmetered.js'
 import { checkpointOf, isSignedBy, lossEvent, ownEvent, type Checkpoint } from '../checkpoint.js'
 import { notedLost } from '../place.js'
 import { beginning, type Position } from '../record.js'

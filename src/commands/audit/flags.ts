@@ -1,7 +1,7 @@
-import { verdicts } from '../../core/findings.js'
-import { badUsage } from '../../errors.js'
-import { quote } from '../../protocol/quote.js'
-import { readTime, type Wanted } from '../../report/filter.js'
+import { verdicts } from '#core/findings.js'
+import { badUsage } from '#errors.js'
+import { quote } from '#protocol/quote.js'
+import { readTime, type Wanted } from '#report/filter.js'
 import { about, valuesOf, type Given, type Values } from '../flag.js'
 
 const pattern = <const Of extends string>(of: Of) =>

@@ -1,14 +1,14 @@
 import { stat } from 'node:fs/promises'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
-import { defaultLimits, type ServerConfiguration } from '../../config/configuration.js'
-import { badUsage, codeOf, CustomsError } from '../../errors.js'
-import { compareSaved } from '../../inspect/catalogue.js'
-import { diffJson, diffReport } from '../../inspect/diff.js'
-import { type Inspection, isFine } from '../../inspect/inspection.js'
-import { parseSaved, type Saved } from '../../inspect/saved.js'
-import { styleFor, widthOf } from '../../inspect/terminal.js'
-import { readBoundedText } from '../../operator-file.js'
-import type { FrameLimits } from '../../protocol/frame.js'
+import { defaultLimits, type ServerConfiguration } from '#config/configuration.js'
+import { badUsage, codeOf, CustomsError } from '#errors.js'
+import { compareSaved } from '#inspect/catalogue.js'
+import { diffJson, diffReport } from '#inspect/diff.js'
+import { type Inspection, isFine } from '#inspect/inspection.js'
+import { parseSaved, type Saved } from '#inspect/saved.js'
+import { styleFor, widthOf } from '#inspect/terminal.js'
+import { readBoundedText } from '#operator-file.js'
+import type { FrameLimits } from '#protocol/frame.js'
 import type { Rest } from '../flag.js'
 import type { SharedFlags, Target } from '../flags.js'
 import { print } from '../output.js'
@@ -49,12 +49,12 @@ export const inspectCommand = async (
 const render = async (inspection: Inspection, { format }: InspectFlags, place: string): Promise<string> => {
   switch (format) {
     case 'json':
-      return (await import('../../inspect/inspection.js')).jsonReport(inspection)
+      return (await import('#inspect/inspection.js')).jsonReport(inspection)
     case 'sarif':
-      return (await import('../../inspect/sarif.js')).sarifReport(inspection, place, version())
+      return (await import('#inspect/sarif.js')).sarifReport(inspection, place, version())
     case 'text': {
       const [{ report }, { styleFor, widthOf }] =
-        await Promise.all([import('../../inspect/report.js'), import('../../inspect/terminal.js')])
+        await Promise.all([import('#inspect/report.js'), import('#inspect/terminal.js')])
       return report(inspection, styleFor(process.stdout, process.env), widthOf(process.stdout))
     }
   }

@@ -1,5 +1,5 @@
-import { badUsage, messageOf } from '../../errors.js'
-import { isObject, type JsonObject } from '../../protocol/unmetered.js'
+import { badUsage, messageOf } from '#errors.js'
+import { isObject, type JsonObject } from '#protocol/unmetered.js'
 import { about, seconds, valuesOf, type Given, type Rest, type Values } from '../flag.js'
 import { sharedFlags, type Target } from '../flags.js'
 

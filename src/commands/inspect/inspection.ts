@@ -1,19 +1,19 @@
 import { constants } from 'node:os'
-import { openAudit } from '../../audit/sink.js'
-import type { Configuration, ServerConfiguration } from '../../config/configuration.js'
-import { CustomsError } from '../../errors.js'
-import type { OpenServer } from '../../gateway/open.js'
-import { offerOf } from '../../inspect/catalogue.js'
-import { inspect, type ToCall } from '../../inspect/inspect.js'
-import { type Inspection, problemsOf } from '../../inspect/inspection.js'
-import { type Link, type ServerEnd, StderrTail } from '../../inspect/link.js'
-import { type Saved, SavedServer } from '../../inspect/saved.js'
-import { spinner } from '../../inspect/terminal.js'
-import type { Listed } from '../../lock/lock.js'
-import type { FrameLimits } from '../../protocol/frame.js'
-import { nearest, traitsOf } from '../../protocol/revisions/index.js'
-import { createSchemaChecker } from '../../schema/index.js'
-import { stdioServer } from '../../transport/stdio/server.js'
+import { openAudit } from '#audit/sink.js'
+import type { Configuration, ServerConfiguration } from '#config/configuration.js'
+import { CustomsError } from '#errors.js'
+import type { OpenServer } from '#gateway/open.js'
+import { offerOf } from '#inspect/catalogue.js'
+import { inspect, type ToCall } from '#inspect/inspect.js'
+import { type Inspection, problemsOf } from '#inspect/inspection.js'
+import { type Link, type ServerEnd, StderrTail } from '#inspect/link.js'
+import { type Saved, SavedServer } from '#inspect/saved.js'
+import { spinner } from '#inspect/terminal.js'
+import type { Listed } from '#lock/lock.js'
+import type { FrameLimits } from '#protocol/frame.js'
+import { nearest, traitsOf } from '#protocol/revisions/index.js'
+import { createSchemaChecker } from '#schema/index.js'
+import { stdioServer } from '#transport/stdio/server.js'
 import type { SharedFlags } from '../flags.js'
 import { identityOf } from '../lock/identity.js'
 import type { ServerSetup } from '../server/setup.js'
@@ -105,7 +105,7 @@ const serverOpener = async (
   tail: StderrTail,
 ): Promise<(...known: Parameters<OpenServer>) => ServerEnd> => {
   if ('url' in server) {
-    const { httpSession } = await import('../../transport/upstream/session/session.js')
+    const { httpSession } = await import('#transport/upstream/session/session.js')
     const tls = tlsOf(server)
     const options = { url: new URL(server.url), headers: server.headers, limits, stopMs, ...(tls && { tls }) }
     return inputSchemaOf => httpSession({ ...options, inputSchemaOf })

@@ -1,4 +1,4 @@
-import { badUsage } from '../../errors.js'
+import { badUsage } from '#errors.js'
 import { valuesOf, type Given, type Rest, type Values } from '../flag.js'
 import { timeoutFlags, timeoutMsOf } from '../inspect/flags.js'
 

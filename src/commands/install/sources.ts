@@ -1,12 +1,12 @@
 import { resolve } from 'node:path'
 import {
   doubtOf, everyFile, filesOf, type Found, projectFileAt, projectFilesOf, truePath, whereabouts,
-} from '../../clients/find.js'
-import { clients, type Machine } from '../../clients/known.js'
-import type { Source } from '../../clients/plan.js'
-import { readText } from '../../clients/save.js'
-import { suggestion } from '../../config/check.js'
-import { badUsage, CustomsError, pathText } from '../../errors.js'
+} from '#clients/find.js'
+import { clients, type Machine } from '#clients/known.js'
+import type { Source } from '#clients/plan.js'
+import { readText } from '#clients/save.js'
+import { suggestion } from '#config/check.js'
+import { badUsage, CustomsError, pathText } from '#errors.js'
 import type { Dialogue } from '../context.js'
 import type { UninstallFlags } from './flags.js'
 

@@ -1,4 +1,4 @@
-import { badUsage } from '../../errors.js'
+import { badUsage } from '#errors.js'
 import { about, valuesOf, type Given, type Rest } from '../flag.js'
 import { sharedFlags } from '../flags.js'
 import { formatOf, timeoutFlags, timeoutMsOf, type Format } from '../inspect/flags.js'

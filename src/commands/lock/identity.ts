@@ -3,12 +3,12 @@ import { readFile, realpath, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { homedir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
-import { isBroughtAlong } from '../../config/trusted-package.js'
-import type { ProcessServer, ServerConfiguration } from '../../config/configuration.js'
-import { isSame } from '../../lock/compare.js'
+import { isBroughtAlong } from '#config/trusted-package.js'
+import type { ProcessServer, ServerConfiguration } from '#config/configuration.js'
+import { isSame } from '#lock/compare.js'
 import {
   isObject, isString, type Json, type JsonObject, member, parseJson,
-} from '../../protocol/unmetered.js'
+} from '#protocol/unmetered.js'
 import { isLauncher, type Subject, subjectOf } from '../server/subject.js'
 import { processEnvironment, targetOf } from '../server/upstream.js'
 

@@ -1,16 +1,16 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import type { Log } from '../../audit/log.js'
-import type { Audit } from '../../audit/sink.js'
-import type { Capture } from '../../capture/capture.js'
-import type { AuditConfiguration, Configuration, Limits } from '../../config/configuration.js'
-import { actionOf } from '../../core/findings.js'
-import type { RelayOptions } from '../../core/options.js'
-import { messageOf, pathText } from '../../errors.js'
-import { loadChecker } from '../../gateway/checks.js'
-import type { Recorder } from '../../gateway/hooks.js'
-import type { Guard } from '../../gateway/open.js'
-import { byteValidatorFailures } from '../../protocol/read-fast.js'
-import type { Metrics } from '../../telemetry/metrics.js'
+import type { Log } from '#audit/log.js'
+import type { Audit } from '#audit/sink.js'
+import type { Capture } from '#capture/capture.js'
+import type { AuditConfiguration, Configuration, Limits } from '#config/configuration.js'
+import { actionOf } from '#core/findings.js'
+import type { RelayOptions } from '#core/options.js'
+import { messageOf, pathText } from '#errors.js'
+import { loadChecker } from '#gateway/checks.js'
+import type { Recorder } from '#gateway/hooks.js'
+import type { Guard } from '#gateway/open.js'
+import { byteValidatorFailures } from '#protocol/read-fast.js'
+import type { Metrics } from '#telemetry/metrics.js'
 import type { SharedFlags } from '../flags.js'
 import type { ServerSetup } from '../server/setup.js'
 
@@ -126,7 +126,7 @@ export const captureOf = async (
   { capture: file }: Pick<SharedFlags, 'capture'>, configuration: Configuration,
 ): Promise<Capture | undefined> => {
   if (file === undefined) return undefined
-  const { openCapture } = await import('../../capture/capture.js')
+  const { openCapture } = await import('#capture/capture.js')
   return openCapture(file, payloadsOf(configuration), say)
 }
 

@@ -1,4 +1,4 @@
-import { realTimers, type Timers } from '../../transport/timers.js'
+import { realTimers, type Timers } from '#transport/timers.js'
 
 /**
  * Ends one resource.

@@ -1,12 +1,12 @@
-import type { Log } from '../../audit/log.js'
-import { shown } from '../../audit/secrets.js'
-import type { Follower } from '../../audit/sink.js'
-import type { Configuration } from '../../config/configuration.js'
-import { codeOf, CustomsError, messageOf } from '../../errors.js'
-import { countingMetrics, type Metrics, noMetrics } from '../../telemetry/metrics.js'
-import type { Observe } from '../../telemetry/observing.js'
-import type { OpenTelemetry } from '../../telemetry/opentelemetry.js'
-import { signalsWanted } from '../../telemetry/signals.js'
+import type { Log } from '#audit/log.js'
+import { shown } from '#audit/secrets.js'
+import type { Follower } from '#audit/sink.js'
+import type { Configuration } from '#config/configuration.js'
+import { codeOf, CustomsError, messageOf } from '#errors.js'
+import { countingMetrics, type Metrics, noMetrics } from '#telemetry/metrics.js'
+import type { Observe } from '#telemetry/observing.js'
+import type { OpenTelemetry } from '#telemetry/opentelemetry.js'
+import { signalsWanted } from '#telemetry/signals.js'
 import { optionalPackages, version } from '../version.js'
 
 /** The relay's telemetry and log shipping. */
@@ -35,7 +35,7 @@ export const openTelemetry = async (
   const signals = signalsWanted(telemetry, process.env)
   const metrics = served.registry === undefined && signals.includes('metrics') ? countingMetrics() : served
   const undelivered = (to: string, count: number) => metrics.undelivered(to, count)
-  const sent = signals.length === 0 ? undefined : await import('../../telemetry/opentelemetry.js').then(
+  const sent = signals.length === 0 ? undefined : await import('#telemetry/opentelemetry.js').then(
     module => module.openTelemetry({
       settings: telemetry, signals, version: version(), warn, undelivered, registry: metrics.registry,
     }),
@@ -48,13 +48,13 @@ export const openTelemetry = async (
   })
   const shipped = audit.targets.length === 0
     ? undefined
-    : await (await import('../../audit/targets.js')).openTargets(audit.targets, { warn, undelivered })
+    : await (await import('#audit/targets.js')).openTargets(audit.targets, { warn, undelivered })
   const { tracing, follower }: Partial<OpenTelemetry> = sent ?? {}
   const isObserved = metrics.registry !== undefined || tracing !== undefined
   const failed = (reason: string) => warn(`telemetry failed on a message: ${reason}`)
   return {
     observe: isObserved
-      ? (await import('../../telemetry/observing.js')).observing({ metrics, tracing, failed })
+      ? (await import('#telemetry/observing.js')).observing({ metrics, tracing, failed })
       : undefined,
     followers: [...(follower ? [follower] : []), ...(shipped ? [shipped] : [])],
     close: async () => {

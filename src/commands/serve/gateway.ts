@@ -1,16 +1,16 @@
-import type { Log } from '../../audit/log.js'
-import type { Follower } from '../../audit/sink.js'
-import type { Capture } from '../../capture/capture.js'
+import type { Log } from '#audit/log.js'
+import type { Follower } from '#audit/sink.js'
+import type { Capture } from '#capture/capture.js'
 import type {
   Configuration, ProcessServer, RemoteServer, ServerConfiguration,
-} from '../../config/configuration.js'
-import { type Connector, Upstream, Upstreams } from '../../gateway/upstreams.js'
-import type { FrameLimits } from '../../protocol/frame.js'
-import type { Metrics } from '../../telemetry/metrics.js'
-import { connectionTo, http } from '../../telemetry/place.js'
-import { Endpoints, type Refused } from '../../transport/front/front.js'
-import { canStart } from '../../transport/process/spawn.js'
-import { sharedServer } from '../../transport/shared/server.js'
+} from '#config/configuration.js'
+import { type Connector, Upstream, Upstreams } from '#gateway/upstreams.js'
+import type { FrameLimits } from '#protocol/frame.js'
+import type { Metrics } from '#telemetry/metrics.js'
+import { connectionTo, http } from '#telemetry/place.js'
+import { Endpoints, type Refused } from '#transport/front/front.js'
+import { canStart } from '#transport/process/spawn.js'
+import { sharedServer } from '#transport/shared/server.js'
 import type { SharedFlags } from '../flags.js'
 import { captureOf, type CurrentRuling, openGuard, rulingOf, watchByteValidator } from '../relay/guard.js'
 import type { Lifetime } from '../relay/lifetime.js'
@@ -185,8 +185,8 @@ const local = (server: ProcessServer, limits: FrameLimits, log: Log): Connector 
 /** The HTTP client is loaded only for a remote server. */
 const remote = async (server: RemoteServer, limits: FrameLimits, isAlone: boolean): Promise<Connector> => {
   const [{ HttpUpstream }, { httpServer }] = await Promise.all([
-    import('../../transport/upstream/pool.js'),
-    import('../../transport/upstream/forward.js'),
+    import('#transport/upstream/pool.js'),
+    import('#transport/upstream/forward.js'),
   ])
   const upstream = new HttpUpstream(new URL(server.url), tlsOf(server))
   const { headers, name } = server

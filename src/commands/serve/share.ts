@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs'
 import { join, parse } from 'node:path'
-import type { Log } from '../../audit/log.js'
-import type { Configuration, ServerConfiguration } from '../../config/configuration.js'
-import { CustomsError } from '../../errors.js'
+import type { Log } from '#audit/log.js'
+import type { Configuration, ServerConfiguration } from '#config/configuration.js'
+import { CustomsError } from '#errors.js'
 import type { Setup } from '../server/setup.js'
 
 /** How many relay processes a server has. */

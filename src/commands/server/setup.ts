@@ -1,14 +1,14 @@
 import { basename, resolve } from 'node:path'
-import { readServerUrl } from '../../config/address.js'
+import { readServerUrl } from '#config/address.js'
 import {
   type Configuration, type Limits, type LockSetting, type ServerConfiguration, usual,
-} from '../../config/configuration.js'
-import { type Circumstances, type PolicyLayer, resolvePolicy } from '../../config/policy.js'
-import { type Environment, Problem, wayTo } from '../../config/source.js'
-import type { Accepted } from '../../core/accepted.js'
-import type { Policy } from '../../core/findings.js'
-import { badUsage, CustomsError } from '../../errors.js'
-import type { JsonObject } from '../../protocol/unmetered.js'
+} from '#config/configuration.js'
+import { type Circumstances, type PolicyLayer, resolvePolicy } from '#config/policy.js'
+import { type Environment, Problem, wayTo } from '#config/source.js'
+import type { Accepted } from '#core/accepted.js'
+import type { Policy } from '#core/findings.js'
+import { badUsage, CustomsError } from '#errors.js'
+import type { JsonObject } from '#protocol/unmetered.js'
 import type { SharedFlags, Target } from '../flags.js'
 import { nameOf } from './subject.js'
 
@@ -91,9 +91,9 @@ const readAll = async (flags: SharedFlags, environment: Environment): Promise<Co
   const source = { environment, judgeSchema }
   const base = flags.config === undefined
     ? usual
-    : await (await import('../../config/read.js')).readConfiguration(flags.config, source)
+    : await (await import('#config/read.js')).readConfiguration(flags.config, source)
   const { written, refusal } = flags.settings
-  const overridden = async () => (await import('../../config/read.js')).overridden(base, written, source)
+  const overridden = async () => (await import('#config/read.js')).overridden(base, written, source)
   const said = Object.keys(written).length === 0 ? base : await overridden().catch((error: unknown) => {
     throw error instanceof Problem ? refusal(error) : error
   })
@@ -102,15 +102,15 @@ const readAll = async (flags: SharedFlags, environment: Environment): Promise<Co
     audit: { ...said.audit, file: flags.audit ?? said.audit.file },
     tokens: flags.tokenFile === undefined
       ? said.tokens
-      : await (await import('../../config/read.js')).readTokens(flags.tokenFile),
+      : await (await import('#config/read.js')).readTokens(flags.tokenFile),
   }
 }
 
 const layerOf = async ({ policy, rule }: SharedFlags, environment: Environment): Promise<PolicyLayer> => ({
   policy: policy === undefined
     ? undefined
-    : await (await import('../../config/policy-file.js')).readPolicy(policy, environment),
-  rules: rule.length === 0 ? undefined : (await import('../../config/policy-file.js')).parseRules(rule),
+    : await (await import('#config/policy-file.js')).readPolicy(policy, environment),
+  rules: rule.length === 0 ? undefined : (await import('#config/policy-file.js')).parseRules(rule),
 })
 
 const readTrust = async (
@@ -121,10 +121,10 @@ const readTrust = async (
     ...configuration.trust,
     ...(trustList === undefined
       ? []
-      : await (await import('../../config/trust.js')).readTrustList(trustList, environment)),
+      : await (await import('#config/trust.js')).readTrustList(trustList, environment)),
   ]
   if (entries.length === 0) return () => false
-  const { isTrusted } = await import('../../config/trust.js')
+  const { isTrusted } = await import('#config/trust.js')
   return server => isTrusted(server, entries)
 }
 
@@ -196,7 +196,7 @@ const withFlags = async (
   if (server === undefined || others.length > 0) {
     return badUsage('--header, --ca and --env are for one server: choose it with --server')
   }
-  const { parseHeaders, parseVariables } = await import('../../config/server.js')
+  const { parseHeaders, parseVariables } = await import('#config/server.js')
   if ('url' in server) {
     if (env.length > 0) return badUsage('--env goes with a command, not with a URL')
     const headers = new Map([...server.headers, ...at('header', () => parseHeaders(header, environment))])
@@ -226,7 +226,7 @@ const at = <Read>(flag: string, read: () => Read): Read => {
 export const judgeSchema = async (
   schema: JsonObject | boolean, limits: Limits,
 ): Promise<string | undefined> => {
-  const { createSchemaChecker } = await import('../../schema/index.js')
+  const { createSchemaChecker } = await import('#schema/index.js')
   const checker = createSchemaChecker(limits)
   try {
     const [problem] = await checker.check({ kind: 'schema', schema, path: '' })

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
-import { withoutSecrets } from '../../audit/secrets.js'
-import type { ProcessServer, RemoteServer, ServerConfiguration } from '../../config/configuration.js'
-import type { Environment } from '../../config/source.js'
-import { codeOf, CustomsError } from '../../errors.js'
-import type { FrameLimits } from '../../protocol/frame.js'
-import type { CommandLine } from '../../transport/process/spawn.js'
-import { stdioServer, type StdioServer } from '../../transport/stdio/server.js'
-import type { HttpTls } from '../../transport/upstream/pool.js'
+import { withoutSecrets } from '#audit/secrets.js'
+import type { ProcessServer, RemoteServer, ServerConfiguration } from '#config/configuration.js'
+import type { Environment } from '#config/source.js'
+import { codeOf, CustomsError } from '#errors.js'
+import type { FrameLimits } from '#protocol/frame.js'
+import type { CommandLine } from '#transport/process/spawn.js'
+import { stdioServer, type StdioServer } from '#transport/stdio/server.js'
+import type { HttpTls } from '#transport/upstream/pool.js'
 
 /** A server process, not yet started. @param died is told when it ends unasked, or never began */
 export const processOf = (

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../errors.js'
+import type { ErrorCode } from '#errors.js'
 
 /** Calls from the front to a relay process. */
 export type RelayCalls = {

@@ -1,9 +1,9 @@
-import { FrontEnd, answerLost, type Admitted } from '../../transport/channel/front-end.js'
-import type { Vitals } from '../../transport/channel/relay-end.js'
-import type { Quota } from '../../transport/front/quota.js'
-import { killGroup } from '../../transport/process/group.js'
-import { residentBytes, spawnRelay, type RelayChild } from '../../transport/process/relay.js'
-import { BackOff } from '../../transport/shared/process.js'
+import { FrontEnd, answerLost, type Admitted } from '#transport/channel/front-end.js'
+import type { Vitals } from '#transport/channel/relay-end.js'
+import type { Quota } from '#transport/front/quota.js'
+import { killGroup } from '#transport/process/group.js'
+import { residentBytes, spawnRelay, type RelayChild } from '#transport/process/relay.js'
+import { BackOff } from '#transport/shared/process.js'
 import type { FrontCalls, RelayCalls } from './calls.js'
 
 export interface RelayProcessOptions {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
-import type { FrontBackend } from '../../transport/front/front.js'
-import { clientOf, Quota } from '../../transport/front/quota.js'
-import { isModernVersion } from '../../transport/http/headers.js'
+import type { FrontBackend } from '#transport/front/front.js'
+import { clientOf, Quota } from '#transport/front/quota.js'
+import { isModernVersion } from '#transport/http/headers.js'
 import type { FrontCalls } from './calls.js'
 import { RelayProcess } from './relay-process.js'
 

@@ -1,4 +1,4 @@
-import { type Verdict, verdicts } from '../../core/findings.js'
+import { type Verdict, verdicts } from '#core/findings.js'
 import { isFrom, type LogRecord } from '../record.js'
 import { removedAnnotations, shown, shownName } from '../sentence.js'
 import type { GroupSummary, Quantiles, Rows, RuleRow, SeriesSummary, ToolRow } from '../summary.js'

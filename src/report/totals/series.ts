@@ -1,4 +1,4 @@
-import { type Verdict, verdicts } from '../../core/findings.js'
+import { type Verdict, verdicts } from '#core/findings.js'
 import type { SeriesSummary } from '../summary.js'
 
 /** Numbers in a fixed order, such as one for each verdict. */

@@ -1,4 +1,4 @@
-import { isStop, verdicts } from '../../core/findings.js'
+import { isStop, verdicts } from '#core/findings.js'
 import { isFrom, type LogRecord } from '../record.js'
 import { findingText, removedAnnotations, sentence, shown, shownName } from '../sentence.js'
 import type { Held, LogRow, OfferRow, Rows, SessionRow, Summary } from '../summary.js'

@@ -1,5 +1,5 @@
-import { isArray, type Json } from '../../protocol/unmetered.js'
-import { hasKeyword } from '../../protocol/json-schema.js'
+import { isArray, type Json } from '#protocol/unmetered.js'
+import { hasKeyword } from '#protocol/json-schema.js'
 import { Distinct } from '../equal.js'
 import { attempt, ofSchema, ofSize, schemasOf, type Check, type Keyword, type Subschema } from './keyword.js'
 

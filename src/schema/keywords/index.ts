@@ -1,5 +1,5 @@
-import { isObject, isString, member, type Json } from '../../protocol/unmetered.js'
-import { dialects, hasKeyword, isLegacy, type Dialect } from '../../protocol/json-schema.js'
+import { isObject, isString, member, type Json } from '#protocol/unmetered.js'
+import { dialects, hasKeyword, isLegacy, type Dialect } from '#protocol/json-schema.js'
 import type { Budget } from '../budget.js'
 import type { Place, Target } from '../place.js'
 import { arrays } from './arrays.js'

@@ -1,5 +1,5 @@
-import { isArray, type Json, type JsonObject } from '../../protocol/unmetered.js'
-import type { Dialect } from '../../protocol/json-schema.js'
+import { isArray, type Json, type JsonObject } from '#protocol/unmetered.js'
+import type { Dialect } from '#protocol/json-schema.js'
 import type { Budget } from '../budget.js'
 import type { Place, Target } from '../place.js'
 import type { Evaluated } from './unevaluated.js'

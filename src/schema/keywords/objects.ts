@@ -1,5 +1,5 @@
-import { isArray, isObject, isString, member, type Json, type JsonObject } from '../../protocol/unmetered.js'
-import { quote } from '../../protocol/quote.js'
+import { isArray, isObject, isString, member, type Json, type JsonObject } from '#protocol/unmetered.js'
+import { quote } from '#protocol/quote.js'
 import { compilePattern, isPattern, type Pattern } from '../pattern/pattern.js'
 import { costOfMany, costOfMembers, costOfName, manyMembers, nameKey } from '../budget.js'
 import type { Evaluated } from './unevaluated.js'

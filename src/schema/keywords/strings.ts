@@ -1,5 +1,5 @@
-import { isString } from '../../protocol/unmetered.js'
-import { quote } from '../../protocol/quote.js'
+import { isString } from '#protocol/unmetered.js'
+import { quote } from '#protocol/quote.js'
 import type { Budget } from '../budget.js'
 import { compilePattern, isPattern } from '../pattern/pattern.js'
 import { formatOf } from './formats.js'

@@ -1,4 +1,4 @@
-import { isArray, isString, type Json } from '../../protocol/unmetered.js'
+import { isArray, isString, type Json } from '#protocol/unmetered.js'
 import { Distinct, equal } from '../equal.js'
 import { forAll, type Check, type Checks, type Keyword, type Site } from './keyword.js'
 

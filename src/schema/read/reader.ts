@@ -1,8 +1,8 @@
-import type { SchemaProblem } from '../../core/check.js'
-import { isArray, isObject, isString, member, type Json } from '../../protocol/unmetered.js'
+import type { SchemaProblem } from '#core/check.js'
+import { isArray, isObject, isString, member, type Json } from '#protocol/unmetered.js'
 import {
   defaultDialect, dialectOf, idKeyword, isLegacy, schemasIn, type Dialect,
-} from '../../protocol/json-schema.js'
+} from '#protocol/json-schema.js'
 import { pathOf, Place, type Base, type Resource, type Step } from '../place.js'
 import { keywordsOf } from '../keywords/index.js'
 import { clippedPointer } from '../evaluate.js'

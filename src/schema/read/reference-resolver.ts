@@ -1,5 +1,5 @@
-import type { SchemaProblem } from '../../core/check.js'
-import { isArray, isObject, isString, member, type Json } from '../../protocol/unmetered.js'
+import type { SchemaProblem } from '#core/check.js'
+import { isArray, isObject, isString, member, type Json } from '#protocol/unmetered.js'
 import type { Place, Resource, Step, Target } from '../place.js'
 import { costOfName, nameKey, type Budget } from '../budget.js'
 import type { Reader } from './reader.js'

@@ -1,6 +1,6 @@
-import * as layout from '../../judge/layout.js'
-import { isArray, isObject, isString, member, type Json } from '../../protocol/unmetered.js'
-import { jsonSchemaKeywords } from '../../protocol/json-schema.js'
+import * as layout from '#judge/layout.js'
+import { isArray, isObject, isString, member, type Json } from '#protocol/unmetered.js'
+import { jsonSchemaKeywords } from '#protocol/json-schema.js'
 import type { Place } from '../place.js'
 
 /** The keywords of one schema, with their values. */

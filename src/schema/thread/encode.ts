@@ -1,4 +1,4 @@
-import { isArray, isObject, type Json } from '../../protocol/unmetered.js'
+import { isArray, isObject, type Json } from '#protocol/unmetered.js'
 
 /** Values and characters in one piece of text, which takes a few milliseconds. */
 const perPiece = 20_000

@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads'
-import type { SchemaProblem } from '../../core/check.js'
-import { parseJson, type Json } from '../../protocol/unmetered.js'
+import type { SchemaProblem } from '#core/check.js'
+import { parseJson, type Json } from '#protocol/unmetered.js'
 import { Budget, Exhausted, stepsPerCharacter, stepsPerMs } from '../budget.js'
 import { unchecked, verdict, workerDepth, type Reading } from '../evaluate.js'
 import { Plans, type Plan, type SchemaText } from '../plans.js'

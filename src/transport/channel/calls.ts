@@ -1,4 +1,4 @@
-import { messageOf } from '../../errors.js'
+import { messageOf } from '#errors.js'
 
 /** The procedures that one end offers to the other; parameter and result are JSON values. */
 export type Calls = Readonly<Record<string, (given: never) => unknown>>

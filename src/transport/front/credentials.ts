@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { isObject, isString, member, parseJson, type Json } from '../../protocol/json.js'
+import { isObject, isString, member, parseJson, type Json } from '#protocol/json.js'
 import { headerText } from './request.js'
 
 /**

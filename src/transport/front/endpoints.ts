@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { FrameLimits } from '../../protocol/frame.js'
-import type { IdKey } from '../../protocol/json-rpc.js'
+import type { FrameLimits } from '#protocol/frame.js'
+import type { IdKey } from '#protocol/json-rpc.js'
 import { parseInTurns } from '../frames.js'
 import { realTimers, type Timers } from '../timers.js'
 import type { Arrival } from './arrival.js'

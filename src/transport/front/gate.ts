@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { readMediaType } from '../../protocol/headers.js'
+import { readMediaType } from '#protocol/headers.js'
 import { eventStream, json } from '../http/headers.js'
 import { hostOf } from './arrival.js'
 import { refusal, refusals, type Refusal } from './refusal.js'

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { ResponseHead } from '../../protocol/frame.js'
+import type { ResponseHead } from '#protocol/frame.js'
 import { isUtf8, mediaType } from '../http/headers.js'
 import type { FrontResponse } from './request.js'
 

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import { connect, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { codeOf, CustomsError } from '../../errors.js'
+import { codeOf, CustomsError } from '#errors.js'
 
 /** In PEM. */
 export interface FrontTls {

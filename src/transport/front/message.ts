@@ -1,8 +1,8 @@
-import type { Fault, Frame } from '../../protocol/frame.js'
-import { compareHeaders } from '../../protocol/headers.js'
-import { errorCode, type IdKey, type Request } from '../../protocol/json-rpc.js'
-import { isObject, isString } from '../../protocol/json.js'
-import { inMeta, isRevision, modernRevisions } from '../../protocol/revisions/index.js'
+import type { Fault, Frame } from '#protocol/frame.js'
+import { compareHeaders } from '#protocol/headers.js'
+import { errorCode, type IdKey, type Request } from '#protocol/json-rpc.js'
+import { isObject, isString } from '#protocol/json.js'
+import { inMeta, isRevision, modernRevisions } from '#protocol/revisions/index.js'
 import { isModernVersion, modernErrors } from '../http/headers.js'
 import { refusals, type Refusal } from './refusal.js'
 

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
-import { errorCode, type IdKey } from '../../protocol/json-rpc.js'
-import { responseBytes } from '../../protocol/message.js'
-import type { JsonObject } from '../../protocol/json.js'
+import { errorCode, type IdKey } from '#protocol/json-rpc.js'
+import { responseBytes } from '#protocol/message.js'
+import type { JsonObject } from '#protocol/json.js'
 import type { Timers } from '../timers.js'
 import type { FrontRequest, FrontResponse } from './request.js'
 

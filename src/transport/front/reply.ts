@@ -1,5 +1,5 @@
-import type { Frame, ResponseHead } from '../../protocol/frame.js'
-import { errorCode, type IdKey } from '../../protocol/json-rpc.js'
+import type { Frame, ResponseHead } from '#protocol/frame.js'
+import { errorCode, type IdKey } from '#protocol/json-rpc.js'
 import { answerKeys } from '../frames.js'
 import { eventStream, json, mediaType, only } from '../http/headers.js'
 import { encodeEvent, keepAlive } from '../sse/event.js'

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
-import type { IdKey } from '../../protocol/json-rpc.js'
+import type { IdKey } from '#protocol/json-rpc.js'
 
 /** An HTTP request, as far as its endpoint uses it: Node's own, or one received over the channel. */
 export interface FrontRequest {

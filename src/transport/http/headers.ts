@@ -1,8 +1,8 @@
-import type { Frame, ResponseHead, Trace } from '../../protocol/frame.js'
-import { readMediaType, requestHeaders, versionOf } from '../../protocol/headers.js'
-import { errorCode } from '../../protocol/json-rpc.js'
-import { isString, member, type JsonObject } from '../../protocol/json.js'
-import { firstModern } from '../../protocol/revisions/index.js'
+import type { Frame, ResponseHead, Trace } from '#protocol/frame.js'
+import { readMediaType, requestHeaders, versionOf } from '#protocol/headers.js'
+import { errorCode } from '#protocol/json-rpc.js'
+import { isString, member, type JsonObject } from '#protocol/json.js'
+import { firstModern } from '#protocol/revisions/index.js'
 import type { HttpHeaders } from '../transport.js'
 
 /** What headers mean, and which of them are handed on. */

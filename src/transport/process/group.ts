@@ -1,6 +1,6 @@
 import { spawnSync, type ChildProcess } from 'node:child_process'
 import { setTimeout as pause } from 'node:timers/promises'
-import { codeOf } from '../../errors.js'
+import { codeOf } from '#errors.js'
 
 const windows = process.platform === 'win32'
 

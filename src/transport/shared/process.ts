@@ -1,4 +1,4 @@
-import { stdioExchange } from '../../core/event.js'
+import { stdioExchange } from '#core/event.js'
 import type { Transport, TransportEvent } from '../transport.js'
 
 export interface SharedProcessOptions {

@@ -1,11 +1,11 @@
-import { edit, type Edit } from '../../protocol/edit.js'
-import { afterSpace, eachChild, slice, onlyContainer } from '../../protocol/scan.js'
-import type { Frame } from '../../protocol/frame.js'
-import { idOf, misspelt } from '../../protocol/message.js'
-import { isObject, isString, member, type Json, type JsonObject } from '../../protocol/json.js'
-import type { ErrorResponse, IdKey, Notification, Request, Result } from '../../protocol/json-rpc.js'
-import { unmetered } from '../../protocol/unmetered.js'
-import { inMeta, metaPrefix } from '../../protocol/revisions/index.js'
+import { edit, type Edit } from '#protocol/edit.js'
+import { afterSpace, eachChild, slice, onlyContainer } from '#protocol/scan.js'
+import type { Frame } from '#protocol/frame.js'
+import { idOf, misspelt } from '#protocol/message.js'
+import { isObject, isString, member, type Json, type JsonObject } from '#protocol/json.js'
+import type { ErrorResponse, IdKey, Notification, Request, Result } from '#protocol/json-rpc.js'
+import { unmetered } from '#protocol/unmetered.js'
+import { inMeta, metaPrefix } from '#protocol/revisions/index.js'
 
 /**
  * How messages are renamed between clients who do not know of each other and the one server that they share:

@@ -1,7 +1,7 @@
-import { ChurnMap } from '../../core/memory.js'
-import type { Exchange } from '../../core/event.js'
-import type { Frame } from '../../protocol/frame.js'
-import type { Request } from '../../protocol/json-rpc.js'
+import { ChurnMap } from '#core/memory.js'
+import type { Exchange } from '#core/event.js'
+import type { Frame } from '#protocol/frame.js'
+import type { Request } from '#protocol/json-rpc.js'
 import { namesOf } from './rename.js'
 import type { Asked, Port } from './port.js'
 

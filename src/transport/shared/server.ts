@@ -1,11 +1,11 @@
-import { stdioExchange, type Exchange } from '../../core/event.js'
-import { errorAnswer } from '../../core/refusal.js'
-import type { Fault, Frame } from '../../protocol/frame.js'
-import { keysOf, numberOf } from '../../protocol/message.js'
-import type { Json } from '../../protocol/json.js'
+import { stdioExchange, type Exchange } from '#core/event.js'
+import { errorAnswer } from '#core/refusal.js'
+import type { Fault, Frame } from '#protocol/frame.js'
+import { keysOf, numberOf } from '#protocol/message.js'
+import type { Json } from '#protocol/json.js'
 import {
   errorCode, type ErrorResponse, type IdKey, type Notification, type Request, type Result,
-} from '../../protocol/json-rpc.js'
+} from '#protocol/json-rpc.js'
 import { realTimers, type Timers } from '../timers.js'
 import {
   cancellation, nameIn, namesRevision, renamed, restoredAnswer, restoredNotification, restoredUnusable,

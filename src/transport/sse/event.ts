@@ -1,5 +1,5 @@
-import { onOneLine } from '../../protocol/scan.js'
-import type { Frame } from '../../protocol/frame.js'
+import { onOneLine } from '#protocol/scan.js'
+import type { Frame } from '#protocol/frame.js'
 
 /** The fields of an event besides its data (WHATWG HTML, 9.2.6 Interpreting an event stream). */
 export interface Fields {

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
-import { stdioExchange, type Exchange } from '../../core/event.js'
-import type { Frame, FrameLimits } from '../../protocol/frame.js'
+import { stdioExchange, type Exchange } from '#core/event.js'
+import type { Frame, FrameLimits } from '#protocol/frame.js'
 import type { Transport, TransportEvent } from '../transport.js'
 import { FrameReader, LineWriter } from './lines.js'
 

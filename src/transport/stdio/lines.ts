@@ -1,8 +1,8 @@
 import { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
-import { onOneLine } from '../../protocol/scan.js'
-import type { Frame, FrameLimits } from '../../protocol/frame.js'
-import { isReading, oversizedFrame, readFrame } from '../../protocol/parse.js'
+import { onOneLine } from '#protocol/scan.js'
+import type { Frame, FrameLimits } from '#protocol/frame.js'
+import { isReading, oversizedFrame, readFrame } from '#protocol/parse.js'
 import { finished, Gathering, type Gathered } from '../frames.js'
 
 /** Reads frames from a stream of lines. After `pause`, the frames of the current chunk (64 KB) still come. */

@@ -1,6 +1,6 @@
-import { stdioExchange, type Exchange } from '../../core/event.js'
-import { CustomsError } from '../../errors.js'
-import type { Frame, FrameLimits } from '../../protocol/frame.js'
+import { stdioExchange, type Exchange } from '#core/event.js'
+import { CustomsError } from '#errors.js'
+import type { Frame, FrameLimits } from '#protocol/frame.js'
 import { requestKeys } from '../frames.js'
 import { Stopper } from '../process/group.js'
 import {

@@ -1,7 +1,7 @@
-import { ChurnMap } from '../../core/memory.js'
-import type { Exchange } from '../../core/event.js'
-import type { Frame, FrameLimits } from '../../protocol/frame.js'
-import { isCancellation } from '../../protocol/message.js'
+import { ChurnMap } from '#core/memory.js'
+import type { Exchange } from '#core/event.js'
+import type { Frame, FrameLimits } from '#protocol/frame.js'
+import { isCancellation } from '#protocol/message.js'
 import {
   bodiless, borrowedHeaders, forwardedHead, forwardedHeaders, isModernVersion,
   type HeadSettings, type InputSchemaOf,

@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { Follower } from '../../../dist/audit/read/follow.js'
+import { Follower } from '#audit/read/follow.js'
 import { entry } from '../entries.js'
 import { clock, open } from '../logs.js'
 

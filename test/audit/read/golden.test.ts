@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { readPublicKey } from '../../../dist/audit/checkpoint.js'
-import { findLogs } from '../../../dist/audit/read/logs.js'
-import { verify } from '../../../dist/audit/read/verify.js'
+import { readPublicKey } from '#audit/checkpoint.js'
+import { findLogs } from '#audit/read/logs.js'
+import { verify } from '#audit/read/verify.js'
 
 const golden = fileURLToPath(new URL('../../../test/fixtures/audit/golden/', import.meta.url))
 const reader = fileURLToPath(new URL('../../../docs/verify_audit.py', import.meta.url))

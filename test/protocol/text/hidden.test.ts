@@ -1,6 +1,6 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { findHidden, stripHidden } from '../../../dist/protocol/text/hidden.js'
+import { findHidden, stripHidden } from '#protocol/text/hidden.js'
 
 const hidden: readonly (readonly [title: string, text: string, codePoint: number, index: number])[] = [
   ['a bidi override', 'a\u202eb', 0x202e, 1],

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { findHidden } from '../../../dist/protocol/text/hidden.js'
-import { isJoinedEmoji, isVariation } from '../../../dist/protocol/text/in-context.js'
+import { findHidden } from '#protocol/text/hidden.js'
+import { isJoinedEmoji, isVariation } from '#protocol/text/in-context.js'
 
 const variations: readonly (readonly [title: string, sequence: string, registered: boolean])[] = [
   ['the first base there is, as an emoji', '#\ufe0f', true],

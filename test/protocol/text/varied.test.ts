@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { findVaried } from '../../../dist/protocol/text/varied.js'
+import { findVaried } from '#protocol/text/varied.js'
 
 const optional = '\\u00ad\\u061c\\u180e\\u200b-\\u200f'
 const selectors = '\\u180b-\\u180d\\u180f\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Channel, inBatches } from '../../../dist/transport/channel/calls.js'
+import { Channel, inBatches } from '#transport/channel/calls.js'
 
 type Sums = { readonly sum: (given: readonly number[]) => Promise<number> }
 

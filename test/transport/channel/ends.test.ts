@@ -2,8 +2,8 @@ import { Duplex, PassThrough } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import { RelayEnd } from '../../../dist/transport/channel/relay-end.js'
-import { Wire } from '../../../dist/transport/channel/wire.js'
+import { RelayEnd } from '#transport/channel/relay-end.js'
+import { Wire } from '#transport/channel/wire.js'
 
 /** Two streams; what is written to one is read from the other. */
 const streams = (): readonly [Duplex, Duplex] => {

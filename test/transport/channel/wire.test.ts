@@ -4,12 +4,12 @@ import { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import fc from 'fast-check'
 import t from 'tap'
-import { FrontEnd } from '../../../dist/transport/channel/front-end.js'
-import { RelayEnd } from '../../../dist/transport/channel/relay-end.js'
-import { kinds, windowBytes, Wire, type Kind } from '../../../dist/transport/channel/wire.js'
-import { Arrival } from '../../../dist/transport/front/arrival.js'
-import { Quota } from '../../../dist/transport/front/quota.js'
-import type { FrontResponse } from '../../../dist/transport/front/request.js'
+import { FrontEnd } from '#transport/channel/front-end.js'
+import { RelayEnd } from '#transport/channel/relay-end.js'
+import { kinds, windowBytes, Wire, type Kind } from '#transport/channel/wire.js'
+import { Arrival } from '#transport/front/arrival.js'
+import { Quota } from '#transport/front/quota.js'
+import type { FrontResponse } from '#transport/front/request.js'
 
 /** One end of a channel: collects what is written to it. */
 class End extends Duplex {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
-import { clientOf, Quota } from '../../../dist/transport/front/quota.js'
+import { clientOf, Quota } from '#transport/front/quota.js'
 import { ask, dial, echo, handshake, initialize, post, start } from './harness.js'
 
 const head = (method: string, more = ''): string =>

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { contextDigest, identifiesClient } from '../../../dist/transport/front/credentials.js'
+import { contextDigest, identifiesClient } from '#transport/front/credentials.js'
 
 const digest = (credentials: 'nobody' | 'token' | 'server', headers: Readonly<Record<string, string>>) =>
   contextDigest(credentials, headers)

@@ -3,9 +3,10 @@ import { createServer } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { stdioExchange } from '../../../dist/core/event.js'
+import { stdioExchange } from '#core/event.js'
 import {
-  ask, begin, dial, echo, frameOf, frontWith, handshake, initialize, limits, post, rawPost, Reader, result, start,
+  ask, begin, dial, echo, frameOf, frontWith, handshake, initialize, limits, post, rawPost, Reader, result,
+  start,
   textOf,
 } from './harness.js'
 import { ManualTimers } from '../timers.js'
@@ -20,16 +21,25 @@ t.test('a request that is refused for its head gets a JSON-RPC error', async t =
     ['a rebound name', { headers: { ...good, host: 'evil.example' } }, 403, {}],
     ['an origin from elsewhere', { headers: { ...good, origin: 'https://evil.example' } }, 403, {}],
     ['no token', { headers: post }, 401, { 'www-authenticate': 'Bearer' }],
-    ['a wrong token', { headers: { ...post, authorization: 'Bearer bad' } }, 401, { 'www-authenticate': 'Bearer error="invalid_token"' }],
+    [
+      'a wrong token', { headers: { ...post, authorization: 'Bearer bad' } }, 401,
+      { 'www-authenticate': 'Bearer error="invalid_token"' },
+    ],
     ['two tokens', { headers: { ...post, authorization: ['Bearer good', 'Bearer bad'] } }, 401, {}],
     ['another name in the target', { headers: good, path: 'http://evil.example/mcp' }, 403, {}],
     ['another method', { headers: good, method: 'PUT' }, 405, { allow: 'GET, POST, DELETE' }],
     ['a preflight of a stranger', { headers: good, method: 'OPTIONS' }, 405, {}],
     ['text', { headers: { ...good, 'content-type': 'text/plain' } }, 415, {}],
-    ['two content types', { headers: { ...good, 'content-type': ['application/json', 'text/plain'] } }, 415, {}],
+    [
+      'two content types', { headers: { ...good, 'content-type': ['application/json', 'text/plain'] } }, 415,
+      {},
+    ],
     ['an unknown encoding', { headers: { ...good, 'content-encoding': 'zstd' } }, 415, {}],
     ['two encodings', { headers: { ...good, 'content-encoding': 'gzip, gzip' } }, 415, {}],
-    ['a header that goes to the server, in Connection', { headers: { ...good, connection: 'close, Mcp-Name' } }, 400, {}],
+    [
+      'a header that goes to the server, in Connection',
+      { headers: { ...good, connection: 'close, Mcp-Name' } }, 400, {},
+    ],
     ['a client that reads JSON only', { headers: { ...good, accept: 'application/json' } }, 406, {}],
     ['a long body', { headers: good, body: `"${'x'.repeat(limits.messageBytes)}"` }, 413, {}],
   ] as const
@@ -37,7 +47,9 @@ t.test('a request that is refused for its head gets a JSON-RPC error', async t =
     const got = await ask(port, { body: ping, ...what })
     t.equal(got.status, status, name)
     t.match(got.headers, { 'content-type': 'application/json', ...headers }, name)
-    t.match(JSON.parse(got.body), { jsonrpc: '2.0', id: null, error: { code: -31000, message: String } }, name)
+    t.match(
+      JSON.parse(got.body), { jsonrpc: '2.0', id: null, error: { code: -31000, message: String } }, name,
+    )
     t.notMatch(got.body, /evil|bad|good/, 'nothing that was sent is sent back')
   }
   t.same(refused, cases.map(([, , status]) => status))
@@ -57,7 +69,9 @@ t.test('an ambiguous framing of the body is refused', async t => {
   const { port, sessions } = await start(t)
   for (const [version, coding] of [['1.0', 'chunked'], ['1.1', 'gzip, chunked']] as const) {
     const { socket, reader } = await dial(t, port)
-    socket.write(`POST /mcp HTTP/${version}\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: ${coding}\r\n\r\n0\r\n\r\n`)
+    socket.write(
+      `POST /mcp HTTP/${version}\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: ${coding}\r\n\r\n0\r\n\r\n`
+    )
     t.match(await reader.rest(), /^HTTP\/1\.1 400 [^]*\r\nconnection: close\r\n/, coding)
   }
   t.same(sessions, [])
@@ -66,7 +80,10 @@ t.test('an ambiguous framing of the body is refused', async t => {
 t.test('every header is checked, also after the thousandth', async t => {
   const { port } = await start(t)
   const many = Object.fromEntries(Array.from({ length: 2100 }, (_, index) => [`a${index}`, '']))
-  t.equal((await ask(port, { headers: { ...many, ...post, origin: 'https://evil.example' }, body: ping })).status, 403)
+  t.equal(
+    (await ask(port, { headers: { ...many, ...post, origin: 'https://evil.example' }, body: ping })).status,
+    403,
+  )
 })
 
 t.test('a target may end with a slash, and may be an absolute URL', async t => {
@@ -74,7 +91,9 @@ t.test('a target may end with a slash, and may be an absolute URL', async t => {
   for (const path of ['/mcp/', '/mcp/?x=/', 'http://localhost/mcp', 'HTTP://127.0.0.1:1/mcp/?x']) {
     t.equal((await ask(port, { path, body: initialize() })).status, 200, path)
   }
-  t.equal((await ask(port, { path: 'http://localhost/mcp', headers: { ...post, host: 'evil.example' }, body: initialize() })).status, 200, 'the target counts')
+  t.equal((await ask(
+    port, { path: 'http://localhost/mcp', headers: { ...post, host: 'evil.example' }, body: initialize() },
+  )).status, 200, 'the target counts')
 })
 
 t.test('an unparsable message is answered with 400', async t => {
@@ -93,7 +112,9 @@ t.test('an unparsable message is answered with 400', async t => {
 t.test('the error for a refused message has its id, if that can be read', async t => {
   const { port } = await start(t)
   t.match(JSON.parse((await ask(port, { body: ping })).body), { id: 7, error: { code: -32600 } })
-  t.match(JSON.parse((await ask(port, { body: '{"jsonrpc":"1.0","id":"x","method":"ping"}' })).body), { id: 'x' })
+  t.match(
+    JSON.parse((await ask(port, { body: '{"jsonrpc":"1.0","id":"x","method":"ping"}' })).body), { id: 'x' },
+  )
 })
 
 t.test('a body without Content-Length is limited as well', async t => {
@@ -140,7 +161,9 @@ t.test('requests without a valid token do not count against maxRequests', async 
     t.match(await reader.to('}}'), /^HTTP\/1\.1 401 /)
     return reader
   }))
-  t.equal((await ask(port, { headers: { ...post, authorization: 'Bearer good' }, body: initialize() })).status, 200)
+  t.equal(
+    (await ask(port, { headers: { ...post, authorization: 'Bearer good' }, body: initialize() })).status, 200,
+  )
   t.equal(timers.fire(1000), 3)
   for (const reader of strangers) await reader.rest()
 })
@@ -154,7 +177,10 @@ t.test('the bodies in memory are limited in total, compressed or not', async t =
   const refused = await ask(port, { body: long(200) })
   t.equal(refused.status, 503)
   t.equal(refused.headers['retry-after'], '5')
-  t.equal((await ask(port, { headers: { ...post, 'content-encoding': 'gzip' }, body: gzipSync(long(400)) })).status, 503)
+  t.equal(
+    (await ask(port, { headers: { ...post, 'content-encoding': 'gzip' }, body: gzipSync(long(400)) })).status,
+    503,
+  )
   first.transport.send(exchange, result('1'))
   await textOf(await waiting)
   await first.until('exchange-ended')
@@ -165,7 +191,10 @@ t.test('the bodies in memory are limited in total, compressed or not', async t =
 })
 
 t.test('unfinished bodies of one client leave memory for those of others', async t => {
-  const { port } = await start(t, { act: echo, limits: { messageBytes: 100_000, depth: 32 }, bufferedBytes: 100_000, tokens: ['a', 'b'] })
+  const { port } = await start(
+    t,
+    { act: echo, limits: { messageBytes: 100_000, depth: 32 }, bufferedBytes: 100_000, tokens: ['a', 'b'] },
+  )
   const head = (token: string, length: number) =>
     `POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`
   const half = Array.from({ length: 4 }, () => dial(t, port))
@@ -179,7 +208,9 @@ t.test('unfinished bodies of one client leave memory for those of others', async
 
 t.test('compressed bodies are decompressed, up to the limit of a message', async t => {
   const { port } = await start(t, { act: echo })
-  const packers = [['gzip', gzipSync], ['x-gzip', gzipSync], ['deflate', deflateSync], ['br', brotliCompressSync]] as const
+  const packers = [
+    ['gzip', gzipSync], ['x-gzip', gzipSync], ['deflate', deflateSync], ['br', brotliCompressSync],
+  ] as const
   for (const [encoding, pack] of packers) {
     const headers = { ...post, 'content-encoding': encoding }
     const fine = await ask(port, { headers, body: pack(Buffer.from(initialize())) })
@@ -187,20 +218,28 @@ t.test('compressed bodies are decompressed, up to the limit of a message', async
     const bomb = pack(Buffer.alloc(500 * limits.messageBytes, 32))
     t.ok(bomb.length < limits.messageBytes)
     t.equal((await ask(port, { headers, body: bomb })).status, 413, `a bomb in ${encoding}`)
-    t.equal((await ask(port, { headers, body: pack(Buffer.alloc(limits.messageBytes + 1, 32)) })).status, 413, `one byte too many in ${encoding}`)
+    t.equal(
+      (await ask(port, { headers, body: pack(Buffer.alloc(limits.messageBytes + 1, 32)) })).status, 413,
+      `one byte too many in ${encoding}`,
+    )
     const broken = await ask(port, { headers, body: 'no such thing' })
     t.equal(broken.status, 400, `no ${encoding}`)
     t.equal(errorOf(broken.body), -32700)
   }
 })
 
-for (const server of ['http', 'stdio'] as const) t.test(`the bytes of a message arrive as they were sent (${server})`, async t => {
+for (const server of [
+  'http', 'stdio',
+] as const) t.test(`the bytes of a message arrive as they were sent (${server})`, async t => {
   const { port, session } = await start(t, { server })
-  const body = '{ "jsonrpc" : "2.0",\r\n"id":1.0,"method":"initialize","params":{"x":"é\\u00e9","n":12345678901234567890}}\r\n'
+  const body =
+    '{ "jsonrpc" : "2.0",\r\n"id":1.0,"method":"initialize","params":{"x":"é\\u00e9","n":12345678901234567890}}\r\n'
   const { socket } = await dial(t, port)
   const bytes = Buffer.from(body)
   const split = bytes.indexOf(Buffer.from('é')) + 1
-  socket.write(`POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${bytes.length}\r\n\r\n`)
+  socket.write(
+    `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${bytes.length}\r\n\r\n`
+  )
   socket.write(bytes.subarray(0, split), () => socket.write(bytes.subarray(split)))
   const told = await (await session(0)).until('frame')
   t.equal(told.frame.bytes.toString(), body)
@@ -271,7 +310,10 @@ t.test('only pages of an allowed origin may read responses (CORS)', async t => {
   const origin = 'https://app.example.com'
   const preflight = await ask(port, {
     method: 'OPTIONS',
-    headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization, mcp-param-region' },
+    headers: {
+      origin, 'access-control-request-method': 'POST',
+      'access-control-request-headers': 'authorization, mcp-param-region',
+    },
   })
   t.equal(preflight.status, 204)
   t.match(preflight.headers, {
@@ -314,7 +356,10 @@ t.test('credentials for this relay are not forwarded', async t => {
 
 t.test('the server gets the headers of a proxy, and a loop back to this relay is refused', async t => {
   const { port, session } = await start(t, { act: echo, server: 'http' })
-  await ask(port, { headers: { ...post, host: 'localhost', 'x-forwarded-for': '10.9.8.7', via: '1.1 before' }, body: initialize() })
+  await ask(port, {
+    headers: { ...post, host: 'localhost', 'x-forwarded-for': '10.9.8.7', via: '1.1 before' },
+    body: initialize(),
+  })
   const { headers } = (await session(0)).opening
   t.equal(headers.get('x-forwarded-for'), '10.9.8.7, 127.0.0.1')
   t.equal(headers.get('x-forwarded-proto'), 'http')
@@ -353,13 +398,17 @@ t.test('the number of open requests is limited', async t => {
 t.test('a port in use is a clear error', async t => {
   const { port } = await start(t)
   const second = frontWith({ address: { host: '127.0.0.1', port }, limits, endpoints: new Map() })
-  await t.rejects(second.listen(), { code: 'CANNOT_START', message: `cannot listen on 127.0.0.1:${port} (EADDRINUSE)` })
+  await t.rejects(
+    second.listen(), { code: 'CANNOT_START', message: `cannot listen on 127.0.0.1:${port} (EADDRINUSE)` },
+  )
 })
 
 t.test('a session that cannot be opened is answered with an error, and the front goes on', async t => {
   const front = frontWith({
     address: { host: '127.0.0.1', port: 0 }, limits,
-    endpoints: new Map([['/mcp', { server: 'stdio' as const, open: () => { throw new Error('no such command: secret') } }]]),
+    endpoints: new Map(
+      [['/mcp', { server: 'stdio' as const, open: () => { throw new Error('no such command: secret') } }]]
+    ),
   })
   t.teardown(() => front.close(0))
   const port = Number(new URL(await front.listen()).port)
@@ -370,11 +419,14 @@ t.test('a session that cannot be opened is answered with an error, and the front
 })
 
 t.test('a certificate makes it HTTPS', async t => {
-  const pem = (name: string) => readFileSync(new URL(`../../../test/fixtures/tls/${name}.pem`, import.meta.url))
+  const pem = (name: string) =>
+    readFileSync(new URL(`../../../test/fixtures/tls/${name}.pem`, import.meta.url))
   const { port, url } = await start(t, { act: echo, tls: { cert: pem('cert'), key: pem('key') } })
   t.match(url, /^https:/)
   const status = await new Promise<number | undefined>((resolve, reject) => {
-    const request = secureRequest({ host: '127.0.0.1', port, path: '/mcp', method: 'POST', headers: post, rejectUnauthorized: false }, response => {
+    const request = secureRequest({
+      host: '127.0.0.1', port, path: '/mcp', method: 'POST', headers: post, rejectUnauthorized: false,
+    }, response => {
       response.resume()
       resolve(response.statusCode)
     })
@@ -389,7 +441,10 @@ t.test('where client certificates are required, a client without one is refused'
   const own = { cert: pem('cert'), key: pem('key') }
   const { port } = await start(t, { act: echo, tls: { ...own, ca: own.cert } })
   const asks = (client: object) => new Promise<number | undefined>((resolve, reject) => {
-    const request = secureRequest({ host: '127.0.0.1', port, path: '/mcp', method: 'POST', headers: post, rejectUnauthorized: false, agent: false, ...client }, response => {
+    const request = secureRequest({
+      host: '127.0.0.1', port, path: '/mcp', method: 'POST', headers: post, rejectUnauthorized: false,
+      agent: false, ...client,
+    }, response => {
       response.resume()
       resolve(response.statusCode)
     })
@@ -405,7 +460,10 @@ t.test('a batch that is refused as a whole is answered with 400', async t => {
     act: (event, opened) => {
       if (event.type !== 'frame' || event.frame.message.kind !== 'batch') return echo(event, opened)
       for (const key of ['5', '6']) {
-        opened.transport.send(event.exchange, frameOf(`{"jsonrpc":"2.0","id":${key},"error":{"code":-31000,"message":"Blocked"}}`))
+        opened.transport.send(
+          event.exchange,
+          frameOf(`{"jsonrpc":"2.0","id":${key},"error":{"code":-31000,"message":"Blocked"}}`),
+        )
       }
     },
   })
@@ -428,7 +486,8 @@ t.test('listen returns the address', async t => {
 })
 
 t.test('new settings apply at once, also to open streams', async t => {
-  const { port, front, session } = await start(t, { act: echo, tokens: ['leaked', 'kept'], allowHosts: ['old.example'] })
+  const { port, front, session } =
+    await start(t, { act: echo, tokens: ['leaked', 'kept'], allowHosts: ['old.example'] })
   const as = (token: string, host = 'localhost') => ({ ...post, host, authorization: `Bearer ${token}` })
   const begun = await ask(port, { headers: as('kept'), body: initialize() })
   const id = String(begun.headers['mcp-session-id'])
@@ -436,9 +495,13 @@ t.test('new settings apply at once, also to open streams', async t => {
   const theirs = await begin(port, {
     method: 'GET', headers: { ...as('leaked'), 'mcp-session-id': String(leaked.headers['mcp-session-id']) },
   })
-  const ours = new Reader(await begin(port, { method: 'GET', headers: { ...as('kept'), 'mcp-session-id': id } }))
+  const ours =
+    new Reader(await begin(port, { method: 'GET', headers: { ...as('kept'), 'mcp-session-id': id } }))
   const cut = textOf(theirs)
-  front.reload({ limits: { ...limits, messageBytes: 300 }, tokens: ['new', 'kept'], allowHosts: ['new.example'], maxSessions: 1 })
+  front.reload({
+    limits: { ...limits, messageBytes: 300 }, tokens: ['new', 'kept'], allowHosts: ['new.example'],
+    maxSessions: 1,
+  })
   await t.rejects(cut, 'a stream that was opened with a token that is none any more is cut')
   const { transport } = await session(0)
   transport.send(stdioExchange, frameOf('{"jsonrpc":"2.0","method":"x"}'))

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { checkAccept, checkContentType, Gate } from '../../../dist/transport/front/gate.js'
+import { checkAccept, checkContentType, Gate } from '#transport/front/gate.js'
 
 const gate = (options: Partial<ConstructorParameters<typeof Gate>[0]> = {}) =>
   new Gate({ host: '127.0.0.1', allowHosts: [], allowOrigins: [], tokens: [], ...options })

@@ -2,13 +2,13 @@ import { once } from 'node:events'
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
-import type { EndpointsOptions } from '../../../dist/transport/front/endpoints.js'
+import type { EndpointsOptions } from '#transport/front/endpoints.js'
 import {
   Endpoints, HttpFront, type EndpointsSettings, type FrontSettings, type HttpFrontOptions, type NewSession,
-} from '../../../dist/transport/front/front.js'
-import type { TransportEvent } from '../../../dist/transport/transport.js'
-import { parseFrame } from '../../../dist/protocol/parse.js'
-import type { Frame } from '../../../dist/protocol/frame.js'
+} from '#transport/front/front.js'
+import type { TransportEvent } from '#transport/transport.js'
+import { parseFrame } from '#protocol/parse.js'
+import type { Frame } from '#protocol/frame.js'
 import { waiter } from '../listen.js'
 
 export const limits = { messageBytes: 1024, depth: 32 }

@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import type { TransportEvent } from '../../../dist/transport/transport.js'
+import type { TransportEvent } from '#transport/transport.js'
 import {
   ask, begin, dial, frameOf, handshake, initialize, rawPost, Reader, result, start, post, textOf, echo,
   type Opened,
 } from './harness.js'
-import type { Exchange } from '../../../dist/core/event.js'
+import type { Exchange } from '#core/event.js'
 import { ManualTimers } from '../timers.js'
 
 const call = (id: string | number = 7) => `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"tools/call"}`

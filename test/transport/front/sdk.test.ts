@@ -5,9 +5,9 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ListRootsRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import t from 'tap'
-import { stdioExchange } from '../../../dist/core/event.js'
-import type { Frame } from '../../../dist/protocol/frame.js'
-import type { TransportEvent } from '../../../dist/transport/transport.js'
+import { stdioExchange } from '#core/event.js'
+import type { Frame } from '#protocol/frame.js'
+import type { TransportEvent } from '#transport/transport.js'
 import { frameOf, start, type Opened } from './harness.js'
 
 const implementation = { name: 'client', version: '1.0.0' }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { cookiesOf, isUtf8, mediaType } from '../../../dist/transport/http/headers.js'
+import { cookiesOf, isUtf8, mediaType } from '#transport/http/headers.js'
 
 t.test('a content type is read as whoever might read it otherwise would', t => {
   const cases = [

@@ -3,10 +3,10 @@ import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { createParser } from 'eventsource-parser'
 import fc from 'fast-check'
 import t from 'tap'
-import type { Frame } from '../../../dist/protocol/frame.js'
-import { decoded } from '../../../dist/transport/http/content-coding.js'
-import { encodeBetween, encodeEvent, fieldLines, type SseEvent } from '../../../dist/transport/sse/event.js'
-import { SseParser } from '../../../dist/transport/sse/parser.js'
+import type { Frame } from '#protocol/frame.js'
+import { decoded } from '#transport/http/content-coding.js'
+import { encodeBetween, encodeEvent, fieldLines, type SseEvent } from '#transport/sse/event.js'
+import { SseParser } from '#transport/sse/parser.js'
 
 const read = (chunks: readonly (string | Buffer)[], maxBytes = 100_000): readonly SseEvent[] => {
   const parser = new SseParser(maxBytes)

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
-import type { Frame } from '../../../dist/protocol/frame.js'
+import type { Frame } from '#protocol/frame.js'
 
 /** Any line that is not blank: text or not, without its line end. */
 export const anyLine = fc

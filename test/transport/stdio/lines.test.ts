@@ -5,7 +5,7 @@ import { Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import fc from 'fast-check'
 import t from 'tap'
-import { LineSplitter, LineWriter, type Line } from '../../../dist/transport/stdio/lines.js'
+import { LineSplitter, LineWriter, type Line } from '#transport/stdio/lines.js'
 
 const limit = 20_000
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { Dispatcher } from 'undici'
 import t from 'tap'
-import { ResponseBody } from '../../../dist/transport/upstream/body.js'
+import { ResponseBody } from '#transport/upstream/body.js'
 
 /** A connection in the hands of the test. */
 class Connection {

@@ -1,9 +1,9 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
-import type { Frame } from '../../../dist/protocol/frame.js'
-import { parseFrame } from '../../../dist/protocol/parse.js'
-import type { HttpRequest, Transport } from '../../../dist/transport/transport.js'
+import type { Frame } from '#protocol/frame.js'
+import { parseFrame } from '#protocol/parse.js'
+import type { HttpRequest, Transport } from '#transport/transport.js'
 import { waiter } from '../listen.js'
 import { exchange } from '../../exchange.js'
 

@@ -7,11 +7,11 @@ import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { decoded } from '../../../dist/transport/http/content-coding.js'
+import { decoded } from '#transport/http/content-coding.js'
 import {
   bodiless, forwardedHead, forwardedHeaders, headersOf, mediaType, only,
-} from '../../../dist/transport/http/headers.js'
-import { discard, failureOf, HttpUpstream } from '../../../dist/transport/upstream/pool.js'
+} from '#transport/http/headers.js'
+import { discard, failureOf, HttpUpstream } from '#transport/upstream/pool.js'
 import { serve } from './harness.js'
 
 const pem = (name: string) =>

@@ -7,10 +7,10 @@ import {
   StreamableHTTPServerTransport, type EventStore,
 } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import t, { type Test } from 'tap'
-import { stdioExchange } from '../../../dist/core/event.js'
-import { httpServer } from '../../../dist/transport/upstream/forward.js'
-import { httpSession } from '../../../dist/transport/upstream/session/session.js'
-import { HttpUpstream } from '../../../dist/transport/upstream/pool.js'
+import { stdioExchange } from '#core/event.js'
+import { httpServer } from '#transport/upstream/forward.js'
+import { httpSession } from '#transport/upstream/session/session.js'
+import { HttpUpstream } from '#transport/upstream/pool.js'
 import { ask, bare, initialize, initialized, limits, notify, post, serve } from './harness.js'
 import { listen } from '../listen.js'
 

@@ -1,5 +1,5 @@
-import { ChurnMap } from '../../../core/memory.js'
-import type { Timers } from '../../timers.js'
+import { ChurnMap } from '#core/memory.js'
+import type { Timers } from '#transport/timers.js'
 import { Quota } from '../quota.js'
 
 export interface SessionsOptions {

@@ -1,6 +1,6 @@
-import type { Frame } from '../../../protocol/frame.js'
-import { isString, member } from '../../../protocol/json.js'
-import { isModernRequest, metadataOf, only, type InputSchemaOf } from '../../http/headers.js'
+import type { Frame } from '#protocol/frame.js'
+import { isString, member } from '#protocol/json.js'
+import { isModernRequest, metadataOf, only, type InputSchemaOf } from '#transport/http/headers.js'
 import { bodyKind, type Between, type Told } from '../messages.js'
 import { discard, HttpFailure, type HttpAsk, type HttpReply, type HttpUpstream } from '../pool.js'
 

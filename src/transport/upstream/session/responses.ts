@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { stdioExchange, type Exchange } from '../../../core/event.js'
-import type { Frame } from '../../../protocol/frame.js'
-import { isString } from '../../../protocol/json.js'
-import { isModernRequest } from '../../http/headers.js'
+import { stdioExchange, type Exchange } from '#core/event.js'
+import type { Frame } from '#protocol/frame.js'
+import { isString } from '#protocol/json.js'
+import { isModernRequest } from '#transport/http/headers.js'
 import type { Call } from '../calls.js'
 import { errorBody, withId } from '../error-body.js'
 import {

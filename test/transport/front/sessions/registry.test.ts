@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Sessions } from '../../../../dist/transport/front/sessions/registry.js'
+import { Sessions } from '#transport/front/sessions/registry.js'
 import { ManualTimers } from '../../timers.js'
 
 class Fake {

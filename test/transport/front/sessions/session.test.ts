@@ -1,6 +1,6 @@
 import t from 'tap'
-import { stdioExchange } from '../../../../dist/core/event.js'
-import type { TransportEvent } from '../../../../dist/transport/transport.js'
+import { stdioExchange } from '#core/event.js'
+import type { TransportEvent } from '#transport/transport.js'
 import {
   ask, begin, echo, frameOf, handshake, initialize, Reader, result, start, post, textOf, type Opened,
 } from '../harness.js'

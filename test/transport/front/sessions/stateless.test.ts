@@ -1,5 +1,5 @@
 import t from 'tap'
-import { stdioExchange } from '../../../../dist/core/event.js'
+import { stdioExchange } from '#core/event.js'
 import { ask, begin, echo, frameOf, Reader, result, start, post, textOf } from '../harness.js'
 import { ManualTimers } from '../../timers.js'
 

@@ -4,8 +4,8 @@ import type { ServerResponse } from 'node:http'
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import t, { type Test } from 'tap'
-import { stdioExchange } from '../../../../dist/core/event.js'
-import { httpSession } from '../../../../dist/transport/upstream/session/session.js'
+import { stdioExchange } from '#core/event.js'
+import { httpSession } from '#transport/upstream/session/session.js'
 import {
   answer, ask, initialize, initialized, json, limits, serve, stream, type Handler,
 } from '../harness.js'

@@ -1,8 +1,10 @@
 import t, { type Test } from 'tap'
-import { stdioExchange } from '../../../../dist/core/event.js'
-import type { Frame } from '../../../../dist/protocol/frame.js'
-import { httpSession, type HttpSessionOptions } from '../../../../dist/transport/upstream/session/session.js'
-import { answer, ask, initialize, initialized, json, limits, modern, notify, serve, session, stream } from '../harness.js'
+import { stdioExchange } from '#core/event.js'
+import type { Frame } from '#protocol/frame.js'
+import { httpSession, type HttpSessionOptions } from '#transport/upstream/session/session.js'
+import {
+  answer, ask, initialize, initialized, json, limits, modern, notify, serve, session, stream,
+} from '../harness.js'
 import { listen } from '../../listen.js'
 
 const quick = { firstMs: 1, maxMs: 5, attempts: 3 }
@@ -32,7 +34,8 @@ t.test('the session id and the agreed revision go with everything after initiali
   client.send(ask(1, 'tools/list'))
   await client.line(1)
   await client.transport.close()
-  const [first, second, , third] = server.seen.filter(({ method }) => method !== 'GET').concat(server.of('GET'))
+  const [first, second, , third] =
+    server.seen.filter(({ method }) => method !== 'GET').concat(server.of('GET'))
   t.equal(first?.headers['mcp-session-id'], undefined)
   t.equal(first?.headers['mcp-protocol-version'], undefined)
   t.equal(first?.headers.accept, 'application/json, text/event-stream')
@@ -58,11 +61,15 @@ t.test('nothing overtakes the handshake', async t => {
   t.equal(server.seen.length, 1)
   welcome()
   await client.line(1)
-  t.same(server.seen.filter(({ method }) => method === 'POST').map(({ message }) => message.method), ['initialize', 'notifications/initialized', 'ping'])
+  t.same(
+    server.seen.filter(({ method }) => method === 'POST').map(({ message }) => message.method),
+    ['initialize', 'notifications/initialized', 'ping'],
+  )
 })
 
 t.test('every event of a stream is one frame, wherever the stream is split', async t => {
-  const text = `: hello\nid: 1\ndata: \n\ndata: {"jsonrpc":"2.0",\ndata: "method":"notifications/é"}\r\n\r\nevent: message\nid: 2\ndata: ${answer(1)}\n\n`
+  const text =
+    `: hello\nid: 1\ndata: \n\ndata: {"jsonrpc":"2.0",\ndata: "method":"notifications/é"}\r\n\r\nevent: message\nid: 2\ndata: ${answer(1)}\n\n`
   const bytes = Buffer.from(text)
   for (let at = 1; at < bytes.length; at += 7) {
     const server = await serve(t, (_, response) => {
@@ -106,7 +113,10 @@ t.test('a stream with event ids is resumed where it was cut, as often as it goes
   t.equal(await client.line(2), answer(1))
   const resumed = server.of('GET').filter(({ headers }) => headers['last-event-id'] !== undefined)
   t.same(resumed.map(({ headers }) => headers['last-event-id']), ['a', 'b'])
-  t.match(resumed[0]?.headers, { 'mcp-session-id': 'session-1', 'mcp-protocol-version': '2025-11-25', accept: 'text/event-stream' })
+  t.match(
+    resumed[0]?.headers,
+    { 'mcp-session-id': 'session-1', 'mcp-protocol-version': '2025-11-25', accept: 'text/event-stream' },
+  )
   t.same(client.all('lost'), [])
 })
 
@@ -133,14 +143,18 @@ t.test('what the server says unasked comes by a stream of its own, opened after 
   const server = await serve(t, (seen, response) => {
     if (seen.method !== 'GET') return session(() => {})(seen, response)
     const events = stream(response)
-    if (seen.headers['last-event-id'] === 'x') return void events.event('{"jsonrpc":"2.0","id":"s","method":"ping"}')
+    if (seen.headers['last-event-id'] === 'x') {
+      return void events.event('{"jsonrpc":"2.0","id":"s","method":"ping"}')
+    }
     events.event('{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}', 'id: x\n')
     events.cut()
   })
   const client = await greet(t, server.url)
   t.equal(await client.line(1), '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}')
   t.equal(await client.line(2), '{"jsonrpc":"2.0","id":"s","method":"ping"}')
-  t.equal(server.seen.findIndex(({ method }) => method === 'GET') > server.seen.findIndex(({ message }) => message.method === 'notifications/initialized'), true)
+  t.equal(server.seen.findIndex(
+    ({ method }) => method === 'GET'
+  ) > server.seen.findIndex(({ message }) => message.method === 'notifications/initialized'), true)
   await client.transport.close()
   await server.quiet()
 })
@@ -167,14 +181,21 @@ t.test('an answer that comes by another stream of the session is no loss', async
 
 const refusals = [
   ['404', 404, ''],
-  ['400, as the official SDK says it', 400, '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}'],
+  [
+    '400, as the official SDK says it', 400,
+    '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}',
+  ],
 ] as const
-for (const [name, status, refusal] of refusals) t.test(`a session that is lost by ${name} is begun anew once, and what it refused is asked again: nothing of that was carried out`, async t => {
+for (const [
+  name, status, refusal,
+] of refusals) t.test(`a session that is lost by ${name} is begun anew once, and what it refused is asked again: nothing of that was carried out`, async t => {
   let sessions = 0
   const live = () => `session-${sessions}`
   const server = await serve(t, (seen, response) => {
     if (seen.message.method === 'initialize') sessions += 1
-    else if (seen.method === 'POST' && seen.headers['mcp-session-id'] !== live()) return void response.writeHead(status, { 'content-type': 'application/json' }).end(refusal)
+    else if (seen.method === 'POST' && seen.headers['mcp-session-id'] !== live()) return void response.writeHead(
+      status, { 'content-type': 'application/json' },
+    ).end(refusal)
     session(({ message }) => json(response, answer(message.id ?? 0)), { id: live() })(seen, response)
   })
   const client = await greet(t, server.url)
@@ -190,7 +211,10 @@ for (const [name, status, refusal] of refusals) t.test(`a session that is lost b
   t.equal(server.of('initialize')[1]?.body, initialize.bytes.toString())
   t.equal(server.of('initialize')[1]?.headers['mcp-session-id'], undefined)
   t.equal(server.of('notifications/initialized').length, 2)
-  t.equal(client.lines().filter(line => line.includes('protocolVersion')).length, 1, 'the second answer to initialize is kept back')
+  t.equal(
+    client.lines().filter(line => line.includes('protocolVersion')).length, 1,
+    'the second answer to initialize is kept back',
+  )
   client.send(ask(4))
   await client.line(4)
   t.equal(server.seen.at(-1)?.headers['mcp-session-id'], 'session-3')
@@ -207,12 +231,16 @@ t.test('a session that is lost again at once is not begun for ever', async t => 
 
 t.test('a new session of another revision is none that the client could go on in', async t => {
   let version = '2025-11-25'
-  const server = await serve(t, (seen, response) => session(() => void response.writeHead(404).end(), { version })(seen, response))
+  const server = await serve(t, (seen, response) =>
+    session(() => void response.writeHead(404).end(), { version })(seen, response))
   const client = await greet(t, server.url)
   await server.asked('notifications/initialized')
   version = '2025-03-26'
   client.send(ask(1, 'tools/list'))
-  t.match(await client.first('lost'), { key: '1', reason: 'the server has ended the session, and a new one could not be begun' })
+  t.match(
+    await client.first('lost'),
+    { key: '1', reason: 'the server has ended the session, and a new one could not be begun' },
+  )
 })
 
 t.test('a modern request carries what its body says in headers, and no session', async t => {
@@ -224,7 +252,8 @@ t.test('a modern request carries what its body says in headers, and no session',
   client.send(modern(2, 'tools/list'))
   await client.line(1)
   t.match(server.seen[0]?.headers, {
-    'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': '=?base64?c8O8ZA==?=', 'mcp-param-region': 'us-west1',
+    'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': '=?base64?c8O8ZA==?=',
+    'mcp-param-region': 'us-west1',
   })
   t.match(server.seen[1]?.headers, { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' })
   t.notOk(server.seen[1]?.headers['mcp-session-id'])
@@ -261,7 +290,8 @@ t.test('a modern request is cancelled by the closing of its stream, a legacy one
 })
 
 t.test('abandoning a request closes its connection, and nothing is told of it', async t => {
-  const server = await serve(t, (_, response) => void stream(response).event('{"jsonrpc":"2.0","method":"notifications/progress"}'))
+  const server = await serve(t, (_, response) =>
+    void stream(response).event('{"jsonrpc":"2.0","method":"notifications/progress"}'))
   const client = connect(t, server.url)
   client.send(ask(1, 'tools/call', { name: 'x' }))
   const called = await server.asked('tools/call')
@@ -274,9 +304,12 @@ t.test('abandoning a request closes its connection, and nothing is told of it', 
 t.test('an error with a message of the protocol is a frame, any other is a loss that names the status', async t => {
   const server = await serve(t, ({ message: { method, id } }, response) => {
     switch (method ?? '') {
-      case 'a': return json(response, `{"jsonrpc":"2.0","id":${id},"error":{"code":-32601,"message":"no"}}`, {}, 404)
+      case 'a': return json(
+        response, `{"jsonrpc":"2.0","id":${id},"error":{"code":-32601,"message":"no"}}`, {}, 404,
+      )
       case 'b': return json(response, '{"error":"invalid_token"}', { 'www-authenticate': 'Bearer' }, 401)
-      case 'c': return void response.writeHead(502, { 'content-type': 'text/html' }).end('<html>Bad gateway</html>')
+      case 'c': return void response.writeHead(502, { 'content-type': 'text/html' })
+        .end('<html>Bad gateway</html>')
       case 'd': return void response.writeHead(202).end()
       case 'e': return void response.writeHead(429).end('slow down')
       default: return void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Log in</html>')
