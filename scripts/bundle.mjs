@@ -3,8 +3,8 @@
 //
 // A desktop client starts one relay per server, and Node takes longer to find and link many small files than to read a large one: all that
 // `wrap` needs to start is one chunk. esbuild makes a chunk of what the same entries reach, so every entry is made to reach all of that.
-import { copyFile, mkdir, readFile, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
@@ -57,10 +57,15 @@ const types = new Set()
 const copyTypes = async file => {
   if (types.has(file)) return
   types.add(file)
-  const text = await readFile(join(root, 'dist', file), 'utf8')
+  // Of other rooms, by their path: `imports` of package.json names files that are not in the package.
+  const relativeTo = path => (path.startsWith('#') ? relative(dirname(file), path.slice(1)) : path)
+  const text = (await readFile(join(root, 'dist', file), 'utf8'))
+    .replaceAll(/((?:from |import\()['"])(#[^'"]+)/g, (_, before, path) => before + relativeTo(path))
   await mkdir(dirname(join(root, 'dist/types', file)), { recursive: true })
-  await copyFile(join(root, 'dist', file), join(root, 'dist/types', file))
-  for (const [, path] of text.matchAll(/(?:from |import\()['"](\.[^'"]+)\.js['"]/g)) await copyTypes(join(dirname(file), `${path}.d.ts`))
+  await writeFile(join(root, 'dist/types', file), text)
+  for (const [, path] of text.matchAll(/(?:from |import\()['"](\.[^'"]+)\.js['"]/g)) {
+    await copyTypes(join(dirname(file), `${path}.d.ts`))
+  }
 }
 await rm(join(root, 'dist/types'), { recursive: true, force: true })
 await copyTypes('index.d.ts')
