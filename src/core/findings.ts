@@ -90,11 +90,11 @@ export class Findings {
   }
 
   /** Takes over the findings of a rule from before its mend. @param change describes the mend */
-  mended(rule: RuleName, action: Exclude<Action, 'off'>, before: Findings, change: string): void {
+  mended(rule: RuleName, before: Findings, change: string): void {
     this.#see(rule)
-    this.#decide(action, none)
+    this.#decide('mend', none)
     for (const finding of before.#kept)
-      if (finding.rule === rule) this.#keep(rule, { ...finding, mended: change }, action)
+      if (finding.rule === rule) this.#keep(rule, { ...finding, mended: change }, 'mend')
   }
 
   /** Keeps the findings of other rules from before a mend, even if the mend has hidden their cause. */

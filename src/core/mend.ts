@@ -6,7 +6,7 @@ import type { Flow } from './flow.js'
 import type { Mend, MendPower, Rule, RuleName, Subjects } from './rule.js'
 
 /** The rules whose findings are mended, in that order. */
-export type Mends = ReadonlyMap<RuleName, { readonly mend: Mend; readonly action: 'mend' | 'block' }>
+export type Mends = ReadonlyMap<RuleName, Mend>
 
 /** What a policy says about mending. */
 export interface Mending {
@@ -21,7 +21,7 @@ export const mendingFor = (rules: readonly Rule[], policy: Policy): Mending => (
   mends: new Map(rules.flatMap(({ name, mend }) => {
     const action = actionOf(policy, name)
     if (mend === undefined || (action !== 'mend' && !(action === 'block' && mend.isBlock === true))) return []
-    return [[name, { mend, action }]]
+    return [[name, mend]]
   })),
   unmended: new Map([...policy].map(([name, action]) => {
     const rule = rules.find(rule => rule.name === name)
@@ -57,7 +57,7 @@ export function* mended<Asked extends MendPower>(
   const { mends, path, spelling } = place
   const { meter } = first.findings
   let last = first
-  for (const [rule, { mend, action }] of mends) {
+  for (const [rule, mend] of mends) {
     if (!last.findings.has(rule)) continue
     const made = attempt(mend, place.power, last.subject, meter)
     const edits = made && difference(last.value, made, meter, spelling)
@@ -72,7 +72,7 @@ export function* mended<Asked extends MendPower>(
     )
       continue
     findings.carry(last.findings, one => one === rule || mends.has(one) || mend.heals?.includes(one) === true)
-    findings.mended(rule, action, last.findings, inWords(edits, path))
+    findings.mended(rule, last.findings, inWords(edits, path))
     last = next
   }
   return last

@@ -181,7 +181,7 @@ export interface Mend {
   readonly onReading?: (reading: Reading, meter: Meter) => JsonObject | undefined
   /** The action when it cannot be mended. Default: block. */
   readonly otherwise?: 'log' | 'demote'
-  /** The action `block` mends: it removes the problem from the tool, and the tool stays. */
+  /** The action `block` mends too: it removes the problem from the tool, and the tool stays. */
   readonly isBlock?: true
   /** Rules whose findings have the same cause, and may disappear. */
   readonly heals?: readonly RuleName[]

@@ -1,5 +1,5 @@
 import type { Entry } from '#core/event.js'
-import { actionOf, isStop, type Policy } from '#core/findings.js'
+import { actionOf, type Policy } from '#core/findings.js'
 import { badUsage, CustomsError } from '#errors.js'
 import { Meter } from '#protocol/json.js'
 import { quote } from '#protocol/quote.js'
@@ -72,7 +72,7 @@ export const inspect = async (options: InspectOptions): Promise<Inspection> => {
       annotations: {
         tools: lists.tools.items.filter(({ value }) => isObject(value) &&
           isAnnotated(value, new Meter())).length,
-        kept: trusted || !isStop(actionOf(policy, 'tool/annotations')),
+        kept: trusted || ['off', 'log'].includes(actionOf(policy, 'tool/annotations')),
       },
       call: call && { ...call, answer, findings: findings.filter(({ event }) => event === 'tools/call') },
     }

@@ -116,7 +116,7 @@ export const rules: readonly Row[] = [
       'of its tools.',
     'Make the schema smaller or list fewer tools, or raise limits.schemaBytes, schemaDepth, subschemas or ' +
       'tools.', definition.cost),
-  row('tool/annotations', 'block', 'annotations of a server that is not trusted',
+  row('tool/annotations', 'mend', 'annotations of a server that is not trusted',
     'Annotations count only when the operator trusts the server.',
     'Trust the server (--trust, or a trust list) if you believe what it says of its tools.',
     definition.untrusted, {

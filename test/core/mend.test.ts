@@ -191,9 +191,11 @@ t.test('the answers of a batch are mended each by itself', t => {
 t.test('hidden text in removed annotations is still found', t => {
   const tool = '{"name":"a","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true,"x":"\u202e"}}'
   t.match(listed(tool, { trusted: false }), { tools: '', verdict: 'block' })
-  t.match(listed(tool.replace('\u202e', ''), { trusted: false }), {
-    tools: '{"name":"a","inputSchema":{"type":"object"}}', verdict: 'block',
-  })
+  const harmless = tool.replace('\u202e', '')
+  const without = { tools: '{"name":"a","inputSchema":{"type":"object"}}', verdict: 'mend' }
+  t.match(listed(harmless, { trusted: false }), without)
+  const policy = presetPolicy('strict', { purpose: 'relay', locked: false })
+  t.match(listed(harmless, { trusted: false, policy }), without, 'an action that removes them is no block')
   t.end()
 })
 

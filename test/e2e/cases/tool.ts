@@ -176,12 +176,12 @@ export const toolCases: readonly Case[] = [
   ),
 
   // tool/annotations
-  definition('tool/annotations', 'annotations of a server that nobody trusts are taken away', 'block', annotated(
+  definition('tool/annotations', 'annotations of a server that is not trusted are removed', 'mend', annotated(
     '{"readOnlyHint":true}'
   ), {
     cut: ',"annotations":{"readOnlyHint":true}',
   }),
-  definition('tool/annotations', 'a closed world is a claim like any other, a title is none', 'block', annotated(
+  definition('tool/annotations', 'a closed world is a claim like any other, a title is none', 'mend', annotated(
     '{"openWorldHint":false,"title":"Safe"}'
   ), {
     cut: '"openWorldHint":false,',
