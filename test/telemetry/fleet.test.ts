@@ -1,9 +1,13 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { countingMetrics } from '#telemetry/metrics.js'
+import { HttpClient, serve } from '../e2e/http-bridges.js'
 
 const folder = fileURLToPath(new URL('../../docker/fleet/', import.meta.url))
 const read = (name: string): string => readFileSync(folder + name, 'utf8')
@@ -135,4 +139,56 @@ t.test('promtool finds nothing wrong with the metrics', {
   )
   t.equal(stdout + stderr, '')
   t.end()
+})
+
+/** What a gateway in front of ordinary servers exposes, after a list and a call of each. */
+const ordinary = async (t: Test, folder: string): Promise<string> => {
+  const { resolve } = createRequire(import.meta.url)
+  const server = (name: string, ...args: readonly string[]) =>
+    ({ command: [process.execPath, resolve(`@modelcontextprotocol/server-${name}/dist/index.js`), ...args] })
+  const calls = {
+    everything: { name: 'echo', arguments: { message: 'hello' } },
+    filesystem: { name: 'list_allowed_directories', arguments: {} },
+    memory: { name: 'read_graph', arguments: {} },
+  }
+  const servers = {
+    everything: server('everything', 'stdio'), filesystem: server('filesystem', folder), memory: server('memory'),
+  }
+  const config = join(folder, 'customs.json')
+  writeFileSync(config, JSON.stringify({ version: 1, admin: '127.0.0.1:0', audit: { file: 'none' }, servers }))
+  const { relay, url } = await serve(t, ['--config', config, '--log-level', 'info'])
+  for (const [name, call] of Object.entries(calls)) {
+    const client = new HttpClient(`${url}/${name}/mcp`)
+    const ask = async (id: number, method: string, params: object) => {
+      client.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
+      t.match(JSON.parse(await client.next()), { id, result: {} }, `${name}: ${method}`)
+    }
+    const clientInfo = { name: 'test', version: '1' }
+    await ask(0, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo })
+    await ask(1, 'tools/list', {})
+    await ask(2, 'tools/call', call)
+  }
+  const [, page = ''] = /page on (\S+)\/\?/.exec(relay.stderr()) ?? []
+  return (await fetch(`${page}/metrics`)).text()
+}
+
+t.test('ordinary servers of npm give no alert that something was blocked', async t => {
+  const scratch = mkdtempSync(join(tmpdir(), 'mcp-customs-'))
+  t.teardown(() => rmSync(scratch, { recursive: true, force: true }))
+  const text = await ordinary(t, scratch)
+  const counted = [...text.matchAll(/^(mcp_customs_(?:answers|findings)_total)\{(.*)\} (\d+)$/gm)]
+  t.ok(counted.some(([, , labels = '']) => /verdict="mend"/.test(labels)), 'annotations were removed')
+  t.strictSame(counted.filter(([, , labels = '']) => /verdict="(block|demote)"/.test(labels)), [])
+  if (!hasPromtool) return
+  const series = counted.map(([, name = '', labels = '', value = '']) =>
+    ({ series: `${name}{${labels},instance="r"}`, values: `0 0 ${value} ${value} ${value}` }))
+  const alerts = ['McpCallsBlocked', 'McpDefinitionsBlocked', 'McpDefinitionsDrift']
+  writeFileSync(join(scratch, 'rules.test.yaml'), JSON.stringify({
+    rule_files: [join(folder, 'rules.yaml')], evaluation_interval: '1m',
+    tests: [{ interval: '1m', input_series: series, alert_rule_test: alerts.map(alertname =>
+      ({ eval_time: '4m', alertname, exp_alerts: [] })) }],
+  }))
+  const { status, stdout, stderr } =
+    spawnSync('promtool', ['test', 'rules', 'rules.test.yaml'], { cwd: scratch, encoding: 'utf8' })
+  t.equal(status, 0, stdout + stderr)
 })
