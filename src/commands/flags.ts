@@ -6,7 +6,7 @@ const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
 export type LogLevel = (typeof logLevels)[number]
 
-/** Flags that wrap, serve, inspect and lock share (contract section 2). */
+/** Flags that wrap, serve, inspect and lock share (docs/commands.md). */
 export const sharedFlags = {
   ...about('Server', {
     config: { type: 'string', value: 'FILE', describe: 'configuration file (YAML or JSON)' },

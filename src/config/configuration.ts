@@ -8,7 +8,7 @@ import type { TrustEntry } from './trust.js'
 export { limitBounds } from './generated/defaults.js'
 
 /**
- * What a peer may use up (contract section 3). Sizes in bytes, times in milliseconds; the schema describes
+ * What a peer may use up (docs/configuration.md). Sizes in bytes, times in milliseconds; the schema describes
  * each.
  */
 export type Limits = Readonly<Required<Written.Limits>>
@@ -20,7 +20,7 @@ export type Limits = Readonly<Required<Written.Limits>>
 export type SessionLimits = Readonly<Required<Written.Sessions>>
 
 /**
- * A configuration (contract section 3): checked, paths made absolute, `${env:NAME}` replaced, defaults filled
+ * A configuration (docs/configuration.md): checked, paths made absolute, `${env:NAME}` replaced, defaults filled
  * in, frozen. `config/customs.schema.json` describes the keys as they are written.
  */
 export interface Configuration {

@@ -39,7 +39,7 @@ export interface AcceptedOffer {
   ) => Drift | undefined
 }
 
-/** The lock of a server, which its messages are compared with (contract section 7). */
+/** The lock of a server, which its messages are compared with (docs/lock.md). */
 export interface Accepted {
   readonly legacy: AcceptedOffer
   readonly modern: AcceptedOffer

@@ -72,7 +72,7 @@ const maxDefinition = 2 * 1024 * 1024
 /** Most unfinished listings of a client; the oldest is forgotten first. */
 const openListings = 16
 
-/** One server's tools, as listed and as accepted (contract section 6). */
+/** One server's tools, as listed and as accepted. */
 export class Catalog {
   readonly #maxTools: number
   readonly #ledger: Ledger

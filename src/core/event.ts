@@ -98,7 +98,7 @@ export type Effect =
   /** The core failed: all requests got an error, and the session must end. @property cause the exception */
   | { readonly type: 'close'; readonly reason: string; readonly cause: unknown }
 
-/** One decision, for the audit log; `audit/` adds time, sequence, digests and chain (contract section 8). */
+/** One decision, for the audit log; `audit/` adds time, sequence, digests and chain (docs/audit.md). */
 export interface Entry {
   /** An MCP method, `method:NAME` for any other, `session/start`, `session/end`, `wire` or `http/refused`. */
   readonly event: string

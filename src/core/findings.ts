@@ -1,7 +1,7 @@
 import { OverBudget, type Meter } from '#protocol/json.js'
 import type { Finding, Problem, RuleName } from './rule.js'
 
-/** Default number of findings kept for one frame (contract section 5). */
+/** Default number of findings kept for one frame (docs/promises.md). */
 export const maxKept = 100
 
 /** Average characters kept for each finding. */
@@ -183,7 +183,7 @@ export type Verdict = 'pass' | 'log' | 'mend' | 'demote' | 'block'
 
 export type Policy = ReadonlyMap<RuleName, Action>
 
-/** A rule that nobody configured blocks. */
+/** The policy names every rule; a rule that is missing blocks. */
 export const actionOf = (policy: Policy, rule: RuleName): Action => policy.get(rule) ?? 'block'
 
 const severity = { pass: 0, log: 1, mend: 2, demote: 3, block: 4 } as const

@@ -154,7 +154,7 @@ const maxArguments = 4096
 
 /**
  * Answered requests whose response may be replayed, because it was sent on a stream that can be resumed
- * (2025-11-25, Streamable HTTP, Resumability and Redelivery; contract section 5).
+ * (2025-11-25, Streamable HTTP, Resumability and Redelivery).
  */
 export class GivenAnswers {
   readonly #given = new Map<

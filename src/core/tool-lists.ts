@@ -73,7 +73,7 @@ export class ToolLists {
     return judged && edited(frame, judged.edits)
   }
 
-  /** Looks a tool up, after listing all pages on behalf of the client if necessary (contract section 6). */
+  /** Looks a tool up, after listing all pages on behalf of the client if necessary. */
   *find(name: string, request: PendingRequest): Flow<Lookup> {
     this.#waiting.add(request)
     try {

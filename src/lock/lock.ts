@@ -29,7 +29,7 @@ export interface Locked {
   readonly offers: Readonly<Record<Era, Offer>>
 }
 
-/** By the server's name in the configuration (contract section 7). */
+/** By the server's name in the configuration (docs/lock.md). */
 export type Lock = ReadonlyMap<string, Locked>
 
 /** The changes since a server was accepted. A change in both eras is listed once. */

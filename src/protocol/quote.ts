@@ -1,7 +1,7 @@
 import { stripHidden } from './text/hidden.js'
 import { pointer } from './json.js'
 
-/** Longest text from the wire in a message of ours, in characters (contract section 4). */
+/** Longest text from the wire in a message of ours, in characters (docs/rules.md). */
 const longest = 80
 
 /** The part of a text that is read: it may be a flood of hidden characters. */

@@ -2,7 +2,7 @@ import type { Entry } from '#core/event.js'
 import { type Verdict, verdicts } from '#core/findings.js'
 import { isArray, isObject, isString, type JsonObject, member, parseJson } from '#protocol/unmetered.js'
 
-/** A record of an audit log. Its form was checked (contract section 8); its texts are untrusted. */
+/** A record of an audit log. Its form was checked (docs/audit.md); its texts are untrusted. */
 export interface LogRecord {
   /** Milliseconds since 1970. */
   readonly time: number
