@@ -9,7 +9,8 @@ const run = async (): Promise<number> => {
   return 0
 }
 
-// The only exit. Handles that are still open (a client's stdin) must not keep a finished command alive.
+// The process exits only here. Handles that are still open (a client's stdin) must not keep a finished
+// command alive.
 run().then(
   code => process.exit(code),
   (error: unknown) => {

@@ -24,7 +24,8 @@ export class Batch {
 
   /**
    * @param before the position in the log before the first record of this batch
-   * @param flush what the writers of its records wait with: one function for the batch
+   * @param flush writes this batch. All records of a batch have the same function, so that a session that
+   * waits for a record can tell whether a later record is in the same batch
    */
   constructor(readonly before: Position, readonly flush: () => void) {}
 
@@ -40,7 +41,8 @@ export class Batch {
 
   /**
    * Writes the batch at the first call; every later call reports the same outcome.
-   * @throws CustomsError CANNOT_AUDIT, regardless of `onFailure`
+   * @throws CustomsError CANNOT_AUDIT, also when the operator chose `onFailure: continue`: the caller applies
+   * that option
    */
   write(append: (batch: Batch) => void): void {
     if (this.#state === 'open') {

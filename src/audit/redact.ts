@@ -3,16 +3,16 @@ import { isArray, isObject, isString, parseJson, type Json, type JsonObject } fr
 import { hidden, isSecretCompound, isSecretKey, nameNames } from './secret-names.js'
 import { withoutSecrets } from './secrets.js'
 
-/** What a record keeps of arguments and results; `redacted` and `full` keep the digests too. */
+/** The form in which a record keeps arguments and results; `redacted` and `full` keep the digests too. */
 export type Payloads = 'none' | 'digest' | 'redacted' | 'full'
 
 /** Longest JSON text, in bytes, that is searched for secrets: the search delays the next message. */
 const longest = 256 * 1024
 
 /**
- * The arguments and the result, as any other JSON parser reads them. Two kinds of values have no canonical
- * form and are changed: a lone surrogate becomes U+FFFD, a number beyond a double becomes text. The digest is
- * of the original bytes.
+ * The arguments and the result of a call, as any other JSON parser reads them. Two kinds of values have no
+ * canonical form (RFC 8785) and are changed: a lone surrogate becomes U+FFFD, a number beyond a double
+ * becomes text. The digest is of the original bytes.
  */
 export const payloadsOf = (
   { arguments: given, result }: Entry, kind: 'redacted' | 'full',
@@ -45,7 +45,10 @@ const canonicalizable = (value: Json): Json => {
   )
 }
 
-/** JSON in a text in JSON is searched to this depth; what is nested deeper is hidden whole. */
+/**
+ * A string may itself be JSON text, with strings that are JSON text again. So many levels are searched for
+ * secrets; a string with JSON text below them is hidden as a whole.
+ */
 const deepest = 3
 
 /** The value with the same structure, without its secrets. */
@@ -68,7 +71,8 @@ const redactElements = (elements: readonly Json[], depth: number): Json =>
   elements.map((element, index) => {
     const before = elements[index - 1]
     if (!isString(before) || !isString(element)) return redactAt(element, depth)
-    // An option and its value, as words of a command line; or a pair of a name and its value.
+    // The elements may be words of a command line, with an option before its value, or one pair of a name and
+    // a value.
     if ((before.startsWith('-') || elements.length === 2) && isSecretKey(before)) return hidden
     if (/^(?:-u|--(?:proxy-)?user)$/.test(before)) return element.replace(/:.*$/s, `:${hidden}`)
     return redactAt(element, depth)
@@ -118,7 +122,7 @@ const redactRow = (row: Json, columns: ReadonlySet<number>, depth: number): Json
   return row.map((cell, index) => (columns.has(index) ? hide(cell) : redactAt(cell, depth)))
 }
 
-/** Hides every value below a secret's name; the structure stays. */
+/** Hides every value under a key that names a secret; the structure stays. */
 const hide = (value: Json): Json => {
   if (value === null) return null
   if (isArray(value)) return value.map(hide)
@@ -126,5 +130,5 @@ const hide = (value: Json): Json => {
   return Object.fromEntries(Object.entries(value).map(([key, held = null]) => [shownKey(key), hide(held)]))
 }
 
-// In a map that is keyed by tokens the key itself is a secret; a token has at least eleven characters.
+// A key can be a secret itself, in a map from tokens to values. A token has at least eleven characters.
 const shownKey = (key: string): string => (key.length < 11 ? key : withoutSecrets(key))

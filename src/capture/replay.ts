@@ -18,7 +18,7 @@ export type Judgement = Pick<
   RelayOptions,
   'trusted' | 'accepted' | 'rules' | 'listMs' | 'requestMs' | 'maxTools' | 'maxFindings' | 'intent'
 > & {
-  /** The policy and tool settings of the replay, for those of the capture. */
+  /** Gives the policy and tool settings of the replay that replace those of the capture. */
   readonly ruling: (captured: Ruling) => Pick<RelayOptions, 'policy' | 'tools'>
   readonly limits: FrameLimits
   readonly checker: SchemaChecker
@@ -30,13 +30,13 @@ export interface Message {
   readonly frame: Frame
 }
 
-/** The messages that a session sent and its decisions, in order. */
+/** The messages that the relay sent in a session and its decisions, in order. */
 export interface Course {
   readonly messages: readonly Message[]
   readonly decisions: readonly (Decision & { readonly time: string })[]
 }
 
-/** The session as it was captured. */
+/** What the relay sent and decided in the capture. */
 export const recorded = ({ events }: CapturedSession, limits: FrameLimits): Course => {
   const frames = new Map<number, Frame>()
   for (const { number, event } of events) {
@@ -51,15 +51,19 @@ export const recorded = ({ events }: CapturedSession, limits: FrameLimits): Cour
   }
 }
 
-/** The session as it would be now. @param was the session as it was captured */
+/**
+ * What the relay sends and decides when the captured events are replayed under the settings of now.
+ * @param was the messages and decisions of the capture
+ */
 export const replayed =
   async (session: CapturedSession, was: Course, judgement: Judgement): Promise<Course> =>
   new Replay(session.opening, was, judgement).run(session.events)
 
 /**
- * Replays a session's events in their order; late answers of the schema engine are late again. Under other
- * settings, a request that was once forwarded may be blocked, and the other way round: then its captured
- * response is left out, or the request is reported as lost.
+ * Replays a session's events in their order. A check whose result came in a later event in the capture gets
+ * its result in that event again. Under other settings the replay may block a request that the capture
+ * forwarded: then the captured response is left out. It may forward a request that the capture blocked: then
+ * the request is reported as lost, because the capture has no response to it.
  */
 class Replay {
   readonly #relay: Batches
@@ -71,10 +75,15 @@ class Replay {
   /** The bytes of received frames: a frame that is sent with the same bytes was forwarded unchanged. */
   readonly #received = new WeakSet<Buffer>()
   readonly #promised = new Map<Subject, Promise<Checked> | Checked>()
-  /** Checks whose results arrive at a captured event, by their number in the capture. */
+  /**
+   * Checks of the replay that wait for the captured event with their results, by the check's number in the
+   * capture.
+   */
   readonly #due = new Map<number, { readonly check: number; readonly subjects: readonly Subject[] }>()
   readonly #timers = new Set<Timer>()
-  /** Requests that were sent to each side: in the capture, and in the replay. */
+  /**
+   * The names of the requests that were sent to each side: `#asked` in the capture, `#asks` in the replay.
+   */
   readonly #asked: Readonly<Record<Side, ReadonlySet<string>>>
   readonly #asks: Readonly<Record<Side, Set<string>>> = { client: new Set(), server: new Set() }
   readonly #stateless: boolean
@@ -221,7 +230,10 @@ class Replay {
     return results
   }
 
-  /** The key of a request; without a session, ids are unique only within their exchange. */
+  /**
+   * The name of a request. Without a session, ids are unique only within their exchange, so the name includes
+   * it.
+   */
   #named(exchange: string, key: IdKey): string {
     return this.#stateless ? `${exchange} ${key}` : key
   }
@@ -233,6 +245,6 @@ const notCaptured = 'its answer is not in the capture'
 const requestsIn = (frame: Frame): readonly IdKey[] =>
   membersOf(frame).flatMap(one => (one.message.kind === 'request' ? keysOf(one).slice(0, 1) : []))
 
-/** The message as text: two are equal only if every byte is. */
+/** The message as text. The texts of two messages are equal only if all their bytes are. */
 export const textOfMessage = ({ to, exchange, frame: { bytes } }: Message): string =>
   `${to} ${exchange} ${isUtf8(bytes) ? bytes.toString() : bytes.toString('latin1')}`

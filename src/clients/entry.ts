@@ -6,7 +6,10 @@ import type { Document, Member, MemberOf, TableValue, TextListValue, TextValue }
 /** A server in a client's configuration. */
 export interface Entry {
   readonly name: string
-  /** What it belongs to, where the file has servers in several places: a project's folder. */
+  /**
+   * Tells entries with the same name in one file apart: a project's folder, or the path of the table of
+   * servers where the file has several such tables.
+   */
   readonly scope: string | undefined
   readonly path: readonly string[]
   readonly member: Member
@@ -16,7 +19,7 @@ export interface Entry {
 
 export type Server = CommandServer | RemoteServer | UnknownServer
 
-/** The client starts a process. */
+/** A server that the client starts as a process. */
 export interface CommandServer {
   readonly kind: 'command'
   readonly table: TableValue
@@ -24,11 +27,11 @@ export interface CommandServer {
   readonly args: MemberOf<TextListValue> | undefined
   /** The program and its arguments. */
   readonly words: readonly string[]
-  /** Where it is us who are started. */
+  /** Set when the command starts us. */
   readonly own: OwnCommand | undefined
 }
 
-/** The client connects to a URL. */
+/** A server that the client connects to by its URL. */
 export interface RemoteServer {
   readonly kind: 'remote'
   readonly table: TableValue
@@ -41,7 +44,7 @@ export interface RemoteServer {
 
 interface UnknownServer {
   readonly kind: 'unknown'
-  /** Why it is not ours to change. */
+  /** Why we must not change this server's entry. */
   readonly reason: string
 }
 
@@ -128,14 +131,18 @@ const commandServer = (table: TableValue, command: Member, knowledge: Knowledge)
   if (own === undefined && startsUsSomehow(words, knowledge)) {
     return unknown('starts mcp-customs by way of another program: change it by hand')
   }
-  // Some clients let a shell read such a line, some take it for the name of a program.
+  // The command is a whole command line. Some clients give it to a shell, others take it for the name of a
+  // program.
   if (args === undefined && /^[^\\/\s]+\s/.test(command.value.text)) {
     return unknown('its command is a whole line: write its words into args')
   }
   return { kind: 'command', table, command, args, words, own }
 }
 
-/** Ways to sign in that the client alone knows: in front of us nobody would do so. */
+/**
+ * Keys for ways of signing in that only the client itself knows. With mcp-customs between client and server,
+ * nobody would sign in to the server.
+ */
 const clientsOwn = [
   'oauth', 'auth', 'authProviderType', 'headersHelper', 'env_http_headers', 'oauth_resource', 'scopes',
   'bearer_token',

@@ -2,14 +2,15 @@ import { readdir, realpath, stat } from 'node:fs/promises'
 import { badUsage } from '#errors.js'
 import { clients, pathsOf, type Client, type Machine } from './known.js'
 
-/** A client's file, or one that was named by its path. */
+/** A configuration file: a client's known file, or a file that the user named by its path. */
 export interface Found {
   readonly client: Client | undefined
-  /** As a person would name it. */
+  /** The path under which a person knows the file: symbolic links are not resolved. */
   readonly file: string
   readonly exists: boolean
   /**
-   * Where only the servers of a project are wanted: the project's folder, and whether the file is the team's.
+   * Set when only the servers of one project are wanted. `folder` is the project's folder. `shared` is true
+   * for the file in that folder, which a team shares, and false for the user's own file.
    */
   readonly project?: { readonly folder: string; readonly shared: boolean } | undefined
 }
@@ -36,7 +37,8 @@ export const whereabouts = async (
       doubt: `${client.title} has no configuration file here (looked for ${list(client.files(machine))})`
     }
   }
-  // An installed package reads the file in its own folder, not that of an older installation.
+  // An installed package of the client reads only the file in the package's folder, even before that file
+  // exists. It does not read the file of an older installation.
   const ignoring = files.filter(({ file, exists }) => !exists && !client.files(machine).includes(file))
   if (there.length === 1 && ignoring.length === 0) return { file: only }
   const named = [
@@ -48,15 +50,15 @@ export const whereabouts = async (
 
 const list = (files: readonly string[]): string => files.join(', ')
 
-/** Why a client may not read this file of its own. */
+/** The reason for doubting that the client reads this file; undefined when there is none. */
 export const doubtOf = async ({ client, project }: Found, machine: Machine): Promise<string | undefined> => {
   const found = client !== undefined && project === undefined ? await whereabouts(client, machine) : undefined
   return found && 'doubt' in found ? found.doubt : undefined
 }
 
 /**
- * The files of a project: the team's own, and for Claude Code the user's, which holds servers of projects as
- * well.
+ * The files that hold the servers of a project: the file that the team shares, and for Claude Code also the
+ * user's own file, because it holds servers of projects as well.
  * @throws CustomsError BAD_USAGE
  */
 export const projectFilesOf = async (
@@ -74,7 +76,10 @@ export const projectFilesOf = async (
   return badUsage(`${client.title} has no configuration file in this project (looked for ${file})`)
 }
 
-/** A project's own file that was named by its path, not by its client. */
+/**
+ * The project file at a path, when the user gave the path and no client; undefined when the path does not end
+ * like a project file of any client.
+ */
 export const projectFileAt = (file: string, machine: Machine): Found | undefined => {
   const paths = pathsOf(machine)
   for (const client of clients) {

@@ -11,14 +11,15 @@ export interface Installation {
   readonly version: string
   /** Our own program's path, without symbolic links. */
   readonly file: string
-  /** Paths of the Node that runs us, the best first. */
+  /** Paths of the Node.js that runs us, in order of preference. */
   readonly nodes: readonly string[]
   /** Temporary folders. */
   readonly temporary: readonly string[]
 }
 
 /**
- * A launcher that needs no global installation: absolute paths unless they are temporary, else npx.
+ * The launcher that is written into a client's file. It needs no global installation: it has the absolute
+ * paths of Node.js and of mcp-customs, or npx when such a path is temporary or the file is shared.
  * @param shared the file is also read on other machines, which do not have these paths
  */
 export const launcherFor = (
@@ -54,33 +55,40 @@ const alwaysTemporary = [
   '/tmp', '/private/tmp', '/var/tmp', '/var/folders', '/private/var/folders', '/run', '/dev/shm',
 ]
 
-/** A character that `cmd /c` would change or act upon. The word itself may be a secret. */
+/**
+ * The first character that `cmd /c` would change or act upon, for a command that starts `cmd`. Only the
+ * character is returned, because the word around it may be a secret.
+ */
 export const misreadByCmd = (words: readonly string[]): string | undefined =>
   /(?:^|[\\/])cmd(?:\.exe)?$/i.test(words[0] ?? '') ? /[&|<>^%"!]/.exec(words.join(' '))?.[0] : undefined
 
-/** A command line that starts us in front of a server, in its parts. */
+/** The parts of a command line that starts us in front of a server. */
 export interface OwnCommand {
   /** The words that start us, including `wrap`. */
   readonly launcher: readonly string[]
   readonly options: readonly string[]
-  /** Index among all words of the server's command or URL. */
+  /** The index, among all words, of the first word of the server's command, or of the server's URL. */
   readonly target: number
   readonly remote: boolean
-  /** Set when the server's command is itself our command: wrapped twice. Indexes are among all words too. */
+  /**
+   * Set when the server's command starts us again, because the server was wrapped twice. Its indexes are also
+   * among all words.
+   */
   readonly inner?: OwnCommand
 }
 
 export interface Knowledge {
   /** Whether an option of `wrap` is followed by its value; undefined for an unknown option. */
   readonly takesValue: (option: string) => boolean | undefined
-  /** Whether a file is our program, whatever its folder's name. */
+  /** Whether a file is our program, also in a folder that is not named mcp-customs. */
   readonly isOurs: (file: string) => boolean
 }
 
 /**
- * Recognizes our own command: by npx or another package runner, a global name or a path, also behind `cmd
- * /c`.
+ * Reads a command line that starts us: by npx or another package runner, by a global name or by a path,
+ * directly or behind `cmd /c`.
  * @param words the program and its arguments
+ * @returns undefined for any other command line
  */
 export const readOwnCommand = (words: readonly string[], knowledge: Knowledge): OwnCommand | undefined =>
   readFrom(words, 0, knowledge)
@@ -101,12 +109,15 @@ const readFrom = (words: readonly string[], from: number, knowledge: Knowledge):
   }
 }
 
-/** The command directly in front of the server. */
+/**
+ * The last of our commands in a command line that wraps a server several times: the one directly in front of
+ * the server.
+ */
 export const innermost = (own: OwnCommand): OwnCommand => (own.inner ? innermost(own.inner) : own)
 
 /**
- * Whether a shell or another program starts us: its command line cannot be divided into its own words and
- * ours.
+ * Whether a shell or another program starts us. Its words cannot be told from ours, so `install` must not
+ * change such a command line.
  */
 export const startsUsSomehow = (words: readonly string[], { isOurs }: Knowledge): boolean =>
   words.some((word, index) =>
@@ -143,7 +154,7 @@ const afterProgram = (
 const isOurFile = (file: string, isOurs: Knowledge['isOurs']): boolean =>
   baseOf(file) === 'mcp-customs' || /[\\/]mcp-customs[\\/]dist[\\/]cli\.js$/i.test(file) || isOurs(file)
 
-/** A name, a repository or an archive, with or without a version. */
+/** Whether a word is our package, as a name, a repository or an archive, with or without a version. */
 const isOurPackage = (word: string): boolean =>
   /(?:^|[\\/:])mcp-customs(?:[@#][^\\/]*|-[\d.]+\.tgz)?$/.test(word)
 
@@ -167,7 +178,8 @@ const targetOf = (
     if (word === '--') return at + 1 < words.length ? at + 1 : undefined
     if (!word.startsWith('--')) return at
     const known = word.includes('=') ? false : takesValue(word.slice(2))
-    // An option of another version: whether it takes a value is unknown.
+    // Another version of mcp-customs has this option, and whether it takes a value is unknown. So the
+    // server's command is searched for after `--`.
     if (known === undefined) return afterDashes(words, at)
     at += known ? 2 : 1
   }
@@ -181,7 +193,7 @@ const afterDashes = (words: readonly string[], from: number): number | undefined
 
 const isUrl = (word: string): boolean => /^https?:\/\//i.test(word)
 
-/** The value of an option, in either of its spellings. */
+/** The last value of an option, written as `--name=value` or as `--name value`. */
 export const optionOf = (options: readonly string[], name: string): string | undefined =>
   optionsOf(options, name).at(-1)
 

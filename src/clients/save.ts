@@ -4,12 +4,12 @@ import { basename, dirname, join } from 'node:path'
 import { codeOf, CustomsError } from '#errors.js'
 import { readBounded } from '#operator-file.js'
 
-/** Longest file, in bytes: Claude Code's also holds much besides servers. */
+/** Longest file that is read, in bytes. Claude Code keeps much besides servers in its file. */
 const maxBytes = 64 * 1024 * 1024
 
 /**
- * A client's file, as it is.
- * @returns undefined when it is not there
+ * The text of a client's file, with its byte order mark if it has one.
+ * @returns undefined when there is no such file
  * @throws CustomsError BAD_CONFIG when it cannot be read, or is no UTF-8 text
  */
 export const readText = async (file: string): Promise<string | undefined> => {
@@ -37,10 +37,11 @@ export interface Saved {
 }
 
 /**
- * Writes a file that another program may be writing too. Backs up the old text beside it; keeps its mode,
- * owner and symbolic link. A reader sees the old text or the new one, never a part.
+ * Writes a file that another program may be writing too. Backs up the old text beside the file; keeps the
+ * file's mode, owner and symbolic link. A reader sees the old text or the new one, never a part.
  * @param before the text that the file must still have
- * @throws CustomsError BAD_CONFIG when it has changed or cannot be written; the file is unchanged then
+ * @throws CustomsError BAD_CONFIG when the file no longer has that text, or cannot be written; nothing was
+ * written to the file then
  */
 export const save = async (file: string, before: string, after: string): Promise<Saved> => {
   try {
@@ -62,13 +63,16 @@ export const save = async (file: string, before: string, after: string): Promise
 }
 
 interface Attributes {
-  /** Undefined: as a new file has it. */
+  /** Undefined gives the file the mode of a new file. */
   readonly mode: number | undefined
   readonly uid?: number
   readonly gid?: number
 }
 
-/** Creates a file, or replaces it as a whole. @param check runs just before; may throw */
+/**
+ * Creates a file, or replaces it as a whole.
+ * @param check is called just before the file is replaced; when it throws, the file is not replaced
+ */
 export const replace = async (
   file: string, text: string, { mode, uid, gid }: Attributes, check: () => Promise<void>,
 ): Promise<void> => {
@@ -93,7 +97,9 @@ export const replace = async (
 }
 
 /**
- * `FILE.mcp-customs.bak`, `FILE.mcp-customs.2.bak`, …: the first free name, or a backup with the same text.
+ * Backs a text up as `FILE.mcp-customs.bak`, `FILE.mcp-customs.2.bak` and so on: under the first free name,
+ * unless a backup with the same text exists.
+ * @returns the path of the backup
  */
 const backUp = async (file: string, text: string, mode: number): Promise<string> => {
   for (const name of await backupsOf(file)) {

@@ -15,26 +15,38 @@ export interface Tool {
 
 /** One walk through the pages of `tools/list`. */
 export interface Listing {
-  /** True when it began at the first page: only then is a tool that it lacks known to be absent. */
+  /**
+   * True when the listing began at the first page: only then is a tool that is not in the listing known to be
+   * absent.
+   */
   readonly whole: boolean
   /** True for the relay's own `tools/list`, which the client does not see. */
   readonly isRelayMade: boolean
-  /** The number of `list_changed` when it began: a later one makes the listing out of date. */
+  /**
+   * The number of `list_changed` notifications before the listing began. A later notification makes the
+   * listing out of date.
+   */
   readonly generation: number
-  /** The same number when its last page arrived. */
+  /** The number of `list_changed` notifications before the listing's newest page arrived. */
   arrived: number
   readonly tools: Map<string, Tool>
   /** All listed names, including blocked tools, to find duplicates. */
   readonly names: Set<string>
   /** The weight of definitions that are new to the session. */
   weight: number
-  /** True when tools beyond the limits passed: a tool that is not in the listing may exist. */
+  /**
+   * True when the policy let tools beyond the limits pass. They are not in the listing, so a tool that is not
+   * in it may exist.
+   */
   isPartial: boolean
   /** True when it is complete and equal to the whole listing before it. */
   isRepeated: boolean
 }
 
-/** `absent`: in no list. undefined: not listed yet, or out of date; the relay must ask for the list. */
+/**
+ * The tool; `absent` when it is not in the server's list; undefined when it was not listed yet or the list is
+ * out of date, so that the relay must request the list.
+ */
 export type Lookup = Tool | 'absent' | undefined
 
 export interface Page {
@@ -52,15 +64,18 @@ export interface Page {
 }
 
 /**
- * One way in which a tool was listed. A server may show the client and the relay different schemas: validate
- * against every variant since the last list_changed, and the last one that the client saw.
+ * One definition of a tool that was listed. A server may show the client and the relay different schemas. So
+ * a call is validated against every variant since the last list_changed, and against the last one that the
+ * client saw.
  */
 interface Variant {
   readonly tool: Tool
   readonly generation: number
 }
 
-/** Variants kept beside the newest one; the first listed are kept. */
+/**
+ * Most variants of a tool besides the newest one. When there are more, those that were listed first are kept.
+ */
 const maxVariants = 16
 
 /** Most bytes of a catalogue (see `weigh`): current and first definitions, and open listings. */
@@ -80,7 +95,10 @@ export class Catalog {
   readonly #variants = new Map<string, readonly Variant[]>()
   /** The weight of all variants but the newest of each tool. */
   #variantsWeight = 0
-  /** The first definition of each name in this session, which drift is measured from. */
+  /**
+   * The first definition of each name in this session. Drift is the difference between it and a later
+   * definition.
+   */
   readonly #first = new Map<string, JsonObject>()
   #firstWeight = 0
   readonly #weights = new WeakMap<JsonObject, number>()
@@ -105,7 +123,7 @@ export class Catalog {
     return this.#changed ? undefined : (this.#tools.get(name) ?? (this.#whole ? 'absent' : undefined))
   }
 
-  /** As `lookup`, by the last list even if it is out of date. */
+  /** Looks a tool up in the last list, even if that list is out of date. */
   lookupLast(name: string): Lookup {
     return this.#tools.get(name) ?? (this.#last?.isPartial === false ? 'absent' : undefined)
   }
@@ -150,7 +168,7 @@ export class Catalog {
     return this.#first.get(name)
   }
 
-  /** True once a whole list was seen: a name that first appears later was added. */
+  /** True once a whole list was seen. A name that first appears later was added by the server. */
   get hasWholeList(): boolean {
     return this.#last !== undefined
   }
@@ -161,7 +179,10 @@ export class Catalog {
     return known.find(stored => stored !== undefined && equal(stored, definition)) ?? definition
   }
 
-  /** Why another tool has no room; undefined if it has. @param listed on this page so far */
+  /**
+   * The reason why the catalogue has no room for another tool; undefined if it has room.
+   * @param listed the definitions on this page so far
+   */
   noRoom(
     listing: Listing, listed: ReadonlyMap<string, JsonObject>, definition: JsonObject,
   ): string | undefined {

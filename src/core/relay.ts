@@ -20,9 +20,9 @@ import { ToolLists } from './tool-lists.js'
 const highWaterBytes = 1024 * 1024
 
 /**
- * The one core: every frame, in both directions and on every transport, gets its verdict here, and every
- * relay-made message is made here. Pure: it takes events and returns effects, in order. It handles single
- * messages; `Batches` stands in front of it.
+ * Decides about every frame, in both directions and on every transport, and makes every message that the
+ * relay itself sends. It does no IO: it takes events and returns effects, in order. It handles single
+ * messages; `Batches` takes batches apart before it.
  */
 export class Relay {
   readonly #core: Core
@@ -33,7 +33,7 @@ export class Relay {
   /** Stdio frames that arrived after a queued request: the server gets them in order. */
   readonly #queue: { readonly frame: Frame; readonly weight: number }[] = []
   #queuedBytes = 0
-  /** Set when an exception outside of flows ended the session. */
+  /** The reason why the session ended, set when an exception outside of a flow (flow.ts) ended it. */
   #failure: string | undefined
 
   constructor(options: RelayOptions) {
@@ -81,7 +81,10 @@ export class Relay {
     return this.#requests.queued > 0 || this.#queue.length > 0
   }
 
-  /** True while the client waits for a response that is bound to come. */
+  /**
+   * True while a request of the client waits for its response; cancelled and long-lasting requests do not
+   * count.
+   */
   get isAwaited(): boolean {
     return this.#requests.isAwaited
   }
@@ -91,7 +94,7 @@ export class Relay {
     return this.#queuedBytes > highWaterBytes
   }
 
-  /** True while the client's frame may still be sent to the server. */
+  /** True while a client frame waits in a queue, and was not sent to the server yet. */
   isQueued(exchange: Exchange, frame: Frame): boolean {
     if (this.#queue.some(queued => queued.frame === frame)) return true
     return (
@@ -143,9 +146,9 @@ export class Relay {
   }
 
   /**
-   * Contains an exception outside of flows. Without a session, many clients share the relay, and only the
-   * event's exchange fails. Otherwise the session ends. All requests concerned get an error, and effects
-   * decided before are kept.
+   * Handles an exception outside of a flow. A stateless relay is shared by many clients, so only the event's
+   * exchange fails; otherwise the session ends. Each waiting request that this concerns gets an error.
+   * Effects that were decided before the exception are kept.
    */
   #failed(event: Event, cause: unknown): void {
     const { output, records, options } = this.#core
@@ -246,7 +249,7 @@ export class Relay {
   #cancelled(exchange: Exchange, frame: Frame): boolean {
     const key = keyIn(frame, 'requestId')
     if (key === undefined) return true
-    // A cancellation of a repeated id means the first request.
+    // When two requests have the same id, a cancellation is for the first one.
     const isKnown = this.#requests.stageOf(exchange, key) !== undefined
     const queued = isKnown ? -1 : this.#queue.findIndex(({ frame }) => isRequestOf(frame, key))
     const unsent = queued < 0 ? undefined : this.#unqueue(queued)
@@ -255,7 +258,10 @@ export class Relay {
     return false
   }
 
-  /** Blocks a client frame. Its requests get an error, and so do server requests that it answers. */
+  /**
+   * Blocks a client frame. The client's requests in it get an error, and so do the server's requests to which
+   * it has a response.
+   */
   #refuse(exchange: Exchange, frame: Frame, findings: Findings): void {
     this.#core.records.write(
       { event: 'wire', from: 'client', bytes: { request: frame.bytes.length } }, findings,
@@ -332,7 +338,10 @@ export class Relay {
     if (!findings.isStop) output.toClient(exchange, sent)
   }
 
-  /** Blocks a server frame. Requests that wait for it get an error, and so do its own requests. */
+  /**
+   * Blocks a server frame. The client's requests to which it has a response get an error, and so do the
+   * server's requests in it.
+   */
   #unusable(exchange: Exchange, frame: Frame, findings: Findings): void {
     const isAnswer = frame.message.kind !== 'request' && frame.message.kind !== 'notification'
     if (

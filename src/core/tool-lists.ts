@@ -19,7 +19,10 @@ const listTimer = 'list'
 const maxPages = 1000
 const longestCursor = 16_384
 
-/** Listings by the relay for one call, against a list that changes all the time. */
+/**
+ * Most listings that the relay makes for one call. A server may change its list all the time, and the call
+ * must not wait for ever.
+ */
 const maxLists = 3
 
 /** The response to a page of the relay's own listing. */
@@ -32,16 +35,19 @@ interface PageAnswer {
 
 type Asked = NonNullable<PendingRequest['request']>
 
-/** The relay's own listing, in progress. */
+/** A listing by the relay in progress: it requests `tools/list` page by page. */
 interface Walk {
-  /** The client request that it imitates: same exchange, credentials and terms. */
+  /**
+   * The client request for which the relay lists. The relay's requests use its exchange, credentials and
+   * terms.
+   */
   readonly request: PendingRequest
   readonly like: Asked
-  /** Filled with true when the whole list was read. */
+  /** Filled when the listing ends: with true when the whole list was read, else with false. */
   readonly listed: Slot<boolean>
   flow: Flow | undefined
   key: IdKey | undefined
-  /** Filled with undefined when no response will come. */
+  /** Filled with the response to the current page, or with undefined when no response will come. */
   page: Slot<PageAnswer | undefined>
 }
 
@@ -53,10 +59,16 @@ export class ToolLists {
   readonly #waiting = new Set<PendingRequest>()
   /** list_changed received during our own tools/list; forwarded afterwards unless the list is unchanged. */
   readonly #changes: { readonly exchange: Exchange; readonly frame: Frame }[] = []
-  /** True while all our listings since then repeated the known list. */
+  /**
+   * True while each listing by the relay repeated the known list. A list_changed that arrived meanwhile is
+   * then not forwarded: some servers send it in response to each `tools/list`.
+   */
   #isEcho = true
   #walk: Walk | undefined
-  /** Until this time after a failed listing, none is tried, so that pipelined calls do not each wait. */
+  /**
+   * After a failed listing, no other is tried before this time, so that pipelined calls do not each wait for
+   * a listing.
+   */
   #triedUntil = -Infinity
 
   constructor(core: Core) {
@@ -65,7 +77,11 @@ export class ToolLists {
     this.ids = new RelayIds(core.options.nonce, core.ledger)
   }
 
-  /** Judges a page. @param exchange on which it arrived @returns the client's frame; undefined for no list */
+  /**
+   * Judges a page that the client requested.
+   * @param exchange on which the page arrived
+   * @returns the frame for the client; undefined when the result is no list
+   */
   *page(
     { cursor, terms, findings }: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject,
   ): Flow<Frame | undefined> {
@@ -118,7 +134,7 @@ export class ToolLists {
   ): void {
     const walk = this.#walk
     if (walk === undefined) return
-    // A second response to the same request has no request.
+    // A second response with this id belongs to no request, and must not fill the next page.
     walk.key = undefined
     this.#core.driver.fill(walk.page, { exchange, frame, message, findings })
   }
@@ -152,7 +168,7 @@ export class ToolLists {
 
   #begin(request: PendingRequest, listed: Slot<boolean>): void {
     const like = request.request
-    // A request that was sent already has no frame to imitate.
+    // The frame of a request that was already sent is not kept, so no `tools/list` can be made from it.
     if (like === undefined) return this.#core.driver.fill(listed, false)
     const walk: Walk = { request, like, listed, flow: undefined, key: undefined, page: new Slot() }
     this.#walk = walk
@@ -239,7 +255,8 @@ export class ToolLists {
 }
 
 /**
- * The client's request with the method `tools/list`, and with `_meta` except for the progress token.
+ * A copy of the client's request, with the method `tools/list` and another id. Its params keep only `_meta`,
+ * without the progress token.
  */
 const listRequest = (id: Id, key: IdKey, cursor: string | undefined, { frame, message }: Asked): Frame => {
   const theirs = member(message.params, '_meta')

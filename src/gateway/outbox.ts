@@ -5,16 +5,19 @@ import type { Frame } from '#protocol/frame.js'
 import { errorCode } from '#protocol/json-rpc.js'
 
 /**
- * Performs actions toward the peers in order, each after the audit records before it are written (promise 7).
- * The records of one turn of the event loop, in all sessions, are written together.
+ * Performs actions on the transports of client and server, in order. An action waits until the audit records
+ * before it are written (docs/promises.md, promise 7). The records of one turn of the event loop, in all
+ * sessions, are written together.
  */
 export class Outbox {
   readonly #failed: (failure: unknown) => void
   readonly #broken: (cause: unknown) => void
   readonly #waiting: (() => void)[] = []
-  /** Writes the newest record that is not written yet. */
+  /** Writes the newest record; undefined when all records are written. */
   #flush: Flush | undefined
-  /** True while draining; actions queued meanwhile run after those already queued. */
+  /**
+   * True while the waiting actions are performed. An action that is added meanwhile is performed after them.
+   */
   #isDraining = false
 
   /**
@@ -73,7 +76,10 @@ export class Outbox {
   }
 }
 
-/** The frame in place of one that may not be sent: errors for its responses, and nothing else. */
+/**
+ * The frame that is sent in place of one whose audit record could not be written: an error for each response
+ * in it. Requests and notifications are left out.
+ */
 export const withheld = ({ message }: Frame, reason: string): Frame | undefined => {
   if (message.kind !== 'batch') {
     return message.kind === 'result' || message.kind === 'error'

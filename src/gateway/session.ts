@@ -21,7 +21,7 @@ export interface SessionParts extends Hooks {
 
 export interface Ended {
   readonly reason: string
-  /** How the server's process ended, if it is one. */
+  /** How the server's process ended; undefined when the server is no process of ours. */
   readonly exit: Exit | undefined
   /** The error that stopped the session, if any. */
   readonly failure: Error | undefined
@@ -92,7 +92,7 @@ export class Session {
     })
   }
 
-  /** An exception outside of flows ends this session only. */
+  /** Calls a function; an exception in it ends this session only, not the process. */
   #guarded(act: () => void): void {
     try {
       act()
@@ -154,7 +154,7 @@ export class Session {
     this.#dispatch({ type: 'frame-received', from, exchange, frame })
   }
 
-  /** A client message. Its HTTP request needs an end even when no response is due. */
+  /** Handles a client message. Its HTTP request must be completed even when no response is due. */
   #clientFrame(exchange: Exchange, frame: Frame): void {
     const { server } = this.#ends
     const headers = frame.envelope?.headers
@@ -279,7 +279,10 @@ export class Session {
     }
   }
 
-  /** A transport failed on one frame: requests that wait for it get an error. */
+  /**
+   * After a transport could not send a frame: a request in it counts as lost, and a response in it is
+   * replaced by an error.
+   */
   #notSent(to: Side, exchange: Exchange, { message }: Frame): void {
     for (const one of message.kind === 'batch' ? message.members.map(member => member.message) : [message]) {
       if (to === 'server' && one.kind === 'request')
@@ -329,7 +332,8 @@ export class Session {
     this.#observer?.ended?.(this.#failure !== undefined)
     this.#outbox.do(() => {
       const clientClosed = this.#ends.client.close()
-      // `close` may report the end of the server before it returns its promise: wait for the promise.
+      // A server transport may report `ended` while `stop` still waits for `close` to return. `#serverClosed`
+      // is set only after that, so it is read later.
       void Promise.resolve()
         .then(() => Promise.all([clientClosed, this.#serverClosed]))
         .then(() =>

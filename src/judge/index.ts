@@ -4,21 +4,30 @@ import { channel } from 'node:diagnostics_channel'
 import * as layout from './layout.js'
 import { instantiate, type Module } from './module.js'
 
-/** Is told each error of an instance that could not be made, had no memory or trapped. */
+/** Publishes each error of a WebAssembly instance: it could not be made, had no memory, or trapped. */
 export const failures = channel('mcp-customs:byte-validator')
 
-/** Longer texts are left to the parser that reads in pieces: a text is read in one turn of the event loop. */
+/**
+ * Longest text that is read here, in bytes. A text is read in one turn of the event loop, so a longer text is
+ * left to the parser that reads in pieces.
+ */
 export const maxBytes = 3 * 1024 * 1024
 
-/** An instance whose memory has grown beyond `heldBytes` is let go after so many short texts in a row. */
+/**
+ * After `maxShort` texts in a row of at most `shortBytes`, an instance with more than `heldBytes` of memory
+ * is replaced by a new one, so that its memory is freed.
+ */
 const heldBytes = 2 * 1024 * 1024
 const shortBytes = 256 * 1024
 const maxShort = 100
 
-/** No text that was read before is deeper. */
+/**
+ * Most levels of nesting in a text that is read a second time. No text that was accepted at its first reading
+ * has more.
+ */
 const maxDepth = 4096
 
-/** Steps of one check, of a few nanoseconds each. */
+/** Most steps of one check; a step takes a few nanoseconds. */
 const maxSteps = 400_000
 
 /** A range of code points. */
@@ -28,13 +37,13 @@ export interface Range {
 }
 
 /**
- * A long string in one of the first blocks of content, whose value is its text, or the text of
- * structuredContent.
+ * A long string in one of the first blocks of content. Either its value is the text between its quotation
+ * marks, without escapes, or its value is the text of structuredContent.
  */
 export interface LongString {
   readonly block: number
   readonly member: number
-  /** With its quotation marks. */
+  /** The string in the message, with its quotation marks. */
   readonly text: Buffer
   readonly isStructuredText: boolean
 }
@@ -46,27 +55,30 @@ export interface ResultParts {
   /** The text of structuredContent. */
   readonly structured: Buffer | undefined
   /**
-   * Some of the blocks of content, by index, whose text is that of structuredContent, white space between
-   * tokens apart.
+   * Indexes of blocks of content whose text is that of structuredContent, apart from white space between
+   * tokens. There may be more such blocks.
    */
   readonly repeats: readonly number[]
   readonly strings: readonly LongString[]
 }
 
 /**
- * Validates JSON texts from their bytes, in WebAssembly. The answer is *surely valid*, or nothing: then the
- * text is parsed and evaluated. Answers depend on the arguments alone; the text that was read last is kept
- * only to save reading it again.
+ * Validates JSON texts from their bytes, in WebAssembly. It either finds that a text is surely valid, or
+ * gives no answer; then the caller parses and evaluates the text. Answers depend on the arguments alone. The
+ * last text that was read is kept, so that it is not read again.
  */
 export class ByteValidator {
   readonly #hidden: readonly Range[]
   #module: Module | undefined
   #memory = Buffer.alloc(0)
-  /** The text whose tape is in the memory, or a part of that text, and the tape index of its value. */
+  /**
+   * The text, or part of a text, whose tape (see assembly/tape.ts) is in the memory, and the tape index of
+   * its value.
+   */
   #last: { readonly text: Buffer; readonly value: number } | undefined
-  /** The table that is in the memory. */
+  /** The schema's table that is in the memory. */
   #table: Buffer | undefined
-  /** Short texts in a row. */
+  /** The number of short texts in a row. */
   #short = 0
 
   /** @param hidden characters that may hide text */
@@ -143,7 +155,7 @@ export class ByteValidator {
   }
 
   /**
-   * Without WebAssembly, without memory, or after a trap the answer is nothing, and the next text gets a new
+   * Returns undefined without WebAssembly, without memory, or after a trap. The next text then gets a new
    * instance.
    */
   #unlessFailed<Answer>(ask: () => Answer): Answer | undefined {
@@ -168,13 +180,13 @@ export class ByteValidator {
     return (this.#module = module)
   }
 
-  /** The memory; after it has grown it is another buffer. */
+  /** The instance's memory. Memory that has grown is another ArrayBuffer, and needs another Buffer. */
   #view({ memory: { buffer } }: Module): Buffer {
     return this.#memory.buffer === buffer ? this.#memory : (this.#memory = Buffer.from(buffer))
   }
 }
 
-/** A bit for each code point below U+10000, and for each 256 above. */
+/** One bit for each code point below U+10000, and one for each 256 code points above. */
 const bitsOf = (hidden: readonly Range[]): Buffer => {
   const bits = Buffer.alloc((0x10000 + 0x1100) / 8)
   for (const { first, last } of hidden) {
@@ -186,7 +198,7 @@ const bitsOf = (hidden: readonly Range[]): Buffer => {
   return bits
 }
 
-/** Nearly always of nothing, which `Array.from` takes its time for. */
+/** Makes a list. The list is nearly always empty, and `Array.from` is slow for an empty list. */
 const listOf = <One>(count: number, one: (index: number) => One): readonly One[] => {
   const list: One[] = []
   for (let index = 0; index < count; index++) list.push(one(index))

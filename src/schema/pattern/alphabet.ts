@@ -1,9 +1,9 @@
 import type { Budget } from '../budget.js'
 import { contains, type CharacterClass } from './syntax.js'
 
-/** In place of a character's kind: the text ends here. */
+/** The number in place of a character's kind where there is none: before the text and after it. */
 export const noCharacter = 0
-/** The kind is not known yet: greater than all that are. */
+/** The number in place of a kind that is not computed yet. It is greater than every kind. */
 export const unknownKind = 2 ** 30
 
 const bytesOfEntry = 200
@@ -11,14 +11,18 @@ const bytesOfPage = 1100
 const emptyPage = new Int32Array(256).fill(unknownKind)
 
 /**
- * The input alphabet of a pattern's automata. Characters that are in the same classes are one kind; positions
- * of which the same facts are known are one place.
+ * Numbers the characters and the positions of a text for the automata of one pattern. Characters that are in
+ * the same classes of the pattern have one number, their kind. Positions of which the same facts (see
+ * states.ts) are known have one number, their place.
  */
 export class Alphabet {
   readonly #classes = new Map<CharacterClass, number>()
-  /** Of each kind: a mark, and for each class whether the kind is in it (1 or 0). */
+  /**
+   * For each kind: `-`, then for each class whether the kind is in it (1 or 0). The text of `noCharacter` is
+   * empty.
+   */
   readonly #members = new Numbering()
-  /** Of each place: for each fact whether it holds (1 or 0). */
+  /** For each place: for each fact whether it holds (1 or 0). */
   readonly #facts = new Numbering()
   readonly #after: readonly [number[], number[]] = [[], []]
   /** The kinds of characters, 256 in a page. */
@@ -49,7 +53,10 @@ export class Alphabet {
     return known === unknownKind ? this.#find(code, budget) : known
   }
 
-  /** The known kinds of 256 code units. High surrogates have none: a pair may be one character. */
+  /**
+   * The known kinds of the 256 code units of a page. A page of high surrogates is always empty, because a
+   * surrogate pair may be one character with another kind.
+   */
   pageOf(number: number): Int32Array {
     return number >= 0xd8 && number <= 0xdb ? emptyPage : (this.#pages[number] ?? emptyPage)
   }
@@ -62,7 +69,7 @@ export class Alphabet {
     return this.#facts.numberOf(facts, budget)
   }
 
-  /** The place of which one fact more is known. */
+  /** The place with the facts of `place` and one fact more. */
   placeAfter(place: number, holds: boolean, budget: Budget): number {
     const known = this.#after[holds ? 1 : 0]
     return (known[place] ??= this.placeOf(`${this.factsOf(place)}${Number(holds)}`, budget))
@@ -83,7 +90,7 @@ const newPage = (budget: Budget): Int32Array => {
   return emptyPage.slice()
 }
 
-/** Texts by number, each once. */
+/** Gives each text a number; equal texts have the same number. */
 class Numbering {
   readonly texts: string[] = []
   readonly #numbers = new Map<string, number>()
@@ -99,12 +106,15 @@ class Numbering {
   }
 }
 
-/** A text as a pattern with look-arounds or word boundaries reads it. */
+/**
+ * A text in the form that the automata of a pattern with look-arounds or word boundaries read: the kinds of
+ * its characters and the places of its positions.
+ */
 export class Symbols {
   readonly length: number
-  /** The kinds of the characters, with none before and after them. */
+  /** The kinds of the characters, with `noCharacter` before the first and after the last. */
   readonly kinds: Int32Array
-  /** The places between them, by the facts that are known of each. */
+  /** The places of the positions before, between and after the characters. */
   readonly places: Int32Array
   readonly #alphabet: Alphabet
 

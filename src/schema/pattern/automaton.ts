@@ -5,18 +5,24 @@ import type { State } from './states.js'
 /** A set of NFA states: one DFA state. */
 interface StateSet {
   readonly states: readonly State[]
-  /** Where its row begins in the transition table of plain patterns. */
+  /**
+   * Where the row of this set begins in the transition table. Only plain patterns use the table: their facts
+   * are start and end alone.
+   */
   readonly row: number
   /** Whether it is the set at the start of the text. */
   readonly isFirst: boolean
-  /** By column, as far as they are known. Plain patterns have a column for each kind of characters. */
+  /**
+   * The steps that are known, by column. A plain pattern has a column for each kind of characters; another
+   * pattern has one for each pair of a place and a kind.
+   */
   readonly steps: (Step | undefined)[]
 }
 
 interface Step {
   /** Whether there is a match before the next character. */
   readonly matches: boolean
-  /** The set after it; undefined when there never will be a match. */
+  /** The set after the next character; undefined when no match can follow. */
   readonly to: StateSet | undefined
 }
 
@@ -30,14 +36,17 @@ export interface Dfa {
   readonly rows: readonly number[]
 }
 
-/** In place of a next state: not computed yet; a match, whatever follows; no match, whatever follows. */
+/**
+ * Numbers in place of a next state. `unknown`: the step is not computed yet. `matched`: the text matches,
+ * whatever follows. `failed`: the text does not match, whatever follows.
+ */
 const unknown = -1
 export const [matched, failed] = [-2, -3]
 
-/** Complete DFAs have no more entries. */
+/** Most entries in the rows of a complete DFA. */
 const maxEntries = 20_000
 
-/** All sets are dropped when they take more. */
+/** Most bytes of all sets. When the sets take more, all of them are dropped and computed again. */
 const maxBytes = 4 * 1024 * 1024
 /** Kinds with smaller numbers have a column in the transition table. */
 const rowLength = 32
@@ -61,10 +70,13 @@ export class Automaton {
   /** For each row and kind the next row, `unknown`, `matched` or `failed`. */
   #table: Int32Array = new Int32Array(0)
   #first: StateSet | undefined
-  /** Where in a text, and in the table, a search is that the table could not finish. */
+  /** The position in the text, and the row in the table, where a search found no known step. */
   #at = 0
   #row = 0
-  /** The facts of a position and the kind of the next character, by number. */
+  /**
+   * For each column of a pattern that is not plain: the facts of a position and the kind of the next
+   * character.
+   */
   readonly #columns: (readonly [facts: string, kind: number])[] = []
   readonly #columnOf: number[][] = []
   #bytes = 0
@@ -74,7 +86,7 @@ export class Automaton {
   constructor(start: State, alphabet: Alphabet, begin: 'start' | 'end' | undefined, budget: Budget) {
     this.#start = start
     this.#alphabet = alphabet
-    // Away from the beginning all other facts are unknown.
+    // Where reading does not begin, all other facts are taken as unknown.
     const { waiting, matches } = this.#closure([start], begin === 'start' ? '0' : '?0', budget)
     this.isAnchored = begin !== undefined && waiting.length === 0 && !matches
   }
@@ -94,7 +106,7 @@ export class Automaton {
     }
   }
 
-  /** The same, as far as the table knows; undefined for a text that it has no answer for yet. */
+  /** As `test`, from the table alone; undefined when the table lacks a step for this text. */
   testKnown(text: string): boolean | undefined {
     if (this.#first === undefined) return undefined
     this.#at = 0
@@ -130,7 +142,10 @@ export class Automaton {
     return atEnd === unknown ? undefined : atEnd === matched
   }
 
-  /** The same for a text with facts. @param note is told at each position whether a match ends there */
+  /**
+   * As `test`, for a pattern that is not plain.
+   * @param note is told at each position whether a match ends there
+   */
   run(
     symbols: Symbols, backward: boolean, budget: Budget, note?: (at: number, matches: boolean) => void,
   ): boolean {
@@ -180,7 +195,7 @@ export class Automaton {
     const from = this.#rows[row / rowLength]
     if (from === undefined) throw new Error('a row of no set')
     const step = from.steps[kind] ?? this.#follow(from, kind, budget)
-    // All sets may have been dropped meanwhile.
+    // `#follow` may have dropped all sets.
     if (kind < rowLength && this.#rows[row / rowLength] === from) {
       if (row >= this.#table.length) this.#extendTable(budget)
       this.#table[row + kind] = step.matches ? matched : (step.to?.row ?? failed)
@@ -203,7 +218,7 @@ export class Automaton {
     const known = from.isFirst ? `1${facts.slice(1)}` : facts
     const { waiting, matches } = this.#closure(from.states, known, budget)
     budget.spend(20 + 2 * waiting.length)
-    // Before the next set is made: that must not be dropped.
+    // `#grow` may drop all sets: it is called before the next set is made, which must not be dropped.
     this.#grow(bytesOfStep, budget)
     const starts: State[] = this.isAnchored ? [] : [this.#start]
     for (const { value, next } of waiting) {
@@ -251,7 +266,10 @@ export class Automaton {
     budget.keep(bytes)
   }
 
-  /** Whether the search meets a state for the first time, and met no better one of its family before. */
+  /**
+   * Whether the search meets a state for the first time, and met no better state of the same family (see
+   * states.ts) before.
+   */
   #visit(state: State): boolean {
     const { family } = state
     if (state.search === this.#search) return false

@@ -12,7 +12,7 @@ import type { FrontResponse } from './request.js'
 export interface Due {
   /** The ids of the JSON-RPC requests in the client's message. */
   readonly keys: readonly IdKey[]
-  /** The status of responses for which the server has chosen none. */
+  /** The HTTP status of responses for which the server has chosen none. */
   readonly statusOf: (answers: readonly Frame[]) => number
   /** The status when the message has no requests, and the server has sent nothing. */
   readonly settledStatus: 202 | 400
@@ -26,14 +26,14 @@ const fullBytes = 256 * 1024
 /** Proxies must not buffer, store or compress a stream. */
 const streamHeaders = [['cache-control', 'no-cache, no-transform'], ['x-accel-buffering', 'no']] as const
 
-/** The number of newest answers of a response that are reported when the client may not have got them. */
+/** Most answers that are reported, the newest ones, when the client may not have received them. */
 const maxSent = 64
 
 const nothing = () => {}
 
 /**
- * The response to one HTTP request. It is one JSON text when the answer is sent first, and a stream of events
- * when another message is sent before it. An HTTP server chooses the form itself.
+ * The response to one HTTP request. It is one JSON text when the first message that is sent is the answer. It
+ * is a stream of events when another message is sent first. An HTTP server chooses the form itself.
  */
 export class Reply {
   readonly #response: FrontResponse
@@ -46,10 +46,10 @@ export class Reply {
   #pending: number
   /** Answers that are sent together, as one JSON text. */
   #collected: Frame[] = []
-  /** The server sends no more messages but answers. */
+  /** True when the server sends no more messages but answers: the last answer ends the stream. */
   #endsWithAnswers = false
   #full = false
-  /** The number of checks since bytes were written. */
+  /** The number of calls of `keepAlive` since bytes were written. */
   #silence = 0
   /** The newest answers that were sent. */
   readonly #sent: IdKey[] = []
@@ -67,7 +67,8 @@ export class Reply {
     this.#session = session
     this.#pending = due.keys.length
     response.owes?.(this.#onlyId())
-    // Not `on`: a connection keeps its last response, which must not keep this reply in memory.
+    // `once` and not `on`: a connection keeps its last response, and a listener of that response would keep
+    // this reply in memory.
     response.once('close', () => this.#over())
   }
 
@@ -164,13 +165,19 @@ export class Reply {
     if (this.#state === 'streaming' && this.due.length > 0 && this.#pending <= 0) this.finish()
   }
 
-  /** The server's response is over. Pending answers follow, unless the client can fetch them later. */
+  /**
+   * Called when the server's HTTP response is over. Pending answers are awaited, unless the client can fetch
+   * them later.
+   */
   streamEnded(resumable: boolean): void {
     this.#endsWithAnswers = true
     if (resumable || this.#pending <= 0) this.finish()
   }
 
-  /** Ends the response in the form that it has. */
+  /**
+   * Ends the response. A stream is closed; collected answers are sent; a response without answers gets a
+   * status of its own.
+   */
   finish(): void {
     if (this.#state === 'done') return
     if (this.#state === 'streaming') {
@@ -203,7 +210,10 @@ export class Reply {
     this.#end(refused.status, refusalBody(refused, this.#onlyId()))
   }
 
-  /** The relay's own answers get its own status: with the server's (such as 202) clients may read none. */
+  /**
+   * The status of a response with answers. Where the relay made all answers, the relay chooses the status
+   * too: with the server's status (such as 202) a client may not read the body.
+   */
   #statusOf(answers: readonly Frame[]): number {
     const status = this.#head?.status
     const isOurs = answers.every(({ relayMade, message }) => relayMade === true || message.kind === 'batch')
@@ -211,7 +221,9 @@ export class Reply {
     return this.#carrying(status)
   }
 
-  /** Replaces a status with which clients read no body, where answers are sent. */
+  /**
+   * The status, or 200 in place of a status with which clients read no body, when the request needs answers.
+   */
   #carrying(status: number): number {
     return this.due.length > 0 && bodiless.has(status) ? 200 : status
   }
@@ -244,8 +256,8 @@ export class Reply {
   }
 
   /**
-   * Called at intervals. A stream that was silent for that many checks gets a comment; a response that waits
-   * for a slow call becomes a stream first.
+   * Called at equal intervals. After `checks` calls without a byte written, a stream gets a comment, so that
+   * nobody closes it as idle. A response that waits for a slow call becomes a stream first.
    */
   keepAlive(checks: number): void {
     if (++this.#silence < checks) return
@@ -279,7 +291,7 @@ const joined = (frames: readonly Frame[]): Buffer =>
   Buffer.concat([...frames.flatMap(({ bytes }, index) => [index === 0 ? opening : comma, bytes]), closing])
 const [opening, comma, closing] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')]
 
-/** An unparsable frame that passes counts as the answer to its first id. */
+/** The number of answers in a frame. An unparsable frame that passes counts as the answer to its first id. */
 const answersIn = (frame: Frame): number =>
   frame.message.kind === 'unusable' ? Math.min(1, frame.message.keys.length) : answerKeys(frame).length
 

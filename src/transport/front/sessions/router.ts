@@ -29,15 +29,21 @@ export interface NewSession {
   readonly transport: Transport
   /** Identifies the session in records. Not the `Mcp-Session-Id`, which is a secret. */
   readonly session: string
-  /** The handshake was made with another replica, or before a restart, and is not known here. */
+  /**
+   * True when the client made the handshake with another replica, or before a restart: this relay does not
+   * know it.
+   */
   readonly joined: boolean
-  /** The client that began it. */
+  /** The client that began the session. */
   readonly peer: Peer
-  /** Of the first request, without credentials that were meant for this relay. */
+  /** The headers of the session's first request, without credentials that were meant for this relay. */
   readonly headers: ReadonlyMap<string, string>
 }
 
-/** Read at each use, because all of them may be replaced while sessions run. */
+/**
+ * The settings of a router. They are read at each use, because all of them may be replaced while sessions
+ * run.
+ */
 export interface RouterSettings {
   /** The Authorization header is meant for this relay, and is not forwarded. */
   readonly ownAuthorization: boolean
@@ -50,7 +56,10 @@ export interface RouterSettings {
 /** The session that a request belongs to. */
 interface Destination {
   readonly session: FrontSession
-  /** The request names a session of which only the server knows whether it exists. */
+  /**
+   * True when the request names a session id of an HTTP server: only the server knows whether the session
+   * exists.
+   */
   readonly claims: boolean
 }
 
@@ -58,15 +67,18 @@ interface Destination {
 export class SessionRouter {
   readonly #path: string
   #endpoint: Endpoint | undefined
-  /** Of the newest endpoint. */
+  /** The kind of the server at the newest endpoint. */
   #kind: Endpoint['server']
-  /** Counts the endpoints, so that no request joins a group of a server that was replaced. */
+  /**
+   * The number of endpoints so far. It is part of a group's name, so that no request joins the session of a
+   * server that was replaced.
+   */
   #generation = 0
   readonly #settings: () => RouterSettings
   readonly #processes: Quota
   readonly #sessions: Sessions<FrontSession>
 
-  /** @param processes the places for processes of sessions, over all paths */
+  /** @param processes limits the processes of sessions, over all paths */
   constructor(
     path: string, endpoint: Endpoint, settings: () => RouterSettings, processes: Quota, timers: Timers,
   ) {
@@ -79,7 +91,7 @@ export class SessionRouter {
     this.#sessions = new Sessions({ max, idleMs: () => settings().idleMs, timers })
   }
 
-  /** The server speaks stdio: the front chooses session ids and statuses. */
+  /** True when the server speaks stdio: the front then chooses session ids and statuses. */
   get own(): boolean {
     return this.#kind === 'stdio'
   }
@@ -104,7 +116,7 @@ export class SessionRouter {
     return this.#sessions.all()
   }
 
-  /** The session that the head of a request names, if it exists. */
+  /** The session to which a request belongs by its headers, if that session exists here. */
   known(arrival: Arrival): FrontSession | undefined {
     if (arrival.modern) return this.#sessions.find(this.#groupName('modern', arrival))
     const id = arrival.sessionId
@@ -112,7 +124,7 @@ export class SessionRouter {
     return session?.owner === this.#ownerOf(arrival) ? session : undefined
   }
 
-  /** Refuses a request for its head, before the client is asked for its body. */
+  /** Refuses a request by its headers alone, before the client is asked for the body. */
   checkHead(arrival: Arrival): Refusal | undefined {
     const isUnknown = arrival.sessionId !== undefined && !this.known(arrival)
     return this.own && !arrival.modern && isUnknown ? refusals.noSession : undefined
@@ -156,7 +168,10 @@ export class SessionRouter {
     return session ? { session, claims: false } : this.#full
   }
 
-  /** Requests without a session share one in each authorization context. */
+  /**
+   * Requests that name no session share one session, if their authorization contexts are equal (see
+   * `Credentials`).
+   */
   #group(revision: 'modern' | 'legacy', arrival: Arrival): Destination | Refusal {
     const name = this.#groupName(revision, arrival)
     const session = this.#sessions.find(name) ?? this.#open('stateless', arrival, [name])
@@ -193,7 +208,7 @@ export class SessionRouter {
     const session: FrontSession = new FrontSession(kind, id, this.#ownerOf(arrival), {
       idle: idle => {
         const isOld = generation < this.#generation
-        // When the server's answer to initialize names no session, no request can belong to it later.
+        // The server's response to initialize named no session, so no later request can belong to this one.
         if (idle && kind === 'upstream' && !this.#sessions.isNamed(session)) {
           session.end('the server named no session')
         } else if (idle && kind === 'stateless' && isOld) session.end('the server was replaced')
@@ -222,7 +237,7 @@ export class SessionRouter {
     return session
   }
 
-  /** Takes a place for the session's process, until the gateway has closed the session. */
+  /** Counts the session's process in the quota, until the gateway has closed the session. */
   #takeProcess(session: FrontSession, arrival: Arrival, client: string): boolean {
     const leave = (arrival.place ?? this.#processes.place(client)).take()
     if (leave) void session.closed.then(leave)
