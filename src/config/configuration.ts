@@ -20,7 +20,8 @@ export type Limits = Readonly<Required<Written.Limits>>
 export type SessionLimits = Readonly<Required<Written.Sessions>>
 
 /**
- * A configuration (docs/configuration.md): checked, paths made absolute, `${env:NAME}` replaced, defaults filled
+ * A configuration (docs/configuration.md): checked, paths made absolute, `${env:NAME}` replaced, defaults
+ * filled
  * in, frozen. `config/customs.schema.json` describes the keys as they are written.
  */
 export interface Configuration {
