@@ -21,8 +21,7 @@ export type SessionLimits = Readonly<Required<Written.Sessions>>
 
 /**
  * A configuration (docs/configuration.md): checked, paths made absolute, `${env:NAME}` replaced, defaults
- * filled
- * in, frozen. `config/customs.schema.json` describes the keys as they are written.
+ * filled in, frozen. `config/customs.schema.json` describes the keys as they are written.
  */
 export interface Configuration {
   /** As it was named; undefined: only defaults. */
