@@ -4,6 +4,7 @@ import {
 } from '#core/event.js'
 import type { Batches } from '#core/batches.js'
 import { errorAnswer } from '#core/refusal.js'
+import { asError } from '#errors.js'
 import { errorCode } from '#protocol/json-rpc.js'
 import type { Frame } from '#protocol/frame.js'
 import type { Exit, Transport, TransportEvent } from '#transport/transport.js'
@@ -317,7 +318,7 @@ export class Session {
   /** Ends the session; waiting requests get the reason. */
   #fail(failure: unknown, reason: string): void {
     if (this.#failure !== undefined) return
-    this.#failure = failure instanceof Error ? failure : new Error(String(failure))
+    this.#failure = asError(failure)
     if (reason === noAudit) this.#withheld = reason
     this.#waiting.unshift({ type: 'server-gone', reason, isFailure: reason !== noAudit })
     this.stop()

@@ -1,6 +1,6 @@
 import { type Exchange, stdioExchange } from '#core/event.js'
 import { errorAnswer } from '#core/refusal.js'
-import { CustomsError } from '#errors.js'
+import { asError, CustomsError } from '#errors.js'
 import { exactResult, markLongNumbers, withDigits } from '#lock/digits.js'
 import { edit } from '#protocol/edit.js'
 import type { Frame, FrameLimits } from '#protocol/frame.js'
@@ -89,7 +89,7 @@ const parse = (text: string): Json | Error => {
   try {
     return JSON.parse(text) as Json
   } catch (error) {
-    return error instanceof Error ? error : new Error(String(error))
+    return asError(error)
   }
 }
 

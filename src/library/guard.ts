@@ -1,5 +1,6 @@
 import type { SchemaChecker } from '#core/check.js'
 import type { Entry } from '#core/event.js'
+import { asError } from '#errors.js'
 import { openSession } from '#gateway/open.js'
 import { createSchemaChecker } from '#schema/index.js'
 import { ClientEnd } from './client-end.js'
@@ -105,7 +106,7 @@ class Guarded implements GuardedTransport {
   #tell(error: unknown): void {
     try {
       // Errors of `onerror` itself are dropped.
-      settled(this.onerror?.(error instanceof Error ? error : new Error(String(error))), () => undefined)
+      settled(this.onerror?.(asError(error)), () => undefined)
     } catch {}
   }
 }

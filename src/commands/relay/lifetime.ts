@@ -1,3 +1,4 @@
+import { asError } from '#errors.js'
 import { realTimers, type Timers } from '#transport/timers.js'
 
 /**
@@ -76,8 +77,6 @@ export class Lifetime {
     })
   }
 }
-
-const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)))
 
 /**
  * Ends a lifetime at a signal or an uncaught error; each further signal raises the urgency. From now on these

@@ -1,5 +1,5 @@
 import { stdioExchange, type Exchange } from '#core/event.js'
-import { CustomsError } from '#errors.js'
+import { asError, CustomsError } from '#errors.js'
 import type { Frame, FrameLimits } from '#protocol/frame.js'
 import { requestKeys } from '../frames.js'
 import { Stopper } from '../process/group.js'
@@ -81,7 +81,7 @@ class ServerProcess implements StdioServer {
       if (typeof stderr !== 'string') child.stderr?.on('data', stderr)
       this.#attach(child)
     } catch (error) {
-      const cause = error instanceof Error ? error : new Error(String(error))
+      const cause = asError(error)
       process.nextTick(() => this.#fail(cause))
     }
   }
