@@ -123,7 +123,7 @@ export const openTelemetry = (options: OpenTelemetryOptions): OpenTelemetry => {
     follower: signals.includes('logs') ? openLogs() : undefined,
     close: async () => {
       await Promise.race([
-        Promise.allSettled(closing.map(close => close())), setTimeout(closeMs(), undefined, { ref: false }),
+        Promise.allSettled(closing.map(close => close())), setTimeout(closeMs()),
       ])
       for (const delivery of deliveries) delivery.close()
     },
