@@ -42,7 +42,8 @@ export const cannotRead = (code: ErrorCode, path: string, cause: unknown): Custo
   new CustomsError(code, `${path}: cannot be read (${codeOf(cause)})`, { cause })
 
 /** Anything that was thrown, as an Error. */
-export const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)))
+export const asError = (thrown: unknown): Error =>
+  thrown instanceof Error ? thrown : new Error(String(thrown))
 
 /** The message of anything that was thrown. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
