@@ -33,7 +33,9 @@ const schemaFile = () => {
 
 const rulesPage = () => {
   const rows = rules.map(({ name, title, mends = '' }) => `| \`${name}\` | ${title} | ${inWords(inPreset('standard', name))} | ${mends} |`)
-  return read('docs/rules.md').replace(/(?<=\| rule \| what it finds \| standard \| mend \|\n\| --- \| --- \| --- \| --- \|\n)(?:\|.*\n)+/, `${rows.join('\n')}\n`)
+  const meanings = rules.map(({ name, means, next }) => `| \`${name}\` | ${means} | ${next.map(step => `${step}.`).join(' ')} |`)
+  return [[/(?<=\| rule \| what it finds .*\n\|[ |-]*\n)(?:\|.*\n)*/, rows], [/(?<=\| rule \| what happened .*\n\|[ |-]*\n)(?:\|.*\n)*/, meanings]]
+    .reduce((page, [place, lines]) => page.replace(place, () => `${lines.join('\n')}\n`), read('docs/rules.md'))
 }
 
 /** What each file should hold. */

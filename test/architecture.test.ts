@@ -77,7 +77,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   learn: ['learn', 'schema', 'core', 'protocol'],
   gateway: ['gateway', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors'],
   inspect: ['inspect', 'lock', 'rules', 'gateway', 'transport', 'core', 'protocol', 'errors'],
-  report: ['report', 'inspect', 'audit', 'core', 'protocol', 'errors'],
+  report: ['report', 'inspect', 'rules', 'audit', 'core', 'protocol', 'errors'],
   commands: [
     'commands', 'report', 'clients', 'capture', 'learn', 'inspect', 'gateway', 'config', 'admin', 'telemetry',
     'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors', 'operator-file',

@@ -2,11 +2,12 @@ import type { Logger } from 'pino'
 import type { Entry } from '#core/event.js'
 import type { Verdict } from '#core/findings.js'
 import type { Finding } from '#core/rule.js'
+import { visible } from '#errors.js'
 import { clip, quote } from '#protocol/quote.js'
 import type { Position } from './record.js'
 import { withoutSecrets } from './secrets.js'
 
-/** Messages for the operator on stderr, one JSON line each, written by pino. */
+/** Messages for the operator on stderr: JSON lines written by pino, or text where stderr is a terminal. */
 export interface Log {
   /** Logs a decision with findings. The start and end of a session are logged at level debug. */
   entry(entry: Entry): void
@@ -30,14 +31,22 @@ type Level = 'debug' | 'info' | 'warn'
 const levelOf: Readonly<Record<Verdict, Level>> =
   { pass: 'debug', log: 'info', mend: 'info', demote: 'warn', block: 'warn' }
 
+/** What findings of a rule mean, and what to do. */
+type Explain = (rule: string) => { readonly means: string; readonly next: readonly string[] } | undefined
+
+type Say = (severity: Level, fields: object, message: string, details?: readonly string[]) => void
+
 /**
- * @param level least severe message that is logged (pino's names). Pino is loaded with the first such
- *   message: most relays log nothing while they start.
+ * @param level least severe message that is logged (pino's names)
+ * @param terminal gets text in the place of the JSON lines
  */
-export const openLog = (level: string): Log => {
+export const openLog = (
+  level: string, explain: Explain,
+  terminal: { write(text: string): unknown } | undefined = process.stderr.isTTY ? process.stderr : undefined,
+): Log => {
   let loading: Promise<Logger> | undefined
-  const say = (severity: Level, fields: object, message: string): void => {
-    if (levels.indexOf(severity) < levels.indexOf(level)) return
+  // Pino is loaded with the first message: most relays log nothing while they start.
+  const log: Say = (severity, fields, message) => {
     loading ??= import('pino').then(({ pino }) =>
       pino({ level, name: 'mcp-customs' }, pino.destination({ dest: 2, sync: true })))
     loading = loading.then(logger => {
@@ -45,17 +54,31 @@ export const openLog = (level: string): Log => {
       return logger
     })
   }
+  const print: Say = (_severity, _fields, message, details = []) =>
+    terminal?.write(
+      [`mcp-customs: ${visible(message)}`, ...details.map(line => `  ${visible(line)}`), ''].join('\n'),
+    )
+  const say: Say = (severity, ...rest) => {
+    if (levels.indexOf(severity) >= levels.indexOf(level)) (terminal ? print : log)(severity, ...rest)
+  }
   return {
     entry({ event, from, server, session, tool, verdict, findings }) {
       if (findings.length === 0 && !event.startsWith('session/')) return
       // Every tool of every server that is not trusted loses its annotations: that alone is no warning.
-      const isNews = findings.length === 0 || findings.some(({ rule }) => rule !== 'tool/annotations')
+      const news = findings.find(({ rule }) => rule !== 'tool/annotations')
+      const told = findings.slice(0, maxFindings).map(scrubbed)
+      const explained = news && explain(news.rule)
       const fields = {
         event, from, server, session,
         tool: tool === undefined ? undefined : withoutSecrets(clip(tool)),
-        verdict, findings: findings.slice(0, maxFindings).map(scrubbed), of: findings.length,
+        verdict, findings: told, of: findings.length, ...explained,
       }
-      say(isNews ? levelOf[verdict] : 'info', fields, messageFor(event, tool, verdict))
+      const details = told.map(({ rule, path, message }) => `${rule} at ${path || '/'}: ${message}`)
+      if (explained) details.push(explained.means, ...explained.next.map(step => `→ ${step}`))
+      say(
+        findings.length > 0 && news === undefined ? 'info' : levelOf[verdict], fields,
+        messageFor(event, tool, verdict, server), details,
+      )
     },
     warn: message => say('warn', {}, message),
     access: request => say('info', request, 'request'),
@@ -77,7 +100,7 @@ const scrubbed = ({ rule, path, message }: Finding): Finding => ({
 const words: Readonly<Record<Verdict, string>> =
   { pass: 'passed', log: 'passed, with findings', mend: 'mended', demote: 'demoted', block: 'blocked' }
 
-const messageFor = (event: string, tool: string | undefined, verdict: Verdict): string => {
-  if (event.startsWith('session/')) return event
-  return `${words[verdict]}: ${event}${tool === undefined ? '' : ` ${withoutSecrets(quote(tool))}`}`
+const messageFor = (event: string, tool: string | undefined, verdict: Verdict, server: string): string => {
+  const subject = `${event}${tool === undefined ? '' : ` ${withoutSecrets(quote(tool))}`} of ${server}`
+  return event.startsWith('session/') ? subject : `${words[verdict]}: ${subject}`
 }

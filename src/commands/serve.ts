@@ -4,6 +4,7 @@ import { type Log, openLog } from '#audit/log.js'
 import type { Follower } from '#audit/sink.js'
 import type { Configuration } from '#config/configuration.js'
 import { CustomsError, messageOf } from '#errors.js'
+import { explained } from '#rules/index.js'
 import { countingMetrics, type Metrics, noMetrics } from '#telemetry/metrics.js'
 import type { FrontBackend, Refused } from '#transport/front/front.js'
 import { inheritedChannel } from '#transport/process/relay.js'
@@ -55,7 +56,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const isOfFile = (target.command ?? target.url) === undefined
   const { config, logLevel } = flags
   const { admin } = setup.configuration
-  const log = openLog(logLevel)
+  const log = openLog(logLevel, explained)
   const lifetime = new Lifetime()
   lifetime.add(() => log.close())
   const metrics = admin ? countingMetrics() : noMetrics

@@ -5,6 +5,7 @@ import { CustomsError } from '#errors.js'
 import { type Guard, openSession } from '#gateway/open.js'
 import type { Session } from '#gateway/session.js'
 import type { FrameLimits } from '#protocol/frame.js'
+import { explained } from '#rules/index.js'
 import { noMetrics } from '#telemetry/metrics.js'
 import { connectionTo, pipe } from '#telemetry/place.js'
 import { exitCodeOf } from '#transport/process/spawn.js'
@@ -28,7 +29,7 @@ export const wrap = async (flags: SharedFlags, target: Target, watching?: Witnes
   if (setup === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
   const { limits, sessions: { graceMs } } = configuration
   const client = stdioClient({ input: process.stdin, output: process.stdout, limits, graceMs })
-  const log = openLog(flags.logLevel)
+  const log = openLog(flags.logLevel, explained)
   const telemetry = await openTelemetry(configuration, log)
   const { name } = setup.server
   const audit = await openAudit({ ...configuration.audit, server: name, log, followers: telemetry.followers })

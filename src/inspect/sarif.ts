@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { plainJson } from '#protocol/quote.js'
 import { isString, member } from '#protocol/unmetered.js'
-import { type RuleName, ruleNamed } from '#rules/index.js'
+import { explained, inText, type RuleName, ruleNamed } from '#rules/index.js'
 import { type Inspection, problemsOf, type Weighed } from './inspection.js'
 import { plain } from './plain.js'
 
@@ -101,12 +101,15 @@ const run = ({ category, problems, properties, results }: SarifRun, version: str
 }
 
 const descriptor = (rule: RuleName) => {
-  const { text = rule, help = rule } = ruleNamed(rule) ?? {}
+  const { title = rule, means = rule, next = [] } = ruleNamed(rule) ?? {}
   return {
     id: rule,
-    shortDescription: { text },
-    fullDescription: { text },
-    help: { text: help },
+    shortDescription: { text: inText(title) },
+    fullDescription: { text: means },
+    help: {
+      text: [means, ...(explained(rule)?.next ?? []).map(step => `${step}.`)].join('\n'),
+      markdown: [means, '', ...next.map(step => `- ${step}.`)].join('\n'),
+    },
     helpUri: `${homepage}#rules`,
     properties: { tags: rule.startsWith('advice/') ? ['mcp'] : ['mcp', 'security'] },
   }

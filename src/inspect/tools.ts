@@ -1,6 +1,6 @@
 import { severer } from '#core/findings.js'
 import { member } from '#protocol/unmetered.js'
-import { type RuleName, ruleNamed } from '#rules/index.js'
+import { inText, type RuleName, ruleNamed } from '#rules/index.js'
 import { argumentPhrases, argumentsOf, claimsOf, titleOf } from './definition.js'
 import type { InspectedTool, Inspection, Weighed } from './inspection.js'
 import { plain } from './plain.js'
@@ -100,12 +100,13 @@ export const findingsSection = ({ findings, tools }: Inspection, style: Style, w
     ...worst(findings).map(({ rule, action }) => {
       const its = findings.filter(finding => finding.rule === rule)
       const times = its.length > 1 ? `, ${its.length} times` : ''
-      const help = wrap(ruleNamed(rule)?.help ?? '', width - 8)
-        .map((line, index) => `      ${index === 0 ? '→' : ' '} ${line}`)
+      const { help = '', steps = [] } = ruleNamed(rule) ?? {}
+      const advice = [help, ...steps.map(step => `${inText(step)}.`)].flatMap(text =>
+        wrap(text, width - 8).map((line, index) => `      ${index === 0 ? '→' : ' '} ${line}`))
       return [
         `  ${marked(rule, action, style)} ${style.dim(`(${action}${times})`)}`,
         ...messages(its, tools.length, style, width),
-        ...help,
+        ...advice,
         ...remedy(rule, style, width),
       ].join('\n')
     }),
@@ -117,7 +118,7 @@ const remedy = (rule: RuleName, style: Style, width: number): readonly string[] 
   const { mend, mends, refused } = ruleNamed(rule) ?? {}
   if (mends === undefined || mend?.isBlock === true) return []
   const otherwise = refused === undefined ? '' : `; where nobody does, strict clients ${refused}`
-  return wrap(`--policy compat: ${mends.replaceAll('`', '')}${otherwise}`, width - 6)
+  return wrap(`--policy compat: ${inText(mends)}${otherwise}`, width - 6)
     .map(line => style.dim(`      ${line}`))
 }
 

@@ -1,5 +1,6 @@
 import type { Verdict } from '#core/findings.js'
 import { columnsOf as measured, type Style } from '#inspect/terminal.js'
+import { explained } from '#rules/index.js'
 import type { ReadRecord } from './merge.js'
 import type { LogRecord } from './record.js'
 import { findingText, sentence, shown } from './sentence.js'
@@ -101,6 +102,10 @@ const details = (record: LogRecord, file: string, number: number | undefined): r
     given.join(' · '),
     ...findings.map(findingText),
     ...(more > 0 ? [`and ${more} more`] : []),
+    ...[...new Set(findings.map(({ rule }) => rule))].flatMap(rule => {
+      const { means = '', next = [] } = explained(rule) ?? {}
+      return means === '' ? [] : [`${rule}: ${means}`, ...next.map(step => `  → ${step}`)]
+    }),
     `${place}${seq === undefined ? '' : ` (record ${seq})`}`,
   ].filter(line => line !== '')
 }

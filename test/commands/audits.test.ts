@@ -19,7 +19,7 @@ t.test('a recorder that fails is dropped, and the session continues', async t =>
     },
   }
   const warnings: string[] = []
-  const log = { ...openLog('silent'), warn: (message: string) => void warnings.push(message) }
+  const log = { ...openLog('silent', () => undefined), warn: (message: string) => void warnings.push(message) }
   const server = {
     name: 'a', policy: undefined, rules: new Map(), tools: new Map(), lock: undefined,
     url: 'https://a.example/', headers: new Map(), tls: undefined,
@@ -44,7 +44,7 @@ t.test('a recorder that fails is dropped, and the session continues', async t =>
 
 t.test('after a reload, the new payload setting applies to the open log', async t => {
   const file = join(t.testdir(), 'audit.ndjson')
-  const log = openLog('silent')
+  const log = openLog('silent', () => undefined)
   const audits = new Audits({ log })
   const server = {
     name: 'a', policy: undefined, rules: new Map(), tools: new Map(), lock: undefined,

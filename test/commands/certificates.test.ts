@@ -21,7 +21,7 @@ t.test('certificates are read again when their files change, and only then', t =
   const stop = onRenewal(() => files, () => {
     renewed++
     if (!isUsable) throw new Error('no certificate and its key')
-  }, openLog('silent'), timers)
+  }, openLog('silent', () => undefined), timers)
   const look = () => {
     timers.fire(10_000)
     return renewed

@@ -95,7 +95,7 @@ t.test('audit show prints no terminal escapes from records', async t => {
   })])
   for (const flags of [['--long'], ['--json']]) {
     const { stdout } = await run(t, ['audit', 'show', ...flags, folder], zone)
-    t.notMatch(stdout, /[^\n\x20-\x7e·…]/, flags.join())
+    t.notMatch(stdout, /[^\n\x20-\x7e·…→]/, flags.join())
     t.match(stdout, /<script>/)
   }
   const { stdout } = await run(t, ['audit', 'show', '--json', folder], zone)

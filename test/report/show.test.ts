@@ -36,6 +36,16 @@ t.test('the long form has every field of the record', t => {
     '    result/schema at /result: is wrong',
     '    result/text at /result: is wrong',
     '    and 1 more',
+    '    result/schema: The tool\'s answer is not what the tool promises: a value is missing, or is of ' +
+      'another kind.',
+    '      → Report it to the author of the server: Return what the outputSchema declares, or declare ' +
+      'what is returned',
+    '      → To let it pass as it is: --rule result/schema=log',
+    '    result/text: The tool\'s answer says one thing in its text and another in its structured data.',
+    '      → Report it to the author of the server: Write the text from the same data as ' +
+      'structuredContent',
+    '      → To let it pass where your policy stops it: --rule result/text=log; to hear no more of it: ' +
+      '--rule result/text=off',
     '    audit.ndjson:7 (record 1)',
   ])
   t.end()

@@ -7,8 +7,15 @@ import { all, answer, asked, call, listed, reading, tool } from './ask.js'
 
 t.test('every rule stands in the table once, looks for something, and says so', t => {
   t.equal(new Set(ruleNames).size, rules.length)
-  for (const { name, title, text, ...rest } of rules) {
-    t.ok(title.length > 10 && text.endsWith('.'), name)
+  for (const { name, title, means, help, next, ...rest } of rules) {
+    t.ok(title.length > 10 && help.endsWith('.'), name)
+    t.match(means, /^(?:The|An?) [^`]{20,200}[.]$/, `${name} has a plain sentence`)
+    t.notMatch(means, /JSON Pointer|#\/|\b(?:null|array)\b/, `${name} needs no knowledge of JSON`)
+    t.ok(next.length > 0, `${name} has a next step`)
+    for (const step of next) t.match(step, /^[A-Z].*[^.]$/, `${name}: ${step}`)
+    for (const flag of next.flatMap(step => step.match(/`--[^`]*`/g) ?? [])) {
+      t.match(flag, /^`--(?:trust|rule [a-z]+\/[a-z0-9-]+=(?:off|log|mend|block))`$/)
+    }
     t.ok(Object.keys(rest).some(key => key.startsWith('on')), `${name} has a power`)
   }
   t.end()

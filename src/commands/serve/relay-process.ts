@@ -4,6 +4,7 @@ import { openLog } from '#audit/log.js'
 import type { Configuration } from '#config/configuration.js'
 import { CustomsError, messageOf } from '#errors.js'
 import type { FrontCalls, RelayCalls } from '#gateway/processes/calls.js'
+import { explained } from '#rules/index.js'
 import { countingMetrics, type Metrics, noMetrics } from '#telemetry/metrics.js'
 import { inBatches } from '#transport/channel/calls.js'
 import { RelayEnd } from '#transport/channel/relay-end.js'
@@ -38,7 +39,7 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
   const early: (() => void)[] = []
   const begin = async ({ flags, number, ...said }: RelaySetup): Promise<void> => {
     const setup = await setupOf(said)
-    const log = openLog(flags.logLevel)
+    const log = openLog(flags.logLevel, explained)
     lifetime.add(() => log.close())
     if (setup.configuration.admin) metrics = countingMetrics()
     const followers = setup.configuration.admin

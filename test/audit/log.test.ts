@@ -1,0 +1,34 @@
+import t from 'tap'
+import { openLog } from '#audit/log.js'
+import { explained } from '#rules/index.js'
+import { called, entry } from './entries.js'
+
+const terminal = () => {
+  const lines: string[] = []
+  return { lines, write: (text: string) => lines.push(...text.trimEnd().split('\n')) }
+}
+
+t.test('a terminal gets text: what was blocked, why, what it means and what to do', t => {
+  const output = terminal()
+  openLog('warn', explained, output).entry(called)
+  t.strictSame(output.lines, [
+    'mcp-customs: blocked: tools/call "get_weather" of weather',
+    '  result/schema at /result/structuredContent/temperature: must be number',
+    '  The tool\'s answer is not what the tool promises: a value is missing, or is of another kind.',
+    '  → Report it to the author of the server: Return what the outputSchema declares, or declare what ' +
+      'is returned',
+    '  → To let it pass as it is: --rule result/schema=log',
+  ])
+  t.end()
+})
+
+t.test('messages below the level are not printed, and no text controls the terminal', t => {
+  const output = terminal()
+  const log = openLog('warn', explained, output)
+  log.info('not said')
+  log.entry(entry())
+  t.strictSame(output.lines, [])
+  log.warn('a name with \u001b[2J in it')
+  t.strictSame(output.lines, ['mcp-customs: a name with \\u001b[2J in it'])
+  t.end()
+})
