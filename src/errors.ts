@@ -59,6 +59,10 @@ export const visible = (text: string): string =>
 // A letter with more marks than these climbs over the lines around it.
 const unseen = /(?! )[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]|(?<=\p{M}{3})\p{M}/gu
 
+/** A command line that can be copied into a shell. */
+export const wordsText = (words: readonly string[]): string =>
+  words.map(word => (/^[\w@%+=:,./\\-]+$/.test(word) ? word : visible(JSON.stringify(word)))).join(' ')
+
 /**
  * A file's name as commands print it: quoted where it could be taken for more than a name, such as a verdict
  * on another file.

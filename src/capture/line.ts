@@ -86,6 +86,8 @@ const lock = fields({
   isFrozen: flag,
   /** The action for each class of change. */
   actions: record(text),
+  /** How the program differed from the accepted one; undefined where it did not. */
+  program: maybe(fields({ classes: text, isMinor: flag })),
 })
 
 const opening = fields({

@@ -103,8 +103,8 @@ export class Recorder {
 const rulingOf = ({ policy, tools }: RelayOptions): Ruling =>
   ({ policy: Object.fromEntries(policy), tools: Object.fromEntries(tools) })
 
-const lockOf = ({ written, isFrozen, isTrusted, actions }: Accepted): CapturedLock =>
-  ({ text: written(), isFrozen, isTrusted, actions })
+const lockOf = ({ written, isFrozen, isTrusted, actions, program }: Accepted): CapturedLock =>
+  ({ text: written(), isFrozen, isTrusted, actions, program })
 
 export const payloadOf = (payloads: Opening['payloads']): Payload => (payloads === 'full' ? whole : redacted)
 

@@ -31,7 +31,7 @@ export interface Context {
 /** This machine, and the person at its terminal. */
 export const thisContext = (): Context => ({
   machine: thisMachine(),
-  installation: thisInstallation(process.argv[1] ?? ''),
+  installation: thisInstallation(),
   dialogue: dialogueOf(process.stdin, process.stdout),
   style: styleFor(process.stdout, process.env),
   width: widthOf(process.stdout),
@@ -79,11 +79,11 @@ const thisMachine = (): Machine =>
 
 const temporaryFolders = (): readonly string[] => [tmpdir(), realpath(tmpdir())]
 
-/** @param program the path by which we were started */
-const thisInstallation = (program: string): Installation => ({
+export const thisInstallation = (): Installation => ({
   platform: process.platform,
   version: version(),
-  file: realpath(program),
+  // The path by which we were started.
+  file: realpath(process.argv[1] ?? ''),
   nodes: nodes(),
   temporary: temporaryFolders(),
 })

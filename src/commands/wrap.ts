@@ -1,10 +1,12 @@
 import { openLog } from '#audit/log.js'
 import { openAudit } from '#audit/sink.js'
-import type { RemoteServer } from '#config/configuration.js'
+import { defaultLimits, type RemoteServer } from '#config/configuration.js'
+import { errorAnswer } from '#core/refusal.js'
 import { CustomsError } from '#errors.js'
 import { type Guard, openSession } from '#gateway/open.js'
 import type { Session } from '#gateway/session.js'
 import type { FrameLimits } from '#protocol/frame.js'
+import { errorCode } from '#protocol/json-rpc.js'
 import { explained } from '#rules/index.js'
 import { noMetrics } from '#telemetry/metrics.js'
 import { connectionTo, pipe } from '#telemetry/place.js'
@@ -25,7 +27,7 @@ import { processOf, tlsOf } from './server/upstream.js'
  * @returns the exit code of the server's process; 0 for a remote server
  */
 export const wrap = async (flags: SharedFlags, target: Target, watching?: Witness): Promise<number> => {
-  const { configuration, servers: [setup] } = await setUp(flags, target, 'relay')
+  const { configuration, servers: [setup] } = await setUp(flags, target, 'relay').catch(tellClient)
   if (setup === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
   const { limits, sessions: { graceMs } } = configuration
   const client = stdioClient({ input: process.stdin, output: process.stdout, limits, graceMs })
@@ -57,6 +59,34 @@ export const wrap = async (flags: SharedFlags, target: Target, watching?: Witnes
   })
   await run(openSession(guard, client, () => server), lifetime)
   return exitOf(server)
+}
+
+/** How long a client may take to begin its session, in milliseconds, before it is ended with an error. */
+const initializeMs = 10_000
+
+/**
+ * Answers `initialize` with the reason why the server was not started: clients show that, and not stderr.
+ * @throws the reason
+ */
+const tellClient = async (reason: unknown): Promise<never> => {
+  if (!(reason instanceof CustomsError) || reason.code !== 'BAD_CONFIG' || process.stdin.isTTY) throw reason
+  const client = stdioClient({ input: process.stdin, output: process.stdout, limits: defaultLimits })
+  const told = new Promise<void>(resolve => {
+    setTimeout(resolve, initializeMs)
+    client.start(event => {
+      if (event.type === 'ended') resolve()
+      if (event.type !== 'frame' || event.frame.message.kind !== 'request') return
+      const { message } = event.frame
+      client.send(event.exchange, errorAnswer(
+        message, errorCode.blocked, `mcp-customs did not start the server: ${reason.message}`,
+      ))
+      // A modern client may ask for server/discover first, and then try initialize.
+      if (message.method === 'initialize') resolve()
+    })
+  })
+  await told
+  await client.close()
+  throw reason
 }
 
 /** The HTTP client is loaded only for a remote server: other relays start sooner without it. */

@@ -45,6 +45,8 @@ export interface Accepted {
   readonly modern: AcceptedOffer
   /** Keeps the annotations of unchanged tools, because the operator has read them. */
   readonly isTrusted: boolean
+  /** How the server's program differs from the accepted one, where it may run all the same. */
+  readonly program?: Drift | undefined
   /** Judges calls by the lock alone, without asking the server for its tools. */
   readonly isFrozen: boolean
   /** Parses a message with all digits of its numbers; undefined when doubles hold all of them. */
@@ -104,6 +106,7 @@ export class Drifts {
   readonly #core: Core
   /** Accepted prompts that were removed from the last list. */
   readonly #gone = new Set<string>()
+  #isProgramTold = false
 
   constructor(core: Core) {
     this.#core = core
@@ -119,6 +122,7 @@ export class Drifts {
     const { meter } = findings
     const offer = acceptedFor(this.#core, terms)
     if (offer === undefined) return []
+    this.#judgeProgram(findings)
     const exact = exactResult(this.#core, frame, result)
     const about = serverInfoIn(exact)
     const edits: Edit[] = about === undefined ? [] : this.#serverInfo(offer, about, findings)
@@ -154,6 +158,14 @@ export class Drifts {
     if (!isString(name) || (offer?.definitions.prompts.has(name) === true && !this.#gone.has(name))) return
     // null differs from every accepted definition.
     judgeDrift(this.#core, offer, 'prompts', name, null, ['params', 'name'], findings)
+  }
+
+  /** Reports another version of the program, with the session's first result. */
+  #judgeProgram(findings: Findings): void {
+    const drift = this.#core.options.accepted?.program
+    if (drift === undefined || this.#isProgramTold) return
+    this.#isProgramTold = true
+    this.#core.ask('onDrift', { kind: 'program of the server', drift, path: '' }, findings, '')
   }
 
   #edit(

@@ -8,10 +8,10 @@ import type { Definitions, Offer, Part } from './offer.js'
 
 /** The classes of change and their names in reports. `decide` maps classes to actions. */
 export const changeClasses = {
-  /** Another command or URL, or another program under the same command. */
+  /** Another command, package or URL, or other bytes under the same version of a package. */
   command: 'command',
-  /** Another version of the same package. */
-  version: 'package version',
+  /** Another version of the same package, or another digest of the same program or image. */
+  version: 'version',
   serverInfo: 'server info',
   instructions: 'instructions',
   added: 'added',
@@ -79,25 +79,33 @@ const aboutOf = ({ serverInfo }: Offer): Json => ({ serverInfo: serverInfo.get('
 /** The differences between two identities, which say how the operator starts or reaches the server. */
 export const compareIdentities = (before: JsonObject, after: JsonObject): readonly Change[] => {
   const found = changes('server', '', values('command'), before, after)
-  const [was, is] = [packaged(before), packaged(after)]
-  const isOtherVersion =
-    was !== undefined && is !== undefined && was.version !== is.version && isSame(was.rest, is.rest)
+  const [was, is] = [unversioned(before), unversioned(after)]
+  // A registry never changes the archive of a version.
+  const isOtherArchive =
+    was.version !== undefined && was.version === is.version && !isSame(was.archive, is.archive)
+  const isOtherVersion = !isOtherArchive && isSame(was.rest, is.rest)
   return isOtherVersion ? found.map(one => ({ ...one, class: 'version' })) : found
 }
 
-/**
- * The version of an identity's package, and the rest, which all versions share; undefined without a package.
- */
-const packaged = (identity: JsonObject): {
-  readonly version: string; readonly rest: JsonObject
-} | undefined => {
+/** The version of an identity's package, its archive, and the rest, which all versions share. */
+const unversioned = (identity: JsonObject): {
+  readonly version: Json | undefined; readonly archive: Json | undefined; readonly rest: JsonObject
+} => {
   const [command, its] = [member(identity, 'command'), member(identity, 'package')]
-  if (!isString(command) || !isObject(its)) return undefined
-  const [name, version] = [member(its, 'name'), member(its, 'version')]
-  if (!isString(name) || !isString(version)) return undefined
-  const spellings = [`${name}@${version}`, `${name}==${version}`]
-  const words = command.split(' ').map(word => (spellings.includes(word) ? name : word))
-  return { version, rest: { ...identity, command: words, package: [name, member(its, 'from') ?? null] } }
+  const [sha256, known] = [member(identity, 'sha256'), isObject(its) ? its : undefined]
+  const [name, version] = [member(known, 'name'), member(known, 'version')]
+  const spellings = isString(name) && isString(version) ? [`${name}@${version}`, `${name}==${version}`] : []
+  const image = isString(sha256) ? `@sha256:${sha256}` : ''
+  const words = isString(command)
+    ? command.split(' ').map(word => (spellings.includes(word) ? name ?? word : word.replace(image, '')))
+    : null
+  return {
+    version, archive: member(known, 'integrity'),
+    rest: {
+      ...identity, command: words, sha256: sha256 !== undefined,
+      package: known === undefined ? null : [name ?? null, member(known, 'from') ?? null],
+    },
+  }
 }
 
 /** The differences between two definitions of one tool. */

@@ -14,7 +14,7 @@ import { readFlags, readTarget } from '#commands/flags.js'
 import { identityOf } from '#commands/lock/identity.js'
 import { lockFlags, readLockFlags } from '#commands/lock/flags.js'
 import { lockCommand } from '#commands/lock/command.js'
-import type { ProcessServer } from '#config/configuration.js'
+import type { LockSetting, ProcessServer } from '#config/configuration.js'
 import { CustomsError } from '#errors.js'
 import { plainStyle } from '#inspect/terminal.js'
 import { emptyOffer } from '#lock/offer.js'
@@ -188,12 +188,12 @@ test('a part of what changed is accepted', async t => {
   })
 })
 
-test('another program under the same name is another server', async t => {
+test('another program under the same name is another version of the server', async t => {
   await locking(['--yes'])
   const before = readFileSync(program)
   writeFileSync(program, `${before.toString()}\n// changed`)
   t.teardown(() => writeFileSync(program, before))
-  t.match(await locking(['--check']), { code: 1, stdout: /~ server\n {2}\/sha256 {2}command/ })
+  t.match(await locking(['--check']), { code: 1, stdout: /~ server\n {2}\/sha256 {2}version/ })
 })
 
 test('every server of a file is locked, each under its name; of one that cannot be asked, the others do ' +
@@ -373,12 +373,12 @@ test('a lock that somebody else writes meanwhile is left to them', async t => {
 })
 
 /** What `wrap` would be told of the server. */
-const accepted = (name = 'mail') => {
+const accepted = (name = 'mail', actions: LockSetting['actions'] = {}) => {
   const command: ProcessServer['command'] = [process.execPath, program]
   return acceptedOf({
     name, command, env: new Map(), inheritEnv: undefined, cwd: undefined, policy: undefined, rules: new Map(),
     tools: new Map(), lock: undefined,
-  }, { file: lock, isFrozen: false, trustAccepted: false, actions: {} })
+  }, { file: lock, isFrozen: false, trustAccepted: false, actions }, { file: undefined, servers: new Map() })
 }
 
 test('a lock that cannot be used is an error for who starts the server', async t => {
@@ -392,7 +392,11 @@ test('a lock that cannot be used is an error for who starts the server', async t
   writeFileSync(lock, written.replace('Sends mail', 'Sends mails'))
   await t.rejects(accepted(), { code: 'BAD_CONFIG', message: /it was changed after it was accepted/ })
   writeFileSync(lock, written.replace(/"sha256": "[0-9a-f]/, '"sha256": "x'))
-  await t.rejects(accepted(), { code: 'BAD_CONFIG', message: /is not the server that was accepted/ })
+  t.match((await accepted()).program, { classes: 'version', isMinor: true })
+  await t.rejects(accepted('mail', { version: 'block' }), {
+    code: 'BAD_CONFIG',
+    message: /is not the server that was accepted \(sha256\); to see it and accept it, run: /,
+  })
 })
 
 const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
@@ -444,9 +448,19 @@ test('wrap holds a server to its lock: across processes, on the second day and o
 })
 
 test('without a lock that can be used wrap does not start, and says in one line what to do', async t => {
-  t.match(wrapped(['--lock', lock]), {
-    status: 2, stderr: /^mcp-customs: [^\n]*there is no such lock file \("mcp-customs lock" writes one\)\n$/,
-  })
+  const { answers, status, stderr } = wrapped(['--lock', lock])
+  t.match([status, stderr], [2, /^mcp-customs: [^\n]*there is no such lock file; [^\n]*\n$/])
+  const { error } = answers.get(0) as unknown as { error: { code: number; message: string } }
+  t.equal(error.code, -31000)
+  t.equal(
+    error.message.replace(/^mcp-customs did not start the server: /, 'mcp-customs: '), stderr.trimEnd(),
+    'the client is told the same',
+  )
+  const [, said = ''] = /run: (.*)$/.exec(error.message) ?? []
+  const yes = said.replace(' lock ', ' lock --yes ')
+  t.match(spawnSync(yes, { shell: true }), { status: 0 }, 'the command does what it says')
+  const second = wrapped(['--lock', lock], list)
+  t.match([second.answers.get(1), second.status], [{ result: { tools: [{ name: 'send' }, {}] } }, 0])
   t.match(wrapped(['--frozen']), { status: 2, stderr: /^mcp-customs: [^\n]*--frozen needs a lock[^\n]*\n$/ })
 })
 

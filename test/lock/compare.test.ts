@@ -135,7 +135,7 @@ t.test('what comes, goes and changes its name', t => {
   t.end()
 })
 
-t.test('another version of the same package is told from another command', t => {
+t.test('another version of the same program is told from another command', t => {
   const of = (
     before: JsonObject, after: JsonObject,
   ) => [...new Set(compareIdentities(before, after).map(change => change.class))]
@@ -149,6 +149,17 @@ t.test('another version of the same package is told from another command', t => 
     { command: 'npx a', package: { name: 'a', version: '1' } },
     { command: 'npx a', package: { name: 'a', version: '2' } },
   ), ['version'])
+  t.strictSame(of({ ...npx('1'), sha256: '0' }, { ...npx('2'), sha256: '1' }), ['version'])
+  t.strictSame(
+    of({ command: 'node a.js', sha256: '0' }, { command: 'node a.js', sha256: '1' }), ['version'],
+    'another digest of the same program',
+  )
+  const image = (sha256: string) => ({ command: `docker run a@sha256:${sha256}`, sha256 })
+  t.strictSame(of(image('0'), image('1')), ['version'], 'another digest of the same image')
+  t.strictSame(
+    of({ ...npx('1', { integrity: 'x' }), command: 'npx -y a /data' }, npx('1', { integrity: 'x' })),
+    ['version'], 'the version that was accepted, now named in the command',
+  )
   const others: readonly [string, JsonObject, JsonObject][] = [
     ['the same version with other bytes', npx('1.0.0', { integrity: 'x' }), npx('1.0.0', { integrity: 'y' })],
     [
@@ -156,8 +167,9 @@ t.test('another version of the same package is told from another command', t => 
       { command: 'npx -y b@1.1.0 /data', package: { name: 'b', version: '1.1.0' } },
     ],
     ['another argument as well', npx('1.0.0'), { ...npx('1.1.0'), command: 'npx -y a@1.1.0 /' }],
-    ['another program', { command: 'node a.js', sha256: '0' }, { command: 'node a.js', sha256: '1' }],
-    ['another program and version', { ...npx('1'), sha256: '0' }, { ...npx('2'), sha256: '1' }],
+    ['another program', { command: 'node a.js', sha256: '0' }, { command: 'node b.js', sha256: '1' }],
+    ['a program that is gone', { command: 'node a.js', sha256: '0' }, { command: 'node a.js' }],
+    ['another image', image('0'), { command: 'docker run b@sha256:1', sha256: '1' }],
     ['what the working directory brings along', npx('1.0.0'), npx('1.1.0', { from: 'working directory' })],
     ['another URL', { url: 'https://a' }, { url: 'https://b' }],
   ]

@@ -80,9 +80,9 @@ const toolsIn = async (lock: string, entry: Entry, file: ClientFile): Promise<nu
     throw error
   })
   const [one] = setup?.servers ?? []
-  if (one !== undefined) {
+  if (setup !== undefined && one !== undefined) {
     return (await acceptedOf(
-      one.server, { file: lock, isFrozen: false, trustAccepted: false, actions: {} },
+      one.server, { file: lock, isFrozen: false, trustAccepted: false, actions: {} }, setup.configuration,
     )).legacy.definitions.tools.size
   }
   // The entry cannot be set up here (only the client knows its variables), but its lock can be read.
@@ -95,7 +95,8 @@ const describe = (
 ): string => {
   const line = `  ${nameOf(name, scope).padEnd(width)}  `
   const state = disabled ? ', disabled' : ''
-  const wrongs = problems.map(problem => `    ${style.bad(`wrong: ${plain(problem, longest)}`)}\n`).join('')
+  const wrongs = problems
+    .map(problem => `    ${style.bad(`wrong: ${plain(problem, longestProblem)}`)}\n`).join('')
   if (server.kind === 'unknown') {
     return `${line}${style.warn(`not wrapped: ${plain(server.reason, longest)}${state}`)}\n`
   }
@@ -107,6 +108,8 @@ const describe = (
 
 /** Longest text of the file that is shown in a line, in characters. */
 const longest = 300
+/** A problem ends with the command that mends it. */
+const longestProblem = 1000
 
 const policyOf = (options: readonly string[]): string => {
   const [policy, file] = [optionOf(options, 'policy'), optionOf(options, 'config')]

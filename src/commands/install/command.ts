@@ -9,7 +9,7 @@ import {
 import { addNotes, readRecord, recordFile, removeNotes } from '#clients/record.js'
 import { save } from '#clients/save.js'
 import { readPolicy } from '#config/policy-file.js'
-import { pathText, visible } from '#errors.js'
+import { pathText, visible, wordsText } from '#errors.js'
 import { plain, plainLines } from '#inspect/plain.js'
 import type { Style } from '#inspect/terminal.js'
 import { type Context, knowledgeOf } from '../context.js'
@@ -160,12 +160,12 @@ const undoing = (
   { client, file, shared }: ClientFile, changes: readonly Change[],
   { project, client: named }: UninstallFlags, { installation }: Context,
 ): string =>
-  [
+  wordsText([
     ...launcherFor(installation, shared).words,
     changes.some(({ kind }) => kind === 'unwrap') ? 'install' : 'uninstall',
     '--client', named ?? client?.name ?? file,
     ...(project === undefined ? [] : ['--project', project]),
-  ].map(word => (/^[\w@%+=:,./\\-]+$/.test(word) ? word : visible(JSON.stringify(word)))).join(' ')
+  ])
 
 /** Describes the change of each server of a file: a line, and the exact difference. */
 export const describePlan = ({ steps }: Pick<Plan, 'steps'>, style: Style): string => {

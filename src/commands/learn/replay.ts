@@ -128,7 +128,7 @@ const heldBy = async (file: string, server: string, trustAccepted: boolean): Pro
 }
 
 const acceptedAs = async (
-  { text, actions: then, isFrozen, isTrusted }: CapturedLock, server: string,
+  { text, actions: then, isFrozen, isTrusted, program }: CapturedLock, server: string,
 ): Promise<Accepted> => {
   const actions: Record<ChangeClass, LockAction> = { ...standardActions }
   for (const [kind, action] of Object.entries(then)) {
@@ -138,7 +138,7 @@ const acceptedAs = async (
   if (locked === undefined) {
     throw new CustomsError('BAD_CONFIG', `the lock in the capture says nothing of ${JSON.stringify(server)}`)
   }
-  return holding(server, locked, actions, { isFrozen, isTrusted })
+  return holding(server, locked, actions, { isFrozen, isTrusted, program })
 }
 
 const isChangeClass = (name: string): name is ChangeClass => Object.hasOwn(changeClasses, name)

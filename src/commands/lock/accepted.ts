@@ -1,43 +1,96 @@
-import type { LockSetting, ServerConfiguration } from '#config/configuration.js'
-import type { Accepted, AcceptedOffer, AcceptedPart } from '#core/accepted.js'
-import { CustomsError } from '#errors.js'
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { Configuration, LockSetting, ServerConfiguration } from '#config/configuration.js'
+import type { Accepted, AcceptedOffer, AcceptedPart, Drift } from '#core/accepted.js'
+import { CustomsError, wordsText } from '#errors.js'
 import { plain } from '#inspect/plain.js'
 import {
-  bodyDigest, type ChangeClass, changeClasses, compareIdentities, compareTools, isSame,
+  bodyDigest, type Change, type ChangeClass, changeClasses, compareIdentities, compareTools, isSame,
 } from '#lock/compare.js'
 import { decide, type LockActions, standardActions } from '#lock/decide.js'
 import { asDoubles, markLongNumbers, withDigits } from '#lock/digits.js'
 import { formatLock, type Locked } from '#lock/lock.js'
 import { offer, type Offer } from '#lock/offer.js'
-import { type Json, type Meter, parseJson } from '#protocol/json.js'
-import { readLockFile } from './file.js'
+import { isString, type Json, type Meter, parseJson } from '#protocol/json.js'
+import { targetOf } from '../server/upstream.js'
+import { type LockFile, readLockFile } from './file.js'
 import { comparableIdentity, identityOf } from './identity.js'
 
 /**
  * Reads what was accepted of a server, which its relay enforces.
+ * @param configuration with the server, if it stands there
  * @throws CustomsError BAD_CONFIG where there is no such lock, nothing of the server in it, or another server
- * than was accepted
+ * than was accepted: it says which command to run
  */
 export const acceptedOf = async (
   server: ServerConfiguration, { file, isFrozen, trustAccepted, actions }: LockSetting,
+  configuration: Pick<Configuration, 'file' | 'servers'>,
 ): Promise<Accepted> => {
-  const locked = await lockedIn(file, server.name)
+  const refuse = (advice: string) => async (error: unknown): Promise<never> => {
+    throw error instanceof CustomsError ? await advised(error, advice, server, file, configuration) : error
+  }
+  const toSee = 'to see it and accept it, run'
+  const found = await readLockFile(file).catch(refuse('restore it, or move it away and run'))
+  const locked =
+    found?.lock.get(server.name) ?? (await refuse(toSee)(nothingAccepted(file, found, server.name)))
   const all = { ...standardActions, ...actions }
   const changes =
     compareIdentities(locked.identity, comparableIdentity(locked.identity, await identityOf(server)))
-  if (decide(changes, all).action === 'block') {
-    throw new CustomsError('BAD_CONFIG', `${file}: ${JSON.stringify(server.name)} is not the server that ` +
-      `was accepted (${changes.map(({ path }) => plain(path.join('.'))).join(', ')}): look at it with ` +
-      '"mcp-customs lock --check", accept it with "mcp-customs lock"')
+  const { action } = decide(changes, all)
+  if (action === 'block') {
+    return refuse(toSee)(new CustomsError(
+      'BAD_CONFIG', `${file}: ${JSON.stringify(server.name)} is not the server that was accepted ` +
+        `(${changes.map(({ path }) => plain(path.join('.'))).join(', ')})`,
+    ))
   }
-  return holding(
-    server.name, locked, all, { isFrozen, isTrusted: trustAccepted || locked.acceptedBy === 'person' },
-  )
+  return holding(server.name, locked, all, {
+    isFrozen, isTrusted: trustAccepted || locked.acceptedBy === 'person',
+    program: action === 'log' ? programDrift(changes) : undefined,
+  })
+}
+
+/** The error, and the command that mends its cause. */
+const advised = async (
+  { message }: CustomsError, advice: string, ...locked: Parameters<typeof lockWords>
+): Promise<CustomsError> => {
+  // Loaded on demand: a relay that starts does not need it.
+  const [{ launcherFor }, { thisInstallation }] =
+    await Promise.all([import('#clients/own-command.js'), import('../context.js')])
+  const { words } = launcherFor(thisInstallation(), false)
+  const command = wordsText([...words, 'lock', ...lockWords(...locked)])
+  return new CustomsError('BAD_CONFIG', `${message}; ${advice}: ${command}`)
+}
+
+/** The arguments by which `lock` shows a server and asks; they hold no secrets. */
+const lockWords = (
+  server: ServerConfiguration, lock: string, { file, servers }: Pick<Configuration, 'file' | 'servers'>,
+): readonly string[] => {
+  const { name } = server
+  const configured = servers.get(name)
+  if (file !== undefined && configured !== undefined && targetOf(configured) === targetOf(server)) {
+    return ['--config', resolve(file), '--server', name, '--lock', lock]
+  }
+  // `install --lock` puts the lock beside the client's file, which has the server's environment too.
+  const client = ['.json', '.toml'].map(ending => lock.replace(/\.customs\.lock\.json$/, ending))
+    .find(path => path !== lock && existsSync(path))
+  if (client !== undefined) return ['--client', client, '--server', name]
+  const target = targetOf(server)
+  if ('url' in server) return ['--server', name, '--lock', lock, target]
+  const words = target === server.command.join(' ') ? server.command : target.split(' ')
+  return ['--server', name, '--lock', lock, '--', ...words]
+}
+
+const programDrift = (changes: readonly Change[]): Drift => {
+  const version = changes.find(({ path: [first, second] }) => first === 'package' && second === 'version')
+  const [before, after] = [version?.before, version?.after]
+  const told = isString(before) && isString(after) ? `: ${plain(before, 100)}, now ${plain(after, 100)}` : ''
+  return { classes: changeClasses.version + told, isMinor: true }
 }
 
 /** The accepted definitions as the core reads them. */
 export const holding = (
-  name: string, locked: Locked, actions: LockActions, settings: Pick<Accepted, 'isFrozen' | 'isTrusted'>,
+  name: string, locked: Locked, actions: LockActions,
+  settings: Pick<Accepted, 'isFrozen' | 'isTrusted' | 'program'>,
 ): Accepted => {
   const { legacy, modern } = locked.offers
   const ofLegacy = heldTo(legacy, actions)
@@ -86,17 +139,12 @@ const heldTo = (accepted: Offer, actions: LockActions): AcceptedOffer => {
 /** @throws CustomsError BAD_CONFIG */
 export const lockedIn = async (file: string, name: string): Promise<Locked> => {
   const found = await readLockFile(file)
-  if (found === undefined) {
-    throw new CustomsError(
-      'BAD_CONFIG', `${file}: there is no such lock file ("mcp-customs lock" writes one)`,
-    )
-  }
-  const locked = found.lock.get(name)
-  if (locked === undefined) {
-    throw new CustomsError(
-      'BAD_CONFIG',
-      `${file}: nothing was accepted of the server ${JSON.stringify(name)} ("mcp-customs lock" does that)`,
-    )
-  }
+  const locked = found?.lock.get(name)
+  if (locked === undefined) throw nothingAccepted(file, found, name)
   return locked
 }
+
+const nothingAccepted = (file: string, found: LockFile | undefined, name: string): CustomsError =>
+  new CustomsError('BAD_CONFIG', found === undefined
+    ? `${file}: there is no such lock file`
+    : `${file}: nothing was accepted of the server ${JSON.stringify(name)}`)

@@ -94,7 +94,7 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
 
 const setupOf = async ({ servers, ...rest }: Omit<RelaySetup, 'flags' | 'number'>): Promise<Setup> => ({
   ...rest,
-  servers: await Promise.all(
-    servers.map(async one => ({ ...one, accepted: await acceptedOf(one.server, one.lock) })),
-  ),
+  servers: await Promise.all(servers.map(
+    async one => ({ ...one, accepted: await acceptedOf(one.server, one.lock, rest.configuration) }),
+  )),
 })

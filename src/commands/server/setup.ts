@@ -61,7 +61,7 @@ export const setUp = async (
         policy: resolvePolicy([configuration, server, flagLayer], { purpose, locked: !!lockOf(server) }),
         trusted: await trusts(server),
         lock: lockOf(server),
-        accepted: await acceptedOf(server, lockOf(server)),
+        accepted: await acceptedOf(server, lockOf(server), configuration),
       })),
     ),
   }
@@ -82,9 +82,9 @@ const lockSetting = (
 }
 
 export const acceptedOf = async (
-  server: ServerConfiguration, lock: LockSetting | undefined,
+  server: ServerConfiguration, lock: LockSetting | undefined, configuration: Configuration,
 ): Promise<Accepted | undefined> =>
-  lock && (await import('../lock/accepted.js')).acceptedOf(server, lock)
+  lock && (await import('../lock/accepted.js')).acceptedOf(server, lock, configuration)
 
 // Readers are loaded on demand: a relay without a file starts sooner.
 const readAll = async (flags: SharedFlags, environment: Environment): Promise<Configuration> => {
