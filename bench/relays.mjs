@@ -86,6 +86,7 @@ const four = async () => {
     clients[name] = await Promise.all(names.map(server => gateways[name].client(server)))
     for (const client of clients[name]) {
       await client.ask('tools/list')
+      await settle(() => client.call('small'), 10_000, 32, 5000)
       await settle(() => client.call('rows'), 2000)
     }
   }

@@ -3,6 +3,7 @@ import { joined } from '#core/batches.js'
 import { errorAnswer } from '#core/refusal.js'
 import type { Frame } from '#protocol/frame.js'
 import { errorCode } from '#protocol/json-rpc.js'
+import { atEndOfTurn } from '#transport/timers.js'
 
 /**
  * Performs actions on the transports of client and server, in order. An action waits until the audit records
@@ -34,7 +35,7 @@ export class Outbox {
     const before = this.#flush
     if (flush === before) return
     this.#flush = flush
-    if (before === undefined) process.nextTick(this.#write)
+    if (before === undefined) atEndOfTurn(this.#write)
     else this.#attempt(before)
   }
 

@@ -41,3 +41,28 @@ export class Latch {
     while (this.#opened !== undefined) await this.#opened
   }
 }
+
+const endOfTurn: (() => void)[] = []
+
+/**
+ * Calls `act` once all input that has arrived with the current one is handled (after the poll phase of the
+ * event loop). What is written together then costs one system call. An act that is added by another one runs
+ * behind it in the same turn: first audit records are written, then frames, then the channel is flushed.
+ */
+export const atEndOfTurn = (act: () => void): void => {
+  if (endOfTurn.push(act) === 1) setImmediate(runEndOfTurn)
+}
+
+const runEndOfTurn = (): void => {
+  let at = 0
+  try {
+    for (let act = endOfTurn[at]; act !== undefined; act = endOfTurn[at]) {
+      at += 1
+      act()
+    }
+  } finally {
+    // One that threw is not called again, and the others are not lost.
+    endOfTurn.splice(0, at)
+    if (endOfTurn.length > 0) setImmediate(runEndOfTurn)
+  }
+}

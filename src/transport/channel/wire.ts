@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream'
+import { atEndOfTurn } from '../timers.js'
 
 /**
  * The channel between the front and a relay process: a socket pair, which the relay process inherits as
@@ -159,7 +160,7 @@ export class Wire {
   #flushSoon(): void {
     if (this.#isDue) return
     this.#isDue = true
-    setImmediate(() => this.flush())
+    atEndOfTurn(() => this.flush())
   }
 
   #endBatch(): void {
