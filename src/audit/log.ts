@@ -70,10 +70,10 @@ export const openLog = (
       const explained = news && explain(news.rule)
       const fields = {
         event, from, server, session,
-        tool: tool === undefined ? undefined : withoutSecrets(clip(tool)),
+        tool: nameIn(tool),
         verdict, findings: told, of: findings.length, ...explained,
       }
-      const details = told.map(({ rule, path, message }) => `${rule} at ${path || '/'}: ${message}`)
+      const details = told.map(lineOf)
       if (explained) details.push(explained.means, ...explained.next.map(step => `→ ${step}`))
       say(
         findings.length > 0 && news === undefined ? 'info' : levelOf[verdict], fields,
@@ -91,11 +91,20 @@ export const openLog = (
 }
 
 /** Paths and messages quote names from the wire. A server may put the operator's secrets into names. */
-const scrubbed = ({ rule, path, message }: Finding): Finding => ({
+const scrubbed = ({ rule, path, message, tool, prompt, resource }: Finding): Finding => ({
   rule,
   path: withoutSecrets(path),
   message: withoutSecrets(message),
+  tool: nameIn(tool), prompt: nameIn(prompt), resource: nameIn(resource),
 })
+
+const nameIn = (name: string | undefined) => (name === undefined ? undefined : withoutSecrets(clip(name)))
+
+const lineOf = ({ rule, path, message, tool, prompt, resource }: Finding): string => {
+  const named = Object.entries({ tool, prompt, resource })
+    .flatMap(([kind, name]) => (name === undefined ? [] : [`${kind} ${quote(name)}: `]))
+  return `${named.join('')}${rule} at ${path || '/'}: ${message}`
+}
 
 const words: Readonly<Record<Verdict, string>> =
   { pass: 'passed', log: 'passed, with findings', mend: 'mended', demote: 'demoted', block: 'blocked' }

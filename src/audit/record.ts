@@ -41,7 +41,8 @@ const longest = 256
  * @param now the wall clock
  */
 export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: Date): Line => {
-  const { client, error, findings, id, more, ms, peer, phase, reason, revision, serverMs, tool } = entry
+  const { client, error, findings, health, id, more, ms, peer, phase, reason } = entry
+  const { revision, serverMs, stderr, tool } = entry
   const full = payloads === 'full'
   const text = full ? (value: string) => JSON.stringify(wellFormed(cut(value))) : nameText
   const clean = full ? wellFormed : scrubbed
@@ -54,6 +55,7 @@ export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: 
     (error === undefined ? '' : `"error":${error},`) +
     `"event":${text(entry.event)},"findings":[${found}],"from":"${entry.from}",`
   const after =
+    (health === undefined ? '' : `"health":"${health}",`) +
     (id === undefined ? '' : `"id":${idText(id, clean)},`) +
     (more === undefined ? '' : `"more":${more},`) +
     (ms === undefined ? '' : `"ms":${microseconds(ms)},`) +
@@ -65,7 +67,9 @@ export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: 
     (revision === undefined ? '' : `"revision":${text(revision)},`) +
     `"seq":${last.seq + 1},"server":${text(entry.server)},` +
     (serverMs === undefined ? '' : `"serverMs":${microseconds(serverMs)},`) +
-    `"session":${text(entry.session)},"time":"${isoTime(now)}",` +
+    `"session":${text(entry.session)},` +
+    (stderr === undefined ? '' : `"stderr":[${stderr.map(text).join()}],`) +
+    `"time":"${isoTime(now)}",` +
     (tool === undefined ? '' : `"tool":${text(tool)},`) +
     `"verdict":"${entry.verdict}"`
   return sealed(before, after, last)
@@ -93,10 +97,15 @@ const digest = (bytes: Buffer): string => `sha256-${hashOf('sha256', bytes)}`
 const both = (name: string, one = '', other = ''): string =>
   `"${name}":{${one}${one !== '' && other !== '' ? ',' : ''}${other}},`
 
-const findingText = ({ rule, path, message, mended }: Finding, clean: (text: string) => string): string => {
+const findingText = (
+  { rule, path, message, mended, tool, prompt, resource }: Finding, clean: (text: string) => string,
+): string => {
   const spell = (text: string): string => JSON.stringify(clean(text))
+  const named = (key: string, name: string | undefined): string =>
+    name === undefined ? '' : `,"${key}":${spell(cut(name))}`
   const change = mended === undefined ? '' : `"mended":${spell(mended)},`
-  return `{${change}"message":${spell(message)},"path":${spell(path)},"rule":"${rule}"}`
+  return `{${change}"message":${spell(message)},"path":${spell(path)}${named('prompt', prompt)}` +
+    `${named('resource', resource)},"rule":"${rule}"${named('tool', tool)}}`
 }
 
 const payloadText = (entry: Entry, kind: 'redacted' | 'full'): string => {

@@ -9,6 +9,7 @@ import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
+import type { About } from './rule.js'
 import type { Terms } from './terms.js'
 
 /** How something differs from what was accepted. */
@@ -24,6 +25,14 @@ const kinds = {
   serverInfo: 'server info', instructions: 'instructions', tools: 'tool', prompts: 'prompt',
   resources: 'resource', resourceTemplates: 'resource template',
 } as const
+
+/** Names an element in findings; the relay cannot read a name from a list that has lost it. */
+const aboutOf = (part: AcceptedPart, name: string | undefined): About => {
+  if (name === undefined) return {}
+  if (part === 'tools') return { tool: name }
+  if (part === 'prompts') return { prompt: name }
+  return part === 'resources' || part === 'resourceTemplates' ? { resource: name } : {}
+}
 
 export type AcceptedPart = keyof typeof kinds
 
@@ -80,7 +89,7 @@ export const judgeDrift = (
   if (drift === undefined) return 'same'
   const path = pointer(...at)
   const found = core.findings(findings.meter)
-  core.ask('onDrift', { kind: kinds[part], drift, path }, found, path)
+  core.ask('onDrift', { kind: kinds[part], drift, path, about: aboutOf(part, name) }, found, path)
   findings.include(found)
   return found.isStop ? 'stopped' : 'logged'
 }

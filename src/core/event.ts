@@ -98,6 +98,15 @@ export type Effect =
   /** The core failed: all requests got an error, and the session must end. @property cause the exception */
   | { readonly type: 'close'; readonly reason: string; readonly cause: unknown }
 
+/**
+ * What happened to a server. `exit`: its process ended by itself; `refusal`: it could not be started or
+ * reached; `silence`: it gave no answer in time; `relay`: its relay process failed and was replaced;
+ * `restored`: it answers again.
+ */
+export const healthKinds = ['exit', 'refusal', 'silence', 'relay', 'restored'] as const
+
+export type Health = (typeof healthKinds)[number]
+
 /** One decision, for the audit log; `audit/` adds time, sequence, digests and chain (docs/audit.md). */
 export interface Entry {
   /** An MCP method, `method:NAME` for any other, `session/start`, `session/end`, `wire` or `http/refused`. */
@@ -129,8 +138,12 @@ export interface Entry {
   readonly result?: Buffer | undefined
   /** The code of the JSON-RPC error that the client got. */
   readonly error?: number | undefined
-  /** Why a session ended. */
+  /** Why a session ended, or what happened to the server. */
   readonly reason?: string | undefined
+  /** Of `server/health` only. */
+  readonly health?: Health | undefined
+  /** The last lines that the server wrote to stderr before its process ended. */
+  readonly stderr?: readonly string[] | undefined
   /** The trace of its request; not part of the record. */
   readonly trace?: Trace | undefined
 }

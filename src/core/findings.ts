@@ -161,7 +161,9 @@ export class Findings {
     return this.#kept.length >= this.#max || this.#room <= 0
   }
 
-  #keep(rule: RuleName, { path, message, mended }: Omit<Finding, 'rule'>, action: Action): void {
+  #keep(
+    rule: RuleName, { path, message, mended, tool, prompt, resource }: Omit<Finding, 'rule'>, action: Action,
+  ): void {
     if (this.#isFull) {
       this.#more++
       return
@@ -169,9 +171,11 @@ export class Findings {
     const shown = path.length <= longestPath ? path : `${path.slice(0, longestPath - 1)}…`
     this.#actions.push(action)
     this.#room -= shown.length + message.length + (mended?.length ?? 0)
-    this.#kept.push(
-      mended === undefined ? { rule, path: shown, message } : { rule, path: shown, message, mended },
-    )
+    this.#kept.push({
+      rule, path: shown, message,
+      ...(mended !== undefined && { mended }), ...(tool !== undefined && { tool }),
+      ...(prompt !== undefined && { prompt }), ...(resource !== undefined && { resource }),
+    })
   }
 }
 

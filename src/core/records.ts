@@ -1,3 +1,4 @@
+import { isArray, isObject, isString, member } from '#protocol/json.js'
 import { slice } from '#protocol/scan.js'
 import type { Frame } from '#protocol/frame.js'
 import { methodOf } from '#protocol/revisions/index.js'
@@ -6,6 +7,7 @@ import type { Findings } from './findings.js'
 import type { RelayOptions } from './options.js'
 import type { Output } from './core.js'
 import type { PendingRequest } from './request.js'
+import type { About, Finding } from './rule.js'
 import type { Handshake, Terms } from './terms.js'
 
 /** Emits audit records. Each record is emitted before the frame that it is about (promise 7). */
@@ -28,10 +30,10 @@ export class Records {
     this.write({ event: 'session/start', from: 'relay', peer: this.#options.peer }, undefined, terms)
   }
 
-  /** @param findings undefined: none */
+  /** @param findings undefined: none @param response the message that they are about, if it is a response */
   write(
     entry: Pick<Entry, 'event' | 'from'> & Partial<Entry>, findings?: Findings,
-    terms: Terms = this.#handshake.terms,
+    terms: Terms = this.#handshake.terms, response?: Frame,
   ): void {
     this.start(terms)
     const { server, session } = this.#options
@@ -40,7 +42,8 @@ export class Records {
     this.#output.emit({
       type: 'audit',
       entry: {
-        server, session, client, revision, verdict, findings: kept, more: more || undefined, ...entry,
+        server, session, client, revision, verdict, findings: named(kept, response),
+        more: more || undefined, ...entry,
       },
     })
   }
@@ -89,7 +92,7 @@ export class Records {
       tool: called?.name,
       id: request.id,
       verdict: findings.verdict,
-      findings: findings.kept,
+      findings: named(findings.kept, response),
       more: findings.more || undefined,
       ms: now - request.arrivedAt,
       serverMs: request.sentAt === undefined ? undefined : (request.answeredAt ?? now) - request.sentAt,
@@ -115,6 +118,26 @@ export class Records {
       type: 'observe', operation: { ...known, isListed: called?.tool !== undefined, atServer },
     })
   }
+}
+
+/** The lists of results, with the member that names an element and the kind of element in findings. */
+const lists = new Map<string, readonly [key: string, kind: keyof About]>([
+  ['tools', ['name', 'tool']], ['prompts', ['name', 'prompt']], ['resources', ['uri', 'resource']],
+  ['resourceTemplates', ['uriTemplate', 'resource']],
+])
+
+/** The findings, with the names of the list elements that they are about. */
+const named = (findings: readonly Finding[], response: Frame | undefined): readonly Finding[] => {
+  if (findings.length === 0 || response?.message.kind !== 'result') return findings
+  const { result } = response.message
+  return findings.map(finding => {
+    const [, list = '', index] = /^\/result\/([a-zA-Z]+)\/(\d+)(?![^/])/.exec(finding.path) ?? []
+    const [key, kind] = lists.get(list) ?? []
+    const elements = kind === undefined ? undefined : member(result, list)
+    const element = isArray(elements) ? elements[Number(index)] : undefined
+    const name = key !== undefined && isObject(element) ? member(element, key) : undefined
+    return kind === undefined || !isString(name) ? finding : { ...finding, [kind]: name }
+  })
 }
 
 /**

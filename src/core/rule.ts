@@ -12,8 +12,15 @@ import type { Promotion } from './tool-results.js'
 export type RuleName =
   `${'wire' | 'tool' | 'list' | 'call' | 'result' | 'content' | 'server' | 'advice'}/${string}`
 
+/** The element of a list that a finding is about: a tool or prompt by name, a resource or template by URI. */
+export interface About {
+  readonly tool?: string | undefined
+  readonly prompt?: string | undefined
+  readonly resource?: string | undefined
+}
+
 /** One problem. Text from the wire must be quoted by `quote` or `clip`. */
-export interface Problem {
+export interface Problem extends About {
   /** JSON Pointer into the frame. */
   readonly path: string
   readonly message: string
@@ -69,6 +76,7 @@ export interface Drifted {
   readonly kind: string
   readonly drift: Drift
   readonly path: string
+  readonly about?: About
 }
 
 /** Tools of a page beyond the limits. */

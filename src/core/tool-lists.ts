@@ -221,6 +221,7 @@ export class ToolLists {
       const judged = result && (yield* this.#judge(listing, terms, exchange, frame, result, findings))
       records.write(
         { event: 'tools/list', from: 'relay', bytes: { response: frame.bytes.length } }, findings, terms,
+        frame,
       )
       if (judged?.page === undefined) return false
       cursor = judged.page.next

@@ -112,8 +112,9 @@ export const jsonReport = (inspection: Inspection): string => {
         : { result: call.answer.result })),
       verdict: verdictOf(call.findings),
     },
-    findings: findings.map(({ rule, action, event, tool, path, message }) => ({
-      rule, action, event, ...(tool !== undefined && { tool }), path, message,
+    // A member that is undefined is left out of the JSON.
+    findings: findings.map(({ rule, action, event, tool, prompt, resource, path, message }) => ({
+      rule, action, event, tool, prompt, resource, path, message,
       ...(ruleNamed(rule)?.mend !== undefined && { mendable: true }),
     })),
     more,

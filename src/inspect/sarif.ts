@@ -31,20 +31,21 @@ const serverName = ({ name, isNamed, connected }: Inspection): string => {
 const levels = { block: 'error', demote: 'error', mend: 'warning', log: 'warning' } as const
 
 const result = (
-  { rule, action, event, tool, within, message }: Weighed, server: string, file: string,
+  { rule, action, event, tool, prompt, resource, within, message }: Weighed, server: string, file: string,
 ): SarifResult => {
   const place = plain(within, 300)
-  const subject = tool === undefined ? plain(event) : plain(tool, 128)
+  const [kind, name] =
+    Object.entries({ tool, prompt, resource }).find(([, name]) => name !== undefined) ?? ['', undefined]
+  const subject = name === undefined ? plain(event) : plain(name, 128)
   return {
     rule,
     level: rule.startsWith('advice/') && action === 'log' ? 'note' : levels[action],
-    text: `${tool === undefined ? '' : 'tool '}${subject}${place === '' ? '' : ` at ${place}`}: ` +
-      plain(message, 500),
+    text: `${`${kind} ${subject}`.trim()}${place === '' ? '' : ` at ${place}`}: ${plain(message, 500)}`,
     file,
     line: 1,
-    subject: { name: `${server}/${subject}`, kind: tool === undefined ? 'module' : 'function' },
-    fingerprint: [server, event, tool ?? '', rule, within],
-    properties: { action, event, ...(tool !== undefined && { tool: subject }) },
+    subject: { name: `${server}/${subject}`, kind: name === undefined ? 'module' : 'function' },
+    fingerprint: [server, event, name ?? '', rule, within],
+    properties: { action, event, ...(name !== undefined && { [kind]: subject }) },
   }
 }
 

@@ -149,9 +149,11 @@ const subjects = (findings: readonly Weighed[], mostTools: number): string => {
   return [...all.slice(0, mostSubjects), ...more].join(', ')
 }
 
-/** The tool and the path in it, or else the event and path. */
-const subject = ({ tool, event, within }: Weighed): string => {
+/** The tool and the path in it, or else the prompt, resource or event, and the path. */
+const subject = ({ tool, prompt, resource, event, within }: Weighed): string => {
   const place = plain(within, 200)
+  if (prompt !== undefined) return `prompt ${plain(prompt, 128)} ${place}`
+  if (resource !== undefined) return `resource ${plain(resource, 128)} ${place}`
   if (tool === undefined) return `${plain(event)} ${place}`.trim()
   return event === 'tools/list'
     ? `${plain(tool)}${place === '' ? '' : ` ${place}`}`

@@ -1,5 +1,6 @@
-import type { Entry } from '#core/event.js'
+import { type Entry, type Health, healthKinds } from '#core/event.js'
 import { type Verdict, verdicts } from '#core/findings.js'
+import type { About } from '#core/rule.js'
 import { isArray, isObject, isString, type JsonObject, member, parseJson } from '#protocol/unmetered.js'
 
 /** A record of an audit log. Its form was checked (docs/audit.md); its texts are untrusted. */
@@ -31,9 +32,13 @@ export interface LogRecord {
   readonly error: number | undefined
   readonly reason: string | undefined
   readonly peer: string | undefined
+  /** What happened to the server (`server/health`); `reason` says it in words. */
+  readonly health: Health | undefined
+  /** The last lines that the server wrote to stderr. */
+  readonly stderr: readonly string[]
 }
 
-export interface LoggedFinding {
+export interface LoggedFinding extends About {
   readonly rule: string
   readonly path: string
   readonly message: string
@@ -49,8 +54,8 @@ export const recordOfLine = (text: string): LogRecord | undefined => {
 
 /** @returns undefined when the object is not a record */
 export const recordOf = (members: JsonObject): LogRecord | undefined => {
-  const [client, bytes, peer, findings, id] =
-    ['client', 'bytes', 'peer', 'findings', 'id'].map(name => member(members, name))
+  const [client, bytes, peer, findings, id, health, stderr] =
+    ['client', 'bytes', 'peer', 'findings', 'id', 'health', 'stderr'].map(name => member(members, name))
   const time = Date.parse(textIn(members, 'time') ?? '')
   const event = textIn(members, 'event')
   if (Number.isNaN(time) || event === undefined) return undefined
@@ -76,6 +81,8 @@ export const recordOf = (members: JsonObject): LogRecord | undefined => {
     error: numberIn(members, 'error'),
     reason: textIn(members, 'reason'),
     peer: isObject(peer) ? textIn(peer, 'address') : undefined,
+    health: healthKinds.find(one => one === health),
+    stderr: isArray(stderr) ? stderr.filter(isString) : [],
   }
 }
 
@@ -95,12 +102,16 @@ export const recordOfEntry = (entry: Entry, time: number, clean: (text: string) 
     client: client && clean(named(client.name, client.version)),
     tool: cleanOr(entry.tool),
     id: typeof entry.id === 'string' ? clean(entry.id) : entry.id,
-    findings: entry.findings.map(({ rule, path, message, mended }) =>
-      ({ rule, path: clean(path), message: clean(message), mended: cleanOr(mended) })),
+    findings: entry.findings.map(({ rule, path, message, mended, ...about }) => ({
+      rule, path: clean(path), message: clean(message), mended: cleanOr(mended),
+      ...aboutIn(name => cleanOr(about[name])),
+    })),
     request: bytes?.request,
     response: bytes?.response,
     reason: cleanOr(entry.reason),
     peer: entry.peer?.address,
+    health: entry.health,
+    stderr: entry.stderr?.map(clean) ?? [],
   }
 }
 
@@ -109,7 +120,16 @@ const findingOf = (finding: JsonObject): LoggedFinding => ({
   path: textIn(finding, 'path') ?? '',
   message: textIn(finding, 'message') ?? '',
   mended: textIn(finding, 'mended'),
+  ...aboutIn(name => textIn(finding, name)),
 })
+
+const aboutIn = (textOf: (name: keyof About) => string | undefined): About => {
+  const [tool, prompt, resource] = [textOf('tool'), textOf('prompt'), textOf('resource')]
+  return {
+    ...(tool !== undefined && { tool }), ...(prompt !== undefined && { prompt }),
+    ...(resource !== undefined && { resource }),
+  }
+}
 
 const named = (name = '', version = ''): string => `${name} ${version}`.trim()
 

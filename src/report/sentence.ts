@@ -1,4 +1,5 @@
 import { reveal } from '#inspect/plain.js'
+import type { About } from '#core/rule.js'
 import { isFrom, type LoggedFinding, type LogRecord } from './record.js'
 
 const maxText = 300
@@ -21,23 +22,30 @@ export const shown = (text: string, max: number): string => {
 export const shownName = (text: string): string => shown(text, maxName)
 
 /** A finding in words: `result/schema at /result/structuredContent/temperature: must be number`. */
-export const findingText = ({ rule, path, message, mended }: LoggedFinding): string => {
+export const findingText = (finding: LoggedFinding): string => {
+  const { rule, path, message, mended } = finding
   const place = path === '' ? '' : ` at ${shown(path, maxText)}`
   const change = mended === undefined ? '' : ` (mended: ${shown(mended, maxText)})`
-  return `${shownName(rule)}${place}: ${shown(message, maxText)}${change}`
+  return `${aboutText(finding)}${shownName(rule)}${place}: ${shown(message, maxText)}${change}`
 }
+
+const aboutText = ({ tool, prompt, resource }: About): string =>
+  ([['tool', tool], ['prompt', prompt], ['resource', resource]] as const)
+    .flatMap(([kind, name]) => (name === undefined ? [] : [`${kind} ${shownName(name)}: `])).join('')
 
 /** Annotations are removed from every tool of an untrusted server: not worth reporting each time. */
 export const removedAnnotations = 'tool/annotations'
 
 /** A record in one line: its first finding other than a removed annotation, or else why it was written. */
 export const sentence = (record: LogRecord): string => {
-  const { event, findings, more, reason, error, client, revision, phase, peer } = record
+  const { event, findings, more, reason, error, client, revision, phase, peer, stderr } = record
   const first = findings.find(({ rule }) => rule !== removedAnnotations) ?? findings[0]
   const others = findings.length - 1 + more
   if (first) return `${findingText(first)}${others > 0 ? ` (and ${others} more)` : ''}`
   const from = peer === undefined ? '' : ` (${shownName(peer)})`
-  if (reason !== undefined) return `${shown(reason, maxText)}${from}`
+  const [word] = stderr.slice(-1)
+  const lastWord = word === undefined ? '' : `; its last words: ${shown(word, maxText)}`
+  if (reason !== undefined) return `${shown(reason, maxText)}${from}${lastWord}`
   if (event === 'session/start' && isFrom(record, 'relay')) {
     const parts = [client, revision, peer && `from ${peer}`]
     return parts.flatMap(part => (part === undefined ? [] : [shownName(part)])).join(', ')

@@ -87,11 +87,12 @@ const painted = (verdict: Verdict | undefined, style: Style): ((text: string) =>
 
 const details = (record: LogRecord, file: string, number: number | undefined): readonly string[] => {
   const { client, revision, id, peer, phase, error, reason, ms, serverMs, findings, more, seq } = record
+  const { health, stderr } = record
   const facts: readonly (readonly [string, string | number | undefined])[] = [
     ['event', record.tool === undefined ? undefined : record.event],
     ['asked by', record.from === 'client' ? undefined : record.from],
     ['session', record.session || undefined], ['client', client], ['revision', revision], ['id', id],
-    ['phase', phase], ['from', peer], ['error', error], ['reason', reason],
+    ['phase', phase], ['health', health], ['from', peer], ['error', error], ['reason', reason],
     ['server', serverMs === undefined ? undefined : duration(serverMs)],
     ['relay', ms === undefined ? undefined : duration(Math.max(0, ms - (serverMs ?? 0)))],
   ]
@@ -100,6 +101,7 @@ const details = (record: LogRecord, file: string, number: number | undefined): r
   const place = `${shown(file, maxDetail)}${number === undefined ? '' : `:${number}`}`
   return [
     given.join(' · '),
+    ...stderr.map(line => `stderr: ${shown(line, maxDetail)}`),
     ...findings.map(findingText),
     ...(more > 0 ? [`and ${more} more`] : []),
     ...[...new Set(findings.map(({ rule }) => rule))].flatMap(rule => {

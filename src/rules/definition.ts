@@ -116,9 +116,9 @@ export const duplicate: Powers = {
 
 /** Drift from the definition that the operator has accepted. */
 const ofLock: Powers = {
-  onDrift: ({ kind, drift: { classes, isMinor }, path }) => [
+  onDrift: ({ kind, drift: { classes, isMinor }, path, about }) => [
     {
-      path, isMinor,
+      ...about, path, isMinor,
       message: `the ${kind} is not what was accepted (${classes}): ` +
         'look at it with "mcp-customs lock --check", accept it with "mcp-customs lock"',
     },

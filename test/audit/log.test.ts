@@ -22,6 +22,14 @@ t.test('a terminal gets text: what was blocked, why, what it means and what to d
   t.end()
 })
 
+t.test('a finding in a list names the tool', t => {
+  const output = terminal()
+  const findings = [{ rule: 'tool/duplicate' as const, path: '/result/tools/1', message: 'm', tool: 'add' }]
+  openLog('info', explained, output).entry(entry({ event: 'tools/list', verdict: 'block', findings }))
+  t.equal(output.lines[1], '  tool "add": tool/duplicate at /result/tools/1: m')
+  t.end()
+})
+
 t.test('messages below the level are not printed, and no text controls the terminal', t => {
   const output = terminal()
   const log = openLog('warn', explained, output)

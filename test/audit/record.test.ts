@@ -4,6 +4,7 @@ import t from 'tap'
 import { readLine } from '#audit/read/line.js'
 import { beginning, nextLine } from '#audit/record.js'
 import type { Entry } from '#core/event.js'
+import { recordOfLine } from '#report/record.js'
 import { called, ended, entry } from './entries.js'
 
 const now = new Date('2026-11-20T12:00:00Z')
@@ -44,6 +45,22 @@ t.test('a record has the shape of the contract, key by key', t => {
     event: 'session/end', reason: 'the client went away', error: -31001, id: 'a',
   })
   t.notOk('client' in lineOf(entry({ client: undefined, revision: undefined })))
+  t.end()
+})
+
+t.test('findings about elements of lists have names, and the health of a server its last words', t => {
+  const about = [{ tool: 'add' }, { prompt: 'greet' }, { resource: 'file:///a' }]
+  const findings = about.map(one => ({ rule: 'tool/drift' as const, path: '/result', message: 'm', ...one }))
+  const listed = lineOf(entry({ findings }))
+  t.strictSame(listed['findings'], findings)
+  const health = { event: 'server/health', health: 'exit', reason: 'the server exited with code 3' } as const
+  const record = lineOf(entry({ ...health, stderr: ['starting', 'token=hunter2hunter2 refused'] }))
+  t.match(record, { ...health, stderr: ['starting', /^token=(?!hunter).* refused$/] })
+  for (const one of [listed, record, ...(listed['findings'] as readonly object[])]) {
+    t.strictSame(Object.keys(one), Object.keys(one).sort(), 'in canonical order')
+  }
+  t.match(recordOfLine(JSON.stringify(record)), { health: 'exit', stderr: record['stderr'] })
+  t.match(recordOfLine(JSON.stringify(listed))?.findings, about)
   t.end()
 })
 

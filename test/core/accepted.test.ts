@@ -75,8 +75,8 @@ t.test('added tools are removed, and missing ones are recorded', t => {
   const script = locked()
   t.match(list(script, 'a', { ...weather, name: 'other' }), [['to client', { result: { tools: [] } }]])
   t.match(
-    script.entries.at(-1)?.findings.map(({ rule, path }) => [rule, path]),
-    [['tool/drift', '/result/tools/0'], ['tool/drift', '/result/tools']],
+    script.entries.at(-1)?.findings.map(({ rule, path, tool }) => [rule, path, tool]),
+    [['tool/drift', '/result/tools/0', 'other'], ['tool/drift', '/result/tools', 'weather']],
   )
   t.end()
 })

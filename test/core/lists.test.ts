@@ -261,3 +261,28 @@ t.test('an answer to a list of ours that comes too late is nobody\'s, and no fin
   t.equal(script.entries.length, before)
   t.end()
 })
+
+t.test('a finding about an element of a list names the element', t => {
+  const hidden = '\u202ehidden'
+  const cases = [
+    ['tools/list', { tools: [weather, { ...weather, name: 'bad', description: hidden }] }, { tool: 'bad' }],
+    ['prompts/list', { prompts: [{ name: 'greet', description: hidden }] }, { prompt: 'greet' }],
+    ['resources/list', { resources: [{ uri: 'x://a', name: hidden }] }, { resource: 'x://a' }],
+    [
+      'resources/templates/list', { resourceTemplates: [{ uriTemplate: 'x://{a}', name: hidden }] },
+      { resource: 'x://{a}' },
+    ],
+    ['tools/list', { tools: [{ name: 7 }] }, { tool: undefined }],
+  ] as const
+  for (const [method, value, about] of cases) {
+    const script = new Script().begin()
+    script.client({ jsonrpc: '2.0', id: 'm', method })
+    script.server(result('m', value))
+    t.match(script.entries.at(-1)?.findings[0], about, method)
+  }
+  const own = new Script()
+  own.client(call(1, 'weather'))
+  own.server(result(own.ownId, { tools: [{ ...weather, name: 'bad', description: hidden }] }))
+  t.match(own.entries.find(({ event }) => event === 'tools/list')?.findings[0], { tool: 'bad' })
+  t.end()
+})

@@ -9,7 +9,7 @@ export const record = (more: Partial<LogRecord> = {}): LogRecord => ({
   server: 'weather', session: 's-1', client: 'desk 1.0', revision: '2025-11-25',
   tool: 'get_weather', id: 5, phase: undefined, verdict: 'pass', findings: [], more: 0,
   ms: 12.5, serverMs: 12, request: 100, response: 2000,
-  error: undefined, reason: undefined, peer: undefined, ...more,
+  error: undefined, reason: undefined, peer: undefined, health: undefined, stderr: [], ...more,
 })
 
 /** A number for each verdict, in the order of the verdicts. */

@@ -27,6 +27,21 @@ t.test('a record is one line: time, server, tool, verdict, duration, sizes and f
   t.end()
 })
 
+t.test('a finding in a list names the tool, and the health of a server its last words', t => {
+  const findings = [{ ...finding('tool/hidden-text', '/result/tools/6/description'), tool: 'add' }]
+  t.match(
+    show(record({ event: 'tools/list', tool: undefined, verdict: 'block', findings })),
+    /tool add: tool\/hidden-text at \/result\/tools\/6\/description: is wrong$/,
+  )
+  const health = record({
+    event: 'server/health', from: 'relay', tool: undefined, verdict: 'log', health: 'exit',
+    reason: 'the server exited with code 3', stderr: ['starting', 'no such module'],
+  })
+  t.match(show(health), /the server exited with code 3; its last words: no such module$/)
+  t.match(show(health, true), /health exit[^]*\n {4}stderr: starting\n {4}stderr: no such module\n/)
+  t.end()
+})
+
 t.test('the long form has every field of the record', t => {
   const findings = [finding('result/schema'), finding('result/text')]
   const text = show(record({ verdict: 'block', findings, more: 1, peer: '10.0.0.1', reason: 'why' }), true)

@@ -51,7 +51,7 @@ export const openRelays = async (
     try {
       audit.write({
         event: 'server/health', from: 'relay', server, session: '', client: undefined, peer: undefined,
-        revision: undefined, verdict: 'block', findings: [], reason,
+        revision: undefined, verdict: 'log', findings: [], health: 'relay', reason,
       })
     } catch (failure) {
       metrics.auditFailed()
