@@ -69,7 +69,7 @@ t.test('the document shows the output for two servers', async t => {
   }
   const flags = {
     client: 'claude-desktop', server: [], all: false, project: undefined, yes: false, policy: undefined,
-    lock: true, lockFile: undefined, timeoutMs: 30_000, check: false,
+    lock: true, lockFile: undefined, timeoutMs: 30_000, verbose: false, check: false,
   }
   t.equal(await install(flags, context), 0)
   screen += '\n$ npx mcp-customs install --check\n'

@@ -65,7 +65,7 @@ const at = (
 
 const none: InstallFlags = {
   client: undefined, server: [], all: false, project: undefined, yes: false, policy: undefined, lock: false,
-  lockFile: undefined, timeoutMs: 30_000, check: false,
+  lockFile: undefined, timeoutMs: 30_000, verbose: false, check: false,
 }
 const desktop = { ...none, client: 'claude-desktop' }
 
@@ -260,11 +260,15 @@ t.test('--lock shows what the servers offer, and accepts it with the same answer
   const list = offering()
   const context = at(home, { choose: () => [0, 1], confirm: question => questions.push(question) > 0 }, list)
   const locking = { ...desktop, lock: true }
+  const reader = at(home, { choose: () => [0, 1], confirm: () => false }, list)
+  t.equal(await install({ ...locking, verbose: true }, reader), 1)
+  t.match(reader.printed(), /\+ tool use-files {2}added\n {2}"Helps\."/, 'unless that is asked for')
   t.equal(await install(locking, context), 0)
   const lock = join(home, claudeLock)
   t.same(questions, [`Write this to ${lock} and ${join(home, claude)}?`])
   const shown = context.printed()
-  t.match(shown, /\+ tool use-files {2}added\n {2}"Helps\."/)
+  t.match(shown, /\n2 servers: 2 new\n {2}files {2}new: 1 tool \(use-files\)\n {2}mail {3}new: 1 tool/)
+  t.notMatch(shown, 'Helps.', 'what new servers offer is named, not quoted')
   t.match(shown, /"wrap", "--server=files", "--lock=.*customs\.lock\.json", "--", "npx"/)
   t.match(shown, /\nAccepted: .*\nWritten\. .*\nRestart Claude Desktop: .*\nUndo it with: /)
   const [locked, installed] = [readFileSync(lock, 'utf8'), readFileSync(join(home, claude), 'utf8')]
@@ -276,7 +280,7 @@ t.test('--lock shows what the servers offer, and accepts it with the same answer
   t.equal(await install({ ...locking, yes: true }, context), 0, 'once more')
   t.match(
     context.printed(),
-    /files {2}offers what was accepted in .*\n[^]*runs under mcp-customs already\n[^]*left alone: is disabled\n$/,
+    /\n2 servers: 2 unchanged\n {2}files {2}unchanged\n[^]*runs under mcp-customs already\n[^]*left alone: is disabled\n$/,
   )
   t.same(
     [readFileSync(lock, 'utf8'), readFileSync(join(home, claude), 'utf8')], [locked, installed],

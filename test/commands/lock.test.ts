@@ -14,7 +14,8 @@ import { readFlags, readTarget } from '#commands/flags.js'
 import { identityOf } from '#commands/lock/identity.js'
 import { lockFlags, readLockFlags } from '#commands/lock/flags.js'
 import { lockCommand } from '#commands/lock/command.js'
-import type { LockSetting, ProcessServer } from '#config/configuration.js'
+import { listAll } from '#commands/lock/servers.js'
+import { type LockSetting, type ProcessServer, usual } from '#config/configuration.js'
 import { CustomsError } from '#errors.js'
 import { plainStyle } from '#inspect/terminal.js'
 import { emptyOffer } from '#lock/offer.js'
@@ -217,6 +218,77 @@ test('every server of a file is locked, each under its name; of one that cannot 
   })
   unreachable.clear()
   t.match(await locking(['--check', '--config', file], []), { code: 0 })
+})
+
+test('several servers are summed up, and a person is asked for each that changed', async t => {
+  const file = join(folder, 'several.json')
+  const named = (name: string) => {
+    const copy = join(folder, `${name}.cjs`)
+    writeFileSync(copy, readFileSync(program))
+    return { command: [process.execPath, copy] }
+  }
+  const write = (...names: readonly string[]) => writeFileSync(file, JSON.stringify({
+    version: 1, servers: Object.fromEntries(names.map(name => [name, named(name)])),
+  }))
+  write('one', 'two')
+  const several = (confirm?: (question: string) => boolean, ...words: readonly string[]) =>
+    locking([...words, '--config', file], [], confirm)
+  t.match(await several(() => true), {
+    code: 0, stdout: `2 servers: 2 new
+  one  new: 2 tools (send, other)
+  two  new: 2 tools (send, other)
+(--verbose shows all that new servers offer)\n\n`,
+  })
+  const unchanged = '2 servers: 2 unchanged\n  one  unchanged\n  two  unchanged\n\n'
+  t.match(await several(), { code: 0, stdout: unchanged })
+  write('one', 'two', 'three')
+  offer({ ...tool, description: 'Steals mail.' }, other, { ...other, name: 'fourth' })
+  const questions: string[] = []
+  const answer = (question: string) => questions.push(question) === 2
+  const { code, stdout } = await several(answer)
+  t.equal(code, 1, 'not all was accepted')
+  t.match(stdout, `3 servers: 1 new, 1 changed description, 1 new tool
+  one    1 changed description, 1 new tool
+  two    1 changed description, 1 new tool
+  three  new: 3 tools (send, other, fourth)
+`)
+  t.match(stdout, /→ one [^]*Steals mail[^]*→ two [^]*Steals mail/, 'changes are shown whole')
+  t.notMatch(stdout, '→ three')
+  const questionOf = (name: string) => `Accept this of ${name}, and write it to ${lock}?`
+  t.strictSame(questions, ['one', 'two', 'three'].map(questionOf))
+  t.match(await several(undefined, '--check'), {
+    code: 1, stdout: /\n {2}one .*tool\n {2}two {4}unchanged\n {2}three {2}new/,
+  })
+  t.match(await several(undefined, '--verbose'), { code: 1, stdout: /→ three [^]*"Steals mail\."/ })
+})
+
+test('servers are asked side by side, those of one package in turn', async t => {
+  const command = (name: string): ProcessServer['command'] => ['npx', '-y', name]
+  const setups = [command('a'), command('b'), command('a'), command('c')].map((words, index) => ({
+    configuration: usual, setup: {
+      server: {
+        name: String(index), command: words, env: new Map(), inheritEnv: undefined, cwd: undefined,
+        policy: undefined, rules: new Map(), tools: new Map(), lock: undefined,
+      },
+      policy: new Map(), trusted: false, accepted: undefined,
+    },
+  }))
+  const begun: string[] = []
+  let go = () => {}
+  const allBegun = new Promise<void>(resolve => (go = resolve))
+  const list: Context['list'] = async ({ server: { name } }) => {
+    begun.push(name)
+    if (begun.length === 3) go()
+    await allBegun
+    if (name === '1') throw new CustomsError('CANNOT_REACH', 'no answer')
+    return { identity: { command: name }, offers: {} }
+  }
+  const results = await listAll(setups, { audit: undefined, logLevel: 'warn', timeoutMs: 1 }, { list })
+  t.strictSame(begun, ['0', '1', '3', '2'])
+  t.match(results.map(({ listed }) => listed), [
+    { identity: { command: '0' } }, { message: 'no answer' }, { identity: { command: '2' } },
+    { identity: { command: '3' } },
+  ])
 })
 
 test('without --lock, a server of a file is locked where the file says that its lock is', async t => {

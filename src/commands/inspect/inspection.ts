@@ -33,6 +33,8 @@ interface ToInspect {
   readonly legacy?: boolean | undefined
   /** Numbers have all their digits, to be compared. */
   readonly exact?: boolean | undefined
+  /** Shows no sign of life: the caller does. */
+  readonly isQuiet?: boolean | undefined
 }
 
 /**
@@ -42,13 +44,13 @@ interface ToInspect {
  */
 export const inspectServer = async (
   { server, policy, trusted }: ServerSetup, { limits, audit }: Configuration,
-  flags: Pick<SharedFlags, 'audit' | 'logLevel'>, { saved, target, ...own }: ToInspect,
+  flags: Pick<SharedFlags, 'audit' | 'logLevel'>, { saved, target, isQuiet, ...own }: ToInspect,
 ): Promise<Inspection | number> => {
   // The file's log belongs to the relay that runs by it.
   const log = await openAudit({ ...audit, file: flags.audit ?? 'none', server: server.name })
   const checker = createSchemaChecker(limits)
   const tail = new StderrTail()
-  const waiting = spinner(process.stderr, process.env)
+  const waiting = isQuiet ? undefined : spinner(process.stderr, process.env)
   const interruption = interruptible()
   try {
     const inspection = await inspect({
@@ -63,18 +65,18 @@ export const inspectServer = async (
       probeMs: Math.min(own.timeoutMs, longestProbe),
       audit: entry => log.write(entry, audit.payloads),
       openServer: saved ? () => new SavedServer(saved, limits) : await serverOpener(server, limits, tail),
-      progress: doing => waiting.say(`${server.name}: ${doing}`),
+      progress: doing => waiting?.say(`${server.name}: ${doing}`),
       opened: interruption.opened,
     })
-    waiting.stop()
+    waiting?.stop()
     if (problemsOf(inspection.lists).length > 0 || flags.logLevel === 'debug' || flags.logLevel === 'trace') {
-      printTail(tail)
+      printTail(tail, isQuiet ? server.name : undefined)
     }
     return inspection
   } catch (error) {
-    waiting.stop()
+    waiting?.stop()
     if (interruption.signal !== undefined) return 128 + constants.signals[interruption.signal]
-    printTail(tail)
+    printTail(tail, isQuiet ? server.name : undefined)
     throw error
   } finally {
     interruption.done()
@@ -89,9 +91,11 @@ export const inspectServer = async (
  */
 const longestProbe = 10_000
 
-const printTail = ({ lines }: StderrTail): void => {
+/** @param name where several servers are asked */
+const printTail = ({ lines }: StderrTail, name: string | undefined): void => {
   if (lines.length > 0) {
-    process.stderr.write(['the server wrote to stderr:', ...lines.map(line => `  ${line}`), ''].join('\n'))
+    const server = name === undefined ? 'the server' : `the server ${name}`
+    process.stderr.write([`${server} wrote to stderr:`, ...lines.map(line => `  ${line}`), ''].join('\n'))
   }
 }
 
@@ -141,6 +145,7 @@ const interruptible = () => {
 
 export interface Listing extends Pick<SharedFlags, 'audit' | 'logLevel'> {
   readonly timeoutMs: number
+  readonly isQuiet?: boolean
 }
 
 /**
@@ -152,9 +157,9 @@ export type ListServer = (
   setup: ServerSetup, configuration: Configuration, listing: Listing,
 ) => Promise<Listed | number>
 
-export const listServer: ListServer = async (setup, configuration, listing) => {
+export const listServer: ListServer = async (setup, configuration, { timeoutMs, isQuiet, ...flags }) => {
   const inspect = (legacy: boolean) => inspectServer(
-    setup, configuration, listing, { isNamed: true, timeoutMs: listing.timeoutMs, legacy, exact: true },
+    setup, configuration, flags, { isNamed: true, timeoutMs, legacy, exact: true, isQuiet },
   )
   const first = await inspect(false)
   if (typeof first === 'number') return first

@@ -21,6 +21,7 @@ export const installFlags = {
     type: 'string', value: 'FILE',
     describe: 'the lock file (with --lock; default: beside the client\'s file, or in the project)',
   },
+  verbose: { type: 'boolean', describe: 'with --lock, show everything that the servers offer' },
   ...timeoutFlags,
   check: { type: 'boolean', describe: 'change nothing: tell which servers are wrapped, and what is wrong' },
 } as const
@@ -46,12 +47,11 @@ export const readInstallFlags = (given: Given, rest: Rest): InstallFlags => {
   readUninstallFlags(given, rest)
   const { timeout, ...flags } = valuesOf(installFlags, given)
   const timeoutMs = timeoutMsOf({ timeout })
-  const { check, yes, policy, lock, lockFile } = flags
+  const { check, yes, policy, lock } = flags
   if (check && (yes || policy !== undefined || lock)) {
     badUsage('--check changes nothing: leave --yes, --policy and --lock out')
   }
-  if (!lock && (lockFile !== undefined || given.has('timeout'))) {
-    badUsage(`--${lockFile === undefined ? 'timeout' : 'lock-file'} goes with --lock`)
-  }
+  const withLock = ['lock-file', 'verbose', 'timeout'].find(name => given.has(name))
+  if (!lock && withLock !== undefined) badUsage(`--${withLock} goes with --lock`)
   return { ...flags, timeoutMs }
 }

@@ -1,10 +1,10 @@
 import { basename } from 'node:path'
 import type { Entry } from '#clients/entry.js'
-import { CustomsError, pathText } from '#errors.js'
-import { diffReport } from '#inspect/diff.js'
+import { CustomsError } from '#errors.js'
 import { plain } from '#inspect/plain.js'
 import type { Context } from '../context.js'
 import { type Draft, Drafts } from '../lock/command.js'
+import { asFailure, type ComparedServer, details, listAll, overview } from '../lock/servers.js'
 import { targetOf } from '../server/upstream.js'
 import type { InstallFlags } from './flags.js'
 import { folderOf, lockFileOf, lockWord, lockWordOf, nameOf, setUpEntry } from './servers.js'
@@ -29,44 +29,54 @@ export const noLocking: Locking = { lockOf: () => undefined, changed: [], isPart
  * @throws CustomsError for a lock that cannot be relied on
  */
 export const lockEntries = async (
-  entries: readonly Entry[], file: ClientFile, { lockFile, timeoutMs, yes }: InstallFlags, context: Context,
+  entries: readonly Entry[], file: ClientFile, flags: InstallFlags, context: Context,
 ): Promise<Locking | number> => {
-  const { print, style, width } = context
+  const { lockFile, timeoutMs, yes, verbose } = flags
+  const { print, style } = context
   const drafts = new Drafts()
   const words = new Map<string, string>()
-  let isPartial = false
-  for (const entry of entries) {
+  const setups = await Promise.all(entries.map(async entry => ({
+    entry, set: await setUpEntry(entry, folderOf(entry, file)).catch(asFailure),
+  })))
+  const ready = setups.flatMap(({ entry, set }) =>
+    ('servers' in set ? set.servers.map(setup => ({ entry, setup, configuration: set.configuration })) : []))
+  const asked = await listAll(ready, { audit: undefined, logLevel: 'warn', timeoutMs }, context)
+  const compared: ComparedServer[] = []
+  const failed: string[] = []
+  for (const { entry, set } of setups) {
     const draft = await drafts.of(lockFileOf(entry, file, lockFile))
     const hold = () => words.set(keyOf(entry), lockFile === undefined
       ? (lockWordOf(entry) ?? lockWord(draft.file, file))
       : lockWord(draft.file, file))
-    let name = entry.name
+    const answer = asked.find(one => one.entry === entry)
+    const name = answer?.setup.server.name ?? entry.name
+    const title = nameOf(entry.name, entry.scope)
+    const before = draft.before(name)
     try {
-      const { configuration, servers: [setup] } = await setUpEntry(entry, folderOf(entry, file))
-      if (setup === undefined) continue
-      name = setup.server.name
-      const listed =
-        await context.list(setup, configuration, { audit: undefined, logLevel: 'warn', timeoutMs })
+      if (set instanceof CustomsError) throw set
+      if (answer === undefined) continue
+      const { listed, setup: { server } } = answer
       if (typeof listed === 'number') return listed
-      const comparison = draft.propose(name, targetOf(setup.server), listed, yes ? '--yes' : 'person')
+      if (listed instanceof CustomsError) throw listed
+      const comparison = draft.propose(name, targetOf(server), listed, yes ? '--yes' : 'person')
       hold()
-      await print(comparison.changes.length === 0
-        ? `${nameOf(entry.name, entry.scope)}  offers what was accepted in ${pathText(draft.file)}\n`
-        : `${diffReport({ ...comparison, before: basename(draft.file) }, style, width)}\n`)
+      compared.push({
+        name: title, comparison: { ...comparison, before: basename(draft.file) }, isNew: before === undefined,
+      })
     } catch (error) {
-      if (!(error instanceof CustomsError)) throw error
-      isPartial = true
-      const isKnown = draft.before(name) !== undefined
-      if (isKnown) hold()
-      const rest = isKnown
+      const { message } = asFailure(error)
+      if (before !== undefined) hold()
+      const rest = before !== undefined
         ? 'it is held to what was accepted before'
         : 'nothing of it is accepted, and it runs without a lock; install --lock can be run again'
-      const reason = plain(error.message.replace(`${name}: `, ''), 300)
-      const title = nameOf(entry.name, entry.scope)
-      await print(`${style.warn(`${title}  cannot be asked: ${reason}: ${rest}`)}\n`)
+      const reason = plain(message.replace(`${name}: `, ''), 300)
+      failed.push(`${style.warn(`${title}  cannot be asked: ${reason}: ${rest}`)}\n`)
     }
   }
-  return { lockOf: entry => words.get(keyOf(entry)), changed: drafts.changed, isPartial }
+  if (compared.length > 0) await print(overview(compared, failed.length, verbose, context))
+  for (const one of compared) await print(details(one, verbose, context))
+  for (const line of failed) await print(line)
+  return { lockOf: entry => words.get(keyOf(entry)), changed: drafts.changed, isPartial: failed.length > 0 }
 }
 
 const keyOf = ({ path }: Entry): string => path.join('\0')

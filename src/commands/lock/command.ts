@@ -1,6 +1,6 @@
 import type { Configuration } from '#config/configuration.js'
 import { badUsage, CustomsError, pathText } from '#errors.js'
-import { type Comparison, diffReport } from '#inspect/diff.js'
+import type { Comparison } from '#inspect/diff.js'
 import { plain } from '#inspect/plain.js'
 import { isSame } from '#lock/compare.js'
 import { acceptAll, acceptTools, compareServers, type Listed, type Locked } from '#lock/lock.js'
@@ -12,6 +12,7 @@ import { type LockFile, readLockFile, writeLock } from './file.js'
 import type { LockFlags } from './flags.js'
 import { adviceOn, settledIdentity } from './identity.js'
 import type { Compared } from './report.js'
+import { asFailure, type ComparedServer, details, listAll, overview } from './servers.js'
 
 /** A server and its lock file. */
 export interface ToLock {
@@ -21,8 +22,8 @@ export interface ToLock {
 }
 
 /**
- * `lock`: lists everything, reports what differs from what was accepted, asks, and writes what is accepted
- * now.
+ * `lock`: lists everything, reports what differs from what was accepted, asks for each server, and writes
+ * what is accepted now.
  * @returns 0 when the locks say what the servers offer, or what was asked for of them; 1 when they do not; 2
  * when not every server could be asked; 128 and the signal's number when it was interrupted
  * @throws CustomsError
@@ -40,40 +41,58 @@ export const lockCommand = async (
       )
     }
   }
-  const compared: Compared[] = []
+  const compared: (Compared & ComparedServer & { readonly draft: Draft })[] = []
   let failures = 0
-  for (const { file, setup, configuration } of wanted) {
-    const { server } = setup
+  for (const { file, setup: { server }, listed } of await listAll(
+    wanted, { ...flags, timeoutMs: own.timeoutMs }, context,
+  )) {
+    if (typeof listed === 'number') return listed
+    const { name } = server
     try {
-      const listed = await context.list(setup, configuration, { ...flags, timeoutMs: own.timeoutMs })
-      if (typeof listed === 'number') return listed
+      if (listed instanceof CustomsError) throw listed
       const draft = await drafts.of(file)
-      const comparison =
-        draft.propose(server.name, targetOf(server), ...proposalOf(listed, draft.before(server.name), own))
+      const before = draft.before(name)
+      const comparison = draft.propose(name, targetOf(server), ...proposalOf(listed, before, own))
       const advice = own.check ? undefined : adviceOn(server, listed.identity)
-      if (advice !== undefined) {
-        context.tell(`${server.name}: the lock holds no digest of the program: ${advice}`)
-      }
-      compared.push({
-        name: server.name, comparison, lock: { file, text: String(draft.locked?.bytes ?? '') },
-      })
+      if (advice !== undefined) context.tell(`${name}: the lock holds no digest of the program: ${advice}`)
+      const lock = { file, text: String(draft.locked?.bytes ?? '') }
+      compared.push({ name, comparison, lock, draft, isNew: before === undefined })
     } catch (error) {
-      // One failed server does not stop the others.
-      if (!(error instanceof CustomsError)) throw error
       failures++
-      context.tell(`${server.name}: ${error.message.replace(`${server.name}: `, '')}`)
+      context.tell(`${name}: ${asFailure(error).message.replace(`${name}: `, '')}`)
     }
   }
-  if (compared.length > 0) await context.print(await render(compared, own, context))
+  const isOne = wanted.length === 1
+  if (own.format !== 'text') await context.print(await (await import('./report.js'))[own.format](compared))
+  else if (!isOne && compared.length > 0) {
+    await context.print(overview(compared, failures, own.verbose, context))
+  }
+  const { dialogue } = context
+  const isAsking = !own.check && !own.yes && own.accept.size === 0
+  let isRefused = own.check && drafts.changed.length > 0
+  for (const one of compared) {
+    if (own.format === 'text') await context.print(details(one, own.verbose || isOne, context))
+    if (!isAsking || dialogue === undefined || !one.draft.isChanged(one.name)) continue
+    if (await dialogue.confirm(questionOf(one, isOne))) continue
+    isRefused = true
+    one.draft.withdraw(one.name)
+  }
   const { changed } = drafts
   if (changed.length === 0 && failures === 0 && own.accept.size > 0) return unchanged(own)
-  const isAccepted = changed.length === 0 ||
-    (!own.check && (own.yes || own.accept.size > 0 || (await isConfirmed(changed, context))))
-  if (isAccepted) {
-    for (const draft of changed) await draft.write().then(() => context.tell(`wrote ${pathText(draft.file)}`))
+  if (own.check) return failures > 0 ? 2 : isRefused ? 1 : 0
+  if (isAsking && dialogue === undefined && changed.length > 0) {
+    context.tell(`${filesOf(changed)} was not written: nobody is there to ask (--yes accepts all of it, ` +
+      '--accept TOOL a part)')
+    return failures > 0 ? 2 : 1
   }
-  return failures > 0 ? 2 : isAccepted ? 0 : 1
+  for (const draft of changed) await draft.write().then(() => context.tell(`wrote ${pathText(draft.file)}`))
+  return failures > 0 ? 2 : isRefused ? 1 : 0
 }
+
+const questionOf = ({ name, lock: { file } }: Compared, isOne: boolean): string =>
+  `Accept ${isOne ? 'this' : `this of ${plain(name)}`}, and write it to ${file}?`
+
+const filesOf = (drafts: readonly Draft[]): string => drafts.map(({ file }) => file).join(' and ')
 
 const serversOf = async (
   flags: SharedFlags, target: Target, own: LockFlags, context: Context,
@@ -110,21 +129,6 @@ const unchanged = ({ accept }: LockFlags): never => {
   return badUsage(`--accept ${names}: nothing changed of any such tool`)
 }
 
-const render = async (
-  compared: readonly Compared[], { format }: LockFlags, { style, width }: Context,
-): Promise<string> =>
-  format === 'text'
-    ? compared.map(({ comparison }) => diffReport(comparison, style, width)).join('\n')
-    : (await import('./report.js'))[format](compared)
-
-/** Without a terminal nothing is accepted. */
-const isConfirmed = async (changed: readonly Draft[], { dialogue, tell }: Context): Promise<boolean> => {
-  const files = changed.map(({ file }) => file).join(' and ')
-  if (dialogue !== undefined) return dialogue.confirm(`Accept this, and write it to ${files}?`)
-  tell(`${files} was not written: nobody is there to ask (--yes accepts all of it, --accept TOOL a part)`)
-  return false
-}
-
 /** The lock files of one run, and their proposed contents. */
 export class Drafts {
   readonly #drafts = new Map<string, Draft>()
@@ -137,19 +141,26 @@ export class Drafts {
   }
 
   get changed(): readonly Draft[] {
-    return [...this.#drafts.values()].filter(({ isChanged }) => isChanged)
+    return [...this.#drafts.values()].filter(draft => draft.isChanged())
   }
 }
 
 export class Draft {
   readonly #proposed = new Map<string, Locked>()
-  #isChanged = false
+  readonly #changed = new Set<string>()
 
   /** @param locked undefined where there is no such file */
   constructor(readonly file: string, readonly locked: LockFile | undefined) {}
 
-  get isChanged(): boolean {
-    return this.#isChanged
+  /** @param name of one server; undefined: any */
+  isChanged(name?: string): boolean {
+    return name === undefined ? this.#changed.size > 0 : this.#changed.has(name)
+  }
+
+  /** Leaves a server as it was accepted before. */
+  withdraw(name: string): void {
+    this.#changed.delete(name)
+    this.#proposed.delete(name)
   }
 
   before(name: string): Locked | undefined {
@@ -178,7 +189,7 @@ export class Draft {
     // A new server counts as a change even when it offers nothing. Without a change, `acceptedBy` stays as it
     // was.
     const isChanged = changes.length > 0 || known === undefined
-    this.#isChanged ||= isChanged
+    if (isChanged) this.#changed.add(name)
     this.#proposed.set(name, isChanged || before === undefined ? offered : before)
     return { before: this.file, after: `${name} (${target})`, changes, incomparable: [] }
   }

@@ -15,6 +15,7 @@ const ownFlags = {
       type: 'string', value: 'TOOL', multiple: true,
       describe: 'accept only what changed of this tool, without asking',
     },
+    verbose: { type: 'boolean', describe: 'of several servers, show everything that new ones offer' },
     check: { type: 'boolean', describe: 'write nothing; exit code 1 when anything differs from the lock' },
     json: { type: 'boolean', describe: 'say what differs as JSON (with --check)' },
     sarif: { type: 'boolean', describe: 'say what differs as SARIF 2.1.0, for code scanning (with --check)' },
@@ -40,6 +41,7 @@ export interface LockFlags {
   readonly accept: ReadonlySet<string>
   readonly yes: boolean
   readonly check: boolean
+  readonly verbose: boolean
   readonly format: Format
   readonly timeoutMs: number
 }
@@ -47,7 +49,7 @@ export interface LockFlags {
 /** @throws CustomsError BAD_USAGE */
 export const readLockFlags = (given: Given, { words, command }: Rest): LockFlags => {
   const values = valuesOf(ownFlags, given)
-  const { lock: file, yes, check, json, sarif, client, project } = values
+  const { lock: file, yes, check, verbose, json, sarif, client, project } = values
   const accept = new Set(values.accept)
   if (check && (yes || accept.size > 0)) {
     badUsage('--check writes nothing: give either it, or --yes or --accept')
@@ -60,5 +62,5 @@ export const readLockFlags = (given: Given, { words, command }: Rest): LockFlags
   const flag = ['config', 'header', 'ca', 'env'].find(name => given.has(name))
   const other = isNamed ? 'a command or URL' : flag === undefined ? undefined : `--${flag}`
   if (client !== undefined && other !== undefined) badUsage(`--client says which servers: leave ${other} out`)
-  return { file, client, project, accept, yes, check, format, timeoutMs: timeoutMsOf(values) }
+  return { file, client, project, accept, yes, check, verbose, format, timeoutMs: timeoutMsOf(values) }
 }
